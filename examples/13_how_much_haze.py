@@ -165,8 +165,8 @@ for each in found.breaks:
     print(f"  {each.name}, {each.limit}: {lasts}{fails}{doubt}")
 for number, group in enumerate(found.seen):
     print(f"{'seen first by' if number == 0 else 'then by'} {', '.join(each.name for each in group)}")
-for earlier, later in found.surely_before:
-    print(f"whatever the luck of these scenes, {earlier.name} fails before {later.name}")
+for order in found.surely_before:
+    print(f"whatever the luck of these scenes, {order.earlier.name} fails before {order.later.name}")
 
 # Expected output:
 # visibility          20 km   60 m   40 m   25 m   15 m   10 m

@@ -28,7 +28,7 @@ from verifier.study.options import RunOptions
 
 CHANGING = ("versions", "command", "checksums", "inputs", "sha256")
 """What depends on where, with which libraries and from which files a document is made."""
-MADE = tuple(name for name in EVERY_KIND if name not in ("curves", "by_class", "by_set"))
+MADE = tuple(name for name in EVERY_KIND if name not in ("curves", "campaign", "by_class", "by_set"))
 DIGITS = {"rel_tol": 1e-9, "abs_tol": 1e-12}
 """How far numbers may differ on another machine."""
 IN_BUNDLE = ("report/report.md", "report/report.csv", "case/gsn.yaml", "trace.csv", "counts.csv", "README.txt")

@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,9 @@ from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.robust.any_dependence import any_dependence
 from verifier.checking.verdicts import ChannelTest
 from verifier.language.ltl import parse_formula
+from verifier.perception.confusion.contexts import OfTracks, ResidualTest
 from verifier.perception.confusion.document_dependence import Dependence, DependenceTest
+from verifier.perception.confusion.document_types import LikelihoodRatio, UsedContexts
 from verifier.telling.grounds import channel_lines
 
 LABELS = ((), ("a",))
@@ -173,12 +176,20 @@ class TestChannel:
 
     @pytest.mark.parametrize("longest", [0, 3])
     def test_without_misses_contexts_are_not_tested(self, longest):
-        tracks = {"ped": {"longest_wrong_run": longest, "with_drive": [0, 4], "later": [0, 9]}}
-        told = {"label": "ped", "contexts": "run:2", "z": None, "p_value": 1.0, "permutations": 999}
-        known = {"used": "run:2", "tests": [told], "e_values": [], "replays": [], "tracks": tracks}
+        known = UsedContexts(
+            kind="run",
+            cap=2,
+            of="outcome",
+            gaps="hold",
+            tracks={"ped": OfTracks(longest, (0, 4), (0, 9))},
+            used="run:2",
+            tests=(ResidualTest("ped", "run:2", None, 1.0, 999),),
+            e_values=(),
+            replays=(),
+        )
         (found,) = class_tests(None, known, {"ped": [0]})
         assert found == Untested(label="ped", contexts="run:2", no_misses=not longest)
         # The likelihood ratio of longer contexts tests these, where there are misses.
-        compared = {"label": "ped", "against": "run:10", "log10_e": -0.5}
-        (found,) = class_tests(None, {**known, "e_values": [compared]}, {"ped": [0]})
+        compared = replace(known, e_values=(LikelihoodRatio("ped", "run:10", -0.5),))
+        (found,) = class_tests(None, compared, {"ped": [0]})
         assert found.test == ("not_contradicted" if longest else "untested")

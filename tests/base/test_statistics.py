@@ -5,13 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import betainc
-from scipy.stats import binom
+from scipy.stats import binom, norm
+from scipy.stats import t as student
 
 from verifier.base.statistics import (
     _bisected,
+    binomial_lower_end,
     chance_ends,
     clopper_pearson,
     drawn_with_replacement,
+    effective_number,
     few_units_note,
     percentile_ends,
     reaching,
@@ -36,6 +39,7 @@ def test_a_lower_end_by_halves_is_not_beyond_its_tail():
     low = _bisected(least, rest, tail)
     assert np.all(betainc(least, rest, low) <= tail)
     assert np.all(betainc(least, rest, np.nextafter(low, 1)) > tail)
+    assert _bisected(np.array([1.0]), np.array([1.0]), 0.4) == pytest.approx(0.4)  # one of one
 
 
 def test_items_without_weight_do_not_count():
@@ -110,3 +114,83 @@ def test_the_interval_of_a_chance_holds_it(share, items, confidence):
     nearest = 0.5 ** min(items, 50)
     assert low == 0 or low >= nearest
     assert high == 1 or high <= 1 - nearest
+
+
+def test_ends_of_nothing_and_of_impossible_counts():
+    low, high = clopper_pearson(np.array([0, 0, 4]), np.array([0, 4, 4]), 0.05)
+    # Nobody of four at 1 - .05^(1/4), and all of four the other way round.
+    assert low.tolist() == [0, 0, pytest.approx(0.05**0.25)]
+    assert high.tolist() == [1, pytest.approx(1 - 0.05**0.25), 1]
+    for events, trials in (([-1, 1], 2), ([3, 1], 2), (-1, 2), (3, 2)):
+        with pytest.raises(ValueError, match="0 <= events <= trials"):
+            clopper_pearson(np.array(events), np.array(trials), 0.05)
+
+
+def test_an_inverse_that_fails_is_found_out_and_done_by_halves(monkeypatch):
+    right = binomial_lower_end(np.array([3, 5]), np.array([10, 12]), 0.025)
+    for wrong in (0.5, np.nan, right * (1 + 1e-5), right * (1 - 1e-5)):
+        monkeypatch.setattr(
+            "scipy.special.betaincinv", lambda least, rest, tail, wrong=wrong: np.where(least < 4, wrong, right)
+        )
+        assert binomial_lower_end(np.array([3, 5]), np.array([10, 12]), 0.025) == pytest.approx(right, rel=1e-14)
+
+
+def test_draws_have_as_many_items_as_there_are():
+    weights = drawn_with_replacement(3, 2000, np.random.default_rng(1))
+    assert weights.shape == (2000, 3)
+    assert np.all(weights.sum(axis=1) == 3)
+    assert weights.mean(axis=0) == pytest.approx([1, 1, 1], abs=0.1)
+    assert (weights == 1).all(axis=1).mean() == pytest.approx(6 / 27, abs=0.04)
+
+
+def test_how_many_alike_items_count_as_these():
+    assert [effective_number(np.array(weights)) for weights in ([1, 1, 1], [2, 1, 1], [5], [0.0, 0.0], [])] == (
+        pytest.approx([3, 16 / 6, 1, 0, 0])
+    )
+    assert effective_number(np.full(4, 3_000_000_000)) == 4  # squares are beyond whole numbers of 64 bits
+    assert effective_number(np.array([0.25, 0.25])) == 2
+
+
+def test_what_is_unseen_may_be_as_heavy_as_the_heaviest():
+    # Of two items of 3 and 1 a share of 1 - .025^(1/2) may be missed, of things that weigh 3 each.
+    share = 1 - 0.025**0.5
+    assert unseen(np.array([3.0, 1.0]), 0.95) == pytest.approx(3 * share / (3 * share + 2 * (1 - share)))
+    assert unseen(np.array([0.5, 0.5]), 0.9) == pytest.approx(1 - 0.05**0.5)
+    assert unseen(1, 0.9) == pytest.approx(0.95)
+    assert [unseen(0, 0.9), unseen(np.array([0, 0]), 0.9), unseen(np.array([]), 0.9)] == [1, 1, 1]
+
+
+def test_a_reach_ends_where_values_do():
+    assert reaching((0.2, 0.9), 0.5, 2, (0.1, 0.95)) == (0.1, 0.95)
+    assert reaching((0.4, 0.6), 0.5, 12) == pytest.approx((0.5 - 0.2646485, 0.5 + 0.2646485), abs=1e-7)
+    assert reaching((0.4, 0.6), 0.5, 12, confidence=0.5) == pytest.approx((0.4 - 0.0091, 0.6 + 0.0091), abs=1e-4)
+    for ends in ((np.nan, 0.5), (0.5, np.nan)):
+        assert reaching(ends, 0.5, 12) is None
+        assert reaching_ratio(ends, 0.5, 0.5, 12) is None
+    assert reaching_ratio((0.1, 9.0), 0.5, 0.5, 12) == (0.1, 9)
+    assert reaching_ratio((0.1, 9.0), 0.5, 0.5, 12, top=2.0) == (0.1, 2)
+
+
+def test_percentiles_leave_out_what_is_no_number():
+    draws = np.append(np.random.default_rng(2).permutation(101.0 * np.arange(101) / 101), [np.nan] * 7)
+    assert percentile_ends(draws, 0.9) == pytest.approx((5, 95))
+    assert np.isnan(percentile_ends(np.array([np.nan, np.nan]), 0.9)).tolist() == [True, True]
+    assert percentile_ends(np.array([2.0]), 0.9) == (2, 2)
+
+
+def test_the_interval_of_a_chance_by_hand():
+    # With three items Student's law has two degrees of freedom: t = 1.8856 for 80 % (published tables: 1.886).
+    low, high = chance_ends(0.5, 3, 0.8)
+    assert (low, high) == (0, 1)  # 3 % and 97 % are nearer than 2^-3
+    low, high = chance_ends(0.5, 10, 0.8)  # t = 1.3830, nine degrees: Phi(-1.3830) = .0833
+    assert (low, high) == pytest.approx((0.0833, 0.9167), abs=1e-4)
+    low, high = chance_ends(0.9, 10, 0.8)  # z = 1.2816: Phi(-.1014) = .4596, Phi(2.6646) = .99615
+    assert (low, high) == pytest.approx((0.4596, 0.99615), abs=1e-4)
+    assert [chance_ends(0.3, items, 0.95) for items in (0.0, 1.0)] == [(0, 1), (0, 1)]
+    # Of two items more than 3/4 are no more than that: z = .6745, t = 1 with one degree, Phi(-.3255) = .3724.
+    assert chance_ends(1.0, 2, 0.5) == (pytest.approx(0.3724, abs=1e-4), 1)
+    # And of any number no more than all but 2^-50.
+    assert 1 - chance_ends(1.0, 1000, 0.95)[0] == pytest.approx(
+        norm.sf(norm.isf(2.0**-50) - student.isf(0.025, 999)), rel=1e-5
+    )
+    assert chance_ends(0.0, 5, 0.95) == pytest.approx((0, 1 - chance_ends(1.0, 5, 0.95)[0]))

@@ -199,3 +199,43 @@ def test_factors_that_underflow_are_no_factors(rare):
     sources, targets = np.array([0, 1]), np.array([1, 0])
     with pytest.raises(NoAnswerError, match="some of 2 product states are left too rarely"):
         Band.of(2, sources, targets).factors(sources, targets, np.array([1e-9, 1.0]), np.array([rare, rare]))
+
+
+@pytest.mark.parametrize("width", [1, 2, 4])
+def test_factors_are_the_shares_of_removed_states(width):
+    """In fractions: the states of the band are removed from the last to the first."""
+    rng = np.random.default_rng(width)
+    for _ in range(5):
+        order = rng.permutation(5)  # the state at each place
+        places = [(i, j) for i in range(5) for j in range(5) if i != j and abs(i - j) <= width and rng.random() < 0.8]
+        weight = {place: Fraction(int(rng.integers(1, 9)), 16) for place in places}
+        exits = [Fraction(int(rng.integers(1, 9)), 16) for _ in range(5)]
+        sources, targets = (order[np.array(each)] for each in zip(*places, strict=True))
+        by_state = np.array([float(exits[place]) for place in np.argsort(order)])
+        band = Band(np.argsort(order), width)
+        (state, beside, factor), left = band.factors(
+            sources, targets, np.array([float(weight[each]) for each in places]), by_state
+        )
+        factors, leaving = {}, {}
+        for last in range(4, -1, -1):
+            leads = {to: weight.get((last, to), Fraction(0)) for to in range(last)}
+            leaving[int(order[last])] = total = exits[last] + sum(leads.values())
+            for source in range(last):
+                entering = weight.get((source, last), Fraction(0))
+                factors[source, last] = entering / total
+                factors[last, source] = leads[source] / total
+                exits[source] += entering * exits[last] / total
+                for to in range(last):
+                    weight[source, to] = weight.get((source, to), Fraction(0)) + entering * leads[to] / total
+        expected = {(int(order[i]), int(order[j])): float(share) for (i, j), share in factors.items() if share}
+        assert dict(zip(zip(state.tolist(), beside.tolist(), strict=True), factor.tolist(), strict=True)) == (
+            pytest.approx(expected, rel=1e-12)
+        )
+        assert dict(enumerate(left.tolist())) == pytest.approx({k: float(x) for k, x in leaving.items()}, rel=1e-12)
+
+
+def test_a_band_holds_so_many_numbers():
+    for size, width in ((4, 1), (7, 3)):
+        band, none = Band(np.arange(size), width), np.zeros(0, dtype=np.int64)
+        assert band.numbers == band._filled(none, none, np.zeros((0, 1)), np.zeros((size, 2, 1)))[0].size
+    assert Band(np.arange(4), 1).numbers == 12

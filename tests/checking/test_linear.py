@@ -27,12 +27,12 @@ def pair():
 WEIGHTS = np.array([[0.25], [0.125], [0.125], [0.25], [0.25]])
 
 
-def judged(x, jumps, gains=None):
+def judged(x, jumps, gains=None, weights=WEIGHTS):
     """The largest residual, and what bounds the jumps from both states and from any, for values and jumps given."""
     system = _System(pair(), np.arange(5), True, 1)
     values = np.array([[*x, gains is None, 0], [*jumps, 0, 0]], dtype=np.float64).T[:, :, None]
     gained = None if gains is None else np.array(gains)[:, None]
-    residual, both, farthest = system._certificate(system._equation(WEIGHTS), values, gained)
+    residual, both, farthest = system._certificate(system._equation(weights), values, gained)
     return residual[0], (*both[:, 0].tolist(), farthest[0])
 
 
@@ -45,6 +45,22 @@ def test_a_residual_is_the_largest_one_with_its_rounding():
     assert judged([2, 4], [2, 2], gains=[0.25, 1.5])[0] == 0.5 + 12 * UNIT * 2.5  # 2.5 and 4
 
 
+def test_jumps_below_0_in_any_state_certify_nothing():
+    # With slots of -10 every state pays enough, whatever is said of the states themselves.
+    system = _System(pair(), np.arange(5), True, 1)
+    for first, second, certified in ((1.0, 2.0, True), (-1.0, 2.0, False), (2.0, -1.0, False)):
+        values = np.array([[0.5, 0.5, 1, 0], [first, second, -10, -10]]).T[:, :, None]
+        _, jumps, farthest = system._certificate(system._equation(WEIGHTS), values, None)
+        assert (np.isfinite(jumps).tolist(), np.isfinite(farthest).tolist()) == ([[certified]] * 2, [certified])
+
+
+def test_what_underflows_in_a_residual_grows_with_the_largest_value():
+    # Nothing leads to the goal, whose value is 4; 3 edges.
+    system, values = _System(pair(), np.arange(5), True, 1), np.array([[0, 0, 4, 0], [2.0, 2, 0, 0]]).T[:, :, None]
+    equation = system._equation(np.array([[0.25], [0.0], [0.25], [0.5], [0.0]]))
+    assert system._certificate(equation, values, None)[0].tolist() == [3 * 4 * 2.0**-1074]
+
+
 def test_jumps_are_certified_by_what_every_step_pays():
     # Of 2 at both states 1 is paid, but for 12 roundings, and 3 * 2^-50 for what underflows; the rest is rounded up.
     assert judged([0.5, 0.5], [2, 2])[1] == (2 + 96 * UNIT,) * 3
@@ -52,6 +68,9 @@ def test_jumps_are_certified_by_what_every_step_pays():
     for found, jumps in zip(judged([0.5, 0.5], [2.5, 2.25])[1], (2.5, 2.25, 2.5), strict=True):
         assert jumps * (1 + 50 * UNIT) <= found <= jumps * (1 + 52 * UNIT)
     assert judged([0.5, 0.5], [4, 4])[1] == pytest.approx((4, 4, 4))  # 2 is paid, and counts as 1
+    # Where a 16th leads to the other state, 3/4 at both pay all but a 16th of that: 16/15 is the most from anywhere.
+    rare = np.array([[0.0625], [0.5], [0.4375], [0.0625], [0.9375]])
+    assert judged([0.5, 0.5], [0.75, 0.75], weights=rare)[1] == pytest.approx([16 / 15] * 3, rel=1e-12)
     # At least half has to be paid everywhere.
     least = 1 + 60 * UNIT
     assert np.all(np.isfinite(judged([0.5, 0.5], [least, least])[1]))
@@ -77,14 +96,16 @@ def test_moving_a_probability_moves_the_smallest_value_by_no_less_than_that(monk
 
 def test_moving_the_probabilities_moves_gains_by_the_largest_in_each_jump():
     # With 1/4 of what leaves a state leading to the other, x = 1/4 + y/4 and y = x/4 are 4/15 and 1/15; 4/3 jumps are
-    # made. Each moves 2 * 10^-9 of 4/15 at most; and no value moves by more than the factors of 2 states, 4 * 10^-9.
+    # made. Changed by 1 +- 10^-9 each moves 2 * 10^-9 of 4/15 at most, by 1 +- 1/9 a quarter of it (10/8 - 1); and
+    # no value moves by more than the factors of 2 states, 4 * 10^-9 and 25/16 - 1.
     weights = np.array([[0.125, 0.25, 0.125, 0.125, 0.375]])
     gains = np.array([[0.125, 0.0]])
-    found = linear.solve(pair(), weights, np.arange(5), stochastic=True, value_error=1e-9, gains=gains)
-    assert found.value[0] == pytest.approx([4 / 15, 1 / 15], rel=1e-15)
-    assert found.jumps[0] == pytest.approx([4 / 3] * 2, rel=1e-12)
-    assert found.steps[0] == pytest.approx([8 / 3] * 2, rel=1e-12)
-    assert found.representation[0] == pytest.approx([4 / 15 * 2e-9 * 4 / 3, 1 / 15 * 4e-9], rel=1e-6)
+    for off, by_jump, by_states in ((1e-9, 2e-9, 4e-9), (1 / 9, 1 / 4, 9 / 16)):
+        found = linear.solve(pair(), weights, np.arange(5), stochastic=True, value_error=off, gains=gains)
+        assert found.value[0] == pytest.approx([4 / 15, 1 / 15], rel=1e-15)
+        assert found.jumps[0] == pytest.approx([4 / 3] * 2, rel=1e-12)
+        assert found.steps[0] == pytest.approx([8 / 3] * 2, rel=1e-12)
+        assert found.representation[0] == pytest.approx([4 / 15 * by_jump * 4 / 3, 1 / 15 * by_states], rel=1e-6)
 
 
 def test_the_largest_gain_is_counted_with_what_it_may_lack(monkeypatch):
@@ -112,9 +133,57 @@ def test_a_matrix_is_refined_for_any_initial_state(monkeypatch):
     monkeypatch.setattr(linear, "refined", recorded)
     for coarse, expected in (([True, False], [(4, 1)]), ([False, True], [(4, 1)]), ([False, False], [])):
         asked.clear()
-        monkeypatch.setattr(linear, "_coarse", lambda *arguments, coarse=coarse: np.array(coarse)[:, None])
+        judged = np.array(coarse)[:, None]
+        monkeypatch.setattr(linear, "_coarse", lambda value, error, roughly, judged=judged: judged & (not roughly))
         found = linear.solve(pair(), WEIGHTS.T, np.arange(5), stochastic=True)
         assert (asked, found.value[0]) == (expected, pytest.approx([2 / 3, 5 / 6]))
+
+
+def pair_and_one():
+    """The pair, and a state on its own that leads to state 0 and to no goal."""
+    lists = (range(3), [0, 3, 5, 7], [1, 3, 4, 0, 3, 0, 4], range(7), [-1] * 3, [0, 2])
+    blocks = (Block(0, 0, 1, 2, 0, 5), Block(1, 2, 1, 1, 5, 7))
+    return Plan(*(np.array(each, dtype=np.int64) for each in lists), blocks)
+
+
+def test_underflow_is_counted_by_the_widest_row_and_the_largest_component():
+    # 3 states, 3 edges and components of 2; a single state with one edge.
+    system = _System(pair_and_one(), np.arange(7), True, 1)
+    found = system._underflow(system._equation(np.array([0.25, 0.125, 0.125, 0.25, 0.25, 0.5, 0.5])[:, None]))
+    assert found.tolist() == [3 * (3 + 2 + 2) * 2.0**-1074 / 0.125]
+    lists = ([0], [0, 1], [1], [0], [-1], [0])
+    one = Plan(*(np.array(each, dtype=np.int64) for each in lists), (Block(0, 0, 1, 1, 0, 1),))
+    system = _System(one, np.arange(1), True, 1)
+    assert system._underflow(system._equation(np.ones((1, 1)))).tolist() == [(1 + 1 + 2) * 2.0**-1074]
+
+
+@pytest.mark.parametrize(("limit", "stochastic", "again"), [(1, True, [2]), (2, True, []), (1, False, [])])
+def test_what_stays_coarse_in_a_large_component_is_solved_again(monkeypatch, limit, stochastic, again):
+    # The last state stands alone. Of three matrices the last is good enough, and of the second every bound but one.
+    plan, solved = pair_and_one(), []
+
+    def chosen(number, errors):
+        made = np.arange(2.0 * len(errors)).reshape(-1, 2) / 16 + number
+        return linear.Solution(made, np.array(errors), made + 2, np.full(made.shape, 9.0 - number), made + 4)
+
+    def in_chunks(system, values, gains, value_error, memory_bytes):
+        solved.append((values[:, 0].tolist(), gains[:, 0].tolist()))
+        errors = [[0.25, 0.5], [0.0, 0.25], [0.0, 0.0]] if len(solved) == 1 else [[0.125, 0.5], [0.125, 0.0]]
+        return chosen(len(solved), errors)
+
+    monkeypatch.setattr(linear, "DENSE_LIMIT", limit)
+    monkeypatch.setattr(linear, "_in_chunks", in_chunks)
+    values = np.arange(21.0).reshape(3, 7)
+    found = linear.solve(plan, values, np.arange(7), stochastic=stochastic, gains=np.arange(3.0)[:, None])
+    assert solved == [([0, 7, 14], [0, 1, 2]), *[([0, 7], [0, 1]) for _ in again]]
+    first, second = chosen(1, [[0.0] * 2] * 3), chosen(2, [[0.0] * 2] * 2)
+    better = np.array([[True, False], [False, True], [False, False]]) & bool(again)
+    other = {name: np.concatenate([each, each[:1]]) for name, each in vars(second).items()}
+    assert found.error.tolist() == ([[0.125, 0.5], [0, 0], [0, 0]] if again else [[0.25, 0.5], [0, 0.25], [0, 0]])
+    for name in ("value", "representation"):
+        assert getattr(found, name).tolist() == np.where(better, other[name], getattr(first, name)).tolist()
+    assert found.jumps.tolist() == [[7.0 if again else 8.0] * 2] * 2 + [[8.0] * 2]  # the fewer of both
+    assert found.steps.tolist() == first.steps.tolist()
 
 
 def test_transitions_of_probability_0_do_not_underflow():
@@ -122,6 +191,25 @@ def test_transitions_of_probability_0_do_not_underflow():
     system = _System(pair(), np.arange(5), True, 1)
     found = system._underflow(system._equation(np.array([[0.25], [0.125], [0.0], [0.25], [0.25]])))
     assert found.tolist() == [2 * (3 + 2 + 2) * 2.0**-1074 / 0.125]
+
+
+def test_a_relative_bound_is_one_below_the_value_itself(monkeypatch):
+    # Rounding may be a factor of 3/2, and of more than 2 in state 1. Underflow comes to the value and to the bound.
+    system = _System(pair(), np.arange(5), True, 1)
+    system._roundings = np.log([1.5, 2.5, 1.0, 1.0]) / (1.1 * UNIT)
+    monkeypatch.setattr(system, "_underflow", lambda equation: np.array([0.125, 0.0]))
+    found = system._relative_bound(system._equation(WEIGHTS), np.array([[0.25, 0.0], [0.5, 0.5]]))
+    assert found == pytest.approx(np.array([[0.375 / 2 + 0.125, 0], [np.inf, np.inf]]), rel=1e-12)
+
+
+def test_a_state_that_is_never_left_is_refused():
+    lists = ([0, 1], [0, 3, 5], [1, 2, 3, 0, 2], range(5), [5, 6], [0, 1])
+    plan = Plan(*(np.array(each, dtype=np.int64) for each in lists), (Block(0, 0, 1, 2, 0, 5),))
+    system = _System(plan, np.arange(7), False, 1)
+    for stay, refused in (([0.5, 0.75], False), ([1.0, 0.5], True), ([0.5, 1.0], True)):
+        with pytest.raises(EngineError, match="self-loop of probability 1") if refused else nullcontext():
+            weight, leave = system._weights(np.concatenate([WEIGHTS, np.array(stay)[:, None]]))
+            assert (weight.tolist(), leave[:, 0].tolist()) == (WEIGHTS.tolist(), [0.5, 0.25])
 
 
 def test_one_value_beyond_the_range_of_doubles_is_enough_to_be_refused():
@@ -148,16 +236,17 @@ def test_underflow_grows_by_level_where_rows_sum_to_more():
         assert found.tolist() == [2 * (3 + 1 + 2) * growth * 2.0**-1074]
 
 
-def test_what_no_number_came_of_is_bounded_by_its_residual(monkeypatch):
-    # Where an infinite value came of state 1 it is taken as 1: 1/4 too much, with 1/4 left open and 2 jumps to go.
+@pytest.mark.parametrize(("infinity", "taken_as", "residual"), [(np.inf, 1, 3 / 16), (-np.inf, 0, 13 / 16)])
+def test_what_no_number_came_of_is_bounded_by_its_residual(monkeypatch, infinity, taken_as, residual):
+    # Where an infinite value came of state 1 it is taken as 1 or 0, and 0.625/2 + 1/2 is right, with 2 jumps to go.
     def infinite(self, x, right, matrices=None):
-        x[:2, 0, 0], x[:2, 1, 0] = [0.625, np.inf], 2
+        x[:2, 0, 0], x[:2, 1, 0] = [0.625, infinity], 2
 
     monkeypatch.setattr(linear.Equation, "solve", infinite)
     monkeypatch.setattr(_System, "_refined", lambda self, equation, x, gains, known, at_once: known)
     found = linear.solve(pair(), WEIGHTS.T, np.arange(5), stochastic=True)
-    assert found.value.tolist() == [[0.625, 1]]
-    assert found.error[0] == pytest.approx([0.375, 0.375], rel=1e-12)  # 1 - (0.625/2 + 1/2) = 3/16 times 2
+    assert found.value.tolist() == [[0.625, taken_as]]
+    assert found.error[0] == pytest.approx([2 * residual] * 2, rel=1e-12)
 
 
 def test_so_many_matrices_are_solved_at_once_as_there_is_memory_for(monkeypatch):
@@ -200,9 +289,21 @@ def test_a_chain_without_loops_needs_memory_for_its_values_only():
     found = linear.solve(chain_of_two(), np.array([[0.5, 0.5, 0.25, 0.25, 0.5]]), np.arange(5), stochastic=True)
     assert found.value.tolist() == [[0.375]]
     assert found.jumps.tolist() == [[2]]
+    assert found.steps.tolist() == [[2 + 2.0**-49]]  # 2^-50 of it for rounding
     # Twice 2 edges and 2 more roundings of the one level, twice 3 and 2 of the other.
     assert found.error[0, 0] == pytest.approx(0.375 * 1.1 * 14 * UNIT, rel=1e-9)
     assert found.representation[0, 0] == pytest.approx(0.375 * 4 * UNIT, rel=1e-9)
+
+
+def test_room_that_is_kept_serves_matrices_of_the_same_number_only(monkeypatch):
+    values = np.random.default_rng(1).random((9, 5))
+    values[:, 1], values[:, 2:] = 1 - values[:, 0], values[:, 2:] / values[:, 2:].sum(axis=1, keepdims=True)
+    expected = values[:, 2] * values[:, 0] + values[:, 3]
+    for kept in (linear.LARGEST_KEPT, 1):
+        monkeypatch.setattr(linear, "LARGEST_KEPT", kept)
+        for room in (8 * 21 * 5, 1 << 30):
+            found = linear.solve(chain_of_two(), values, np.arange(5), stochastic=True, memory_bytes=room)
+            assert found.value[:, 0] == pytest.approx(expected, rel=1e-14)
 
 
 @pytest.mark.parametrize(("size", "width"), [(2, 1), (3, 2), (9, 8), (9, 1), (70, 6)])

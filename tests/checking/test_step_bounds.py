@@ -21,7 +21,7 @@ from verifier.checking.settings import EngineSettings
 from verifier.checking.step_bounds import counted, long_window
 from verifier.checking.two_engines import check_formulas
 from verifier.language.expressions import Source
-from verifier.language.ltl import parse_formula
+from verifier.language.ltl import normal_form, parse_formula
 
 
 def parsed(text):
@@ -54,7 +54,7 @@ def only(rows):
 def check_encloses(result, exact, width=1e-13):
     for k, value in enumerate(exact):
         low, high = Fraction(float(result.lower[0, k])), Fraction(float(result.upper[0, k]))
-        assert low <= value <= high, (k, float(low), float(value), float(high))
+        assert 0 <= low <= value <= high <= 1, (k, float(low), float(value), float(high))
         assert high - low <= width
 
 
@@ -147,6 +147,37 @@ def test_what_leaving_out_the_bound_of_a_window_costs(every_window_is_long, monk
     assert (until.expected_steps.tolist(), until.probability[0, 0]) == ([[7]], pytest.approx(127 / 128))
 
 
+def test_what_leaving_out_the_bound_moves_grows_with_the_steps_of_a_window(every_window_is_long, monkeypatch):
+    # In each of two windows 1/64 is lost; probabilities off by 1/16 may move that by exp(2.1 * 5 / 16) more.
+    def chosen(chain, ends, steps, error, **more):
+        return powers.Expected(*(np.full(len(chain.origin), each) for each in (2.0**-8, 2.0**-6, 0.0)))
+
+    monkeypatch.setattr(step_bounds, "after_steps", chosen)
+    monkeypatch.setattr(step_bounds, "MOST_APART", 1.0)
+    chain = chain_of([{0: 0.5, 1: 0.5}, {1: 1}], {"a": {0}, "b": {1}})
+    found = counted(chain, window_of(parsed("G[0,1] (a -> F[0,5] b)"), chain), 1 / 16)
+    assert found.representation_bound[0, 0] == pytest.approx((1 + math.exp(2.1 * 5 / 16)) / 32, rel=1e-12)
+
+
+@pytest.mark.parametrize("apart", [1.0, -1.0])
+def test_what_is_certain_has_no_width(every_window_is_long, monkeypatch, apart):
+    # Only states of b follow states of b, whatever the rates.
+    monkeypatch.setattr(step_bounds, "MOST_APART", apart)
+    chain = chain_of([{1: 0.3, 2: 0.7}, {1: 0.1, 2: 0.9}, {1: 0.6, 2: 0.4}], {"a": {0, 2}, "b": {1, 2}}, initial=[1])
+    for formula in ("F[1,20] b", "X[9] b", "G[0,9] (a -> F[0,5] b)", "G[3,9] (a -> F[0,5] b)"):
+        found = counted(chain, window_of(parsed(formula), chain), ROUNDOFF)
+        assert (found.lower[0, 0], found.upper[0, 0]) == (1, 1)
+
+
+def test_behind_a_step_any_state_may_be_moved_as_much_as_the_most():
+    chain = chain_of([{0: 0.5, 1: 0.5}, {1: 1}])
+    everywhere, ends = np.ones(2, dtype=bool), np.array([0.25, 0.5])
+    count = step_bounds._Count(chain, step_bounds.LongWindow(False, everywhere, everywhere, 0, 1), 0.0, None)
+    for moved in ([0.25, 0.0], [0.0, 0.25]):
+        behind = powers.Expected(ends, ends, np.array(moved))
+        assert count._after(count._part(everywhere, everywhere, ~everywhere), behind, 1).representation.min() == 0.25
+
+
 def test_who_waits_at_the_end_may_be_answered_later(every_window_is_long, monkeypatch):
     """At most as likely as in so many steps, and as not being answered in them; who does not wait has neither."""
     asked = []
@@ -162,7 +193,9 @@ def test_who_waits_at_the_end_may_be_answered_later(every_window_is_long, monkey
     assert [each.tolist() for each in asked[2]] == [[0.25] * 4, [0.5, 0.5, 1.0, 1.0]]
 
 
-def test_the_states_of_a_window_are_those_of_its_conditions():
+@pytest.mark.parametrize("depth", [50, 1])
+def test_the_states_of_a_window_are_those_of_its_conditions(monkeypatch, depth):
+    monkeypatch.setattr(normal_form, "PROPOSITION_DEPTH", depth)
     rows = [{0: 0.5, 1: 0.5}, {1: 0.5, 2: 0.5}, {2: 0.5, 3: 0.5}, {3: 1}]
     chain = chain_of(rows, {"a": {0, 1}, "b": {1, 2}, "c": {3}})
     window = window_of(parsed("(a | c) U[0,99999] (a & b)"), chain)
@@ -171,6 +204,13 @@ def test_the_states_of_a_window_are_those_of_its_conditions():
     stays = chain_of([{0: 1}], {"a": {0}, "b": {0}})
     assert window_of(parsed("a U[0,99999] b"), stays) is None
     assert window_of(parsed("a U[1,99999] b"), stays) is not None
+
+
+def test_windows_are_long_by_their_steps_or_by_those_of_all_states():
+    for steps, states, long in ((20_000, 1, False), (20_001, 1, True), (10_000, 500, False), (10_000, 501, True)):
+        everywhere = np.ones(states, dtype=bool)
+        assert step_bounds.LongWindow(False, everywhere, everywhere, 0, steps).is_long is long
+    assert step_bounds.LongWindow(False, everywhere, everywhere, 0, 100, 100).is_long  # each with each
 
 
 def test_what_is_unrolled_has_to_fit_into_memory(every_window_is_long):
@@ -265,12 +305,14 @@ def test_what_would_take_too_long_is_refused_before():
     "formula",
     [
         *("F b", "F[0,9] b", "X[9] b", "G[0,99999] F b", "F[0,99999] (a & X b)", "G[1,99999] (a -> F[1,5] b)"),
+        *("G[0,99999] (a | F[0,5] b | F[0,7] a)", "G[0,99999] (a -> F b)", "G[0,99999] (b | (a U[0,5] b))"),
+        *("G[0,99999] (a -> F[0,5] X b)", "G[0,99999] (a -> X[5] b)", "F[0,99999] (a & F[0,5] b)"),
         *("a R[0,99999] (a -> F[0,5] b)", "a U[0,99999] (a & G[0,5] b)", "G (a -> F[0,99999] b)"),
         *("F (a & G[0,99999] b)", "X[99999] (a -> F[0,5] b)"),
     ],
 )
 def test_other_formulas_are_no_long_windows(formula):
-    chain = chain_of([{0: 1}], {"a": {0}, "b": {0}})
+    chain = chain_of([{0: 0.5, 1: 0.5}, {1: 1}], {"a": {0}, "b": {1}})
     assert window_of(parsed(formula), chain) is None
 
 

@@ -246,7 +246,7 @@ def complaint(capsys, code, *arguments):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--severity", "fgo=mild"], "severity: unknown condition 'fgo' (did you mean 'fog'?"),
+        (["--severity", "fgo=mild"], "severity: unknown condition 'fgo'\n  hint: did you mean 'fog'?"),
         (["--severity", "fog=bad"], "fog is 'bad'; expected mild or severe"),
         (["--severity", "fog"], "--severity: expected CONDITION=KIND, got 'fog'"),
         (["--group", "dark=night"], "group 'dark': unknown condition 'night'"),
@@ -470,7 +470,7 @@ def test_verified_curves_that_cannot_be_made(families, capsys, tmp_path):
             arguments[arguments.index(old)] = new
         return complaint(capsys, code, *arguments, "--cm", str(families / cm))
 
-    assert "unknown requirement 'stops' (" in refusal(ExitCode.USAGE, ("stops_for_pedestrians", "stops"))
+    assert "unknown requirement 'stops'\n  hint: " in refusal(ExitCode.USAGE, ("stops_for_pedestrians", "stops"))
     spec = tmp_path / "small.ltl"
     model = Path("models/car_pedestrian.toml").resolve()
     spec.write_text(f'model "{model}"\nplanner published\nrare: P <= 0.1 [ F at_line ]\nb: P = ? [ F at_line ]\n')

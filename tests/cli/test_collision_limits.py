@@ -91,7 +91,7 @@ def test_a_detector_without_spread_is_named(run, tmp_path):
     (tmp_path / "equal.csv").write_text("image,true_m,predicted_m\n0,10,10\n1,9,10\n2,11,10\n")
     code, out, err = run("--pairs", "equal=equal.csv", "--pairs", "same=equal.csv", *SMALL)
     assert (code, out) == (ExitCode.USAGE, "")
-    assert err == "verify: equal cannot be ranked: its reported distances have no spread\n"
+    assert err == "verify: equal cannot be resampled: its reported distances have no spread\n"
 
 
 def test_ends_that_cross_are_not_trusted(run, root, tmp_path):

@@ -323,3 +323,26 @@ def test_a_comparison_by_drives_says_why_its_intervals_are_narrower(asked, verif
     _, two = asked(tracked_document(BETTER, RUNS), name="two.json")
     items = json.loads(verify("compare", spec, "--cm", two, "--draws", "200", "--json")[1])
     assert not any("are narrower" in each for each in items["remarks"])
+
+
+@pytest.mark.parametrize(
+    ("change", "element", "words"),
+    [
+        (lambda said: said.pop("e_values"), "/matrices/contexts", "'e_values' is a required property"),
+        (
+            lambda said: said.update(tests=[{"label": "ped"}]),
+            "/matrices/contexts/tests/0",
+            "'contexts' is a required",
+        ),
+        (lambda said: said.update(used=3), "/matrices/contexts/used", "3 is not of type 'string'"),
+        (lambda said: said.update(tracks={"ped": 1}), "/matrices/contexts/tracks/ped", "1 is not of type 'object'"),
+    ],
+)
+def test_torn_contexts_of_a_result_are_refused_by_name(asked, verify, tmp_path, change, element, words):
+    spec, matrices = asked(tracked_document(ROWS, RUNS))
+    _, out, _ = verify("run", spec, "--cm", matrices, "--memory", "run:2", "--draws", "200", "--json")
+    found = json.loads(out)
+    change(found["matrices"]["contexts"])
+    (tmp_path / "torn.json").write_text(json.dumps(found))
+    code, _, err = verify("report", tmp_path / "torn.json", "-o", tmp_path / "r.md")
+    assert (code, f"{element}: " in err, words in err) == (4, True, True), err

@@ -230,8 +230,10 @@ def test_an_empty_cell_is_predicted_and_told(table_iv, tmp_path, capsys):
 )
 def test_tables_that_are_none(tmp_path, capsys, text, complaint):
     (tmp_path / "bad.csv").write_text(text)
-    assert main(["predict", str(tmp_path / "bad.csv")]) in (ExitCode.USAGE, ExitCode.BAD_INPUT)
-    assert complaint in capsys.readouterr().err
+    assert main(["predict", str(tmp_path / "bad.csv")]) == ExitCode.BAD_INPUT
+    told = capsys.readouterr().err
+    assert f"{tmp_path / 'bad.csv'}:" in told
+    assert complaint in told
 
 
 @pytest.mark.parametrize(

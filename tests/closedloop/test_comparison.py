@@ -249,7 +249,7 @@ def test_what_is_refused():
         compare(CURVES[1:])
     with pytest.raises(UsageError, match="condition 'fog' is 'mild' and 'severe': a condition has one severity"):
         compare([*CURVES[:4], named("b", "fog", (0.3, 1), severity="severe")])
-    with pytest.raises(UsageError, match=r"group 'dark': unknown condition 'nigth' \(did you mean 'night'"):
+    with pytest.raises(UsageError, match=r"group 'dark': unknown condition 'nigth'\n  hint: did you mean 'night'"):
         compare(CURVES, {"dark": ["nigth"]})
     with pytest.raises(UsageError, match="a group cannot have the name of a condition, 'fog'"):
         compare(CURVES, {"fog": ["night"]})

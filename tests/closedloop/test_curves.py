@@ -117,7 +117,7 @@ def test_a_metre_away_is_within_a_metre():
     assert roboticizer_curve(logs, "a", STANDARD, [1]).safety.tolist() == [1]
 
 
-def test_nearest_or_each():
+def test_the_nearest_counts():
     # (3, 0) is missed, (0, 6) is found, (20, 0) is too far, in one image.
     logs = made_logs(
         {"person": (True, straight(1)), "nobody": (False, straight(1))},
@@ -125,7 +125,6 @@ def test_nearest_or_each():
         [(0, 0.95, 0, 6)],
     )
     assert roboticizer_curve(logs, "a", STANDARD, [1]).safety.tolist() == [0]
-    assert roboticizer_curve(logs, "a", STANDARD, [1], RoboticizerMetric(people="each")).safety.tolist() == [0.5]
 
 
 def test_pathifier_by_hand():
@@ -226,11 +225,11 @@ def test_against_plain_counting(logs, false, images):
             assert curve.efficiency[at] == pytest.approx(efficiency, abs=1e-12)
 
 
-@given(random_logs(), st.sampled_from(["nearest", "each"]), st.sampled_from([(0, 10), (1, 4), (2, 7.5)]))
-def test_roboticizer_against_plain_counting(logs, people, range_m):
-    metric = RoboticizerMetric(1.0, range_m, people)
+@given(random_logs(), st.sampled_from([(0, 10), (1, 4), (2, 7.5)]))
+def test_roboticizer_against_plain_counting(logs, range_m):
+    metric = RoboticizerMetric(1.0, range_m)
     plain = [Plain(logs, "a", lambda x: 1 - x, tau) for tau in TAUS]
-    expected = [each.roboticizer(1.0, *range_m, people == "nearest", 0.7) for each in plain]
+    expected = [each.roboticizer(1.0, *range_m, 0.7) for each in plain]
     compare(expected, lambda: roboticizer_curve(logs, "a", ONE_MINUS, TAUS, metric, 0.7))
 
 
@@ -343,7 +342,6 @@ def test_a_curve_keeps_its_own_numbers():
     ("wrong", "message"),
     [
         (lambda: RoboticizerMetric(match_radius_m=0), "positive radius"),
-        (lambda: RoboticizerMetric(people="all"), "nearest"),
         (lambda: RoboticizerMetric(range_m=(3, 3)), "range of distances"),
         (lambda: PathifierMetric(strict_m=(-1, 2)), "range of distances"),
         (lambda: PathifierMetric(lenient_m=(2, math.inf)), "range of distances"),

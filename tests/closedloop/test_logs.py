@@ -12,6 +12,7 @@ from small_logs import HAND, made_detections, made_logs, random_logs, straight
 from verifier.base.errors import InputError, UsageError
 from verifier.closedloop.cutting import in_view, positive_by_path, selected, windows
 from verifier.closedloop.logs import Detections, LogLimits, Logs, check_plausible
+from verifier.closedloop.pathifier import PathSettings
 
 
 def test_what_logs_hold():
@@ -37,15 +38,15 @@ def test_what_logs_hold():
         ({"time_s": np.array([0, 1, 1, 2, 3, 0, 1, 2, 3, 4.0])}, "times must increase"),
         ({"time_s": np.array([0, 2, 1, 3, 4, 0, 1, 2, 3, 4.0])}, "times must increase"),
         ({"time_s": np.array([0, 1, np.nan, 3, 4, 0, 1, 2, 3, 4.0])}, "time_s: a value is not finite"),
-        ({"person_image": np.array([0, 1, 2, 3, 10])}, r"person_image: an index outside 0\.\.9"),
+        ({"person_image": np.array([0, 1, 2, 3, 10])}, r"person_image has an index outside 0\.\.9"),
         ({"person_m": np.array([[0, np.nan]] * 5)}, "person_m: a point is partly NaN"),
         ({"person_m": np.array([[0, np.inf]] * 5)}, "partly NaN, or a coordinate beyond"),
         ({"person_m": np.array([[0, -2e9]] * 5)}, "person_m: a point .* a coordinate beyond"),
         ({"position_m": np.full((10, 2), 2e9)}, "position_m: a coordinate beyond"),
         ({"person_box_2d": np.array([[5, 0, 4, 1.0]] * 5)}, "of negative size"),
         ({"person_box_2d": np.zeros((4, 4))}, "person_box_2d has shape"),
-        ({"detections": {"b": made_detections([(10, 1, 0, 0)])}}, "image of source 'b': an index outside"),
-        ({"detections": {"b": made_detections([(-1, 1, 0, 0)])}}, "image of source 'b': an index outside"),
+        ({"detections": {"b": made_detections([(10, 1, 0, 0)])}}, "image of source 'b' has an index outside"),
+        ({"detections": {"b": made_detections([(-1, 1, 0, 0)])}}, "image of source 'b' has an index outside"),
     ],
 )
 def test_logs_that_cannot_be(change, message):
@@ -171,15 +172,15 @@ def test_positive_by_path():
         {"ahead": (False, straight(3)), "beside": (True, straight(3)), "empty": (True, straight(3))},
         [(0, 9, 1), (3, 9, 2.5), (5, -5, 0)],
     )
-    assert positive_by_path(logs, 2.0).positive.tolist() == [True, False, False]
-    assert positive_by_path(logs, 3.0).positive.tolist() == [True, True, False]
-    assert "control radius of 3 m" in positive_by_path(logs, 3.0).remarks[-1]
+    assert positive_by_path(logs, 2.0, PathSettings()).positive.tolist() == [True, False, False]
+    assert positive_by_path(logs, 3.0, PathSettings()).positive.tolist() == [True, True, False]
+    assert "control radius of 3 m" in positive_by_path(logs, 3.0, PathSettings()).remarks[-1]
 
 
 @given(random_logs(), st.sampled_from([1.0, 2.0, 4.0]))
 def test_a_larger_radius_makes_more_logs_positive(logs, radius):
     headed = replace(logs, heading_rad=np.zeros(logs.image_count))
-    small, large = (positive_by_path(headed, each).positive for each in (radius, 1.5 * radius))
+    small, large = (positive_by_path(headed, each, PathSettings()).positive for each in (radius, 1.5 * radius))
     assert (small <= large).all()
 
 

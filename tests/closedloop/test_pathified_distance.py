@@ -291,7 +291,7 @@ def test_somebody_in_the_way_of_a_negative_log():
     logs = made_logs({"wet field": (False, straight(3))}, [(1, 9, 0)])
     with pytest.raises(InputError, match=r"'wet field' is negative, but in its image 1 somebody blocks the path 6 m"):
         courses(logs.with_source("b", HAND.detections["a"].take([])), "b", STANDARD, 2.0)
-    found = positive_by_path(logs, 2.0)
+    found = positive_by_path(logs, 2.0, PathSettings())
     assert found.positive.tolist() == [True]
     assert [each.positive for each in courses(found, "a", STANDARD, 2.0)] == [True]
     # Beside the path people may be.

@@ -4,6 +4,7 @@ import csv
 import json
 import math
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,8 @@ from verifier.closedloop.logs import LogLimits
 from verifier.closedloop.readers import fieldsafe_logs, kitti_tracking_logs, nuscenes_logs
 from verifier.closedloop.readers.fieldsafe import _utm
 from verifier.closedloop.readers.from_sets import Placing
+from verifier.closedloop.request import logs_and_validation
+from verifier.closedloop.settings import ClosedLoopSettings
 from verifier.closedloop.trade_offs import TradeOffsResult
 
 DETECTORS = {
@@ -431,6 +434,25 @@ def test_rectangles_are_placed_on_the_ground_or_by_depth(tmp_path):
     # At 6 m the middle of a rectangle 1 m to the right at 8 m is 6/8 m to the right.
     assert deep.source("rrc").point_m[0] == pytest.approx([6.0, -6 / 8], abs=1e-9)
     assert deep.person_m == pytest.approx(logs.person_m)  # people have boxes in space
+
+
+def test_the_extension_of_the_path_says_which_logs_are_positive(tmp_path):
+    """Somebody 8 m ahead of a drive of 0.6 m: on the path that goes on for 10 m, beyond the one that does for 3 m."""
+    folder = kitti_drive(tmp_path)
+    chosen = ClosedLoopSettings(
+        logs=f"{folder}/label_02",
+        format="kitti_tracking",
+        detections=(f"rrc={folder}/rrc",),
+        frames=f"{folder}/frames.csv",
+        calibration=f"{folder}/camera.csv",
+        speed=3.0,
+        validation="self",
+        control_radius=2.0,
+        safety_radius=1.0,
+    )
+    for extension, positive in ((10.0, True), (3.0, False)):
+        logs, _ = logs_and_validation(replace(chosen, path_extension=extension))
+        assert logs.positive.tolist() == [positive]
 
 
 def test_people_whose_feet_stand_on_no_ground_are_refused_by_name(tmp_path):

@@ -42,7 +42,7 @@ def nuscenes(scene):
     """
     paths = {"centerpoint": "det_centerpoint", "megvii": "det_megvii", "pointpillars": "det_pointpillars_trelpy.json"}
     logs = nuscenes_logs(scene / "gt.json", {name: scene / path for name, path in paths.items()})
-    return logs, positive_by_path(windows(logs, 2.4), 6.0), 6.0
+    return logs, positive_by_path(windows(logs, 2.4), 6.0, PathSettings()), 6.0
 
 
 def channels(shared, scene):
@@ -88,7 +88,7 @@ def fieldsafe(shared, scene):
             )
             for seed, each in enumerate(drives)
         ]
-    return drives[0], positive_by_path(windows(drives[1], 6.0), 2.0), 2.0
+    return drives[0], positive_by_path(windows(drives[1], 6.0), 2.0, PathSettings()), 2.0
 
 
 @pytest.mark.parametrize("data", ["nuscenes", "fieldsafe"])
@@ -118,7 +118,7 @@ def test_curves_of_real_logs(data, request):
             expected = [
                 plain.roc_a(2.0, CEILING),
                 plain.roc_b(2.0, CEILING),
-                plain.roboticizer(1.0, 0, 10, True, CEILING),
+                plain.roboticizer(1.0, 0, 10, CEILING),
                 plain.pathifier((0, 2), (2, 5), True, CEILING),
             ]
             found = [(curve.safety[at], curve.efficiency[at]) for curve in curves]

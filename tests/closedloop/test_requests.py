@@ -74,7 +74,7 @@ def test_hashes_are_of_the_bytes_that_were_read(logs):
     assert len(request.data[0].person_image)
     for path in files.values():
         path.write_bytes(path.read_bytes() + b"\n")
-    recorded = {file["name"]: file["sha256"] for file in request.trade_offs().inputs}
+    recorded = {file.name: file.sha256 for file in request.trade_offs().inputs}
     assert recorded == {name: before[name] for name in recorded}
     assert len(recorded) >= 4
 

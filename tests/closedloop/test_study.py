@@ -15,7 +15,7 @@ from verifier.base.errors import InputError, LimitError, UsageError
 from verifier.closedloop.closed_loop_curve import LoopSettings, standard_sensitivities
 from verifier.closedloop.comparison import BASELINE
 from verifier.closedloop.cutting import in_view, positive_by_path, windows
-from verifier.closedloop.pathifier import Radii, courses, paths_of, violation_m
+from verifier.closedloop.pathifier import PathSettings, Radii, courses, paths_of, violation_m
 from verifier.closedloop.readers import fieldsafe_logs, nuscenes_logs
 from verifier.closedloop.roboticizer import standardizer_of
 from verifier.closedloop.simulated_detections import Drawing, drawn_detections
@@ -43,7 +43,7 @@ def nuscenes(shared):
     scene = shared / "data/nuscenes_mini_val/scene-0916"
     paths = {"centerpoint": "det_centerpoint", "megvii": "det_megvii", "pointpillars": "det_pointpillars_trelpy.json"}
     logs = nuscenes_logs(scene / "gt.json", {name: scene / path for name, path in paths.items()})
-    return positive_by_path(windows(logs, 2.4), 6.0), 6.0
+    return positive_by_path(windows(logs, 2.4), 6.0, PathSettings()), 6.0
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def fieldsafe(shared):
         counts = count_job(data, TWO_METRES, rule, title=detector)[0]
         drawing = Drawing(empty_columns="neighbour", position_error_m=0.1)
         logs = drawn_detections(logs, counts, "ped", np.random.default_rng(seed), name, drawing)
-    return positive_by_path(windows(logs, 6.0), 2.0), 2.0
+    return positive_by_path(windows(logs, 6.0), 2.0, PathSettings()), 2.0
 
 
 @pytest.mark.parametrize("data", ["nuscenes", "fieldsafe"])
@@ -115,8 +115,8 @@ def test_logs_in_which_the_truth_never_stops():
     people = [(0, 5, 0), *((image, 7, 0) for image in range(18, 27))]
     logs = made_logs(drives, people, {"x": [(image, 0.5, 7, 0) for image in range(18, 27)]})
     radii = Radii(2.0, 1.5)
-    assert never_stopped(logs, 2.0, VehicleSettings(), "steps").tolist() == [True, False, False]
     chosen = replace(settings(2.0, metrics=("closed_loop",)), radii=radii)
+    assert never_stopped(logs, chosen).tolist() == [True, False, False]
     kept, dropped = study(logs, None, chosen), study(logs, None, replace(chosen, never_stops="drop"))
     assert (kept.logs.positive, kept.logs.truth_never_stops, kept.logs.left_out) == (2, ("gone",), ())
     assert (dropped.logs.positive, dropped.logs.truth_never_stops, dropped.logs.left_out) == (1, (), ("gone",))

@@ -283,15 +283,16 @@ def test_a_kept_error_after_braking_has_begun():
         assert runs_with_kept_error(runs, table, np.array([8.0]), np.array([10.0]), True).tolist() == [closer]
 
 
-def test_the_matrix_of_the_channel():
+def test_the_channel_by_hand():
     found = read([(1, 0.5), (1, 3), (2.5, 2), (4, 9)], missed_m=[3.9, 50])
     by_value = distance_channel(found, 5.0, ChannelSettings(2.0, "value"))
-    # Bins [0, 2): 0.5, 3. [2, 4): 2 and one missed. [4, 6): 9. Reports up to 1 m, up to 3 m, more, none.
-    assert by_value.matrix(np.array([1.0, 3.0])).tolist() == [[1, 1, 0, 0], [0, 1, 0, 1], [0, 0, 1, 0]]
+    # Bins [0, 2): 0.5, 3. [2, 4): 2 and one missed. [4, 6): 9. Reports up to 1 m and up to 3 m, at the bins' middles.
+    middles, limits = np.array([1.0, 3.0, 5.0]), np.array([1.0, 3.0])
+    assert by_value.at_most(middles, limits)[0].tolist() == [[1, 2], [0, 1], [0, 0]]
     assert by_value.items.tolist() == [2, 2, 1]
     # Errors -0.5, +2; -0.5; +5, at the middles 1, 3 and 5 m: 0.5, 3; 2.5; 10.
     by_error = distance_channel(found, 5.0, ChannelSettings(2.0, "error"))
-    assert by_error.matrix(np.array([1.0, 3.0])).tolist() == [[1, 1, 0, 0], [0, 1, 0, 1], [0, 0, 1, 0]]
+    assert by_error.at_most(middles, limits)[0].tolist() == [[1, 2], [0, 1], [0, 0]]
     hits, items = by_error.at_most(np.array([0.0, 3.5]), np.array([1.0, 3.0]))
     assert hits.tolist() == [[1, 2], [0, 1]]
     assert items.tolist() == [2, 2]
@@ -312,7 +313,8 @@ def test_empty_bins_are_refused_or_filled_as_named():
     assert [each.tolist() for each in near.reports] == [[0], [0], [2], [2], [2]]
     nothing = distance_channel(found, 9.0, ChannelSettings(2.0, empty_bins="no_report"))
     assert nothing.source.tolist() == [0, -1, -1, 3, -1]
-    assert nothing.matrix(np.array([100.0])).tolist() == [[1, 0, 0], [0, 0, 1], [0, 0, 1], [1, 0, 0], [0, 0, 1]]
+    hits, items = nothing.at_most(np.array([1.0, 3.0, 5.0, 7.0, 9.0]), np.array([100.0]))
+    assert (hits[:, 0].tolist(), items.tolist()) == ([1, 0, 0, 1, 0], [1] * 5)
     # Equally far: the nearer to the ego. Bins 0 and 2 around 1.
     between = distance_channel(read([(1, 1), (5, 6)]), 5.0, ChannelSettings(2.0, empty_bins="neighbour"))
     assert between.source.tolist() == [0, 0, 2]
@@ -343,11 +345,11 @@ def test_what_does_not_fit_is_refused(storm):
             DriveSettings(BrakingPolicy(4.0), **{name: value})
     with pytest.raises(UsageError, match="the refinement is a whole number from 1, got 0"):
         DriveSettings(BrakingPolicy(4.0), refinement=0)
-    with pytest.raises(UsageError, match="unknown way of braking 'never'; known: to_rest, while_near"):
+    with pytest.raises(UsageError, match="unknown way of braking 'never'\n  hint: known: to_rest, while_near"):
         DriveSettings(BrakingPolicy(4.0), braking="never")
     with pytest.raises(UsageError, match="the width of the bins must be positive, got 0 m"):
         ChannelSettings(0.0)
-    with pytest.raises(UsageError, match="unknown choice 'both'; known: error, value"):
+    with pytest.raises(UsageError, match="unknown way of drawing 'both'\n  hint: known: error, value"):
         ChannelSettings(drawn="both")
     with pytest.raises(LimitError, match="bins of 1e-06 m up to 5 m are 5000001; at most 100000 are made"):
         distance_channel(THREE, 5.0, ChannelSettings(1e-6))

@@ -37,7 +37,7 @@ def covered(world: World, images: int, settings: EstimatorSettings) -> dict[str,
     for seed in range(REPETITIONS):
         pairs = world.draw(images, rng)
         of = collision_map(pairs, GRID, POLICY, settings)
-        found = confidence(pairs, of, seed=seed, bootstrap=True, replicates=150)
+        found = confidence(pairs, of, seed=seed, replicates=150)
         ends = {kind.value: (each.lower, each.upper) for kind, each in found.intervals.items()}
         ends["to trust"] = found.trusted
         for name, (lower, upper) in ends.items():

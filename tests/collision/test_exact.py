@@ -168,21 +168,21 @@ def test_trust_in_a_wide_and_a_sharp_world():
     assert [Trust(code) for code in found.trust[:, 0]] == [Trust.FEW_IMAGES, Trust.SUBSAMPLING, Trust.FEW_IMAGES]
     of, found = confidence_of(sharp, [10.0, 30.0], v, EstimatorSettings("normal_reference"))
     assert of.oversmooths
-    assert found.reasons == {Trust.OVERSMOOTHED: 2}
+    assert Trust.counted(found.trust) == {Trust.OVERSMOOTHED: 2}
     assert found.images[0] == window_counts(sharp, of.grid, POLICY, 1.0, 1.0)[0][0]
 
 
 def test_trust_without_estimate_and_where_the_share_rises():
     one = Pairs(np.array([9.0]), np.array([10.0]), np.array([0]), 1)
     _, found = confidence_of(one, [10.0], [5.0])
-    assert found.reasons == {Trust.NOT_ESTIMATED: 1}
+    assert Trust.counted(found.trust) == {Trust.NOT_ESTIMATED: 1}
     # Of one image within the window before y = 10 none collides: [0, .975].
     assert [end[0, 0] for end in found.trusted] == [0.0, pytest.approx(0.975)]
     # A detector that reports far objects near and near ones far.
     true = np.linspace(1, 50, 800)
     turned = Pairs(true, 51 - true, np.arange(800), 800)
     _, found = confidence_of(turned, [10.0, 25.0, 40.0], [15.0])
-    assert set(found.reasons) <= {Trust.RISING, Trust.SUBSAMPLING}
+    assert set(Trust.counted(found.trust)) <= {Trust.RISING, Trust.SUBSAMPLING}
     assert found.trust[0, 0] == Trust.RISING
     assert Trust.RISING.kind is IntervalKind.EXACT_WINDOW
 
@@ -190,7 +190,7 @@ def test_trust_without_estimate_and_where_the_share_rises():
 def test_kinds_do_not_disturb_each_other():
     pairs = WIDE.draw(200, np.random.default_rng(4))
     _, few = confidence_of(pairs, [10.0, 20.0], [10.0])
-    _, many = confidence_of(pairs, [10.0, 20.0], [10.0], bootstrap=True, replicates=20)
+    _, many = confidence_of(pairs, [10.0, 20.0], [10.0], replicates=20)
     subsampling = IntervalKind.SUBSAMPLING
     assert np.array_equal(few.intervals[subsampling].lower, many.intervals[subsampling].lower)
     of_drives = {IntervalKind.BY_DRIVE, *BY_DRIVES.values()}

@@ -147,17 +147,31 @@ def test_the_band_covers_all_points_at_once_where_pointwise_intervals_of_depende
     assert np.mean(pointwise) < 0.5
 
 
-def test_a_band_encloses_the_intervals_of_its_points():
-    pairs, grid = scenes(np.random.default_rng(1), 300), Grid(DISTANCES, SPEEDS)
+def test_no_point_of_a_band_lies_beyond_what_the_others_allow():
+    """Far out, where few objects are reported, the band stays below its upper ends nearer by, and so for speeds."""
+    pairs, grid = scenes(np.random.default_rng(1), 300), Grid(np.append(DISTANCES, 300.0), SPEEDS)
     band, alone = (
         exact_interval(pairs, grid, POLICY, kind)
         for kind in (IntervalKind.EXACT_SIMULTANEOUS, IntervalKind.EXACT_MONOTONE)
     )
-    assert np.all(band.lower <= alone.lower)
-    assert np.all(alone.upper <= band.upper)
+    for end in (band.lower, band.upper):
+        assert np.all(np.diff(end, axis=0) <= 0)
+        assert np.all(np.diff(end, axis=1) >= 0)
+    assert np.all(alone.upper[-1] == 1)  # nothing is reported there
+    assert np.all(band.upper[-1] == band.upper[:-1].min(axis=0))
     single = Grid(DISTANCES[:1], SPEEDS[:1])
     of_one = [exact_interval(pairs, single, POLICY, kind).upper for kind in (band.kind, alone.kind)]
     assert of_one[0] == of_one[1]  # of one point both are the same
+
+
+def test_a_band_that_the_data_contradict_is_left_as_it_is():
+    """Whoever is reported near is far, and the other way round: ends that must fall would cross."""
+    true = np.linspace(1, 50, 800)
+    turned = Pairs(true, 51 - true, np.arange(800), 800)
+    grid = Grid(np.array([10.0, 40.0]), np.array([15.0]))
+    band = exact_interval(turned, grid, POLICY, IntervalKind.EXACT_SIMULTANEOUS)
+    assert np.all(band.lower <= band.upper)
+    assert band.upper[0] < band.lower[1]
 
 
 def test_dependent_pairs_are_not_trusted_and_drives_are_resampled_where_they_are_known():
@@ -168,21 +182,35 @@ def test_dependent_pairs_are_not_trusted_and_drives_are_resampled_where_they_are
     for drives in (0, 12, 75):
         pairs = scenes(rng, 1500, shared=0.8, drives=drives)
         of = collision_map(pairs, grid, POLICY, EstimatorSettings("normal_reference", 0.3))
-        found = confidence(pairs, of, seed=1, bootstrap=True, replicates=200)
+        found = confidence(pairs, of, seed=1, replicates=200)
         assert found.independence.refuted
-        assert Trust.SUBSAMPLING not in found.reasons
+        assert Trust.SUBSAMPLING not in Trust.counted(found.trust)
         kinds[drives] = found
-    assert Trust.DEPENDENT in kinds[0].reasons
+    assert Trust.DEPENDENT in Trust.counted(kinds[0].trust)
     assert IntervalKind.BY_DRIVE not in kinds[0].intervals
-    assert set(kinds[12].reasons) == {Trust.FEW_IMAGES}  # of some hundred images, but twelve drives
-    assert Trust.DEPENDENT_BY_DRIVE in kinds[75].reasons
+    assert set(Trust.counted(kinds[12].trust)) == {Trust.FEW_IMAGES}  # of some hundred images, but twelve drives
+    assert Trust.DEPENDENT_BY_DRIVE in Trust.counted(kinds[75].trust)
     of_drives, of_images = (kinds[75].intervals[each] for each in (IntervalKind.BY_DRIVE, IntervalKind.PERCENTILE))
     assert np.all(of_drives.upper - of_drives.lower > 1.3 * (of_images.upper - of_images.lower))
     without = confidence(pairs, of, seed=1)
-    assert Trust.DEPENDENT_EXACT in without.reasons
+    assert Trust.DEPENDENT_EXACT in Trust.counted(without.trust)
     band = without.intervals[IntervalKind.DRIVES_MONOTONE]
     at = without.trust == Trust.DEPENDENT_EXACT
     assert np.array_equal(without.trusted[0][at], band.lower[at])
+
+
+@pytest.mark.parametrize(("drives", "wanted"), [(5, Trust.DEPENDENT_EXACT), (25, Trust.DEPENDENT_BY_DRIVE)])
+def test_few_drives_are_not_resampled(drives, wanted):
+    """Pairs of one image depend on each other, images of one drive do not: five drives say nothing of the next."""
+    pairs = scenes(np.random.default_rng(4), 1500, shared=0.8)
+    pairs = replace(pairs, drive=np.arange(pairs.image_count) % drives)
+    of = collision_map(
+        pairs, Grid(np.array([16.0]), np.array([12.0])), POLICY, EstimatorSettings("normal_reference", 0.3)
+    )
+    found = confidence(pairs, of, seed=1, replicates=20)
+    assert set(Trust.counted(found.trust)) == {wanted}
+    kind = IntervalKind.BY_DRIVE if drives == 25 else IntervalKind.EXACT_MONOTONE
+    assert np.array_equal(found.trusted[1], found.intervals[kind].upper)
 
 
 def test_where_drives_are_refuted_their_intervals_cover_and_those_of_images_do_not():

@@ -39,7 +39,6 @@ def test_equal_distances_in_one_image_are_several_objects():
     assert joint.pair_of.tolist() == [[0, 1, -1, 2], [0, 1, 2, -1]]
     assert joint.object_count == 4
     assert joint.common_objects == 2
-    assert joint.common_images == 1
 
 
 @given(some_pairs(smallest=0), some_pairs(smallest=0))

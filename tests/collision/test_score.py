@@ -46,7 +46,7 @@ def test_loss_by_hand():
         ({"alpha": -1.0}, "alpha must be at least 0, got -1"),
         ({"beta": math.inf}, "beta must be at least 0, got inf"),
         ({"alpha": 0.0, "beta": 0.0}, "alpha and beta cannot both be 0"),
-        ({"heavy": "left"}, "the heavy side is 'below' or 'above' the oracle, got 'left'"),
+        ({"heavy": "left"}, "unknown heavy side 'left'\n  hint: known: above, below"),
     ],
 )
 def test_penalties_that_are_none(penalty, message):

@@ -19,6 +19,7 @@ from verifier.evidence.bundle.check import check_files
 from verifier.evidence.bundle.clauses import clauses
 from verifier.evidence.bundle.derived_artefacts import DERIVED
 from verifier.evidence.context import DUTIES
+from verifier.evidence.environment import SBOM_FILE, environment_texts
 from verifier.study.options import RunOptions
 
 FEW = RunOptions(confidence=ConfidenceSettings(draws=100))
@@ -86,22 +87,24 @@ def test_every_pointer_resolves_to_a_file_with_this_hash(files):
 def test_covered_is_only_what_is_whole_and_proven_to_documented(files):
     whole = "risk.json" in files
     for clause, row in rows_of(files).items():
-        asked = next(each for each in clauses() if each["id"] == clause)
-        there = [any(fnmatchcase(path, pattern) for path in files) for pattern in asked["files"]]
+        asked = next(each for each in clauses() if each.id == clause)
+        there = [any(fnmatchcase(path, pattern) for path in files) for pattern in asked.files]
         assert row["status"] in ("covered", "partly", "by others", "not covered")
         if row["status"] == "covered":
-            assert asked["best"] == "covered"
+            assert asked.best == "covered"
             assert all(there)
             assert row["grade"] in ("proven", "recomputed", "tested", "documented")
             assert not row["open"]
-        if asked["best"] in ("covered", "partly"):
+        if asked.best in ("covered", "partly"):
             assert (row["status"] == "not covered") == (not any(there)) or row["open"]
-        if asked["best"] == "none":
+        if asked.best == "none":
             assert row["status"] == "not covered"
     rows = rows_of(files)
     assert rows["ISO 21448 6.5"]["status"] == ("covered" if whole else "not covered")
     assert rows["ISO 26262-8 10"]["status"] == ("covered" if whole else "partly")
     assert rows["ISO/IEC 17025 7.8.2.1"]["status"] == ("covered" if whole else "partly")
+    assert "sbom.cdx.json" in rows["ISO 26262-8 11.4.4"]["files"]
+    assert not any("no file" in row["open"] for name, row in rows.items() if name.startswith("ISO 26262-8 11"))
     assert rows["ISO 21448 13"]["owner"] == ("O. O." if whole else "not stated")
     assert rows["AMLAS stage 5, Z to CC"]["open"] == "rests on what is untested"  # nobody shows independence
 
@@ -109,15 +112,14 @@ def test_covered_is_only_what_is_whole_and_proven_to_documented(files):
 def test_the_template_names_only_files_that_the_program_writes_and_duties_that_people_have():
     inputs = ("inputs/*", "inputs/matrices/*", "inputs/context/*", "inputs/*.ltl", "inputs/*.toml", "request.json")
     results = ("results/run.json", "results/explain.json", "results/require/*", "certificates/*")
-    derived = [each.path for each in DERIVED]
+    derived = [each.path for each in DERIVED] + [SBOM_FILE, *environment_texts()]
     for each in clauses():
-        assert set(each) <= {"id", "asked", "answer", "files", "duty", "identity", "fields", "best"}
-        assert each["best"] in ("covered", "partly", "others", "none")
-        assert each.get("duty", "odd") in DUTIES
-        for pattern in each["files"]:
+        assert each.best in ("covered", "partly", "others", "none")
+        assert (each.duty or "odd") in DUTIES
+        for pattern in each.files:
             made = any(pattern == path or (path.endswith("/") and pattern.startswith(path)) for path in derived)
             assert made or pattern in (*inputs, *results), pattern
-    names = [each["id"] for each in clauses()]
+    names = [each.id for each in clauses()]
     assert len(names) == len(set(names)) >= 38
     # One row at least of every standard that the specification of the trace lists.
     for standard in ("ISO 21448", "ISO 26262-2", "ISO 26262-8", "ISO/PAS 8800", "AMLAS", "UL 4600", "ISO/IEC 17025"):

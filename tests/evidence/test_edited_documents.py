@@ -430,6 +430,35 @@ class TestRunsAreWhole:
         assert refusal(content, tmp_path)[1] == "expected a scenario of the settings, got obs"
 
 
+@pytest.mark.parametrize(
+    ("kind", "way", "value", "place"),
+    [
+        ("adr", ("rates", 0, "adr"), 0.9, "/rates/0/adr"),
+        ("adr", ("rates", 1, "normalised"), 0.5, "/rates/1/normalised"),
+        ("adr", ("rates", 1, "adr_interval"), [0.9, 0.1], "/rates/1/adr_interval"),
+        ("adr", ("rates", 1, "condition"), "baseline", "/rates/1"),
+        ("adr", ("rates", 1, "condition"), "rain", "/rates/1"),
+        ("adr", ("settings", "confidence"), 1.5, "/settings"),
+        ("campaign", ("campaign", 1, "normalised"), 0.9, "/campaign/1/normalised"),
+        ("campaign", ("campaign", 1, "detector"), "other", "/campaign/1/detector"),
+        ("campaign", ("campaign", 1, "condition"), "baseline", "/campaign/1"),
+        ("campaign", ("campaign", 0, "requirements"), [], "/campaign/1/requirements"),
+        ("campaign", ("campaign", 0, "requirements", 0, "verdict"), "fine", "/campaign/0/requirements/0/verdict"),
+        ("campaign", ("campaign", 0, "recall_interval"), [0.5, 2.0], "/campaign/0/recall_interval"),
+        ("campaign", ("magnitudes", 0, "parameter"), "beta", "/magnitudes/0"),
+    ],
+)
+def test_detection_rates_that_contradict_each_other(kind, way, value, place, tmp_path):
+    content = json.loads(Path(report_documents.path(kind)).read_text())
+    *above, key = way
+    holder = content
+    for each in above:
+        holder = holder[each]
+    assert holder[key] != value
+    holder[key] = value
+    assert refusal(content, tmp_path)[0] == place
+
+
 @pytest.mark.parametrize("what", ["systems", "targets"])
 def test_a_system_or_a_data_set_that_an_assessment_leaves_out_is_missed(what, tmp_path):
     content = read("assess")

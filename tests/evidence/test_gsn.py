@@ -18,7 +18,6 @@ from verifier.evidence.case import Case, CaseContext, Element, Kind, Status, bui
 from verifier.evidence.context import Detector
 from verifier.evidence.defeaters.finding import find_defeaters
 from verifier.evidence.defeaters.values import Claim
-from verifier.evidence.rates.document import rate_document
 from verifier.evidence.rates.exposure import Exposure
 from verifier.evidence.rates.hazard import EVERY, Acceptance, RateQuestion, hazard_rate
 from verifier.evidence.status import Grade, status_over, worst_status
@@ -293,7 +292,7 @@ def test_requirements_without_target_or_result_are_not_left_out():
 
 def rated(given_run, accept, name="rate.json"):
     asked = RateQuestion("stops", acceptance=Acceptance(accept))
-    return document(json_values(rate_document(hazard_rate(given_run, asked, {EVERY: Exposure.stated(12)}))), name)
+    return document(json_values(hazard_rate(given_run, asked, {EVERY: Exposure.stated(12)})), name)
 
 
 @pytest.mark.parametrize(
@@ -358,7 +357,7 @@ def test_a_rate_from_the_point_alone_supports_nothing():
 def test_a_rate_without_a_criterion_is_told_beside_the_requirement():
     given_run = satisfied_run()
     found = hazard_rate(given_run, RateQuestion("stops"), {EVERY: Exposure.stated(Fraction(12))})
-    rate = document(json_values(rate_document(found)), "rate.json")
+    rate = document(json_values(found), "rate.json")
     case = case_of(given_run, rate)
     check(case)
     texts = [case.by_id[name].text for name in goal(case, given_run).in_context_of]
@@ -391,7 +390,7 @@ def test_a_rate_says_what_it_is_made_of():
         "ped": Exposure.counted(24, Fraction(2), "March"),
         "obs": Exposure.stated(Fraction(1)),
     }
-    rate = document(json_values(rate_document(hazard_rate(given_run, asked, exposures))), "rate.json")
+    rate = document(json_values(hazard_rate(given_run, asked, exposures)), "rate.json")
     case = case_of(given_run, rate)
     check(case)
     (found,) = rate_goals(case)
@@ -410,7 +409,7 @@ def test_a_part_of_the_rate_does_not_show_the_whole():
     asked = RateQuestion("stops", environments=("obs",), acceptance=Acceptance(Fraction(2)))
     found = hazard_rate(given_run, asked, {EVERY: Exposure.stated(Fraction(12))})
     assert found.left_out == ("ped",)
-    rate = document(json_values(rate_document(found)), "rate.json")
+    rate = document(json_values(found), "rate.json")
     assert rate.content["verdict"] == "satisfied"
     case = case_of(given_run, rate)
     check(case)
@@ -420,7 +419,7 @@ def test_a_part_of_the_rate_does_not_show_the_whole():
     # What a part alone exceeds, the whole exceeds.
     strict = RateQuestion("stops", environments=("obs",), acceptance=Acceptance(Fraction(1, 100)))
     exceeded = hazard_rate(given_run, strict, {EVERY: Exposure.stated(Fraction(12))})
-    case = case_of(given_run, document(json_values(rate_document(exceeded)), "rate.json"))
+    case = case_of(given_run, document(json_values(exceeded), "rate.json"))
     check(case)
     assert rate_goals(case)[0].status is Status.VIOLATED
 
@@ -447,7 +446,7 @@ def test_every_planner_is_held_against_the_stated_criterion():
         {EVERY: Exposure.stated(Fraction(12))},
     )
     context = CaseContext(acceptances={"stops": Acceptance(Fraction(2))})
-    case = case_of(given_run, document(json_values(rate_document(found)), "rate.json"), context=context)
+    case = case_of(given_run, document(json_values(found), "rate.json"), context=context)
     check(case)
     texts = [each.text for each in case.elements if each.undeveloped and each.text.startswith("The rate at which")]
     assert texts == ["The rate at which stops fails is at most 2 per hour with planner q"]
@@ -456,9 +455,7 @@ def test_every_planner_is_held_against_the_stated_criterion():
 def test_a_rate_of_what_has_no_target_is_doubted_all_the_same():
     given_run = run([requirement("stops", [point(0.96, "no target", (0.92, 0.99))], None)], endless=True)
     asked = RateQuestion("stops", event="violated", acceptance=Acceptance(Fraction(2)))
-    rate = document(
-        json_values(rate_document(hazard_rate(given_run, asked, {EVERY: Exposure.stated(Fraction(12))}))), "rate.json"
-    )
+    rate = document(json_values(hazard_rate(given_run, asked, {EVERY: Exposure.stated(Fraction(12))})), "rate.json")
     case = case_of(given_run, rate)
     check(case)
     (found,) = rate_goals(case)

@@ -76,7 +76,9 @@ def test_everything_stands_legibly_within_a_sheet_of_its_module(make):
             assert all(c <= e or g <= a or d <= f or h <= b for e, f, g, h in boxes[:at]), found[at][0]
         seen.setdefault(module, set()).update(name for name, *_ in found)
     for each in case.elements:
-        assert each.id in seen[homes[each.id]]
+        # What several modules share stands with each that it belongs to, and not apart in that of all.
+        anywhere = each.id.startswith(("C", "A", "J", "Sn"))
+        assert each.id in (set().union(*seen.values()) if anywhere else seen[homes[each.id]])
 
 
 def test_what_goes_on_elsewhere_names_its_sheet_and_its_module():
@@ -132,6 +134,22 @@ def test_claim_points_are_drawn_where_they_are():
     assert held
     assert {*drawn} == {*held}
     assert len(drawn) >= len(held)
+
+
+@pytest.mark.parametrize("make", [small, large])
+def test_nothing_stands_apart_from_what_it_belongs_to(make):
+    case = make()
+    modules = modules_of(case)
+    related = {each.id: {*each.supported_by, *each.in_context_of, each.challenges} - {None} for each in case.elements}
+    for name, others in list(related.items()):
+        for other in others:
+            related[other] = related[other] | {name}
+    for number, (*_, text) in enumerate(sheets(gsn_html(case)), 1):
+        inside = {each.id: each for each in modules[re.search(r", module (M-[\w-]+), sheet", text)[1]]}
+        begins = {name for name, each in inside.items() if each.status and not related[name] & inside.keys()}
+        for part in ElementTree.fromstring(text).iterfind(f"{SPACE}g[@transform]"):
+            names = {name for name, *_ in shapes(ElementTree.tostring(part, encoding="unicode"))}
+            assert not [name for name in names - begins if related[name] and not related[name] & names], number
 
 
 def labels(text):

@@ -4,14 +4,18 @@ import csv
 import hashlib
 import io
 import json
+import math
 
+import numpy as np
 import pytest
 from small_bundles import MATRICES, write_inputs
 
 from verifier.analysis.settings import ConfidenceSettings
+from verifier.base.documents import read_document
 from verifier.cli import main
 from verifier.evidence.bundle.build import Sources, make_bundle
 from verifier.evidence.bundle.check import check_files
+from verifier.evidence.field import FieldRow, SpiResult, tested
 from verifier.study.options import RunOptions
 
 FEW = RunOptions(confidence=ConfidenceSettings(draws=100))
@@ -156,6 +160,34 @@ def test_the_day_on_which_an_indicator_fired_is_told(plain, tmp_path, capsys):
     assert "fired at look 2, 2026-05-08" in capsys.readouterr().out
     (found,) = [each for each in json.loads((tmp_path / "out.json").read_text())["found"] if each.get("fired_on")]
     assert (found["fired_at"], found["fired_on"]) == (2, "2026-05-08")
+
+
+def fired(indicator, true, rng):
+    """Whether an indicator fires within its printed least sample, whoever looks after so many items at a time."""
+    whole = math.ceil(indicator.least)
+    ends = sorted({*rng.integers(1, whole, rng.integers(0, 60)).tolist(), whole})
+    sizes = np.diff([0, *ends])
+    draws = rng.binomial(sizes, true) if indicator.kind == "share" else rng.poisson(true * sizes)
+    rows = [FieldRow(indicator.metric, int(count), int(of)) for count, of in zip(draws, sizes, strict=True)]
+    (found,) = tested(SpiResult(title="t", level=0.95, indicators=(indicator,)), rows, "f")
+    return found.fired_at is not None
+
+
+@pytest.mark.parametrize("start", ["recall", "misses after", "false positives", "encounters ped", "share rain ped"])
+def test_what_a_bundle_prints_holds_in_a_thousand_streams(start, plain):
+    """At the threshold: fires in a twentieth at most, however often somebody looks. Off it as the indicator says:
+    nearly nine in ten, as few look after each item."""
+    spi = read_document(SpiResult, spi_of(plain), "spi.json")
+    rng = np.random.default_rng(4)
+    chosen = [one for one in spi.indicators if one.metric.startswith(start)]
+    assert chosen
+    for each in chosen:
+        sign = -1 if each.side == "at_least" else 1
+        off = float(each.departure.split()[0])
+        true = 1.5 * each.threshold if each.kind == "rate" else each.threshold + sign * off
+        assert off == (1.5 if each.kind == "rate" else 0.05)
+        assert sum(fired(each, each.threshold, rng) for _ in range(1000)) <= 50, each.told
+        assert sum(fired(each, true, rng) for _ in range(1000)) >= 800, each.told
 
 
 BAD = {

@@ -94,6 +94,21 @@ def test_the_suite_passes(name, bench):
     assert found.state == "passed" or name == "T-service-4"
 
 
+@pytest.mark.slow
+def test_every_command_is_run_by_a_test_of_its_feature(bench):
+    """What a row of the kit says is tested: with the commands that are typed, whatever the row says."""
+    typed = []
+    recording = Bench(lambda words: typed.append(" ".join(words)) or main(words), kit_tables(), CHECKS)
+    for feature in kit_tables()["feature"]:
+        del typed[:]
+        for each in TESTS.values():
+            if each["requirement"] in feature["requirements"] and each.get("check") != "seeded_faults":
+                recording.record(each)
+        untried = [name for name in feature["commands"] if not any(words.startswith(name) for words in typed)]
+        # What init writes is run by tests of other features, and qualify is what runs all of them.
+        assert untried == (["init", "qualify"] if feature["id"] == "service" else [])
+
+
 @pytest.mark.parametrize("about", ["binomial ends two per cent too high", "no evidence against an indicator"])
 def test_a_fault_in_the_program_is_found_and_gone_again(about, bench):
     (fault,) = [each for each in FAULTS if each.about == about]
@@ -101,6 +116,13 @@ def test_a_fault_in_the_program_is_found_and_gone_again(about, bench):
         with fault.put_in():
             assert bench.record(TESTS[name]).state == "failed"
         assert bench.record(TESTS[name]).state == "passed"
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda each: each.about)
+def test_every_fault_has_its_place_in_the_program(fault):
+    """Functions move; what puts the fault in finds them where they are called."""
+    with fault.put_in():
+        pass
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def test_what_the_schema_does_not_accept_is_named(written, tmp_path, change, pla
         ("{}", "expected a document of this program"),
         ('{"schema": 3}', "expected a document of this program"),
         ('{"schema": "verifier.rum"}', "(?s)unknown schema 'verifier.rum'.*did you mean 'verifier.run'"),
-        ('{"schema": "sarif"}', "(?s)unknown schema 'sarif'.*known: verifier.assess"),
+        ('{"schema": "sarif"}', "(?s)unknown schema 'sarif'.*known: verifier.adr, verifier.assess"),
         ('{"schema": "verifier.run"}', "'version' is a required property|'title' is a required"),
         ("{", "not JSON"),
     ],

@@ -34,6 +34,8 @@ WRITTEN = {
     "verifier.explain": "explain",
     "verifier.require": "require",
     "verifier.run": "run",
+    "verifier.adr": "adr",
+    "verifier.campaign": "campaign",
 }
 """Schema -> a document of `report_documents`."""
 

@@ -293,6 +293,8 @@ CHANGES = [
         "the hazards accept 0.001 harm per hour in all",
     ),
     ("[hazard.H1]", "[risk]\nconfidence = 1\n[hazard.H1]", "risk.confidence: a level lies strictly between 0 and 1"),
+    ('"night.json"', '"day.json"', "condition.night.matrices: the same counts as those of 'day'"),
+    ('"night.json"', '"of_the_night.json"', "condition.night.matrices: the same counts as those of 'day'"),
     ("[hazard.H1]", "[initial.ped]\n[hazard.H1]", "initial.ped: the shares in 'ped' must add up to 1"),
 ]
 
@@ -300,6 +302,8 @@ CHANGES = [
 @pytest.mark.parametrize(("old", "new", "said"), CHANGES, ids=range(len(CHANGES)))
 def test_what_cannot_be_meant_is_refused_with_line_and_key(folder, old, new, said):
     assert old in CASE
+    same = json.loads((folder / "day.json").read_text()) | {"title": "the day in other words"}
+    (folder / "of_the_night.json").write_text(json.dumps(same, indent=1))
     with pytest.raises(InputError) as refused:
         stated(folder, CASE.replace(old, new, 1))
     told = str(refused.value)

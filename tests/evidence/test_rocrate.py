@@ -8,12 +8,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from verifier.evidence.rocrate import CrateFile, crate_metadata
+from verifier.evidence.bundle.manifest import Entry
+from verifier.evidence.bundle.rocrate import crate_metadata
 
 FILES = {
-    "results/run.json": CrateFile("a" * 64, 12, "result of verify run", "application/json"),
-    "inputs/car pedestrian.ltl": CrateFile("b" * 64, 3, "requirements", "text/plain", is_input=True),
+    "results/run.json": Entry("results/run.json", "result", "result of verify run", 12, "a" * 64),
+    "inputs/car pedestrian.ltl": Entry("inputs/car pedestrian.ltl", "input", "requirements", 3, "b" * 64),
 }
+TYPES = {"results/run.json": "application/json", "inputs/car pedestrian.ltl": "text/plain"}
 
 
 def graph(text):
@@ -21,7 +23,7 @@ def graph(text):
 
 
 def test_every_file_is_described_and_the_action_knows_what_came_from_what():
-    found = graph(crate_metadata(FILES, "Two files"))
+    found = graph(crate_metadata(FILES, TYPES, "Two files"))
     assert found["./"]["hasPart"] == [{"@id": "inputs/car%20pedestrian.ltl"}, {"@id": "results/run.json"}]
     assert found["results/run.json"] == {
         "@id": "results/run.json",
@@ -39,13 +41,13 @@ def test_every_file_is_described_and_the_action_knows_what_came_from_what():
 
 
 def test_a_missing_date_is_said_to_be_missing():
-    root = graph(crate_metadata(FILES, "Two files"))["./"]
+    root = graph(crate_metadata(FILES, TYPES, "Two files"))["./"]
     assert root["datePublished"] == "1970-01-01"
     assert "was not given" in root["description"]
 
 
 def test_bytes_do_not_depend_on_the_order_of_files():
-    assert crate_metadata(FILES, "t") == crate_metadata(dict(reversed(FILES.items())), "t")
+    assert crate_metadata(FILES, TYPES, "t") == crate_metadata(dict(reversed(FILES.items())), TYPES, "t")
 
 
 @pytest.mark.parametrize(
@@ -53,14 +55,14 @@ def test_bytes_do_not_depend_on_the_order_of_files():
 )
 def test_paths_stay_within_the_crate(path):
     with pytest.raises(ValueError, match="within a crate"):
-        crate_metadata({path: FILES["results/run.json"]}, "t")
+        crate_metadata({path: FILES["results/run.json"]}, {path: "application/json"}, "t")
 
 
 def test_files_need_a_hash_and_crates_a_title():
     with pytest.raises(ValueError, match="hash"):
-        CrateFile("xyz", 1, "a", "b")
+        crate_metadata({"a": Entry("a", "result", "b", 1, "xyz")}, {"a": "text/plain"}, "t")
     with pytest.raises(ValueError, match="title"):
-        crate_metadata(FILES, " ")
+        crate_metadata(FILES, TYPES, " ")
 
 
 def test_the_library_rocrate_reads_it(tmp_path):
@@ -68,14 +70,14 @@ def test_the_library_rocrate_reads_it(tmp_path):
     hostile = "odd/#1 ?<b>&\u202e%20:\x1b" + "n" * 100
     contents = {"a.json": b"{}", hostile: b"text"}
     files = {
-        name: CrateFile(hashlib.sha256(data).hexdigest(), len(data), HOSTILE_KIND, "text/plain", name != "a.json")
+        name: Entry.of(name, "result" if name == "a.json" else "input", HOSTILE_KIND, data)
         for name, data in contents.items()
     }
     folder = tmp_path / "crate"
     for name, data in contents.items():
         (folder / name).parent.mkdir(exist_ok=True, parents=True)
         (folder / name).write_bytes(data)
-    text = crate_metadata(files, "A crate \x1b\u202e")
+    text = crate_metadata(files, dict.fromkeys(files, "text/plain"), "A crate \x1b\u202e")
     assert text.isascii()
     (folder / "ro-crate-metadata.json").write_text(text)
     crate = rocrate.ROCrate(folder)
@@ -113,8 +115,8 @@ def test_the_validator_of_the_specification_finds_nothing(tmp_path, monkeypatch)
         return services.validate(settings).get_issues()
 
     (tmp_path / "a.json").write_text("{}")
-    file = CrateFile(hashlib.sha256(b"{}").hexdigest(), 2, "result of verify run", "application/json")
-    text = crate_metadata({"a.json": file}, "A crate")
+    file = Entry.of("a.json", "result", "result of verify run", b"{}")
+    text = crate_metadata({"a.json": file}, {"a.json": "application/json"}, "A crate")
     (tmp_path / "ro-crate-metadata.json").write_text(text)
     assert issues() == []
     (tmp_path / "ro-crate-metadata.json").write_text(text.replace('"datePublished"', '"published"'))

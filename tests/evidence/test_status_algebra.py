@@ -11,7 +11,6 @@ from verifier.evidence.context import DUTIES, Detector
 from verifier.evidence.declarations import NUMBERS, Declarations, Disposition, Evidence
 from verifier.evidence.defeaters.finding import find_defeaters
 from verifier.evidence.defeaters.values import Claim, answers_to
-from verifier.evidence.rates.document import rate_document
 from verifier.evidence.rates.exposure import Exposure
 from verifier.evidence.rates.hazard import EVERY, Acceptance, RateQuestion, hazard_rate
 from verifier.evidence.status import Grade
@@ -50,7 +49,7 @@ def generated(seed):
     documents = [given, table]
     if rng.random() < 0.3:
         asked = RateQuestion("stops", acceptance=Acceptance(2))
-        rate = rate_document(hazard_rate(given, asked, {EVERY: Exposure.stated(12)}))
+        rate = hazard_rate(given, asked, {EVERY: Exposure.stated(12)})
         documents.append(document(json_values(rate), "rate.json"))
     claims, thorough = [*DUTIES, *NUMBERS], rng.random() < 0.3
     evidence = {

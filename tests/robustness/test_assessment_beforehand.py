@@ -130,7 +130,7 @@ def test_depth_of_another_size_where_only_reports_need_it(copied, run):
     np.save(copied / "depth/street2.npy", np.ones((100, 160)))
     code, err = run()
     assert code == ExitCode.BAD_INPUT
-    assert "street2.npy: the depth map has 160 x 100 pixels, the image street2.png 320 x 200" in err
+    assert "street2.npy: the depth map has 160 x 100 pixels, the image 320 x 200" in err
 
 
 class Nothing:

@@ -104,13 +104,13 @@ def test_nothing_is_halved_beyond_the_first_confirmed_failure_or_where_nothing_f
 
 def test_what_never_fails_and_what_fails_at_once():
     found = break_of(criterion(0.1, 0.1, 0.0, 0.1), LEVELS, "linear")
-    assert (found.breaks, found.holds_at) == (False, 200)
+    assert (found.fails_at, found.holds_at) == (None, 200)
     found = break_of(criterion(-0.1, -0.1, -0.1, -0.2), LEVELS, "linear")
-    assert (found.breaks, found.holds_at, found.fails_at) == (True, None, math.inf)
+    assert (found.holds_at, found.fails_at) == (None, math.inf)
 
 
 def test_a_margin_of_zero_holds_unless_the_comparison_is_strict():
-    assert not break_of(criterion(0.1, 0.0), LEVELS[1:3], "linear").breaks
+    assert break_of(criterion(0.1, 0.0), LEVELS[1:3], "linear").fails_at is None
     assert break_of(criterion(0.1, 0.0, strict=True), LEVELS[1:3], "linear").fails_at == 400
 
 
@@ -124,7 +124,7 @@ def test_levels_without_a_value_are_passed_over_and_counted():
     found = break_of(criterion(0.1, None, -0.1, None), (1.0, 2.0, 3.0, 4.0), "linear")
     assert (found.holds_at, found.fails_at, found.undefined) == (1, 3, 2)
     found = break_of(criterion(None, None), (1.0, 2.0), "linear")
-    assert (found.breaks, found.holds_at, found.undefined) == (False, None, 2)
+    assert (found.fails_at, found.holds_at, found.undefined) == (None, None, 2)
 
 
 def test_only_tested_levels_say_who_was_first():

@@ -30,13 +30,46 @@ def of(mutations, **rows):
 
 
 def test_sweeps_begin_with_the_baseline_and_know_what_grows_worse():
-    found = sweeps(named("gaussian_blur:sigma_px=3,1", "haze:visibility_m=98,978", "brightness:factor=0.5,2"))
+    found = sweeps(named("gaussian_blur:sigma_px=3,1", "haze:visibility_m=98,978", "channel_dropout:channel=R,G"))
     assert [(each.mutation, each.scale, list(each.conditions.values())) for each in found] == [
         ("gaussian_blur", "linear", ["baseline", "gaussian_blur-sigma_px_1", "gaussian_blur-sigma_px_3"]),
         ("haze", "reciprocal", ["baseline", "haze-visibility_m_978", "haze-visibility_m_98"]),
     ]
     (first, second) = sweeps(named("defocus:kappa_m_px=2,focus_m=1", "defocus:kappa_m_px=3,focus_m=2"))
     assert (dict(first.others), dict(second.others)) == ({"focus_m": 1}, {"focus_m": 2})
+
+
+def test_what_grows_worse_on_both_sides_has_two_sweeps():
+    found = sweeps(named("brightness:factor=0.5,3,0.9,2"))
+    assert [list(each.conditions) for each in found] == [[1, 2, 3], [1, 0.9, 0.5]]
+
+
+def test_where_no_level_does_nothing_levels_are_halved_between_those_measured():
+    quality = named("jpeg:quality=10,60,20")
+    (found,) = sweeps(quality)
+    names = ("baseline", "jpeg-quality_60", "jpeg-quality_20", "jpeg-quality_10")
+    assert tuple(found.conditions.values()) == names
+    assert sweeps(named("jpeg:quality=10", "additive_noise:constant_sd=5,signal_sd=1,exponent=0.5")) == []
+    values = ((1, "+"), (0.95, "+"), (0.5, "-"), (0.4, "-"))
+    campaign, checked = of(quality, **dict(zip(names, values, strict=True)))
+    assert list(further(campaign, checked, 2)) == [
+        "jpeg-quality_10",
+        "jpeg-quality_60",
+        "jpeg-quality_40",
+        "jpeg-quality_20",
+    ]
+    campaign, checked = of(quality, **dict(zip(names, ((1, "?"), (0.95, "?"), (0.5, "-"), (0.4, "-")), strict=True)))
+    assert "jpeg-quality_40" in further(campaign, checked, 1)
+    campaign, checked = of(quality, **dict(zip(names, ((1, "+"), (0.5, "-"), (0.5, "-"), (0.4, "-")), strict=True)))
+    (row,) = breaks(campaign, checked)
+    assert (row.holds_at, row.fails_at, row.can_narrow) == ("baseline", "jpeg-quality_60", False)
+    assert further(campaign, checked, 2) == quality
+
+
+def test_levels_are_whole_where_a_mutation_takes_no_others():
+    blocks = named("pixelation:block_px=6")
+    campaign, checked = of(blocks, **{"baseline": (1, "+"), "pixelation-block_px_6": (0.5, "-")})
+    assert list(further(campaign, checked, 1)) == ["pixelation-block_px_4", "pixelation-block_px_6"]
 
 
 def test_every_list_of_the_papers_has_sweeps():
@@ -97,7 +130,7 @@ def test_requirements_without_a_target_and_campaigns_without_a_run_have_no_break
 def test_refining_needs_requirements_and_a_sweep(tmp_path, capsys):
     write_streets(tmp_path, 1)
     without_run = FILE.replace('[run]\nspec = "car.ltl"\n', "")
-    without_sweep = FILE.replace("haze:visibility_m=978,97.8", "brightness:factor=2,3")
+    without_sweep = FILE.replace("haze:visibility_m=978,97.8", "channel_dropout:channel=R,G")
     for text in (without_run, without_sweep):
         (tmp_path / "campaign.toml").write_text(text)
         assert main(["campaign", str(tmp_path / "campaign.toml"), "--refine", "2"]) == ExitCode.USAGE

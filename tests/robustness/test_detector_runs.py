@@ -78,7 +78,6 @@ def test_batches_keep_the_order():
     run = run_detector(lamp, iter(images(7)), batch_size=3)
     assert lamp.batches == [["i0", "i1", "i2"], ["i3", "i4", "i5"], ["i6"]]
     assert list(run.found) == [f"i{k}" for k in range(7)]
-    assert (run.computed, run.cached, run.replaced) == (7, 0, 0)
     assert rows_of(run)["i6"] == ([[0, 0, 2.0, 0.1]], [6 / 7], [0])
     assert run_detector(lamp, []).found == {}
 
@@ -87,14 +86,15 @@ def test_what_is_kept_is_not_computed_again(tmp_path):
     first = run_detector(Lamp(), images(5), tmp_path / "cache")
     lamp = Lamp()
     second = run_detector(lamp, images(7), tmp_path / "cache")
-    assert (second.computed, second.cached) == (2, 5)
     assert lamp.batches == [["i5", "i6"]]
     third = run_detector(lamp, images(7), tmp_path / "cache")
-    assert (third.computed, third.cached) == (0, 7)
+    assert lamp.batches == [["i5", "i6"]]
     # Numbers come back to the last bit: 1/7 of a mean is no short decimal.
     assert rows_of(third) == rows_of(second) == rows_of(run_detector(Lamp(), images(7)))
     assert rows_of(first).items() <= rows_of(second).items()
-    assert run_detector(Lamp(2), images(3), tmp_path / "cache").computed == 3  # another detector
+    other = Lamp(2)
+    run_detector(other, images(3), tmp_path / "cache")
+    assert list(map(len, other.batches)) == [3]
 
 
 def test_equal_images_go_through_once(tmp_path):
@@ -103,17 +103,17 @@ def test_equal_images_go_through_once(tmp_path):
     run = run_detector(lamp, twins, tmp_path)
     assert list(map(len, lamp.batches)) == [1]
     assert rows_of(run)["a"] == rows_of(run)["c"]
-    assert (run.computed, run.cached) == (1, 0)
-    assert run_detector(lamp, twins[1:], tmp_path).cached == 2
+    run_detector(lamp, twins[1:], tmp_path)
+    assert list(map(len, lamp.batches)) == [1]
 
 
 def test_a_detector_that_goes_by_name_is_asked_for_every_name(tmp_path):
     lamp = Lamp()
     lamp.by_name = True
     twins = [Image(name, np.full((4, 5, 3), 9, np.uint8)) for name in "abc"]
-    assert run_detector(lamp, twins, tmp_path).computed == 3
-    assert run_detector(lamp, twins, tmp_path).cached == 3
-    assert lamp.batches == [["a", "b", "c"]]
+    for _ in range(2):
+        run_detector(lamp, twins, tmp_path)
+        assert lamp.batches == [["a", "b", "c"]]
 
 
 @pytest.mark.parametrize(
@@ -131,14 +131,15 @@ def test_a_detector_that_goes_by_name_is_asked_for_every_name(tmp_path):
         lambda text: text.replace('"image": "', '"image": "0'),
     ],
 )
-def test_a_damaged_file_is_replaced_and_counted(tmp_path, change):
+def test_a_damaged_file_is_replaced(tmp_path, change):
     whole = rows_of(run_detector(Lamp(), images(2, 1), tmp_path))
     path = sorted(tmp_path.rglob("*.json"))[0]
     text = path.read_text()
     assert change(text) != text
     path.write_text(change(text))
-    again = run_detector(Lamp(), images(2, 1), tmp_path)
-    assert (again.computed, again.cached, again.replaced) == (1, 1, 1)
+    lamp = Lamp()
+    again = run_detector(lamp, images(2, 1), tmp_path)
+    assert list(map(len, lamp.batches)) == [1]
     assert rows_of(again) == whole
     assert path.read_text() == text
 
@@ -198,7 +199,7 @@ def test_a_killed_run_goes_on_where_it_stopped(request, tmp_path):
     assert all(json.loads(path.read_text())["schema"] == "verifier.detections" for path in files)  # whole files only
     lamp = Lamp()
     run = run_detector(lamp, images(200), cache, batch_size=2)
-    assert (run.computed, run.cached, run.replaced) == (200 - len(files), len(files), 0)
+    assert sum(map(len, lamp.batches)) == 200 - len(files)
     assert rows_of(run) == rows_of(run_detector(Lamp(), images(200)))
 
 
@@ -209,8 +210,8 @@ def test_two_runs_share_a_cache(tmp_path):
     digest = image_digest(image)
     cache.put(digest, detector, Lamp().one(image))
     cache.put(digest, detector, Lamp().one(image))
-    assert cache.get(digest, detector).detections is not None
-    assert cache.get(digest, "0" * 64).detections is None
+    assert cache.get(digest, detector) is not None
+    assert cache.get(digest, "0" * 64) is None
 
 
 # Beside the annotations

@@ -396,7 +396,7 @@ def test_sky_is_infinitely_far_away_and_does_not_spread(tmp_path):
     assert (shares[0][0] - shares[0][1], shares[20][0] - shares[20][1]) == (180, 30)
     assert sum(pixels for pixels, _ in shares.values()) == 480
     assert sum(guessed for _, guessed in shares.values()) == 480 - 210
-    (told,) = (note for note in result.notes if note.startswith("pixels with a guessed depth"))
+    (told,) = (note for note in result.remarks if note.startswith("pixels with a guessed depth"))
     assert "in the sky 100 % of 182" in told
     record = json_values(result.document())
     assert record["settings"]["depth"]["sky"] == "horizon:0.5"
@@ -607,7 +607,7 @@ def test_a_table_moves_along(tmp_path):
         "a,sign,,,,,no box\n"
         "b,ped,1,1,2,2,\n"
     )
-    assert "annotations of 1 frame that is no image of this batch are left out" in result.notes
+    assert "annotations of 1 frame that is no image of this batch are left out" in result.remarks
 
 
 OBJECT = "Car 0.00 1 -1.33 {} 1.47 1.60 3.66 1.07 1.55 14.44 -1.25"
@@ -684,7 +684,7 @@ def test_coco_annotations_move_along(tmp_path):
     assert moved["categories"] == document["categories"]
     still = json.loads((tmp_path / "out" / BLUR.slug / "annotations.json").read_text())
     assert still["annotations"] == document["annotations"][:3]
-    assert "annotations of 1 frame that is no image of this batch are left out" in result.notes
+    assert "annotations of 1 frame that is no image of this batch are left out" in result.remarks
 
 
 def test_shapes_do_not_stay_where_the_canvas_changed(tmp_path):

@@ -232,10 +232,10 @@ def test_shapes_stay_where_nothing_moved_whatever_size_is_declared(tmp_path, siz
 def test_the_notes_tell_the_truth_about_shapes(tmp_path):
     path = saved(tmp_path / "a.png")
     _, given = coco(tmp_path)
-    (note,) = batch([path], tmp_path / "out", TURN, annotations=given).notes
+    (note,) = batch([path], tmp_path / "out", TURN, annotations=given).remarks
     assert "where one moved, segmentation and keypoints are left out and area is that of the box" in note
-    assert not batch([path], tmp_path / "out", BLUR, annotations=given).notes
-    (note,) = batch([path], tmp_path / "out", TURN, annotations=table(tmp_path, "a,1,2,5,5\n")).notes
+    assert not batch([path], tmp_path / "out", BLUR, annotations=given).remarks
+    (note,) = batch([path], tmp_path / "out", TURN, annotations=table(tmp_path, "a,1,2,5,5\n")).remarks
     assert note == "boxes in the image move along; boxes in space and all other fields are as they were"
 
 

@@ -147,6 +147,7 @@ _ENTERING = (
 _ENOUGH_MERGED = "enough = first_loss <= SMALL_LOSS or mergers == _MOST_MERGERS"
 _LOWERING = "while loss > SMALL_LOSS and lift > _SMALLEST_LIFT:"
 _DIFFERENCE = "widened = difference + 4 * 2.0**-53 * np.abs(difference)  # not below the exact difference"
+_CAME_FROM = "factor[column > row] /= left[column[column > row], 0]"
 _CUTHILL = "order = reverse_cuthill_mckee(graph, symmetric_mode=False)"
 _ROOM = "band = np.zeros((len(beside), 2 * self.width + 1, beside.shape[2]))"
 _PIVOTS = 'matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}'
@@ -154,6 +155,20 @@ _ONES = "result = spsolve_triangular(matrix, right, lower=self._lower, unit_diag
 _SHORT = "if np.all(part[sources] >= part[targets]):  # as scipy numbers them"
 _LINEAR = "verifier/checking/linear.py"
 _LARGEST = "self._largest = max((block.size for block in plan.blocks), default=1)"
+_WIDEST_LEVEL = "widest = max((block.last_edge - block.first_edge for block in plan.blocks), default=0)"
+_KEPT_SYSTEM = (
+    "plan.systems.kept((id(entry), stochastic, matrices, roughly), made) if plan.size <= LARGEST_KEPT else made()"
+)
+_KEPT_ROOM = "self._values = x if self._plan.size > LARGEST_KEPT else None"
+_BETTER_ERROR = "better = better_ones.error[start] < error[:, concerned]"
+_EXITS = "least = np.minimum(equation.least_leave, exits.min(axis=0, initial=1, where=exits > 0))"
+_EXACT = "verifier/base/exact_numbers.py"
+_SHORT_ENOUGH = "return Fraction(text) if len(text) < 4000 else Fraction(_long(top), _long(bottom) if slash else 1)"
+_STATISTICS = "verifier/base/statistics.py"
+_WRONG = "wrong = ~(np.abs(betainc(least, rest, end) / tail - 1) < _TOLERANCE)"
+_CHANCES = "return float(low) if low > nearest else 0.0, float(high) if high < 1 - nearest else 1.0"
+_NONE_SEEN = "least = np.where(some, events, 1).astype(np.float64)  # the end is 0 for x = 0"
+_PAID = "certified = (margin >= 0.5) & np.all(solved[:, 1] >= 0, axis=0)"
 _SOLVED = "x = np.zeros((self._plan.size + 2, 1, right.shape[1]))"
 _EQUAL_SIZES = "chunk = -(-len(values) // -(-len(values) // chunk)) if len(values) else 1  # of equal sizes"
 _LEVEL_COUNT = "self._levels = 1 + max((b.level for b in plan.blocks), default=0)"
@@ -353,7 +368,13 @@ EQUIVALENT = {
     ("verifier/checking/graphs.py", "if len(sources) <= FEW:", "<="): "which search, not what it finds",
     ("verifier/checking/graphs.py", "FEW = 300", "300"): "which search, not what it finds",
     **{(_LINEAR, _SOLVED, token): "a row or column that is not read" for token in ("2", "1")},
+    **{(_EXACT, _SHORT_ENOUGH, token): "up to 4300 digits are read either way" for token in ("<", "4000")},
+    (_STATISTICS, _NONE_SEEN, "1"): "the end is 0 there",
+    (_STATISTICS, _WRONG, "<"): "either way is right to that",
+    (_STATISTICS, "if items <= 1:", "<="): "without a degree of freedom no number comes out, which ends alike",
+    **{(_STATISTICS, _CHANCES, token): "no end is just that" for token in ("<", ">")},
     ("verifier/checking/step_bounds.py", "if apart <= MOST_APART:", "<="): "both ways are right",
+    ("verifier/checking/step_bounds.py", "MOST_APART = 2.0**-40", "40"): "both ways are right",
     **{(_REFINED, _BETTER, token): "when it ends, not what is proven" for token in ("<=", "2")},
     **{(_REFINED, _ENOUGH, token): "when it ends, not what is proven" for token in ("<=", "2")},
     **{(_REFINED, "_SPLITTER = 2.0**27 + 1", token): "numbers next to 2^27 split as well" for token in ("+", "1")},
@@ -398,6 +419,7 @@ EQUIVALENT = {
     (_ELIMINATION, "_BEYOND_DOUBLES = 1200", "1200"): "beyond them, too",
     **{(_ELIMINATION, "_NUMBERS_AT_ONCE = 1 << 18", token): "how many at once" for token in ("1", "18")},
     **{(_ELIMINATION, _SYSTEMS, token): "how many at once" for token in ("max", "1", "//", "*", "+")},
+    (_ELIMINATION, _CAME_FROM, ">"): "no factor leads to its own state",
     (_ELIMINATION, _CUTHILL, "False"): "how narrow, not what",
     **{(_ELIMINATION, _ROOM, token): "columns that are not read" for token in ("2", "1")},
     (_ELIMINATION, "self._lower = bool(np.all(targets < sources))", "<"): "no edge leads to its own state",
@@ -414,10 +436,17 @@ EQUIVALENT = {
     ("verifier/analysis/robust/certificate.py", _SHORT, ">="): "how soon, not what",
     (_LINEAR, "thorough: bool = False,", "False"): "how it is solved, not what",
     (_LINEAR, _LARGEST, "1"): "of no states",
+    (_LINEAR, _WIDEST_LEVEL, "0"): "of no states",
+    (_LINEAR, _KEPT_SYSTEM, "<="): "how long it is kept, not what",
     (_LINEAR, _EQUAL_SIZES, "1"): "of no matrices",
     (_LINEAR, _LEVEL_COUNT, "0"): "of no states",
     (_LINEAR, _AT_ONCE_MOST, "1"): "of no edges",
-    (_LINEAR, "certain = np.isfinite(relative) & (relative < 1)", "<"): "no whole number of roundings makes it 1",
+    (_LINEAR, "relative[relative >= 1] = np.inf", ">="): "no whole number of roundings makes it 1",
+    (_LINEAR, _KEPT_ROOM, ">"): "how long it is kept, not what",
+    (_LINEAR, _BETTER_ERROR, "<"): "of equal bounds either will do",
+    (_LINEAR, _EXITS, "1"): "`least_leave` is at most 1",
+    (_LINEAR, _PAID, ">="): "a state of 0 pays nothing",
+    ("verifier/checking/step_bounds.py", "negligible=NEGLIGIBLE / (n + 1),", "1"): "how soon it is known",
     (_LINEAR, "_CHUNK = 512", "512"): "how many at once",
     (_LINEAR, "_FEW_AT_ONCE = 16", "16"): "how many at once",
     **{(_LINEAR, "memory_bytes: int = 1 << 30,", token): "how many at once" for token in ("1", "30")},

@@ -57,12 +57,12 @@ class Plain:
         alarms = sum(self.matched(image, reach)[1] > 0 for image in self.images(False))
         return found / people, efficiency(alarms, len(self.images(False)), most)
 
-    def roboticizer(self, radius, low, high, nearest, most):
+    def roboticizer(self, radius, low, high, most):
         hits = counted = alarms = 0
         for image in self.images(True):
             here = self.place[image]
             people = sorted(self.people[image], key=lambda person: math.dist(person, here))
-            for person in people[:1] if nearest else people:
+            for person in people[:1]:
                 if low <= math.dist(person, here) < high:
                     counted += 1
                     hits += any(math.dist(person, point) <= radius for _, point in self.reports[image])

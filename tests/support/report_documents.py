@@ -11,9 +11,13 @@ from pathlib import Path
 
 from PIL import Image
 
+from verifier.base.documents import InputFile
+from verifier.base.files import document_text
 from verifier.cli import main
 from verifier.evidence.consistency import read_document
 from verifier.evidence.documents import Document
+from verifier.robustness.campaign.magnitudes import Magnitudes
+from verifier.robustness.campaign.result import BreakRow, CampaignDocument, CampaignRow, RequirementRow
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SPEC = str(ROOT / "specs/car_pedestrian.ltl")
@@ -30,6 +34,53 @@ CURVES = {
         for condition in ("baseline", "fog")
     ],
 }
+
+BOXES = [
+    {"id": 7 + image, "image_id": image, "category_id": 1, "bbox": [0, 0, 10, 10], "area": 100, "iscrowd": 0}
+    for image in range(4)
+]
+IMAGES = [{"id": image, "file_name": f"{image}.png", "width": 200, "height": 20} for image in range(10)]
+DETECTED = {
+    "truth": {"images": IMAGES, "categories": [{"id": 1, "name": "ped"}], "annotations": BOXES},
+    **{
+        name: [
+            {"image_id": image, "category_id": 1, "bbox": [50 * lane, 0, 10, 10], "score": score - less}
+            for image, lane, score in ((0, 0, 0.9), (1, 0, 0.7), (2, 0, 0.4), (5, 3, 0.8), (6, 3, 0.6), (0, 3, 0.5))
+        ]
+        for name, less in (("clear", 0), ("dark", 0.25))
+    },
+}
+CAMPAIGN = CampaignDocument(
+    title="a street",
+    inputs=(InputFile("campaign", "street.toml", 64 * "0"),),
+    settings={"seed": 0},
+    versions={"numpy": "2"},
+    remarks=("every image is a log of its own",),
+    detectors={"net": {"detector": "onnx"}},
+    campaign=tuple(
+        CampaignRow(
+            *("net", condition, mutation, severity, 4, 9, 0.5, (0.25, 0.75), recall, (0.1, 1.0), rate, (0.1, 0.9)),
+            normalised=rate / 0.5,
+            area={"roc_a": area},
+            robustness={"roc_a": area / 0.5},
+            collision=risk,
+            collision_interval=(0.0, 0.9),
+            requirements=(RequirementRow("stops", "feedback", "P >= 0.9", p, (p - 0.1, 1.0), verdict, p - 0.9),),
+        )
+        for condition, mutation, severity, recall, rate, area, risk, p, verdict in (
+            ("baseline", "", "", 0.75, 0.5, 0.5, 0.125, 1.0, "satisfied"),
+            ("haze-visibility_m_97.8", "haze:visibility_m=97.8", "severe", 0.5, 0.25, 0.25, 0.5, 0.5, "violated"),
+        )
+    ),
+    magnitudes=(Magnitudes("haze-visibility_m_97.8", "alpha", (0.0, 0.5), (0.25, 0.75), 80),),
+    breaks=(
+        BreakRow(
+            *("net", "stops", "feedback", "haze", "visibility_m", "baseline", "haze-visibility_m_97.8", "baseline"),
+            *("haze-visibility_m_97.8", False, True),
+        ),
+    ),
+    not_defined={"closed_loop": "there is no positive log"},
+)
 
 CASE = """
 [exposure.every]
@@ -76,6 +127,9 @@ def folder() -> Path:
     (place / "pairs.csv").write_text("image,true_m,predicted_m\n" + pairs)
     shutil.copy(BY_CLASS, place / "by_class.json")
     (place / "case.toml").write_text(CASE)
+    (place / "campaign.json").write_text(document_text(CAMPAIGN))
+    for name, content in DETECTED.items():
+        (place / f"{name}.json").write_text(json.dumps(content))
     commands = {
         "run": ["run", SPEC, "--cm", BY_CLASS, *DRAWS],
         "sweep": ["run", SPEC, "--cm", BY_CLASS, "--sweep", "vmax=1..3", "--point-only"],
@@ -91,6 +145,10 @@ def folder() -> Path:
         ],
         "risk": ["evidence", "risk", str(place / "case.toml"), str(place / "run.json")],
         "triggers": ["evidence", "triggers", *(str(place / name) for name in ("case.toml", "run.json")), BY_CLASS],
+        "adr": [
+            *("adr", "--annotations", str(place / "truth.json"), "--detections", f"a={place / 'clear.json'}"),
+            *("--detections", f"a@fog={place / 'dark.json'}", "--draws", "100"),
+        ],
         "assess": ["assess", str(ROOT / "examples/12_robustness_assessment.toml")],
     }
     with contextlib.redirect_stdout(io.StringIO()):
@@ -122,5 +180,5 @@ def documents(*names: str) -> list[Document]:
 
 EVERY_KIND = (
     "run", "sweep", "explain", "explain_fast", "require", "compare", "collision", "robroc", "curves", "rate", "risk",
-    "triggers", "mutate", "assess", "by_class", "by_set",
+    "triggers", "mutate", "assess", "adr", "campaign", "by_class", "by_set",
 )  # fmt: skip

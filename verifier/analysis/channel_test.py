@@ -26,8 +26,10 @@ from verifier.analysis.intervals.measured import Measured
 from verifier.base.documents import ALWAYS, Count, Derives, Magnitude, Share, derived
 from verifier.base.numbers import fixed, p_value_text, significant
 from verifier.checking.verdicts import PERSISTENT, ChannelTest, Test, Verdict, VerdictRule, decide
+from verifier.perception.confusion.contexts import ReplayTest
 from verifier.perception.confusion.dependence import CONTRADICTED_BELOW
 from verifier.perception.confusion.document_dependence import BinTest, Dependence, DependenceTest, together
+from verifier.perception.confusion.document_types import UsedContexts
 from verifier.perception.confusion.matrices import EMPTY, label_text
 from verifier.systems.skeleton import Skeleton
 
@@ -178,9 +180,7 @@ def drawn_together(chains: Iterable[Drawn]) -> Drawn:
     return {name: sorted(found[name]) for name in sorted(found)}
 
 
-def class_tests(
-    dependence: Dependence | None, contexts: Mapping[str, Any] | None, drawn: Drawn
-) -> tuple[ClassTest, ...]:
+def class_tests(dependence: Dependence | None, contexts: UsedContexts | None, drawn: Drawn) -> tuple[ClassTest, ...]:
     """The test of each class, in the order given.
 
     Args:
@@ -209,35 +209,34 @@ def _class_test(name: str, bins: Sequence[int], counted: DependenceTest | BinTes
     return CountedTest(label=name, test=test, bins=told, **{key: getattr(counted, key) for key in _NUMBERS})
 
 
-def _context_test(name: str, found: Mapping[str, Any]) -> ContextTest | Untested:
-    used = found["used"]
-    residual = next((each for each in found["tests"] if each["label"] == name), None)
-    compared = next((each for each in found["e_values"] if each["label"] == name), None)
-    replays = [each for each in found.get("replays", ()) if each["label"] == name]
-    tracks = (found.get("tracks") or {}).get(name)
-    silent = tracks is not None and not tracks["longest_wrong_run"]
-    if silent or ((residual is None or residual["z"] is None) and compared is None and not replays):
-        return Untested(label=name, contexts=used, no_misses=silent)
+def _context_test(name: str, found: UsedContexts) -> ContextTest | Untested:
+    residual = next((test for test in found.tests if test.label == name), None)
+    compared = next((ratio for ratio in found.e_values if ratio.label == name), None)
+    replays = [test for test in found.replays if test.label == name]
+    tracks = (found.tracks or {}).get(name)
+    silent = tracks is not None and not tracks.longest_wrong_run
+    if silent or ((residual is None or residual.z is None) and compared is None and not replays):
+        return Untested(label=name, contexts=found.used, no_misses=silent)
     said = ContextTest(
         label=name,
         test="not_contradicted",
-        contexts=used,
-        p_value=None if residual is None else residual["p_value"],
-        z=None if residual is None else residual["z"],
-        against=None if compared is None else compared["against"],
-        log10_e=None if compared is None else compared["log10_e"],
+        contexts=found.used,
+        p_value=None if residual is None else residual.p_value,
+        z=None if residual is None else residual.z,
+        against=None if compared is None else compared.against,
+        log10_e=None if compared is None else compared.log10_e,
         replay=_replay_check(replays),
     )
     return replace(said, test="contradicted") if said.least_p < CONTRADICTED_BELOW else said
 
 
-def _replay_check(replays: Sequence[Mapping[str, Any]]) -> ReplayCheck | None:
+def _replay_check(replays: Sequence[ReplayTest]) -> ReplayCheck | None:
     """The one that contradicts most, of as many as were made."""
     if not replays:
         return None
-    worst = min(replays, key=lambda each: each["p_value"])
-    told = {key: value for key, value in worst.items() if key not in ("label", "contexts")}
-    return ReplayCheck(**told | {"p_value": min(1.0, worst["p_value"] * len(replays))})
+    worst = min(replays, key=lambda test: test.p_value)
+    told = {key: value for key, value in vars(worst).items() if key not in ("label", "contexts")}
+    return ReplayCheck(**told | {"p_value": min(1.0, worst.p_value * len(replays))})
 
 
 def channel_test(tests: Sequence[ClassTest], classes: Iterable[str] | None = None) -> ChannelTest:

@@ -1,5 +1,6 @@
 """The arrays that this package is made of: names of their types, and what every part asks of them."""
 
+from collections.abc import Mapping
 from dataclasses import fields
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -42,3 +43,38 @@ def plain_fields(columns: Any) -> tuple[Any, ...]:
     """The fields of a dataclass in their order, as another process can be sent them: mappings as dictionaries."""
     values = [getattr(columns, each.name) for each in fields(columns)]
     return tuple(dict(value) if isinstance(value, MappingProxyType) else value for value in values)
+
+
+def read_only(value: Any, kind: Any = None) -> NDArray[Any]:
+    """A view of an array, of another type where `kind` says so, that cannot be written."""
+    array = np.asarray(value, dtype=kind).view()
+    array.setflags(write=False)
+    return array
+
+
+def freeze(owner: Any, kinds: Mapping[str, Any], *, copied: bool = True) -> None:
+    """Make fields of a frozen dataclass, but those that are None, arrays of these types that cannot be written.
+
+    Args:
+        owner: the dataclass.
+        kinds: name of a field -> type of its numbers.
+        copied: whether nobody else can write them either; if not, they are views.
+    """
+    for name, kind in kinds.items():
+        value = getattr(owner, name)
+        if value is not None:
+            object.__setattr__(owner, name, read_only(np.array(value, dtype=kind) if copied else value, kind))
+
+
+def check_shapes(owner: Any, expected: Mapping[str, tuple[int, ...]]) -> None:
+    """ValueError unless each named array, but those that are None, has its shape."""
+    for name, shape in expected.items():
+        value = getattr(owner, name)
+        if value is not None and value.shape != shape:
+            raise ValueError(f"{name} has shape {value.shape}, expected {shape}")
+
+
+def check_index(name: str, index: NDArray[Any], size: int, lowest: int = 0) -> None:
+    """ValueError where a number points to none of `size` things; `name` is for the message."""
+    if index.size and (index.min() < lowest or index.max() >= size):
+        raise ValueError(f"{name} has an index outside {lowest}..{size - 1}")

@@ -5,7 +5,7 @@ expected and what to do. The command line prints exactly `str(error)`; nothing e
 """
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
@@ -131,6 +131,18 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> tuple[str, str]:
     return f"unknown {kind} {shown(name)}", f"{suggestion}known: {listed or '(none)'}"
 
 
+def unknown_error(kind: str, name: str, known: Iterable[str], before: str = "", after: str = "") -> UsageError:
+    """The error for a name that is not declared: as `unknown_name`, between what is said before and after it."""
+    message, hint = unknown_name(kind, name, known)
+    return UsageError(f"{before}{message}{after}\n  hint: {hint}")
+
+
+def check_known(kind: str, name: str, known: Collection[str]) -> None:
+    """`unknown_error` unless the name is a known one."""
+    if name not in known:
+        raise unknown_error(kind, name, known)
+
+
 def shown(value: object, limit: int = 60) -> str:
     """`value` quoted for a message: one line, no control characters, at most about `limit` characters."""
     text = repr(value)
@@ -144,6 +156,8 @@ def first_line(error: Exception) -> str:
 
 def one_line(text: str) -> str:
     """`text` safe for a terminal: line breaks, control characters and escapes are written out, not sent."""
+    if text.isprintable():
+        return text
     return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
 
 

@@ -33,21 +33,19 @@ def rounded(value: float, *, up: bool | None, digits: int = 3, target: Fraction 
         return "inf"
     exact = Decimal(repr(float(value)))  # as documents spell it: the double next to 0.3 is 0.3, not just below
     away = min(abs(exact), abs(1 - exact))
-    if away == 0:
-        return f"{value:.0f}"
     if abs(value) > LARGEST_ROUNDED:
         return repr(value)
-    decimals = max(digits, digits - 1 - away.adjusted())
-    while decimals <= MOST_DECIMALS:
+
+    def moved(shown: Decimal) -> bool:
+        return target is not None and _side(Fraction(shown), target) != _side(Fraction(exact), target)
+
+    for decimals in range(max(digits, digits - 1 - away.adjusted()), MOST_DECIMALS + 1):
         shown = exact.quantize(Decimal(1).scaleb(-decimals), _WAYS[up])
-        if target is None or _side(Fraction(shown), target) == _side(Fraction(exact), target):
+        if not moved(shown):
             few = abs(exact) < SMALLEST_WRITTEN_OUT
             return f"{float(shown):.{MOST_DECIMALS}g}" if few else f"{shown:f}".rstrip("0").rstrip(".")
-        decimals += 1
-    if value > 0.5:
-        return repr(value)
     shown = exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), _WAYS[up])
-    return f"{shown:.{digits}g}"
+    return repr(value) if value > 0.5 or moved(shown) else f"{shown:.{digits}g}"
 
 
 def interval_text(lower: float, upper: float, digits: int = 3) -> str:

@@ -304,9 +304,10 @@ class _System:
     def _relative_bound(self, equation: Equation | LevelEquation, value: Floats) -> Floats:
         """(m, matrices) the relative bound with underflow; infinite where something was factorised."""
         relative = np.expm1(1.1 * ROUNDOFF * self._roundings[self._plan.start])[:, None]
+        relative[relative >= 1] = np.inf
         underflow = self._underflow(equation)
-        certain = np.isfinite(relative) & (relative < 1)
-        error = np.where(certain, (value + underflow) * np.where(certain, relative, 0) + underflow, np.inf)
+        with np.errstate(invalid="ignore"):
+            error = (value + underflow) * relative + underflow
         error[self._plan.start >= self._plan.size] = 0
         return error
 
@@ -386,7 +387,7 @@ class _System:
             residual = (np.abs(sums[:, 0] - solved[:, 0]) + slack * sums[:, 0]).max(axis=0, initial=0)
         residual += self._widest * _SMALLEST * x[:, 0].max(axis=0, initial=1)
         margin -= self._widest * 2.0**-50
-        certified = (margin >= 0.5) & (solved[:, 1].min(axis=0, initial=0) >= 0)
+        certified = (margin >= 0.5) & np.all(solved[:, 1] >= 0, axis=0)
         scale = np.where(certified, margin, np.nan)
         jumps, farthest = x[self._plan.start, 1] / scale, solved[:, 1].max(axis=0, initial=0) / scale
         ends = (np.where(np.isnan(each), np.inf, each * (1 + slack)) for each in (jumps, farthest))

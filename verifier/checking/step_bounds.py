@@ -246,10 +246,8 @@ class _Count:
         """With so many ages of the oldest p that waits; None for one bit that says whether one does."""
         n, ages = len(b), 1 if counted_ages is None else counted_ages
         start = np.repeat([1.0, 0.0], [n, n * ages])
-        end = np.zeros(n * (1 + ages))
-        settled = self._after(
-            self._ageing(np.zeros_like(p), b, lost, counted_ages), Expected(start, start, end), bound
-        )
+        known = Expected(start, start, np.zeros_like(start))
+        settled = self._after(self._ageing(np.zeros_like(p), b, lost, counted_ages), known, bound)
         upper = np.minimum(settled.upper + np.where(start == 1, 0.0, rest), 1.0)
         final = Expected(settled.lower, upper, settled.representation)
         found = self._after(self._ageing(p, b, lost, counted_ages), final, self.of.high - self.of.low)

@@ -51,7 +51,7 @@ def campaign_command(arguments: CampaignSettings, command: Command) -> int:
 def _report(result: CampaignResult, texts: dict[str, str]) -> str:
     """One page: the campaign, its detection rates, the closed loop, and each detector's run on unchanged images."""
     notes = (Listing(tuple(map(one_line, result.remarks))),) if result.remarks else ()
-    own = Section("Campaign", (*campaign_blocks(result), *notes), id="campaign")
+    own = Section("Campaign", (*campaign_blocks(result.study), *notes), id="campaign")
     rates = Section("Average detection rate", tuple(adr_blocks(result.adr)), id="adr")
     names = [name for name in texts if name == "closed_loop.json" or name.endswith(f"/{BASELINE}/run.json")]
     documents = [_document(name, texts[name]) for name in names]

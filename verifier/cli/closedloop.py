@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from verifier.base.blocks import Pool
+from verifier.base.documents import json_values
 from verifier.base.errors import UsageError, shown
 from verifier.base.files import csv_text
 from verifier.cli.invocation import Command, with_provenance
@@ -67,7 +68,7 @@ def _curves_text(target: str, result: TradeOffs, command: Command) -> str:
     remarks = [*map(str, result.not_defined), *result.remarks]
     if Path(target).suffix.lower() == ".csv":
         return curves_csv(curves, remarks)
-    origin = {"versions": dict(result.versions), "inputs": [dict(file) for file in result.inputs]}
+    origin = {"versions": dict(result.versions), "inputs": json_values(result.inputs)}
     return with_provenance(curves_json(curves, result.title, remarks), command, origin)
 
 

@@ -3,7 +3,7 @@
 import json
 import shlex
 
-from verifier.base.errors import UsageError, unknown_name
+from verifier.base.errors import unknown_error
 from verifier.base.libraries import library
 from verifier.cli.invocation import PROGRAM, Command
 from verifier.evidence.settings import SchemaSettings
@@ -59,7 +59,6 @@ def schema_command(arguments: SchemaSettings, command: Command) -> int:
         return 0
     name = arguments.name if arguments.name in names else f"verifier.{arguments.name}"
     if name not in names:
-        message, hint = unknown_name("schema", arguments.name, names)
-        raise UsageError(f"{message}\n  hint: {hint}")
+        raise unknown_error("schema", arguments.name, names)
     print(json.dumps(schema_of(name), indent=2))
     return 0

@@ -3,7 +3,7 @@
 import platform
 from pathlib import Path
 
-from verifier.base.errors import UsageError, one_line, unknown_name
+from verifier.base.errors import UsageError, one_line, unknown_error
 from verifier.base.files import document_text
 from verifier.cli.invocation import Command
 from verifier.cli.targets import check_targets, give
@@ -38,8 +38,7 @@ def qualify_command(arguments: QualifySettings, command: Command) -> int:
     tests = {each["id"]: each for each in tables["test"]}
     for name in arguments.test:
         if name not in tests:
-            message, hint = unknown_name("test", name, tests)
-            raise UsageError(f"--test: {message}\n  hint: {hint}")
+            raise unknown_error("test", name, tests, before="--test: ")
     asked = [tests[name] for name in dict.fromkeys(arguments.test or tests)]
     bench = Bench(main, tables, CHECKS)
     study = QualificationResult(

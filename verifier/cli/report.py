@@ -10,7 +10,6 @@ from verifier.cli.targets import check_targets, give
 from verifier.evidence.consistency import read_document
 from verifier.evidence.context import CaseContext, read_context
 from verifier.evidence.documents import Document
-from verifier.evidence.rates.document import rate_document
 from verifier.evidence.rates.exposure import LARGEST_COUNT, Exposure, requirement_of, unwanted
 from verifier.evidence.rates.hazard import EVERY, Acceptance, RateQuestion, hazard_rate
 from verifier.evidence.report import csv_report, html_report, markdown_report
@@ -79,10 +78,9 @@ def rate_command(arguments: RateSettings, command: Command) -> int:
             "missing exposure: give --exposure, or --encounters with --hours, or --context\n"
             "  hint: --exposure 12/h, or --encounters 240 --hours 20, or --context with [exposure]"
         )
-    found = hazard_rate(run, asked, given)
-    study = replace(rate_document(found, context.file), command=command)
+    study = replace(hazard_rate(run, asked, given, context.file), command=command)
     give(arguments, document_text(study), lambda: text_of(blocks_lines(rate_blocks(study))))
-    return int(found.verdict.exit_code)
+    return int(study.verdict.exit_code)
 
 
 def exposures(arguments: RateSettings) -> dict[str, Exposure]:

@@ -26,9 +26,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from verifier.base.arrays import Floats
+from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import InputError
 from verifier.base.statistics import drawn_with_replacement
 from verifier.closedloop.curves import FPR_MAX, TradeOffCurve
@@ -87,18 +86,18 @@ class ClosedLoop:
     """
 
     sensitivity: Floats
-    positive: NDArray[np.bool_]
+    positive: Mask
     outcomes: Outcomes
     settings: LoopSettings
 
     @property
-    def safe(self) -> NDArray[np.bool_]:
+    def safe(self) -> Mask:
         """(P, K) of each positive log: the vehicle stops no later than the reference vehicle."""
         found = self.outcomes
         latest_m = found.true_stop_m[self.positive] + self.settings.tolerance_m
         return found.stop_m[self.positive] <= latest_m[:, None]
 
-    def kept(self, violation_m: Floats) -> NDArray[np.bool_]:
+    def kept(self, violation_m: Floats) -> Mask:
         """(P, K) of each positive log: the vehicle is never in motion within the safety radius of a person.
 
         Args:
@@ -106,12 +105,12 @@ class ClosedLoop:
         """
         return ~self._drives_beyond(self.outcomes.stop_m, violation_m)[self.positive]
 
-    def truth_breaks(self, violation_m: Floats) -> NDArray[np.int64]:
+    def truth_breaks(self, violation_m: Floats) -> Ints:
         """The positive logs, by their number among all, in which the reference vehicle does not keep it."""
         beyond = self._drives_beyond(self.outcomes.true_stop_m[:, None], violation_m)[:, 0]
         return np.flatnonzero(self.positive & beyond)
 
-    def _drives_beyond(self, stop_m: Floats, limit_m: Floats) -> NDArray[np.bool_]:
+    def _drives_beyond(self, stop_m: Floats, limit_m: Floats) -> Mask:
         # Where nothing stops the vehicle it drives to the end of the path, and a limit on the path is before that.
         return stop_m > limit_m[:, None] + self.settings.tolerance_m
 
@@ -127,7 +126,7 @@ class ClosedLoop:
         return self.outcomes.true_time_s[~self.positive]
 
     @property
-    def never_stops(self) -> NDArray[np.int64]:
+    def never_stops(self) -> Ints:
         """The positive logs, by their number among all, in which the reference vehicle never stops."""
         return np.flatnonzero(self.positive & np.isinf(self.outcomes.true_stop_m))
 
@@ -136,7 +135,7 @@ class ClosedLoop:
         """Safety and efficiency at every level."""
         return self.curve_of(self.safe)
 
-    def curve_of(self, safe: NDArray[np.bool_]) -> TradeOffCurve:
+    def curve_of(self, safe: Mask) -> TradeOffCurve:
         """The same with another notion of safety, (P, K) of each positive log, as `kept`."""
         efficiency = self.true_time_s.sum() / self.cost_s.sum(axis=0)
         return TradeOffCurve(self.sensitivity, safe.mean(axis=0), at_most_one(efficiency))
@@ -173,7 +172,7 @@ def closed_loop(courses: Iterable[Course], sensitivity: Floats, settings: LoopSe
     return found
 
 
-def check_logs(positive: NDArray[np.bool_]) -> None:
+def check_logs(positive: Mask) -> None:
     """Refuse logs from which safety or efficiency cannot be had; InputError."""
     if not positive.any():
         raise InputError("there is no positive log, so safety is undefined", hint="add logs that end before a person")
@@ -207,7 +206,7 @@ class LogSums:
     """
 
     sensitivity: Floats
-    positive: NDArray[np.bool_]
+    positive: Mask
     found: Floats
     wanted: Floats
     part: Floats
@@ -273,9 +272,7 @@ def closed_loop_sums(found: ClosedLoop, limit_m: Floats | None = None) -> LogSum
     return LogSums(found.sensitivity, found.positive, safe, wanted, true_s, cost_s, idle=idle)
 
 
-def judged_sums(
-    judged: Judged, sensitivity: Floats, positive: NDArray[np.bool_], fpr_max: float = FPR_MAX
-) -> LogSums:
+def judged_sums(judged: Judged, sensitivity: Floats, positive: Mask, fpr_max: float = FPR_MAX) -> LogSums:
     """What each log adds to the curve of `judged_curve`: what is found, and false positives per image."""
     return LogSums(
         sensitivity,
@@ -288,7 +285,7 @@ def judged_sums(
     )
 
 
-def draw_logs(positive: NDArray[np.bool_], draws: int, rng: np.random.Generator) -> Floats:
+def draw_logs(positive: Mask, draws: int, rng: np.random.Generator) -> Floats:
     """(B, L) how often each log is drawn, positive and negative logs each among themselves.
 
     Args:

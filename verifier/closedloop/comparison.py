@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from verifier.base.arrays import Floats
+from verifier.base.arrays import Floats, Mask
 from verifier.base.documents import Magnitude, Share
-from verifier.base.errors import UsageError, shown, unknown_name
+from verifier.base.errors import UsageError, shown, unknown_error
 from verifier.base.statistics import chance_ends, effective_number, percentile_ends, reaching, reaching_ratio, unseen
 from verifier.closedloop.closed_loop_curve import Draws, LogSums
 from verifier.closedloop.curves import TradeOffCurve, area, areas, robroc, robustness, worst_case
@@ -110,11 +109,11 @@ def _best(of: Mapping[str, float]) -> tuple[str, ...]:
     return tuple(name for name, each in of.items() if each > greatest - EQUAL)
 
 
-def winners(drawn: Floats) -> NDArray[np.bool_]:
+def winners(drawn: Floats) -> Mask:
     """(D, B) which of D detectors are best in each draw, by (D, B) areas; none where all areas are NaN."""
     areas_or_none = np.where(np.isnan(drawn), -np.inf, drawn)
     greatest = areas_or_none.max(axis=0)
-    best: NDArray[np.bool_] = (areas_or_none > greatest - EQUAL) & (greatest > -np.inf)
+    best: Mask = (areas_or_none > greatest - EQUAL) & (greatest > -np.inf)
     return best
 
 
@@ -213,8 +212,7 @@ def _plan(
             raise UsageError(f"a group cannot have the name of a condition, {shown(name)}")
         for each in members:
             if each not in mutations:
-                message, hint = unknown_name("condition", each, mutations)
-                raise UsageError(f"group {shown(name)}: {message} ({hint})")
+                raise unknown_error("condition", each, mutations, before=f"group {shown(name)}: ")
         plan.append((name, "group", (BASELINE, *members)))
     return plan
 

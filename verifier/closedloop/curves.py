@@ -31,7 +31,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from verifier.base.arrays import Floats, Ints
+from verifier.base.arrays import Floats, Ints, freeze
 from verifier.closedloop.detection_outcomes import Judged
 
 FPR_MAX = 0.1
@@ -57,15 +57,15 @@ class TradeOffCurve:
     efficiency: Floats
 
     def __post_init__(self) -> None:
-        for name in ("sensitivity", "safety", "efficiency"):
-            array = np.array(getattr(self, name), dtype=np.float64)
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
+        names = ("sensitivity", "safety", "efficiency")
+        freeze(self, dict.fromkeys(names, np.float64))
+        for name in names:
+            array = getattr(self, name)
             if array.ndim != 1 or array.shape != self.sensitivity.shape or not len(array):
                 raise ValueError(f"{name} has shape {array.shape}; expected (k,) with k >= 1, the same for all three")
         if not np.isfinite(self.sensitivity).all():
             raise ValueError("a sensitivity is not finite")
-        for name in ("safety", "efficiency"):
+        for name in names[1:]:
             value = getattr(self, name)
             if not ((value >= 0) & (value <= 1)).all():
                 raise ValueError(f"{name}: a value lies outside [0, 1] or is no number")
@@ -180,17 +180,13 @@ def areas(safety: Floats, efficiency: Floats) -> Floats:
     """
     if not np.all(efficiency[..., 1:] <= efficiency[..., :-1]):
         order = np.argsort(efficiency, axis=-1)[..., ::-1]
-        safety, efficiency = _ordered(safety, order), _ordered(efficiency, order)
+        safety, efficiency = (np.take_along_axis(each, order, axis=-1) for each in (safety, efficiency))
     # From one efficiency down to the next, the union is as high as the greatest safety met so far.
     height = np.maximum.accumulate(safety, axis=-1)
     width = efficiency.copy()
     width[..., :-1] -= efficiency[..., 1:]
     found: Floats = (height * width).sum(axis=-1)
     return found
-
-
-def _ordered(values: Floats, order: Ints) -> Floats:
-    return values[order] if values.ndim == 1 else np.take_along_axis(values, order, axis=-1)
 
 
 def robustness(worst: float, baseline: float) -> float | None:

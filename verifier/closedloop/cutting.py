@@ -1,13 +1,14 @@
 """Making logs out of longer drives: pieces of some seconds, which of them are positive, who is in view."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import InputError, UsageError, shown
-from verifier.closedloop.logs import Detections, Logs
+from verifier.closedloop.logs import Logs
 from verifier.closedloop.pathifier import PathSettings, pathified_distance, paths_of
 
 
@@ -52,33 +53,38 @@ def selected(logs: Logs, kept: Mask) -> Logs:
         kept: (L,) at least one.
     """
     image_kept = kept[logs.image_log]
+    seen = _seen(logs, lambda image, _: image_kept[image])
     number = np.cumsum(image_kept) - 1
-    person = image_kept[logs.person_image]
-
-    def cut(found: Detections) -> Detections:
-        rest = found.take(image_kept[found.image])
-        return replace(rest, image=number[rest.image])
-
     return replace(
-        logs,
+        seen,
         names=tuple(name for name, keep in zip(logs.names, kept.tolist(), strict=True) if keep),
         positive=logs.positive[kept],
         image_log=(np.cumsum(kept) - 1)[logs.image_log[image_kept]],
         time_s=logs.time_s[image_kept],
         position_m=logs.position_m[image_kept],
         heading_rad=None if logs.heading_rad is None else logs.heading_rad[image_kept],
-        person_image=number[logs.person_image[person]],
-        person_m=logs.person_m[person],
-        person_box_2d=None if logs.person_box_2d is None else logs.person_box_2d[person],
-        detections={name: cut(each) for name, each in logs.detections.items()},
+        person_image=number[seen.person_image],
+        detections={name: replace(each, image=number[each.image]) for name, each in seen.detections.items()},
     )
 
 
-def positive_by_path(logs: Logs, control_radius_m: float, settings: PathSettings | None = None) -> Logs:
+def _seen(logs: Logs, kept: Callable[[Ints, Floats], Mask]) -> Logs:
+    """The logs with the people and detections that are kept, by their image (n,) and point (n, 2)."""
+    people = kept(logs.person_image, logs.person_m)
+    return replace(
+        logs,
+        person_image=logs.person_image[people],
+        person_m=logs.person_m[people],
+        person_box_2d=None if logs.person_box_2d is None else logs.person_box_2d[people],
+        detections={name: each.take(kept(each.image, each.point_m)) for name, each in logs.detections.items()},
+    )
+
+
+def positive_by_path(logs: Logs, control_radius_m: float, settings: PathSettings) -> Logs:
     """The same logs, positive exactly where somebody blocks the path ahead in some image.
 
-    For drives that nobody has sorted. Whether somebody is in the way depends on the control radius, so the same
-    radius has to be used from here on.
+    For drives that nobody has sorted. Whether somebody is in the way depends on the control radius and on how the
+    path goes on, so the same have to be used from here on.
 
     Raises:
         InputError: a path has no direction, see `paths_of`.
@@ -115,19 +121,6 @@ def in_view(logs: Logs, half_angle_rad: float, range_m: float = math.inf) -> Log
         off = np.abs(np.arctan2(np.sin(turn), np.cos(turn)))
         return np.asarray(~((off > half_angle_rad) | (np.hypot(x, y) > range_m)))
 
-    def cut(found: Detections) -> Detections:
-        return found.take(seen(found.image, found.point_m))
-
-    kept = seen(logs.person_image, logs.person_m)
     reach = "" if math.isinf(range_m) else f" and {range_m:g} m"
-    return replace(
-        logs,
-        person_image=logs.person_image[kept],
-        person_m=logs.person_m[kept],
-        person_box_2d=None if logs.person_box_2d is None else logs.person_box_2d[kept],
-        detections={name: cut(each) for name, each in logs.detections.items()},
-        remarks=(
-            *logs.remarks,
-            f"only what lies within {math.degrees(half_angle_rad):g} degrees of the heading{reach} is looked at",
-        ),
-    )
+    remark = f"only what lies within {math.degrees(half_angle_rad):g} degrees of the heading{reach} is looked at"
+    return replace(_seen(logs, seen), remarks=(*logs.remarks, remark))

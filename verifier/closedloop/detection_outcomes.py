@@ -5,7 +5,7 @@ bootstrap counts it over the logs that were drawn (`verifier.closedloop.closed_l
 """
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,9 +17,6 @@ from verifier.closedloop.pathifier import PathSettings, near_pairs, pathified_di
 from verifier.closedloop.roboticizer import Standardizer
 from verifier.closedloop.settings import FirstFrame
 from verifier.perception.matching import MatchingPolicy
-
-Counted: TypeAlias = Literal["nearest", "each"]
-"""Whether the nearest person is judged, or each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,24 +94,24 @@ def _reached_by_log(values: Floats, log: Ints, logs: int, sensitivities: ArrayLi
 class RoboticizerMetric:
     """What is judged after localization (section 8.2.1); ranges are half-open, from the vehicle to the point.
 
+    Of several people in an image only the nearest counts, as if the image had one person: the paper's unit is the
+    image.
+
     Attributes:
         match_radius_m: a detection at most so far from where the person stands has found that person.
         range_m: people, and false positives, at distances [low, high) count.
-        people: of several people in an image only the "nearest" counts, as if the image had one person (the paper's
-            unit is the image), or "each" by itself.
 
     Raises:
-        ValueError: a number is out of range, or there is no such choice.
+        ValueError: a number is out of range.
     """
 
     match_radius_m: float = 1.0
     range_m: tuple[float, float] = (0.0, 10.0)
-    people: Counted = "nearest"
 
     def __post_init__(self) -> None:
         _check_bins(self.range_m)
-        if not 0 < self.match_radius_m < np.inf or self.people not in get_args(Counted):
-            raise ValueError(f"expected a positive radius, and people 'nearest' or 'each', got {self}")
+        if not 0 < self.match_radius_m < np.inf:
+            raise ValueError(f"expected a positive radius, got {self}")
 
 
 @dataclass(frozen=True)
@@ -300,17 +297,12 @@ def _distance(logs: Logs, image: Ints, point_m: Floats) -> Floats:
 
 
 def _counted_people(logs: Logs, metric: RoboticizerMetric) -> Mask:
-    """(P,) in range, and with "nearest" the nearest of their image (the first of several equally near)."""
+    """(P,) in range, and the nearest of their image (the first of several equally near)."""
     away = _distance(logs, logs.person_image, logs.person_m)
-    counted = _within(away, metric.range_m)
-    if metric.people == "each":
-        return counted
     order = np.lexsort((away, logs.person_image))  # NaN comes last
-    first = np.ones(len(order), dtype=np.bool_)
-    first[1:] = np.diff(logs.person_image[order]) > 0
     nearest = np.zeros(len(order), dtype=np.bool_)
-    nearest[order[first]] = True
-    return counted & nearest
+    nearest[order[np.unique(logs.person_image[order], return_index=True)[1]]] = True
+    return nearest & _within(away, metric.range_m)
 
 
 def _within(value: Floats, bin_m: tuple[float, float]) -> Mask:

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import LimitError
 from verifier.base.numbers import memory_text
-from verifier.closedloop.traces import Course, VehicleSettings
+from verifier.closedloop.traces import Course, VehicleSettings, safe_speed_mps
 
 LARGEST_BATCH = 60_000_000
 BYTES_PER_ENTRY = 30
@@ -241,7 +241,8 @@ class Engine(Protocol):
         """Towards (r,) target speeds at the greatest rates."""
 
     def approach(self, fleet: Fleet) -> Mask:
-        """Move every run on, at most to its next place; (r,) which are at rest and have to stay at rest."""
+        """Move every run on by the distance that shrinks while driving, at most to its next place; (r,) which are at
+        rest and have to stay at rest."""
 
 
 class Fleet:
@@ -280,7 +281,7 @@ class Fleet:
         """
         everyone = np.arange(len(self._run))
         self._look(everyone)
-        rounds = 0
+        rounds, held = 0, self.vehicle.between_images == "hold"
         while len(self._run):
             rounds += 1
             if rounds > MOST_ROUNDS:
@@ -288,7 +289,7 @@ class Fleet:
                     f"after {MOST_ROUNDS} steps within reach of an obstacle {len(self._run)} runs are under way",
                     hint="take longer time steps or greater accelerations",
                 )
-            resting = self._engine.approach(self)
+            resting = self._hold() if held else self._engine.approach(self)
             if resting.any():
                 self._rest(np.flatnonzero(resting))
             arrived = self.position_m >= self.until_m
@@ -309,6 +310,13 @@ class Fleet:
         self.speed_mps[at] = motion.speed_after(time)
         self.time[at] += time
         return rest
+
+    def _hold(self) -> Mask:
+        """Drive at the safe speed of the image in view to the next one; which come to rest before."""
+        at, resting = np.flatnonzero(np.isfinite(self.until_m)), np.zeros(len(self.until_m), dtype=bool)
+        target = safe_speed_mps(self.seen_m[at], self.speed_mps[at], self.vehicle)
+        resting[at] = self.steer(at, target)
+        return resting
 
     def _rest(self, at: Ints) -> None:
         """Record a stop; in a positive log the end, otherwise drive on without what is in view."""

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.arrays import Floats, Ints, Mask, plain_fields
-from verifier.base.errors import InputError, Place, UsageError, shown, unknown_name
+from verifier.base.arrays import Floats, Ints, Mask, check_index, check_shapes, freeze, plain_fields
+from verifier.base.errors import InputError, Place, UsageError, check_known, shown
 from verifier.perception.detections.columns import Boxes, DetectionSet, faulty_boxes
 from verifier.perception.matching import MatchingPolicy, match
 
@@ -51,9 +51,10 @@ class Detections:
     box_2d: Floats | None = None
 
     def __post_init__(self) -> None:
-        _freeze(self, {"image": np.int64, "strength": np.float64, "point_m": np.float64, "box_2d": np.float64})
+        kinds = {"image": np.int64, "strength": np.float64, "point_m": np.float64, "box_2d": np.float64}
+        freeze(self, kinds, copied=False)
         n = len(self.image)
-        _check_shapes(self, {"image": (n,), "strength": (n,), "point_m": (n, 2), "box_2d": (n, 4)})
+        check_shapes(self, {"image": (n,), "strength": (n,), "point_m": (n, 2), "box_2d": (n, 4)})
         if not np.isfinite(self.strength).all():
             raise ValueError("a strength is not finite")
         _check_points("point_m", self.point_m, self.box_2d)
@@ -106,21 +107,19 @@ class Logs:
     def __post_init__(self) -> None:
         kinds = {"positive": np.bool_, "image_log": np.int64, "person_image": np.int64}
         floats = ("time_s", "position_m", "heading_rad", "person_m", "person_box_2d")
-        _freeze(self, kinds | dict.fromkeys(floats, np.float64))
+        freeze(self, kinds | dict.fromkeys(floats, np.float64), copied=False)
         object.__setattr__(self, "detections", MappingProxyType(dict(self.detections)))
         n, people = len(self.image_log), len(self.person_image)
         shapes = {"positive": (len(self.names),), "image_log": (n,), "time_s": (n,), "position_m": (n, 2)}
         shapes |= {"heading_rad": (n,), "person_m": (people, 2), "person_box_2d": (people, 4)}
-        _check_shapes(self, shapes | {"person_image": (people,)})
+        check_shapes(self, shapes | {"person_image": (people,)})
         if len(set(self.names)) != len(self.names):
             raise ValueError("a log name occurs twice")
         self._check_images()
         _check_points("person_m", self.person_m, self.person_box_2d)
-        images = [("person_image", self.person_image)]
-        images += [(f"image of source {name!r}", each.image) for name, each in self.detections.items()]
-        for what, image in images:
-            if image.size and (image.min() < 0 or image.max() >= n):
-                raise ValueError(f"{what}: an index outside 0..{n - 1}")
+        check_index("person_image", self.person_image, n)
+        for name, each in self.detections.items():
+            check_index(f"image of source {name!r}", each.image, n)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), plain_fields(self)
@@ -156,9 +155,7 @@ class Logs:
 
     def source(self, name: str) -> Detections:
         """The detections of a source; UsageError when there is none of that name."""
-        if name not in self.detections:
-            message, hint = unknown_name("source of detections", name, self.detections)
-            raise UsageError(f"{message}\n  hint: {hint}")
+        check_known("source of detections", name, self.detections)
         return self.detections[name]
 
     def with_source(self, name: str, detections: Detections, *remarks: str) -> Logs:
@@ -167,22 +164,6 @@ class Logs:
             raise ValueError(f"there is a source {name!r} already")
         more = tuple(each for each in remarks if each not in self.remarks)
         return replace(self, detections={**self.detections, name: detections}, remarks=self.remarks + more)
-
-
-def _freeze(owner: Any, kinds: Mapping[str, Any]) -> None:
-    for name, kind in kinds.items():
-        value = getattr(owner, name)
-        if value is not None:
-            array = np.asarray(value, dtype=kind).view()
-            array.setflags(write=False)
-            object.__setattr__(owner, name, array)
-
-
-def _check_shapes(owner: Any, expected: Mapping[str, tuple[int, ...]]) -> None:
-    for name, shape in expected.items():
-        value = getattr(owner, name)
-        if value is not None and value.shape != shape:
-            raise ValueError(f"{name} has shape {value.shape}, expected {shape}")
 
 
 def _check_points(name: str, point_m: Floats, box_2d: Floats | None) -> None:

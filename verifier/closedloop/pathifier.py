@@ -29,7 +29,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import InputError, shown
@@ -74,7 +73,7 @@ class Paths:
         end_s_m: (L,) arc position of the end of the path.
     """
 
-    image_log: NDArray[np.int64]
+    image_log: Ints
     start_m: Floats
     direction: Floats
     length_m: Floats
@@ -147,12 +146,12 @@ SLACK = 1e-9
 
 
 def near_pairs(
-    group: NDArray[np.int64],
-    point_m: NDArray[np.float64],
-    other_group: NDArray[np.int64],
-    other_m: NDArray[np.float64],
+    group: Ints,
+    point_m: Floats,
+    other_group: Ints,
+    other_m: Floats,
     reach_m: float,
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+) -> Iterator[tuple[Ints, Ints]]:
     """Index pairs (of `point_m`, of `other_m`) of one group not further apart than `reach_m`, in blocks.
 
     Every such pair comes once; a few that stand a rounding error further apart may come, too. Points of NaN are near

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from verifier.base.blocks import HERE, Pool
-from verifier.base.documents import InputFile
-from verifier.base.errors import UsageError, shown, unknown_name
+from verifier.base.errors import UsageError, shown, unknown_error
 from verifier.base.files import hashes_of_files, read_bytes
 from verifier.base.options import named_files
 from verifier.base.result import recorded
@@ -27,6 +26,7 @@ from verifier.closedloop.curvefiles import read_curves
 from verifier.closedloop.cutting import in_view, positive_by_path, windows
 from verifier.closedloop.logfiles import read_logs
 from verifier.closedloop.logs import LogLimits, Logs
+from verifier.closedloop.pathifier import PathSettings
 from verifier.closedloop.readers import fieldsafe_logs, kitti_tracking_logs, nuscenes_logs
 from verifier.closedloop.readers.from_sets import Placing
 from verifier.closedloop.settings import DRAWN, SELF, ClosedLoopSettings, RobrocSettings, checked_severities
@@ -34,7 +34,7 @@ from verifier.closedloop.simulated_detections import Drawing, drawn_detections
 from verifier.closedloop.study import Progress, study, study_trace
 from verifier.closedloop.study_settings import StudySettings, study_settings
 from verifier.closedloop.traces import Trace
-from verifier.closedloop.trade_offs import CurveSet, TradeOffs
+from verifier.closedloop.trade_offs import CurveSet, TradeOffInput, TradeOffs
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document import read_counts
 from verifier.perception.detections.depth import UNITS_PER_M
@@ -87,7 +87,7 @@ class ClosedLoopRequest:
         return self._read[:2]
 
     @cached_property
-    def _read(self) -> tuple[Logs, Logs | None, tuple[InputFile, ...]]:
+    def _read(self) -> tuple[Logs, Logs | None, tuple[TradeOffInput, ...]]:
         """As `data`, with the files as they were when they were read; one that no reader opened as it is now."""
         files = self.files
         with hashes_of_files() as hashes:
@@ -96,7 +96,7 @@ class ClosedLoopRequest:
                 if os.path.realpath(file.path) not in hashes:
                     read_bytes(file.path)
         _check_rectangles(logs, self.settings)
-        inputs = (InputFile(file.role, file.name, hashes[os.path.realpath(file.path)]) for file in files)
+        inputs = (TradeOffInput(file.role, file.name, hashes[os.path.realpath(file.path)]) for file in files)
         return logs, validation, tuple(inputs)
 
     def trace(self) -> Trace | None:
@@ -111,7 +111,7 @@ class ClosedLoopRequest:
             TradeOffs,
             found,
             title=f"{Path(self.settings.logs).resolve().name}: {', '.join(found.tables[0].detectors)}",
-            inputs=tuple(map(vars, files)),
+            inputs=files,
             settings=data_record(self.settings) | self.study.record(),
             versions=own_versions(),
         )
@@ -197,7 +197,9 @@ def logs_and_validation(settings: ClosedLoopSettings) -> tuple[Logs, Logs | None
         drive = _drawn(drive, counts, settings, 0)
     if settings.window is not None:
         drive = windows(drive, settings.window)
-    return positive_by_path(drive, settings.control_radius) if settings.asks_for_radii else drive, apart
+    if settings.asks_for_radii:
+        drive = positive_by_path(drive, settings.control_radius, PathSettings(settings.path_extension))
+    return drive, apart
 
 
 def data_record(settings: ClosedLoopSettings) -> dict[str, Any]:
@@ -331,9 +333,7 @@ def _curves_of_files(paths: Sequence[str]) -> CurveSet:
     return CurveSet(
         next((file.title for file in files if file.title), ", ".join(names)),
         [curve for file in files for curve in file.curves],
-        tuple(
-            {"role": "curves", "name": name, "sha256": file.sha256} for name, file in zip(names, files, strict=True)
-        ),
+        tuple(TradeOffInput("curves", name, file.sha256) for name, file in zip(names, files, strict=True)),
         own_versions(),
         remarks=tuple(
             f"{name}: {remark}" for name, file in zip(names, files, strict=True) for remark in file.remarks
@@ -346,8 +346,7 @@ def _trade_offs(settings: RobrocSettings, found: CurveSet) -> TradeOffs:
     known = {curve.condition for curve in found.curves}
     for name in named:
         if name not in known:
-            message, hint = unknown_name("condition", name, known)
-            raise UsageError(f"severity: {message} ({hint})")
+            raise unknown_error("condition", name, known, before="severity: ")
     judged = [replace(curve, severity=named.get(curve.condition, curve.severity)) for curve in found.curves]
     metrics = dict.fromkeys(curve.metric for curve in judged)
     chosen = {"severities": named, "groups": {name: list(conditions) for name, conditions in more.items()}}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from verifier.base.arrays import Floats
+from verifier.base.arrays import Floats, freeze
 from verifier.closedloop.logs import IOU_HALF, Logs, person_matches
 from verifier.perception.matching import MatchingPolicy
 
@@ -37,9 +37,8 @@ class Standardizer:
     image_count: int
 
     def __post_init__(self) -> None:
-        table = np.array(self.false_positives, dtype=np.float64)
-        table.setflags(write=False)
-        object.__setattr__(self, "false_positives", table)
+        freeze(self, {"false_positives": np.float64})
+        table = self.false_positives
         if table.ndim != 1 or np.isnan(table).any() or (np.diff(table) < 0).any():
             raise ValueError("expected scores (m,) that are numbers and do not decrease")
         if self.image_count < 1:

@@ -6,17 +6,17 @@ a row. What is drawn says so in the remarks of the logs.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
 from verifier.base.arrays import Floats, Ints
-from verifier.base.errors import InputError, UsageError, shown, unknown_name
+from verifier.base.errors import InputError, UsageError, shown, unknown_error
 from verifier.closedloop.logs import Detections, Logs
 from verifier.perception.confusion.counts import ConfusionCounts
-from verifier.perception.confusion.matrices import EMPTY, ConfusionMatrices, rates
+from verifier.perception.confusion.matrices import EMPTY, rates
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def drawn_detections(
     channel = _channel(counts, class_name, drawing)
     image, point = logs.person_image, logs.person_m
     away = np.hypot(*(point - logs.position_m[image]).T)
-    bin_of = _bins(channel, away)
+    bin_of = counts.bins.distance_bins(away)
     _check_known(channel, channel.found[0], np.unique(bin_of[bin_of >= 0]), "of the class, but a person stands there")
     _check_known(
         channel, channel.alarm[0], np.arange(len(channel.low_m)), "without an object, so no rate of false positives"
@@ -110,13 +110,10 @@ def _channel(counts: ConfusionCounts, class_name: str, drawing: Drawing) -> _Cha
         raise UsageError(f"detections are drawn from a class-labelled file; this one is {counts.labelling}-labelled")
     label = frozenset({class_name})
     if label not in counts.labels:
-        message, hint = unknown_name(
-            "class of the confusion file", class_name, sorted(frozenset().union(*counts.labels))
-        )
-        raise UsageError(f"{message}\n  hint: {hint}")
+        raise unknown_error("class of the confusion file", class_name, sorted(frozenset().union(*counts.labels)))
     members = [counts] if counts.thresholds is None else [counts.member(each) for each in counts.thresholds]
     own, empty = counts.labels.index(label), counts.labels.index(EMPTY)
-    share = np.stack([_rates(each.matrices(), drawing) for each in members])
+    share = np.stack([rates(each.matrices().without_empty_columns(drawing.empty_columns)[0]) for each in members])
     edges = np.array(counts.bins.edges_m)
     thresholds = np.array([drawing.strength] if counts.thresholds is None else counts.thresholds)
     found, alarm = share[:, :, own, own], share[:, :, own, empty]
@@ -127,19 +124,6 @@ def _channel(counts: ConfusionCounts, class_name: str, drawing: Drawing) -> _Cha
             where = f"[{edges[at]:g}, {edges[at + 1]:g}) m"
             raise InputError(f"class {shown(class_name)}, {where}: {what} rises with the score threshold")
     return _Channel(found, alarm, edges[:-1], edges[1:], thresholds)
-
-
-def _rates(matrices: ConfusionMatrices, drawing: Drawing) -> Floats:
-    filled = replace(matrices, counts=matrices.without_empty_columns(drawing.empty_columns)[0])
-    return rates(filled.counts)
-
-
-def _bins(channel: _Channel, away_m: Floats) -> Ints:
-    """(n,) bin of each distance, -1 where there is none."""
-    edges = np.append(channel.low_m, channel.high_m[-1])
-    found = np.searchsorted(edges, away_m, side="right") - 1
-    found[(found >= len(channel.low_m)) | np.isnan(away_m)] = -1
-    return found.astype(np.int64)
 
 
 def _check_known(channel: _Channel, rate: Floats, needed: Ints, what: str) -> None:

@@ -18,9 +18,8 @@ from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from verifier.base.arrays import Floats
+from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import LimitError
 from verifier.base.numbers import significant
 from verifier.closedloop.fleet import Engine, Fleet, make_batch
@@ -69,51 +68,32 @@ class EventEngine:
     """The engine that goes from image to image; its unit of time is the second."""
 
     vehicle: VehicleSettings
-
-    @property
-    def unit_s(self) -> float:
-        """See `Engine`."""
-        return 1.0
-
-    @property
-    def near_m(self) -> float:
-        """See `Engine`."""
-        return 0.0
+    unit_s: float = 1.0
+    near_m: float = 0.0
 
     def motion(self, speed: Floats, target: Floats) -> ExactMotion:
         """See `Engine`."""
         rate = np.where(target > speed, self.vehicle.a_max_mps2, self.vehicle.a_min_mps2)
         return ExactMotion(speed, target, rate)
 
-    def approach(self, fleet: Fleet) -> NDArray[np.bool_]:
+    def approach(self, fleet: Fleet) -> Mask:
         """To the next image, or to rest."""
         resting = np.zeros(len(fleet.until_m), dtype=bool)
         at = np.flatnonzero(np.isfinite(fleet.until_m))
-        if self.vehicle.between_images == "hold":
-            target = safe_speed_mps(fleet.seen_m[at], fleet.speed_mps[at], self.vehicle)
-            resting[at] = fleet.steer(at, target)
-            return resting
         here, until, obstacle = fleet.position_m[at], fleet.until_m[at], fleet.obstacle_m[at]
-        found = _follow(here, fleet.speed_mps[at], obstacle, until, self.vehicle)
-        fleet.position_m[at], fleet.speed_mps[at] = found.position_m, found.speed_mps
-        fleet.time[at] += found.time_s
-        resting[at] = found.rest
+        fleet.position_m[at], fleet.speed_mps[at], time_s, resting[at] = _follow(
+            here, fleet.speed_mps[at], obstacle, until, self.vehicle
+        )
+        fleet.time[at] += time_s
         return resting
-
-
-@dataclass(frozen=True, eq=False)
-class _Followed:
-    position_m: Floats
-    speed_mps: Floats
-    time_s: Floats
-    rest: NDArray[np.bool_]
 
 
 def _follow(
     start_m: Floats, speed: Floats, obstacle_m: Floats, until_m: Floats, vehicle: VehicleSettings
-) -> _Followed:
+) -> tuple[Floats, Floats, Floats, Mask]:
     """Drive towards (r,) obstacles up to (r,) next places: accelerate, keep top speed, brake.
 
+    Position and speed there, the time it took, and whether the vehicle came to rest before, each (r,).
     Whether eq. (7) gives 0 or less than the speed above the parabola makes no difference: both brake at |a_min|.
     """
     up, down, top = vehicle.a_max_mps2, vehicle.braking_mps2, vehicle.top_speed_mps
@@ -138,7 +118,7 @@ def _follow(
     slower = np.sqrt(np.maximum(faster * faster - 2 * down * (until_m - brake_m), 0))
     slower = np.where(rest, 0.0, slower)
     time_s += (faster - slower) / down
-    return _Followed(np.where(rest, still, until_m), slower, time_s, rest)
+    return np.where(rest, still, until_m), slower, time_s, rest
 
 
 MOST_STEPS = 100_000
@@ -159,10 +139,10 @@ class Outcomes:
 
     stop_m: Floats
     time_s: Floats
-    stops: NDArray[np.int64]
+    stops: Ints
     true_stop_m: Floats
     true_time_s: Floats
-    true_stops: NDArray[np.int64]
+    true_stops: Ints
 
 
 @dataclass(frozen=True)
@@ -185,17 +165,11 @@ class StepEngine:
         """See `Engine`."""
         return ramp(speed, target, self.vehicle)
 
-    def approach(self, fleet: Fleet) -> NDArray[np.bool_]:
-        """One time step; where the safe speed is held, as many as lead to the next image."""
-        if self.vehicle.between_images == "hold":
-            under_way = np.flatnonzero(np.isfinite(fleet.until_m))
-            target = safe_speed_mps(fleet.seen_m[under_way], fleet.speed_mps[under_way], self.vehicle)
-            stands = np.zeros(len(fleet.until_m), dtype=bool)
-            stands[under_way] = fleet.steer(under_way, target)
-            return stands
+    def approach(self, fleet: Fleet) -> Mask:
+        """One time step."""
         speed = fleet.speed_mps
         safe = safe_speed_mps(np.maximum(fleet.obstacle_m - fleet.position_m, 0.0), speed, self.vehicle)
-        resting: NDArray[np.bool_] = (safe == 0) & (speed == 0)
+        resting: Mask = (safe == 0) & (speed == 0)
         most = self.vehicle.braking_mps2 * self.vehicle.dt_s
         slower = speed - most
         slower[slower < NEAR * most] = 0.0

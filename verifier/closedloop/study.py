@@ -9,8 +9,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
@@ -19,7 +18,7 @@ import numpy as np
 
 from verifier.base.arrays import Floats, Mask
 from verifier.base.blocks import HERE, Pool
-from verifier.base.errors import InputError, LimitError, UsageError, shown, unknown_name
+from verifier.base.errors import InputError, LimitError, UsageError, check_known, shown, unknown_error
 from verifier.base.numbers import memory_text, significant
 from verifier.base.statistics import few_units_note
 from verifier.closedloop.closed_loop_curve import (
@@ -44,12 +43,12 @@ from verifier.closedloop.detection_outcomes import (
     judge_roc_b,
 )
 from verifier.closedloop.logs import Detections, Logs
-from verifier.closedloop.pathifier import PathSettings, courses, paths_of, violation_m
+from verifier.closedloop.pathifier import courses, paths_of, violation_m
 from verifier.closedloop.roboticizer import Standardizer, standardizer_of
 from verifier.closedloop.settings import EngineName, Metric
 from verifier.closedloop.simulator import simulate
 from verifier.closedloop.study_settings import DRIVEN, StudySettings
-from verifier.closedloop.traces import Trace, VehicleSettings, trace
+from verifier.closedloop.traces import Trace, trace
 from verifier.closedloop.trade_offs import LogsUsed, SecondEngine, UndefinedMetric
 
 Progress: TypeAlias = Callable[[Sequence["Source"]], Iterable["Source"]]
@@ -138,14 +137,11 @@ def study_trace(
         UsageError: there is no such log or source.
         LimitError: the run is too long, see `trace`.
     """
-    if log not in logs.names:
-        message, hint = unknown_name("log", log, logs.names)
-        raise UsageError(f"{message} ({hint})")
+    check_known("log", log, logs.names)
     sources = {each.name: each for each in sources_of(logs.detections)}
     name = source if source is not None else next(iter(sources), None)
     if name is None or name not in sources:
-        message, hint = unknown_name("source of detections", name or "", sources)
-        raise UsageError(f"{message} ({hint})")
+        raise unknown_error("source of detections", name or "", sources)
     nominal = logs if validation is None else validation
     standardizer = standardizer_of(nominal, sources[name].detector, settings.policy)
     ahead = courses(logs, name, standardizer, settings.control_m, settings.path)
@@ -176,16 +172,14 @@ def _check(sources: Sequence[Source], settings: StudySettings) -> None:
     conditions = {each.condition for each in sources}
     for name in settings.severities:
         if name not in conditions:
-            message, hint = unknown_name("condition", name, conditions)
-            raise UsageError(f"severity: {message} ({hint})")
+            raise unknown_error("condition", name, conditions, before="severity: ")
 
 
 def _without_unstopped(logs: Logs, settings: StudySettings) -> tuple[Logs, tuple[str, ...]]:
     """The logs to judge by, and the names of those that are left out."""
     if settings.never_stops == "safe":
         return logs, ()
-    loop = settings.loop
-    out = never_stopped(logs, settings.control_m, loop.vehicle, loop.engine, settings.path)
+    out = never_stopped(logs, settings)
     if out.all():
         raise InputError("the reference vehicle never stops in any log, so that none is left")
     return selected(logs, ~out), tuple(logs.names[at] for at in np.flatnonzero(out).tolist())
@@ -211,8 +205,11 @@ def _curves(
     found: dict[Metric, tuple[TradeOffCurve, tuple[LogSums, LogSums | None]]] = {}
     for metric in settings.metrics:
         if metric not in DRIVEN:
-            with _naming(metric):
+            try:
                 judged = _judged(metric, logs, source, standardizer, settings)
+            except InputError as error:
+                hint = f"{error.hint}, or leave this metric out (--metric)" if error.hint else None
+                raise InputError(f"{metric}: {error.message}", error.place, hint) from None
             sums = judged_sums(judged, settings.sensitivity, np.asarray(logs.positive), settings.fpr_max)
             found[metric] = judged_curve(judged, settings.sensitivity, settings.fpr_max), (sums, None)
     if not set(settings.metrics) & set(DRIVEN):
@@ -258,16 +255,6 @@ def _compared(driven: ClosedLoop, other: ClosedLoop, limit_m: Floats) -> _Driven
 
 def _other(engine: str) -> EngineName:
     return "events" if engine == "steps" else "steps"
-
-
-@contextlib.contextmanager
-def _naming(metric: str) -> Iterator[None]:
-    """Say which metric is undefined for the logs."""
-    try:
-        yield
-    except InputError as error:
-        hint = f"{error.hint}, or leave this metric out (--metric)" if error.hint else None
-        raise InputError(f"{metric}: {error.message}", error.place, hint) from None
 
 
 def _judged(metric: Metric, logs: Logs, source: str, standardizer: Standardizer, settings: StudySettings) -> Judged:
@@ -363,13 +350,7 @@ def _counted(names: Sequence[str]) -> str:
     return f"{len(names)} positive log{'s' * (len(names) > 1)} ({', '.join(names[:FEW_NAMES])}{more})"
 
 
-def never_stopped(
-    logs: Logs,
-    control_radius_m: float,
-    vehicle: VehicleSettings,
-    engine: EngineName,
-    path: PathSettings | None = None,
-) -> Mask:
+def never_stopped(logs: Logs, settings: StudySettings) -> Mask:
     """(L,) the positive logs in which the reference vehicle never stops.
 
     Somebody is in its way in some image, but leaves before the vehicle comes near. Such a log is safe by definition,
@@ -381,6 +362,6 @@ def never_stopped(
     """
     nothing = Detections(np.zeros(0, np.int64), np.zeros(0), np.zeros((0, 2)))
     blind = replace(logs, detections={"": nothing})
-    ahead = courses(blind, "", Standardizer.from_validation([], 1), control_radius_m, path)
-    stop_m = simulate(ahead, np.array([1.0]), vehicle, engine).true_stop_m
+    ahead = courses(blind, "", Standardizer.from_validation([], 1), settings.control_m, settings.path)
+    stop_m = simulate(ahead, np.array([1.0]), settings.loop.vehicle, settings.loop.engine).true_stop_m
     return np.asarray(logs.positive & np.isinf(stop_m))

@@ -38,9 +38,8 @@ from dataclasses import dataclass, fields
 from typing import Any, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from verifier.base.arrays import Floats, Ints
+from verifier.base.arrays import Floats, Ints, Mask, check_index, check_shapes, freeze
 from verifier.base.errors import LimitError
 from verifier.base.numbers import significant
 from verifier.closedloop.settings import BetweenImages, TooClose
@@ -143,10 +142,10 @@ class Trace:
     time_s: Floats
     position_m: Floats
     speed_mps: Floats
-    image: NDArray[np.int64]
+    image: Ints
     distance_m: Floats
     safe_speed_mps: Floats
-    stopped: NDArray[np.bool_]
+    stopped: Mask
 
     def rows(self) -> Iterator[dict[str, int | float | bool]]:
         """One flat row per state."""
@@ -282,9 +281,7 @@ class VehicleSettings:
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
 
-def safe_speed_mps(
-    distance_m: NDArray[np.float64], speed_mps: NDArray[np.float64], vehicle: VehicleSettings
-) -> NDArray[np.float64]:
+def safe_speed_mps(distance_m: Floats, speed_mps: Floats, vehicle: VehicleSettings) -> Floats:
     """Eq. (7): min(sqrt(2 |a_min| d), S_max), and 0 where `too_close` says that it cannot be achieved.
 
     Args:
@@ -316,7 +313,7 @@ class Course:
         truth_distance_m: (T,) as `detection_distance_m`.
 
     Raises:
-        ValueError: a shape, a type or a value is not as said.
+        ValueError: a shape or a value is not as said.
     """
 
     positive: bool
@@ -331,24 +328,23 @@ class Course:
 
     def __post_init__(self) -> None:
         images, detections, people = len(self.image_s_m), len(self.detection_image), len(self.truth_image)
+        shapes = dict.fromkeys(("image_s_m", "image_time_s"), (images,))
+        shapes |= dict.fromkeys(("detection_image", "detection_distance_m", "detection_sensitivity"), (detections,))
+        shapes |= dict.fromkeys(("truth_image", "truth_distance_m"), (people,))
+        freeze(self, {name: np.int64 if name.endswith("image") else np.float64 for name in shapes}, copied=False)
+        check_shapes(self, shapes)
         if images == 0:
             raise ValueError("a course needs at least one image")
-        for name, size in (("image_s_m", images), ("image_time_s", images)):
-            _check_floats(name, getattr(self, name), size)
+        for name in ("image_s_m", "image_time_s"):
             if not np.isfinite(getattr(self, name)).all() or np.any(np.diff(getattr(self, name)) < 0):
                 raise ValueError(f"{name} must be finite and never decrease")
         if not (np.isfinite(self.end_s_m) and self.end_s_m >= self.image_s_m[-1]):
             raise ValueError(f"the path ends at {self.end_s_m}, before the last image at {self.image_s_m[-1]}")
-        for name, size in (
-            ("detection_distance_m", detections),
-            ("detection_sensitivity", detections),
-            ("truth_distance_m", people),
-        ):
-            _check_floats(name, getattr(self, name), size)
+        for name in ("detection_distance_m", "detection_sensitivity", "truth_distance_m"):
             if not np.all(getattr(self, name) >= 0):
                 raise ValueError(f"{name} must hold numbers from 0")
         for name in ("detection_image", "truth_image"):
-            _check_images(name, getattr(self, name), images)
+            check_index(name, getattr(self, name), images)
         if not self.positive and people:
             raise ValueError("a negative log has no people on its path")
 
@@ -356,15 +352,3 @@ class Course:
     def finish_m(self) -> float:
         """Where a run ends that was not ended by a stop: the end of the path, in negative logs the last image."""
         return float(self.end_s_m if self.positive else self.image_s_m[-1])
-
-
-def _check_floats(name: str, values: Floats, size: int) -> None:
-    if values.shape != (size,) or values.dtype != np.float64:
-        raise ValueError(f"{name} must have shape ({size},) and type float64, got {values.shape} {values.dtype}")
-
-
-def _check_images(name: str, images: Ints, count: int) -> None:
-    if images.ndim != 1 or images.dtype != np.int64:
-        raise ValueError(f"{name} must have one axis and type int64, got {images.shape} {images.dtype}")
-    if len(images) and (images.min() < 0 or images.max() >= count):
-        raise ValueError(f"{name} must lie in 0..{count - 1}")

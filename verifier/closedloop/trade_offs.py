@@ -224,7 +224,7 @@ class CurveSet:
 
     title: str
     curves: Sequence[NamedCurve]
-    inputs: tuple[Mapping[str, str], ...]
+    inputs: tuple[TradeOffInput, ...]
     versions: Mapping[str, str]
     settings: Mapping[str, Any] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
@@ -246,7 +246,7 @@ class TradeOffs(Result):
     """
 
     title: str
-    inputs: tuple[Mapping[str, str], ...]
+    inputs: tuple[TradeOffInput, ...]
     settings: Mapping[str, Any]
     versions: Mapping[str, str]
     remarks: tuple[str, ...]
@@ -265,24 +265,16 @@ class TradeOffs(Result):
         """The title, and what was judged by."""
         return f"{self.title}, by {', '.join(table.metric for table in self.tables)}"
 
-    @property
-    def under_mutation(self) -> list[Flip]:
-        """How the choice changes from the baseline to every other row, metric by metric."""
-        return [each for table in self.tables for each in flips_under_mutation(table)]
-
-    @property
-    def between_metrics(self) -> list[Flip]:
-        """How the choice changes from each metric to the last, row by row."""
-        return flips_between_metrics(self.tables)
-
     def document(self) -> TradeOffsResult:
         """The document."""
         return recorded(
             TradeOffsResult,
             self,
-            inputs=tuple(TradeOffInput(**each) for each in self.inputs),
             metrics=tuple(map(_table, self.tables)),
-            flips=Flips(tuple(self.under_mutation), tuple(self.between_metrics)),
+            flips=Flips(
+                tuple(each for table in self.tables for each in flips_under_mutation(table)),
+                tuple(flips_between_metrics(self.tables)),
+            ),
             second_engine=self.second,
         )
 

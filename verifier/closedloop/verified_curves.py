@@ -14,13 +14,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from verifier.base.documents import json_values
-from verifier.base.errors import InputError, Place, UsageError, unknown_name
+from verifier.base.errors import InputError, Place, UsageError, unknown_error
 from verifier.base.version import own_versions
 from verifier.checking.process import StormProcess
 from verifier.closedloop.comparison import BASELINE, NamedCurve
 from verifier.closedloop.curves import TradeOffCurve
 from verifier.closedloop.settings import RobrocSettings
-from verifier.closedloop.trade_offs import CurveSet
+from verifier.closedloop.trade_offs import CurveSet, TradeOffInput
 from verifier.language.specs import read_spec
 from verifier.perception.confusion.document import read_counts
 from verifier.pipeline import verified
@@ -75,7 +75,7 @@ def verified_curves(settings: RobrocSettings, families: Mapping[str, str], progr
     return CurveSet(
         f"{spec}: {', '.join(families)}",
         curves,
-        tuple({"role": file.role, "name": file.name, "sha256": file.sha256} for file in files),
+        tuple(TradeOffInput(file.role, file.name, file.sha256) for file in files),
         {**own_versions(), "stormpy": version("stormpy"), "storm": last.versions["storm"]},
         {
             "spec": spec,
@@ -127,8 +127,7 @@ def _check_requirements(settings: RobrocSettings) -> None:
     for option in ("safety", "progress"):
         name = getattr(settings, option)
         if name not in requirements:
-            message, hint = unknown_name("requirement", name, requirements)
-            raise UsageError(f"--{option}: {message} ({hint})")
+            raise unknown_error("requirement", name, requirements, before=f"--{option}: ")
         refuse_others([requirements[name]], f"--{option}")
         if requirements[name].comparison in ("<=", "<"):
             raise UsageError(f"--{option}: {name} asks for a small probability; on a trade-off curve more is better")

@@ -28,10 +28,9 @@ from fractions import Fraction
 from typing import get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from verifier.base.arrays import Floats, Ints
-from verifier.base.errors import LimitError, UsageError
+from verifier.base.arrays import Floats, Ints, Mask
+from verifier.base.errors import LimitError, UsageError, check_known
 from verifier.base.numbers import significant
 from verifier.chains.chain import MarkovChain
 from verifier.checking.graphs import reachable
@@ -82,8 +81,7 @@ class DriveSettings:
             value, least = getattr(self, name), LEAST_PERIOD_S if name == "period_s" else 0.0
             if value is not None and not least <= value <= LARGEST:
                 raise UsageError(f"{name}: expected a number from {least:g} to {LARGEST:g}, got {value:g}")
-        if self.braking not in get_args(Braking):
-            raise UsageError(f"unknown way of braking {self.braking!r}; known: {', '.join(get_args(Braking))}")
+        check_known("way of braking", self.braking, get_args(Braking))
         if self.refinement < 1:
             raise UsageError(f"the refinement is a whole number from 1, got {self.refinement}")
         delay = self.policy.reaction_s / self.period
@@ -158,12 +156,12 @@ class Approach:
         """Cells of distances, counted from `near_m`, rounded down; negative where they are closer."""
         return np.floor((np.asarray(distance_m) - self.drive.near_m) / self.drive.cell_m + WHOLE).astype(np.int64)
 
-    def bound_to_brake(self, speed: Ints, queue: Ints) -> NDArray[np.bool_]:
+    def bound_to_brake(self, speed: Ints, queue: Ints) -> Mask:
         """Whether the planner brakes whatever is reported, at a speed index and with commands under way."""
         begun = (speed > 0) | ((queue & 1) == 1)
         return begun if self.drive.braking == "to_rest" else np.zeros_like(begun)
 
-    def moved(self, cell: Ints, speed: Ints, brake: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    def moved(self, cell: Ints, speed: Ints, brake: Mask) -> tuple[Ints, Ints]:
         """Where one period leads: cell (negative: closer) and speed index; k for a vehicle at rest.
 
         Args:

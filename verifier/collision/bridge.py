@@ -40,7 +40,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.arrays import Floats, Ints
+from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import UsageError
 from verifier.base.numbers import significant
 from verifier.base.statistics import effective_number
@@ -73,7 +73,7 @@ class Cars:
     drawn_m: Floats
     weight: Floats
 
-    def share(self, which: NDArray[np.bool_]) -> float:
+    def share(self, which: Mask) -> float:
         """The part of the weight that some of the cars have."""
         # Sums that are rounded once: a part is never more than the whole.
         return math.fsum(self.weight[which].tolist()) / math.fsum(self.weight.tolist())
@@ -152,9 +152,7 @@ def cars_near(found: ReadPairs, first_report_m: float, width_m: float, channel: 
             f"{found.name}no pair is reported within {reach} of the first report at {first_report_m:g} m"
         )
     weight = np.exp(-0.5 * away[near] ** 2)
-    true_m, predicted_m = pairs.true_m[near], pairs.predicted_m[near]
-    drawn = predicted_m - true_m if channel.drawn == "error" else predicted_m
-    return Cars(near, true_m, drawn, weight)
+    return Cars(near, pairs.true_m[near], channel.drawn_of(pairs)[near], weight)
 
 
 def _point(
@@ -206,7 +204,7 @@ def _verified(
 
 def runs_with_kept_error(
     runs: Approach, channel: DistanceChannel, true_m: Floats, drawn_m: Floats, first_command: bool
-) -> NDArray[np.bool_]:
+) -> Mask:
     """(n,) which cars come closer if each keeps the rank of its first report among the items of every bin.
 
     A car whose report is the r-th of the items of its bin hears at every later distance the report of the same rank:
@@ -285,7 +283,7 @@ def closed_loop_intervals(
     reach_m = float(cars.true_m.max())
     table = distance_channel(found, reach_m, channel)
     draws = image_draws(found.pairs.image_count, replicates, rng)
-    weights = _resampled(found, table.source, channel, draws)
+    weights = _resampled(found, table, draws)
     car_weight = cars.weight[:, None] * draws.T[found.pairs.image[cars.rows]]
     lower, upper = np.empty(len(speeds_mps)), np.empty(len(speeds_mps))
     for at, speed in enumerate(speeds_mps):
@@ -304,19 +302,14 @@ def closed_loop_intervals(
     return lower, upper
 
 
-def _resampled(found: ReadPairs, source: Ints, channel: ChannelSettings, draws: NDArray[np.uint8]) -> _Resampled:
-    pairs = found.pairs
-    value = pairs.predicted_m - pairs.true_m if channel.drawn == "error" else pairs.predicted_m
-    index = np.floor(pairs.true_m / channel.bin_m).astype(np.int64)
-    lost = np.floor(found.missed_m / channel.bin_m).astype(np.int64)
-    order = np.lexsort((value, index))
-    first, last = (np.searchsorted(index[order], source, side=side) for side in ("left", "right"))
+def _resampled(found: ReadPairs, channel: DistanceChannel, draws: NDArray[np.uint8]) -> _Resampled:
+    lost = np.floor(found.missed_m / channel.settings.bin_m).astype(np.int64)
     drawn: list[Floats] = []
     items: list[Floats] = []
-    for number, low, high in zip(source.tolist(), first.tolist(), last.tolist(), strict=True):
-        own = draws[:, pairs.image[order[low:high]]].T.astype(np.float64)
+    for number, rows in zip(channel.source.tolist(), channel.rows, strict=True):
+        own = draws[:, found.pairs.image[rows]].T.astype(np.float64)
         drawn.append(np.concatenate([np.zeros((1, len(draws))), np.cumsum(own, axis=0)]))
-        missed = draws[:, found.missed_image[lost == number]].sum(axis=1) if channel.misses else 0.0
+        missed = draws[:, found.missed_image[lost == number]].sum(axis=1) if channel.settings.misses else 0.0
         # A bin without a source gives no report, whatever is drawn.
         items.append(drawn[-1][-1] + missed if number >= 0 else np.ones(len(draws)))
     return _Resampled(tuple(drawn), tuple(items))
@@ -350,7 +343,7 @@ def _of_cars(runs: Approach, cell: Ints, brakes: bool, ahead: Floats) -> Floats:
     return np.where((after < 0)[:, None, None], 1.0, ahead[np.maximum(after, 0)])
 
 
-def too_late(runs: Approach, cell: Ints) -> NDArray[np.bool_]:
+def too_late(runs: Approach, cell: Ints) -> Mask:
     """(n,) whether a command at the cell comes too late: it is nearer than the reaction time and a full stop take."""
     units, delay, m = int(runs.units[0]), runs.drive.delay, runs.drive.refinement
     return np.asarray(4 * m * (cell - delay * units) < units * units)

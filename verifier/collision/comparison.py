@@ -19,13 +19,13 @@ the two detectors' noise is common; in worlds where neither detector is better i
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.arrays import Floats
+from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import UsageError
+from verifier.collision.codes import Code
 from verifier.collision.estimator import (
     DEFAULT,
     CollisionMap,
@@ -43,41 +43,24 @@ from verifier.collision.resampling import (
     ROOT_N,
     Progress,
     Subsampling,
-    Weighted,
-    check_bootstrap,
-    replicate_blocks,
+    oracle_blocks,
     subsample_blocks,
-    unit_draws,
 )
-from verifier.collision.score import EVEN, Penalty, oracle_map
+from verifier.collision.score import EVEN, oracle_map
 from verifier.collision.stopping import BrakingPolicy
 
 THRESHOLD = 0.05
 """A loss below this is good (Fig. 5)."""
 
 
-class Area(IntEnum):
+class Area(Code):
     """Who is better at a point."""
 
-    UNDEFINED = 0
-    FIRST = 1
-    SECOND = 2
-    EITHER = 3
-    TIED = 4
-
-    @property
-    def text(self) -> str:
-        """For people."""
-        return _TEXTS[self]
-
-
-_TEXTS = {
-    Area.UNDEFINED: "not defined for both",
-    Area.FIRST: "the first is closer to its oracle",
-    Area.SECOND: "the second is closer to its oracle",
-    Area.EITHER: "both are close to their oracles",
-    Area.TIED: "equal losses",
-}
+    UNDEFINED = 0, "not defined for both"
+    FIRST = 1, "the first is closer to its oracle"
+    SECOND = 2, "the second is closer to its oracle"
+    EITHER = 3, "both are close to their oracles"
+    TIED = 4, "equal losses"
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,21 +74,19 @@ class Comparison:
         undefined: (Y, V) number of subsamples without a value at the point; they count against the claim.
         subsamples, subsample_size: s and b.
         objects, common_objects: drawn from, and of those with a pair of both detectors.
-        threshold, penalty: what "better" means.
+        threshold: of losses that are good.
     """
 
     maps: tuple[CollisionMap, CollisionMap]
-    oracles: tuple[CollisionMap, CollisionMap]
     losses: Floats
     area: NDArray[np.uint8]
     p_value: Floats
-    undefined: NDArray[np.int64]
+    undefined: Ints
     subsamples: int
     subsample_size: int
     objects: int
     common_objects: int
     threshold: float
-    penalty: Penalty
 
     @property
     def thin_share(self) -> float:
@@ -124,7 +105,6 @@ def compare(
     *,
     rng: np.random.Generator,
     threshold: float = THRESHOLD,
-    penalty: Penalty = EVEN,
     subsampling: Subsampling = ROOT_N,
     progress: Progress | None = None,
 ) -> Comparison:
@@ -144,8 +124,8 @@ def compare(
     count, size = subsampling.counts(joint.object_count)
     check_memory(predicted_bytes(4 * max(joint.object_count, count * size), grid.shape, 6 * count))
     maps = with_common_width(joint.pairs, grid, policy, settings)
-    oracles = tuple(oracle_map(each, of) for each, of in zip(joint.pairs, maps, strict=True))
-    losses = _losses([each.probability for each in maps], [each.probability for each in oracles], penalty)
+    oracles = [oracle_map(each, of) for each, of in zip(joint.pairs, maps, strict=True)]
+    losses = _losses([each.probability for each in maps], [each.probability for each in oracles])
     area = areas(losses, threshold)
     drawn = subsampling.draw(joint.object_count, rng)
     batches = [_batch(joint, at, maps[at], drawn) for at in range(2)]
@@ -153,12 +133,11 @@ def compare(
     p_value, undefined = np.full(grid.shape, np.nan), np.zeros(grid.shape, dtype=np.int64)
     ratio = (size / joint.object_count) ** RATE
     for block, (*found, oracle_1, oracle_2) in subsample_blocks(batches, grid, settings.reach, progress):
-        sampled = _losses(found, [oracle_1, oracle_2], penalty)
+        sampled = _losses(found, [oracle_1, oracle_2])
         undefined[block] = np.isnan(sampled).any(axis=0).sum(axis=0)
         p_value[block] = _p_values(area[block], losses[:, block], sampled, threshold, ratio)
     return Comparison(
         maps=(maps[0], maps[1]),
-        oracles=(oracles[0], oracles[1]),
         losses=losses,
         area=area,
         p_value=p_value,
@@ -168,7 +147,6 @@ def compare(
         objects=joint.object_count,
         common_objects=joint.common_objects,
         threshold=threshold,
-        penalty=penalty,
     )
 
 
@@ -188,22 +166,12 @@ def bootstrap_p_values(
         LimitError: it would need more memory than the limit.
         ValueError: the comparison is of other pairs.
     """
-    settings, grid = of.maps[0].settings, of.maps[0].grid
-    check_bootstrap(settings, replicates)
     joint = joined([first, second])
-    sides = []
     for pairs, each in zip(joint.pairs, of.maps, strict=True):
         each.check_made_from(pairs)
-        if not each.width_m > 0:
-            raise UsageError(
-                f"{pairs.title or 'a detector'} cannot be resampled: its reported distances have no spread"
-            )
-        sides.append(Weighted.of(pairs, each))
-    draws = unit_draws(joint.image_count, joint.pairs[0].drive, replicates, rng)
-    sides += [each.as_oracle() for each in sides]
-    p_value = np.full(grid.shape, np.nan)
-    for block, (*found, oracle_1, oracle_2) in replicate_blocks(sides, grid, draws, progress):
-        sampled = _losses(found, [oracle_1, oracle_2], of.penalty)
+    p_value = np.full(of.area.shape, np.nan)
+    for block, found, oracles in oracle_blocks(joint.pairs, of.maps, replicates, rng, progress):
+        sampled = _losses(found, oracles)
         p_value[block] = _p_values(of.area[block], of.losses[:, block], sampled, of.threshold, 1.0)
     return p_value
 
@@ -256,11 +224,11 @@ def _p_values(area: NDArray[np.uint8], losses: Floats, sampled: Floats, threshol
     )
 
 
-def _losses(probabilities: Sequence[Floats], oracles: Sequence[Floats], penalty: Penalty) -> Floats:
-    return np.stack([penalty.loss(each, oracle) for each, oracle in zip(probabilities, oracles, strict=True)])
+def _losses(probabilities: Sequence[Floats], oracles: Sequence[Floats]) -> Floats:
+    return np.stack([EVEN.loss(each, oracle) for each, oracle in zip(probabilities, oracles, strict=True)])
 
 
-def _batch(joint: JointPairs, detector: int, of: CollisionMap, drawn: NDArray[np.int64]) -> Samples:
+def _batch(joint: JointPairs, detector: int, of: CollisionMap, drawn: Ints) -> Samples:
     """One detector's pairs among the drawn objects (s, b)."""
     pairs, pair = joint.pairs[detector], joint.pair_of[detector][drawn]
     true = np.where(pair >= 0, pairs.true_m[pair], -np.inf)

@@ -14,12 +14,14 @@ Two readings of a pair in a bin, by name:
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import get_args
 
 import numpy as np
 
 from verifier.base.arrays import Floats, Ints
-from verifier.base.errors import InputError, LimitError, UsageError
+from verifier.base.errors import InputError, LimitError, UsageError, check_known
+from verifier.collision.pairs import Pairs
 from verifier.collision.pairs_reader import ReadPairs
 from verifier.collision.settings import Drawn, EmptyBins
 
@@ -49,9 +51,12 @@ class ChannelSettings:
     def __post_init__(self) -> None:
         if not 0 < self.bin_m < np.inf:
             raise UsageError(f"the width of the bins must be positive, got {self.bin_m:g} m")
-        for value, known in ((self.drawn, get_args(Drawn)), (self.empty_bins, get_args(EmptyBins))):
-            if value not in known:
-                raise UsageError(f"unknown choice {value!r}; known: {', '.join(known)}")
+        check_known("way of drawing", self.drawn, get_args(Drawn))
+        check_known("policy for empty bins", self.empty_bins, get_args(EmptyBins))
+
+    def drawn_of(self, pairs: Pairs) -> Floats:
+        """(n,) what each pair stands for: its error, or the reported distance."""
+        return pairs.predicted_m - pairs.true_m if self.drawn == "error" else pairs.predicted_m
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,12 +64,14 @@ class DistanceChannel:
     """P(report | true bin), as counted.
 
     Attributes:
-        reports: per bin the sorted errors or reported distances, (n_b,) metres.
+        rows: per bin the pairs that can be reported, (n_b,), by rising error or reported distance.
+        reports: per bin these errors or distances, (n_b,) metres.
         items: (bins,) number of pairs and objects without a report, n_b and the missed ones; from 1.
         source: (bins,) the bin whose items these are, -1 for `no_report`: another one where a bin is empty.
     """
 
     settings: ChannelSettings
+    rows: tuple[Ints, ...]
     reports: tuple[Floats, ...]
     items: Ints
     source: Ints
@@ -98,18 +105,6 @@ class DistanceChannel:
             hits[rows] = np.searchsorted(self.reports[number], limit_m[None, :] - shift, side="right")
         return hits, self.items[index]
 
-    def matrix(self, limits_m: Floats) -> Ints:
-        """(bins, k + 2) items of each bin by what is reported to a planner that stands at the bin's middle.
-
-        Column j < k: at most `limits_m[j]`, which increase, and more than the one before; then more than the last;
-        then no report. A row divided by its sum is P(report | true bin).
-        """
-        middle = np.asarray((np.arange(len(self.items)) + 0.5) * self.settings.bin_m, dtype=np.float64)
-        hits, items = self.at_most(middle, limits_m)
-        reported = np.array([len(each) for each in self.reports], dtype=np.int64)
-        steps = np.diff(np.column_stack([np.zeros(len(items), np.int64), hits, reported]), axis=1)
-        return np.column_stack([steps, items - reported])
-
 
 def distance_channel(found: ReadPairs, reach_m: float, settings: ChannelSettings) -> DistanceChannel:
     """The channel of a detector for true distances from 0 up to and including `reach_m`.
@@ -125,19 +120,19 @@ def distance_channel(found: ReadPairs, reach_m: float, settings: ChannelSettings
         )
     pairs = found.pairs
     index = np.floor(pairs.true_m / settings.bin_m).astype(np.int64)
-    value = pairs.predicted_m - pairs.true_m if settings.drawn == "error" else pairs.predicted_m
+    value = settings.drawn_of(pairs)
     order = np.lexsort((value, index))
     edges = np.searchsorted(index[order], np.arange(count + 1))
-    own = [value[order[low:high]] for low, high in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
+    own = [order[low:high] for low, high in pairwise(edges.tolist())]
     missed = np.zeros(count, dtype=np.int64)
     if settings.misses:
         lost = np.floor(found.missed_m / settings.bin_m).astype(np.int64)
         missed = np.bincount(lost[lost < count], minlength=count).astype(np.int64)
     items = np.diff(edges).astype(np.int64) + missed
     source = _sources(items, settings, found.name)
-    nothing = np.zeros(0)
-    reports = tuple(own[each] if each >= 0 else nothing for each in source.tolist())
-    return DistanceChannel(settings, reports, np.where(source >= 0, items[source], 1), source)
+    rows = tuple(own[each] if each >= 0 else order[:0] for each in source.tolist())
+    reports = tuple(value[each] for each in rows)
+    return DistanceChannel(settings, rows, reports, np.where(source >= 0, items[source], 1), source)
 
 
 def _sources(items: Ints, settings: ChannelSettings, name: str) -> Ints:

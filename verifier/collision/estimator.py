@@ -21,8 +21,8 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.arrays import Floats
-from verifier.base.errors import LimitError, UsageError
+from verifier.base.arrays import Floats, freeze
+from verifier.base.errors import LimitError, UsageError, check_known
 from verifier.base.numbers import memory_text
 from verifier.collision.kernel import (
     BLOCK_BYTES,
@@ -85,16 +85,14 @@ class Grid:
     speeds_mps: Floats
 
     def __post_init__(self) -> None:
-        for name, what in (("distances_m", "distances"), ("speeds_mps", "speeds")):
-            values = np.array(getattr(self, name), dtype=np.float64)
+        freeze(self, {"distances_m": np.float64, "speeds_mps": np.float64})
+        for values, what in ((self.distances_m, "distances"), (self.speeds_mps, "speeds")):
             if values.ndim != 1 or not len(values):
                 raise UsageError(f"expected a list of {what}")
             if not np.all(np.isfinite(values) & (values >= 0)):
                 raise UsageError(f"{what} must be finite and at least 0")
             if np.any(np.diff(values) <= 0):
                 raise UsageError(f"{what} must be rising")
-            values.setflags(write=False)
-            object.__setattr__(self, name, values)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -132,8 +130,7 @@ class EstimatorSettings:
     reach: float = 3.0
 
     def __post_init__(self) -> None:
-        if self.bandwidth not in get_args(Bandwidth):
-            raise UsageError(f"unknown bandwidth '{self.bandwidth}'; known: cross_validated, fixed, normal_reference")
+        check_known("bandwidth", self.bandwidth, get_args(Bandwidth))
         if not math.isfinite(self.constant) or self.constant <= 0:
             raise UsageError(f"the constant of the kernel width must be positive, got {self.constant:g}")
         if (self.bandwidth == "fixed") != (self.width_m is not None):
@@ -148,18 +145,6 @@ class EstimatorSettings:
 
 DEFAULT = EstimatorSettings()
 """One cross-validated width."""
-
-
-__all__ = [
-    "DEFAULT",
-    "OVERSMOOTHING",
-    "CollisionMap",
-    "EstimatorSettings",
-    "Grid",
-    "collision_map",
-    "filled",
-    "with_common_width",
-]
 
 
 OVERSMOOTHING = 1.25
@@ -227,12 +212,6 @@ class CollisionMap:
         """The kernel is the narrowest that cross-validation tries, so the best may be narrower still, or there is
         none: near copies among the pairs (frames of one drive) forecast each other at any width."""
         return self.settings.bandwidth == "cross_validated" and self.rule.constant <= CONSTANTS[0]
-
-    @property
-    def reasons(self) -> dict[Reason, int]:
-        """Number of points for each reason that occurs, DEFINED included."""
-        codes, counts = np.unique(self.reason, return_counts=True)
-        return {Reason(code): count for code, count in zip(codes.tolist(), counts.tolist(), strict=True)}
 
 
 def collision_map(

@@ -82,10 +82,9 @@ def _p_values(ranks: Floats, sizes: np.ndarray, permutations: int, rng: np.rando
 
 def _centred_ranks(values: Floats) -> Floats:
     """(n,) mid-ranks, less their mean, by their largest."""
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    ranks: Floats = (last - (counts - 1) / 2)[inverse] - (len(values) + 1) / 2
-    return ranks / len(values)
+    from scipy.stats import rankdata
+
+    return np.asarray((rankdata(values) - (len(values) + 1) / 2) / len(values))
 
 
 def _statistics(ranks: Floats, starts: np.ndarray, sizes: np.ndarray) -> Floats:

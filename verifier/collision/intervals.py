@@ -3,7 +3,9 @@
 SUBSAMPLING is Algorithm 1 of Xu et al. (WSC 2021). PERCENTILE and BASIC resample images (Davison and Hinkley 1997,
 Sec. 5.2 and 5.3), BY_DRIVE whole drives. The exact kinds are Clopper and Pearson's (Biometrika 26, 1934): at least
 the level at any number of images, for any detector. EXACT_SIMULTANEOUS is a band: EXACT_MONOTONE at the level that
-leaves each point its share of what may be missed (Bonferroni).
+leaves each point its share of what may be missed (Bonferroni). Where it covers all points, none lies beyond what the
+others allow: lambda does not fall with the speed, and is assumed not to rise with the distance. So neither do its
+ends, unless they would cross then, as where the data contradict the assumption.
 
 Each image has the nearest reported distance D^_min and the nearest true one D_min. Among the images whose D^_min lies
 in a window, the number with D_min <= S(v) is binomial with the probability
@@ -27,11 +29,11 @@ from collections.abc import Container
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from verifier.base.arrays import Floats
+from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import UsageError
 from verifier.base.numbers import LARGEST_NUMBER
 from verifier.base.statistics import clopper_pearson
@@ -39,61 +41,45 @@ from verifier.collision.estimator import Grid, check_memory
 from verifier.collision.pairs import Pairs
 from verifier.collision.stopping import BrakingPolicy
 
+_AT = "the probability of collision at the reported distance"
+_SMOOTHED = "the probability of collision as the kernel smooths it"
+_AVERAGED = "the probability of collision averaged over a window of reported distances"
+_EVERYWHERE = "the probability of collision at all reported distances and speeds at once"
+_IMAGES = "images independent of each other"
+_DRIVES = "drives, of sizes that say nothing of collisions, independent of each other"
+_FALLING = ", and a probability that does not rise with the reported distance"
+
 
 class IntervalKind(Enum):
-    """How an interval was made."""
+    """How an interval was made: its name, what it is for, and what it takes for granted."""
 
-    SUBSAMPLING = "subsampling"
-    PERCENTILE = "bootstrap_percentile"
-    BASIC = "bootstrap_basic"
-    EXACT_WINDOW = "exact_window"
-    EXACT_MONOTONE = "exact_monotone"
-    BY_DRIVE = "bootstrap_drives"
-    EXACT_SIMULTANEOUS = "exact_simultaneous"
-    DRIVES_WINDOW = "drives_window"
-    DRIVES_MONOTONE = "drives_monotone"
-    DRIVES_SIMULTANEOUS = "drives_simultaneous"
+    covers: str
+    assumes: str
 
-    @property
-    def covers(self) -> str:
-        """What the interval is for, in words."""
-        return _COVERS[self]
+    def __new__(cls, value: str, covers: str, assumes: str) -> Self:
+        """A member."""
+        kind = object.__new__(cls)
+        kind._value_, kind.covers, kind.assumes = value, covers, assumes
+        return kind
 
-    @property
-    def assumes(self) -> str:
-        """What it takes for granted, in words."""
-        return _ASSUMES[self]
+    SUBSAMPLING = "subsampling", _AT, "many pairs, independent of each other, and a kernel narrow beside the error"
+    PERCENTILE = "bootstrap_percentile", _SMOOTHED, "many images, independent of each other"
+    BASIC = "bootstrap_basic", _SMOOTHED, "many images, independent of each other"
+    EXACT_WINDOW = "exact_window", _AVERAGED, _IMAGES
+    EXACT_MONOTONE = "exact_monotone", _AT, _IMAGES + _FALLING
+    BY_DRIVE = "bootstrap_drives", _SMOOTHED, "many drives, independent of each other"
+    EXACT_SIMULTANEOUS = "exact_simultaneous", _EVERYWHERE, _IMAGES + _FALLING
+    DRIVES_WINDOW = "drives_window", _AVERAGED, _DRIVES
+    DRIVES_MONOTONE = "drives_monotone", _AT, _DRIVES + _FALLING
+    DRIVES_SIMULTANEOUS = "drives_simultaneous", _EVERYWHERE, _DRIVES + _FALLING
 
 
-_COVERS = {
-    IntervalKind.SUBSAMPLING: "the probability of collision at the reported distance",
-    IntervalKind.PERCENTILE: "the probability of collision as the kernel smooths it",
-    IntervalKind.BASIC: "the probability of collision as the kernel smooths it",
-    IntervalKind.EXACT_WINDOW: "the probability of collision averaged over a window of reported distances",
-    IntervalKind.EXACT_MONOTONE: "the probability of collision at the reported distance",
-    IntervalKind.BY_DRIVE: "the probability of collision as the kernel smooths it",
-    IntervalKind.EXACT_SIMULTANEOUS: "the probability of collision at all reported distances and speeds at once",
-}
-_ASSUMES = {
-    IntervalKind.SUBSAMPLING: "many pairs, independent of each other, and a kernel narrow beside the error",
-    IntervalKind.PERCENTILE: "many images, independent of each other",
-    IntervalKind.BASIC: "many images, independent of each other",
-    IntervalKind.EXACT_WINDOW: "images independent of each other",
-    IntervalKind.EXACT_MONOTONE: (
-        "images independent of each other, and a probability that does not rise with the reported distance"
-    ),
-    IntervalKind.BY_DRIVE: "many drives, independent of each other",
-}
-_ASSUMES[IntervalKind.EXACT_SIMULTANEOUS] = _ASSUMES[IntervalKind.EXACT_MONOTONE]
 BY_DRIVES = {
     IntervalKind.EXACT_WINDOW: IntervalKind.DRIVES_WINDOW,
     IntervalKind.EXACT_MONOTONE: IntervalKind.DRIVES_MONOTONE,
     IntervalKind.EXACT_SIMULTANEOUS: IntervalKind.DRIVES_SIMULTANEOUS,
 }
 """What takes the place of an exact interval where images of one drive depend on each other."""
-for _exact, _drives in BY_DRIVES.items():
-    _COVERS[_drives] = _COVERS[_exact]
-    _ASSUMES[_drives] = _ASSUMES[_exact].replace("images", "drives, of sizes that say nothing of collisions,", 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +99,7 @@ class IntervalMap:
     lower: Floats
     upper: Floats
     resamples: int
-    undefined: NDArray[np.int64]
+    undefined: Ints
 
     @property
     def clipped(self) -> tuple[Floats, Floats]:
@@ -161,15 +147,13 @@ def order_ranks(level: float, count: int) -> tuple[int, int]:
     return max(math.ceil((1 - meant) / 2 * count), 1) - 1, math.ceil((1 + meant) / 2 * count) - 1
 
 
-Counts = NDArray[np.int64]
-
 WINDOW_M = 2.0
 """Length of the window in metres."""
 
 
 def window_counts(
     pairs: Pairs, grid: Grid, policy: BrakingPolicy, before_m: float, after_m: float
-) -> tuple[Counts, Counts]:
+) -> tuple[Ints, Ints]:
     """Images whose nearest reported distance lies in [y - before_m, y + after_m], and those of them that collide.
 
     Returns:
@@ -248,6 +232,10 @@ def exact_interval(
         lower, upper = ends(window_m / 2, window_m / 2)
     else:
         lower, upper = ends(0.0, window_m)[0], ends(window_m, 0.0)[1]
+    if "simultaneous" in kind.value:
+        low = np.maximum.accumulate(np.maximum.accumulate(lower[::-1])[::-1], axis=1)
+        high = np.minimum.accumulate(np.minimum.accumulate(upper)[:, ::-1], axis=1)[:, ::-1]
+        lower, upper = (low, high) if np.all(low <= high) else (lower, upper)
     return IntervalMap(kind, level, lower, upper, 0, np.zeros(grid.shape, dtype=np.int64))
 
 

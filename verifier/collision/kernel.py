@@ -20,14 +20,14 @@ Cross-validation chooses c by how well each pair's true distance is forecast fro
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import IntEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 
-from verifier.base.arrays import Floats
+from verifier.base.arrays import Floats, Ints
+from verifier.collision.codes import Code
 from verifier.collision.pairs import Pairs
 
 NORMAL_REFERENCE = 1.06
@@ -57,7 +57,7 @@ class WidthRule:
         """The rule that gives `width_m` to a sample of `size`."""
         return cls(width_m * max(size, 1) ** 0.2, scaled=False)
 
-    def widths_m(self, values_m: Floats, sizes: NDArray[np.int64]) -> Floats:
+    def widths_m(self, values_m: Floats, sizes: Ints) -> Floats:
         """(B,) width for each row of `values_m` (B, n), padded with -inf to `sizes` (B,) values.
 
         NaN for an empty row, and with `scaled` for a row of one value; 0 for a row without spread.
@@ -67,7 +67,7 @@ class WidthRule:
             return np.asarray(self.constant * order * (spread_m(values_m, sizes) if self.scaled else 1.0))
 
 
-def spread_m(values_m: Floats, sizes: NDArray[np.int64]) -> Floats:
+def spread_m(values_m: Floats, sizes: Ints) -> Floats:
     """(B,) min(sd, IQR / 1.349) of each row of `values_m` (B, n), padded with -inf to `sizes` (B,) values.
 
     sd divides by size - 1; quantiles are interpolated linearly between order statistics. NaN below two values.
@@ -133,7 +133,7 @@ def _forecast_losses(counts: Floats, widths: Floats) -> list[float]:
     return losses
 
 
-def _quantile(rows: Floats, sizes: NDArray[np.int64], level: float) -> Floats:
+def _quantile(rows: Floats, sizes: Ints, level: float) -> Floats:
     """(B,) quantile of the last `sizes` values of each rising row."""
     at = np.maximum(sizes - 1, 0) * level
     low = np.floor(at).astype(np.int64)
@@ -150,30 +150,15 @@ BLOCK_BYTES = 32 * 2**20
 """Working memory of one block of rows; larger blocks leave the processor's cache and gain nothing."""
 
 
-class Reason(IntEnum):
+class Reason(Code):
     """Why a probability is not defined at a point; DEFINED where it is."""
 
-    DEFINED = 0
-    NO_PAIRS = 1
-    NO_SPREAD = 2
-    NO_PAIR_NEAR = 3
-    UNDERFLOW = 4
-    NO_SINGLE_OBJECT_IMAGE = 5
-
-    @property
-    def text(self) -> str:
-        """For people."""
-        return _TEXTS[self]
-
-
-_TEXTS = {
-    Reason.DEFINED: "defined",
-    Reason.NO_PAIRS: "there are no pairs",
-    Reason.NO_SPREAD: "the reported distances have no spread to take a kernel width from: one pair, or equal ones",
-    Reason.NO_PAIR_NEAR: "no distance was reported near this one",
-    Reason.UNDERFLOW: "the kernel density is 0 in double precision",
-    Reason.NO_SINGLE_OBJECT_IMAGE: "nothing was reported from here on, and no image has a single object: 0/0",
-}
+    DEFINED = 0, "defined"
+    NO_PAIRS = 1, "there are no pairs"
+    NO_SPREAD = 2, "the reported distances have no spread to take a kernel width from: one pair, or equal ones"
+    NO_PAIR_NEAR = 3, "no distance was reported near this one"
+    UNDERFLOW = 4, "the kernel density is 0 in double precision"
+    NO_SINGLE_OBJECT_IMAGE = 5, "nothing was reported from here on, and no image has a single object: 0/0"
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,8 +178,8 @@ class Samples:
 
     true_m: Floats
     predicted_m: Floats
-    sizes: NDArray[np.int64]
-    beyond: NDArray[np.int64]
+    sizes: Ints
+    beyond: Ints
     factors: Floats
     lowest: int
     widths_m: Floats
@@ -206,23 +191,14 @@ class Samples:
 
     def part(self, rows: slice) -> Samples:
         """Some of the samples."""
-        subset = None if self.subset_widths_m is None else self.subset_widths_m[rows]
-        return Samples(
-            self.true_m[rows],
-            self.predicted_m[rows],
-            self.sizes[rows],
-            self.beyond[rows],
-            self.factors[rows],
-            self.lowest,
-            self.widths_m[rows],
-            subset,
-        )
+        tables = [name for name, value in vars(self).items() if isinstance(value, np.ndarray)]
+        return replace(self, **{name: getattr(self, name)[rows] for name in tables})
 
 
 def samples_of(
     true_m: Floats,
     predicted_m: Floats,
-    image_counts: NDArray[np.int64],
+    image_counts: Ints,
     stopping_m: Floats,
     rule: WidthRule,
     two_widths: bool = False,
@@ -317,7 +293,7 @@ def _own_widths(samples: Samples, distances_m: Floats) -> Floats:
     return np.stack(columns, axis=2)
 
 
-def _image_factor(samples: Samples, distances_m: Floats) -> tuple[Floats, NDArray[np.int64]]:
+def _image_factor(samples: Samples, distances_m: Floats) -> tuple[Floats, Ints]:
     """(B, Y, V) r2, and (B, Y) the number of pairs reported at y or further.
 
     With m0 the smallest number of objects in an image, r2 = (p/q)^(m0-1) R(p) / R(q) where R(0) > 0: a form that
@@ -333,13 +309,13 @@ def _image_factor(samples: Samples, distances_m: Floats) -> tuple[Floats, NDArra
     return ratio, seen
 
 
-def _gather(sums: NDArray[Any], beyond: NDArray[np.int64]) -> NDArray[Any]:
+def _gather(sums: NDArray[Any], beyond: Ints) -> NDArray[Any]:
     """(B, Y, V) the running sums (B, Y, n) over the first `beyond` (B, V) pairs."""
     found = np.take_along_axis(sums, np.maximum(beyond - 1, 0)[:, None, :], axis=2)
     return np.asarray(found * (beyond > 0)[:, None, :])
 
 
-def _factors(image_counts: NDArray[np.int64], sizes: NDArray[np.int64], longest: int) -> tuple[Floats, int]:
+def _factors(image_counts: Ints, sizes: Ints, longest: int) -> tuple[Floats, int]:
     weights = np.arange(len(image_counts)) * image_counts
     used = np.flatnonzero(weights)
     lowest = int(used[0]) if len(used) else 1

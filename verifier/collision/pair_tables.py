@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.arrays import Ints
+from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.files import read_bytes, read_text
 from verifier.base.libraries import library
@@ -50,7 +50,7 @@ class ColumnTable:
         position = next(csv.reader([self.lines[0]], delimiter=self.separator)).index(self.own[name])
         return Place(self.file, number, _starts(text, self.separator)[position] + 1, text=text)
 
-    def numbers(self, name: str) -> NDArray[np.float64]:
+    def numbers(self, name: str) -> Floats:
         """(n,) the finite numbers of a column, NaN for empty cells.
 
         Raises:
@@ -116,14 +116,6 @@ def read_columns(
         return _parquet_columns(raw, str(path), wanted, kind, optional), raw
     text, raw = read_text(path)
     return _csv_columns(text, str(path), wanted, kind, optional), raw
-
-
-def column_names(path: str | Path, kind: str) -> tuple[str, ...]:
-    """The file's own names of its columns; errors as in `read_columns`."""
-    if Path(path).suffix.lower() in PARQUET:
-        return tuple(arrow_table(read_bytes(path), str(path), {})[0].column_names)
-    lines = _lines(read_text(path)[0], str(path), kind)
-    return tuple(name.strip() for name in next(_rows(lines, max(",;\t", key=lines[0].count), str(path)))[1])
 
 
 def _csv_columns(text: str, file: str, wanted: Mapping[str, str], kind: str, optional: Sequence[str]) -> ColumnTable:

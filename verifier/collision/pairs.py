@@ -11,14 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from verifier.base.arrays import Ints
+from verifier.base.arrays import Floats, Ints, freeze
 from verifier.base.errors import UsageError
 
 
@@ -38,18 +37,21 @@ class Pairs:
         ValueError: shapes differ, a distance is negative or not finite, or an image does not exist.
     """
 
-    true_m: NDArray[np.float64]
-    predicted_m: NDArray[np.float64]
-    image: NDArray[np.int64]
+    true_m: Floats
+    predicted_m: Floats
+    image: Ints
     image_count: int
     title: str = ""
     image_names: tuple[str, ...] = ()
-    drive: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    drive: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def __post_init__(self) -> None:
         kinds = {"true_m": np.float64, "predicted_m": np.float64, "image": np.int64, "drive": np.int64}
-        for name, kind in kinds.items():
-            object.__setattr__(self, name, _frozen(getattr(self, name), kind, name))
+        for name in ("image", "drive"):
+            given = np.asarray(getattr(self, name))
+            if given.size and given.dtype.kind not in "iu":
+                raise ValueError(f"{name}: expected whole numbers")
+        freeze(self, kinds)
         if self.image.ndim != 1 or not self.true_m.shape == self.predicted_m.shape == self.image.shape:
             raise ValueError("expected as many true distances as reported distances and images")
         for name in ("true_m", "predicted_m"):
@@ -69,16 +71,16 @@ class Pairs:
         return len(self.true_m)
 
     @property
-    def per_image(self) -> NDArray[np.int64]:
+    def per_image(self) -> Ints:
         """(image_count,) N(omega), the number of pairs of each image."""
         return np.bincount(self.image, minlength=self.image_count).astype(np.int64)
 
     @property
-    def count_distribution(self) -> NDArray[np.int64]:
+    def count_distribution(self) -> Ints:
         """(largest N + 1,) c_m, the number of images with m pairs; `c_m[0]` are those without any."""
         return np.bincount(self.per_image).astype(np.int64)
 
-    def take(self, images: NDArray[np.int64]) -> Pairs:
+    def take(self, images: Ints) -> Pairs:
         """The pairs of some images, which are renumbered in the given order.
 
         Raises:
@@ -98,7 +100,7 @@ class Pairs:
         return Pairs(*pairs, len(images), self.title, names, drive)
 
 
-def split(image_count: int, fraction: float, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def split(image_count: int, fraction: float, rng: np.random.Generator) -> tuple[Ints, Ints]:
     """Divide images at random: about `fraction` of them, and the others; both sorted, neither empty.
 
     Raises:
@@ -118,15 +120,6 @@ def check_share(fraction: float) -> None:
         raise UsageError(f"the share of images must be between 0 and 1, got {fraction:g}")
 
 
-def _frozen(values: Any, kind: type[Any], name: str) -> NDArray[Any]:
-    given = np.asarray(values)
-    if kind is np.int64 and given.size and given.dtype.kind not in "iu":
-        raise ValueError(f"{name}: expected whole numbers")
-    array = np.array(given, dtype=kind)
-    array.setflags(write=False)
-    return array
-
-
 SAME_M = 0.001
 """Metres by which the true distances of one object may differ between two files, for each of two roundings."""
 
@@ -139,13 +132,11 @@ class JointPairs:
         pairs: of each detector, with images renumbered to 0..image_count-1, those of all detectors together.
         image_count: number of images any detector has.
         pair_of: (K, m) which pair of a detector each of the m objects is; -1 where it has none.
-        common_images: number of images that every detector has.
     """
 
     pairs: tuple[Pairs, ...]
     image_count: int
-    pair_of: NDArray[np.int64]
-    common_images: int
+    pair_of: Ints
 
     @property
     def object_count(self) -> int:
@@ -171,12 +162,7 @@ def joined(detectors: Sequence[Pairs]) -> JointPairs:
     if any(named) and not all(named):
         raise UsageError("some detectors name their images and some do not: their images cannot be recognised")
     if all(named):
-        number: dict[str, int] = {}
-        for each in detectors:
-            for name in each.image_names:
-                number.setdefault(name, len(number))
-        maps = [np.array([number[name] for name in each.image_names], dtype=np.int64) for each in detectors]
-        names = tuple(number)
+        names, maps = named_places([each.image_names for each in detectors])
     else:
         counts = {each.image_count for each in detectors}
         if len(counts) > 1:
@@ -185,13 +171,18 @@ def joined(detectors: Sequence[Pairs]) -> JointPairs:
             )
         maps, names = [np.arange(each.image_count) for each in detectors], ()
     total = len(names) or detectors[0].image_count
-    held = np.sum([np.bincount(each, minlength=total) for each in maps], axis=0)
     drive = common_drives([each.drive for each in detectors], maps, total)
     pairs = tuple(
         replace(each, image=where[each.image], image_count=total, image_names=names, drive=drive)
         for each, where in zip(detectors, maps, strict=True)
     )
-    return JointPairs(pairs, total, _pair_of(pairs), int((held == len(detectors)).sum()))
+    return JointPairs(pairs, total, _pair_of(pairs))
+
+
+def named_places(sources: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], list[Ints]]:
+    """All names of some sources, in the order in which they first occur, and where those of each stand among them."""
+    number = {name: at for at, name in enumerate(dict.fromkeys(chain.from_iterable(sources)))}
+    return tuple(number), [np.array([number[name] for name in each], dtype=np.int64) for each in sources]
 
 
 def common_drives(drives: Sequence[Ints], places: Sequence[Ints], image_count: int) -> Ints:
@@ -214,7 +205,7 @@ def common_drives(drives: Sequence[Ints], places: Sequence[Ints], image_count: i
     return np.unique(of_images, return_inverse=True)[1].astype(np.int64)
 
 
-def _pair_of(detectors: Sequence[Pairs]) -> NDArray[np.int64]:
+def _pair_of(detectors: Sequence[Pairs]) -> Ints:
     """(K, m), objects in order of image, true distance and rank among equals."""
     owner = np.repeat(np.arange(len(detectors)), [len(each) for each in detectors])
     pair = np.concatenate([np.arange(len(each)) for each in detectors])
@@ -225,16 +216,12 @@ def _pair_of(detectors: Sequence[Pairs]) -> NDArray[np.int64]:
     # Numbers the places: runs of pairs of one image whose distances are steps of at most SAME_M apart.
     place = np.zeros(len(order), dtype=np.int64)
     place[1:] = np.cumsum((np.diff(image) != 0) | (np.diff(true) > SAME_M))
-    by_owner = np.lexsort((owner, place))
-    new = np.ones(len(order), dtype=bool)
-    new[1:] = (np.diff(place[by_owner]) != 0) | (np.diff(owner[by_owner]) != 0)
-    starts = np.flatnonzero(new)
+    key = place * len(detectors) + owner
+    by_owner = np.argsort(key, kind="stable")
+    _, starts, counts = np.unique(key[by_owner], return_index=True, return_counts=True)
     rank = np.empty(len(order), dtype=np.int64)
-    rank[by_owner] = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
-    key = np.lexsort((owner, rank, place))
-    fresh = np.ones(len(key), dtype=bool)
-    fresh[1:] = (np.diff(place[key]) != 0) | (np.diff(rank[key]) != 0)
-    index = np.cumsum(fresh) - 1
-    found = np.full((len(detectors), int(fresh.sum())), -1, dtype=np.int64)
-    found[owner[key], index] = pair[key]
+    rank[by_owner] = np.arange(len(order)) - np.repeat(starts, counts)
+    objects, index = np.unique(place * len(order) + rank, return_inverse=True)
+    found = np.full((len(detectors), len(objects)), -1, dtype=np.int64)
+    found[owner, index] = pair
     return found

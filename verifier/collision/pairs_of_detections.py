@@ -17,10 +17,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from verifier.base.arrays import Ints
-from verifier.base.errors import UsageError, unknown_name
+from verifier.base.arrays import Ints, Mask
+from verifier.base.errors import UsageError, check_known
 from verifier.collision.pairs_reader import Objects, ReadPairs, made_pairs
 from verifier.perception.detections import DetectionSet, distance
 from verifier.perception.matching import MatchingPolicy, match
@@ -55,9 +54,7 @@ def pairs_of_detections(
         InputError: no pair is left.
     """
     for name in classes:
-        if name not in data.classes:
-            message, hint = unknown_name("class", name, data.classes)
-            raise UsageError(f"{message}\n  hint: {hint}")
+        check_known("class", name, data.classes)
     notes: dict[str, Any]
     if policy is None:
         found, in_image = highest_in_both(data)
@@ -90,7 +87,7 @@ def pairs_of_detections(
     return replace(made, pairs=replace(made.pairs, drive=data.frame_sequence.astype(np.int64))) if driven else made
 
 
-def highest_in_both(data: DetectionSet) -> tuple[Ints, NDArray[np.bool_]]:
+def highest_in_both(data: DetectionSet) -> tuple[Ints, Mask]:
     """(n,) the detection that the paper's rule pairs with each annotation, -1 for none; (n,) whether any detection
     overlaps it in the image. Of detections with equal overlaps the first is taken.
 

@@ -25,10 +25,19 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.arrays import Floats, Ints
-from verifier.base.errors import InputError, LimitError, Place, UsageError, one_line, shown, unknown_name
+from verifier.base.arrays import Floats, Ints, Mask
+from verifier.base.errors import (
+    InputError,
+    LimitError,
+    Place,
+    UsageError,
+    check_known,
+    one_line,
+    shown,
+    unknown_error,
+)
 from verifier.collision.pair_tables import ColumnTable, read_columns
-from verifier.collision.pairs import Pairs, common_drives
+from verifier.collision.pairs import Pairs, common_drives, named_places
 from verifier.collision.settings import NegativeReports
 
 REQUIRED = ("image", "true_m", "predicted_m")
@@ -116,15 +125,11 @@ def read_pairs(
     named = dict(columns or {})
     wanted = [*REQUIRED, *(["class"] if classes else [])]
     for name in named:
-        if name not in (*REQUIRED, "class"):
-            message, hint = unknown_name("column", name, (*REQUIRED, "class"))
-            raise UsageError(f"{message}\n  hint: {hint}")
+        check_known("column", name, (*REQUIRED, "class"))
     table, raw = read_columns(
         path, {name: named.get(name, name) for name in wanted}, "a table of pairs", ("drive", "remarks")
     )
-    if negative_reports not in get_args(NegativeReports):
-        message, hint = unknown_name("policy for negative reports", negative_reports, get_args(NegativeReports))
-        raise UsageError(f"{message}\n  hint: {hint}")
+    check_known("policy for negative reports", negative_reports, get_args(NegativeReports))
     true_m, predicted_m = _distances(table, "true_m"), _distances(table, "predicted_m", negative_reports)
     below = int(np.count_nonzero(predicted_m < 0))
     if negative_reports == "zero":
@@ -182,9 +187,7 @@ def read_record(
         InputError: with file and line; an object in a frame that has no row, a report without a box in space.
         UsageError: no such measure or class.
     """
-    if measure not in RECORD_MEASURES:
-        message, hint = unknown_name("distance measure of a record", measure, RECORD_MEASURES)
-        raise UsageError(f"{message}\n  hint: {hint}")
+    check_known("distance measure of a record", measure, RECORD_MEASURES)
     texts = ("kind", "frame", "true", "predicted")
     wanted = (*texts, "distance_m", *RECORD_MEASURES[measure])
     table, raw = read_columns(path, {name: name for name in wanted}, "a record of verify confusion")
@@ -256,20 +259,14 @@ def on_common_images(found: Sequence[ReadPairs]) -> list[ReadPairs]:
     A source that does not name an image that another one names has no object in it: it is one of those of which the
     source gives the number alone, or one more.
     """
-    number: dict[str, int] = {}
-    for each in found:
-        for name in each.pairs.image_names[: each.listed]:
-            number.setdefault(name, len(number))
-    count = max(len(number), *(each.pairs.image_count for each in found))
-    names = (*number, *_unlisted(count - len(number)))
-    places = [
-        np.array([number[name] for name in each.pairs.image_names[: each.listed]], dtype=np.int64) for each in found
-    ]
+    named, places = named_places([each.pairs.image_names[: each.listed] for each in found])
+    count = max(len(named), *(each.pairs.image_count for each in found))
+    names = (*named, *_unlisted(count - len(named)))
     drive = common_drives([each.pairs.drive[: each.listed] for each in found], places, count)
     moved = []
     for each, place in zip(found, places, strict=True):
         pairs = replace(each.pairs, image=place[each.pairs.image], image_count=count, image_names=names, drive=drive)
-        moved.append(replace(each, pairs=pairs, missed_image=place[each.missed_image], listed=len(number)))
+        moved.append(replace(each, pairs=pairs, missed_image=place[each.missed_image], listed=len(named)))
     return moved
 
 
@@ -299,15 +296,12 @@ def _listed_frames(table: ColumnTable, rows: Ints) -> dict[str, int]:
     return frames
 
 
-def _of_classes(
-    cells: NDArray[Any], classes: Sequence[str], source: str, objects: NDArray[np.bool_] | None = None
-) -> NDArray[np.bool_]:
+def _of_classes(cells: NDArray[Any], classes: Sequence[str], source: str, objects: Mask | None = None) -> Mask:
     """(n,) which rows are of the classes; each must occur among the objects."""
     known = set((cells if objects is None else cells[objects]).tolist()) - {""}
     for name in classes:
         if name not in known:
-            message, hint = unknown_name("class", name, known)
-            raise UsageError(f"{message} in {source}\n  hint: {hint}")
+            raise unknown_error("class", name, known, after=f" in {source}")
     return np.isin(cells.astype(str), list(classes))
 
 

@@ -21,19 +21,17 @@ The combined map is a patchwork: at (y, v) it is the lambda of the trusted detec
 reports y, how likely is a collision"; it does not say what to do when the detectors report different distances.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from verifier.base.arrays import Floats
-from verifier.base.errors import UsageError
+from verifier.base.arrays import Floats, Ints, Mask
 from verifier.collision.estimator import DEFAULT, CollisionMap, EstimatorSettings, Grid, with_common_width
 from verifier.collision.intervals import check_level, end_quantiles
 from verifier.collision.pairs import Pairs, joined, split
-from verifier.collision.resampling import Progress, Weighted, check_bootstrap, replicate_blocks, unit_draws
+from verifier.collision.resampling import Progress, oracle_blocks
 from verifier.collision.score import (
     EVEN,
     PRINTED,
@@ -85,9 +83,7 @@ class Ranking:
 
     def losses(self, ratio: float) -> Floats:
         """(K,) L / alpha at beta / alpha = ratio."""
-        above = np.array([each.above for each in self.scores])
-        below = np.array([each.below for each in self.scores])
-        base, slope = self._line(above, below)
+        base, slope = self._own_lines()
         return base + ratio * slope
 
     def order(self, ratio: float) -> tuple[int, ...]:
@@ -111,8 +107,7 @@ class Ranking:
 
     def crossings(self) -> tuple[Crossing, ...]:
         """Every positive ratio at which two detectors change places, rising."""
-        above = np.array([each.above for each in self.scores])
-        base, slope = self._line(above, np.array([each.below for each in self.scores]))
+        base, slope = self._own_lines()
         found = []
         for one, other in combinations(range(len(self.scores)), 2):
             if base[one] > base[other]:
@@ -129,6 +124,9 @@ class Ranking:
         rise = slope[:, crossing.better_below] - slope[:, crossing.better_above]
         changes = (gap > 0) & (rise > 0)
         return np.where(changes, gap / np.where(changes, rise, 1.0), np.nan)
+
+    def _own_lines(self) -> tuple[Floats, Floats]:
+        return self._line(*(np.array([getattr(each, side) for each in self.scores]) for side in ("above", "below")))
 
     def _line(self, above: Floats, below: Floats) -> tuple[Floats, Floats]:
         """Base and slope."""
@@ -163,38 +161,25 @@ def rank(
         LimitError: it would need more memory than the limit.
     """
     check_level(level)
-    check_bootstrap(settings, replicates)
     joint = joined(detectors)
     weight = weight_on(grid, weight)
     maps = with_common_width(joint.pairs, grid, policy, settings)
-    for at, each in enumerate(maps):
-        if not each.width_m > 0:
-            name = each.title or f"detector {at + 1}"
-            raise UsageError(f"{name} cannot be ranked: its reported distances have no spread")
     oracles = [oracle_map(each, of) for each, of in zip(joint.pairs, maps, strict=True)]
     among = common_points([*maps, *oracles])
     scores = tuple(score(m.probability, o.probability, weight, among) for m, o in zip(maps, oracles, strict=True))
-    draws = unit_draws(joint.image_count, joint.pairs[0].drive, replicates, rng)
-    above, below = _replicated(joint.pairs, maps, weight, among, draws, progress)
+    blocks = oracle_blocks(joint.pairs, maps, replicates, rng, progress)
+    above, below = _replicated(blocks, (replicates, len(maps)), weight, among)
     titles = tuple(each.title for each in detectors)
     return Ranking(titles, scores, above, below, penalty.heavy, level, weight.name)
 
 
 def _replicated(
-    pairs: Sequence[Pairs],
-    maps: Sequence[CollisionMap],
-    weight: Weight,
-    among: NDArray[np.bool_],
-    draws: NDArray[np.uint8],
-    progress: Progress | None,
+    blocks: Iterable[tuple[slice, list[Floats], list[Floats]]], shape: tuple[int, int], weight: Weight, among: Mask
 ) -> tuple[Floats, Floats]:
     """(R, K) O and U of every replicate, summed over one block of distances after the other."""
-    grid, total = weight.grid, np.zeros((len(draws), 1))
-    above, below = np.zeros((len(draws), len(maps))), np.zeros((len(draws), len(maps)))
-    sides = [Weighted.of(each, of) for each, of in zip(pairs, maps, strict=True)]
-    sides += [each.as_oracle() for each in sides]
-    for block, found in replicate_blocks(sides, grid, draws, progress):
-        excess = np.stack(found[: len(maps)]) - np.stack(found[len(maps) :])
+    total, above, below = np.zeros((shape[0], 1)), np.zeros(shape), np.zeros(shape)
+    for block, found, oracles in blocks:
+        excess = np.stack(found) - np.stack(oracles)
         used = np.isfinite(excess).all(axis=0) & among[block]
         excess = np.where(used, excess, 0.0)
         share = weight.share[block]
@@ -217,7 +202,7 @@ class Combination:
         chosen_on, scored_on: number of images.
     """
 
-    choice: NDArray[np.int64]
+    choice: Ints
     probability: Floats
     oracle: Floats
     single: tuple[Score, ...]
@@ -266,7 +251,7 @@ def combine(
     return Combination(choice, probability, oracle, single, combined, len(parts[0]), len(parts[1]))
 
 
-def trusted(probabilities: Floats, oracles: Floats, penalty: Penalty) -> NDArray[np.int64]:
+def trusted(probabilities: Floats, oracles: Floats, penalty: Penalty) -> Ints:
     """(Y, V) the detector with the smallest loss, the first of equals; -1 where none is defined.
 
     Args:
@@ -283,7 +268,7 @@ def _stacked(maps: Sequence[CollisionMap]) -> Floats:
     return np.stack([each.probability for each in maps])
 
 
-def _chosen(choice: NDArray[np.int64], values: Floats) -> Floats:
+def _chosen(choice: Ints, values: Floats) -> Floats:
     """(Y, V) of `values` (K, Y, V), the chosen one; NaN where none is."""
     found = np.take_along_axis(values, np.maximum(choice, 0)[None], axis=0)[0]
     return np.where(choice >= 0, found, np.nan)

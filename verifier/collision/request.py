@@ -19,6 +19,7 @@ from verifier.base.words import percent
 from verifier.checking.process import StormProcess
 from verifier.collision.document import ClosedLoop
 from verifier.collision.independence import REFUTED, Independence
+from verifier.collision.kernel import Reason
 from verifier.collision.pairs_of_detections import pairs_of_detections
 from verifier.collision.pairs_reader import ReadPairs, read_pairs, read_record
 from verifier.collision.result import CollisionResult
@@ -262,8 +263,9 @@ def _of_map(result: DetectorResult) -> Iterator[str]:
             "trust. The exact intervals look at each image's nearest object alone; the estimate weights all pairs "
             "equally and ignores how many share an image"
         )
-    missing = {reason: count for reason, count in chart.reasons.items() if reason}
-    for reason, count in missing.items():
+    for reason, count in Reason.counted(chart.reason).items():
+        if reason is Reason.DEFINED:
+            continue
         yield f"{chart.title}: at {count} of {chart.reason.size} points no probability is given: {reason.text}"
     if chart.settings.two_bandwidths and bool(np.any((chart.probability < 0) | (chart.probability > 1))):
         yield f"{chart.title}: with two bandwidths the estimate leaves [0, 1] at some points"

@@ -33,7 +33,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.arrays import Floats
+from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import UsageError
 from verifier.collision.estimator import CollisionMap, EstimatorSettings, Grid, check_memory, predicted_bytes
 from verifier.collision.intervals import IntervalKind, IntervalMap, check_level, end_quantiles
@@ -75,7 +75,7 @@ class Subsampling:
             raise UsageError(f"a subsample of {size} cannot be drawn from {pair_count}")
         return count, size
 
-    def draw(self, pair_count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    def draw(self, pair_count: int, rng: np.random.Generator) -> Ints:
         """(s, b) indices, each row without replacement."""
         count, size = self.counts(pair_count)
         return np.array([rng.choice(pair_count, size, replace=False) for _ in range(count)], dtype=np.int64)
@@ -191,9 +191,9 @@ class Weighted:
 
     true_m: Floats
     predicted_m: Floats
-    image: NDArray[np.int64]
-    per_image: NDArray[np.int64]
-    edges: NDArray[np.int64]
+    image: Ints
+    per_image: Ints
+    edges: Ints
     width_m: float
     reach: float
 
@@ -333,9 +333,7 @@ def image_draws(image_count: int, replicates: int, rng: np.random.Generator) -> 
     return draws
 
 
-def unit_draws(
-    image_count: int, drive: NDArray[np.int64], replicates: int, rng: np.random.Generator
-) -> NDArray[np.uint8]:
+def unit_draws(image_count: int, drive: Ints, replicates: int, rng: np.random.Generator) -> NDArray[np.uint8]:
     """As `image_draws`, of whole drives where several are known; `drive` is (image_count,), or empty."""
     drives = int(drive.max(initial=-1)) + 1
     return image_draws(drives, replicates, rng)[:, drive] if drives > 1 else image_draws(image_count, replicates, rng)
@@ -358,3 +356,33 @@ def replicate_blocks(
         yield block, [each.estimates(grid.distances_m[block], draws) for each in sides]
         if progress is not None:
             progress(block.stop, distances)
+
+
+def oracle_blocks(
+    pairs: Sequence[Pairs],
+    maps: Sequence[CollisionMap],
+    replicates: int,
+    rng: np.random.Generator,
+    progress: Progress | None = None,
+) -> Iterator[tuple[slice, list[Floats], list[Floats]]]:
+    """As `replicate_blocks`, the estimates of every detector and those of its oracle, for the same images or drives.
+
+    Args:
+        pairs, maps: of detectors over the same images and grid.
+        replicates: how many are drawn.
+        rng: decides which.
+        progress: told of the distances that are done.
+
+    Raises:
+        UsageError: two bandwidths, no replicate, or a detector without spread in its reported distances.
+    """
+    check_bootstrap(maps[0].settings, replicates)
+    for at, each in enumerate(maps, start=1):
+        if not each.width_m > 0:
+            name = each.title or f"detector {at}"
+            raise UsageError(f"{name} cannot be resampled: its reported distances have no spread")
+    sides = [Weighted.of(each, of) for each, of in zip(pairs, maps, strict=True)]
+    draws = unit_draws(pairs[0].image_count, pairs[0].drive, replicates, rng)
+    every = [*sides, *(each.as_oracle() for each in sides)]
+    for block, found in replicate_blocks(every, maps[0].grid, draws, progress):
+        yield block, found[: len(sides)], found[len(sides) :]

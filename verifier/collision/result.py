@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from verifier.base.checksums import with_checksums
 from verifier.base.documents import json_values
@@ -32,9 +31,8 @@ from verifier.collision.intervals import IntervalKind, safer
 from verifier.collision.kernel import Reason
 from verifier.collision.pairs_reader import ReadPairs
 from verifier.collision.ranking import Combination, Ranking
-from verifier.collision.score import Score
 from verifier.collision.stopping import SPEED_UNITS
-from verifier.collision.study import Compared, DetectorResult, LoopSettings, PolicyResult, StudySettings
+from verifier.collision.study import Compared, DetectorResult, PolicyResult, StudySettings
 from verifier.collision.trust import Trust
 
 RATIOS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
@@ -139,18 +137,15 @@ def _cell(value: float) -> float | str:
 
 
 def _settings(settings: StudySettings) -> CollisionSettings:
+    loop = settings.loop
     return recorded(
         CollisionSettings,
         *(settings, settings.estimator, settings.penalty),
         subsamples=settings.subsampling.count,
         subsample_size=settings.subsampling.size,
         weight="uniform" if settings.weight is None else settings.weight.name,
-        closed_loop=None if settings.loop is None else _loop_settings(settings.loop),
+        closed_loop=None if loop is None else recorded(LoopRecord, loop, loop.drive, loop.channel, loop.engines),
     )
-
-
-def _loop_settings(loop: LoopSettings) -> LoopRecord:
-    return recorded(LoopRecord, loop, loop.drive, loop.channel, loop.engines)
 
 
 def _policy(found: PolicyResult, settings: StudySettings) -> PolicyRecord:
@@ -171,7 +166,7 @@ def _detector(found: DetectorResult) -> DetectorRecord:
         *(found.map, found.confidence),
         pairs=found.map.pair_count,
         images=found.map.image_count,
-        score=_score(found.score),
+        score=recorded(ScoreRecord, found.score),
         oracle=plain(found.oracle.probability),
         images_near=plain(found.confidence.images),
         intervals=tuple(
@@ -183,11 +178,12 @@ def _detector(found: DetectorResult) -> DetectorRecord:
 
 
 def _comparison(each: Compared) -> ComparisonRecord:
-    width = plain(each.found.maps[0].width_m)
-    most = int(each.found.undefined.max(initial=0))
-    resampled = plain(each.bootstrap_p)
     return recorded(
-        ComparisonRecord, each, each.found, bootstrap_p_value=resampled, width_m=width, undefined_most=most
+        ComparisonRecord,
+        *(each, each.found),
+        bootstrap_p_value=plain(each.bootstrap_p),
+        width_m=plain(each.found.maps[0].width_m),
+        undefined_most=int(each.found.undefined.max(initial=0)),
     )
 
 
@@ -197,10 +193,10 @@ def _ranking(found: Ranking, settings: StudySettings) -> RankingRecord:
     return recorded(
         RankingRecord,
         found,
-        scores=tuple(map(_score, found.scores)),
+        scores=tuple(recorded(ScoreRecord, each) for each in found.scores),
         ratios=tuple(_at_ratio(found, ratio) for ratio in ratios),
         crossings=tuple(
-            recorded(CrossingRecord, each, share=_share(found.crossing_replicates(each)))
+            recorded(CrossingRecord, each, share=plain(np.isfinite(found.crossing_replicates(each)).mean()))
             for each in found.crossings()
         ),
     )
@@ -212,17 +208,12 @@ def _at_ratio(found: Ranking, ratio: float) -> RatioRecord:
 
 
 def _combination(found: Combination) -> CombinationRecord:
-    scores = {"single": tuple(map(_score, found.single)), "combined": _score(found.combined)}
-    return recorded(CombinationRecord, found, **scores)
-
-
-def _share(replicates: NDArray[np.float64]) -> float | None:
-    """How many of the replicates are defined; None where there are none."""
-    return float(np.isfinite(replicates).mean()) if len(replicates) else None
-
-
-def _score(each: Score) -> ScoreRecord:
-    return recorded(ScoreRecord, each)
+    return recorded(
+        CombinationRecord,
+        found,
+        single=tuple(recorded(ScoreRecord, each) for each in found.single),
+        combined=recorded(ScoreRecord, found.combined),
+    )
 
 
 def _text(value: Any, depth: int) -> str:

@@ -27,10 +27,9 @@ from dataclasses import dataclass, replace
 from typing import get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from verifier.base.arrays import Floats
-from verifier.base.errors import UsageError
+from verifier.base.arrays import Floats, Mask
+from verifier.base.errors import UsageError, check_known
 from verifier.collision.estimator import CollisionMap, Grid, filled
 from verifier.collision.pairs import Pairs
 from verifier.collision.settings import Heavy
@@ -61,8 +60,7 @@ class Penalty:
             raise UsageError("alpha and beta cannot both be 0")
         if self.alpha and not math.isfinite(self.beta / self.alpha):
             raise UsageError(f"beta / alpha is too large for a number: {self.beta:g} / {self.alpha:g}")
-        if self.heavy not in get_args(Heavy):
-            raise UsageError(f"the heavy side is 'below' or 'above' the oracle, got '{self.heavy}'")
+        check_known("heavy side", self.heavy, get_args(Heavy))
 
     @property
     def above(self) -> float:
@@ -179,7 +177,7 @@ class Score:
         return penalty.above * self.above + penalty.below * self.below
 
 
-def score(probability: Floats, oracle: Floats, weight: Weight, among: NDArray[np.bool_] | None = None) -> Score:
+def score(probability: Floats, oracle: Floats, weight: Weight, among: Mask | None = None) -> Score:
     """O and U of one detector; NaN where no point with weight is defined.
 
     Args:
@@ -211,7 +209,7 @@ def weight_on(grid: Grid, weight: Weight | None) -> Weight:
     return weight
 
 
-def common_points(maps: Sequence[CollisionMap]) -> NDArray[np.bool_]:
+def common_points(maps: Sequence[CollisionMap]) -> Mask:
     """(Y, V) where every map is defined.
 
     Raises:

@@ -12,9 +12,10 @@ from fractions import Fraction
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from verifier.base.errors import UsageError, unknown_name
+from verifier.base.arrays import Floats
+from verifier.base.errors import UsageError, check_known
 
 SPEED_UNITS: Mapping[str, Fraction] = MappingProxyType(
     {"m/s": Fraction(1), "km/h": Fraction(5, 18), "mph": Fraction(44704, 100000), "kn": Fraction(1852, 3600)}
@@ -31,9 +32,7 @@ def speed_mps(value: float, unit: str) -> float:
     Raises:
         UsageError: an unknown unit; a speed that is negative or not finite.
     """
-    if unit not in SPEED_UNITS:
-        message, hint = unknown_name("unit of speed", unit, SPEED_UNITS)
-        raise UsageError(f"{message}; {hint}")
+    check_known("unit of speed", unit, SPEED_UNITS)
     if not math.isfinite(value) or value < 0:
         raise UsageError(f"a speed must be finite and at least 0, got {value:g} {unit}")
     return float(Fraction(value) * SPEED_UNITS[unit])
@@ -58,7 +57,7 @@ class BrakingPolicy:
         if not math.isfinite(self.reaction_s) or self.reaction_s < 0:
             raise UsageError(f"the reaction time must be at least 0, got {self.reaction_s:g} s")
 
-    def stopping_distance_m(self, speed_mps: ArrayLike) -> NDArray[np.float64]:
+    def stopping_distance_m(self, speed_mps: ArrayLike) -> Floats:
         """S(v) of each speed, in the shape of `speed_mps`.
 
         >>> BrakingPolicy(6.86, 0.1).stopping_distance_m([0, 11.176]).round(3).tolist()

@@ -31,7 +31,7 @@ from verifier.collision.pairs_reader import ReadPairs, on_common_images
 from verifier.collision.ranking import REPLICATES as RANKING_REPLICATES
 from verifier.collision.ranking import Combination, Ranking, combine, rank
 from verifier.collision.resampling import REPLICATES, ROOT_N, Progress, Subsampling
-from verifier.collision.score import EVEN, Penalty, Score, Weight, oracle_map, score
+from verifier.collision.score import EVEN, Penalty, Score, Weight, oracle_map, score, weight_on
 from verifier.collision.stopping import BrakingPolicy
 from verifier.collision.trust import Confidence, confidence
 
@@ -304,11 +304,10 @@ def _detector(
         level=settings.level,
         window_m=settings.window_m,
         subsampling=settings.subsampling,
-        bootstrap=settings.bootstrap > 0,
-        replicates=max(settings.bootstrap, 1),
+        replicates=settings.bootstrap,
         progress=stages(f"{pairs.title}, intervals"),
     )
-    own = score(chart.probability, oracle.probability, settings.weight or Weight.uniform(settings.grid))
+    own = score(chart.probability, oracle.probability, weight_on(settings.grid, settings.weight))
     loop = None
     if settings.loop is not None and storm is not None:
         loop = _loop(found, chart.width_m, policy, settings, settings.loop, storm, stages)

@@ -18,7 +18,7 @@ from verifier.collision.distance_channel import ChannelSettings
 from verifier.collision.estimator import EstimatorSettings, Grid
 from verifier.collision.intervals import WINDOW_M
 from verifier.collision.kernel import NORMAL_REFERENCE
-from verifier.collision.pair_tables import column_names, read_columns
+from verifier.collision.pair_tables import read_columns
 from verifier.collision.ranking import REPLICATES as RANKING_REPLICATES
 from verifier.collision.resampling import Subsampling
 from verifier.collision.score import Penalty, Weight
@@ -229,13 +229,14 @@ def read_profile(path: str | Path, grid: Grid) -> Weight:
         InputError: with file, line and column of what cannot be read.
         UsageError: as `Weight.profile`.
     """
-    known = column_names(path, "an operational profile")
-    named = [name for name in SPEED_COLUMNS if name in known]
+    table, raw = read_columns(
+        path, {name: name for name in ("distance_m", "weight")}, "an operational profile", tuple(SPEED_COLUMNS)
+    )
+    named = [name for name in SPEED_COLUMNS if name in table.cells]
     if len(named) != 1:
         message = f"expected one column of speeds, found {', '.join(named) or 'none'}"
         raise InputError(message, Place(str(path), 1), f"name it {', '.join(SPEED_COLUMNS)}: the name says the unit")
     columns = ("distance_m", named[0], "weight")
-    table, raw = read_columns(path, {name: name for name in columns}, "an operational profile")
     values = [table.numbers(name) for name in columns]
     for name, column in zip(columns, values, strict=True):
         bad = np.isnan(column) | (column < 0)

@@ -11,7 +11,8 @@ fails they can miss nearly always, and the exact interval is trusted:
 | pairs are independent of each other and of N (`independence`) | pairs of one image, drawn one by one, say less |
 | cross-validation did not take the narrowest kernel that it tries | near copies among the pairs forecast each other |
 
-Where only independence fails, images are resampled, and drives where they are known. The exact interval that is
+Where only independence fails, images are resampled, and drives where they are known, but not fewer than `FEW_UNITS`:
+with five drives 95 % intervals covered in 80 % of worlds, with three in 69 %. The exact interval that is
 trusted elsewhere is EXACT_MONOTONE; for a speed where the data contradict its assumption (the share of collisions
 rises with the reported distance beyond chance), and where its ends cross, so that it holds no probability at all, it
 is EXACT_WINDOW, which covers an average only. Where images of one drive are not independent, those by drives stand in
@@ -22,14 +23,14 @@ These limits were found by measuring coverage in worlds whose lambda is known, w
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import IntEnum
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.arrays import Floats
-from verifier.base.statistics import clopper_pearson
+from verifier.base.arrays import Floats, Ints, Mask
+from verifier.base.statistics import FEW_UNITS, clopper_pearson
+from verifier.collision.codes import Code
 from verifier.collision.estimator import CollisionMap
 from verifier.collision.independence import REFUTED, Independence, independence
 from verifier.collision.intervals import (
@@ -44,15 +45,12 @@ from verifier.collision.intervals import (
 )
 from verifier.collision.pairs import Pairs
 from verifier.collision.resampling import (
-    REPLICATES,
     ROOT_N,
     Progress,
     Subsampling,
     bootstrap_intervals,
     subsampling_interval,
 )
-
-Counts = NDArray[np.int64]
 
 FEWEST = 10
 """Images near y that collide, and that do not, for subsampling to be trusted."""
@@ -62,20 +60,29 @@ CONTRADICTION = 0.01
 """Chance, for each speed, to find a contradiction to monotonicity where there is none; at most."""
 
 
-class Trust(IntEnum):
+class Trust(Code):
     """Recommended interval at a point, and why."""
 
-    SUBSAMPLING = 0
-    FEW_IMAGES = 1
-    NEAR_ZERO = 2
-    OVERSMOOTHED = 3
-    NOT_ESTIMATED = 4
-    RISING = 5
-    CROSSED = 6
-    NARROWEST = 7
-    DEPENDENT = 8
-    DEPENDENT_BY_DRIVE = 9
-    DEPENDENT_EXACT = 10
+    SUBSAMPLING = 0, "the kernel is narrow, and enough images near this distance collide and do not"
+    FEW_IMAGES = (
+        1,
+        f"fewer than {FEWEST} independent images near this distance collide, or fewer than {FEWEST} do not",
+    )
+    NEAR_ZERO = 2, f"the distance is less than {WIDTHS_FROM_0:g} kernel widths: the kernel reaches below 0"
+    OVERSMOOTHED = 3, "the kernel is much wider than the one that forecasts best: it blurs"
+    NOT_ESTIMATED = 4, "the estimate is not defined here"
+    RISING = 5, "the share of collisions rises with the reported distance, beyond sampling variability"
+    CROSSED = 6, "the ends of the exact monotone interval cross: a share that falls does not fit here"
+    NARROWEST = 7, "cross-validation took the narrowest kernel that it tries: pairs may be near copies"
+    DEPENDENT = 8, "pairs depend on each other or on their number, so images are resampled"
+    DEPENDENT_BY_DRIVE = (
+        9,
+        "pairs, their number or images of a drive are not independent, so drives are resampled",
+    )
+    DEPENDENT_EXACT = (
+        10,
+        "pairs, their number or images of a drive are not independent, and too little was resampled",
+    )
 
     @property
     def kind(self) -> IntervalKind:
@@ -87,28 +94,6 @@ class Trust(IntEnum):
         averages = self in (Trust.RISING, Trust.CROSSED)
         return IntervalKind.EXACT_WINDOW if averages else IntervalKind.EXACT_MONOTONE
 
-    @property
-    def text(self) -> str:
-        """Why, for people."""
-        return _TEXTS[self]
-
-
-_TEXTS = {
-    Trust.SUBSAMPLING: "the kernel is narrow, and enough images near this distance collide and do not",
-    Trust.FEW_IMAGES: (
-        f"fewer than {FEWEST} independent images near this distance collide, or fewer than {FEWEST} do not"
-    ),
-    Trust.NEAR_ZERO: f"the distance is less than {WIDTHS_FROM_0:g} kernel widths: the kernel reaches below 0",
-    Trust.OVERSMOOTHED: "the kernel is much wider than the one that forecasts best: it blurs",
-    Trust.NOT_ESTIMATED: "the estimate is not defined here",
-    Trust.RISING: "the share of collisions rises with the reported distance, beyond sampling variability",
-    Trust.CROSSED: "the ends of the exact monotone interval cross: a share that falls does not fit here",
-    Trust.NARROWEST: "cross-validation took the narrowest kernel that it tries: pairs may be near copies",
-    Trust.DEPENDENT: "pairs depend on each other or on their number, so images are resampled",
-    Trust.DEPENDENT_BY_DRIVE: "pairs, their number or images of a drive are not independent, so drives are resampled",
-    Trust.DEPENDENT_EXACT: "pairs, their number or images of a drive are not independent, and nothing was resampled",
-}
-
 
 @dataclass(frozen=True, eq=False)
 class Confidence:
@@ -118,35 +103,23 @@ class Confidence:
         intervals: by kind; always SUBSAMPLING and both exact kinds.
         trust: (Y, V) codes of `Trust`.
         images: (Y,) images whose nearest reported distance is within half a window of y.
-        collisions: (Y, V) those of them with D_min <= S(v).
-        window_m: length of the window.
-        level: nominal coverage.
         independence: whether the data refute what the estimator takes for granted.
     """
 
     intervals: Mapping[IntervalKind, IntervalMap]
     trust: NDArray[np.uint8]
-    images: Counts
-    collisions: Counts
-    window_m: float
-    level: float
+    images: Ints
     independence: Independence
 
     @property
     def trusted(self) -> tuple[Floats, Floats]:
         """(Y, V) ends of the recommended interval at each point, not cut to [0, 1]."""
         lower, upper = np.full(self.trust.shape, np.nan), np.full(self.trust.shape, np.nan)
-        for each in self.reasons:
+        for each in Trust.counted(self.trust):
             at = self.trust == each
             kind = safer(each.kind, self.intervals)
             lower[at], upper[at] = self.intervals[kind].lower[at], self.intervals[kind].upper[at]
         return lower, upper
-
-    @property
-    def reasons(self) -> dict[Trust, int]:
-        """Number of points for each code that occurs."""
-        codes, counts = np.unique(self.trust, return_counts=True)
-        return {Trust(code): count for code, count in zip(codes.tolist(), counts.tolist(), strict=True)}
 
 
 def confidence(
@@ -157,11 +130,10 @@ def confidence(
     level: float = 0.95,
     window_m: float = WINDOW_M,
     subsampling: Subsampling = ROOT_N,
-    bootstrap: bool = False,
-    replicates: int = REPLICATES,
+    replicates: int = 0,
     progress: Progress | None = None,
 ) -> Confidence:
-    """Intervals of every kind for a map of these pairs; those by bootstrap only where asked for.
+    """Intervals of every kind for a map of these pairs; those by bootstrap where replicates are asked for.
 
     Subsampling and bootstrap have random streams of their own, so that one does not change the other.
 
@@ -169,6 +141,7 @@ def confidence(
         UsageError: see `subsampling_interval`, `bootstrap_intervals` and `exact_interval`.
         LimitError: it would need more memory than the limit.
     """
+    drives = len(np.unique(pairs.drive))
     first, second, third, fourth = (np.random.default_rng(each) for each in np.random.SeedSequence(seed).spawn(4))
     tested = independence(pairs, third)
     exact = [IntervalKind.EXACT_WINDOW, IntervalKind.EXACT_MONOTONE, IntervalKind.EXACT_SIMULTANEOUS]
@@ -176,11 +149,10 @@ def confidence(
     exact += BY_DRIVES.values() if by_drives else ()
     made = [exact_interval(pairs, of.grid, of.policy, kind, level=level, window_m=window_m) for kind in exact]
     made.append(subsampling_interval(pairs, of, rng=first, level=level, subsampling=subsampling, progress=progress))
-    if bootstrap:
+    if replicates:
         made += bootstrap_intervals(pairs, of, rng=second, level=level, replicates=replicates, progress=progress)
-        if len(np.unique(pairs.drive)) > 1:
-            drives, _ = bootstrap_intervals(pairs, of, rng=fourth, level=level, replicates=replicates, by_drive=True)
-            made.append(drives)
+        if drives > 1:
+            made += bootstrap_intervals(pairs, of, rng=fourth, level=level, replicates=replicates, by_drive=True)[:1]
     images, collisions = window_counts(pairs, of.grid, of.policy, window_m / 2, window_m / 2)
     intervals = MappingProxyType({each.kind: each for each in made})
     effective = effective_images(pairs, of.grid, window_m / 2, window_m / 2) if by_drives else images
@@ -190,13 +162,14 @@ def confidence(
     trust = np.where(crossed, np.uint8(Trust.CROSSED), trust)
     if tested.refuted:
         resampled = Trust.DEPENDENT_BY_DRIVE, Trust.DEPENDENT, Trust.DEPENDENT_EXACT
-        code = next(each for each in resampled if each.kind in intervals)
+        few = 1 < drives < FEW_UNITS
+        code = Trust.DEPENDENT_EXACT if few else next(each for each in resampled if each.kind in intervals)
         trust = np.where(trust == Trust.SUBSAMPLING, np.uint8(code), trust)
-    return Confidence(intervals, trust, images, collisions, window_m, level, tested)
+    return Confidence(intervals, trust, images, tested)
 
 
 def which(
-    of: CollisionMap, images: Counts, collisions: Counts, window_m: float, effective: Counts | Floats
+    of: CollisionMap, images: Ints, collisions: Ints, window_m: float, effective: Ints | Floats
 ) -> NDArray[np.uint8]:
     """(Y, V) codes of `Trust`, from the map and the images (Y,) and collisions (Y, V) in windows of `window_m`;
     `effective` is as how many independent ones the images count."""
@@ -216,7 +189,7 @@ def which(
     return np.where((code != Trust.SUBSAMPLING) & rising, Trust.RISING, code).astype(np.uint8)
 
 
-def contradicted(distances_m: Floats, images: Counts, collisions: Counts, window_m: float) -> NDArray[np.bool_]:
+def contradicted(distances_m: Floats, images: Ints, collisions: Ints, window_m: float) -> Mask:
     """(V,) whether the data contradict "lambda does not rise with y" at each speed.
 
     Two windows that do not overlap contradict it when the exact interval of the further one lies above that of the

@@ -378,6 +378,8 @@ CHECKS: Mapping[str, Callable[[Document], Misfits]] = MappingProxyType(
         "triggers": lambda document: triggers_misfits(document.result),
         "mutate": lambda document: measured.mutate_misfits(document.result),
         "assess": lambda document: measured.assess_misfits(document.result),
+        "adr": lambda document: measured.adr_misfits(document.result),
+        "campaign": lambda document: measured.campaign_misfits(document.result),
     }
 )
 """Kind of document -> what contradicts itself in it beyond its schema."""

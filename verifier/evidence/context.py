@@ -43,18 +43,19 @@ conditions and hazards as in `verifier.evidence.residual_risk.records`, triggeri
 
 import datetime
 import hashlib
+import tomllib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import TypeVar
 
-from verifier.base.errors import InputError, Place
+from verifier.base.errors import InputError, Place, shown
 from verifier.base.files import read_text
 from verifier.base.toml import Element, read_toml
 from verifier.evidence.declarations import Declarations, read_declarations, today
 from verifier.evidence.field import FieldRow, read_field
 from verifier.evidence.identity import Identity, read_identity
-from verifier.evidence.paths import fault_of
+from verifier.evidence.paths import as_seen, fault_of
 from verifier.evidence.rates.exposure import LARGEST_COUNT, Exposure
 from verifier.evidence.rates.hazard import EVERY, Acceptance
 from verifier.evidence.residual_risk.records import RISK_TABLES, DeclaredRisk, Stated, read_risk
@@ -62,20 +63,25 @@ from verifier.evidence.review import ReviewFinding, read_review
 from verifier.evidence.triggers import Trigger, read_triggers
 from verifier.perception.confusion.data_set import frame_hashes
 
-DUTIES: Mapping[str, str] = {
-    "requirements": "that the requirements and their targets are right, and complete for the hazards",
-    "model": "that the system model represents the deployed system",
-    "odd": "that the operational design domain is kept",
-    "training_data": "that the detector was trained on other data than it was tested on",
-    "test_data": "that the test data represent the operational design domain",
-    "counting": "that what counts as detected is right",
-    "integration": "that the integrated detector behaves as the tested one",
-    "assumptions": "that the assumptions hold",
-    "exposure": "how often encounters come",
-    "acceptance": "that the acceptance criteria are right",
-    "independence": "that verification is independent of development",
-    "tool": "that the program is fit for this use, and its known problems do not touch it",
-}
+
+@dataclass(frozen=True)
+class Duty:
+    """A row of `duties.toml`, as its head says."""
+
+    answer: str
+    goal: str = ""
+    amlas: str = ""
+    module: str = ""
+    acp: str = ""
+
+
+_TABLE = tomllib.loads(Path(__file__).with_name("duties.toml").read_text(encoding="utf-8"))
+LEFT_TO_PEOPLE: Mapping[str, Duty] = {name: Duty(**each) for name, each in _TABLE["duty"].items()}
+"""All that is known of duties."""
+GOALS: tuple[str, ...] = tuple(_TABLE["goals"])
+"""Duties that are goals of the case, in its order; that of training data stands before them."""
+MODULES: tuple[str, ...] = tuple(_TABLE["modules"])
+DUTIES: Mapping[str, str] = {name: each.answer for name, each in LEFT_TO_PEOPLE.items()}
 """What is not shown by this evidence: key in the file -> what they answer for."""
 Row = TypeVar("Row")
 _SETTING, _MOUNTING = ("weights", "threshold", "preprocessing"), ("sensor", "calibration")
@@ -209,6 +215,8 @@ def read_context(
         InputError: the file cannot be read, is no TOML, or an element is not accepted; with file, line and key.
     """
     top = read_toml(path).table(TABLES)
+    for key in ("evidence", "condition", "hazard", "trigger"):
+        _refuse_lookalikes(top, key)
     return CaseContext(
         _words(top, "system", ("name", "description")),
         _words(top, "odd", ("description",)),
@@ -225,6 +233,14 @@ def read_context(
         _listed(top, "field", read_field),
         _listed(top, "review", read_review),
     )
+
+
+def _refuse_lookalikes(top: Element, key: str) -> None:
+    """Refuse two names of a table that people would take for one."""
+    seen: dict[str, str] = {}
+    for name, each in top.table_at(key):
+        if (other := seen.setdefault(as_seen(name), name)) != name:
+            raise each.fail(f"a name that looks like {shown(other)}: nobody could tell them apart")
 
 
 def _words(top: Element, key: str, known: tuple[str, ...]) -> str:
@@ -254,7 +270,7 @@ def _detector(top: Element) -> Detector:
     file = _beside(table.at("trained_list"))
     text, raw = read_text(Path(table.file).parent / file)
     lines = map(str.strip, text.splitlines())
-    listed = tuple(line for line in lines if line and not line.startswith("#"))
+    listed = tuple(line for line in lines if as_seen(line) and not line.startswith("#"))
     if not listed:
         raise InputError("expected a sequence in each line, found none", Place(str(Path(table.file).parent / file)))
     lists = file, hashlib.sha256(raw).hexdigest()

@@ -31,6 +31,7 @@ NUMBERS = ("memory", "statistics", "conditions", "harm", "triggers")
 """What numbers assume, which evidence may be given for beside the duties of people; the
 last three are shares of conditions, how seldom behaviour leads to harm, and that the list of triggers is complete."""
 DIGITS = 8
+DAY = datetime.timedelta(days=1)
 _BLANK = b"\0\xef\xbb\xbf \t\r\n\f\v"
 """Bytes that say nothing, a mark of UTF-8 among them."""
 
@@ -70,6 +71,8 @@ class Evidence:
             return self.fault
         if day is None or day > self.valid_until:
             return f"expired on {self.valid_until}"
+        if self.dated is not None and self.dated > day + DAY:  # the day is that of UTC
+            return f"dated {self.dated}, after {day}, on which it is judged"
         return ""
 
     @property
@@ -124,7 +127,7 @@ class Declarations:
         return [f"{each.name} ({each.told}): {fault}" for each in mine if (fault := each.fault_on(self.day))]
 
     def answer(self, key: str, messages: Sequence[str]) -> Answer:
-        """How the doubts of a key stand, from what they say."""
+        """How the doubts of a key stand, from what they say and are about."""
         digest = hashlib.sha256("\n".join(sorted(messages)).encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]
         found = self.dispositions.get(key)
         if found is None or found.decision == "open":
@@ -143,7 +146,7 @@ class Answer:
     """How a doubt of a requirement stands.
 
     Attributes:
-        digest: of its messages: which numbers a disposition is about.
+        digest: of its messages, and of data and results they speak of: which numbers a disposition is about.
         state: "refuted", "accepted", "open", or "stale" where it was decided on other numbers; the last two defeat.
         disposition: what people say; None where they say nothing.
         proof: what refutes it.
@@ -263,7 +266,7 @@ def past_day(day: datetime.date, fail: Callable[[str], InputError]) -> datetime.
         InputError: what `fail` makes of the words, where it is later.
     """
     last = max(today(), clock_day())
-    if day > last + datetime.timedelta(days=1):  # the day is that of UTC
+    if day > last + DAY:  # the day is that of UTC
         raise fail(f"expected a day that has been, today is {last}, found {day}")
     return day
 

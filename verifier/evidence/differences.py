@@ -1,13 +1,11 @@
 """Where two versions of a file, or of what it says, differ: by JSON pointer, or by line."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from verifier.base.checksums import KEY
 from verifier.base.documents import json_values
@@ -21,14 +19,6 @@ MOST = 20
 """Differences of one file that are listed one by one."""
 LONGEST_SHOWN = 80
 NOTHING = "nothing"
-
-
-class Difference(NamedTuple):
-    """One place where two versions differ: pointer or line, and what stands there in each."""
-
-    where: str
-    found: str
-    expected: str
 
 
 def leaves(content: Any) -> Iterator[tuple[str, str]]:
@@ -65,15 +55,15 @@ def parts_of(raw: bytes, name: str) -> list[tuple[str, str]] | None:
     return [(f"line {k}", line) for k, line in enumerate(text.split("\n"), 1)]
 
 
-def differences(found: bytes, expected: bytes, name: str) -> list[Difference]:
-    """Where the bytes found differ from those expected; empty only if they are equal."""
+def differences(found: bytes, expected: bytes, name: str, kind: Kind = Kind.FILES) -> list[Finding]:
+    """Where the bytes found differ from those expected, as findings; empty only if they are equal."""
     if found == expected:
         return []
     mine, other = parts_of(found, name), parts_of(expected, name)
-    result: list[Difference] = []
+    result: list[Finding] = []
     if mine is not None and other is not None:
-        result = _by_part(mine, other)
-    return result or [_first_byte(found, expected)]
+        result = _by_part(mine, other, name, kind)
+    return result or [_first_byte(found, expected, name, kind)]
 
 
 def differing(path: str, found: object, expected: object, why: str = "", pointer: str = "") -> list[Finding]:
@@ -89,26 +79,23 @@ def differing(path: str, found: object, expected: object, why: str = "", pointer
     if json.dumps(mine) == json.dumps(other):
         return []
     return [
-        Finding(path, pointer + each.where, each.found, each.expected + why, Kind.CONTENT)
-        for each in _by_part(list(leaves(mine)), list(leaves(other)))
+        replace(each, where=pointer + each.where, expected=each.expected + why)
+        for each in _by_part(list(leaves(mine)), list(leaves(other)), path, Kind.CONTENT)
     ]
 
 
 def findings_of(found: bytes, expected: bytes, name: str, kind: Kind = Kind.FILES) -> list[Finding]:
     """The same as findings, at most `MOST` and one that counts the others."""
-    every = differences(found, expected, name)
-    result = [Finding(name, each.where, each.found, each.expected, kind) for each in every[:MOST]]
-    if len(every) > MOST:
-        result.append(Finding(name, "", f"{len(every) - MOST} more differences", "none", kind))
-    return result
+    every = differences(found, expected, name, kind)
+    rest = [Finding(name, "", f"{len(every) - MOST} more differences", "none", kind)] if len(every) > MOST else []
+    return every[:MOST] + rest
 
 
-def _by_part(mine: list[tuple[str, str]], other: list[tuple[str, str]]) -> list[Difference]:
+def _by_part(mine: list[tuple[str, str]], other: list[tuple[str, str]], file: str, kind: Kind) -> list[Finding]:
     found, expected = dict(mine), dict(other)
-    names = dict.fromkeys([*(name for name, _ in other), *(name for name, _ in mine)])
     return [
-        Difference(name, _text(found.get(name)), _text(expected.get(name)))
-        for name in names
+        Finding(file, name, _text(found.get(name)), _text(expected.get(name)), kind)
+        for name in {**expected, **found}
         if found.get(name) != expected.get(name)
     ]
 
@@ -117,11 +104,11 @@ def _text(value: str | None) -> str:
     return NOTHING if value is None else shown(value, LONGEST_SHOWN)[1:-1] or "an empty line"
 
 
-def _first_byte(found: bytes, expected: bytes) -> Difference:
+def _first_byte(found: bytes, expected: bytes, file: str, kind: Kind) -> Finding:
     """For files that say the same in other bytes, or that are no text."""
     least = min(len(found), len(expected))
     at = next((k for k in range(least) if found[k] != expected[k]), least)
-    return Difference(f"byte {at}", _around(found, at), _around(expected, at))
+    return Finding(file, f"byte {at}", _around(found, at), _around(expected, at), kind)
 
 
 def _around(raw: bytes, at: int) -> str:
@@ -139,7 +126,7 @@ def compared(old: bytes, new: bytes, path: str, found: Log) -> int:
     Proofs rest on such numbers, differ with them, and hold all the same; they are not compared here.
     """
     rounded = 0
-    for each in differences(old, new, path):
+    for each in differences(old, new, path, Kind.CONTENT):
         if each.where.startswith(f"/{KEY}/"):  # they follow from what else differs
             continue
         close = _close(each)
@@ -148,11 +135,11 @@ def compared(old: bytes, new: bytes, path: str, found: Log) -> int:
             library = each.where.removeprefix("/versions/")
             found.unchecked.append(f"{path} with {library} {each.found}, which made it; here it is {each.expected}")
         elif not close:
-            found.findings.append(Finding(path, each.where, each.found, each.expected, Kind.CONTENT))
+            found.findings.append(each)
     return rounded
 
 
-def _close(difference: Difference) -> bool:
+def _close(difference: Finding) -> bool:
     """Whether two numbers with a decimal point differ in their last digits only."""
     try:
         one, other = float(difference.found), float(difference.expected)

@@ -34,13 +34,13 @@ TYPES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "verifier.risk": ("verifier.evidence.residual_risk.document", "RiskResult"),
         "verifier.triggers": ("verifier.evidence.triggers", "TriggersResult"),
         "verifier.run": ("verifier.study.results", "RunResult"),
+        "verifier.campaign": ("verifier.robustness.campaign.result", "CampaignDocument"),
+        "verifier.adr": ("verifier.robustness.rates", "AdrResult"),
     }
 )
 """Schema -> module and name of the type of its documents; imported where one is read or its schema asked for."""
 OTHER_TYPES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
-        "verifier.campaign": ("verifier.robustness.campaign.result", "CampaignDocument"),
-        "verifier.adr": ("verifier.robustness.rates", "AdrResult"),
         "verifier.predict": ("verifier.robustness.predicting", "PredictResult"),
         "verifier.bundle": ("verifier.evidence.bundle.manifest", "Manifest"),
         "verifier.bundle_built": ("verifier.evidence.bundle.build", "BuiltResult"),
@@ -54,8 +54,7 @@ OTHER_TYPES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "verifier.parse": ("verifier.study.parsed", "ParsedStudy"),
     }
 )
-"""Likewise for what is written about bundles and of what was read, and of detection rates, of which no
-report is made."""
+"""Likewise for what is written about bundles, of what was read, and of predictions, of which no report is made."""
 OF_MODELS = "verifier.model"
 """The schema of model files, which people write."""
 SCHEMA_NAMES = tuple(sorted(TYPES))

@@ -6,8 +6,6 @@ environment/               the locks of this version with hashes, and the recipe
 Source: CycloneDX 1.6 (ECMA-424), JSON; package URLs of type pypi (https://github.com/package-url/purl-spec).
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import json
 import platform
@@ -25,31 +23,13 @@ from verifier.evidence.identity import DISTRIBUTION, full_version, tool_identity
 SBOM_FILE = "sbom.cdx.json"
 SBOM_WORDS = "what was installed when it was built, as a software bill of materials"
 ENVIRONMENT = "environment/"
-_LOCKS = tuple(Path(__file__).with_name(name) for name in ("requirements.lock", "extras.lock"))
-_RECIPE = """\
-# The environment in which evidence of version {version} is checked: build it beside the locks and a folder `source`
-# with the source of the commit that sbom.cdx.json names, and check without network:
-#   docker build -t verifier:{version} .
-#   docker run --rm --network none -v "$PWD/bundle:/bundle:ro" verifier:{version} evidence check /bundle
-# A tag may come to mean another image, and its digest cannot be known where nothing is fetched. Look it up once, keep
-# it with the bundle, and build with it: --build-arg BASE=python:3.11-slim@sha256:...
-# With all libraries, for signatures and other formats: --build-arg LOCK=extras.lock
-ARG BASE=python:3.11-slim
-FROM $BASE
-ARG LOCK=requirements.lock
-COPY source/ /source/
-COPY *.lock /source/
-RUN pip install --no-cache-dir --require-hashes -r /source/$LOCK \\
- && pip install --no-cache-dir --no-deps /source
-ENTRYPOINT ["verify"]
-"""
+_FILES = tuple(Path(__file__).with_name(name) for name in ("requirements.lock", "extras.lock", "Containerfile"))
 
 
 def environment_texts() -> dict[str, str]:
-    """The files of the folder, which are those of this version."""
-    return {f"{ENVIRONMENT}{each.name}": each.read_text(encoding="utf-8") for each in _LOCKS} | {
-        f"{ENVIRONMENT}Containerfile": _RECIPE.format(version=__version__)
-    }
+    """The files of the folder, which are those of this version; it is named where they say {version}."""
+    texts = {f"{ENVIRONMENT}{each.name}": each.read_text(encoding="utf-8") for each in _FILES}
+    return {path: text.replace("{version}", __version__) for path, text in texts.items()}
 
 
 @cache
@@ -68,7 +48,7 @@ def sbom_text() -> str:
             {"name": "verifier:platform", "value": platform.platform()},
         ],
     }
-    names = {name: _purl(name, each.version) for name, each in parts.items()}
+    names = {name: f"pkg:pypi/{name}@{each.version}" for name, each in parts.items()}
     known = {"": DISTRIBUTION, **names}
     needs = {known[name]: sorted(names[each] for each in wanted if each in names) for name, wanted in _graph(parts)}
     found = {
@@ -86,10 +66,6 @@ def _component(name: str, part: importlib.metadata.Distribution, purl: str) -> d
     licence = part.metadata.json.get("license_expression")
     licences = {"licenses": [{"expression": licence}]} if licence else {}
     return {"type": "library", "bom-ref": purl, "name": name, "version": part.version, **licences, "purl": purl}
-
-
-def _purl(name: str, version: str) -> str:
-    return f"pkg:pypi/{name}@{version}"
 
 
 def _normal(name: str) -> str:

@@ -3,8 +3,6 @@
 UL 4600, clause 16; ISO 21448, clause 13; ISO/PAS 8800, clause 14 (to be confirmed against the licensed texts).
 """
 
-from __future__ import annotations
-
 import datetime
 import math
 from collections.abc import Mapping, Sequence

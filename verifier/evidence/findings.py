@@ -22,8 +22,8 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One thing that is wrong.
+class FindingRecord:
+    """One thing that is wrong, as documents have it.
 
     Attributes:
         file: path in the bundle; "" for the bundle as a whole.
@@ -34,11 +34,22 @@ class Finding:
     where: str
     found: str
     expected: str
+
+
+@dataclass(frozen=True)
+class Finding(FindingRecord):
+    """The same, and what it speaks of."""
+
     kind: Kind = Kind.FILES
 
     def __str__(self) -> str:
         place = ": ".join(part for part in (self.file or "the bundle", self.where) if part)
         return f"{place}: found {self.found}; expected {self.expected}"
+
+
+def misstated(file: str, where: str, found: str, expected: str) -> Finding:
+    """A finding about what a file says."""
+    return Finding(file, where, found, expected, Kind.CONTENT)
 
 
 @dataclass(frozen=True)
@@ -59,16 +70,6 @@ class Grades:
     def all_checked(self) -> bool:
         """Whether every number is proven or recomputed."""
         return self.by_hash == 0
-
-
-@dataclass(frozen=True)
-class FindingRecord:
-    """As `Finding`, for documents."""
-
-    file: str
-    where: str
-    found: str
-    expected: str
 
 
 @dataclass(frozen=True)

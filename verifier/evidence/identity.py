@@ -4,8 +4,6 @@
 report, organisation, location, customer, received, performed, sampling
 """
 
-from __future__ import annotations
-
 import base64
 import csv
 import datetime
@@ -13,7 +11,7 @@ import hashlib
 import importlib.metadata
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,21 +25,11 @@ DISTRIBUTION = "verify-perception"
 COMMIT_FILE = "commit.txt"
 """Written into the package by `base.building` where it is built from a repository."""
 _PACKAGE = Path(__file__).resolve().parent.parent
-_WORDS = {
-    "id": "document id",
-    "revision": "revision",
-    "issued": "issue date",
-    "author": "author",
-    "reviewer": "reviewer",
-    "approver": "approver",
-    "previous": "digest of the previous revision",
-    "organisation": "made by",
-    "location": "made at",
-    "customer": "made for",
-    "received": "inputs received",
-    "performed": "work done",
-    "sampling": "sampling",
-}
+
+
+def _said(words: str) -> Any:
+    """A field with what it is called for people."""
+    return field(default="", metadata={"words": words})
 
 
 @dataclass(frozen=True)
@@ -56,36 +44,38 @@ class Identity:
         sampling: plan and method of sampling.
     """
 
-    id: str = ""
-    revision: str = ""
-    issued: datetime.date | None = None
-    author: str = ""
-    reviewer: str = ""
-    approver: str = ""
-    previous: str = ""
-    organisation: str = ""
-    location: str = ""
-    customer: str = ""
-    received: str = ""
-    performed: str = ""
-    sampling: str = ""
+    id: str = _said("document id")
+    revision: str = _said("revision")
+    issued: datetime.date | None = field(default=None, metadata={"words": "issue date"})
+    author: str = _said("author")
+    reviewer: str = _said("reviewer")
+    approver: str = _said("approver")
+    previous: str = _said("digest of the previous revision")
+    organisation: str = _said("made by")
+    location: str = _said("made at")
+    customer: str = _said("made for")
+    received: str = _said("inputs received")
+    performed: str = _said("work done")
+    sampling: str = _said("sampling")
 
     @property
     def told(self) -> dict[str, str]:
         """For people, name -> what is stated; a day that is missing is "not issued"."""
-        found = {name: str(getattr(self, key) or "") for key, name in _WORDS.items()}
-        return found | {_WORDS["issued"]: str(self.issued or NOT_ISSUED)}
+        found = {each.metadata["words"]: str(getattr(self, each.name) or "") for each in fields(self)}
+        return found | {"issue date": str(self.issued or NOT_ISSUED)}
 
     @property
     def is_whole(self) -> bool:
         """Whether everything is stated but the revision before, which a first one does not have."""
-        return all(getattr(self, key) for key in _WORDS if key != "previous")
+        return all(getattr(self, each.name) for each in fields(self) if each.name != "previous")
 
     @property
     def missing(self) -> list[str]:
         """What is not stated, for people."""
         needed = ("id", "revision", "issued", "author", "reviewer", "approver")
-        return [name for key, name in _WORDS.items() if key in needed and not getattr(self, key)]
+        return [
+            each.metadata["words"] for each in fields(self) if each.name in needed and not getattr(self, each.name)
+        ]
 
 
 def read_identity(top: Element, issued: datetime.date | None) -> Identity:

@@ -1,7 +1,5 @@
 """Safety performance indicators of a case: from what its requirements ask, matrices, exposures and conditions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
@@ -175,7 +173,7 @@ def spi_blocks(found: SpiCheckResult) -> Iterator[Block]:
     said = (
         f"{counted(fired, 'indicator')} of {len(found.found)} fired. Each fires where the evidence against it "
         f"reaches {significant(1 / (1 - found.level), 4)} at any look; one that is true does so with probability "
-        f"{wrong} at most."
+        f"{wrong} at most, if items are independent."
     )
     yield Table(name_text(found.title), header, rows)
     yield Paragraph(said)

@@ -161,7 +161,8 @@ def _judged(case: ET.Element, each: Checked, inconclusive: str) -> None:
             if ends is not None:
                 values |= {f"{kind}_lower": repr(ends.lower), f"{kind}_upper": repr(ends.upper)}
     _properties(case, values.items())
-    result = _result_tag(point.verdict.value, inconclusive)
+    tags = {"violated": "failure", "inconclusive": inconclusive, "vacuous": "skipped", "no target": "skipped"}
+    result = tags.get(point.verdict.value)
     if result is not None:
         found = under(case, result, message=each.message)
         if result == "failure":
@@ -169,11 +170,6 @@ def _judged(case: ET.Element, each: Checked, inconclusive: str) -> None:
         found.text = one_line(each.result.formula)
     elif point.condition is not None:
         under(case, "system-out").text = one_line(each.message)
-
-
-def _result_tag(verdict: str, inconclusive: str) -> str | None:
-    tags = {"violated": "failure", "inconclusive": inconclusive, "vacuous": "skipped", "no target": "skipped"}
-    return tags.get(verdict)
 
 
 def _properties(parent: ET.Element, values: Iterable[tuple[str, str]]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ import numpy as np
 from verifier.base.documents import json_values, read_document
 from verifier.base.errors import UsageError
 from verifier.checking.verdicts import Verdict, worst_verdict
+from verifier.closedloop.comparison import BASELINE
 from verifier.closedloop.curvefiles import curves_of
 from verifier.evidence.documents import Document
 from verifier.evidence.following.collisions import collision_misfits
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
     from verifier.closedloop.trade_offs import TradeOffsResult
     from verifier.collision.document import CollisionStudy
     from verifier.robustness.assessment.document import AssessResult, DegradationRecord, SystemRecord, TargetRecord
+    from verifier.robustness.campaign.result import CampaignDocument, CampaignRow
     from verifier.robustness.mutators.batch_result import MutateResult
+    from verifier.robustness.rates import AdrResult, RateRow
 
 
 def study_misfits(document: Document) -> Misfits:
@@ -48,6 +52,62 @@ def unread_counts(document: Document) -> Misfits:
     """Counts are read as `run` reads them; InputError."""
     DocumentReader(document.name).counts(dict(document.content))
     return iter(())
+
+
+def adr_misfits(result: AdrResult) -> Misfits:
+    """Rates follow from those at single thresholds, and shares from the baseline's."""
+    settings = result.settings
+    if type(settings.get("draws")) is not int or not 0 < _number(settings.get("confidence")) < 1:
+        yield "/settings", "expected draws, a whole number, and confidence, above 0 and below 1"
+    yield from once("/rates", [(row.condition, row.detector) for row in result.rates])
+    for k, row in enumerate(result.rates):
+        if row.condition not in result.conditions or row.detector not in result.detectors:
+            yield f"/rates/{k}", "expected one of the conditions and one of the detectors"
+        if row.adr is not None and row.detection_rates:
+            mean = sum(row.detection_rates) / len(row.detection_rates)
+            yield from misfits(f"/rates/{k}/adr", row.adr, mean)
+    yield from _shares_of_baseline("/rates", result.rates)
+
+
+def campaign_misfits(study: CampaignDocument) -> Misfits:
+    """Each detector has one row under each condition, with the same requirements; shares follow from the baseline."""
+    from verifier.robustness.campaign.magnitudes import EDGES  # with all mutations, for these only
+
+    yield from once("/campaign", [(row.condition, row.detector) for row in study.campaign])
+    asked: dict[str, list[tuple[str, str]]] = {}
+    for k, row in enumerate(study.campaign):
+        if row.detector not in study.detectors:
+            yield f"/campaign/{k}/detector", "expected one of the detectors"
+        for n, one in enumerate(row.requirements):
+            if one.verdict.partition(",")[0] not in {verdict.value for verdict in Verdict}:
+                yield f"/campaign/{k}/requirements/{n}/verdict", "expected a verdict"
+            yield from ordered(f"/campaign/{k}/requirements/{n}/bounds", one.bounds, 0, 1)
+        own = [(one.name, one.planner) for one in row.requirements]
+        if row.images and own != asked.setdefault(row.detector, own):
+            yield f"/campaign/{k}/requirements", "expected those of the detector's other conditions"
+        for name in ("average_precision", "recall", "collision"):
+            yield from ordered(f"/campaign/{k}/{name}_interval", getattr(row, f"{name}_interval"), 0, 1)
+    yield from _shares_of_baseline("/campaign", study.campaign)
+    bins = {found.parameter: found.lower for found in study.magnitudes}
+    for k, found in enumerate(study.magnitudes):
+        lower = bins[found.parameter]
+        if found.parameter not in EDGES or (found.lower, len(found.shares)) != (lower, len(lower)):
+            yield f"/magnitudes/{k}", f"expected {' or '.join(EDGES)}, with a share for each of its bins"
+
+
+def _number(value: Any) -> float:
+    return float(value) if type(value) in (int, float) else math.nan
+
+
+def _shares_of_baseline(where: str, rows: Sequence[RateRow | CampaignRow]) -> Misfits:
+    """Normalised rates are rates by that of the detector's own baseline, and ends of intervals are in order."""
+    base = {each.detector: each.adr for each in rows if each.condition == BASELINE}
+    for k, each in enumerate(rows):
+        start = base.get(each.detector)
+        follows = each.adr / start if each.adr is not None and start else None
+        yield from misfits(f"{where}/{k}/normalised", each.normalised, follows)
+        yield from ordered(f"{where}/{k}/adr_interval", each.adr_interval, 0, 1)
+        yield from ordered(f"{where}/{k}/normalised_interval", getattr(each, "normalised_interval", None), 0)
 
 
 def mutate_misfits(result: MutateResult) -> Misfits:
@@ -286,17 +346,15 @@ def trade_offs_misfits(result: TradeOffsResult) -> Misfits:
                 yield from ordered(f"{where}/best_interval", cell.best_interval, 0, 1)
 
 
+_DRAWN = (
+    "area_interval", "robustness_interval", "best_probability", "best_interval", "probability", "step_error",
+    "best_without_step",
+)  # fmt: skip
+"""Keys of trade-offs below which stands what was drawn, or what the other engine gives."""
+
+
 def _undrawn(value: Any) -> Any:
-    """JSON values without what was drawn, and what the other engine gives."""
-    drawn = (
-        "area_interval",
-        "robustness_interval",
-        "best_probability",
-        "best_interval",
-        "probability",
-        "step_error",
-        "best_without_step",
-    )
+    """JSON values without these."""
     if isinstance(value, dict):
-        return {key: _undrawn(inner) for key, inner in value.items() if key not in drawn}
+        return {key: _undrawn(inner) for key, inner in value.items() if key not in _DRAWN}
     return [_undrawn(inner) for inner in value] if isinstance(value, list) else value

@@ -18,6 +18,13 @@ from verifier.base.errors import InputError, Place, shown
 LONGEST_PART = 200
 """Bytes of one part of a path."""
 LONGEST_PATH = 400
+_ALIKE = str.maketrans(
+    "авсԁеһіјкмнорԛѕтѵԝхуαβεζηικμνορτυχγ",
+    "abcdehijkmhopqstvwxyabezhikmvoptuxy",
+)
+"""Letters of other scripts -> the Latin ones that they look like."""
+_UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufe00\ufe01\ufe0e\ufe0f")
+"""What counts as printable and prints nothing."""
 _FORBIDDEN = set('\\:*?"<>|')
 _DEVICES = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
 
@@ -77,3 +84,10 @@ def check_paths(paths: Iterable[str], bundle: str) -> None:
 def folded(path: str) -> str:
     """The same for names that some system takes for one: letters in both cases, characters of several forms."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFKC", path).casefold())
+
+
+def as_seen(name: str) -> str:
+    """The same for names that people take for one: as `folded`, with letters of other scripts that look alike, and
+    without what cannot be seen."""
+    signs = (each for each in " ".join(folded(name).split()) if each.isprintable() and each not in _UNSEEN)
+    return "".join(signs).translate(_ALIKE).strip()

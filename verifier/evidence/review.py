@@ -6,8 +6,6 @@ or closed. What is answered or closed is about the content that it names: when t
 open again.
 """
 
-from __future__ import annotations
-
 import datetime
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Rows of CSV files that people write, with their lines."""
 
-from __future__ import annotations
-
 import csv
 import datetime
 import io

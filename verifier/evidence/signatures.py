@@ -5,13 +5,11 @@ bundles of attestations. Keys are PEM: Ed25519, or ECDSA with P-256 and SHA-256.
 names every other file by its hash. A role is part of what is signed, so that each role is a signature of its own.
 """
 
-from __future__ import annotations
-
 import base64
 import datetime
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -145,7 +143,8 @@ def find_signature(path: str, digest: str, key: str, role: Role | None, day: dat
     Raises:
         InputError: a file cannot be read, or is not what it should be.
     """
-    public, best = _public(key), (0, "a signature by this key")
+    public = _key("public", key, lambda forms, raw: forms.load_pem_public_key(raw))
+    best = (0, "a signature by this key")
     for place, content in _envelopes(read_text(path, LARGEST)[0], path):
         seal = _opened(content, public, key, place)
         if seal is None:
@@ -223,34 +222,23 @@ def key_of_private(path: str) -> str:
 
 
 def _private(path: str) -> Any:
-    forms, raw = library("cryptography.hazmat.primitives.serialization"), read_bytes(path, LARGEST)
     try:
-        found = forms.load_pem_private_key(raw, None)
+        return _key("private", path, lambda forms, raw: forms.load_pem_private_key(raw, None))
     except TypeError:
         hint = "write it without a passphrase for the time of signing: openssl pkey -in KEY -out PLAIN"
         raise InputError("the private key is encrypted", Place(path), hint) from None
-    except Exception as error:
-        raise _no_key("private", path, error) from None
-    _scheme(found, path)
-    return found
 
 
-def _public(path: str) -> Any:
+def _key(which: str, path: str, load: Callable[[Any, bytes], Any]) -> Any:
+    """The key in a file; InputError where it is none. The library raises errors of its own and of OpenSSL."""
     forms, raw = library("cryptography.hazmat.primitives.serialization"), read_bytes(path, LARGEST)
     try:
-        found = forms.load_pem_public_key(raw)
-    except Exception as error:
-        raise _no_key("public", path, error) from None
+        found = load(forms, raw)
+    except (ValueError, library("cryptography.exceptions").UnsupportedAlgorithm):
+        make = "openssl genpkey -algorithm ed25519 -out key.pem; openssl pkey -in key.pem -pubout -out key.pub"
+        raise InputError(f"is no {which} key in PEM", Place(path), f"make a pair with: {make}") from None
     _scheme(found, path)
     return found
-
-
-def _no_key(which: str, path: str, error: Exception) -> InputError:
-    """What is wrong with the file of a key. The library raises errors of its own and of OpenSSL."""
-    if not isinstance(error, (ValueError, library("cryptography.exceptions").UnsupportedAlgorithm)):
-        raise error
-    make = "openssl genpkey -algorithm ed25519 -out key.pem; openssl pkey -in key.pem -pubout -out key.pub"
-    return InputError(f"is no {which} key in PEM", Place(path), f"make a pair with: {make}")
 
 
 def _scheme(key: Any, path: str) -> tuple[Any, ...]:

@@ -1,7 +1,5 @@
 """Rates, residual risks and triggering conditions, told once: on the terminal of `verify evidence` and in reports."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import get_args
@@ -278,10 +276,9 @@ def rate_sentences(study: RateResult, alone: str) -> Iterator[tuple[str, str]]:
     if asked is None:
         text += "; no rate was named as acceptable."
     else:
-        source = f" ({name_text(asked.source)})" if asked.source else ""
         reason = reason_text(study.reason)
         why = f" The criterion is not decided: {reason}." if reason else ""
-        text += f"; acceptable are at most {short_text(asked.per_hour)} per hour{source}.{why}"
+        text += f"; acceptable are at most {short_text(asked.per_hour)} per hour{source_text(asked.source)}.{why}"
     yield text + rests + (f" Note: {alone}." if alone else ""), told_verdict(study)
 
 
@@ -317,8 +314,8 @@ def _accepted(study: RateResult) -> Iterator[str]:
     shown = study.demonstration
     if study.acceptance is None or shown is None:
         return
-    source = f" ({name_text(study.acceptance.source)})" if study.acceptance.source else ""
-    yield f"acceptance: at most {significant(float(Fraction(study.acceptance.per_hour)), 4)} per hour{source}"
+    most = significant(float(Fraction(study.acceptance.per_hour)), 4)
+    yield f"acceptance: at most {most} per hour{source_text(study.acceptance.source)}"
     events = f"with at most {counted(shown.events, 'event')}" if shown.events else "without an event"
     most = f", or {shown.encounters} encounters if no more come per hour than the upper ends,"
     yield (
@@ -343,7 +340,7 @@ def _bounds_text(bounds: RateBounds) -> str:
 
 def exposure_text(exposure: RateExposure) -> str:
     """Where an exposure is from."""
-    source = f" ({name_text(exposure.source)})" if exposure.source else ""
+    source = source_text(exposure.source)
     if exposure.encounters is not None and exposure.hours is not None:
         hours = number(Fraction(exposure.hours))
         return f"{counted(exposure.encounters, 'encounter')} in {hours} h{source}"

@@ -269,10 +269,10 @@ def _judged(run: RunResult) -> Iterator[TriggerVerdict]:
 
 
 def _pair(first: Trigger, second: Trigger, tables: Mapping[str, ConfusionCounts]) -> TriggerPair:
-    """How many objects are in both: known where they are bins of different variables of one file."""
+    """How many objects are in both: known where they are one file of matrices, or bins of it."""
     table = _table(first, tables) if first.sha256 == second.sha256 else None
     names = {"first": first.name, "second": second.name}
-    if table is None or not (first.where and second.where):
+    if table is None:
         return TriggerPair(**names, items=None, reason=NOT_COUNTED)
     if any(second.where.get(name, value) != value for name, value in first.where.items()):
         return TriggerPair(**names, items=None, reason=EXCLUSIVE)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from verifier.base.errors import InputError, Place, UsageError, unknown_name
+from verifier.base.errors import InputError, Place, check_known
 from verifier.base.files import make_folder, write_text
 from verifier.base.libraries import library
 
@@ -51,9 +51,7 @@ TOPICS: Mapping[str, str] = {
 
 def page(topic: str) -> str:
     """The Markdown of a topic. Raises UsageError: there is no such topic."""
-    if topic not in TOPICS:
-        message, hint = unknown_name("topic", topic, TOPICS)
-        raise UsageError(f"{message}\n  hint: {hint}")
+    check_known("topic", topic, TOPICS)
     return (PAGES / f"{topic}.md").read_text(encoding="utf-8")
 
 
@@ -209,9 +207,7 @@ def files_of(name: str | None) -> dict[str, str]:
     """
     if name is None:
         return {"system.toml": SMALL_MODEL, "system.ltl": SMALL_SPEC, "system.json": SMALL_MATRICES}
-    if name not in GALLERY:
-        message, hint = unknown_name("system", name, GALLERY)
-        raise UsageError(f"{message}\n  hint: {hint}")
+    check_known("system", name, GALLERY)
     texts = [
         (FOLDER / place).read_text(encoding="utf-8")
         for place in (f"models/{name}.toml", f"specs/{name}.ltl", f"models/{GALLERY[name].matrices}.json")

@@ -64,6 +64,9 @@ class AdrSettings:
             )
 
 
+USUAL = AdrSettings()
+
+
 @dataclass(frozen=True)
 class Thresholds:
     """Score thresholds, picked on a baseline.
@@ -167,14 +170,13 @@ class DetectionRates:
         return self.adr / baseline.adr
 
 
-def pick_thresholds(baseline: DetectionSet, settings: AdrSettings | None = None) -> Thresholds:
+def pick_thresholds(baseline: DetectionSet, settings: AdrSettings = USUAL) -> Thresholds:
     """The thresholds for the levels, from the images as they were taken.
 
     Raises:
         InputError: there are no images.
         UsageError: the policy compares boxes that the data does not have.
     """
-    settings = settings or AdrSettings()
     found = judged(baseline, settings.policy)
     if not found.images:
         raise InputError("no images, so that no false positives per image")
@@ -183,16 +185,13 @@ def pick_thresholds(baseline: DetectionSet, settings: AdrSettings | None = None)
     return Thresholds(settings.levels, scores, _above(found.false, scores), found.images)
 
 
-def detection_rates(
-    data: DetectionSet, thresholds: Thresholds, settings: AdrSettings | None = None
-) -> DetectionRates:
+def detection_rates(data: DetectionSet, thresholds: Thresholds, settings: AdrSettings = USUAL) -> DetectionRates:
     """What is found at these thresholds.
 
     Raises:
         InputError: there is no object that can be judged.
         UsageError: the policy compares boxes that the data does not have.
     """
-    settings = settings or AdrSettings()
     found = judged(data, settings.policy)
     if not len(found.hit):
         raise InputError("no annotated object that can be judged, so that no detection rate")

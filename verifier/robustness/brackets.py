@@ -7,6 +7,7 @@ visibility, whose reciprocal is the extinction, and a level may then be infinite
 it until the data decide nothing more (`gaps`).
 """
 
+import contextlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -77,11 +78,6 @@ class Break:
     sure_until: float | None = None
     can_narrow: bool = False
 
-    @property
-    def breaks(self) -> bool:
-        """Whether it fails anywhere."""
-        return self.fails_at is not None
-
 
 def break_of(criterion: Criterion, levels: Sequence[float], scale: Scale) -> Break:
     """Where the criterion breaks; `levels` from the mildest on, as many as margins."""
@@ -133,7 +129,7 @@ def gaps(criterion: Criterion, levels: Sequence[float], scale: Scale) -> dict[tu
     if not any(margin is not None and criterion.fails(margin) for margin in criterion.margins):
         return {}
     last = next((number for number, (_, state) in enumerate(known) if state == "fails"), len(known) - 1)
-    undecided = [at for at, state in known[: last + 1] if state == "open"]
+    undecided = [at for at, state in known[: last + 1] if state == "open" and math.isfinite(along(at, scale))]
     closest = EDGE * _width(undecided[0], undecided[-1], scale) if undecided else 0.0
     return {
         (mild, severe): _width(mild, severe, scale)
@@ -154,12 +150,23 @@ def along(level: float, scale: Scale) -> float:
 
 
 def halfway(
-    found: Mapping[tuple[float, float], float], between: Callable[[float, float], float | None], most: int
+    found: Mapping[tuple[float, float], float], scale: Scale, make: Callable[[float], object], most: int
 ) -> list[float]:
-    """At most so many new levels, in the widest gaps first; `between` gives the level of a gap, or None.
+    """At most so many new levels halfway, or next to that where only whole numbers are levels; widest gaps first.
 
     Args:
         found: the gaps, each with its width; see `gaps`.
+        make: what is done at a level; ValueError where there is none.
     """
-    wide = sorted(found, key=lambda gap: -found[gap])
-    return list(dict.fromkeys(at for gap in wide if (at := between(*gap)) is not None))[: max(most, 0)]
+    between = (_between(*gap, scale, make) for gap in sorted(found, key=lambda gap: -found[gap]))
+    return list(dict.fromkeys(at for at in between if at is not None))[: max(most, 0)]
+
+
+def _between(mild: float, severe: float, scale: Scale, make: Callable[[float], object]) -> float | None:
+    half = middle(mild, severe, scale)
+    for at in () if half is None else (half, float(round(half))):
+        with contextlib.suppress(ValueError):
+            if min(mild, severe) < at < max(mild, severe):
+                make(at)
+                return at
+    return None

@@ -19,14 +19,12 @@ from numpy.typing import NDArray
 from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import UsageError
 from verifier.base.statistics import drawn_with_replacement, percentile_ends, reaching, reaching_ratio
-from verifier.closedloop.closed_loop_curve import judged_sums
 from verifier.closedloop.curves import areas, worst_case
-from verifier.closedloop.detection_outcomes import Judged as JudgedLogs
 from verifier.perception.confusion.average_precision import drawn_class
 from verifier.perception.confusion.drives import GroupedBy
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.matching import MatchingPolicy
-from verifier.robustness.adr import AdrSettings, DetectionRates, Thresholds, pick_thresholds
+from verifier.robustness.adr import USUAL, AdrSettings, DetectionRates, Thresholds, pick_thresholds
 from verifier.robustness.detection_metrics import (
     COCO_MOST,
     COCO_SIZES,
@@ -128,7 +126,7 @@ def adr_intervals(
     baseline: DetectionSet,
     conditions: Mapping[str, DetectionSet],
     rng: np.random.Generator,
-    settings: AdrSettings | None = None,
+    settings: AdrSettings = USUAL,
     *,
     draws: int = 1000,
     confidence: float = 0.95,
@@ -141,7 +139,6 @@ def adr_intervals(
     Raises:
         UsageError: the frames differ, there are too few units, or a number is out of range; see also `judged`.
     """
-    settings = settings or AdrSettings()
     if draws < 1 or not 0 < confidence < 1 or unit not in get_args(GroupedBy):
         raise UsageError(
             f"expected at least one draw, a confidence in (0, 1) and the unit 'frame' or 'sequence', got {draws}, "
@@ -177,9 +174,7 @@ def _own_adr(found: Judged, thresholds: Thresholds) -> float:
     return DetectionRates.of(found, thresholds).adr if len(found.hit) else np.nan
 
 
-def drawn_adr(
-    baseline: DetectionSet, data: DetectionSet, weights: Ints, settings: AdrSettings | None = None
-) -> Floats:
+def drawn_adr(baseline: DetectionSet, data: DetectionSet, weights: Ints, settings: AdrSettings = USUAL) -> Floats:
     """(B,) ADR of `data` in every draw, at thresholds picked again on the drawn baseline; NaN without objects.
 
     Args:
@@ -190,7 +185,6 @@ def drawn_adr(
         ValueError: another number of frames than weights.
         UsageError: as `judged`.
     """
-    settings = settings or AdrSettings()
     reference, found = judged(baseline, settings.policy), judged(data, settings.policy)
     if not reference.images == found.images == weights.shape[1]:
         raise ValueError(f"{weights.shape[1]} weights, {reference.images} and {found.images} frames")
@@ -296,20 +290,6 @@ def drawn_metrics(
     if ADR in names:
         found[ADR] = drawn_adr(source, data, weights, AdrSettings(adr_levels, policy))
     return found | drawn_coco(data, [name for name in names if name not in (*shares, ADR)], weights)
-
-
-def drawn_curve(
-    judged: JudgedLogs, sensitivities: Floats, most_false_positives: float, weights: Ints
-) -> tuple[Floats, Floats]:
-    """(draws, k) safety and efficiency of the curve in every draw; every image is a log here."""
-    every = np.ones(len(judged.images), np.bool_)
-    safety, efficiency = judged_sums(judged, sensitivities, every, most_false_positives).drawn(weights.astype(float))
-    return safety, efficiency
-
-
-def change_interval(here: Floats, there: Floats, value: float, objects: Ints) -> tuple[float, float] | None:
-    """Of the change from `here` to `there` in equal draws; None where no draw has both."""
-    return reaching(percentile_ends(there - here, CONFIDENCE), value, objects, (-1.0, 1.0))
 
 
 def share_interval(

@@ -1,6 +1,7 @@
 """What `verify predict` finds: contextual mutations predicted from simple ones, detector by detector (Figures 7 and 8
 of Pezzementi et al. 2018), and what nobody measured predicted by the model of all other detectors."""
 
+import contextlib
 import csv
 import hashlib
 import io
@@ -18,11 +19,11 @@ from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import json_of, read_text
 from verifier.base.numbers import fixed, level_text
 from verifier.base.options import pair
-from verifier.base.result import Result
+from verifier.base.result import Result, plain, recorded
 from verifier.base.version import own_versions
 from verifier.closedloop.comparison import BASELINE
 from verifier.robustness.prediction import AdrTable, Prediction, predict
-from verifier.robustness.rates import AdrResult
+from verifier.robustness.rates import AdrResult, DocumentHead
 from verifier.robustness.settings import PredictSettings
 
 USUAL = ("defocus=gaussian_blur", "haze=alpha_blend")
@@ -69,17 +70,11 @@ class PairModel:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class PredictResult(Result):
+class PredictResult(DocumentHead, Result):
     """Everything that `verify predict` finds."""
 
     schema: ClassVar[str] = "verifier.predict"
     version: ClassVar[int] = 1
-    command: tuple[str, ...] = ()
-    title: str
-    inputs: tuple[InputFile, ...]
-    settings: Mapping[str, Any]
-    versions: Mapping[str, str]
-    remarks: tuple[str, ...]
     baseline: Mapping[str, Share]
     models: tuple[PairModel, ...]
 
@@ -115,7 +110,9 @@ def predict_result(settings: PredictSettings) -> PredictResult:
     Raises:
         UsageError, InputError: a file that cannot be read, choices that do not fit it.
     """
-    table, source = _table(settings.rates)
+    rates, source = _rates(settings.rates)
+    with _named(settings.rates):
+        table = AdrTable.of(rates, BASELINE)
     for text in settings.baseline:
         name, given = pair("--baseline", "DETECTOR=ADR", text)
         try:
@@ -140,7 +137,8 @@ def predict_result(settings: PredictSettings) -> PredictResult:
             continue
         if both := set(targets) & set(features):
             raise UsageError(f"--pair {text}: {shown(min(both))} would be predicted from itself")
-        found = predict(table, targets, features, settings.identity, settings.confidence)
+        with _named(settings.rates):
+            found = predict(table, targets, features, settings.identity, settings.confidence)
         models.append(_model(target, simple, found))
         if not found.unique.all():
             remarks.append(
@@ -153,7 +151,8 @@ def predict_result(settings: PredictSettings) -> PredictResult:
                 "targets; they are not defined there"
             )
     if not models:
-        raise UsageError(f"nothing to predict: no conditions of {' or '.join(chosen)}\n  hint: name others, --pair")
+        message = f"nothing to predict: no conditions of {' or '.join(chosen)}"
+        raise InputError(message, Place(settings.rates), "name others, --pair")
     if any(each.interval is not None for model in models for each in model.predictions):
         sure = 2 * Fraction(repr(settings.confidence)) - 1
         proven = f"with probability {float(sure):g} at least" if sure > 0 else "with no probability that is proven"
@@ -174,9 +173,6 @@ def predict_result(settings: PredictSettings) -> PredictResult:
 
 
 def _model(target: str, simple: str, found: Prediction) -> PairModel:
-    def known(value: float) -> float | None:
-        return None if math.isnan(value) else value
-
     rows = []
     for at, name in enumerate(found.targets):
         columns = (found.observed[at], found.predicted[at], found.lower[at], found.upper[at], found.unique[:, at])
@@ -184,20 +180,22 @@ def _model(target: str, simple: str, found: Prediction) -> PairModel:
             found.detectors, *(each.tolist() for each in columns), strict=True
         ):
             ends = None if math.isnan(lower) else (lower, upper)
-            rows.append(PredictedRate(name, detector, known(observed), predicted, ends, unique))
-    return PairModel(
-        target,
-        simple,
-        found.targets,
-        found.features,
-        tuple(map(tuple, found.weights_of_all.tolist())),
-        {name: known(value) for name, value in found.r_squared.items()},
-        known(found.pooled_r_squared),
-        tuple(rows),
-    )
+            rows.append(PredictedRate(name, detector, plain(observed), predicted, ends, unique))
+    shares = {name: plain(value) for name, value in found.r_squared.items()}
+    own = {"weights": plain(found.weights_of_all), "r_squared": shares, "predictions": tuple(rows)}
+    return recorded(PairModel, found, target=target, simple=simple, **own)
 
 
-def _table(path: str) -> tuple[AdrTable, InputFile]:
+@contextlib.contextmanager
+def _named(path: str) -> Iterator[None]:
+    """What is refused within is a fault of the rates in this file."""
+    try:
+        yield
+    except (InputError, UsageError) as error:
+        raise InputError(getattr(error, "message", str(error)), Place(path)) from None
+
+
+def _rates(path: str) -> tuple[dict[str, dict[str, float]], InputFile]:
     """The rates of a file, and its record."""
     text, raw = read_text(path)
     source = InputFile.of("rates", path, hashlib.sha256(raw).hexdigest())
@@ -218,10 +216,10 @@ def _table(path: str) -> tuple[AdrTable, InputFile]:
     for name, known in rates.items():
         if math.isnan(known.get(BASELINE, math.nan)):
             raise InputError(f"no ADR of {shown(name)} under {shown(BASELINE)}", Place(path, path="rates"))
-    return AdrTable.of(rates, BASELINE), source
+    return rates, source
 
 
-def _of_csv(text: str, path: str) -> AdrTable:
+def _of_csv(text: str, path: str) -> dict[str, dict[str, float]]:
     """A table with a column `condition` and one per detector."""
     reader = csv.reader(io.StringIO(text))
     header = next(reader, [])
@@ -248,4 +246,4 @@ def _of_csv(text: str, path: str) -> AdrTable:
             rates[name][row[0]] = value
     if any(BASELINE not in each for each in rates.values()):
         raise InputError(f"no row has the condition '{BASELINE}'", Place(path))
-    return AdrTable.of(rates, BASELINE)
+    return rates

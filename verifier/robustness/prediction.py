@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from verifier.base.arrays import Floats, Mask
-from verifier.base.errors import InputError, UsageError, unknown_name
+from verifier.base.errors import InputError, UsageError, unknown_error
 
 IDENTITY = "identity"
 """Name of the feature that is the baseline."""
@@ -102,8 +102,7 @@ class AdrTable:
             UsageError: there is no such detector.
         """
         if detector not in self.detectors:
-            message, hint = unknown_name("detector", detector, self.detectors)
-            raise UsageError(f"{message}\n  hint: {hint}")
+            raise unknown_error("detector", detector, self.detectors)
         changed = np.array(self.baseline)
         changed[self.detectors.index(detector)] = adr
         return replace(self, baseline=changed)
@@ -116,8 +115,7 @@ class AdrTable:
         """
         for name in conditions:
             if name not in self.conditions:
-                message, hint = unknown_name("condition", name, self.conditions)
-                raise UsageError(f"{message}\n  hint: {hint}")
+                raise unknown_error("condition", name, self.conditions)
         rows = [self.conditions.index(name) for name in conditions]
         return np.asarray(self.adr[rows] / self.baseline)
 

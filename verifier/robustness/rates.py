@@ -6,7 +6,7 @@ mutate`, stand in the order of the paper.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any, ClassVar
@@ -30,7 +30,7 @@ from verifier.robustness.adr import LEVELS, AdrSettings, DetectionRates, Thresho
 from verifier.robustness.detection_metrics import judged
 from verifier.robustness.draws import FEWEST_UNITS, AdrInterval, adr_intervals
 from verifier.robustness.mutators.batch_result import folder_name
-from verifier.robustness.mutators.sweeps import PUBLISHED
+from verifier.robustness.mutators.sweeps import PUBLISHED, Published
 from verifier.robustness.settings import RatesSettings
 
 CURVE = standard_sensitivities(101, 1e-4, 1.0)
@@ -74,18 +74,24 @@ class RequiredRate:
     after: Magnitude | None
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class AdrResult(Result):
-    """Everything that `verify adr` finds; rows by condition, the baseline first, then by detector."""
+@dataclass(frozen=True, kw_only=True)
+class DocumentHead:
+    """What the documents of `verify adr`, `predict` and `campaign` begin with."""
 
-    schema: ClassVar[str] = "verifier.adr"
-    version: ClassVar[int] = 1
     command: tuple[str, ...] = ()
     title: str
     inputs: tuple[InputFile, ...]
     settings: Mapping[str, Any]
     versions: Mapping[str, str]
     remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class AdrResult(DocumentHead, Result):
+    """Everything that `verify adr` finds; rows by condition, the baseline first, then by detector."""
+
+    schema: ClassVar[str] = "verifier.adr"
+    version: ClassVar[int] = 1
     detectors: tuple[str, ...]
     conditions: tuple[str, ...]
     rates: tuple[RateRow, ...]
@@ -121,22 +127,20 @@ class AdrResult(Result):
 
 def published_order(conditions: Sequence[str]) -> list[str]:
     """The conditions, those of the papers in the order of the first list that has most of them, the others after."""
-    orders = [
-        {name: at for at, each in enumerate(listed) for name in (each.mutation.text, folder_name(each.mutation))}
-        for listed in PUBLISHED.values()
-    ]
-    best = max(orders, key=lambda order: sum(each in order for each in conditions))
-    return sorted(conditions, key=lambda each: best.get(each, len(best)))
+    best = max(map(_named, PUBLISHED.values()), key=lambda named: sum(each in named for each in conditions))
+    order = {name: at for at, name in enumerate(best)}
+    return sorted(conditions, key=lambda each: order.get(each, len(order)))
 
 
 def published_severities(conditions: Sequence[str]) -> dict[str, str]:
     """Condition -> "mild" or "severe", of those that section 5.3 of Pezzementi et al. 2021 puts into a group."""
-    known = {
-        name: str(each.group)
-        for each in PUBLISHED["published-2021"]
-        for name in (each.mutation.text, folder_name(each.mutation))
-    }
-    return {each: known[each] for each in conditions if each in known}
+    known = _named(PUBLISHED["published-2021"])
+    return {each: str(known[each].group) for each in conditions if each in known}
+
+
+def _named(listed: Iterable[Published]) -> dict[str, Published]:
+    """The mutations of a list by what their conditions can be called."""
+    return {name: each for each in listed for name in (each.mutation.text, folder_name(each.mutation))}
 
 
 def adr_result(settings: RatesSettings) -> AdrResult:
@@ -288,14 +292,8 @@ def _row(
     count = len(thresholds.levels) - len(CURVE)
     own, curve = both.part(slice(0, count)), both.part(slice(count, None))
     missed = tuple(1 - each for each in curve.rates)
-    row = RateRow(detector, condition, found.images, own.objects, own.adr, None)
-    return replace(
-        row,
-        detection_rates=own.rates,
-        false_positive_rates=own.false_positive_rates,
-        curve_false_positives=curve.false_positive_rates,
-        curve_miss_rates=missed,
-    ), own
+    rates = own.rates, own.false_positive_rates, curve.false_positive_rates, missed
+    return RateRow(detector, condition, found.images, own.objects, own.adr, None, None, None, *rates), own
 
 
 def _required(

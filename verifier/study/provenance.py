@@ -24,6 +24,7 @@ from verifier.language.expressions import to_text
 from verifier.language.ltl import read_otherwise_by_prism
 from verifier.language.specs import Specification
 from verifier.perception.confusion import EMPTY, ConfusionFile, ConfusionMatrices
+from verifier.perception.confusion.document_types import RemarkRecord
 from verifier.perception.confusion.matrices import label_text
 from verifier.perception.confusion.sanity import remark_texts
 from verifier.study.case import Case, Study
@@ -37,7 +38,7 @@ from verifier.systems.model_parts import EMPTY_CLASS, files_of
 
 MATRICES_SAY = (
     "distance", "matching", "false_positives", "grouping", "score_threshold", "where", "mix", "localisation",
-    "dependence", "contexts", "remarks", "source",
+    "dependence", "contexts", "source",
 )  # fmt: skip
 """What a result repeats of a confusion document."""
 
@@ -79,6 +80,7 @@ def matrices_record(confusion: ConfusionFile, drawn: ConfusionMatrices | None = 
         bins=tuple((drawn or matrices).bin_text(index) for index in range((drawn or matrices).bin_count)),
         items=matrices.item_count,
         sequences=None if confusion.sequences is None else len(confusion.sequences.names),
+        remarks=tuple(RemarkRecord(**remark) for remark in metadata.get("remarks", ())),
         **{name: metadata[name] for name in MATRICES_SAY if name in metadata},
     )
 

@@ -10,6 +10,7 @@ from verifier.analysis.settings import Prior, Semantics
 from verifier.base.documents import Count, Level, Limits, MisfitError, Sha256
 from verifier.checking.verdicts import INDEPENDENT_ITEMS, VerdictRule
 from verifier.perception.confusion.document_dependence import Dependence
+from verifier.perception.confusion.document_types import RemarkRecord, UsedContexts
 from verifier.perception.settings import EmptyColumns, EmptyContexts, FalsePositiveCounting, Labelling
 from verifier.study.options import VerdictSource
 from verifier.systems.model_parts import PlannerKind
@@ -45,8 +46,8 @@ class MatricesRecord:
     mix: Any = None
     localisation: Any = None
     dependence: Dependence | None = None
-    contexts: Any = None
-    remarks: Any = None
+    contexts: UsedContexts | None = None
+    remarks: tuple[RemarkRecord, ...] = ()
     source: Any = None
 
 

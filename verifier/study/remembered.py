@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
-from typing import Any
 
 from verifier.base.errors import UsageError
 from verifier.base.numbers import decimal_text, fixed
@@ -19,7 +18,7 @@ from verifier.perception.confusion.context_selection import Selection, log10_e_v
 from verifier.perception.confusion.contexts import Contexts
 from verifier.perception.confusion.counts import ContextCounts
 from verifier.perception.confusion.dependence import CONTRADICTED_BELOW
-from verifier.perception.confusion.document_contexts import context_head
+from verifier.perception.confusion.document_types import LikelihoodRatio, UsedContexts
 from verifier.perception.confusion.matrices import label_text
 from verifier.perception.confusion.sanity import remark
 from verifier.study.options import MEMORY_BY_DEFAULT, RunOptions
@@ -210,23 +209,30 @@ def _with_remarks(file: ConfusionFile, told: list[dict[str, str]]) -> ConfusionF
     return replace(file, matrices=replace(matrices, metadata={**matrices.metadata, "remarks": [*kept, *told]}))
 
 
-def _record(file: ConfusionFile, found: ContextCounts, used: ContextCounts, columns: list[int]) -> dict[str, Any]:
+def _record(file: ConfusionFile, found: ContextCounts, used: ContextCounts, columns: list[int]) -> UsedContexts:
     """What a result says of the contexts, with the test of those that are used."""
-    name, head = str(used.contexts), context_head(replace(used, tests=(), replays=()))
-    alike = ("run:1", "last:1") if used.contexts.cap == 1 else (name,)
-    tests, replays = (
-        [{**vars(each), "contexts": name} for each in told if each.contexts in alike]
-        for told in (found.tests, found.replays)
-    )
+    own, name = used.contexts, str(used.contexts)
+    alike = ("run:1", "last:1") if own.cap == 1 else (name,)
     compared = []
-    if found.tally is not None and file.sequences is not None and found.contexts != used.contexts:
+    if found.tally is not None and file.sequences is not None and found.contexts != own:
         for column in columns:
             label = " and ".join(sorted(file.matrices.labels[column]))
-            followed = found.counts[0, :, :-1, :, column].any()
-            if followed:
-                value = log10_e_value(found, [column], used.contexts, file.sequences.names)
-                compared.append({"label": label, "against": str(found.contexts), "log10_e": value})
-    return {**head, "used": name, "tests": tests, "e_values": compared, "replays": replays}
+            if found.counts[0, :, :-1, :, column].any():
+                value = log10_e_value(found, [column], own, file.sequences.names)
+                compared.append(LikelihoodRatio(label, str(found.contexts), value))
+    return UsedContexts(
+        kind=own.kind,
+        cap=own.cap,
+        of="outcome",
+        gaps=used.gaps,
+        period_s=used.period_s,
+        units=used.units,
+        tracks=used.tracks,
+        used=name,
+        tests=tuple(replace(test, contexts=name) for test in found.tests if test.contexts in alike),
+        e_values=tuple(compared),
+        replays=tuple(replace(test, contexts=name) for test in found.replays if test.contexts in alike),
+    )
 
 
 def _texts(used: ContextCounts, chosen: Selection | None, model: SystemModel, options: RunOptions) -> Iterator[str]:

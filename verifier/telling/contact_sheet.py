@@ -4,7 +4,7 @@ import io
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
-from verifier.base.errors import UsageError, unknown_name
+from verifier.base.errors import unknown_error
 from verifier.base.libraries import library
 from verifier.base.words import counted, listed, percent
 from verifier.perception.confusion.record_reader import Record
@@ -45,8 +45,7 @@ def contact_sheet_page(
     known = {str(name) for label in ("true", "predicted") for name in record[label]} - {EMPTY_NAME}
     for name in blurred:
         if name not in known:
-            message, hint = unknown_name("class", name, sorted(known))
-            raise UsageError(f"--blur: {message}\n  hint: {hint}")
+            raise unknown_error("class", name, sorted(known), before="--blur: ")
     first = [
         Paragraph(
             "Ground truth: whole blue lines. Detections: broken orange lines. Thick lines belong to the detection "

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from verifier.base.errors import one_line
 from verifier.base.numbers import fixed, interval_text, level_text, number_text
-from verifier.robustness.campaign.result import BreakRow, CampaignResult, CampaignRow
+from verifier.base.words import counted
+from verifier.checking.verdicts import Verdict, worst_verdict
+from verifier.robustness.campaign.result import BreakRow, CampaignDocument, CampaignResult, CampaignRow
 from verifier.robustness.predicting import PairModel, PredictResult, r_squared_text
 from verifier.robustness.rates import AdrResult, RateRow
 from verifier.telling.blocks import Block, Cell, Paragraph, Row, Table
@@ -27,14 +29,14 @@ def predict_table(result: PredictResult, *, colour: bool = False) -> str:
 
 def campaign_table(result: CampaignResult, *, colour: bool = False) -> str:
     """The tables of `verify campaign`."""
-    return _told(result.study.title, campaign_blocks(result), result.remarks, colour)
+    return _told(result.study.title, campaign_blocks(result.study), result.remarks, colour)
 
 
-def campaign_blocks(result: CampaignResult) -> Iterator[Block]:
+def campaign_blocks(study: CampaignDocument) -> Iterator[Block]:
     """For each detector what it finds under every condition and in the worst case of groups; then the system."""
-    rows = result.study.campaign
-    metrics = list(dict.fromkeys([*(name for row in rows for name in row.area), *result.study.not_defined]))
-    for detector in result.study.detectors:
+    rows = study.campaign
+    metrics = list(dict.fromkeys([*(name for row in rows for name in row.area), *study.not_defined]))
+    for detector in study.detectors:
         own = [row for row in rows if row.detector == detector]
         found, areas = list[Row](), list[Row]()
         for row in own:
@@ -47,7 +49,7 @@ def campaign_blocks(result: CampaignResult) -> Iterator[Block]:
             for name in metrics:
                 area, share = row.area.get(name), row.robustness.get(name)
                 told = "" if share is None else f" ({fixed(share, 2)})"
-                none = "not defined" if name in result.study.not_defined else "-"
+                none = "not defined" if name in study.not_defined else "-"
                 cells.append(none if area is None else Cell(f"{fixed(area, 3)}{told}", area, heat=share))
             areas.append(tuple(cells))
         names = ("condition", "severity", "AP", "recall", "ADR"), ("condition", *map(name_text, metrics))
@@ -55,10 +57,10 @@ def campaign_blocks(result: CampaignResult) -> Iterator[Block]:
         if metrics:
             yield Table(f"Trade-off areas of {name_text(detector)}", names[1], tuple(areas), sortable=True)
         yield from _system_table(detector, [row for row in own if row.images])
-    if result.study.breaks:
-        yield _break_table(result.study.breaks)
-    for parameter in dict.fromkeys(each.parameter for each in result.study.magnitudes):
-        listed = [each for each in result.study.magnitudes if each.parameter == parameter]
+    if study.breaks:
+        yield _break_table(study.breaks)
+    for parameter in dict.fromkeys(each.parameter for each in study.magnitudes):
+        listed = [each for each in study.magnitudes if each.parameter == parameter]
         table: tuple[Row, ...] = tuple(
             (name_text(each.condition), *(Cell(fixed(100 * share, 0), share, heat=share) for share in each.shares))
             for each in listed
@@ -133,6 +135,21 @@ def adr_blocks(result: AdrResult) -> Iterator[Block]:
     level = f"{level_text(result.settings['confidence'])} interval" if result.settings["draws"] else "no intervals"
     caption = f"ADR ({level}), and by the detector's own baseline"
     yield Table(caption, ("condition", *map(name_text, result.detectors)), tuple(rows), sortable=True)
+
+
+def rates_sentence(result: AdrResult) -> str:
+    """What a summary says of detection rates."""
+    whom = counted(len(result.detectors), "detector")
+    return f"Average detection rates of {whom} under {counted(len(result.conditions), 'condition')}."
+
+
+def campaign_sentence(study: CampaignDocument) -> tuple[str, str]:
+    """What a summary says of a campaign, and the worst verdict under any condition; none where nothing was asked."""
+    rows = [row for row in study.campaign if row.images]
+    conditions = counted(len({row.condition for row in rows}), "condition")
+    verdict = worst_verdict(one.outcome for row in rows for one in row.requirements)
+    told = f"{counted(len(study.detectors), 'detector')} of {name_text(study.title)} under {conditions}."
+    return told, "" if verdict is Verdict.NO_TARGET else verdict.value
 
 
 def _rate(row: RateRow | CampaignRow | None) -> Cell:

@@ -136,7 +136,7 @@ def _write_folder(files: Mapping[str, bytes], target: Path) -> None:
 
 
 _ENCRYPTED = 0x1
-_SYSTEM_UNIX = 3
+_UNPACK = "if it was packed again by another program, unpack it and check the folder"
 _PIECE = 2**20
 _END = struct.Struct("<4s4H2IH")
 """The record at the end of an archive: mark, two disks, entries on this disk and in all, size and start of the
@@ -271,7 +271,7 @@ def _check_directory(path: Path, limits: ReadingLimits, bundle: str) -> None:
         raise InputError(
             "no sound zip archive: it does not end as verify evidence build writes it",
             Place(bundle),
-            "if it was packed again by another program, unpack it and check the folder",
+            _UNPACK,
         )
     if tail[: -_END.size].startswith(_LOCATOR_MARK):
         raise InputError("a zip64 archive, which no bundle is", Place(bundle))
@@ -287,7 +287,7 @@ def _check_info(info: zipfile.ZipInfo, bundle: str) -> None:
         raise InputError(f"{name}: a name with a NUL byte or foreign separators", Place(bundle))
     if info.is_dir():
         raise InputError(f"{name}: an entry for a folder, which no bundle has", Place(bundle))
-    if stat.S_IFMT(kind) not in (0, stat.S_IFREG) and info.create_system == _SYSTEM_UNIX:
+    if stat.S_IFMT(kind) not in (0, stat.S_IFREG) and info.create_system == _CREATED_ON_UNIX:
         raise InputError(f"{name} is a link or a device", Place(bundle), "a bundle holds files only")
     if info.flag_bits & _ENCRYPTED:
         raise InputError(f"{name} is encrypted", Place(bundle))
@@ -295,7 +295,7 @@ def _check_info(info: zipfile.ZipInfo, bundle: str) -> None:
         raise InputError(
             f"{name} is compressed (method {info.compress_type}), as no bundle is",
             Place(bundle),
-            "if it was packed again by another program, unpack it and check the folder",
+            _UNPACK,
         )
 
 
@@ -321,7 +321,7 @@ def _check_rest(raw: bytes, written: bytes, bundle: str) -> None:
         raise InputError(
             f"byte {where} of the archive is not as verify evidence build writes it",
             Place(bundle),
-            "if it was packed again by another program, unpack it and check the folder",
+            _UNPACK,
         )
 
 

@@ -32,7 +32,7 @@ from verifier.base.files import json_of
 from verifier.chains.chain import filled_counts
 from verifier.evidence.bundle.layout import certificate_file, point_of_recall
 from verifier.evidence.differences import MOST, differing
-from verifier.evidence.findings import Finding, Kind
+from verifier.evidence.findings import Finding, misstated
 from verifier.perception.confusion import EMPTY
 from verifier.perception.confusion.matrices import label_text
 from verifier.questions.require.answers import perfect_counts
@@ -140,8 +140,8 @@ def why_none(rebuilt: Study, objective: Objective) -> str | None:
     )
 
 
-def certificates_of(rebuilt: Study, block: int, objectives: Sequence[Objective]) -> Iterator[tuple[str, int, str]]:
-    """Path, number of the requirement (from 0) and text of every certificate of one block of the grid.
+def certificates_of(rebuilt: Study, block: int, objectives: Sequence[Objective]) -> Iterator[tuple[str, str]]:
+    """Path and text of every certificate of one block of the grid.
 
     Args:
         block: number of the block, from 0.
@@ -158,7 +158,7 @@ def certificates_of(rebuilt: Study, block: int, objectives: Sequence[Objective])
         for each in bounds.certificates:
             path = certificate_file(block, number, each.side, parts[each.side])
             parts[each.side] += 1
-            yield path, number, json.dumps(document(each), allow_nan=False) + "\n"
+            yield path, json.dumps(document(each), allow_nan=False) + "\n"
 
 
 def check_certificates(
@@ -189,7 +189,7 @@ def check_point(files: Mapping[str, bytes], source: Certified) -> tuple[Proven, 
     missing = [] if len(there) == 2 else [path for path, _ in source.texts() if path not in files]
     proven, findings = _checked(files, there, objective, point_document(objective.skeleton, source.counts))
     wanted = "the proof of a probability, which can be made"
-    return proven, findings + [Finding(path, "", "nothing", wanted, Kind.CONTENT) for path in missing]
+    return proven, findings + [misstated(path, "", "nothing", wanted) for path in missing]
 
 
 def _checked(
@@ -219,28 +219,28 @@ def _checked(
             bounds = kernel.check(content)
         except (InputError, kernel.Rejected) as error:
             where, _, message = str(error).partition(": ")
-            findings.append(Finding(path, where, message, "a proof that holds", Kind.CONTENT))
+            findings.append(misstated(path, where, message, "a proof that holds"))
             continue
         side = proven.lower if content["side"] == "lower" else proven.upper
         if f"_{content['side']}_" not in path:
-            findings.append(Finding(path, "/side", content["side"], "the side in the file's name", Kind.CONTENT))
+            findings.append(misstated(path, "/side", content["side"], "the side in the file's name"))
         for k, bound in enumerate(bounds):
             if bound is not None and side[k] is not None:
-                findings.append(Finding(path, f"/claimed/{k}", "a second claim", "none", Kind.CONTENT))
+                findings.append(misstated(path, f"/claimed/{k}", "a second claim", "none"))
             side[k] = bound if side[k] is None else side[k]
         if all(bound is None for bound in bounds):
-            findings.append(Finding(path, "/claimed", "no claim", "one for some initial state", Kind.CONTENT))
+            findings.append(misstated(path, "/claimed", "no claim", "one for some initial state"))
     return proven, findings
 
 
 def _about_something_else(path: str, content: Any, raw: bytes, about: Mapping[str, Any]) -> list[Finding]:
     """Where a certificate is damaged, or about something else."""
     if not isinstance(content, dict) or not isinstance(content.get("region"), dict):
-        return [Finding(path, "", "no certificate", "an object with a region", Kind.CONTENT)]
+        return [misstated(path, "", "no certificate", "an object with a region")]
     if content.get("sha256") != digest_of({key: value for key, value in content.items() if key != "sha256"}):
-        return [Finding(path, "/sha256", "a hash of another content", "that of this content", Kind.CONTENT)]
+        return [misstated(path, "/sha256", "a hash of another content", "that of this content")]
     if (json.dumps(content) + "\n").encode() != raw:
-        return [Finding(path, "", "the same certificate in other bytes", "those that were written", Kind.CONTENT)]
+        return [misstated(path, "", "the same certificate in other bytes", "those that were written")]
     about, given = {**about, "region": dict(about["region"])}, content["region"].get("columns")
     columns = about["region"]["columns"]
     if isinstance(given, list) and len(given) == len(columns) and all(isinstance(each, dict) for each in given):

@@ -43,7 +43,7 @@ from verifier.evidence.consistency import check_document, check_sums
 from verifier.evidence.declarations import today
 from verifier.evidence.differences import findings_of
 from verifier.evidence.environment import SBOM_FILE, refuse_other_versions
-from verifier.evidence.findings import CheckReport, Finding, Grades, Kind, Log
+from verifier.evidence.findings import CheckReport, Finding, Grades, Kind, Log, misstated
 from verifier.evidence.following.rates import against_its_run, alone
 from verifier.evidence.paths import check_paths
 from verifier.evidence.resting import refuse_misfits
@@ -215,7 +215,7 @@ def _sources(
     except _MALFORMED as error:
         # Documents keep to their schemas, and yet what refers to each other in them need not fit together.
         said = f"{type(error).__name__}: {error}".replace("\n", " ")
-        log.findings.append(Finding("", "", f"contents that do not fit together ({said})", "a bundle", Kind.CONTENT))
+        log.findings.append(misstated("", "", f"contents that do not fit together ({said})", "a bundle"))
     log.unchecked.append("what comes after that")
     return ""
 
@@ -256,7 +256,7 @@ def _fit_together(parts: Parts, log: Log) -> None:
             if note := alone(document, parts.documents.values()):
                 log.unchecked.append(f"{path}: {note}")
         except InputError as error:
-            log.findings.append(replace(_refusal(error, path), kind=Kind.CONTENT))
+            log.findings.append(_refusal(error, path, Kind.CONTENT))
 
 
 def _versions(parts: Parts, log: Log) -> None:
@@ -265,7 +265,7 @@ def _versions(parts: Parts, log: Log) -> None:
         stated = (document.content.get("versions") or {}).get("verifier", log.built_by)
         if path not in parts.request.inputs and stated != log.built_by:
             said = f"{log.built_by}, which built the bundle"
-            log.findings.append(Finding(path, "/versions/verifier", str(stated), said, Kind.CONTENT))
+            log.findings.append(misstated(path, "/versions/verifier", str(stated), said))
 
 
 def _materials(parts: Parts, log: Log) -> None:
@@ -275,7 +275,7 @@ def _materials(parts: Parts, log: Log) -> None:
     try:
         refuse_other_versions(parts.files[SBOM_FILE], parts.run.content["versions"])
     except InputError as error:
-        log.findings.append(replace(_refusal(error, SBOM_FILE), kind=Kind.CONTENT))
+        log.findings.append(_refusal(error, SBOM_FILE, Kind.CONTENT))
 
 
 def _given(parts: Parts, log: Log) -> None:
@@ -286,7 +286,7 @@ def _given(parts: Parts, log: Log) -> None:
             try:
                 refuse_unfounded(path, parts.documents[path], given)
             except InputError as error:
-                log.findings.append(replace(_refusal(error, path), kind=Kind.CONTENT))
+                log.findings.append(_refusal(error, path, Kind.CONTENT))
             if storm is not None and given.studies:
                 wrong, noted = wrong_given(path, parts.files[path], given, storm)
                 log.findings += wrong
@@ -376,8 +376,8 @@ def _derived(files: Mapping[str, bytes], altered: set[str], parts: Parts, log: L
     log.checked.append((len(made), "derived files made again and compared byte for byte"))
 
 
-def _refusal(error: InputError | UsageError, file: str) -> Finding:
+def _refusal(error: InputError | UsageError, file: str, kind: Kind = Kind.FILES) -> Finding:
     place = error.place if isinstance(error, InputError) else Place()
     message = error.message if isinstance(error, InputError) else str(error)
     line = "" if place.line is None else f"line {place.line}"
-    return Finding(place.file or file, place.path or line, message.replace("\n", " "), "what was built")
+    return Finding(place.file or file, place.path or line, message.replace("\n", " "), "what was built", kind)

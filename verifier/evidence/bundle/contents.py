@@ -2,7 +2,6 @@
 what is cheap computed again, or everything, with every probability as an exact fraction.
 """
 
-import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -13,7 +12,6 @@ from verifier.analysis.intervals.drawing import cost_of_draw
 from verifier.base.budget import limits_reached
 from verifier.base.documents import fraction_text, json_values
 from verifier.base.errors import NoAnswerError
-from verifier.base.files import document_text
 from verifier.checking.enclosure import AGREEMENT
 from verifier.checking.process import StormProcess
 from verifier.evidence.bundle.certificates import Proven, certified_recalls, check_point
@@ -38,7 +36,7 @@ from verifier.evidence.bundle.parts import Parts
 from verifier.evidence.bundle.replays import check_explanations
 from verifier.evidence.bundle.runs import SAME_AS_THE_RUN, check_frame, check_runs, check_same_frame
 from verifier.evidence.differences import compared, differing
-from verifier.evidence.findings import Finding, Kind, Log
+from verifier.evidence.findings import Finding, Log, misstated
 from verifier.language.expressions import to_text
 from verifier.perception.confusion.matrices import label_text
 from verifier.pipeline import checked_study, result_of
@@ -48,8 +46,9 @@ from verifier.questions.require.requiring import curves_of
 from verifier.study.case import Study
 from verifier.study.collection import point_interval
 from verifier.study.inputs import ends_of
-from verifier.study.points import Point
+from verifier.study.points import Point, PointInterval
 from verifier.study.provenance import program_versions
+from verifier.study.results import RunResult
 
 
 def check_contents(parts: Parts, found: Log) -> None:
@@ -61,7 +60,7 @@ def check_contents(parts: Parts, found: Log) -> None:
         _explanations(parts, found)
     _required(parts, points, found)
     for path in sorted(certificates - found.certificates) if not found.findings else ():
-        found.findings.append(Finding(path, "", "a certificate of nothing that is here", "nothing", Kind.CONTENT))
+        found.findings.append(misstated(path, "", "a certificate of nothing that is here", "nothing"))
     found.unchecked += [f"{path}, which the bundle leaves out: {reason}" for path, reason in parts.omitted.items()]
 
 
@@ -143,7 +142,7 @@ def _proven_recalls(
         if low is None or high is None:
             continue
         for where, said, expected in wrong_beside_proof(point, low, high, point.whatever_predicted):
-            found.findings.append(Finding(path, pointer + where, said, expected, Kind.CONTENT))
+            found.findings.append(misstated(path, pointer + where, said, expected))
         found.proven += NUMBERS_OF_POINT * is_proven(point, low, high)
 
 
@@ -167,7 +166,7 @@ def _as_measured(path: str, parts: Parts) -> list[Finding]:
         if not any(_overlap(each, point) for each in same):
             wanted = f"{repr(same[0].probability) if same else 'a scenario of the run'}, as in the run"
             where = f"/answers/{k}/measured/probability"
-            findings.append(Finding(path, where, repr(point.probability), wanted, Kind.CONTENT))
+            findings.append(misstated(path, where, repr(point.probability), wanted))
     return findings
 
 
@@ -228,31 +227,36 @@ def numbers_in(value: Any) -> int:
 
 def _intervals(parts: Parts) -> dict[str, tuple[int, str]]:
     """Path -> how many numbers, and the run, with the intervals that the recorded seed gives."""
-    rebuilt, made = parts.rebuilt, dict[str, tuple[int, str]]()
+    rebuilt, made, own = parts.rebuilt, dict[str, tuple[int, str]](), dict[tuple[int, int], PointInterval]()
     others = {alternative_file(each.name): each.options for each in alternatives(rebuilt)}
-    own: list[tuple[int, int, Any]] = []
     for path, options in ({RUN_FILE: rebuilt.options} | others).items():
         if path not in parts.documents:
             continue
-        places = own = own or list(_each_interval(rebuilt))
+        found = own = own or dict(_each_interval(rebuilt))
         if not is_alike(options, rebuilt):
-            places = list(_each_interval(rebuilt.under(options)))
-        content = copy.deepcopy(parts.documents[path].content)
-        for row, place, interval in places:
-            content["requirements"][row]["points"][place]["uncertainty"]["interval"] = interval
-        made[path] = numbers_in([interval for *_, interval in places]), document_text(content)
+            found = dict(_each_interval(rebuilt.under(options)))
+        run: RunResult = parts.documents[path].result
+        again = [
+            replace(one, points=tuple(_with_interval(point, found[row, k]) for k, point in enumerate(one.points)))
+            for row, one in enumerate(run.requirements)
+        ]
+        made[path] = numbers_in(json_values([*found.values()])), replace(run, requirements=tuple(again)).json_text()
     return made
 
 
-def _each_interval(study: Study) -> Iterator[tuple[int, int, Any]]:
-    """Requirement, number of a point, and its interval, of every point of a run."""
+def _with_interval(point: Point, interval: PointInterval) -> Point:
+    assert point.uncertainty is not None
+    return replace(point, uncertainty=replace(point.uncertainty, interval=interval))
+
+
+def _each_interval(study: Study) -> Iterator[tuple[tuple[int, int], PointInterval]]:
+    """Requirement and number of every point of a run, and its interval."""
     data, settings = study.data, study.options.confidence
     if data is None or settings is None:
         return
     for _, case, places in places_of(study):
         for (row, first), found in zip(places, intervals_of(case.objectives, data, settings), strict=True):
-            for k in range(len(found.lower)):
-                yield row, first + k, json_values(point_interval(found, k))
+            yield from (((row, first + k), point_interval(found, k)) for k in range(len(found.lower)))
 
 
 def _curves(parts: Parts) -> dict[str, tuple[int, str]]:
@@ -261,13 +265,11 @@ def _curves(parts: Parts) -> dict[str, tuple[int, str]]:
     for number, each in enumerate(parts.rebuilt.inputs.spec.requirements, 1):
         path = require_file(number, each.name)
         if path in parts.documents:
-            content = copy.deepcopy(parts.documents[path].content)
-            curves = [
-                [list(place) for place in curve] for curve in curves_of(*asked_recall(parts.rebuilt, each.name))
-            ]
-            for answer, curve in zip(content["answers"], curves, strict=True):
-                answer["curve"] = curve
-            made[path] = numbers_in(curves), document_text(content)
+            result: RequireResult = parts.documents[path].result
+            curves = curves_of(*asked_recall(parts.rebuilt, each.name))
+            pairs = zip(result.answers, curves, strict=True)
+            answers = tuple(replace(answer, curve=curve) for answer, curve in pairs)
+            made[path] = numbers_in(json_values(curves)), replace(result, answers=answers).json_text()
     return made
 
 
@@ -295,9 +297,9 @@ def _recomputed(parts: Parts, found: Log, progress: Progress) -> None:
         made, rounded, proofs = make_results(parts.rebuilt, storm, progress, parts.files), 0, 0
         for path in sorted({*made.texts, *_results(parts)}):
             if path not in made.texts:
-                found.findings.append(Finding(path, "", "a result", "nothing: it is not made again", Kind.CONTENT))
+                found.findings.append(misstated(path, "", "a result", "nothing: it is not made again"))
             elif path not in parts.files:
-                found.findings.append(Finding(path, "", "nothing", "a result, which is made again", Kind.CONTENT))
+                found.findings.append(misstated(path, "", "nothing", "a result, which is made again"))
             elif parts.files[path] == made.texts[path].encode():
                 continue
             elif path.startswith(f"{CERTIFICATES}/"):
@@ -340,10 +342,8 @@ def _exactly(parts: Parts, storm: StormProcess, found: Log) -> None:
             if not Fraction(stated.lower) <= value <= Fraction(stated.upper) and stated.exact is None:
                 bounds = f"bounds {stated.lower!r} to {stated.upper!r}"
                 where = f"/requirements/{row}/points/{k}/lower"
-                found.findings.append(
-                    Finding(RUN_FILE, where, bounds, f"bounds of the exact {float(value)!r}", Kind.CONTENT)
-                )
+                found.findings.append(misstated(RUN_FILE, where, bounds, f"bounds of the exact {float(value)!r}"))
             elif stated.exact is not None and stated.exact != value:
                 where, told = f"/requirements/{row}/points/{k}/exact", fraction_text(stated.exact)
-                found.findings.append(Finding(RUN_FILE, where, told[:60], fraction_text(value)[:60], Kind.CONTENT))
+                found.findings.append(misstated(RUN_FILE, where, told[:60], fraction_text(value)[:60]))
     found.checked.append((count, "probabilities computed as exact fractions by Storm"))

@@ -10,7 +10,6 @@ from functools import cached_property
 
 from verifier.base.errors import one_line
 from verifier.base.files import csv_text, document_text
-from verifier.evidence.bundle.citations import citations_text
 from verifier.evidence.bundle.clauses import COLUMNS, UNCONFIRMED, clause_rows, clauses_page
 from verifier.evidence.bundle.controlled import (
     answered_notes,
@@ -20,6 +19,10 @@ from verifier.evidence.bundle.controlled import (
     identity_blocks,
     identity_text,
     readme_text,
+    review_notes,
+    review_section,
+    reviewed,
+    with_review,
 )
 from verifier.evidence.bundle.layout import numbered_file
 from verifier.evidence.bundle.making import read_omitted
@@ -45,11 +48,12 @@ from verifier.evidence.bundle.parts import (
     made_triggers,
     rate_paths,
 )
-from verifier.evidence.bundle.reviewed import review_notes, review_section, reviewed, with_review
+from verifier.evidence.bundle.rocrate import METADATA_FILE, NO_DATE, crate_metadata
 from verifier.evidence.bundle.trace import (
     NOT_RUN,
     TRACE_COLUMNS,
     Traced,
+    citations_text,
     counts_text,
     status_blocks,
     trace_rows,
@@ -74,7 +78,6 @@ from verifier.evidence.intoto import statement
 from verifier.evidence.junit import junit_xml
 from verifier.evidence.report.pages import csv_report, report_page
 from verifier.evidence.report.system import About
-from verifier.evidence.rocrate import METADATA_FILE, NO_DATE, CrateFile, crate_metadata
 from verifier.evidence.sarif import requirement_places, sarif_log
 from verifier.evidence.status import Standing, Status
 from verifier.study.inputs import ends_of
@@ -307,12 +310,12 @@ def _clauses(basis: Basis) -> Texts:
 
 
 def _crate(basis: Basis) -> str:
-    entries = _entries(basis)
-    files = {
-        path: CrateFile(each.sha256, each.size, each.about, _media_type(path), each.role == "input")
-        for path, each in entries.items()
+    entries, by_ending = _entries(basis), {"json": "application/json", "toml": "application/toml"}
+    media_types = {
+        path: by_ending.get(path.rpartition(".")[2], "text/plain") if row is None else row.media_type
+        for path, row in ((path, derived_row(path)) for path in entries)
     }
-    return crate_metadata(files, basis.parts.title, basis.parts.context.identity.issued)
+    return crate_metadata(entries, media_types, basis.parts.title, basis.parts.context.identity.issued)
 
 
 def _manifest(basis: Basis) -> str:
@@ -386,9 +389,3 @@ def _about(path: str) -> str:
     if row is None:
         raise ValueError(f"{path} is not derived")
     return row.about
-
-
-def _media_type(path: str) -> str:
-    row = derived_row(path)
-    by_ending = {"json": "application/json", "toml": "application/toml"}
-    return by_ending.get(path.rpartition(".")[2], "text/plain") if row is None else row.media_type

@@ -1,7 +1,5 @@
 """An intact bundle in the formats of other tools: those that need a library to be written."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from verifier.analysis.counterexamples.explanation import DEFAULT_SETTINGS
 from verifier.base.documents import read_document
@@ -69,34 +69,20 @@ def alternatives(rebuilt: Study) -> tuple[Alternative, ...]:
     | what decides a verdict       | where intervals and bounds are made                                |
     """
     options = rebuilt.options
-    found = [
-        Alternative(f"false_positives_{other}", f"false positives: {other}", replace(options, false_positives=other))
-        for other in FALSE_POSITIVE_POLICIES
-        if other != options.false_positives
-    ]
-    if options.empty_columns != "error":
-        found += [
-            Alternative(
-                f"empty_columns_{other}", f"columns without items: {other}", replace(options, empty_columns=other)
-            )
-            for other in EMPTY_COLUMN_POLICIES
-            if other not in ("error", options.empty_columns)
-        ]
-    if any(FROM in text for case in rebuilt.cases for text in case.assumed):
-        found += [
-            Alternative(
-                f"empty_contexts_{other}", f"contexts without items: {other}", replace(options, empty_contexts=other)
-            )
-            for other in EMPTY_CONTEXT_POLICIES
-            if other not in ("error", options.empty_contexts)
-        ]
-    if options.confidence is not None and options.decimals is None:
-        found += [
-            Alternative(f"verdict_from_{other}", f"verdict from: {other}", replace(options, verdict_from=other))
-            for other in VERDICT_SOURCES
-            if other != options.verdict_from
-        ]
-    return tuple(found)
+    without_contexts = any(FROM in text for case in rebuilt.cases for text in case.assumed)
+    bounded = options.confidence is not None and options.decimals is None
+    choices: tuple[tuple[str, str, Iterable[Any], bool], ...] = (
+        ("false_positives", "false positives", FALSE_POSITIVE_POLICIES, True),
+        ("empty_columns", "columns without items", EMPTY_COLUMN_POLICIES, options.empty_columns != "error"),
+        ("empty_contexts", "contexts without items", EMPTY_CONTEXT_POLICIES, without_contexts),
+        ("verdict_from", "verdict from", VERDICT_SOURCES, bounded),
+    )
+    return tuple(
+        Alternative(f"{name}_{other}", f"{words}: {other}", replace(options, **{name: other}))
+        for name, words, known, applies in choices
+        for other in (known if applies else ())
+        if other not in ("error", getattr(options, name))
+    )
 
 
 def is_alike(options: RunOptions, rebuilt: Study) -> bool:
@@ -104,7 +90,23 @@ def is_alike(options: RunOptions, rebuilt: Study) -> bool:
     return replace(options, verdict_from=rebuilt.options.verdict_from) == rebuilt.options
 
 
-SCHEMA_NAME = "verifier.omitted"
+@dataclass(frozen=True)
+class Omission:
+    """A file that could not be made, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Omissions:
+    """All of them, as a document."""
+
+    schema: ClassVar[str] = "verifier.omitted"
+    version: ClassVar[int] = 1
+    omitted: tuple[Omission, ...]
+
+
 OMITTED_WORDS = "what could not be made, and why"
 _PROVEN = {"": "confidence bound", "point": "probability", "free": "bound whatever the dependence"}
 _REFUSALS = (InputError, LimitError, UsageError)
@@ -211,7 +213,7 @@ def make_results(rebuilt: Study, storm: StormProcess, progress: Progress = iter,
     """
     texts: dict[str, str] = {}
     about: dict[str, str] = {OMITTED_FILE: OMITTED_WORDS}
-    omitted: list[dict[str, str]] = []
+    omitted: list[Omission] = []
     runs = Runs(rebuilt, storm)
     for each in progress([*planned(rebuilt), *enumerate(rebuilt.cases)]):
         if not isinstance(each, Planned):
@@ -255,32 +257,22 @@ def _certificate_words(rebuilt: Study, files: Iterable[str]) -> dict[str, str]:
     return words
 
 
-def omission(path: str, error: VerifierError) -> dict[str, str]:
+def omission(path: str, error: VerifierError) -> Omission:
     """What is said of a file that could not be made."""
-    return {"path": path, "reason": one_line(without_folder(str(error)).replace("\n", "; "))}
+    return Omission(path, one_line(without_folder(str(error)).replace("\n", "; ")))
 
 
-def omitted_text(omitted: Sequence[Mapping[str, str]]) -> str:
+def omitted_text(omitted: Sequence[Omission]) -> str:
     """The document of what could not be made."""
-    document = {"schema": SCHEMA_NAME, "version": 1, "omitted": [dict(each) for each in omitted]}
-    return document_text(document)
+    return document_text(Omissions(tuple(omitted)))
 
 
 def read_omitted(raw: bytes, file: str = OMITTED_FILE) -> dict[str, str]:
     """Path -> reason, from the bytes of a list of what was omitted; InputError where they are none."""
-    place = Place(file)
-    content: Any = json_of(raw, file)
-    listed = content.get("omitted") if isinstance(content, dict) else None
-    pairs = {"path", "reason"}
-    fits = isinstance(listed, list) and all(
-        isinstance(each, dict) and set(each) == pairs and all(isinstance(text, str) for text in each.values())
-        for each in listed
-    )
-    if not fits or not isinstance(listed, list):
-        raise InputError("expected a list of what was omitted, each with path and reason", place)
-    if (json.dumps(content, indent=2) + "\n").encode() != raw:
-        raise InputError("the same list in other bytes than were written", place)
-    return {each["path"]: each["reason"] for each in listed}
+    found = read_document(Omissions, json_of(raw, file), file)
+    if document_text(found).encode() != raw:
+        raise InputError("the same list in other bytes than were written", Place(file))
+    return {each.path: each.reason for each in found.omitted}
 
 
 def _run(options: RunOptions, of: str = "") -> Callable[[Runs], str]:
@@ -301,8 +293,7 @@ def asked_recall(rebuilt: Study, name: str) -> tuple[Study, Question]:
 def _certificates(rebuilt: Study, number: int, case: Case, results: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Path and text of the certificates of one block: of the run, and of those under other policies in `results`."""
     objectives = case.objectives
-    for path, _, text in certificates_of(rebuilt, number, objectives):
-        yield path, text
+    yield from certificates_of(rebuilt, number, objectives)
     sources = certified(rebuilt, "", number, objectives)
     for other in alternatives(rebuilt):
         if alternative_file(other.name) in results and not is_alike(other.options, rebuilt):
@@ -323,7 +314,7 @@ def _certificates_of_recalls(rebuilt: Study, results: Mapping[str, str]) -> Iter
                     yield from recall.source.texts()
 
 
-def _without_certificates(rebuilt: Study) -> Iterator[dict[str, str]]:
+def _without_certificates(rebuilt: Study) -> Iterator[Omission]:
     """One entry for each block and requirement whose bounds come without certificates."""
     if not rebuilt.bounded:
         return
@@ -331,4 +322,4 @@ def _without_certificates(rebuilt: Study) -> Iterator[dict[str, str]]:
         for place, objective in enumerate(case.objectives):
             reason = why_none(rebuilt, objective)
             if reason is not None:
-                yield {"path": certificates_of_pair(number, place), "reason": reason}
+                yield Omission(certificates_of_pair(number, place), reason)

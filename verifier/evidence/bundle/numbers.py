@@ -24,7 +24,7 @@ from verifier.base.documents import fraction_text
 from verifier.checking.enclosure import AGREEMENT
 from verifier.evidence.bundle.certificates import Proven
 from verifier.evidence.differences import differing
-from verifier.evidence.findings import Finding, Kind
+from verifier.evidence.findings import Finding, misstated
 from verifier.language.expressions import to_text
 from verifier.questions.explain.explain_result import ExplainResult
 from verifier.questions.require.require_result import RequireResult
@@ -255,9 +255,7 @@ def check_points(
             tally.bounds_again += 0 if proven is not None or again.bounds is None else 2
         tally.points += 1
         tally.proven += is_proven(point, *ends)
-        tally.findings += [
-            Finding(path, at + where, found, expected, Kind.CONTENT) for where, found, expected in wrong
-        ]
+        tally.findings += [misstated(path, at + where, found, expected) for where, found, expected in wrong]
 
 
 def places_of(rebuilt: Study) -> Iterator[tuple[int, Case, list[tuple[int, int]]]]:
@@ -283,13 +281,14 @@ def _rows(rebuilt: Study) -> list[tuple[str, int]]:
 
 def _expected(planner: str, number: int, rebuilt: Study) -> dict[str, Any]:
     requirement = rebuilt.grid.requirements[number]
+    kinds = {each.planner.kind for each in rebuilt.grid.blocks if each.planner.name == planner}
     return {
         "name": requirement.name,
         "planner": planner,
         "formula": to_text(requirement.formula, parenthesise=True),
         "asked": str(requirement.asked),
         "target": target_of(requirement),
-        "strategies": _whether(rebuilt.options.strategies and _synthesised(planner, rebuilt)),
+        "strategies": _whether(rebuilt.options.strategies and "synthesis" in kinds),
         "world": _whether(rebuilt.options.strategies and bool(rebuilt.inputs.model.decides)),
         "points": [
             {
@@ -307,10 +306,6 @@ def _expected(planner: str, number: int, rebuilt: Study) -> dict[str, Any]:
             for k, initial in enumerate(case.initial_states)
         ],
     }
-
-
-def _synthesised(planner: str, rebuilt: Study) -> bool:
-    return any(each.planner.name == planner and each.planner.kind == "synthesis" for each in rebuilt.grid.blocks)
 
 
 def _whether(there: bool) -> str:

@@ -16,14 +16,13 @@ from verifier.evidence.bundle.layout import (
     numbered_file,
     place_of_certificate,
 )
-from verifier.evidence.bundle.making import alternatives, omission, omitted_text, planned, read_omitted
+from verifier.evidence.bundle.making import Omission, alternatives, omission, omitted_text, planned, read_omitted
 from verifier.evidence.bundle.manifest import Entry, digest_of
 from verifier.evidence.bundle.request import Request, Unpacked
 from verifier.evidence.bundle.runs_elsewhere import Given, given_runs
 from verifier.evidence.context import CaseContext
 from verifier.evidence.defeaters.values import KINDS, Claim
 from verifier.evidence.documents import Document, checked_document
-from verifier.evidence.rates.document import rate_document
 from verifier.evidence.rates.hazard import EVERY, RateQuestion, hazard_rate
 from verifier.evidence.residual_risk.assembly import residual_risk
 from verifier.evidence.triggers import known_triggers
@@ -210,17 +209,17 @@ def made_rates(parts: Parts) -> dict[str, str]:
     """Path -> text of a rate for every requirement with a target, where the context has exposures."""
     context, run = parts.context, parts.run
     texts: dict[str, str] = {}
-    omitted: list[dict[str, str]] = []
+    omitted: list[Omission] = []
     exposures = context.exposures_for(parts.result.settings.environments)
     for number, path in rate_paths(parts.result).items() if exposures else ():
         each = parts.result.requirements[number - 1]
         asked = RateQuestion(each.name, each.planner, acceptance=context.acceptances.get(each.name))
         try:
-            found = hazard_rate(run, asked, exposures)
+            found = hazard_rate(run, asked, exposures, context.file)
         except (UsageError, LimitError) as error:
             omitted.append(omission(path, error))
         else:
-            texts[path] = document_text(rate_document(found, context.file))
+            texts[path] = document_text(found)
     return texts | ({OMITTED_RATES: omitted_text(omitted)} if omitted else {})
 
 

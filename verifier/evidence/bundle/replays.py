@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import fields
 from fractions import Fraction
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -37,7 +38,7 @@ from verifier.checking.two_engines import AbstractFormula
 from verifier.evidence.bundle.layout import EXPLAIN_FILE
 from verifier.evidence.differences import differing, wrong_decisions
 from verifier.evidence.documents import Document
-from verifier.evidence.findings import Finding, Kind
+from verifier.evidence.findings import Finding, misstated
 from verifier.language.ltl.progression import ACCEPT, REJECT
 from verifier.questions.explain.explain_result import Explained, ExplainResult, Violation
 from verifier.study.case import Study
@@ -46,6 +47,7 @@ from verifier.study.results import RequirementResult
 from verifier.study.world_decisions import decisions_at, objective_left
 from verifier.systems.contexts import told_to_planner
 
+_wrong = partial(misstated, EXPLAIN_FILE)
 _TOLERANCE = 1e-11
 _MORE_PATTERNS = 3
 """Patterns that are looked for beyond those stated: equally probable ones may change places."""
@@ -76,7 +78,7 @@ def check_explanations(told: Document, run: Document, rebuilt: Study) -> Replaye
     findings: list[Finding] = []
     if len(result.explanations) != len(run.result.requirements):
         said, wanted = len(result.explanations), len(run.result.requirements)
-        findings.append(_finding("/explanations", f"{said} explanations", f"{wanted}, one per requirement"))
+        findings.append(_wrong("/explanations", f"{said} explanations", f"{wanted}, one per requirement"))
     for k, (each, one) in enumerate(zip(result.explanations, run.result.requirements, strict=False)):
         pointer, violation = f"/explanations/{k}", each.violation
         same = [point for point in one.points if point.place == each.point.place]
@@ -95,7 +97,7 @@ def check_explanations(told: Document, run: Document, rebuilt: Study) -> Replaye
             for member, stated in enumerate(pattern.members):
                 at = f"{pointer}/violation/patterns/{number}/members/{member}"
                 wrong = list(walked.wrong(stated, violation.satisfies_the_formula))
-                findings += [_finding(at + where, said, wanted) for where, said, wanted in wrong]
+                findings += [_wrong(at + where, said, wanted) for where, said, wanted in wrong]
                 runs += 1
                 whole += stated.replayed == "whole" and not wrong
     return Replayed(runs, whole, findings)
@@ -127,23 +129,27 @@ class _Walked(NamedTuple):
         stated, satisfying = each.violation, each.violation.satisfies_the_formula
         value, error = violation_probability(self.objective, self.rebuilt.measured.rates, self.start, satisfying)
         if not abs(stated.probability - value) <= error + AGREEMENT * value:
-            yield _finding(f"{pointer}/violation/probability", repr(stated.probability), repr(value))
+            yield _wrong(f"{pointer}/violation/probability", repr(stated.probability), repr(value))
         listed = math.fsum(pattern.probability for pattern in stated.patterns)
         covered = listed / stated.probability if stated.probability else None
         if not _same_share(stated.covered, covered):
-            yield _finding(f"{pointer}/violation/covered", repr(stated.covered), repr(covered))
+            yield _wrong(f"{pointer}/violation/covered", repr(stated.covered), repr(covered))
         for name in ("causes", "patterns"):
             for number, part in enumerate(getattr(stated, name)):
                 share = part.probability / stated.probability if stated.probability else None
                 if not _same_share(part.share, share):
-                    yield _finding(f"{pointer}/violation/{name}/{number}/share", repr(part.share), repr(share))
+                    yield misstated(
+                        EXPLAIN_FILE, f"{pointer}/violation/{name}/{number}/share", repr(part.share), repr(share)
+                    )
         upper_target = each.target is not None and each.target.is_upper
         if satisfying != upper_target:
-            yield _finding(f"{pointer}/violation/satisfies_the_formula", str(satisfying), str(upper_target))
+            yield misstated(
+                EXPLAIN_FILE, f"{pointer}/violation/satisfies_the_formula", str(satisfying), str(upper_target)
+            )
 
     def causes(self, stated: Violation, pointer: str, result: ExplainResult) -> Iterator[Finding]:
         """Causes, corrections and patterns, which are computed again; equal ones may stand in any order."""
-        unknown = [_finding(pointer + where, told, "one that there is") for where, told in _unknown(stated, result)]
+        unknown = [_wrong(pointer + where, told, "one that there is") for where, told in _unknown(stated, result)]
         if unknown:
             yield from unknown
             return
@@ -180,9 +186,9 @@ class _Walked(NamedTuple):
             said = getattr(getattr(stated, name)[k], key)
             if value is None or not _same_share(said, value):
                 wanted = "no such part, computed from the inputs" if value is None else repr(value)
-                yield _finding(f"{pointer}/{name}/{k}/{key}", repr(said), wanted)
+                yield _wrong(f"{pointer}/{name}/{k}/{key}", repr(said), wanted)
         if not _same_share(stated.rest, rest):
-            yield _finding(f"{pointer}/rest", repr(stated.rest), repr(rest))
+            yield _wrong(f"{pointer}/rest", repr(stated.rest), repr(rest))
 
     def wrong(self, told: RunRecord, satisfying: bool) -> Iterator[tuple[str, str, str]]:
         """(pointer, found, expected) of what is not so about one run."""
@@ -275,7 +281,3 @@ def _same_share(stated: float | None, computed: float | None) -> bool:
 
 def _near(stated: float, exact: Fraction) -> bool:
     return abs(stated - float(exact)) <= _TOLERANCE * float(exact)
-
-
-def _finding(where: str, found: str, expected: str) -> Finding:
-    return Finding(EXPLAIN_FILE, where, found, expected, Kind.CONTENT)

@@ -7,6 +7,7 @@ The inputs of a bundle, read: spec, model, matrices, and what people declare.
 
 import contextlib
 import datetime
+import hashlib
 import re
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -177,7 +178,34 @@ def unpacked_inputs(files: Mapping[str, bytes], request: Request) -> Iterator[Un
                 raise InputError("the request has another issue date than the context", Place(REQUEST_FILE))
             if declared and list(request.documents) != documents_of(declared[0], context):
                 raise InputError("the request does not name the documents of the context", Place(REQUEST_FILE))
+            _refuse_circles(files, request, context)
         yield Unpacked(inputs, context)
+
+
+def _refuse_circles(files: Mapping[str, bytes], request: Request, context: CaseContext) -> None:
+    """Refuse what a case is about as evidence for it, under any name and with blanks elsewhere; InputError."""
+    folder = (request.context or "").rpartition("/")[0]
+    names = [request.spec, request.model, request.matrices, *request.planners, *request.given]
+    matrices = [*(each.matrices for each in context.risk.conditions), *(each.matrices for each in context.triggers)]
+    names += [request.context or "", *(f"{folder}/{each}" for each in matrices)]
+    bare = {_bare(files[each]): each for each in names if each in files}
+    exact = {hashlib.sha256(files[each]).hexdigest(): each for each in names if each in files}
+    for each in context.declared.evidence.values():
+        path = f"{folder}/{each.file}"
+        own = exact.get(each.sha256) or (bare.get(_bare(files[path])) if each.copied else None)
+        own = own or ("a result of this program" if each.copied and _RESULT.match(files[path]) else None)
+        if own is not None:
+            said = f"{shown(each.file)} is {own}, which the case is about, and shows nothing of itself"
+            hint = "a document that says why it is right: a test, a review, an analysis"
+            raise InputError(said, Place(request.context, path=f"evidence.{each.name}.file"), hint)
+
+
+_RESULT = re.compile(rb'[\xef\xbb\xbf\s]*\{\s*"schema"\s*:\s*"verifier\.(run|explain|require|rate|risk|triggers)"')
+"""What follows from a model and data, and is computed from those of the case anyway."""
+
+
+def _bare(raw: bytes) -> str:
+    return hashlib.sha256(raw.translate(None, b" \t\r\n\f\v")).hexdigest()
 
 
 def documents_of(path: str, context: CaseContext) -> list[str]:

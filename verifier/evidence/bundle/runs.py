@@ -45,7 +45,7 @@ from verifier.evidence.bundle.numbers import (
 from verifier.evidence.bundle.parts import Parts
 from verifier.evidence.differences import differing, wrong_decisions
 from verifier.evidence.documents import Document
-from verifier.evidence.findings import Finding, Kind, Log
+from verifier.evidence.findings import Finding, Log, misstated
 from verifier.evidence.resting import conclusions_apart, free_apart
 from verifier.study.case import Study
 from verifier.study.collection import rates_of
@@ -81,11 +81,11 @@ def check_frame(path: str, document: Document, raw: bytes, rebuilt: Study) -> li
     wrong = differing(path, found, expected)
     for name in _NOT_OF_A_BUNDLE:
         if name in document.content:
-            wrong.append(_finding(path, f"/{name}", "an entry", "nothing: no result of a bundle has it"))
+            wrong.append(misstated(path, f"/{name}", "an entry", "nothing: no result of a bundle has it"))
     written = document_text(result)
     if written.encode() != raw:
         apart = differing(path, document.content, json.loads(written), ", as it is written")
-        other = _finding(path, "", "the same result in other bytes than were written", "what was built")
+        other = misstated(path, "", "the same result in other bytes than were written", "what was built")
         wrong += apart or [other]
     return wrong
 
@@ -94,7 +94,7 @@ def check_remarks(path: str, run: RunResult, rebuilt: Study, options: RunOptions
     """Whether a run says all that follows from the inputs; and how many of its remarks do not follow from them."""
     expected = list(_expected_remarks(rebuilt, options))
     missing = [each for each in expected if each not in run.remarks]
-    findings = [_finding(path, "/remarks", "nothing", f"the remark: {each}") for each in missing]
+    findings = [misstated(path, "/remarks", "nothing", f"the remark: {each}") for each in missing]
     return findings, sum(each not in expected for each in run.remarks)
 
 
@@ -126,10 +126,6 @@ def _expected_remarks(rebuilt: Study, options: RunOptions) -> Iterator[str]:
         rebuilt.tests,
         rebuilt.divided,
     )
-
-
-def _finding(path: str, where: str, found: str, expected: str) -> Finding:
-    return Finding(path, where, found, expected, Kind.CONTENT)
 
 
 DECIDING = ("verdict_from", "strict", "assume_memoryless", "assume_contexts")
@@ -236,7 +232,7 @@ def _check_alike(
                 log.findings += wrong_decisions(path, stated.world, world, f"/requirements/{k}")
     for path in sorted(excused):
         said = f"a reason for having no certificates {path}"
-        log.findings.append(Finding(OMITTED_FILE, "", said, "none: it can have certificates", Kind.CONTENT))
+        log.findings.append(misstated(OMITTED_FILE, "", said, "none: it can have certificates"))
     return points
 
 
@@ -259,9 +255,9 @@ def _proven(
         log.findings += wrong
         return proven
     if pair not in parts.omitted:
-        log.findings.append(Finding(pair, "", "nothing", "the reason why there are no certificates", Kind.CONTENT))
+        log.findings.append(misstated(pair, "", "nothing", "the reason why there are no certificates"))
     for path in paths:
-        log.findings.append(Finding(path, "", "a certificate that cannot be there", "nothing", Kind.CONTENT))
+        log.findings.append(misstated(path, "", "a certificate that cannot be there", "nothing"))
     return None
 
 
@@ -281,7 +277,7 @@ def check_free_bounds(parts: Parts, rebuilt: Study, runs: Sequence[str], log: Lo
     for each in checked_ends(rebuilt, parts.files, partial(free_certificate_file, of=of)):
         log.certificates |= {*each.paths} & parts.files.keys()
         for path, message in each.wrong:
-            log.findings.append(Finding(path, "", message, "a proof that holds", Kind.CONTENT))
+            log.findings.append(misstated(path, "", message, "a proof that holds"))
         case, rows = places[each.block]
         row, first = rows[each.requirement]
         own = [first + place for place, start in enumerate(forgetful_starts(case)) if start == each.start]
@@ -290,7 +286,7 @@ def check_free_bounds(parts: Parts, rebuilt: Study, runs: Sequence[str], log: Lo
             point = parts.documents[path].result.requirements[row].points[number]
             stated, pointer = point.dependence_free, f"/requirements/{row}/points/{number}"
             for where, message in free_apart(stated, point.probability, bounded=rebuilt.bounded, other=other):
-                log.findings.append(Finding(path, pointer + where, message, "numbers that fit", Kind.CONTENT))
+                log.findings.append(misstated(path, pointer + where, message, "numbers that fit"))
             if each.lower is None or each.upper is None:
                 continue
             ends, size = (each.lower, each.upper), (each.horizon, each.flows)

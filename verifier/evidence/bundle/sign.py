@@ -1,7 +1,5 @@
 """Signing a bundle: checked first, as a whole; then one more envelope beside it, which names the manifest."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Mapping
 from pathlib import Path

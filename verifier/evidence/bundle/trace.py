@@ -1,16 +1,18 @@
-"""From requirements to evidence, and from counts to a table, for a person with a spreadsheet.
+"""From requirements to evidence, from files to nodes of the case, from counts to a table: for spreadsheets.
 
 Every requirement of the spec has at least one row, whether it was run or not. A row names the files that speak of it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from verifier.base.documents import fraction_text
 from verifier.base.files import csv_text
 from verifier.base.numbers import decimal_text
 from verifier.base.words import some_of
 from verifier.checking.verdicts import Verdict
+from verifier.evidence.bundle.clauses import not_argued_from
 from verifier.evidence.bundle.layout import (
     EXPLAIN_FILE,
     RUN_FILE,
@@ -18,6 +20,7 @@ from verifier.evidence.bundle.layout import (
     certificates_of_pair,
     require_file,
 )
+from verifier.evidence.case import Case
 from verifier.evidence.status import Standing, Status, overall, severity
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.matrices import label_text
@@ -37,6 +40,7 @@ NOT_RUN = "not selected for this run"
 NO_TARGET = {"reason": "P = ? asks for a number and has no target"}
 NO_EXPOSURE = "no exposure is declared"
 _FILES = ("run", "explanation", "required_recall", "rate")
+CITATION_COLUMNS = ("file", "cited_by", "not_argued_from")
 
 
 @dataclass(frozen=True)
@@ -137,7 +141,7 @@ def status_blocks(
     rows = tuple(
         (
             name_text(each.requirement),
-            Cell(f"{each.status.value} {name_text(each.reason)}".rstrip(), verdict=each.status.value),
+            Cell(name_text(each.told), verdict=each.status.value),
             each.grade.value,
             compared.get((each.requirement, each.planner, each.run), "-"),
             some_of(doubts.get(each.requirement, ())) or "none",
@@ -186,6 +190,7 @@ def _evidence(one: RequirementResult, traced: Traced, number: int, place: int) -
     pairs = [certificates_of_pair(block, place) for block in range(len(traced.rebuilt.grid.blocks))]
     proofs = sum(path.startswith(f"{pair}_") for path in traced.results for pair in pairs)
     gone = sum(pair in traced.omitted for pair in pairs)
+    named = f"{proofs}: {certificates_of_any_block(place)}" if proofs else "0"
     return {
         "status": "reported",
         **NO_TARGET,
@@ -208,7 +213,7 @@ def _evidence(one: RequirementResult, traced: Traced, number: int, place: int) -
         "required_recall": "no target"
         if verdict is Verdict.NO_TARGET
         else _file(require_file(number, one.name), traced),
-        "certificates": _proofs(proofs, place) + (f"; {gone} chains without: too large" if gone else ""),
+        "certificates": named + (f"; {gone} chains without: too large" if gone else ""),
     }
 
 
@@ -226,10 +231,26 @@ def _standing(traced: Traced, name: str, planner: str) -> dict[str, str]:
     return {}
 
 
-def _proofs(count: int, place: int) -> str:
-    """How many certificates and which: they count the requirements that were run, not those of the spec."""
-    return f"{count}: {certificates_of_any_block(place)}" if count else "0"
-
-
 def _file(path: str, traced: Traced) -> str:
     return path if path in traced.results else f"omitted: {traced.omitted.get(path, 'not planned')}"
+
+
+def citations_text(files: Iterable[str], case: Case) -> str:
+    """Every file with the elements that cite it, or the reason why none does, as CSV."""
+    cited: dict[str, list[str]] = {}
+    for each in case.elements:
+        for path in case.files_of(each):
+            cited.setdefault(path, []).append(each.id)
+    rows = [
+        {
+            "file": path,
+            "cited_by": " ".join(cited.get(path, ())),
+            "not_argued_from": "" if path in cited else _reason(path),
+        }
+        for path in sorted(files)
+    ]
+    return csv_text(rows, CITATION_COLUMNS)
+
+
+def _reason(path: str) -> str:
+    return next(reason for pattern, reason in not_argued_from().items() if fnmatchcase(path, pattern))

@@ -5,8 +5,6 @@ Identifiers are numbers in the order of the drawing; an anchor is made of the cl
 without numbers of other nodes and files, and of the node above it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections import Counter

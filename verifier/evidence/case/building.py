@@ -20,7 +20,6 @@ from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import RateResult
 from verifier.evidence.rates.exposure import requirement_of, unwanted
 from verifier.evidence.rates.hazard import Acceptance
-from verifier.evidence.residual_risk.document import RiskResult
 from verifier.evidence.status import Grade, Standing, Status, severity, weakest
 from verifier.study.results import RequirementResult
 
@@ -138,16 +137,6 @@ def standings(
     )
 
 
-def _requirement_claims(
-    draft: Draft, runs: Sequence[Document], documents: Sequence[Document], unevidenced: Mapping[str, str]
-) -> list[str]:
-    """The goals of requirements, and of those that there is no result for."""
-    return _requirement_goals(draft, runs, documents) + [
-        undeveloped(draft, f"{name_text(name)} is met", f"No result: {name_text(why, 300)}")
-        for name, why in unevidenced.items()
-    ]
-
-
 def _rate_claims(
     draft: Draft, runs: Sequence[Document], documents: Sequence[Document], context: CaseContext
 ) -> list[str]:
@@ -163,7 +152,7 @@ def _risk_claims(
     """The goals of hazards with a criterion; those that no risk is of, of all its runs, are not developed."""
     known = {run.sha256 for run in runs}
     risks = [each for each in documents if each.kind == "risk" and {run.sha256 for run in each.result.runs} <= known]
-    held = {hazard for each in risks for hazard in _held(each.result)}
+    held = {(hazard.name, hazard.accepted) for each in risks for hazard in each.result.hazards}
     missing = [each for each in context.risk.hazards if each.accepted and (each.name, each.accepted) not in held]
     goals = [goal for each in risks for goal in risk_goals(draft, each, runs)]
     triggers = [each for each in documents if each.kind == "triggers"]
@@ -181,11 +170,10 @@ def _risk_claims(
     ]
 
 
-def _held(risk: RiskResult) -> list[tuple[str, str]]:
-    return [(hazard.name, hazard.accepted) for hazard in risk.hazards if hazard.accepted is not None]
-
-
-def _requirement_goals(draft: Draft, runs: Sequence[Document], documents: Sequence[Document]) -> list[str]:
+def _requirement_claims(
+    draft: Draft, runs: Sequence[Document], documents: Sequence[Document], unevidenced: Mapping[str, str]
+) -> list[str]:
+    """The goals of requirements, and of those that there is no result for."""
     found = []
     for number, run in enumerate(runs, start=1):
         for each in run.result.requirements:
@@ -197,6 +185,8 @@ def _requirement_goals(draft: Draft, runs: Sequence[Document], documents: Sequen
             if len(runs) > 1:
                 label += f" (run {number}: {name_text(run.result.title)})"
             found.append(requirement_goal(draft, Argued(run, each, label, documents)))
+    for name, why in unevidenced.items():
+        found.append(undeveloped(draft, f"{name_text(name)} is met", f"No result: {name_text(why, 300)}"))
     return found
 
 

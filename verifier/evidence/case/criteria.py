@@ -57,7 +57,6 @@ def rate_goal(draft: Draft, rate: Document, run: Document) -> str:
         status = Status.UNDEVELOPED  # the point alone shows nothing, and a part of the rate not the whole
     reason, names = reason_text(content.reason), [name_text(each) for each in content.left_out]
     left_out = f"; without what happens in {some_of(names, 8)}, which was left out" if names else ""
-    source = f" ({name_text(accepted.source)})" if accepted.source else ""
     return _goal(
         draft,
         rate,
@@ -70,7 +69,7 @@ def rate_goal(draft: Draft, rate: Document, run: Document) -> str:
         [_Rests(run, content.requirement, content.planner, content.bounds.source)],
         {
             "exposure": _exposures_text((term.environment, term.exposure) for term in content.terms),
-            "acceptance": f"{short_text(accepted.per_hour)} per hour is acceptable{source}",
+            "acceptance": f"{short_text(accepted.per_hour)} per hour is acceptable{source_text(accepted.source)}",
         },
     )
 
@@ -113,10 +112,8 @@ def _risk_goal(
     hazards: Sequence[RiskHazard],
     rests: Sequence[_Rests],
 ) -> str:
-    ends, most = (
-        rate_interval_text(*found.harm),
-        next((e for e in found.contributions if e.kind == "condition"), None),
-    )
+    ends = rate_interval_text(*found.harm)
+    most = next((each for each in found.contributions if each.kind == "condition"), None)
     note = f"{ends} per hour (level {level_text(risk.result.level)}): {told_verdict(found)}"
     note += f"; {percent(most.share)} of the upper end by condition {name_text(most.name)}" if most else ""
     return _goal(

@@ -102,7 +102,7 @@ class Draft:
             amlas = "Stage 5, test results [Z]" if document.kind == "confusion" else ""
             text = f"{_MADE_BY[document.kind]}: {name_text(self.path(document))}"
             text += ", not verified here" if document.sha256 in self.unverified else ""
-            found = self.add(kind, text, f"SHA-256 {document.sha256}", amlas=amlas, url=self.url(document))
+            found = self.add(kind, text, f"SHA-256 {document.sha256}", amlas=amlas, url=self.url_of(document.sha256))
             self._shared[kind, document.sha256] = found
         return found
 
@@ -164,12 +164,8 @@ class Draft:
         """Where a document lies; its name where that is not known."""
         return self._paths.get(document.sha256, document.name)
 
-    def url(self, document: Document) -> str:
-        """A relative reference to it; empty where it is not among the files."""
-        return self.url_of(document.sha256)
-
     def url_of(self, sha256: str) -> str:
-        """As `url`, for a hash."""
+        """A relative reference to the file with a hash; empty where it is not among the files."""
         path = self._paths.get(sha256)
         return "" if path is None else quote(path)
 
@@ -214,14 +210,25 @@ class Draft:
         """Of the evidence by which doubts of exactly this claim are refuted."""
         return [answer.proof.grade for _, answer in self._answered(claim, "refuted") if answer.proof is not None]
 
-    def person_goal(self, text: str, note: str, duty: str, amlas: str, named: bool, more: Sequence[str] = ()) -> str:
+    def person_goal(
+        self,
+        text: str,
+        note: str,
+        duty: str,
+        amlas: str,
+        named: bool,
+        more: Sequence[str] = (),
+        doubts: Sequence[str] = (),
+    ) -> str:
         """A goal that no computation shows: supported by documents, defeated by those that are not what they were,
         else undeveloped, whoever is `named`.
 
         Args:
             more: solutions beside the documents, which support it as well.
+            doubts: what defeats it, whatever the documents say.
         """
-        faulty, shown = self._declared.faulty(duty), self._declared.shown(duty)
+        faulty, shown = [f"evidence {each}" for each in self._declared.faulty(duty)], self._declared.shown(duty)
+        faulty += [f"of what it was trained on, {some_of(doubts, 8)}"] if doubts else []
         solutions = (*more, *map(self._document, shown))
         grade = weakest([each.grade for each in shown] or [Grade.DOCUMENTED if more else Grade.UNTESTED])
         if not solutions and (named or any(duty in each.claims for each in self._declared.evidence.values())):
@@ -231,7 +238,7 @@ class Draft:
         identifier = self.add(Kind.GOAL, text, note, solutions, undeveloped=not solutions, amlas=amlas, **stands)
         self.duties[duty] = identifier
         for fault in faulty:
-            said = f"{identifier} is not shown: evidence {name_text(fault, 400)}"
+            said = f"{identifier} is not shown: {name_text(fault, 400)}"
             self.add(Kind.COUNTER_GOAL, said, challenges=identifier)
         return identifier
 
@@ -317,7 +324,7 @@ class Draft:
         return Case(title, elements, dict(self.goals), self.covers, self.duties)
 
 
-def undeveloped(draft: Draft, text: str, note: str = "", amlas: str = "", grade: Grade = Grade.UNTESTED) -> str:
+def undeveloped(draft: Draft, text: str, note: str) -> str:
     """A goal that nothing supports yet."""
     status = Status.UNDEVELOPED
-    return draft.add(Kind.GOAL, text, note, undeveloped=True, status=status, grade=grade, amlas=amlas)
+    return draft.add(Kind.GOAL, text, note, undeveloped=True, status=status, grade=Grade.UNTESTED)

@@ -5,9 +5,11 @@ justifications; SupportedBy and InContextOf; the dialectic extension, in which g
 Identifiers begin with the prefixes by which gsn2x tells the kinds apart.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
+from urllib.parse import unquote
 
 from verifier.evidence.defeaters.values import Claim
 from verifier.evidence.status import Grade, Status
@@ -133,10 +135,26 @@ class Case:
             raise ValueError("an unknown element is challenged")
         self._check_order(known)
 
-    @property
+    @cached_property
     def by_id(self) -> dict[str, Element]:
         """Identifier -> element."""
         return {each.id: each for each in self.elements}
+
+    @cached_property
+    def _challengers(self) -> Mapping[str, list[Element]]:
+        found: dict[str, list[Element]] = {}
+        for each in self.elements:
+            if each.challenges is not None:
+                found.setdefault(each.challenges, []).append(each)
+        return found
+
+    def challengers(self, identifier: str) -> Sequence[Element]:
+        """The elements that speak against one."""
+        return self._challengers.get(identifier, ())
+
+    def files_of(self, element: Element) -> tuple[str, ...]:
+        """Paths of the files that an element points at."""
+        return self.covers.get(element.id, (unquote(element.url),) if element.url else ())
 
     @property
     def top(self) -> Element:
@@ -148,10 +166,6 @@ class Case:
         """Of the top goal."""
         assert self.top.status is not None
         return self.top.status
-
-    def challengers(self, identifier: str) -> Iterator[Element]:
-        """The elements that speak against one."""
-        return (each for each in self.elements if each.challenges == identifier)
 
     def _check_references(self, each: Element, known: Mapping[str, Element]) -> None:
         for references, allowed in (

@@ -102,11 +102,7 @@ class Maker:
     """Blocks of one case; with `doubts`, counter solutions stand beside their counter goals as far as `doubts` px."""
 
     def __init__(self, case: Case, doubts: float = 0.0) -> None:
-        self.known, self._doubts = case.by_id, doubts
-        self._challengers: dict[str, list[Element]] = {}
-        for each in case.elements:
-            if each.challenges is not None:
-                self._challengers.setdefault(each.challenges, []).append(each)
+        self.known, self._doubts, self._challengers = case.by_id, doubts, case.challengers
 
     def beside(self, element: Element) -> list[tuple[EdgeKind, Element]]:
         """What stands beside an element: contexts, solutions, counter goals, and what speaks against its contexts."""
@@ -114,7 +110,7 @@ class Maker:
         found: list[tuple[EdgeKind, Element]] = [("in_context_of", each) for each in contexts]
         supports = (self.known[name] for name in element.supported_by)
         found += [("supported_by", each) for each in supports if each.kind in SOLUTIONS]
-        found += [("challenges", each) for each in self._challengers.get(element.id, ())]
+        found += [("challenges", each) for each in self._challengers(element.id)]
         return found
 
     def block(self, element: Element, stubs: Sequence[str] | None = None, *, again: bool = False) -> Drawing:
@@ -186,7 +182,7 @@ class Maker:
             bottom, right = self._solutions(placed[-1], placed, edges)
             y += max(shape.height, bottom - y) + 12
             width = max(width, right - x)
-            for against in self._challengers.get(element.id, ()):
+            for against in self._challengers(element.id):
                 other = shape_of(against)
                 placed.append(Placed(other, x + GAP_PX, y))
                 start = (x + GAP_PX / 2, y + other.height / 2)
@@ -198,17 +194,16 @@ class Maker:
 
     def _solutions(self, counter: Placed, placed: list[Placed], edges: list[Edge]) -> tuple[float, float]:
         """Counter solutions to the right of their counter goal, as far as there is room; gives bottom and right."""
-        x, y, right = counter.x + counter.shape.width + GAP_PX, counter.y, counter.x + counter.shape.width
+        start = counter.x + counter.shape.width, counter.y + counter.shape.height / 2
+        x, y, right = start[0] + GAP_PX, counter.y, start[0]
         for name in counter.shape.element.supported_by if counter.shape.element.kind is Kind.COUNTER_GOAL else ():
             shape = shape_of(self.known[name])
-            if x + shape.width > self._doubts or y - counter.y + shape.height > TALLEST_PX:
+            if x + shape.width > self._doubts or y - counter.y + shape.height > 1.3 * TALLEST_PX:
                 continue
             placed.append(Placed(shape, x, y))
-            start = right, counter.y + counter.shape.height / 2
             edges.append(Edge("supported_by", (start, (x, y + shape.height / 2))))
-            y += shape.height + 12
-        drawn = [each for each in placed if each.x >= x]
-        return y - 12, max([right, *(each.x + each.shape.width for each in drawn)])
+            y, right = y + shape.height + 12, max(right, x + shape.width)
+        return y - 12, right
 
 
 def _beside(kind: EdgeKind, main: Shape, x: float, middle: float) -> Edge:

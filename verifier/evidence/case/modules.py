@@ -9,23 +9,19 @@ is a double-quoted scalar, so nothing in it can be read as anything else. gsn2x 
 wherever it stands; a name from a file shall not become one, so its `://` is parted.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping
 
 from verifier.base.errors import one_line
 from verifier.evidence.case.elements import Case, Element
+from verifier.evidence.context import LEFT_TO_PEOPLE, MODULES
 
 TOP = "M-Top"
 OWNED: Mapping[str, tuple[str, ...]] = {
-    "M-Data": ("training_data", "test_data", "counting"),
-    "M-Model": ("model", "integration"),
-    "M-Tool": ("tool",),
-    "M-Op": ("odd",),
+    module: tuple(name for name, each in LEFT_TO_PEOPLE.items() if each.module == module) for module in MODULES
 }
 """Module -> duties whose goals it holds."""
-ACPS: Mapping[str, str] = {"ACP1": "requirements", "ACP2": "test_data", "ACP3": "model", "ACP4": "tool"}
+ACPS: Mapping[str, str] = {each.acp: name for name, each in LEFT_TO_PEOPLE.items() if each.acp}
 """Assurance claim point -> duty whose goal is its confidence argument: that requirements and hazards are complete,
 that the sample represents the domain, that the model represents the system, that files are what they say."""
 
@@ -99,7 +95,8 @@ def module_texts(case: Case) -> dict[str, str]:
 
 def _text(case: Case, name: str, elements: Iterable[Element]) -> str:
     points = points_of(case)
-    lines = ["module:", f"  name: {_quoted(name)}", f"  brief: {_quoted(_brief(case))}"]
+    brief = "; ".join(filter(None, (f"Top goal: {case.top.told}", case.top.note)))
+    lines = ["module:", f"  name: {_quoted(name)}", f"  brief: {_quoted(brief)}"]
     for element in elements:
         lines += ["", f"{element.id}:", *(f"  {line}" for line in _attributes(element))]
         if element.id in points:
@@ -108,35 +105,26 @@ def _text(case: Case, name: str, elements: Iterable[Element]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _brief(case: Case) -> str:
-    note = f"; {case.top.note}" if case.top.note else ""
-    return f"Top goal: {case.top.told}{note}"
-
-
 def _attributes(element: Element) -> Iterator[str]:
-    text = element.text if not element.note else f"{element.text}\n{element.note}"
+    text = "\n".join(filter(None, (element.text, element.note)))
     yield f"text: {_quoted(text)}"
-    if element.supported_by:
-        yield f"supportedBy: [{', '.join(element.supported_by)}]"
-    if element.in_context_of:
-        yield f"inContextOf: [{', '.join(element.in_context_of)}]"
-    if element.challenges is not None:
-        yield f"challenges: {element.challenges}"
-    if element.undeveloped:
-        yield "undeveloped: true"
-    if element.defeated:
-        yield "defeated: true"
-    if element.url:
-        yield f"url: {_quoted(element.url)}"
-    if element.status is not None:
-        yield f"classes: [{element.status.value}]"
-        yield f"status: {_quoted(element.told)}"
-    if element.grade is not None:
-        yield f"grade: {_quoted(element.grade.value)}"
-    if element.review:
-        yield f"review: {_quoted(chr(10).join(element.review))}"
-    if element.amlas:
-        yield f"amlas: {_quoted(element.amlas)}"
+    status = "" if element.status is None else element.status.value
+    grade = "" if element.grade is None else element.grade.value
+    for key, told in (
+        ("supportedBy", f"[{', '.join(element.supported_by)}]" if element.supported_by else ""),
+        ("inContextOf", f"[{', '.join(element.in_context_of)}]" if element.in_context_of else ""),
+        ("challenges", element.challenges),
+        ("undeveloped", "true" if element.undeveloped else ""),
+        ("defeated", "true" if element.defeated else ""),
+        ("url", element.url and _quoted(element.url)),
+        ("classes", status and f"[{status}]"),
+        ("status", status and _quoted(element.told)),
+        ("grade", grade and _quoted(grade)),
+        ("review", element.review and _quoted("\n".join(element.review))),
+        ("amlas", element.amlas and _quoted(element.amlas)),
+    ):
+        if told:
+            yield f"{key}: {told}"
 
 
 def _quoted(text: str) -> str:

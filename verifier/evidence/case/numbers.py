@@ -4,8 +4,6 @@ Where there is no evidence, what numbers rest on are assumptions of the scenario
 weaker, and stands so that what is shown is argued and not only assumed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from verifier.base.words import counted, name_text

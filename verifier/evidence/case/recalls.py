@@ -3,8 +3,6 @@
 A requirement that asks for nothing (no recall makes a difference, or recall 0 suffices) makes no goal.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 

@@ -223,7 +223,7 @@ def _contexts(draft: Draft, argued: Argued) -> Iterator[str]:
 def _file_context(draft: Draft, document: Document, words: str) -> str:
     note = f"{name_text(draft.path(document))}, SHA-256 {document.sha256}"
     note += ", not verified here" if document.sha256 in draft.unverified else ""
-    return draft.context(words, note, url=draft.url(document))
+    return draft.context(words, note, url=draft.url_of(document.sha256))
 
 
 def rate_text(rate: RateResult) -> str:

@@ -6,8 +6,6 @@ parallelograms, contexts rounded rectangles, assumptions and justifications elli
 solutions circles; a diamond below marks what is undeveloped.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import unicodedata

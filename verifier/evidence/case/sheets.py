@@ -5,8 +5,6 @@ What is argued elsewhere stands as a stub that names the sheet, and its module w
 goal). Doubts stand beside what they challenge; solutions lead to their files.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -73,7 +71,12 @@ class Sheet:
 def gsn_html(case: Case, identity: str = "") -> str:
     """The sheets of a case as an HTML page, to be printed on A4; `identity` of the document stands on each."""
     modules = modules_of(case)
-    sheets = [each for name, elements in modules.items() for each in _sheets(case, name, elements)]
+    maker = Maker(case, WIDTH_PX)
+    parts = {name: _parts(case, maker, elements) for name, elements in modules.items()}
+    drawn = {placed.shape.element.id for each in parts.values() for part in each for placed in part.drawing.placed}
+    for name, elements in modules.items():
+        parts[name] += [Part(maker.block(each, ())) for each in elements if each.id not in drawn]
+    sheets = [each for name, some in parts.items() for each in _sheets(name, some)]
     numbers = {part.main: at for at, each in enumerate(sheets, 1) for part, _, _ in each.parts if part.main}
     homes = {each.id: name for name, elements in modules.items() for each in elements}
     title = escaped(case.title)
@@ -129,10 +132,10 @@ def _index(
     yield "</tbody></table>"
 
 
-def _sheets(case: Case, module: str, elements: Sequence[Element]) -> Iterator[Sheet]:
+def _sheets(module: str, parts: Sequence[Part]) -> Iterator[Sheet]:
     """All parts of a module, as many on each sheet as have room."""
     sheet = Sheet(module)
-    for part in _parts(case, elements):
+    for part in parts:
         if not sheet.takes(part):
             yield sheet
             sheet = Sheet(module)
@@ -141,9 +144,9 @@ def _sheets(case: Case, module: str, elements: Sequence[Element]) -> Iterator[Sh
         yield sheet
 
 
-def _parts(case: Case, elements: Sequence[Element]) -> list[Part]:
-    """A module in parts; every element of it stands in one of them at least."""
-    maker, known, mine = Maker(case, WIDTH_PX), case.by_id, {each.id for each in elements}
+def _parts(case: Case, maker: Maker, elements: Sequence[Element]) -> list[Part]:
+    """A module in parts; of a stub with nothing beside it or below there is no more than the stub."""
+    known, mine = case.by_id, {each.id for each in elements}
     below = {name for each in elements for name in each.supported_by}
     waiting = [each for each in elements if each.status is not None and each.id not in below]
     parts: list[Part] = []
@@ -155,9 +158,9 @@ def _parts(case: Case, elements: Sequence[Element]) -> list[Part]:
             parts.append(whole)
             continue
         parts += _cut(maker, element, inner)
-        waiting = [known[name] for name in inner if name in mine] + waiting
-    drawn = {placed.shape.element.id for part in parts for placed in part.drawing.placed}
-    return parts + [Part(maker.block(each, ())) for each in elements if each.id not in drawn]
+        more = (known[name] for name in inner if name in mine)
+        waiting = [each for each in more if each.supported_by or maker.beside(each)] + waiting
+    return parts
 
 
 def _below(case: Case, start: str) -> set[str]:
@@ -179,7 +182,7 @@ def _cut(maker: Maker, element: Element, inner: Sequence[str]) -> Iterator[Part]
     """An element, with what stands beside it and then its supports as stubs, on as many parts as they need."""
     around, beside, first = maker.beside(element), 0, True
     while beside < len(around) or first:
-        count = len(around) - beside
+        count = min(len(around) - beside, MOST_NODES - 1)
         drawn = maker.flanked(element, around[beside : beside + count])
         while count > 1 and not _fits(Part(drawn)):
             count -= 1
@@ -196,7 +199,7 @@ def _cut(maker: Maker, element: Element, inner: Sequence[str]) -> Iterator[Part]
 
 def _row(maker: Maker, head: Drawing, inner: Sequence[str]) -> tuple[tuple[str, ...], Drawing]:
     """As many stubs in a row under an element as have room, one at least where it stands alone."""
-    shapes = [maker.block(maker.known[name], (), again=True) for name in inner]
+    shapes = [maker.block(maker.known[name], (), again=True) for name in inner[:MOST_NODES]]
     for count in range(min(len(inner), MOST_NODES - len(head.placed)), 0, -1):
         drawn = _under(head, shapes[:count])
         if _fits(Part(drawn)):
@@ -224,7 +227,7 @@ def _pointers(part: Part, module: str, homes: Mapping[str, str], numbers: Mappin
     """On which sheet each stub goes on, and in which module where that is another."""
     for placed in part.drawing.placed:
         name = placed.shape.element.id
-        if name in part.stubs:
+        if name in part.stubs and name in numbers:
             mark = DIAMOND_PX if placed.shape.element.undeveloped else 0.0
             x, y = placed.x + placed.shape.width, mark + placed.y + placed.shape.height + POINTER_PX - 4
             away = "" if homes[name] == module else f"in {escaped(homes[name])}, "

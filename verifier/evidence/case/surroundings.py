@@ -12,7 +12,7 @@ from verifier.evidence.case.drafting import Draft
 from verifier.evidence.case.elements import Kind
 from verifier.evidence.case.modules import ACPS
 from verifier.evidence.case.requirements import grounds_of
-from verifier.evidence.context import DUTIES, CaseContext, FrameList
+from verifier.evidence.context import DUTIES, GOALS, LEFT_TO_PEOPLE, CaseContext, FrameList
 from verifier.evidence.defeaters.about_data import matrices_behind, shared_frames, shared_sequences
 from verifier.evidence.defeaters.finding import UNCONFIRMED
 from verifier.evidence.defeaters.values import is_rate_of
@@ -21,6 +21,7 @@ from verifier.evidence.following.rates import RATED
 from verifier.evidence.rates.hazard import EVERY
 from verifier.evidence.status import Grade, Status
 from verifier.perception.confusion.data_set import record_of
+from verifier.telling.confusion import matching_text
 
 NOT_STATED = "not stated"
 
@@ -58,42 +59,12 @@ def left_to_persons(
     draft: Draft, runs: Sequence[Document], documents: Sequence[Document], context: CaseContext
 ) -> list[str]:
     """Goals that no computation shows."""
-    matching = _matching_text(runs, documents)
-    goals = (
-        (
-            "The requirements and their targets are right for the system and its hazards",
-            "requirements",
-            "Stage 1, A1.1",
-        ),
-        (
-            "The system model represents the deployed system; the environment does not change during an encounter",
-            "model",
-            "Stage 6, G6.5",
-        ),
-        (
-            "The test data represent the operational design domain",
-            "test_data",
-            "Stage 3, data relevance and balance",
-        ),
-        (f"What counts as detected is right: {matching}", "counting", "Stage 5, test results [Z]"),
-        (
-            "The integrated detector behaves as the tested one: latency, hardware, quantisation",
-            "integration",
-            "Stage 6, G6.4",
-        ),
-        ("The system is used within its operational design domain", "odd", ""),
-        ("Verification is independent of development", "independence", "Stage 5, G5.2"),
-        ("The program is fit for this use, and its known problems do not touch it", "tool", ""),
-    )
-    return [
-        _training_goal(draft, runs, documents, context),
-        *(_person_goal(draft, context, text, duty, amlas) for text, duty, amlas in goals),
-    ]
-
-
-def _person_goal(draft: Draft, context: CaseContext, text: str, duty: str, amlas: str) -> str:
-    """A goal that no computation shows."""
-    return draft.person_goal(text, _left_to(context, duty), duty, amlas, duty in context.responsible)
+    found, matching = [_training_goal(draft, runs, documents, context)], _matching_text(runs, documents)
+    for duty in GOALS:
+        row, note = LEFT_TO_PEOPLE[duty], _left_to(context, duty)
+        text = row.goal.replace("{matching}", matching)
+        found.append(draft.person_goal(text, note, duty, row.amlas, duty in context.responsible))
+    return found
 
 
 def _training_goal(
@@ -111,33 +82,30 @@ def _training_goal(
         note = f"{equal} are among those trained on, by SHA-256"
         source = next(filter(None, matrices), runs[0])
         return _refuted_training(draft, text, note, f"trained on {equal}", source, amlas)
+    lists: tuple[str, ...] = ()
+    unclear = list[str]()
     if context.detector.frames is not None and trained is None:
         count = counted(len(context.detector.frames[1].hashes), "tested frame")
         note = f"none of {count} is among those trained on, by SHA-256"
         note += (
             "" if frames else "; another list was counted, fewer are listed, or the matrices do not say how many were"
         )
-        return draft.person_goal(
-            text, f"{note}. {_left_to(context, duty, frames)}", duty, amlas, named, _by_frame(draft, frames)
-        )
-    if trained is None or len(known) < len(runs):
-        missing = (
-            "sequences trained on: not stated" if trained is None else "the matrices do not name their sequences"
-        )
+    elif trained is None or len(known) < len(runs):
+        note = "sequences trained on: not stated" if trained is None else "the matrices do not name their sequences"
         named = named or duty in context.responsible
-        return draft.person_goal(
-            text, f"{missing}. {_left_to(context, duty, frames)}", duty, amlas, named, _by_frame(draft, frames)
-        )
-    shared = list(dict.fromkeys(name for each in known for name in shared_sequences(each, trained)))
-    tested = sum(len(each.content["sequences"]) for each in {each.sha256: each for each in known}.values())
-    how = "declared" if listed is None else f"listed in {name_text(listed[0])}"
-    note = f"{len(shared)} of {counted(tested, 'tested sequence')} are among those trained on, as {how}"
-    if not shared:
+    else:
+        shared, unclear = shared_sequences(known, trained)
+        tested = sum(len(each.content["sequences"]) for each in {each.sha256: each for each in known}.values())
+        names = f" ({counted(len(trained), 'name')}, compared as they look)"
+        how = "declared" if listed is None else f"listed in {name_text(listed[0])}{names}"
+        note = f"{len(shared)} of {counted(tested, 'tested sequence')} are among those trained on, as {how}"
+        if shared:
+            told = f"trained on {some_of([*map(name_text, shared)])}"
+            return _refuted_training(draft, text, note, told, known[0], amlas)
         lists = () if listed is None else (draft.listed(*listed), *dict.fromkeys(map(draft.solution, known)))
-        lists += _by_frame(draft, frames)
-        return draft.person_goal(text, f"{note}. {_left_to(context, duty, lists)}", duty, amlas, named, lists)
-    told = f"trained on {some_of([*map(name_text, shared)])}"
-    return _refuted_training(draft, text, note, told, known[0], amlas)
+    lists += _by_frame(draft, frames)
+    note = f"{note}. {_left_to(context, duty, () if unclear else lists)}"
+    return draft.person_goal(text, note, duty, amlas, named, lists, unclear)
 
 
 def _covering(
@@ -180,7 +148,7 @@ def _input_contexts(draft: Draft, runs: Sequence[Document], documents: Sequence[
         title = ""
         if document is not None and document.content.get("title"):
             title = f" ({name_text(document.content['title'])})"
-        url = "" if document is None else draft.url(document)
+        url = "" if document is None else draft.url_of(document.sha256)
         yield draft.context(f"{text}: {name_text(name)}{title}", f"SHA-256 {digest}", amlas, url)
 
 
@@ -204,14 +172,8 @@ def _verdict_justification(draft: Draft, runs: Sequence[Document]) -> str:
 def _matching_text(runs: Sequence[Document], documents: Sequence[Document]) -> str:
     found = [matrices_behind(run, documents) for run in runs]
     stated = [each.content["matching"] for each in found if each is not None and each.content.get("matching")]
-    texts = dict.fromkeys(each if isinstance(each, str) else _flat(each) for each in stated)
+    texts = dict.fromkeys(matching_text(each) if isinstance(each, dict) else str(each) for each in stated)
     return some_of([name_text(each, 200) for each in texts]) or NOT_STATED
-
-
-def _flat(policy: object) -> str:
-    if isinstance(policy, dict):
-        return ", ".join(f"{key} {_flat(value)}" for key, value in policy.items())
-    return str(policy)
 
 
 def _untargeted(runs: Sequence[Document]) -> Iterator[str]:

@@ -1,7 +1,5 @@
 """Two bundles compared: every claim before and after, what it falls by, and whether it stands again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction

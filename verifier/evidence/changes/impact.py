@@ -1,7 +1,5 @@
 """What a change makes fall, and what people do again: the table `impact.toml`, and how its rows are recognised."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -68,7 +66,7 @@ _SAME_POINT = ("score_thresholds", "score_threshold")
 _OF_COUNTING = ("false_positives", "empty_columns", "where", "canonical", "empty_contexts", "memory")
 
 
-def reached(side: Side, duty: ClaimKind) -> Any:
+def reached(side: Side, duty: ClaimKind) -> object:
     """What reaches a claim that people answer for, one of `OF_PEOPLE`."""
     detector, matrices = side.context.detector, digest_of(side.files[side.request.matrices])
     counting = [
@@ -76,7 +74,7 @@ def reached(side: Side, duty: ClaimKind) -> Any:
         _edges(side),
         [str(getattr(side.request.options, key)) for key in _OF_COUNTING],
     ]
-    told: Mapping[str, Any] = {
+    told: Mapping[str, object] = {
         "training_data": [str(detector), _of(side, ("sequences",))],
         "test_data": [matrices, side.context.odd, side.context.dataset, str(detector.mounting)],
         "model": side.system,

@@ -1,7 +1,5 @@
 """A bundle as one side of a comparison: intact, and its inputs read."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io
@@ -95,7 +93,8 @@ class Side:
     def rows(self) -> dict[tuple[str, str], dict[str, str]]:
         """Requirement and planner -> row of the trace, for those with a target and a result."""
         rows = csv.DictReader(io.StringIO(self.files[TRACE_FILE].decode()))
-        return {(each["requirement"], each["planner"]): each for each in rows if each["planner"] and _aims(each)}
+        aimed = (each for each in rows if each["planner"] and not each["target"].endswith("= ?"))
+        return {(each["requirement"], each["planner"]): each for each in aimed}
 
     @cached_property
     def requirements(self) -> dict[str, str]:
@@ -201,10 +200,6 @@ def side_of(bundle: str) -> Iterator[Side]:
     request = request_of(json_of(files[REQUEST_FILE], REQUEST_FILE))
     with unpacked_inputs(files, request) as read:
         yield Side(Path(bundle).absolute().name, files, manifest, request, read.inputs, read.context)
-
-
-def _aims(row: Mapping[str, str]) -> bool:
-    return not row["target"].endswith("= ?")
 
 
 def _said(each: Requirement) -> str:

@@ -1,7 +1,5 @@
 """What changed between two bundles, told once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from verifier.base.numbers import number_text

@@ -1,3 +1,1 @@
 """What speaks against a verdict, found in the documents: every doubt by a pure function, none left to luck."""
-
-__all__ = []

@@ -3,8 +3,9 @@
 What a result was made from, and what the matrices among that say of themselves.
 """
 
-from collections.abc import Iterator, Sequence
-from fnmatch import fnmatchcase
+import re
+from collections.abc import Collection, Iterator, Sequence
+from fnmatch import translate
 from fractions import Fraction
 from typing import get_args
 
@@ -19,7 +20,7 @@ from verifier.checking.verdicts import Verdict
 from verifier.evidence.context import CaseContext, Detector
 from verifier.evidence.defeaters.values import Claim, Doubt, claims_on, confirmed, doubt, requirements_with_targets
 from verifier.evidence.documents import Document
-from verifier.evidence.paths import folded
+from verifier.evidence.paths import as_seen
 from verifier.evidence.rates.demonstration import encounters_needed
 from verifier.perception.confusion.context_matrices import divided_matrices
 from verifier.perception.confusion.contexts import Contexts
@@ -50,15 +51,47 @@ def matrices_behind(run: Document, documents: Sequence[Document]) -> Document | 
     return next((each for each in documents if each.kind == "confusion" and each.sha256 in wanted), None)
 
 
-def shared_sequences(matrices: Document, trained_on: Sequence[str]) -> list[str]:
-    """Names of the tested sequences that match one of the patterns of trained ones, as folders that are the same."""
-    names = [each["name"] for each in matrices.content.get("sequences", ())]
-    plain = [_folder(pattern).replace("[", "[[]") for pattern in trained_on]  # only * and ? stand for others
-    return [name for name in names if any(fnmatchcase(_folder(name), pattern) for pattern in plain)]
+def shared_sequences(matrices: Sequence[Document], trained_on: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Names of the tested sequences that are among the trained ones, `*` and `?` standing for others, as people see
+    names; and in words, the entries that hold one of them among other signs, as in `day_00,300`."""
+    names: dict[str, list[str]] = {}
+    for each in (one["name"] for document in matrices for one in document.content.get("sequences", ())):
+        names.setdefault(_folder(each), []).append(each)
+    bare = {_bare(folder): each[0] for folder, each in names.items()}
+    of_parts = {name: each for name, each in bare.items() if len(_PARTS.split(each)) > 1}
+    shared, unclear = set[str](), list[str]()
+    for entry in trained_on:
+        folder = _folder(entry)
+        if found := _matched(folder, names):
+            shared.update(found)
+            continue
+        parts = [each for each in _PARTS.split(folder) if each.strip("*?.-")]
+        near = [bare.get(_bare(each)) for each in (folder, *parts)]
+        near += [each for name, each in of_parts.items() if f"_{name}_" in f"_{_bare(folder)}_"]
+        near += [names[name][0] for each in parts if each != folder for name in _matched(each, names)]
+        if may := next(filter(None, near), ""):
+            unclear.append(f"{name_text(entry)} may be {name_text(may)}")
+    return [each for name, given in names.items() if name in shared for each in given], unclear
+
+
+_PARTS = re.compile(r"[^\w.*?-]+")
+
+
+def _matched(pattern: str, names: Collection[str]) -> list[str]:
+    """The names that a pattern stands for."""
+    if not {"*", "?"} & {*pattern}:
+        return [pattern] if pattern in names else []
+    fits = re.compile(translate(pattern.replace("[", "[[]"))).match  # only * and ? stand for others
+    return [name for name in names if fits(name)]
 
 
 def _folder(name: str) -> str:
-    return folded(name).strip().rstrip("/\\")
+    return as_seen(name).replace("\\", "/").removeprefix("./").rstrip("/ ")
+
+
+def _bare(name: str) -> str:
+    """Letters and digits alone, without the ending of a file."""
+    return re.sub(r"[\W_]+", "_", re.sub(r"\.[a-z]\w{0,4}$", "", name)).strip("_")
 
 
 def shared_frames(detector: Detector) -> str:
@@ -272,7 +305,7 @@ def trained_on_tests(run: Document, documents: Sequence[Document], context: Case
     matrices = matrices_behind(run, documents)
     if matrices is None or not context.detector.trained_on:
         return
-    shared = shared_sequences(matrices, context.detector.trained_on)
+    shared, _ = shared_sequences([matrices], context.detector.trained_on)
     if shared:
         whole = len(matrices.content["sequences"])
         yield from doubt(

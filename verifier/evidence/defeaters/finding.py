@@ -16,6 +16,7 @@ from verifier.evidence.defeaters.values import (
     Claim,
     Defeater,
     Doubt,
+    basis_of,
     claimed,
     claims_on,
     confirmed,
@@ -254,7 +255,15 @@ def find_defeaters(
             )
     doubts = [doubt for run in runs for doubt in _doubts(run, documents, context, alternatives, field)]
     unique = dict.fromkeys(each for each in doubts if each.claims)
-    return tuple(Defeater(**vars(each), id=f"D{number}") for number, each in enumerate(unique, start=1))
+    of = {run.sha256: run for run in runs}
+    return tuple(
+        Defeater(
+            **vars(each),
+            id=f"D{number}",
+            basis={claim: basis_of(of[claim.run], claim) for claim in each.claims},
+        )
+        for number, each in enumerate(unique, start=1)
+    )
 
 
 def _doubts(

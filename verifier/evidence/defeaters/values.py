@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from verifier.base.numbers import interval_text, rounded
 from verifier.checking.verdicts import Verdict, verdict_of
 from verifier.evidence.declarations import Answer, Declarations
 from verifier.evidence.documents import Document
@@ -12,7 +13,7 @@ from verifier.evidence.rates.document import RateResult
 from verifier.evidence.residual_risk.document import RiskResult
 from verifier.evidence.triggers import TriggersResult
 from verifier.study.points import Point
-from verifier.study.results import RequirementResult, Target
+from verifier.study.results import RequirementResult, RunResult, Target
 
 
 @dataclass(frozen=True, order=True)
@@ -69,9 +70,14 @@ def doubt(kind: str, message: str, claims: tuple[Claim, ...], remedy: str) -> It
 
 @dataclass(frozen=True)
 class Defeater(Doubt):
-    """A doubt with a name: `D1`, `D2`, ... in the order in which they were found."""
+    """A doubt with a name: `D1`, `D2`, ... in the order in which they were found.
+
+    Attributes:
+        basis: claim -> what it is made from and found, see `basis_of`.
+    """
 
     id: str
+    basis: Mapping[Claim, str] = field(default_factory=dict, compare=False)
 
     @property
     def title(self) -> str:
@@ -84,12 +90,28 @@ def key_of(defeater: Defeater, claim: Claim) -> str:
     return f"{defeater.kind}/{claim.requirement}"
 
 
+def basis_of(run: Document, claim: Claim) -> str:
+    """What a doubt of a claim is about, whatever it says: the SHA-256 of the data, what is asked, and what was found
+    in each scenario, as people read it. Spec and model may get words and requirements that change nothing of it."""
+    result: RunResult = run.result
+    (each,) = (one for one in result.requirements if (one.name, one.planner) == (claim.requirement, claim.planner))
+    made = [file.sha256 for file in result.inputs if file.role == "confusion"]
+    points = each.points if claim.point is None else each.points[claim.point : claim.point + 1]
+    told = (
+        f"{point.scenario}: {point.verdict.value}, {rounded(point.probability, up=None, digits=DIGITS)} in "
+        f"{interval_text(*point.bounds(result.settings.verdict_from), DIGITS)}"
+        for point in points
+    )
+    return "\n".join([*made, str(result.settings.set_), each.planner, each.question, *told])
+
+
 def answers_to(defeaters: Iterable[Defeater], declared: Declarations) -> dict[str, Answer]:
-    """Key -> how the doubts of that kind about a requirement stand."""
+    """Key -> how the doubts of that kind about a requirement stand: an answer is to what they say and are about."""
     messages: dict[str, list[str]] = {}
     for each in defeaters:
         for key in dict.fromkeys(key_of(each, claim) for claim in each.claims):
-            messages.setdefault(key, []).append(each.message)
+            about = [each.basis[claim] for claim in each.claims if key_of(each, claim) == key and claim in each.basis]
+            messages.setdefault(key, []).extend((each.message, *about))
     return {key: declared.answer(key, texts) for key, texts in messages.items()}
 
 
@@ -102,6 +124,7 @@ def open_doubts(defeaters: Iterable[Defeater], answers: Mapping[str, Answer]) ->
     return tuple(found)
 
 
+DIGITS = 6
 KINDS: Mapping[str, str] = {
     "straddles_target": "the bounds straddle the target",
     "no_bounds": "the verdict does not allow for the data's uncertainty",

@@ -4,8 +4,6 @@ The number is the probability for the matrices as measured; what bounds it, and 
 beside it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 

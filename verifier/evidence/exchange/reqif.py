@@ -4,8 +4,6 @@ What is shown of requirements can also be written into a document of somebody el
 stay as they are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree

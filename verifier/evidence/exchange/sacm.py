@@ -16,11 +16,8 @@
 The specification names no namespace for documents; this one is that of the version's machine-readable files.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
-from urllib.parse import unquote
 from xml.etree import ElementTree
 
 from verifier.evidence.case import Case, Element, Kind
@@ -43,7 +40,7 @@ def sacm_text(case: Case, hashes: Mapping[str, str]) -> str:
     attributes = {"xmlns:sacm": SACM, "xmlns:xmi": XMI, "xmlns:xsi": XSI, "xmi:version": "2.0", "xmi:id": "case"}
     root = ElementTree.Element("sacm:AssuranceCasePackage", attributes)
     _named(root, case.title)
-    used = {path: None for each in case.elements for path in _files(case, each)}
+    used = {path: None for each in case.elements for path in case.files_of(each)}
     artifacts = {path: f"artifact{number}" for number, path in enumerate(used, 1)}
     package = under(root, "artifactPackage", {"xmi:id": "artifacts"})
     _named(package, "Files of the bundle")
@@ -62,10 +59,6 @@ def sacm_text(case: Case, hashes: Mapping[str, str]) -> str:
     return xml_text(root)
 
 
-def _files(case: Case, element: Element) -> tuple[str, ...]:
-    return case.covers.get(element.id, (unquote(element.url),) if element.url else ())
-
-
 def _is_reference(element: Element) -> bool:
     return element.kind in _REFERENCES or (element.kind is Kind.CONTEXT and bool(element.url))
 
@@ -77,7 +70,7 @@ def _element(package: ElementTree.Element, case: Case, element: Element, artifac
         attributes["xsi:type"] = "sacm:ArgumentReasoning"
     elif _is_reference(element):
         attributes["xsi:type"] = "sacm:ArtifactReference"
-        if files := _files(case, element):
+        if files := case.files_of(element):
             attributes["referencedArtifactElement"] = " ".join(artifacts[path] for path in files)
     else:
         stands = "defeated" if element.defeated else "needsSupport" if element.undeveloped else "asserted"

@@ -1,7 +1,5 @@
 """An assurance case as two tables, nodes and links, for spreadsheets and editors that import these."""
 
-from __future__ import annotations
-
 from verifier.base.files import csv_text
 from verifier.evidence.case import Case
 from verifier.evidence.case.anchors import anchors_of, digests_of

@@ -110,23 +110,22 @@ RATED = ("rate", "risk", "triggers")
 """Kinds of documents that are made from runs."""
 
 
-def run_of(rate: Document, documents: Iterable[Document]) -> Document | None:
-    """The run among documents that a rate is from."""
-    named = {given.sha256 for given in rate.result.inputs}
-    return next((each for each in documents if each.kind == "run" and each.sha256 in named), None)
-
-
 def against_its_run(document: Document, documents: Iterable[Document]) -> Misfits:
-    """As `rate_against_run` or `risk_against_runs`, where all its runs are among the documents."""
-    runs = runs_behind(document, documents) if document.kind == "risk" else None
-    if runs is not None:
-        yield from risk_against_runs(document.result, runs)
-    sources = sources_behind(document, documents) if document.kind == "triggers" else None
-    if sources is not None:
-        yield from triggers_against(document.result, sources)
-    run = run_of(document, documents) if document.kind == "rate" else None
-    if run is not None:
-        yield from rate_against_run(document.result, run)
+    """As `rate_against_run`, `risk_against_runs` or `triggers_against`, where what it is from is there."""
+    there = {each.sha256: each for each in documents}
+    runs = {digest: each for digest, each in there.items() if each.kind == "run"}
+    if document.kind == "risk":
+        wanted = [run.sha256 for run in document.result.runs]
+        if wanted and {*wanted} <= runs.keys():  # one of which no run says anything names none
+            yield from risk_against_runs(document.result, [runs[digest] for digest in wanted])
+    elif document.kind == "triggers":
+        named = {each.sha256 for each in document.result.inputs if each.role != "context"}
+        if named <= there.keys():
+            yield from triggers_against(document.result, [each for digest, each in there.items() if digest in named])
+    elif document.kind == "rate":
+        run = next((runs[given.sha256] for given in document.result.inputs if given.sha256 in runs), None)
+        if run is not None:
+            yield from rate_against_run(document.result, run)
 
 
 def alone(document: Document, documents: Iterable[Document]) -> str:
@@ -269,13 +268,6 @@ def risk_misfits(risk: RiskResult) -> Misfits:
         yield from misfits(f"/environments/{k}", json_values(where), json_values(follows), 0.0)
 
 
-def runs_behind(risk: Document, documents: Iterable[Document]) -> list[Document] | None:
-    """The runs that a risk is from; None where one of them is not among the documents."""
-    there = {each.sha256: each for each in documents if each.kind == "run"}
-    wanted = [run.sha256 for run in risk.result.runs]
-    return [there[digest] for digest in wanted] if {*wanted} <= there.keys() else None
-
-
 def risk_against_runs(risk: RiskResult, runs: list[Document]) -> Misfits:
     """Whether the risk is that of its runs, made again from what it states."""
     from verifier.evidence.residual_risk.assembly import residual_risk, stated_in
@@ -308,13 +300,6 @@ def triggers_misfits(found: TriggersResult) -> Misfits:
     for k, pair in enumerate(found.pairs):
         if (pair.items is None) == (pair.reason == ""):
             yield f"/pairs/{k}/reason", "expected a reason where the items are not known, and nowhere else"
-
-
-def sources_behind(found: Document, documents: Iterable[Document]) -> Sequence[Document] | None:
-    """The runs and matrices that triggering conditions are from; None where some are not among the documents."""
-    wanted = {each.sha256 for each in found.result.inputs if each.role != "context"}
-    there = {each.sha256: each for each in documents if each.sha256 in wanted}
-    return list(there.values()) if there.keys() == wanted else None
 
 
 def triggers_against(found: TriggersResult, sources: Sequence[Document]) -> Misfits:

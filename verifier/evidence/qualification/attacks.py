@@ -1,7 +1,5 @@
 """Tests of the suite that attack bundles: forged certificates and results, altered files, signatures of others."""
 
-from __future__ import annotations
-
 import copy
 import json
 import random
@@ -38,6 +36,8 @@ def mutated_certificates(bench: Bench) -> None:
                 if _accepted(forged):
                     raise DepartureError(f"{path.name}: accepted with the claim {forged['claimed'][k]}")
     same(judged > 20, True, "certificates that were changed")
+    told = bench.expect(0, "evidence", "check", "bundle").out
+    same("certificates proven" in told, True, "the sound ones are proven again by the command")
 
 
 def _changed(part: Any, rng: random.Random) -> bool:
@@ -99,16 +99,22 @@ def forged_result(bench: Bench) -> None:
 
 
 def signed_bundle(bench: Bench) -> None:
-    """Signed as built: known as built, and not as assessed; not after a change."""
+    """Signed as built: not as assessed, not by another key, and not another bundle."""
     forms = library("cryptography.hazmat.primitives.serialization")
-    key = library("cryptography.hazmat.primitives.asymmetric.ed25519").Ed25519PrivateKey.generate()
+    generate = library("cryptography.hazmat.primitives.asymmetric.ed25519").Ed25519PrivateKey.generate
     plain = (forms.Encoding.PEM, forms.PrivateFormat.PKCS8, forms.NoEncryption())
-    Path("key.pem").write_bytes(key.private_bytes(*plain))
-    public = key.public_key().public_bytes(forms.Encoding.PEM, forms.PublicFormat.SubjectPublicKeyInfo)
-    Path("key.pub").write_bytes(public)
+    for name, key in (("key", generate()), ("other", generate())):
+        Path(f"{name}.pem").write_bytes(key.private_bytes(*plain))
+        public = key.public_key().public_bytes(forms.Encoding.PEM, forms.PublicFormat.SubjectPublicKeyInfo)
+        Path(f"{name}.pub").write_bytes(public)
     bench.write("two_looks")
     bench.expect(0, *BUILD)
+    bench.expect(0, *BUILD[:-1], "twin", "--confidence", "0.9")
     bench.expect(0, "evidence", "sign", "bundle", "--key", "key.pem", "--role", "built")
-    check = ("evidence", "check", "bundle", "--signed-by", "key.pub", "--role")
-    bench.expect(0, *check, "built")
-    bench.expect(4, *check, "assessed")
+    for bundle, name, role, code in (
+        ("bundle", "key", "built", 0), ("bundle", "key", "assessed", 4), ("bundle", "other", "built", 4),
+        ("twin", "key", "built", 4),
+    ):  # fmt: skip
+        words = ("--signed-by", f"{name}.pub", "--role", role, "--signatures", "bundle.sig.json")
+        bench.expect(code, "evidence", "check", bundle, *words)
+    bench.expect(0, "evidence", "check", "twin")

@@ -1,7 +1,5 @@
 """What a run of the validation suite found: its document."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, TypeAlias

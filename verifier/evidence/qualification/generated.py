@@ -1,7 +1,5 @@
 """Tests of the suite that are more than a command and its numbers: made-up data, faults, anomalous conditions."""
 
-from __future__ import annotations
-
 import csv
 import errno
 import itertools
@@ -124,18 +122,14 @@ def binomial_coverage(bench: Bench) -> None:
 def drive_coverage(bench: Bench) -> None:
     """Lower ends from drives of 1 to 10 items whose difficulty differs, and is worse where drives are long."""
     rng, tail, missed, sets = np.random.default_rng(3), Fraction(1, 20), 0, 400
+    rate = sum(n * 4 / (4.2 + n / 10) for n in range(1, 11)) / 55  # E[X] / E[N] of those drives
     for _ in range(sets):
         items = rng.integers(1, 11, 25)
         hits = rng.binomial(items, rng.beta(4.0, 0.2 + items / 10))
         ends = drive_items.lower_ends(hits[:, None], items[:, None], np.array([10]), tail)
-        missed += int(ends[0]) / drive_items.UNIT > _true_rate()
+        missed += int(ends[0]) / drive_items.UNIT > rate
     if missed > 36:  # more than 36 of 400 have probability below 0.001 at 1/20
         raise DepartureError(f"the lower end exceeds the rate in {missed} of {sets} data sets; 20 are allowed")
-
-
-def _true_rate() -> float:
-    """E[X] / E[N] of those drives."""
-    return sum(n * 4 / (4.2 + n / 10) for n in range(1, 11)) / 55
 
 
 def constructed_counts(bench: Bench) -> None:
@@ -162,17 +156,8 @@ def constructed_counts(bench: Bench) -> None:
 
 
 def _counted(bench: Bench, *words: str) -> Any:
-    tables = (
-        "--format",
-        "table",
-        "--annotations",
-        "truth.csv",
-        "--detections",
-        "found.csv",
-        "--frames",
-        "frames.csv",
-    )
-    return bench.document(0, "confusion", *tables, *words)
+    tables = "--format table --annotations truth.csv --detections found.csv --frames frames.csv"
+    return bench.document(0, "confusion", *tables.split(), *words)
 
 
 def merged_counts(bench: Bench) -> None:
@@ -240,9 +225,18 @@ def refused_studies(bench: Bench) -> None:
     """Files that are none end with exit code 4 and one complaint."""
     Path("junk.toml").write_text("[x]\ny = [1, 2\n")
     Path("junk.csv").write_text("a,b\n1\n")
-    for words in (("campaign", "junk.toml", "-o", "out"), ("assess", "junk.toml"), ("predict", "junk.csv")):
+    begun = ("campaign", "init", "--onnx", "junk.toml", "--images", ".", "--annotations", "junk.csv", "-o", "c.toml")
+    for words in (("campaign", "junk.toml", "-o", "out"), begun, ("assess", "junk.toml"), ("predict", "junk.csv")):
         ran = bench.expect(4, *words)
         same("internal error" in ran.err, False, f"an internal error in verify {words[0]}")
+
+
+def every_schema(bench: Bench) -> None:
+    """Each name that `verify schema` lists has one, and another than the rest."""
+    names = bench.expect(0, "schema").out.split()
+    found = {bench.expect(0, "schema", name).out for name in names}
+    same((len(names) > 20, len(found)), (True, len(names)), "kinds of documents, and schemas that differ")
+    same(all("$schema" in json.loads(each) for each in found), True, "schemas are JSON Schema")
 
 
 def full_disk(bench: Bench) -> None:
@@ -309,6 +303,7 @@ CHECKS: Mapping[str, Check] = {
     for each in (
         random_systems, temporal_operators, binomial_coverage, drive_coverage, mutated_certificates, altered_files,
         forged_result, signed_bundle, constructed_counts, merged_counts, driven_logs, hazy_image, refused_studies,
+        every_schema,
         full_disk, interrupted, seeded_faults, problems_of_results, installed_files,
     )
 }  # fmt: skip

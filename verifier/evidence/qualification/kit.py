@@ -1,7 +1,5 @@
 """The tables of the kit and of its suite, what they leave open, and which known problems a result is touched by."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import tomllib

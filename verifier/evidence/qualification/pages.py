@@ -1,7 +1,5 @@
 """The tool qualification kit as a page, in the order of its table of contents."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 

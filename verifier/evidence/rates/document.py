@@ -6,10 +6,8 @@ from fractions import Fraction
 from typing import Annotated, ClassVar, Literal
 
 from verifier.base.documents import Condition, Count, FractionText, InputFile, Limits, Magnitude, Share
-from verifier.base.version import __version__
 from verifier.checking.verdicts import Basis, Reason, Verdict
 from verifier.evidence.rates.exposure import FREE, Exposure, RateSource, float_above, float_below
-from verifier.evidence.rates.hazard import Bounds, Demonstration, HazardRate, Term
 from verifier.evidence.settings import Event
 
 
@@ -22,7 +20,15 @@ class RateInput(InputFile):
 
 @dataclass(frozen=True)
 class RateBounds:
-    """An interval of events per hour, its ends rounded outwards; otherwise as `hazard.Bounds`."""
+    """An interval of events per hour, its ends rounded outwards, and what its level is made of.
+
+    Attributes:
+        source: of the bounds of the probabilities.
+        level: 1 - both errors; None where the data's uncertainty is left out.
+        error_probability, error_exposure: the parts of 1 - level; the first is None where the data's uncertainty is
+            left out (source "point").
+        assumes: what must be true for the interval to hold beside the model of the system, in words.
+    """
 
     source: RateSource
     lower: float
@@ -77,7 +83,14 @@ class RateAcceptance:
 
 @dataclass(frozen=True)
 class RateDemonstration:
-    """Testing that would show the criterion without any model, as `hazard.Demonstration`."""
+    """Testing that would show the criterion without any model.
+
+    Attributes:
+        confidence: of the demonstration.
+        events: how many may be seen.
+        hours: of driving; at the criterion's rate.
+        encounters: in the mix of the exposures, taken at their upper ends; None where there are none.
+    """
 
     confidence: Share
     events: Count
@@ -129,69 +142,20 @@ class RateResult:
         return self.free if self.basis == FREE and self.free is not None else self.bounds
 
 
-def rate_document(found: HazardRate, context: tuple[str, str] | None = None) -> RateResult:
-    """The document of a rate.
-
-    Args:
-        found: the rate.
-        context: name and SHA-256 of the file of the case's context, where it was read.
-    """
-    accepted, shown = found.acceptance, found.demonstration
-    return RateResult(
-        verdict=found.verdict,
-        condition=found.decision.condition,
-        basis=found.decision.basis,
-        reason=found.decision.reason,
-        inputs=(RateInput("result", *found.run), *(() if context is None else (RateInput("context", *context),))),
-        versions={"verifier": __version__},
-        requirement=found.requirement,
-        planner=found.planner,
-        event=found.event,
-        per_hour=_rounded(found.rate),
-        bounds=_bounds(found.bounds),
-        other_bounds=tuple(map(_bounds, found.other)),
-        terms=tuple(map(_term, found.terms)),
-        left_out=found.left_out,
-        acceptance=None if accepted is None else RateAcceptance(str(accepted.per_hour), accepted.source),
-        demonstration=None if shown is None else _demonstration(shown),
-    )
-
-
-def _bounds(bounds: Bounds) -> RateBounds:
-    return RateBounds(
-        bounds.source,
-        float_below(bounds.lower),
-        float_above(bounds.upper),
-        _rounded(bounds.level),
-        _rounded(bounds.error_probability),
-        float(bounds.error_exposure),
-        bounds.assumes,
-    )
-
-
-def _term(term: Term) -> RateTerm:
-    worst = term.worst
-    exposure = exposure_told(term.exposure, term.ends)
-    return RateTerm(term.environment, worst.scenario, term.scenarios, float(worst.probability), exposure)
-
-
 def exposure_told(exposure: Exposure, ends: tuple[Fraction, Fraction]) -> RateExposure:
     """An exposure with the ends of its interval."""
     return RateExposure(
         kind="count" if exposure.is_count else "number" if exposure.lower == exposure.upper else "interval",
         encounters=exposure.encounters,
         hours=None if exposure.hours is None else str(exposure.hours),
-        level=_rounded(exposure.level),
-        per_hour=_rounded(exposure.rate),
+        level=nearest(exposure.level),
+        per_hour=nearest(exposure.rate),
         lower=float_below(ends[0]),
         upper=float_above(ends[1]),
         source=exposure.source,
     )
 
 
-def _demonstration(found: Demonstration) -> RateDemonstration:
-    return RateDemonstration(float(found.confidence), found.events, float_above(found.hours), found.encounters)
-
-
-def _rounded(value: Fraction | None) -> float | None:
+def nearest(value: Fraction | None) -> float | None:
+    """The nearest double; None for none."""
     return None if value is None else float(value)

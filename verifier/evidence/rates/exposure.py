@@ -20,7 +20,6 @@ What a rate rests on: what its run says about data and detector behind the scena
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -29,8 +28,9 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 from scipy.special import gammainccinv, gammaincinv
 
 from verifier.analysis.channel_test import channel_condition, channel_test
-from verifier.base.errors import UsageError, unknown_name
+from verifier.base.errors import UsageError, unknown_error
 from verifier.base.numbers import significant
+from verifier.checking.enclosure import doubles_around
 from verifier.checking.verdicts import Decision, Verdict, decide, verdict_of
 from verifier.evidence.documents import Document
 from verifier.evidence.settings import Event
@@ -161,14 +161,12 @@ def number(value: Fraction | None) -> str:
 
 def float_below(value: Fraction) -> float:
     """The largest double that is not above `value`."""
-    nearest = float(value)
-    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
+    return doubles_around(value)[0]
 
 
 def float_above(value: Fraction) -> float:
     """The smallest double that is not below `value`."""
-    nearest = float(value)
-    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+    return doubles_around(value)[1]
 
 
 @dataclass(frozen=True)
@@ -208,15 +206,13 @@ def requirement_of(run: Document, name: str, planner: str | None) -> Requirement
     result: RunResult = run.result
     named = [each for each in result.requirements if each.name == name]
     if not named:
-        message, hint = unknown_name("requirement", name, [each.name for each in result.requirements])
-        raise UsageError(f"{message}\n  hint: {hint}")
+        raise unknown_error("requirement", name, [each.name for each in result.requirements])
     planners = [each.planner for each in named]
     if planner is None and len(named) > 1:
         raise UsageError(f"{name} was checked under several planners; name one of {', '.join(planners)} (--planner)")
     chosen = [each for each in named if planner in (None, each.planner)]
     if not chosen:
-        message, hint = unknown_name("planner", str(planner), planners)
-        raise UsageError(f"{message}\n  hint: {hint}")
+        raise unknown_error("planner", str(planner), planners)
     return chosen[0]
 
 

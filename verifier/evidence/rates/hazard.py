@@ -21,16 +21,26 @@ on each other decide, and a condition of the run's bounds is one of the rate.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import get_args
 
-from verifier.base.errors import UsageError, unknown_name
+from verifier.base.errors import UsageError, unknown_error
 from verifier.base.numbers import significant
-from verifier.checking.verdicts import Decision, Verdict
+from verifier.base.version import __version__
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.demonstration import LEAST_CONFIDENCE, encounters_needed, hours_needed
+from verifier.evidence.rates.document import (
+    RateAcceptance,
+    RateBounds,
+    RateDemonstration,
+    RateInput,
+    RateResult,
+    RateTerm,
+    exposure_told,
+    nearest,
+)
 from verifier.evidence.rates.exposure import (
     FREE,
     Chance,
@@ -38,6 +48,8 @@ from verifier.evidence.rates.exposure import (
     Grounds,
     RateSource,
     chances,
+    float_above,
+    float_below,
     requirement_of,
     unwanted,
 )
@@ -67,103 +79,6 @@ class Acceptance:
     def __post_init__(self) -> None:
         if not self.per_hour > 0:
             raise ValueError("an acceptance criterion is a rate above 0")
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """An interval for the rate, and what its level is made of.
-
-    Attributes:
-        source: of the bounds of the probabilities.
-        lower, upper: events per hour.
-        error_probability, error_exposure: the parts of 1 - level; the first is None where the data's uncertainty is
-            left out (source "point").
-        assumes: what must be true for the interval to hold beside the model of the system, in words.
-    """
-
-    source: RateSource
-    lower: Fraction
-    upper: Fraction
-    error_probability: Fraction | None
-    error_exposure: Fraction
-    assumes: tuple[str, ...] = ()
-
-    @property
-    def level(self) -> Fraction | None:
-        """1 - both errors; None where the data's uncertainty is left out."""
-        return None if self.error_probability is None else 1 - self.error_probability - self.error_exposure
-
-
-@dataclass(frozen=True)
-class Term:
-    """One summand.
-
-    Attributes:
-        environment: its name, or `EVERY`.
-        worst: the scenario with the greatest probability of the event.
-        scenarios: how many the maximum is over.
-        exposure: encounters per hour.
-        ends: of the exposure's interval, per hour.
-    """
-
-    environment: str
-    worst: Chance
-    scenarios: int
-    exposure: Exposure
-    ends: tuple[Fraction, Fraction]
-
-
-@dataclass(frozen=True)
-class Demonstration:
-    """Testing that would show the criterion without any model.
-
-    Attributes:
-        confidence: of the demonstration.
-        events: how many may be seen.
-        hours: of driving; at the criterion's rate.
-        encounters: in the mix of the exposures, taken at their upper ends; None where there are none.
-    """
-
-    confidence: Fraction
-    events: int
-    hours: Fraction
-    encounters: int | None
-
-
-@dataclass(frozen=True)
-class HazardRate:
-    """The rate of an unwanted event.
-
-    Attributes:
-        run: name and SHA-256 of the document of the run.
-        requirement, planner, event: what happens.
-        terms: the summands.
-        rate: best estimate, per hour; None where an exposure is only stated as an interval.
-        bounds: the interval that the verdict comes from.
-        other: intervals from the other sources that the run has.
-        decision: what the bounds say about the criterion, by the rule that the run decides by.
-        acceptance: the criterion, if any.
-        demonstration: what would show the criterion by testing, where there is one.
-        left_out: environments of the run that were not asked for; their events are not in the rate.
-    """
-
-    run: tuple[str, str]
-    requirement: str
-    planner: str
-    event: Event
-    terms: tuple[Term, ...]
-    rate: Fraction | None
-    bounds: Bounds
-    other: tuple[Bounds, ...]
-    decision: Decision
-    acceptance: Acceptance | None = None
-    demonstration: Demonstration | None = None
-    left_out: tuple[str, ...] = ()
-
-    @property
-    def verdict(self) -> Verdict:
-        """That of `decision`."""
-        return self.decision.verdict
 
 
 @dataclass(frozen=True)
@@ -199,13 +114,19 @@ class RateQuestion:
             raise UsageError(f"a demonstration has a confidence of at least {least:g} and at most 1 - {least:g}")
 
 
-def hazard_rate(run: Document, asked: RateQuestion, exposures: Mapping[str, Exposure]) -> HazardRate:
+def hazard_rate(
+    run: Document,
+    asked: RateQuestion,
+    exposures: Mapping[str, Exposure],
+    context: tuple[str, str] | None = None,
+) -> RateResult:
     """The rate of the unwanted event.
 
     Args:
         run: the document of a `verify run`.
         asked: which requirement, and against what.
         exposures: environment -> its encounters per hour; or one named `EVERY`, for all encounters.
+        context: name and SHA-256 of the file of the case's context, where it was read.
 
     Raises:
         UsageError: an unknown name, an environment without exposure, or a confidence that cannot be reached.
@@ -232,32 +153,40 @@ def hazard_rate(run: Document, asked: RateQuestion, exposures: Mapping[str, Expo
         errors[FREE] = errors[chosen].of(
             None if grounds.free_of_data or level is None else 1 - level, asked.confidence
         )
-    terms = tuple(_term(name, group, exposures[name], errors[chosen].share) for name, group in grouped.items())
-    bounds = {
-        each: replace(_bounds(grouped, exposures, each, missing), assumes=grounds.assumes(each))
+    ends = {
+        each: _summed(grouped, exposures, missing.share, each)
         for each, missing in errors.items()
         if missing.reachable
     }
-    whatever = _summed(grouped, exposures, errors[chosen].share, lambda chance: chance.whatever)
-    return HazardRate(
-        (run.name, run.sha256),
-        requirement.name,
-        requirement.planner,
-        event,
-        terms,
-        _best(terms),
-        bounds[chosen],
-        tuple(each for source, each in bounds.items() if source not in (chosen, "point")),
-        grounds.decision(
-            chosen,
-            (bounds[chosen].lower, bounds[chosen].upper),
-            whatever,
-            (bounds[FREE].lower, bounds[FREE].upper) if FREE in bounds else None,
-            None if asked.acceptance is None else asked.acceptance.per_hour,
+    bounds = {each: _bounds(each, *ends[each], errors[each], grounds.assumes(each)) for each in ends}
+    share, accepted = errors[chosen].share, asked.acceptance
+    whatever = _summed(grouped, exposures, share, None)
+    terms = []
+    for name, group in grouped.items():
+        worst, told = _worst(group), exposure_told(exposures[name], exposures[name].interval(share))
+        terms.append(RateTerm(name, worst.scenario, len(group), float(worst.probability), told))
+    limit = None if accepted is None else accepted.per_hour
+    decision = grounds.decision(chosen, ends[chosen], whatever, ends.get(FREE), limit)
+    return RateResult(
+        verdict=decision.verdict,
+        condition=decision.condition,
+        basis=decision.basis,
+        reason=decision.reason,
+        inputs=(
+            RateInput("result", run.name, run.sha256),
+            *(() if context is None else (RateInput("context", *context),)),
         ),
-        asked.acceptance,
-        None if asked.acceptance is None else _demonstration(asked, asked.acceptance, terms),
-        tuple(name for name in _environments(found) if name not in _environments(everything)),
+        versions={"verifier": __version__},
+        requirement=requirement.name,
+        planner=requirement.planner,
+        event=event,
+        per_hour=nearest(_best(grouped, exposures)),
+        bounds=bounds[chosen],
+        other_bounds=tuple(each for source, each in bounds.items() if source not in (chosen, "point")),
+        terms=tuple(terms),
+        left_out=tuple(name for name in _environments(found) if name not in _environments(everything)),
+        acceptance=None if accepted is None else RateAcceptance(str(accepted.per_hour), accepted.source),
+        demonstration=None if accepted is None else _demonstration(asked, accepted, used, share),
     )
 
 
@@ -272,8 +201,7 @@ def by_exposure(
     known = _environments(found)
     for name in [*environments, *exposures]:
         if name not in known and not (name == EVERY and name in exposures):
-            message, hint = unknown_name("environment", name, known)
-            raise UsageError(f"{message}\n  hint: {hint}")
+            raise unknown_error("environment", name, known)
     used = [name for name in known if not environments or name in environments]
     if EVERY in exposures:
         if len(exposures) > 1:
@@ -349,46 +277,50 @@ def _check_reachable(source: VerdictSource, errors: _Errors) -> None:
 
 
 def _bounds(
-    grouped: Mapping[str, Sequence[Chance]], exposures: Mapping[str, Exposure], source: RateSource, errors: _Errors
-) -> Bounds:
-    lower, upper = _summed(grouped, exposures, errors.share, lambda chance: chance.bounds[source])
-    return Bounds(source, lower, upper, errors.probability, errors.exposure)
+    source: RateSource, lower: Fraction, upper: Fraction, errors: _Errors, assumes: tuple[str, ...]
+) -> RateBounds:
+    level = None if errors.probability is None else 1 - errors.probability - errors.exposure
+    missing = nearest(errors.probability), float(errors.exposure)
+    return RateBounds(source, float_below(lower), float_above(upper), nearest(level), *missing, assumes)
 
 
 def _summed(
     grouped: Mapping[str, Sequence[Chance]],
     exposures: Mapping[str, Exposure],
     share: Fraction,
-    ends: Callable[[Chance], tuple[Fraction, Fraction]],
+    source: RateSource | None,
 ) -> tuple[Fraction, Fraction]:
-    """The sums of the products of the ends of probabilities and exposures."""
+    """The sums of the products of the ends of probabilities and exposures; without a source of those ends that hold
+    whatever the detector predicts."""
     lower = upper = Fraction(0)
     for name, group in grouped.items():
         low, high = exposures[name].interval(share)
-        lower += low * max(ends(chance)[0] for chance in group)
-        upper += high * max(ends(chance)[1] for chance in group)
+        ends = [chance.whatever if source is None else chance.bounds[source] for chance in group]
+        lower += low * max(least for least, _ in ends)
+        upper += high * max(most for _, most in ends)
     return lower, upper
 
 
-def _term(name: str, group: Sequence[Chance], exposure: Exposure, share: Fraction) -> Term:
-    worst = max(group, key=lambda each: each.probability)
-    return Term(name, worst, len(group), exposure, exposure.interval(share))
+def _worst(group: Sequence[Chance]) -> Chance:
+    return max(group, key=lambda each: each.probability)
 
 
-def _best(terms: Sequence[Term]) -> Fraction | None:
+def _best(grouped: Mapping[str, Sequence[Chance]], exposures: Mapping[str, Exposure]) -> Fraction | None:
+    """The best estimate; None where an exposure is only stated as an interval."""
     rate = Fraction(0)
-    for term in terms:
-        if term.exposure.rate is None:
+    for name, group in grouped.items():
+        met = exposures[name].rate
+        if met is None:
             return None
-        rate += term.worst.probability * term.exposure.rate
+        rate += _worst(group).probability * met
     return rate
 
 
-def _demonstration(asked: RateQuestion, acceptance: Acceptance, terms: Sequence[Term]) -> Demonstration:
-    met = sum((term.ends[1] for term in terms), Fraction(0))
-    return Demonstration(
-        asked.demonstrate_at,
-        asked.events,
-        hours_needed(acceptance.per_hour, asked.demonstrate_at, asked.events),
-        None if met == 0 else encounters_needed(acceptance.per_hour / met, asked.demonstrate_at, asked.events),
-    )
+def _demonstration(
+    asked: RateQuestion, acceptance: Acceptance, exposures: Sequence[Exposure], share: Fraction
+) -> RateDemonstration:
+    met = sum((each.interval(share)[1] for each in exposures), Fraction(0))
+    confidence, events = asked.demonstrate_at, asked.events
+    hours = float_above(hours_needed(acceptance.per_hour, confidence, events))
+    encounters = None if met == 0 else encounters_needed(acceptance.per_hour / met, confidence, events)
+    return RateDemonstration(float(confidence), events, hours, encounters)

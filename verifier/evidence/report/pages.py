@@ -58,6 +58,7 @@ from verifier.telling.grounds import (
 from verifier.telling.html import html_text
 from verifier.telling.markdown import markdown_text
 from verifier.telling.mutate import mutate_blocks
+from verifier.telling.rates import adr_blocks, campaign_blocks, campaign_sentence, rates_sentence
 
 COLUMNS = (
     "document", "kind", "sha256", "requirement", "detector", "planner", "state", "environment", "constants",
@@ -65,19 +66,6 @@ COLUMNS = (
     "interval_upper", "bounds_lower", "bounds_upper", "tier", "comparison", "target", "verdict",
     "condition", "basis", "reason", "vacuity", "matrices", "note", "asked", "unit",
 )  # fmt: skip
-
-
-def flat_text(documents: Sequence[Document]) -> str:
-    """One row per document, requirement, planner and scenario; a document without probabilities has one row."""
-    rows = [row | {"note": alone(each, documents)} for each in documents for row in _document_rows(each)]
-    return csv_text(rows, COLUMNS)
-
-
-def _document_rows(document: Document) -> Iterator[dict[str, Any]]:
-    matrices = " ".join(each["sha256"] for each in confusion_inputs(document))
-    about = {"document": document.name, "kind": document.kind, "sha256": document.sha256, "matrices": matrices}
-    for row in list(_rows(document)) or [{}]:
-        yield about | row
 
 
 def _rows(document: Document) -> Iterator[dict[str, Any]]:
@@ -152,17 +140,21 @@ def _point(point: Point, settings: SettingsRecord | None = None) -> dict[str, An
 
 OF_REQUIREMENTS = frozenset({"run", "explain", "require", "confusion"})
 """Kinds of documents that tell of requirements and their matrices; the others have sections of their own."""
-SENTENCES: Mapping[str, Callable[[Document], Iterable[tuple[str, str]]]] = MappingProxyType(
+SENTENCES: Mapping[str, Callable[[Any, Document, str], Iterable[tuple[str, str]]]] = MappingProxyType(
     {
-        "compare": lambda document: compare_sentences(document.result, document.name),
-        "assess": lambda document: assess_sentences(document.result),
-        "trade_offs": lambda document: ((text, "") for text in trade_off_sentences(document.result)),
-        "collision": lambda document: [(collision_sentence(document.result), "")],
-        "triggers": lambda document: [(triggers_sentence(document.result), told_verdict(document.result))],
-        "mutate": lambda document: [(f"{counted(document.result.counts.written, 'mutated image')} written.", "")],
+        "compare": lambda result, document, _: compare_sentences(result, document.name),
+        "rate": lambda result, _, note: rate_sentences(result, note),
+        "risk": lambda result, _, note: risk_sentences(result, note),
+        "assess": lambda result, *_: assess_sentences(result),
+        "trade_offs": lambda result, *_: ((text, "") for text in trade_off_sentences(result)),
+        "collision": lambda result, *_: [(collision_sentence(result), "")],
+        "triggers": lambda result, *_: [(triggers_sentence(result), told_verdict(result))],
+        "mutate": lambda result, *_: [(f"{counted(result.counts.written, 'mutated image')} written.", "")],
+        "adr": lambda result, *_: [(rates_sentence(result), "")],
+        "campaign": lambda result, *_: [campaign_sentence(result)],
     }
 )
-"""What a document says in the summary, by its kind."""
+"""What a document says in the summary, by its kind: of its result, itself, and what `alone` says of it."""
 
 
 def html_report(documents: Sequence[Document], title: str | None = None) -> str:
@@ -184,9 +176,19 @@ def markdown_report(documents: Sequence[Document], title: str | None = None) -> 
 
 
 def csv_report(documents: Sequence[Document]) -> str:
-    """Every verified probability as a row of a table, with a header; errors as `html_report`."""
+    """One row per document, requirement, planner and scenario; a document without probabilities has one row.
+
+    Raises:
+        InputError: as `html_report`.
+    """
     check_documents(documents)
-    return flat_text(_told_apart(documents))
+    rows: list[dict[str, Any]] = []
+    for each in _told_apart(documents):
+        matrices = " ".join(source["sha256"] for source in confusion_inputs(each))
+        about = {"document": each.name, "kind": each.kind, "sha256": each.sha256, "matrices": matrices}
+        about["note"] = alone(each, documents)
+        rows += [about | row for row in list(_rows(each)) or [{}]]
+    return csv_text(rows, COLUMNS)
 
 
 def report_page(documents: Sequence[Document], title: str | None = None, about: About | None = None) -> Page:
@@ -198,12 +200,8 @@ def report_page(documents: Sequence[Document], title: str | None = None, about: 
     gated = [each for each in documents if each.kind == "run" and each.result.gates is not None]
     sentences = [pair for each in gated for pair in gate_sentences(each.result.gates, each.name)]
     for each in others:
-        if each.kind == "rate":
-            sentences += rate_sentences(each.result, alone(each, documents))
-        elif each.kind == "risk":
-            sentences += risk_sentences(each.result, alone(each, documents))
-        elif each.kind in SENTENCES:
-            sentences += SENTENCES[each.kind](each)
+        if each.kind in SENTENCES:
+            sentences += SENTENCES[each.kind](each.result, each, alone(each, documents))
     sections = [summary_section(documents, subjects, sentences, about)]
     sections += _requirement_sections(subjects)
     sections += answers_section(list(unattached_answers(documents, subjects)))
@@ -229,6 +227,10 @@ def _other_section(document: Document, anchor: str, note: str) -> Section:
             return triggers_section(result, document.name, anchor)
         case "assess":
             return Section(f"Robustness: {document.name}", (), tuple(assess_sections(result)), anchor)
+        case "adr":
+            title, blocks = "Average detection rate", adr_blocks(result)
+        case "campaign":
+            title, blocks = "Campaign", campaign_blocks(result)
         case "collision":
             title, blocks = "Probability of collision", collision_blocks(result)
         case "trade_offs":

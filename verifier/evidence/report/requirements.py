@@ -158,7 +158,7 @@ def deciding_sentences(subject: Subject) -> Iterator[str]:
 
 def _numbers(subject: Subject) -> Table:
     worst, rests_on = subject.result.worst_point, subject.settings.bounds
-    widest = farthest(worst)
+    widest, free = farthest(worst), worst.dependence_free
     margin = (
         "nothing: decided on the graph of these matrices"
         if widest == 0
@@ -171,7 +171,7 @@ def _numbers(subject: Subject) -> Table:
         ("Numerically off by", margin if worst.exact is None else "nothing: exact"),
         ("Second engine", number_text(worst.second_engine)),
         *([] if worst.uncertainty is None or rests_on is None else _uncertainty_facts(worst.uncertainty, rests_on)),
-        *_free_facts(worst),
+        None if free is None else ("However reports depend on each other", free_text(free)),
         ("Verdict", marked_verdict(worst)),
         None if worst.basis is None else ("It rests on", _basis_text(subject)),
         ("Planner", name_text(subject.result.planner)),
@@ -194,12 +194,6 @@ def _uncertainty_facts(sure: Uncertainty, rests_on: BoundsBasis) -> Iterator[tup
     yield rests_on.name, interval_text(bounds.lower, bounds.upper) + wider
     yield "Attained by single matrices", interval_text(bounds.attained_lower, bounds.attained_upper)
     yield "The bounds assume", rests_on.condition
-
-
-def _free_facts(point: Point) -> Iterator[tuple[str, str]]:
-    """Bounds however reports depend on each other, where they were asked for."""
-    if point.dependence_free is not None:
-        yield "However reports depend on each other", free_text(point.dependence_free)
 
 
 def _basis_text(subject: Subject) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 
 from verifier.analysis.channel_test import contradicted_text
 from verifier.base.documents import fraction_of, fraction_text
-from verifier.base.errors import UsageError, shown, unknown_name
+from verifier.base.errors import UsageError, shown, unknown_error
 from verifier.base.numbers import significant
 from verifier.base.statistics import clopper_pearson
 from verifier.base.version import __version__
@@ -240,8 +240,7 @@ def _mixed(stated: Mapping[str, RiskShare], group: Sequence[Chance], environment
     known = [each.scenario for each in group]
     for name in stated:
         if name not in known:
-            message, hint = unknown_name("scenario", name, known)
-            raise UsageError(f"[initial.{environment}]: {message}\n  hint: {hint}")
+            raise unknown_error("scenario", name, known, before=f"[initial.{environment}]: ")
     for name in known:
         if name not in stated:
             raise UsageError(f"[initial.{environment}]: no share of {shown(name)}\n  hint: 0 if it never comes")

@@ -24,7 +24,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from itertools import starmap
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
@@ -192,6 +192,10 @@ def risk_of(hazard: RiskHazard, environments: Sequence[RiskEnvironment]) -> Risk
         contributions=tuple(_contributions(hazard, known, places)),
         improvements=tuple(_improvements(hazard, mine, places, limit)) if missed and limit is not None else (),
     )
+
+
+_known_risk = lru_cache(maxsize=10_000)(risk_of)
+"""A document is made, read and compared, each time with what follows."""
 
 
 def risk_over(found: Sequence[RiskFound], hazards: Sequence[RiskHazard], accepted: str | None) -> RiskFound:
@@ -364,7 +368,7 @@ class RiskResult(Derives):
     parts: tuple[RiskPart, ...] = derived(lambda risk: tuple(starmap(RiskPart, risk.errors.items())))
     level: Share = derived(lambda risk: float(max(1 - sum(risk.errors.values()), Fraction(0))))
     risks: tuple[RiskFound, ...] = derived(
-        lambda risk: tuple(risk_of(hazard, risk.environments) for hazard in risk.hazards)
+        lambda risk: tuple(_known_risk(hazard, risk.environments) for hazard in risk.hazards)
     )
     total: RiskFound = derived(lambda risk: risk_over(risk.risks, risk.hazards, risk.accepted))
     verdict: Verdict = derived(lambda risk: worst_verdict(each.verdict for each in (*risk.risks, risk.total)))

@@ -14,7 +14,9 @@ A share is a number, two ends in order, or a table of these by environment; a fa
 with the keys between, level, source.
 """
 
+import contextlib
 import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -22,8 +24,8 @@ from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal, TypeAlias
 
 from verifier.base.documents import Count, Exact, FractionText, Level, Limits, Sha256, Share, fraction_text
-from verifier.base.errors import shown
-from verifier.base.files import read_bytes
+from verifier.base.errors import InputError, shown
+from verifier.base.files import json_of, read_bytes
 from verifier.base.toml import Element
 from verifier.evidence.paths import fault_of
 from verifier.evidence.rates.document import RateExposure
@@ -265,6 +267,7 @@ def read_risk(top: Element) -> DeclaredRisk:
     if len(tables) > MOST_CONDITIONS:
         raise top.at("condition").fail(f"expected at most {MOST_CONDITIONS} conditions, got {len(tables)}")
     conditions = tuple(_condition(name, each) for name, each in tables)
+    _refuse_twins(tables)
     shares = {name: _shares(name, each) for name, each in tables}
     for where in dict.fromkeys(where for each in shares.values() for where in each):
         for name, table in tables:
@@ -319,6 +322,22 @@ def matrices_at(table: Element) -> tuple[str, str | None]:
         hint = "of a condition without matrices nothing is known: leave out the key"
         raise table.at("matrices").fail(f"there is no file {shown(file)} beside this one", hint)
     return file, hashlib.sha256(read_bytes(path)).hexdigest()
+
+
+def _refuse_twins(tables: Iterable[tuple[str, Element]]) -> None:
+    """Refuse the same data for two conditions, by their counts, whatever the files are called and say beside: one
+    measurement is none of another condition."""
+    first: dict[bytes, str] = {}
+    for name, table in tables:
+        if table.has("matrices"):
+            file = table.at("matrices").string()
+            raw = read_bytes(Path(table.file).parent / PurePosixPath(file))
+            with contextlib.suppress(InputError, TypeError, KeyError):
+                raw = json.dumps(json_of(raw, file)["bins"]).encode()
+            other = first.setdefault(hashlib.sha256(raw).digest(), name)
+            if other != name:
+                hint = f"one condition of both, or no matrices for {shown(name)}: nothing is known in it then"
+                raise table.at("matrices").fail(f"the same counts as those of {shown(other)}", hint)
 
 
 def _shares(name: str, table: Element) -> dict[str, RiskShare]:

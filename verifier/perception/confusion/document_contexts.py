@@ -23,7 +23,7 @@ def context_head(found: ContextCounts) -> dict[str, Any]:
     """What the document says of the context function."""
     own, how = found.contexts, (found.units, found.tests, found.tracks, found.replays)
     head = json_values(ContextsRecord("run", own.cap, "outcome", found.gaps, found.period_s, *how))
-    return {**head, "kind": own.kind}  # files count "run" and "last"; results name those that persist, too
+    return {**head, "kind": own.kind}  # which the matrices of a file count: "run" or "last"
 
 
 def context_bin(found: ContextCounts, index: int, *, family: bool) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from verifier.base.documents import Count, Limits, Magnitude
 from verifier.perception.confusion.bins import Scope
-from verifier.perception.confusion.contexts import OfTracks, ReplayTest, ResidualTest
+from verifier.perception.confusion.contexts import Kind, OfTracks, ReplayTest, ResidualTest
 from verifier.perception.confusion.data_set import DataSetRecord
 from verifier.perception.confusion.document_dependence import Dependence
 from verifier.perception.confusion.document_precision import AveragePrecision
@@ -107,6 +107,38 @@ class ContextsRecord:
     tests: tuple[ResidualTest, ...] = ()
     tracks: Mapping[str, OfTracks] | None = None
     replays: tuple[ReplayTest, ...] = ()
+
+
+@dataclass(frozen=True)
+class LikelihoodRatio:
+    """The e-value of a class in favour of a richer context function, see `context_selection.log10_e_value`."""
+
+    label: str
+    against: str
+    log10_e: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class UsedContexts:
+    """What a result says of the contexts that a detector remembers: as the file says it, and their tests.
+
+    Attributes:
+        kind, cap, of, gaps, period_s, units, tracks: as in `ContextsRecord`; contexts of errors that persist, too.
+        used: the context function by its name; tests, replays: of this one.
+        e_values: against all contexts that the file counts.
+    """
+
+    kind: Kind
+    cap: Count
+    of: Literal["outcome"]
+    gaps: Gaps
+    period_s: Annotated[float, Limits(gt=0, le=1e6)] | None = None
+    units: Units | None = None
+    tracks: Mapping[str, OfTracks] | None = None
+    used: str
+    tests: tuple[ResidualTest, ...]
+    e_values: tuple[LikelihoodRatio, ...]
+    replays: tuple[ReplayTest, ...]
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from verifier.base.errors import InputError, Place, UsageError, unknown_name
+from verifier.base.errors import InputError, Place, UsageError, check_known
 from verifier.perception.confusion.choices import class_names, counting_rule, default_policy, matching_policy
 from verifier.perception.confusion.context_counts import Memory, counter_of
 from verifier.perception.confusion.counting import count_and_observe
@@ -117,9 +117,7 @@ class Folders(Tables):
             sides.append(_side("frames", str(poses), poses, ".parquet", _stems))
         names = [name for _, name in sides[0] if name is not None]
         for name in settings.sequence:
-            if name not in names:
-                message, hint = unknown_name("sequence", name, names)
-                raise UsageError(f"{message}\n  hint: {hint}")
+            check_known("sequence", name, names)
         if settings.sequence:
             sides = [[each for each in side if each[1] in settings.sequence] for side in sides]
         return cls._parted(parting, sides, given)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.errors import InputError, LimitError, Place, UsageError, shown, unknown_name
+from verifier.base.errors import InputError, LimitError, Place, check_known, shown, unknown_name
 from verifier.perception.detections.classmap import DONT_CARE, IGNORE
 from verifier.perception.detections.columns import ANY_CLASS, Boxes, DetectionSet, faulty_boxes, no_boxes
 from verifier.perception.detections.left_out import ignore_hint, ledger
@@ -326,9 +326,7 @@ def _chosen_frames(material: Material, reading: Reading, checks: Checks) -> tupl
     stays = np.ones(len(frames.names), dtype=bool)
     if reading.sequences is not None:
         for name in reading.sequences:
-            if name not in frames.sequences:
-                message, hint = unknown_name("sequence", name, frames.sequences)
-                raise UsageError(f"{message}\n  hint: {hint}")
+            check_known("sequence", name, frames.sequences)
         wanted = np.array([name in reading.sequences for name in frames.sequences], dtype=bool)
         stays = wanted[frames.sequence]
     if material.answered is not None and (missing := stays & ~material.answered).any():

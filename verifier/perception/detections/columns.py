@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.arrays import plain_fields
+from verifier.base.arrays import check_index, plain_fields, read_only
 
 ANY_CLASS = -1
 """The label of a don't-care region that stands for every class."""
@@ -56,8 +56,8 @@ class Boxes:
         for each in fields(self):
             value = getattr(self, each.name)
             if each.name != "attributes" and value is not None:
-                object.__setattr__(self, each.name, _read_only(value, types.get(each.name, np.float64)))
-        columns = {name: _read_only(value) for name, value in self.attributes.items()}
+                object.__setattr__(self, each.name, read_only(value, types.get(each.name, np.float64)))
+        columns = {name: read_only(value) for name, value in self.attributes.items()}
         object.__setattr__(self, "attributes", MappingProxyType(columns))
         self._check_shapes()
         for index in (self.frame, self.line, self.file):
@@ -128,14 +128,14 @@ class DetectionSet:
     origin: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "frame_sequence", _read_only(self.frame_sequence, np.int32))
+        object.__setattr__(self, "frame_sequence", read_only(self.frame_sequence, np.int32))
         object.__setattr__(self, "origin", MappingProxyType(dict(self.origin)))
         if self.frame_sequence.shape != (len(self.frame_name),):
             raise ValueError("frame_sequence and frame_name differ in length")
         for name, values in (("class", self.classes), ("frame", self.frame_name), ("sequence", self.sequences)):
             if len(set(values)) != len(values):
                 raise ValueError(f"a {name} name occurs twice")
-        _check_index("frame_sequence", self.frame_sequence, len(self.sequences))
+        check_index("frame_sequence", self.frame_sequence, len(self.sequences))
         if self.detections.score is None:
             raise ValueError("detections have no scores")
         for name, boxes in (("annotations", self.annotations), ("detections", self.detections)):
@@ -144,9 +144,9 @@ class DetectionSet:
             self._check_boxes("ignored", self.ignored, lowest_label=ANY_CLASS)
 
     def _check_boxes(self, name: str, boxes: Boxes, lowest_label: int) -> None:
-        _check_index(f"{name}.frame", boxes.frame, len(self.frame_name))
-        _check_index(f"{name}.label", boxes.label, len(self.classes), lowest_label)
-        _check_index(f"{name}.file", boxes.file, len(self.files))
+        check_index(f"{name}.frame", boxes.frame, len(self.frame_name))
+        check_index(f"{name}.label", boxes.label, len(self.classes), lowest_label)
+        check_index(f"{name}.file", boxes.file, len(self.files))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), plain_fields(self)
@@ -213,14 +213,3 @@ def joined(parts: Sequence[Boxes]) -> Boxes:
         for name in names
     }
     return Boxes(**columns)
-
-
-def _read_only(value: Any, kind: Any = None) -> NDArray[Any]:
-    array = np.asarray(value, dtype=kind).view()
-    array.setflags(write=False)
-    return array
-
-
-def _check_index(name: str, index: NDArray[Any], size: int, lowest: int = 0) -> None:
-    if index.size and (index.min() < lowest or index.max() >= size):
-        raise ValueError(f"{name} has an index outside {lowest}..{size - 1}")

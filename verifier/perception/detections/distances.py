@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats
-from verifier.base.errors import InputError, Place, UsageError, shown, unknown_name
+from verifier.base.errors import InputError, Place, check_known, shown
 from verifier.perception.detections.columns import Boxes, DetectionSet
 from verifier.perception.detections.partly import is_part
 from verifier.perception.detections.sources import digest_record
@@ -42,9 +42,7 @@ def distance(boxes: Boxes, measure: str) -> NDArray[np.float64]:
     Raises:
         UsageError: there is no such measure.
     """
-    if measure not in MEASURES:
-        message, hint = unknown_name("distance measure", measure, MEASURES)
-        raise UsageError(f"{message}\n  hint: {hint}")
+    check_known("distance measure", measure, MEASURES)
     source = boxes.distance_m if measure == "given" else boxes.box_3d
     if source is None:
         return np.full(len(boxes), np.nan)
@@ -80,9 +78,7 @@ def with_distances(data: DetectionSet, path: str | Path, key: str) -> DetectionS
         UsageError: the annotations have no such attribute.
     """
     boxes = data.annotations
-    if key not in boxes.attributes:
-        message, hint = unknown_name("attribute of the annotations", key, boxes.attributes)
-        raise UsageError(f"{message}\n  hint: {hint}")
+    check_known("attribute of the annotations", key, boxes.attributes)
     named, raw = read_named(path, {}, ("frame", key, "distance_m"))
     codes, keys = frame_keys(named)
     index = {name: number for number, name in enumerate(data.frame_name)}

@@ -13,7 +13,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.errors import UsageError, unknown_name
+from verifier.base.errors import UsageError, check_known
 from verifier.perception.detections.columns import Boxes, DetectionSet, joined
 from verifier.perception.detections.distances import distance, reported_distance
 from verifier.perception.settings import Removed
@@ -71,9 +71,7 @@ def keep_attribute(
         UsageError: the data set has no such attribute, or it is not a number.
     """
     known = data.annotations.attributes
-    if name not in known:
-        message, hint = unknown_name("attribute of the annotations", name, known)
-        raise UsageError(f"{message}\n  hint: {hint}")
+    check_known("attribute of the annotations", name, known)
     if known[name].dtype.kind not in "biuf":
         raise UsageError(f"the attribute '{name}' is not a number")
     if not lowest <= highest:

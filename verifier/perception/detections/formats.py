@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from verifier.base.errors import InputError, UsageError, unknown_name
+from verifier.base.errors import InputError, check_known
 from verifier.perception.detections.argoverse import argoverse
 from verifier.perception.detections.bdd100k import bdd100k
 from verifier.perception.detections.coco import coco
@@ -105,13 +105,9 @@ def read_detections(
         UsageError: there is no such format, or it has no such option.
         InputError: as the format's reader.
     """
-    if format_name not in FORMATS:
-        message, hint = unknown_name("format", format_name, FORMATS)
-        raise UsageError(f"{message}\n  hint: {hint}")
+    check_known("format", format_name, FORMATS)
     chosen = FORMATS[format_name]
     for name in options:
-        if name not in chosen.options:
-            message, hint = unknown_name(f"option of the format '{format_name}'", name, chosen.options)
-            raise UsageError(f"{message}\n  hint: {hint}")
+        check_known(f"option of the format '{format_name}'", name, chosen.options)
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows or is no number is refused, naming its place
         return chosen.reader(annotations, detections, reading, **options)

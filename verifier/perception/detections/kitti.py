@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.errors import InputError, Place, UsageError, shown, unknown_name
+from verifier.base.errors import InputError, Place, check_known, shown
 from verifier.base.files import read_text
 from verifier.perception.detections.assembly import UNKNOWN_FRAME, Frames, Material, Rows, assemble, numbered_frames
 from verifier.perception.detections.columns import NO_SEQUENCE, DetectionSet
@@ -117,9 +117,7 @@ def kitti_tracking(
     reading = reading or Reading()
     truth = read_source(annotations, "annotations")
     for name in reading.sequences or ():
-        if name not in _stems(truth):
-            message, hint = unknown_name("sequence", name, _stems(truth))
-            raise UsageError(f"{message}\n  hint: {hint}")
+        check_known("sequence", name, _stems(truth))
     truth = _of_sequences(truth, reading.sequences)
     found = _of_sequences(read_source(detections, "detections"), reading.sequences)
     labels = read_tables(truth.members, [Layout(TRACKING)])

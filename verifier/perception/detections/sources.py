@@ -29,7 +29,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.errors import InputError, Place, UsageError, shown, unknown_name
+from verifier.base.errors import InputError, Place, UsageError, check_known, shown
 from verifier.base.files import LARGEST_SOURCE, decoded, json_value, read_bytes
 from verifier.base.libraries import library
 from verifier.perception.detections.classmap import ClassMap
@@ -196,9 +196,7 @@ class Reading:
 
     def __post_init__(self) -> None:
         for name in self.ignore:
-            if name not in IGNORABLE:
-                message, hint = unknown_name("kind of fault to ignore", name, IGNORABLE)
-                raise UsageError(f"{message}\n  hint: {hint}")
+            check_known("kind of fault to ignore", name, IGNORABLE)
         if self.dont_care not in get_args(DontCare):
             raise UsageError(f"dont_care must be 'keep' or 'drop', got {self.dont_care!r}")
         if self.match_frames not in get_args(FrameNames):

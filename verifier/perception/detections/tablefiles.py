@@ -27,7 +27,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.errors import InputError, Place, UsageError, first_line, shown, unknown_name
+from verifier.base.errors import InputError, Place, UsageError, check_known, first_line, shown
 from verifier.base.files import read_bytes
 from verifier.base.libraries import library
 from verifier.base.tables import Kind, arrow_table, codes_of, doubles_of, is_number, known_names, value_type
@@ -356,9 +356,7 @@ def assumed_zero(named: NamedTable) -> list[str]:
 def check_columns(columns: Mapping[str, str]) -> Mapping[str, str]:
     """`columns`, if it names what exists and no column of the file twice."""
     for name in columns:
-        if name not in NAMES:
-            message, hint = unknown_name("column", name, NAMES)
-            raise UsageError(f"{message}\n  hint: {hint}")
+        check_known("column", name, NAMES)
     if len(set(columns.values())) != len(columns):
         raise UsageError("one column of the file is named for two purposes")
     return columns

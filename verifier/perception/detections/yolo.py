@@ -23,6 +23,7 @@ from verifier.base.arrays import Floats
 from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import read_text
 from verifier.base.libraries import library
+from verifier.base.words import counted
 from verifier.perception.detections.assembly import UNKNOWN_FRAME, Material, Rows, assemble
 from verifier.perception.detections.coco import distances_of, result_rows
 from verifier.perception.detections.columns import DetectionSet
@@ -242,13 +243,17 @@ def _frame_text(members: tuple[Member, ...], table: TextTable) -> Callable[[int]
 
 
 def _check_fractions(table: TextTable, members: tuple[Member, ...]) -> None:
-    for name in ("x", "y", "width", "height"):
-        value = table.columns[name]
-        bad = (value < -SLACK) | (value > 1 + SLACK)
-        if bad.any():
-            row = int(bad.argmax())
-            message = f"{name}: expected a fraction of the image from 0 to 1, got {value[row]:g}"
-            raise InputError(message, Place(members[int(table.file[row])].name, int(table.line[row])))
+    names = ("x", "y", "width", "height")
+    value = table.stack(*names)
+    bad = (value < -SLACK) | (value > 1 + SLACK)
+    rows = np.flatnonzero(bad.any(axis=1)).tolist()
+    if rows:
+        row, at = rows[0], int(bad[rows[0]].argmax())
+        files = len(set(table.file[rows].tolist()))
+        more = f"; such numbers stand in {len(rows)} lines of {counted(files, 'file')}"
+        message = f"{names[at]}: expected a fraction of the image from 0 to 1, got {value[row, at]:g}"
+        place = Place(members[int(table.file[row])].name, int(table.line[row]))
+        raise InputError(message + (more if len(rows) > 1 else ""), place)
 
 
 def _first_category(found: NDArray[np.int64], count: int, given: int | None, file: str) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 from verifier.base.documents import InputFile, json_values
 from verifier.base.errors import InputError, Place
 from verifier.base.numbers import exact_text
+from verifier.base.statistics import percentile_ends, reaching
 from verifier.checking.process import StormProcess
 from verifier.checking.verdicts import Verdict, verdict_of
 from verifier.closedloop.comparison import BASELINE, NamedCurve
@@ -23,7 +24,7 @@ from verifier.robustness.campaign.definition import CollisionLimit, SystemModelR
 from verifier.robustness.campaign.judging import collision_at, requirement_row, run_options
 from verifier.robustness.campaign.looking import Progress, no_progress
 from verifier.robustness.campaign.result import requirement_criterion
-from verifier.robustness.draws import change_interval, share_interval
+from verifier.robustness.draws import CONFIDENCE, share_interval
 from verifier.study.case import Study
 from verifier.study.inputs import read_inputs
 from verifier.study.results import RunResult, engines_of
@@ -95,7 +96,8 @@ def _change_ends(first: Level, level: Level, name: str) -> tuple[float, float] |
         return None
     if level is first:
         return 0.0, 0.0  # by definition, and not by what was measured
-    return change_interval(first.drawn[name], level.drawn[name], float(after - before), level.objects)
+    ends = percentile_ends(level.drawn[name] - first.drawn[name], CONFIDENCE)  # the draws are equal
+    return reaching(ends, float(after - before), level.objects, (-1.0, 1.0))
 
 
 def _of_change(ends: tuple[float, float] | None, limit: Fraction) -> Verdict | None:
@@ -141,17 +143,14 @@ def _collision(
     inputs: list[InputFile] = []
     remarks: list[str] = []
     for level in asked.levels:
-        if level.pairs is None:
-            raise ValueError("a level without pairs")
-        if level.without_pairs:  # nothing was reported, so that lambda is not defined
-            values.append(None)
-            ends.append(None)
-            continue
-        value, interval, source, said = collision_at(folder / level.pairs, limit)
-        remarks += said
+        assert level.pairs is not None  # asked of every level
+        value, interval = None, None
+        if not level.without_pairs:  # else nothing was reported, so that lambda is not defined
+            value, interval, source, said = collision_at(folder / level.pairs, limit)
+            remarks += said
+            inputs.append(source)
         values.append(value)
         ends.append(interval)
-        inputs.append(source)
     margins = tuple(None if each is None else float(limit.at_most - Fraction(each)) for each in values)
     name = f"lambda({limit.distance_m:g} m, {limit.speed_mps:g} m/s)"
     told = f"at most {exact_text(limit.at_most)}"

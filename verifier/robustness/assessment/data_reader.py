@@ -11,14 +11,14 @@ from verifier.perception.detections.formats import FORMATS
 from verifier.robustness.assessment.definition import DataSet, DetectionFiles, Sweep
 from verifier.robustness.assessment.measures import METRICS, SIMILARITIES, DatasetDistance, DistanceRule
 from verifier.robustness.assessment.plan import MOST_IMAGES
-from verifier.robustness.campaign.data_reader import read_annotations, read_depth
+from verifier.robustness.campaign.data_reader import keys_of, read_annotations, read_depth
 from verifier.robustness.campaign.definition import DataFiles
 from verifier.robustness.detection_metrics import COUNTS, Performance
 
 LARGEST_COUNT = 10**15
 DATA_KEYS = ("performance", "detections", "images", "features")
 SOURCE_KEYS = (*DATA_KEYS, "count", "depth", "annotations")
-DETECTION_KEYS = ("format", "annotations", "detections", "class_map", "min_score", "iou")
+DETECTION_KEYS = keys_of(DetectionFiles)
 TARGET_KEYS = (*DATA_KEYS, "name", "circumstances", "distances", "similarities")
 SWEEP_KEYS = ("name", "circumstance", "parameter", "at", "distances", "similarities", "performance")
 
@@ -47,13 +47,7 @@ def read_target(found: Element, rules: Mapping[str, DistanceRule], names: tuple[
     for at, each in enumerate(found.list_at("circumstances")):
         if shown[at] in shown[:at]:
             raise each.fail(f"the circumstance '{shown[at]}' is listed twice")
-    distances: dict[str, DatasetDistance] = {}
-    for key in ("distances", "similarities"):
-        for name, each in found.table_at(key):
-            rule = rules[_known_key(found.at(key), name, "distance", tuple(rules))]
-            if name in distances:
-                raise each.fail(f"{name} is given twice: as a distance and as a similarity")
-            distances[name] = _given(each, rule, similarity=key == "similarities")
+    (distances,) = _distances(found, rules)
     name = found.at("name").string()
     return DataSet(name, shown, _performance(found), distances, _files(found), _detections(found))
 
@@ -122,14 +116,7 @@ def read_sweep(found: Element, rules: Mapping[str, DistanceRule], names: tuple[s
     name = found.at("name").string()
     settings = [each.number() for each in found.at("at").items(least=1)]
     shown = (_known(found.at("circumstance"), "circumstance", names),) if found.has("circumstance") else ()
-    distances: list[dict[str, DatasetDistance]] = [{} for _ in settings]
-    for key in ("distances", "similarities"):
-        for distance, column in found.table_at(key):
-            rule = rules[_known_key(found.at(key), distance, "distance", tuple(rules))]
-            for place, each in enumerate(_column(column, len(settings))):
-                if distance in distances[place]:
-                    raise each.fail(f"{distance} is given twice: as a distance and as a similarity")
-                distances[place][distance] = _given(each, rule, similarity=key == "similarities")
+    distances = _distances(found, rules, len(settings))
     values: list[dict[str, Fraction]] = [{} for _ in settings]
     for metric, column in found.table_at("performance"):
         for place, each in enumerate(_column(column, len(settings))):
@@ -146,6 +133,22 @@ def read_sweep(found: Element, rules: Mapping[str, DistanceRule], names: tuple[s
     return found.made(lambda: Sweep(name, found.at("parameter").string(), tuple(settings), targets))
 
 
+def _distances(
+    found: Element, rules: Mapping[str, DistanceRule], count: int | None = None
+) -> list[dict[str, DatasetDistance]]:
+    """Those of each of so many settings, from lists; without a count those of one data set."""
+    made: list[dict[str, DatasetDistance]] = [{} for _ in range(count or 1)]
+    for key in ("distances", "similarities"):
+        for name, given in found.table_at(key):
+            if name not in rules:
+                raise given.fail(*unknown_name("distance", name, rules))
+            for own, each in zip(made, [given] if count is None else _column(given, count), strict=True):
+                if name in own:
+                    raise each.fail(f"{name} is given twice: as a distance and as a similarity")
+                own[name] = _given(each, rules[name], similarity=key == "similarities")
+    return made
+
+
 def _column(found: Element, length: int) -> list[Element]:
     cells = found.items()
     if len(cells) != length:
@@ -157,9 +160,3 @@ def _known(found: Element, kind: str, names: tuple[str, ...]) -> str:
     if found.string() not in names:
         raise found.fail(*unknown_name(kind, found.value, names))
     return str(found.value)
-
-
-def _known_key(table: Element, name: str, kind: str, names: tuple[str, ...]) -> str:
-    if name not in names:
-        raise table.at(name).fail(*unknown_name(kind, name, names))
-    return name

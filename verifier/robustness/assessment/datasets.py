@@ -18,9 +18,7 @@ image (Wang, Bovik, Sheikh and Simoncelli 2004, Sec. III-B and C). Easily confus
 windows and sample covariances, which is what some libraries compute unless told otherwise.
 """
 
-import csv
 import hashlib
-import io
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -33,7 +31,8 @@ from scipy.ndimage import correlate1d
 from verifier.base.arrays import Floats
 from verifier.base.documents import InputFile
 from verifier.base.errors import InputError, Place, UsageError, shown
-from verifier.base.files import read_bytes, read_text
+from verifier.base.files import read_bytes
+from verifier.base.tables import read_table
 from verifier.robustness.assessment.definition import Assessment
 from verifier.robustness.assessment.feature_distances import (
     CwSsimSettings,
@@ -215,21 +214,15 @@ def _paired(source: Path, target: Path) -> Iterator[tuple[Path, Path]]:
 
 
 def _pairs_table(path: Path) -> dict[str, str]:
-    text, _ = read_text(path)
-    rows = csv.reader(io.StringIO(text))
+    table = read_table(path, {"target": "text", "source": "text"}, others=True)
+    targets, sources = (
+        [table.texts[name][code] for code in table.columns[name].tolist()] for name in ("target", "source")
+    )
     found: dict[str, str] = {}
-    try:
-        header = [each.strip() for each in next(rows, [])]
-        if header[:2] != ["target", "source"]:
-            raise InputError("expected the columns target and source", Place(str(path), 1))
-        for row in rows:
-            if len(row) < 2:
-                raise InputError("expected two names", Place(str(path), rows.line_num))
-            if row[0] in found:
-                raise InputError(f"{shown(row[0])} has two lines", Place(str(path), rows.line_num))
-            found[row[0]] = row[1]
-    except csv.Error as error:
-        raise InputError(f"not a readable CSV file: {error}", Place(str(path), rows.line_num)) from None
+    for row, name in enumerate(targets):
+        if name in found:
+            raise InputError(f"{shown(name)} has two lines", table.place(row))
+        found[name] = sources[row]
     return found
 
 

@@ -1,9 +1,11 @@
 """What an assessment file says, as one value per system: circumstances, data sets, distances, tolerance."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Any
 
+from verifier.base.errors import UsageError
 from verifier.base.numbers import exact_text
 from verifier.robustness.assessment.circumstances import Circumstance, Scaling
 from verifier.robustness.assessment.degradation import Degradation
@@ -177,3 +179,12 @@ def _check_unique(kind: str, names: list[str]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"two of one name: {kind} '{name}'")
+
+
+def changed(assessment: Assessment, hint: str = "", **changes: Any) -> Assessment:
+    """The assessment with what was measured or made; UsageError, with this hint, for what does not fit together."""
+    try:
+        return replace(assessment, **changes)
+    except ValueError as error:
+        told = f"\n  hint: {hint}" if hint else ""
+        raise UsageError(f"{assessment.key}: {error}{told}") from None

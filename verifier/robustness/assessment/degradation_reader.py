@@ -39,7 +39,7 @@ from verifier.robustness.adr import LEVELS, AdrSettings
 from verifier.robustness.assessment.circumstances import Span, Transformation, fault_of
 from verifier.robustness.assessment.degradation import LEVEL, Degradation, Level, LevelRecipe, TradeOffLimit
 from verifier.robustness.brackets import PHYSICAL, SCALES, Scale
-from verifier.robustness.campaign.data_reader import or_infinite, read_collision, read_counting, read_run
+from verifier.robustness.campaign.data_reader import keys_of, or_infinite, read_collision, read_counting, read_run
 from verifier.robustness.mutators import MUTATORS
 from verifier.robustness.mutators.catalogue import Plain
 
@@ -97,21 +97,10 @@ def _plain_number(found: Element) -> int | float:
     return int(value) if isinstance(found.value, int) else float(value)
 
 
-RECIPE_KEYS = ("counting", "adr_levels", "most_false_positives", "keep_images", "seed")
-KEYS = (
-    "parameter",
-    "unit",
-    "scale",
-    "allowed_change",
-    "run",
-    "collision",
-    "trade_off",
-    "levels",
-    "transformation",
-    *RECIPE_KEYS,
-)
+RECIPE_KEYS = keys_of(LevelRecipe, "steps")
+KEYS = (*keys_of(Degradation, "recipe"), "transformation", *RECIPE_KEYS)
 LEVEL_KEYS = ("at", "confusion", "pairs", "curves", "performance", "unchanged")
-TRADE_OFF_KEYS = ("detector", "metric", "at_least")
+TRADE_OFF_KEYS = keys_of(TradeOffLimit)
 
 
 def read_degradation(found: Element) -> Degradation:

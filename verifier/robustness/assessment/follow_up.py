@@ -17,6 +17,7 @@ from verifier.robustness.assessment.circumstances import Circumstance
 from verifier.robustness.assessment.datasets import PAIRS_FILE
 from verifier.robustness.assessment.plan import Plan, PlannedImage
 from verifier.robustness.campaign.looking import Progress, changed, no_progress
+from verifier.robustness.campaign.made_files import new_folder
 from verifier.robustness.campaign.scenes import MovedBoxes, Scenes
 from verifier.robustness.mutators import Composition, Frame, Mutation, needs_depth
 from verifier.robustness.mutators.batch import png_bytes
@@ -30,7 +31,7 @@ def make_follow_up(
     Args:
         plan: its source names are those of `scenes`.
         scenes: the source images.
-        target: an existing folder without images.
+        target: a folder that is new or empty.
         progress: for a progress bar.
 
     Returns:
@@ -38,14 +39,10 @@ def make_follow_up(
 
     Raises:
         InputError: a source image or its depth cannot be read, a mutation does not fit it, or the folder cannot be
-            written to or holds something already.
+            made or holds something, which would count as follow-up test cases.
         UsageError: the library that writes images is missing.
     """
-    place = Place(str(target))
-    if not target.is_dir():
-        raise InputError("no such folder", place)
-    if any(target.iterdir()):
-        raise InputError("expected an empty folder: what is in it would count as follow-up test cases", place)
+    new_folder(target)
     digits = max(6, len(str(len(plan.images))))
     made, rows = [], []
     for each in progress(plan.images, "images"):

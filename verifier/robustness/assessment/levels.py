@@ -2,19 +2,17 @@
 and `verifier.robustness.campaign.making`, which does it.
 """
 
-import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from verifier.base.errors import UsageError, unknown_name
+from verifier.base.errors import UsageError, unknown_error
 from verifier.closedloop.comparison import BASELINE
 from verifier.perception.matching import MatchingPolicy
-from verifier.robustness.assessment.degradation import Degradation, Level, LevelRecipe
-from verifier.robustness.brackets import Scale, halfway, middle
+from verifier.robustness.assessment.degradation import Degradation, Level
+from verifier.robustness.brackets import halfway
 from verifier.robustness.campaign.looking import Condition, Looking
 from verifier.robustness.campaign.made_files import new_folder
 from verifier.robustness.campaign.making import KNOWN, ROC, Maker, UnderTest, Wanted, measure_of
@@ -65,7 +63,7 @@ def made_levels(
     done, (most, wanted) = replace(asked, levels=tuple(levels), recipe=None), refine or (0, None)
     while wanted is not None and len(levels) < most + len(asked.levels):
         room = most + len(asked.levels) - len(levels)
-        new = halfway(wanted(done), partial(_between, recipe, asked.scale), room)
+        new = halfway(wanted(done), asked.scale, recipe.mutation, room)
         if not new:
             break
         for at in progress(new, "levels"):
@@ -73,17 +71,6 @@ def made_levels(
         rising = asked.levels[0].at < asked.levels[-1].at
         done = replace(done, levels=tuple(sorted(levels, key=lambda level: level.at, reverse=not rising)))
     return done
-
-
-def _between(recipe: LevelRecipe, scale: Scale, mild: float, severe: float) -> float | None:
-    """The level halfway, whole where the mutation takes whole numbers only; None where there is none between."""
-    half = middle(mild, severe, scale)
-    for at in () if half is None else (half, float(round(half))):
-        with contextlib.suppress(ValueError):
-            if min(mild, severe) < at < max(mild, severe):
-                recipe.mutation(at)
-                return at
-    return None
 
 
 def wanted_of(asked: Degradation, images: int = 0) -> Wanted:
@@ -112,8 +99,7 @@ def check_levels(asked: Degradation, scenes: Scenes, policy: MatchingPolicy) -> 
     """
     for name in asked.allowed_change:
         if name not in KNOWN:
-            message, hint = unknown_name("metric", name, KNOWN)
-            raise UsageError(f"degradation: {message}\n  hint: {hint}")
+            raise unknown_error("metric", name, KNOWN, "degradation: ")
     mutations = [asked.recipe.mutation(each.at, each.unchanged) for each in asked.levels if asked.recipe is not None]
     if scenes.depth is None and any(each is not None and needs_depth(each) for each in mutations):
         raise UsageError(

@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from verifier.base.blocks import Pool
 from verifier.base.errors import InputError, Place, UsageError
@@ -25,7 +24,7 @@ from verifier.perception.confusion.choices import default_measure
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.detections.depth import depth_file
 from verifier.robustness.adr import AdrSettings, pick_thresholds
-from verifier.robustness.assessment.definition import Assessment, DataSet
+from verifier.robustness.assessment.definition import Assessment, DataSet, changed
 from verifier.robustness.assessment.degradation import Degradation
 from verifier.robustness.assessment.follow_up import check_complete, make_follow_up
 from verifier.robustness.assessment.levels import check_levels, made_levels, wanted_of
@@ -35,7 +34,7 @@ from verifier.robustness.assessment.result import MadeHere
 from verifier.robustness.brackets import gaps
 from verifier.robustness.campaign.definition import DataFiles, DetectorChoice
 from verifier.robustness.campaign.looking import Condition, Looking, Opened, Progress, Sources, no_progress
-from verifier.robustness.campaign.made_files import new_folder, write_coco
+from verifier.robustness.campaign.made_files import check_new, check_outside, new_folder, write_coco
 from verifier.robustness.campaign.making import UnderTest, depth_remarks, operating_remarks
 from verifier.robustness.campaign.preflight import check_detector, check_places
 from verifier.robustness.campaign.scenes import MovedBoxes, Scenes, moved_truth, open_scenes
@@ -49,6 +48,7 @@ from verifier.study.results import RunResult
 
 FOLLOW_UP = "follow-up"
 """What the target data set that is made is called."""
+DEFINED = "choose metrics that are defined where nothing is detected, such as recall and AP"
 _AS_FOLDER = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
@@ -144,11 +144,11 @@ def make(
     if under_test is not None:
         metrics = assessment.metrics or ("precision", "recall")
         source = _performed(made.source, under_test.source, under_test, metrics)
-        made = _checked(made, metrics=metrics, source=source)
+        made = changed(made, DEFINED, metrics=metrics, source=source)
     images = 0
     if plan is not None:
         target, images = _follow_up(made, plan, scenes, under_test, workshop)
-        made = _checked(made, targets=(*made.targets, target))
+        made = changed(made, DEFINED, targets=(*made.targets, target))
     asked = made.degradation
     if asked is not None and asked.recipe is not None and under_test is not None and looking is not None:
         levels = workshop.target / "levels"
@@ -162,7 +162,7 @@ def make(
 
         refine = (workshop.refine, wanted) if workshop.refine else None
         done = made_levels(asked, looking, under_test, levels, workshop.cache, refine)
-        made = _checked(made, degradation=done)
+        made = changed(made, DEFINED, degradation=done)
     identity = None if under_test is None else MappingProxyType(dict(under_test.detector.identity))
     remarks = tuple(_remarks(assessment, scenes, plan, under_test))
     return made, MadeHere(identity, None if under_test is None else under_test.lowest_score, images, remarks)
@@ -209,7 +209,6 @@ def _follow_up(
 ) -> tuple[DataSet, int]:
     """The target data set: its images, and what the detector makes of them, read back from their files."""
     folder = workshop.target / "follow_up"
-    new_folder(folder)
     moved = make_follow_up(plan, scenes, folder, workshop.progress)
     names = tuple(each.name for each in plan.shares if each.images)
     target = DataSet(FOLLOW_UP, names, files=DataFiles(images=str(folder.absolute())))
@@ -234,15 +233,6 @@ def _write(folder: Path, data: DetectionSet, moved: tuple[MovedBoxes, ...], dete
     write_coco(folder, data, {each.name: each.size for each in moved}, default_measure(data), detected)
 
 
-def _checked(assessment: Assessment, **changes: Any) -> Assessment:
-    """The assessment with what was made; what does not fit together (a metric that is not defined) is told."""
-    try:
-        return replace(assessment, **changes)
-    except ValueError as error:
-        hint = "choose metrics that are defined where nothing is detected, such as recall and AP"
-        raise UsageError(f"{assessment.key}: {error}\n  hint: {hint}") from None
-
-
 def _check_depth_files(assessment: Assessment, plan: Plan | None, scenes: Scenes) -> None:
     """Look for the depth map of every image, where they will be needed; InputError for one that is not there."""
     given = scenes.depth
@@ -259,19 +249,14 @@ def _check_depth_files(assessment: Assessment, plan: Plan | None, scenes: Scenes
         mutations = [recipe.mutation(each.at, each.unchanged) for each in asked.levels]
         if wanted_of(asked).distances or any(each is not None and needs_depth(each) for each in mutations):
             needed.update(scenes.files)
-    folder = scenes.folder / given.folder
-    if needed and not folder.is_dir():
-        raise InputError("no such folder", Place(str(folder)))
+    if needed and not given.folder.is_dir():
+        raise InputError("no such folder", Place(str(given.folder)))
     for name in sorted(needed):
-        depth_file(folder, name)
+        depth_file(given.folder, name)
 
 
 def _check_sizes(assessment: Assessment, plan: Plan | None) -> None:
-    """Refuse distances from image to image where follow-up images have another size than their sources.
-
-    Raises:
-        UsageError: a distance that compares images pixel by pixel, and a mutation that changes their size.
-    """
+    """Refuse distances from image to image where a mutation changes the size of follow-up images; UsageError."""
     compared = [each.name for each in assessment.rules.values() if each.measure in IMAGE_MEASURES]
     for each in () if plan is None or not compared else plan.images:
         for name, parameters in each.mutations:
@@ -284,19 +269,11 @@ def _check_sizes(assessment: Assessment, plan: Plan | None) -> None:
 
 
 def _check_target(target: Path, assessment: Assessment, folder: Path) -> None:
-    """Refuse a folder for what is made that holds something, or lies where inputs are read from.
-
-    Raises:
-        InputError: it holds something, or is no folder.
-        UsageError: it lies in a folder of inputs.
-    """
-    if target.exists() and not target.is_dir():
-        raise InputError("the folder cannot be made: it is a file", Place(str(target)))
-    if target.is_dir() and any(target.iterdir()):
-        hint = "name another folder, or remove this one; with --cache no image is put through the detector again"
-        message = "expected a new or empty folder: old files would mix with those that are made"
-        raise InputError(message, Place(str(target)), hint)
+    """Refuse a folder for what is made that holds something, or lies where inputs are read from."""
+    check_new(
+        target, "name another folder, or remove this one; with --cache no image is put through the detector again"
+    )
     files = assessment.source.files
     for name in (files.images, None if files.depth is None else files.depth.folder):
-        if name is not None and target.resolve().is_relative_to((folder / name).resolve()):
-            raise UsageError(f"--make: {target} lies in {folder / name}, a folder of inputs, which would change")
+        if name is not None:
+            check_outside("--make", target, folder / name)

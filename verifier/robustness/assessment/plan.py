@@ -15,6 +15,7 @@ mutations that draw noise.
 """
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -26,7 +27,7 @@ from numpy.typing import NDArray
 from verifier.base.documents import Count, Limits, json_values
 from verifier.base.documents import Share as Probability
 from verifier.base.errors import UsageError
-from verifier.robustness.assessment.circumstances import Circumstance, Transformation
+from verifier.robustness.assessment.circumstances import Circumstance
 from verifier.robustness.mutators.catalogue import Plain
 
 Occurrence: TypeAlias = Literal["independent", "exclusive"]
@@ -198,13 +199,8 @@ def _asked(each: Circumstance, proportions: Proportions) -> Fraction:
 
 
 def _expected(shares: Sequence[Fraction], occurrence: Occurrence) -> list[Fraction]:
-    if occurrence == "exclusive":
-        whole = sum(shares, Fraction(0))
-    else:
-        none = Fraction(1)
-        for share in shares:
-            none *= 1 - share
-        whole = 1 - none
+    independent = 1 - math.prod((1 - share for share in shares), start=Fraction(1))
+    whole = sum(shares, Fraction(0)) if occurrence == "exclusive" else independent
     return [share / whole for share in shares]
 
 
@@ -252,13 +248,8 @@ def _images(
     for number, (source, row) in enumerate(zip(used.tolist(), table, strict=True)):
         own = np.random.default_rng([seed, 1, number])
         shown = [chosen[at] for at in np.flatnonzero(row).tolist()]
-        mutations = [_drawn(each.transformation, own) for each in shown]
+        made = [each.transformation for each in shown if each.transformation is not None]  # all have one
+        mutations = [(each.mutation, each.drawn(own)) for each in made]
         names = tuple(each.name for each in shown)
         found.append(PlannedImage(number, sources[source], names, tuple(mutations), (seed, number)))
     return tuple(found)
-
-
-def _drawn(transformation: Transformation | None, rng: np.random.Generator) -> tuple[str, Mapping[str, Plain]]:
-    if transformation is None:
-        raise ValueError("a circumstance without transformation was planned")
-    return transformation.mutation, transformation.drawn(rng)

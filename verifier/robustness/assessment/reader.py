@@ -56,41 +56,15 @@ from verifier.robustness.assessment.definition import Assessment, DataSet, Follo
 from verifier.robustness.assessment.degradation_reader import read_degradation, read_transformation
 from verifier.robustness.assessment.measures import MEASURES, DistanceRule, Piece, Tolerance
 from verifier.robustness.assessment.plan import MOST_IMAGES, OCCURRENCES, PROPORTIONS
-from verifier.robustness.campaign.data_reader import read_detector
+from verifier.robustness.campaign.data_reader import keys_of, read_detector
 
 Made = TypeVar("Made")
 
-SYSTEM_KEYS = (
-    "title",
-    "citation",
-    "viewpoint",
-    "perspectives",
-    "occurrence",
-    "circumstances",
-    "metrics",
-    "distances",
-    "source",
-    "targets",
-    "sweeps",
-    "follow_up",
-    "degradation",
-    "detector",
-    "samples",
-    "tolerance_scaling",
-)
+SYSTEM_KEYS = (*keys_of(Assessment, "key", "rules"), "distances")
+RISK_KEYS = keys_of(Risk)
 CIRCUMSTANCE_KEYS = (
-    "name",
-    "description",
-    "probability",
-    "frequency",
-    "source_frequency",
-    "exposure",
-    "likelihood",
-    "severity",
-    "transformation",
-    "tolerance_scale",
-    "part_of",
-)
+    *keys_of(Circumstance, "measure", "risk", "counted", "source_counted"), "probability", *RISK_KEYS
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -172,7 +146,7 @@ def _circumstance(found: Element) -> Circumstance:
     if found.has("probability") and found.has("frequency"):
         raise found.at("frequency").fail("expected either 'probability' or 'frequency', not both")
     stated = "probability" if found.has("probability") else "frequency"
-    factors = [key for key in ("exposure", "likelihood", "severity") if found.has(key)]
+    factors = [key for key in RISK_KEYS if found.has(key)]
     if factors and len(factors) < 3:
         raise found.fail("expected all of exposure, likelihood and severity, or none")
     scale = found.at("tolerance_scale") if found.has("tolerance_scale") else None
@@ -219,7 +193,7 @@ def _tolerance(found: Element) -> Tolerance:
 
 
 def _follow_up(found: Element) -> FollowUp:
-    found.table(("proportions", "size", "seed"))
+    found.table(keys_of(FollowUp))
     return FollowUp(
         found.given("proportions", Element.one_of, "target", PROPORTIONS),
         found.given("size", Element.whole, None, 1, MOST_IMAGES),

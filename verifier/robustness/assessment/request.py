@@ -11,6 +11,7 @@ circumstances -> missing test cases -> plan -> performance and distances -> rela
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 from verifier.base.blocks import HERE, Pool
@@ -31,7 +32,6 @@ from verifier.robustness.assessment.result import (
     MadeHere,
     SystemResult,
     TargetResult,
-    least_scale,
     outcomes,
 )
 from verifier.robustness.assessment.samples import with_measured, with_samples
@@ -55,7 +55,8 @@ def assessed(settings: AssessSettings, progress: Progress = no_progress, pool: P
         InputError: files that cannot be read or do not belong together.
         VerifierError: as checking the requirements of a degradation raises.
     """
-    _check_cache(settings)
+    if settings.cache is not None and Path(settings.cache).exists() and not Path(settings.cache).is_dir():
+        raise InputError("--cache: expected a folder, found a file", Place(settings.cache))
     file = read_assessment(settings.file)
     folder = Path(settings.file).absolute().parent
     chosen = tuple(with_samples(each, folder) for each in _chosen(settings, file))
@@ -84,11 +85,6 @@ class _Prepared:
     assessment: Assessment
     plan: Plan | None
     scenes: Scenes | None
-
-
-def _check_cache(settings: AssessSettings) -> None:
-    if settings.cache is not None and Path(settings.cache).exists() and not Path(settings.cache).is_dir():
-        raise InputError("--cache: expected a folder, found a file", Place(settings.cache))
 
 
 def _chosen(settings: AssessSettings, file: AssessmentFile) -> Iterator[Assessment]:
@@ -180,7 +176,8 @@ def _judged(assessment: Assessment, target: DataSet, computed: Mapping[str, Data
     source = assessment.source.performance
     if source is None or target.performance is None:
         return TargetResult(target, distances, ())
-    scale = least_scale(assessment.shown_in(target), assessment.tolerance_scaling)
+    scales = (each.scale(assessment.tolerance_scaling) for each in assessment.shown_in(target))
+    scale = min(scales, default=Fraction(1))  # of data that hold several circumstances the strictest one rules
     found = outcomes(assessment.metrics, source, target.performance, assessment.rules, distances, scale)
     unchecked = tuple(
         name

@@ -21,7 +21,6 @@ from typing import Any
 from verifier.base.documents import InputFile
 from verifier.base.result import Result
 from verifier.checking.verdicts import Verdict, worst_verdict
-from verifier.robustness.assessment.circumstances import Circumstance, Scaling
 from verifier.robustness.assessment.definition import Assessment, DataSet
 from verifier.robustness.assessment.degradation import CriterionName, Degradation, SureOrder, in_order, surely_before
 from verifier.robustness.assessment.measures import DatasetDistance, DistanceRule
@@ -102,11 +101,6 @@ def outcomes(
             yield Outcome(
                 name, rule.name, source.values[name], target.values[name], away, scale, rule.tolerance(away) * scale
             )
-
-
-def least_scale(circumstances: Sequence[Circumstance], by: Scaling = "stated") -> Fraction:
-    """The scale for data that hold all of these circumstances: the strictest one rules; 1 where there is none."""
-    return min((each.scale(by) for each in circumstances), default=Fraction(1))
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from verifier.base.tables import read_table
 from verifier.perception.detections import Reading, read_class_map, read_detections
 from verifier.perception.matching import CONVENTIONS
 from verifier.robustness.assessment.circumstances import Counted
-from verifier.robustness.assessment.definition import Assessment, DataSet
+from verifier.robustness.assessment.definition import Assessment, DataSet, changed
 from verifier.robustness.detection_metrics import measured
 from verifier.robustness.detectors.images import read_image
 
@@ -48,10 +48,7 @@ def with_samples(assessment: Assessment, folder: Path) -> Assessment:
                 known[at] = replace(each, frequency=share, counted=found)
             elif where == "source" and each.source_frequency is None:
                 known[at] = replace(each, source_frequency=share, source_counted=found)
-    try:
-        return replace(assessment, circumstances=tuple(known))
-    except ValueError as error:
-        raise UsageError(f"{assessment.key}: {error}") from None
+    return changed(assessment, circumstances=tuple(known))
 
 
 def _counts(path: Path, names: Sequence[str]) -> dict[str, Counted]:
@@ -87,10 +84,7 @@ def with_measured(assessment: Assessment, folder: Path) -> Assessment:
         return assessment
     metrics = assessment.metrics or ("precision", "recall")
     source, *targets = (_measured(each, metrics, folder) for each in data)
-    try:
-        return replace(assessment, source=source, targets=tuple(targets), metrics=metrics)
-    except ValueError as error:
-        raise UsageError(f"{assessment.key}: {error}") from None
+    return changed(assessment, source=source, targets=tuple(targets), metrics=metrics)
 
 
 def _measured(data: DataSet, metrics: tuple[str, ...], folder: Path) -> DataSet:

@@ -46,15 +46,23 @@ from verifier.robustness.detectors import CascadeSettings, HogSettings, OnnxInpu
 from verifier.robustness.mutators.depths import DepthSource, Sky
 from verifier.robustness.mutators.imagefiles import METHODS
 
-DEPTH_KEYS = ("folder", "constant_m", "scale", "densify", "inverse", "sky")
-ANNOTATION_KEYS = ("format", "file", "class_map", "distance_field", "frames")
-COUNTING_KEYS = ("edges_m", "classes", "labelling", "measure", "unmatched", "outside")
-LABELLINGS: tuple[Labelling, ...] = ("class", "proposition")
-UNMATCHED: tuple[Leftover, ...] = get_args(Leftover)
-OUTSIDE: tuple[Outside, ...] = get_args(Outside)
-RUN_KEYS = ("spec", "planner", "environments", "set", "empty_columns")
-COLLISION_KEYS = ("distance_m", "speed_mps", "deceleration_mps2", "reaction_s", "at_most")
-EMPTY_COLUMNS: tuple[EmptyColumns, ...] = get_args(EmptyColumns)
+
+def keys_of(kind: type[Any], *without: str) -> tuple[str, ...]:
+    """The keys of a table that is read into a dataclass: its fields, without those that a file does not name so."""
+    return tuple(each.name for each in fields(kind) if each.init and each.name not in without)
+
+
+DEPTH_KEYS = keys_of(DepthSource)
+ANNOTATION_KEYS = keys_of(AnnotationFiles)
+RUN_KEYS = (*keys_of(SystemModelRun, "constants"), "set")
+COLLISION_KEYS = keys_of(CollisionLimit)
+
+
+def _positive(found: Element) -> Fraction:
+    """A number above 0; InputError."""
+    if (value := found.number(0)) == 0:
+        raise found.fail("expected a number above 0, got 0")
+    return value
 
 
 def read_depth(found: Element) -> DepthSource | None:
@@ -72,17 +80,11 @@ def read_depth(found: Element) -> DepthSource | None:
         if not 0 < depth_m <= LARGEST_M:
             raise table.at("constant_m").fail(f"expected metres above 0 and up to {LARGEST_M:g}")
         return DepthSource(constant_m=float(depth_m))
-    scale = table.given("scale", Element.number, Fraction(UNITS_PER_M), 0)
-    if scale == 0:
-        raise table.at("scale").fail("expected a number above 0, got 0")
+    scale = table.given("scale", _positive, Fraction(UNITS_PER_M))
     densify = table.given("densify", Element.one_of, None, METHODS)
-    inverse = float(table.at("inverse").number(0)) if table.has("inverse") else None
-    if inverse == 0:
-        raise table.at("inverse").fail("expected a number above 0, got 0")
-    try:
-        sky = Sky.of(table.at("sky").string()) if table.has("sky") else None
-    except ValueError as error:
-        raise table.at("sky").fail(str(error)) from None
+    inverse = float(_positive(table.at("inverse"))) if table.has("inverse") else None
+    given = table.given("sky", Element.string, None)
+    sky = None if given is None else table.at("sky").made(lambda: Sky.of(given))
     return DepthSource(Path(table.at("folder").string()), None, float(scale), densify, inverse, sky)
 
 
@@ -101,15 +103,15 @@ def read_annotations(found: Element) -> AnnotationFiles | None:
 
 def read_counting(found: Element) -> Counting:
     """How matrices and pairs are counted; InputError."""
-    found.table(COUNTING_KEYS, required=("edges_m",))
+    found.table(keys_of(Counting), required=("edges_m",))
     return found.made(
         lambda: Counting(
             tuple(or_infinite(each) for each in found.at("edges_m").items(least=2)),
             tuple(each.string() for each in found.list_at("classes")),
-            found.given("labelling", Element.one_of, "class", LABELLINGS),
+            found.given("labelling", Element.one_of, "class", get_args(Labelling)),
             found.given("measure", Element.one_of, None, MEASURES),
-            found.given("unmatched", Element.one_of, "drop", UNMATCHED),
-            found.given("outside", Element.one_of, "error", OUTSIDE),
+            found.given("unmatched", Element.one_of, "drop", get_args(Leftover)),
+            found.given("outside", Element.one_of, "error", get_args(Outside)),
         ),
     )
 
@@ -122,19 +124,16 @@ def read_run(found: Element) -> SystemModelRun:
         found.given("planner", Element.string, None),
         tuple(each.string() for each in found.at("environments").items(least=1)) if found.has("environments") else (),
         {name: each.number() for name, each in found.table_at("set")},
-        found.given("empty_columns", Element.one_of, "error", EMPTY_COLUMNS),
+        found.given("empty_columns", Element.one_of, "error", get_args(EmptyColumns)),
     )
 
 
 def read_collision(found: Element) -> CollisionLimit:
     """The accepted probability of a collision; InputError."""
     found.table(COLLISION_KEYS, required=COLLISION_KEYS)
-    distance_m, speed_mps, deceleration_mps2, reaction_s = (found.at(key).number(0) for key in COLLISION_KEYS[:-1])
-    for key in COLLISION_KEYS[:3]:
-        if found.at(key).number() == 0:
-            raise found.at(key).fail("expected a number above 0, got 0")
-    drive = float(distance_m), float(speed_mps), float(deceleration_mps2), float(reaction_s)
-    return CollisionLimit(*drive, at_most=found.at("at_most").number(0, 1))
+    distance_m, speed_mps, deceleration_mps2 = (float(_positive(found.at(key))) for key in COLLISION_KEYS[:3])
+    reaction_s, at_most = float(found.at("reaction_s").number(0)), found.at("at_most").number(0, 1)
+    return CollisionLimit(distance_m, speed_mps, deceleration_mps2, reaction_s, at_most)
 
 
 def or_infinite(found: Element) -> float:
@@ -153,9 +152,7 @@ def read_detector(found: Element) -> DetectorChoice:
     kind = found.at("kind").one_of(DETECTOR_KINDS)
     iou = found.given("iou", Element.number, Fraction(1, 2), 0, 1)
     least = found.given("min_score", Element.number, None)
-    rate = found.given("false_positives_per_image", Element.number, None, 0)
-    if rate == 0:
-        raise found.at("false_positives_per_image").fail("expected a number above 0, got 0")
+    rate = found.given("false_positives_per_image", _positive, None)
     mapped = found.given("class_map", Element.string, None)
     if kind == "onnx":
         found.table((*JUDGING_KEYS, "file", "classes", "input", "output"), required=("file", "classes", "output"))

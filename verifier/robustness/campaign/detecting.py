@@ -85,10 +85,9 @@ def _keys(campaign: Campaign, scenes: Scenes) -> dict[str, str]:
         "versions": {**own_versions(), **installed_versions(PACKAGES)},
     }
     depth: Any = repr(campaign.data.depth)
-    if campaign.data.depth is not None and campaign.data.depth.folder is not None:
-        maps = root / campaign.data.depth.folder
+    if scenes.depth is not None and scenes.depth.folder is not None:
+        maps, sky = scenes.depth.folder, scenes.depth.sky
         depth = [depth, *(digest(depth_file(maps, name)) for name in scenes.files)]
-        sky = campaign.data.depth.within(root).sky
         if sky is not None and sky.masks is not None:
             depth += [digest(sky.masks / f"{Path(name).stem}.png") for name in scenes.files]
     found = {}

@@ -243,14 +243,10 @@ def _mutations(found: Element) -> dict[str, AnyMutation]:
     if found.has("list"):
         mutations += published(found.at("list").one_of(tuple(PUBLISHED)))
     for each in found.list_at("sweep"):
-        mutations += each.made(partial(_parsed, each))
+        mutations += each.made(partial(parse_sweep, each.string()))
     if not mutations:
         raise found.fail("missing key 'sweep'", 'or list = "published-2021"')
     return {folder_name(each): each for each in dict.fromkeys(mutations)}
-
-
-def _parsed(found: Element) -> tuple[AnyMutation, ...]:
-    return parse_sweep(found.string())
 
 
 def _collision(found: Element) -> CollisionLimit:

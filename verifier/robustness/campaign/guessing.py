@@ -266,7 +266,7 @@ def _annotations(settings: CampaignInitSettings) -> tuple[list[str], str]:
     if name not in ANNOTATION_FORMATS:
         known = ", ".join(ANNOTATION_FORMATS)
         raise InputError(f"annotations as {name}; campaigns read {known}", Place(settings.annotations))
-    told = f'format = "{name}", file = {_quoted(_relative(settings.annotations, settings.output))}'
+    told = f'format = "{name}", file = {_path(settings.annotations, settings.output)}'
     if name != "coco":
         return [], told
     document, _ = read_json(settings.annotations)
@@ -306,9 +306,9 @@ def _class_map(classes: Sequence[str], categories: Sequence[str], guess: Guesses
     return "\n".join([*lines, "* -> ignore"]) + "\n"
 
 
-def _relative(path: str, output: str) -> str:
+def _path(path: str, output: str) -> str:
     """A path as the campaign file names it, from its own folder."""
-    return Path(os.path.relpath(path, Path(output).absolute().parent)).as_posix()
+    return _quoted(Path(os.path.relpath(path, Path(output).absolute().parent)).as_posix())
 
 
 def _quoted(text: str) -> str:
@@ -337,16 +337,16 @@ def _text(
 ) -> str:
     """The campaign file."""
     name = Path(settings.onnx).stem.replace("@", "_")
-    data = [f"images = {_quoted(_relative(settings.images, settings.output))}", f"annotations = {{ {annotations} }}"]
+    data = [f"images = {_path(settings.images, settings.output)}", f"annotations = {{ {annotations} }}"]
     if settings.depth is not None:
-        data.append(f"depth = {{ folder = {_quoted(_relative(settings.depth, settings.output))} }}")
+        data.append(f"depth = {{ folder = {_path(settings.depth, settings.output)} }}")
         mutations = f'list = "{settings.mutations}"'
     else:
         plain = [each.text for each in published(settings.mutations) if not needs_depth(each)]
         guess("mutations", "without haze and defocus", "no --depth, which they need")
         mutations = "sweep = [\n" + "".join(f"    {_quoted(each)},\n" for each in plain) + "]"
     key = name if all(each.isalnum() or each in "-_" for each in name) else _quoted(name)
-    detector = [f"[detectors.{key}]", 'kind = "onnx"', f"file = {_quoted(_relative(settings.onnx, settings.output))}"]
+    detector = [f"[detectors.{key}]", 'kind = "onnx"', f"file = {_path(settings.onnx, settings.output)}"]
     detector.append(f"classes = [{', '.join(map(_quoted, classes))}]")
     detector += ['class_map = "classes.txt"'] if mapped else []
     detector.append(f"min_score = {guess('min_score', 0.25, 'from which score on does the system act?')}")
@@ -356,6 +356,6 @@ def _text(
     if settings.spec is not None:
         edges = guess("counting.edges_m", "[0, 10, 20, inf]", "distance bins of the matrices")
         parts.append(f"[counting]\nedges_m = {edges}")
-        parts.append(f"[run]\nspec = {_quoted(_relative(settings.spec, settings.output))}")
+        parts.append(f"[run]\nspec = {_path(settings.spec, settings.output)}")
     listed = "".join(f"# {key} = {told}\n" for key, told in guess.reasons.items())
     return f"# Written by verify campaign init. Guessed, to be confirmed:\n{listed}\n" + "\n\n".join(parts) + "\n"

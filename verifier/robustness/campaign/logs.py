@@ -15,6 +15,7 @@ from verifier.base.errors import InputError, Place, shown
 from verifier.base.tables import Kind, read_table
 from verifier.closedloop.cutting import positive_by_path
 from verifier.closedloop.logs import Logs, check_plausible
+from verifier.closedloop.pathifier import PathSettings
 from verifier.closedloop.readers.from_sets import Drive, logs_of
 from verifier.perception.detections.cameras import read_cameras
 from verifier.perception.detections.columns import DetectionSet
@@ -66,7 +67,9 @@ def campaign_logs(campaign: Campaign, scenes: Scenes, found: Mapping[str, Mappin
     how = "the median depth of its rectangle" if deep else "where its foot meets flat ground"
     logs = logs_of(sets, drive, (f"people and detections are placed by their rectangles: {how}",))
     check_plausible(logs, None, str(path))
-    return positive_by_path(logs, campaign.loop.control_radius) if campaign.loop.asks_for_radii else logs
+    if campaign.loop.asks_for_radii:
+        logs = positive_by_path(logs, campaign.loop.control_radius, PathSettings(campaign.loop.path_extension))
+    return logs
 
 
 def _ordered(data: DetectionSet, order: Ints, log: Ints, names: tuple[str, ...]) -> DetectionSet:

@@ -202,7 +202,7 @@ def reported(
         for block in blocks:
             rows |= block.runs[at][0]
             digests |= block.runs[at][1]
-        run = DetectorRun(tuple(detector.classes), detector.identity, rows, digests, len(rows), 0, 0)
+        run = DetectorRun(tuple(detector.classes), detector.identity, rows, digests)
         found.append(with_detections(truth, run, class_map))
         write_coco(folder, found[-1], sizes, measure(found[-1]), True, ids, scenes.category_ids)
     return found

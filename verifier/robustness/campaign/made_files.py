@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from verifier.base.errors import InputError, Place
+from verifier.base.errors import InputError, Place, UsageError
 from verifier.base.files import make_folder, write_text
 from verifier.perception.detections.columns import ANY_CLASS, Boxes, DetectionSet
 from verifier.perception.detections.distances import distance
@@ -24,21 +24,33 @@ DETECTIONS_FILE = "detections.json"
 DISTANCE_FIELD = "distance_m"
 
 
+def check_new(path: Path, hint: str | None = None) -> None:
+    """Refuse what is no folder, and a folder that holds something or cannot be read; InputError."""
+    if path.exists() and not path.is_dir():
+        raise InputError("the folder cannot be made: it is a file", Place(str(path)))
+    try:
+        full = path.is_dir() and any(path.iterdir())
+    except OSError as error:
+        raise InputError(f"the folder cannot be read: {error.strerror}", Place(str(path))) from None
+    if full:
+        message = "expected a new or empty folder: old files would mix with those that are made"
+        raise InputError(message, Place(str(path)), hint)
+
+
+def check_outside(option: str, target: Path, inputs: Path) -> None:
+    """Refuse a folder for outputs that lies in one of inputs; UsageError."""
+    if target.resolve().is_relative_to(inputs.resolve()):
+        raise UsageError(f"{option}: {target} lies in {inputs}, a folder of inputs, which would change")
+
+
 def new_folder(path: Path) -> None:
     """Make a folder, or take one that is empty.
 
     Raises:
         InputError: it cannot be made, or holds something.
     """
+    check_new(path)
     make_folder(path)
-    try:
-        empty = not any(path.iterdir())
-    except OSError as error:
-        raise InputError(f"the folder cannot be read: {error.strerror}", Place(str(path))) from None
-    if not empty:
-        raise InputError(
-            "expected a new or empty folder: old files would mix with those that are made", Place(str(path))
-        )
 
 
 def write_coco(

@@ -25,7 +25,7 @@ from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import InputError, Place, UsageError
 from verifier.base.files import write_text
 from verifier.base.numbers import exact_text
-from verifier.closedloop.closed_loop_curve import standard_sensitivities
+from verifier.closedloop.closed_loop_curve import judged_sums, standard_sensitivities
 from verifier.closedloop.comparison import NamedCurve
 from verifier.closedloop.curvefiles import REMARKS, curves_json, with_remarks
 from verifier.closedloop.curves import FPR_MAX, judged_curve
@@ -47,7 +47,7 @@ from verifier.robustness.campaign.definition import Counting, DetectorChoice
 from verifier.robustness.campaign.scenes import Scenes, by_frame
 from verifier.robustness.detection_metrics import TABLE_6, judged, measured
 from verifier.robustness.detectors import Detector
-from verifier.robustness.draws import ADR, drawn_curve, drawn_metrics
+from verifier.robustness.draws import ADR, drawn_metrics
 from verifier.robustness.mutators import AnyMutation
 
 ROC = "roc_a"
@@ -215,7 +215,10 @@ class Maker:
         # As the paper's 100, up to the rate at which efficiency is 0 where that is higher.
         sensitivities = standard_sensitivities(highest=max(1.0, most))
         curve = judged_curve(one, sensitivities, most)
-        drawn = None if weights is None else drawn_curve(one, sensitivities, most, weights)
+        drawn = None
+        if weights is not None:
+            sums = judged_sums(one, sensitivities, np.ones(found.images, np.bool_), most)
+            drawn = sums.drawn(weights.astype(float))
         write_text(path, curves_json([NamedCurve(ROC, self.wanted.curve or "", condition, curve)], "", self.remarks))
         return str(path.absolute()), drawn
 

@@ -3,6 +3,7 @@
 Nothing here reads the pixels of an image: only its size, which stands at the beginning of its file.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -86,6 +87,14 @@ def _told(size: tuple[int, int]) -> str:
     return f"{size[1]} x {size[0]}"
 
 
+def named(about: str, check: Callable[[], object]) -> None:
+    """Check, and say what a UsageError is about if it does not say so."""
+    try:
+        check()
+    except UsageError as error:
+        raise UsageError(str(error) if str(error).startswith(f"{about}: ") else f"{about}: {error}") from None
+
+
 def check_counting(truth: DetectionSet, counting: Counting, policy: MatchingPolicy) -> None:
     """Refuse, before an image is made, what counting the annotations alone refuses.
 
@@ -93,9 +102,7 @@ def check_counting(truth: DetectionSet, counting: Counting, policy: MatchingPoli
         InputError, UsageError: as `matrices_of`.
     """
     try:
-        matrices_of(truth, counting, policy, "")
-    except UsageError as error:
-        raise UsageError(str(error) if str(error).startswith("counting: ") else f"counting: {error}") from None
+        named("counting", lambda: matrices_of(truth, counting, policy, ""))
     except InputError as error:
         if error.hint is not None and "--outside" in error.hint:
             raise InputError(error.message, error.place, 'give other edges_m, or outside = "drop"') from None

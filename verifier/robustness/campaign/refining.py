@@ -1,10 +1,9 @@
 """Where requirements break along the sweeps of a campaign, and the levels between that narrow these brackets.
 
-A sweep is all mutations of one kind that differ in one parameter, whose value for "nothing is done" is known: there,
+A sweep is all mutations of one kind that differ in one parameter and lie to one side of where nothing is done: there,
 as the mildest level, stands the baseline.
 """
 
-import contextlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from functools import partial
 from typing import TypeAlias
 
 from verifier.closedloop.comparison import BASELINE
-from verifier.robustness.brackets import PHYSICAL, Break, Criterion, Scale, along, break_of, gaps, halfway, middle
+from verifier.robustness.brackets import PHYSICAL, Criterion, Scale, along, break_of, gaps, halfway
 from verifier.robustness.campaign.file import Campaign
 from verifier.robustness.campaign.result import BreakRow, RequirementRow, requirement_criterion
 from verifier.robustness.mutators import AnyMutation
@@ -22,23 +21,16 @@ from verifier.robustness.mutators.mutation import Mutation
 
 Checked: TypeAlias = Mapping[tuple[str, str], Sequence[RequirementRow]]
 """By detector and condition."""
-NOTHING_DONE: Mapping[tuple[str, str], float] = {
-    ("haze", "visibility_m"): math.inf,
-    ("haze", "beta_per_m"): 0.0,
-    ("snow", "visibility_m"): math.inf,
-    **dict.fromkeys(
-        (
-            ("gaussian_blur", "sigma_px"),
-            ("alpha_blend", "alpha"),
-            ("salt_and_pepper", "share"),
-            ("defocus", "kappa_m_px"),
-            ("motion_blur", "length_px"),
-            ("rain", "rate_mm_h"),
-        ),
-        0.0,
-    ),
-}
-"""Of parameters that grow from it without turning back: the level at which an image stays as it is."""
+NOTHING_DONE: Mapping[str, float] = {
+    "gaussian_blur:sigma_px": 0.0, "alpha_blend:alpha": 0.0, "salt_and_pepper:share": 0.0, "defocus:kappa_m_px": 0.0,
+    "motion_blur:length_px": 0.0, "rain:rate_mm_h": 0.0, "haze:beta_per_m": 0.0, "haze:visibility_m": math.inf,
+    "snow:visibility_m": math.inf, "shifted_lines:share": 0.0, "rotation:angle_deg": 0.0, "pixelation:block_px": 1.0,
+    "brightness:factor": 1.0, "contrast:factor": 1.0, "jpeg:quality": math.inf, "night:light": math.inf,
+    "low_light:light": math.inf, "additive_noise:constant_sd": -math.inf, "additive_noise:signal_sd": -math.inf,
+    "chromatic_aberration:expansion": -math.inf, "shifted_lines:most_px": -math.inf,
+    **{f"truncation:{side}": -math.inf for side in ("left", "top", "right", "bottom")},
+}  # fmt: skip
+"""The level at which an image stays as it is; infinite where there is none: every level does more than nothing."""
 
 
 @dataclass(frozen=True)
@@ -63,14 +55,12 @@ class Sweep:
         """The mutation at a level; ValueError where there is none."""
         return Mutation(self.mutation, {**dict(self.others), self.parameter: level})
 
-    def between(self, mild: float, severe: float) -> float | None:
-        """The level halfway; None where the mutation has none there."""
-        half = middle(mild, severe, self.scale)
-        with contextlib.suppress(ValueError):
-            if half is not None:
-                self.at(half)
-                return half
-        return None
+    def milder(self, level: float) -> str:
+        """The condition before a level that lies between others."""
+        way = {along(at, self.scale): name for at, name in self.conditions.items()}
+        first, *_, last = way
+        inside = [at for at in way if (at < along(level, self.scale)) is (first < last)]
+        return way[inside[-1]]
 
 
 def sweeps(mutations: Mapping[str, AnyMutation]) -> list[Sweep]:
@@ -79,15 +69,19 @@ def sweeps(mutations: Mapping[str, AnyMutation]) -> list[Sweep]:
     for name, each in mutations.items():
         (step, *more) = each.steps
         for parameter, value in () if more else step.parameters.items():
-            if (step.name, parameter) in NOTHING_DONE and isinstance(value, int | float):
+            if f"{step.name}:{parameter}" in NOTHING_DONE and isinstance(value, int | float):
                 others = tuple((key, other) for key, other in step.parameters.items() if key != parameter)
                 found.setdefault((step.name, parameter, others), {})[float(value)] = name
     made = []
     for (mutation, parameter, others), levels in found.items():
-        nothing, scale = NOTHING_DONE[mutation, parameter], PHYSICAL.get(parameter, "linear")
-        levels.setdefault(nothing, BASELINE)
-        ordered = {level: levels[level] for level in sorted(levels, key=partial(along, scale=scale))}
-        made.append(Sweep(mutation, parameter, others, ordered))
+        nothing, scale = NOTHING_DONE[f"{mutation}:{parameter}"], PHYSICAL.get(parameter, "linear")
+        place = partial(along, scale=scale)
+        for falls in (False, True):
+            side = [at for at in levels if at != nothing and (place(at) < place(nothing)) is falls]
+            if len(side) > 1 or (side and math.isfinite(place(nothing))):  # nothing lies halfway to where no level is
+                start = {nothing: levels.get(nothing, BASELINE)}
+                way = start | {at: levels[at] for at in sorted(side, key=place, reverse=falls)}
+                made.append(Sweep(mutation, parameter, others, way))
     return made
 
 
@@ -105,14 +99,10 @@ def breaks(campaign: Campaign, checked: Checked) -> Iterator[BreakRow]:
         for detector in campaign.detectors:
             for row, criterion in _criteria(sweep, detector, checked):
                 found = break_of(criterion, tuple(sweep.conditions), sweep.scale)
-                yield _row(sweep, detector, row, found)
-
-
-def _row(sweep: Sweep, detector: str, row: RequirementRow, found: Break) -> BreakRow:
-    places = (found.holds_at, found.fails_at, found.sure_until, found.sure_at)
-    holds, fails, until, sure = (None if level is None else sweep.conditions[level] for level in places)
-    about = detector, row.name, row.planner, sweep.mutation, sweep.parameter
-    return BreakRow(*about, holds, fails, until, sure, found.recovers, found.can_narrow)
+                places = (found.holds_at, found.fails_at, found.sure_until, found.sure_at)
+                holds, fails, until, sure = (None if level is None else sweep.conditions[level] for level in places)
+                about = detector, row.name, row.planner, sweep.mutation, sweep.parameter
+                yield BreakRow(*about, holds, fails, until, sure, found.recovers, found.can_narrow)
 
 
 def further(campaign: Campaign, checked: Checked, most: int) -> dict[str, AnyMutation]:
@@ -125,12 +115,10 @@ def further(campaign: Campaign, checked: Checked, most: int) -> dict[str, AnyMut
             for _, criterion in _criteria(sweep, detector, checked):
                 found |= gaps(criterion, tuple(sweep.conditions), sweep.scale)
         room = most - (len(mutations) - len(campaign.mutations))
-        for level in halfway(found, sweep.between, room):
-            made, far = sweep.at(level), along(level, sweep.scale)
-            milder = [name for at, name in sweep.conditions.items() if along(at, sweep.scale) < far]
-            names = list(mutations)
+        for level in halfway(found, sweep.scale, sweep.at, room):
+            made, milder, names = sweep.at(level), sweep.milder(level), list(mutations)
             first = next(name for name in sweep.conditions.values() if name != BASELINE)
-            at_place = names.index(milder[-1]) + 1 if milder[-1] in mutations else names.index(first)
+            at_place = names.index(milder) + 1 if milder in mutations else names.index(first)
             names.insert(at_place, folder_name(made))
             every = {**mutations, folder_name(made): made}
             mutations = {name: every[name] for name in names}

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from verifier.base.documents import Count, InputFile, Magnitude, Share
+from verifier.base.documents import Count, Magnitude, Share
 from verifier.base.result import Result
 from verifier.checking.verdicts import Verdict, worst_verdict
 from verifier.closedloop.trade_offs import TradeOffs
 from verifier.robustness.brackets import Criterion
 from verifier.robustness.campaign.magnitudes import Magnitudes
-from verifier.robustness.rates import AdrResult, Ends
+from verifier.robustness.rates import AdrResult, DocumentHead, Ends
 
 
 @dataclass(frozen=True)
@@ -103,17 +103,11 @@ class CampaignRow:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class CampaignDocument:
+class CampaignDocument(DocumentHead):
     """Result of `verify campaign`; as `CampaignResult`. `not_defined` says why of the metrics without areas."""
 
     schema: ClassVar[str] = "verifier.campaign"
     version: ClassVar[int] = 1
-    command: tuple[str, ...] = ()
-    title: str
-    inputs: tuple[InputFile, ...]
-    settings: Mapping[str, Any]
-    versions: Mapping[str, str]
-    remarks: tuple[str, ...]
     detectors: Mapping[str, Mapping[str, Any]]
     campaign: tuple[CampaignRow, ...]
     magnitudes: tuple[Magnitudes, ...] = ()
@@ -137,6 +131,7 @@ class CampaignResult(Result):
     runs: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     TOLD = "verifier.telling.rates:campaign_table"
+    WRITTEN = "verifier.robustness.campaign.result:study_of"
     NAMED_BY = ("detector", "condition")
     METRICS = ("average_precision", "recall", "adr", "normalised", "collision")
 
@@ -154,16 +149,6 @@ class CampaignResult(Result):
     def verdict(self) -> Verdict:
         """The worst of all requirements under all conditions; no target where none was asked."""
         return worst_verdict(one.outcome for row in self.study.campaign for one in row.requirements)
-
-    def document(self) -> CampaignDocument:
-        """The document."""
-        return self.study
-
-    def json_text(self) -> str:
-        """The document as text."""
-        from verifier.base.files import document_text
-
-        return document_text(self.study)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """One flat row per detector and condition, with the same columns throughout."""
@@ -187,3 +172,8 @@ class CampaignResult(Result):
                 probability = None if one is None else one.probability
                 flat |= {f"P_{label}": probability, f"P_{label}_lower": lower, f"P_{label}_upper": upper}
             yield {name: "" if value is None else value for name, value in flat.items()}
+
+
+def study_of(result: CampaignResult) -> CampaignDocument:
+    """The document of a campaign."""
+    return result.study

@@ -39,6 +39,7 @@ from verifier.robustness.campaign.detecting import KEPT, PACKAGES, condition_nam
 from verifier.robustness.campaign.file import Campaign, read_campaign
 from verifier.robustness.campaign.judging import check_run, checked_runs, collision_at
 from verifier.robustness.campaign.logs import campaign_logs, read_poses
+from verifier.robustness.campaign.made_files import check_outside
 from verifier.robustness.campaign.magnitudes import magnitudes
 from verifier.robustness.campaign.making import (
     BY_MEDIAN,
@@ -49,7 +50,7 @@ from verifier.robustness.campaign.making import (
     depth_remarks,
     operating_remarks,
 )
-from verifier.robustness.campaign.preflight import check_counting, check_detector, check_places
+from verifier.robustness.campaign.preflight import check_counting, check_detector, check_places, named
 from verifier.robustness.campaign.refining import breaks, further, sweeps
 from verifier.robustness.campaign.result import CampaignDocument, CampaignResult, CampaignRow, RequirementRow
 from verifier.robustness.campaign.scenes import Scenes, open_scenes
@@ -131,10 +132,10 @@ def _checked(campaign: Campaign) -> Scenes:
     for name, choice in campaign.detectors.items():
         tried(partial(choice.opened, root))
         if scenes is not None:
-            tried(partial(_named, f"detectors.{name}", partial(check_detector, choice, scenes, root)))
+            tried(partial(named, f"detectors.{name}", partial(check_detector, choice, scenes, root)))
     if scenes is not None:
         tried(partial(check_places, scenes, given, root))
-        tried(partial(_check_depth, campaign, scenes))
+        tried(partial(_check_depth, scenes))
         tried(partial(_check_people, campaign, scenes))
         if campaign.counting is not None and scenes.truth is not None:
             policy, before = next(iter(campaign.detectors.values())).policy, len(problems)
@@ -153,17 +154,10 @@ def _checked(campaign: Campaign) -> Scenes:
     return scenes
 
 
-def _named(about: str, check: Callable[[], Any]) -> None:
-    try:
-        check()
-    except UsageError as error:
-        raise UsageError(str(error) if str(error).startswith(f"{about}: ") else f"{about}: {error}") from None
-
-
-def _check_depth(campaign: Campaign, scenes: Scenes) -> None:
-    if campaign.data.depth is not None and campaign.data.depth.folder is not None:
+def _check_depth(scenes: Scenes) -> None:
+    if scenes.depth is not None and scenes.depth.folder is not None:
         for name in scenes.files:
-            depth_file(campaign.root / campaign.data.depth.folder, name)
+            depth_file(scenes.depth.folder, name)
         first, path = next(iter(scenes.files.items()))
         scenes.depth_m(first, image_size(path) or (0, 0))
 
@@ -178,9 +172,7 @@ def _check_people(campaign: Campaign, scenes: Scenes) -> None:
 
 def _check_target(target: Path, campaign: Campaign) -> None:
     """Refuse a folder of somebody else, or among the inputs."""
-    images = campaign.root / str(campaign.data.images)
-    if target.resolve().is_relative_to(images.resolve()):
-        raise UsageError(f"--output: {target} lies in {images}, a folder of inputs, which would change")
+    check_outside("--output", target, campaign.root / str(campaign.data.images))
     if target.is_dir() and any(target.iterdir()) and not (target / KEPT).is_dir():
         raise InputError("expected a new or empty folder, or that of an earlier run", Place(str(target)))
     make_folder(target / KEPT)

@@ -21,7 +21,6 @@ from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import read_json
 from verifier.perception.detections import Reading, read_class_map, read_detections
 from verifier.perception.detections.columns import NO_SEQUENCE, Boxes, DetectionSet, no_boxes
-from verifier.perception.detections.depth import depth_file, depth_map
 from verifier.perception.detections.sources import read_source
 from verifier.perception.settings import IMAGE_SUFFIXES
 from verifier.robustness.campaign.definition import AnnotationFiles, DataFiles
@@ -41,7 +40,6 @@ class Scenes:
     Attributes:
         files: by name, in the order of the names.
         depth: where their depth comes from; None where nobody said.
-        folder: where the path of the depth maps starts from.
         truth: the objects in them; its frames are called as the images and in their order, and it has no detections.
             None where nobody said.
         image_ids, category_ids: that a COCO file has for the images and classes; empty where it has none.
@@ -49,7 +47,6 @@ class Scenes:
 
     files: Mapping[str, Path]
     depth: DepthSource | None = None
-    folder: Path = Path()
     truth: DetectionSet | None = None
     image_ids: Mapping[str, Any] = field(default_factory=dict)
     category_ids: Mapping[str, Any] = field(default_factory=dict)
@@ -92,16 +89,14 @@ class Scenes:
         if self.depth is None:
             hint = "name depth maps or a constant depth in the table 'source': depth = { folder = ... }"
             raise InputError("the depth of this image is needed", Place(str(self.files[name])), hint)
-        sparse = self._measured_m(name, size)
-        given = self.depth.within(self.folder)
+        given, sparse = self.depth, self.depth.measured(name, size)
         if not given.guesses or given.folder is None:
             return sparse
         try:
             return self._filled.kept(name, lambda: given.filled(name, sparse), lambda full: full.nbytes)
         except InputError as error:
-            raise InputError(
-                f"{name}: {error.message}", error.place or Place(str(given.folder)), error.hint
-            ) from None
+            place = error.place or Place(str(given.folder))
+            raise InputError(f"{name}: {error.message}", place, error.hint) from None
 
     def guessed(self) -> str:
         """How many of the pixels of all images have a depth that nobody measured, by distance.
@@ -109,23 +104,12 @@ class Scenes:
         Raises:
             InputError: a depth cannot be read.
         """
-        sizes = {name: image_size(path) or (0, 0) for name, path in self.files.items()}
-        return guessed_text(
-            guessed_depths(self._measured_m(name, size), self.depth_m(name, size)) for name, size in sizes.items()
-        )
-
-    def _measured_m(self, name: str, size: tuple[int, int]) -> Floats:
         given = self.depth
         assert given is not None  # asked by the callers
-        if given.folder is None:
-            return np.full(size, given.constant_m, np.float64)
-        folder = self.folder / given.folder
-        sparse = depth_map(folder, name, given.scale, given.inverse)
-        if sparse.shape != size:
-            told = " x ".join(str(side) for side in sparse.shape[::-1])
-            message = f"the depth map has {told} pixels, the image {name} {size[1]} x {size[0]}"
-            raise InputError(message, Place(str(depth_file(folder, name))))
-        return sparse
+        sizes = {name: image_size(path) or (0, 0) for name, path in self.files.items()}
+        return guessed_text(
+            guessed_depths(given.measured(name, size), self.depth_m(name, size)) for name, size in sizes.items()
+        )
 
     def moved_depth_m(self, name: str, mutation: AnyMutation | None) -> Floats:
         """(H, W) metres of the image after the steps of a mutation that move what is seen."""
@@ -175,9 +159,9 @@ def open_scenes(source: DataFiles, folder: Path, key: str) -> Scenes:
         raise UsageError(f"{key}: images are made from those of the source: 'images' in its table 'source'")
     files = {path.name: path for path in image_files(folder / source.images)}
     given = source.annotations
-    made = MappingProxyType(files)
+    made = MappingProxyType(files), None if source.depth is None else source.depth.within(folder)
     if given is None:
-        return Scenes(made, source.depth, folder)
+        return Scenes(*made)
     truth, frames = _truth(given, folder, tuple(files))
     images, categories = dict[str, Any](), dict[str, Any]()
     if given.format == "coco":  # its frames are its images, in their order
@@ -185,7 +169,7 @@ def open_scenes(source: DataFiles, folder: Path, key: str) -> Scenes:
         images = dict(zip(frames, (each["id"] for each in document["images"]), strict=True))
         if given.class_map is None:
             categories = {each["name"]: each["id"] for each in reversed(document["categories"])}
-    return Scenes(made, source.depth, folder, truth, images, categories)
+    return Scenes(*made, truth, images, categories)
 
 
 def _truth(given: AnnotationFiles, folder: Path, names: Sequence[str]) -> tuple[DetectionSet, list[str]]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.errors import InputError, Place, UsageError, shown, unknown_name
+from verifier.base.errors import InputError, Place, UsageError, shown, unknown_error, unknown_name
 from verifier.base.files import read_bytes
 from verifier.base.libraries import library
 from verifier.robustness.detectors.onnx_decode import decoded, network_input, placement
@@ -110,11 +110,10 @@ def open_onnx(
     if isinstance(classes, str) or not classes or len(set(classes)) != len(classes):
         raise UsageError(f"expected different class names, at least one, got {shown(classes)}")
     layout.output.numbers(len(classes))
-    runtime = library("onnxruntime")
+    there = library("onnxruntime").get_available_providers()
     for provider in providers:
-        if provider not in runtime.get_available_providers():
-            message, hint = unknown_name("provider of onnxruntime", provider, runtime.get_available_providers())
-            raise UsageError(f"{message}\n  hint: {hint}")
+        if provider not in there:
+            raise unknown_error("provider of onnxruntime", provider, there)
     raw = read_bytes(path)
     session = open_session(raw, str(path), providers)
     stacked = _check(session, layout, Place(str(path)))

@@ -6,7 +6,7 @@ The key is content: the SHA-256 of the image's size and pixels (with its name, f
 that of the detector's identity. A file is written beside its place and renamed, so that a run that is killed leaves
 whole files only, and the next run goes on where it stopped. What a mutation leaves unchanged is found again.
 
-A file that does not hold what its name says (damaged, or of another version) is replaced, and counted.
+A file that does not hold what its name says (damaged, or of another version) is replaced.
 """
 
 import hashlib
@@ -52,34 +52,23 @@ def identity_digest(identity: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a cache holds under a key: detections or None; `damaged` when the file there holds no detections."""
-
-    detections: Detections | None
-    damaged: bool = False
-
-
-@dataclass(frozen=True)
 class Cache:
     """A folder of detections; it is made when the first file is written. Several runs may share it."""
 
     folder: Path
 
-    def get(self, image: str, detector: str) -> Found:
-        """What is kept for the digests of an image and of a detector's identity."""
+    def get(self, image: str, detector: str) -> Detections | None:
+        """What is kept for the digests of an image and of a detector's identity; None for nothing usable."""
         path = self._path(image, detector)
-        if not path.is_file():
-            return Found(None)
         try:
             document, _ = read_json(path)
-            if document["schema"] != SCHEMA or document["version"] != VERSION:
-                return Found(None, damaged=True)
-            if (document["image"], document["detector"]) != (image, detector):
-                return Found(None, damaged=True)
+            own = tuple(document[name] for name in ("schema", "version", "image", "detector"))
+            if own != (SCHEMA, VERSION, image, detector):
+                return None
             box = np.array(document["box_2d"], dtype=np.float64).reshape(-1, 4)
-            return Found(Detections(box, np.array(document["score"]), np.array(document["label"], dtype=np.int64)))
+            return Detections(box, np.array(document["score"]), np.array(document["label"], dtype=np.int64))
         except (InputError, KeyError, TypeError, ValueError, OverflowError):
-            return Found(None, damaged=True)
+            return None
 
     def put(self, image: str, detector: str, found: Detections) -> None:
         """Keep detections.
@@ -118,18 +107,12 @@ class DetectorRun:
     Attributes:
         found: the detections of each image, by its name, in the order of the images.
         digests: the key of each image (`image_digest`), by its name.
-        computed: images put through the detector.
-        cached: images whose detections were kept already.
-        replaced: of those computed, images whose kept file was damaged.
     """
 
     classes: tuple[str, ...]
     identity: Mapping[str, Any]
     found: Mapping[str, Detections]
     digests: Mapping[str, str]
-    computed: int
-    cached: int
-    replaced: int
 
     def __post_init__(self) -> None:
         for name in ("identity", "found", "digests"):
@@ -168,19 +151,17 @@ def run_detectors(
     identities = [identity_digest(detector.identity) for detector in detectors]
     found: list[dict[str, Detections]] = [{} for _ in detectors]
     content: list[dict[str, str]] = [{} for _ in detectors]
-    counts = np.zeros((len(detectors), 3), np.int64)
     for batch in _batches(images, batch_size):
         for at, detector in enumerate(detectors):
             digests = [image_digest(image, detector.by_name) for image in batch]
-            known, made, damaged = _of_batch(detector, dict(zip(digests, batch, strict=True)), kept, identities[at])
+            all_found = _of_batch(detector, dict(zip(digests, batch, strict=True)), kept, identities[at])
             for digest, image in zip(digests, batch, strict=True):
                 if image.name in found[at]:
                     raise ValueError(f"the image {image.name!r} occurs twice")
-                found[at][image.name] = made[digest] if digest in made else known[digest]
+                found[at][image.name] = all_found[digest]
                 content[at][image.name] = digest
-            counts[at] += len(made), sum(digest in known for digest in digests), damaged
-    parts = zip(detectors, found, content, counts.tolist(), strict=True)
-    return [DetectorRun(tuple(own.classes), own.identity, rows, keys, *each) for own, rows, keys, each in parts]
+    parts = zip(detectors, found, content, strict=True)
+    return [DetectorRun(tuple(own.classes), own.identity, rows, keys) for own, rows, keys in parts]
 
 
 def with_detections(truth: DetectionSet, run: DetectorRun, class_map: ClassMap | None = None) -> DetectionSet:
@@ -251,16 +232,16 @@ def _batches(images: Iterable[Image], size: int) -> Iterator[list[Image]]:
 
 def _of_batch(
     detector: Detector, images: Mapping[str, Image], kept: Cache | None, identity: str
-) -> tuple[dict[str, Detections], dict[str, Detections], int]:
-    """By digest of the image what was kept, and what is made and kept now; how many of the latter were damaged."""
-    looked_up = {digest: kept.get(digest, identity) if kept else Found(None) for digest in images}
-    known = {digest: each.detections for digest, each in looked_up.items() if each.detections is not None}
+) -> dict[str, Detections]:
+    """By digest of the image; what was not kept is now."""
+    looked_up = {digest: kept.get(digest, identity) for digest in images} if kept is not None else {}
+    known = {digest: each for digest, each in looked_up.items() if each is not None}
     waiting = {digest: image for digest, image in images.items() if digest not in known}
     made = dict(zip(waiting, _detect(detector, list(waiting.values())), strict=True))
     if kept is not None:
         for digest, each in made.items():
             kept.put(digest, identity, each)
-    return known, made, sum(looked_up[digest].damaged for digest in waiting)
+    return known | made
 
 
 def _detect(detector: Detector, images: list[Image]) -> list[Detections]:

@@ -215,7 +215,9 @@ def read_kitti(folder: Path) -> KittiLabels:
                     "(of sequences)",
                     place,
                 )
-            frame = f"{stem}/{_frame_number(fields[0], place)}" if tracking else stem
+            if tracking and not FRAME_NUMBER.fullmatch(fields[0]):
+                raise InputError(f"expected the number of a frame, got {shown(fields[0])}", place)
+            frame = f"{stem}/{int(fields[0])}" if tracking else stem
             labels.setdefault(frame, []).append((fields, box_of([fields[each] for each in at], place)))
     return KittiLabels(source.record, *by_frame(labels), tracking, frozenset(stems))
 
@@ -226,9 +228,3 @@ def _lines(member: Member) -> Iterator[tuple[int, tuple[str, ...]]]:
         fields = tuple(line.split())
         if fields:
             yield number, fields
-
-
-def _frame_number(text: str, place: Place) -> int:
-    if not FRAME_NUMBER.fullmatch(text):
-        raise InputError(f"expected the number of a frame, got {shown(text)}", place)
-    return int(text)

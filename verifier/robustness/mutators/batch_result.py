@@ -255,7 +255,7 @@ class BatchResult(Result):
     @property
     def remarks(self) -> tuple[str, ...]:  # type: ignore[override]
         """What whoever uses the outputs must know."""
-        return self.notes
+        return tuple(_notes(self))
 
     def rows(self) -> Iterator[dict[str, str]]:
         """One row per image that was made."""
@@ -278,11 +278,6 @@ class BatchResult(Result):
         """All files that are there now."""
         return tuple(output for image in self.images for output in image.outputs)
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What whoever uses the outputs must know."""
-        return tuple(_notes(self))
-
     def document(self) -> MutateResult:
         """The document of the batch."""
         settings = self.settings
@@ -298,7 +293,7 @@ class BatchResult(Result):
                 written=len(self.outputs),
                 failures=len(self.failures),
             ),
-            notes=self.notes,
+            notes=self.remarks,
             images=tuple(map(_image, self.images)),
         )
 

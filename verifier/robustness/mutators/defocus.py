@@ -219,14 +219,14 @@ def scatter(
     """
     cv2 = library("cv2")
     height = len(depth)
-    made_of = _Mixture(lens, tuple(kernel.astype(np.float32) for kernel in layers.kernels), layers)
-    tall = min(max(FEWEST_ROWS, 6 * made_of.radius), height)
+    kernels = tuple(kernel.astype(np.float32) for kernel in layers.kernels)
+    tall = min(max(FEWEST_ROWS, 6 * max(len(kernel) // 2 for kernel in kernels)), height)
     shares = [_inside(layers.errors, side) for side in depth.shape]
     out = np.empty_like(pixels)
 
     def make(top: int) -> tuple[Places, Numbers]:
         rows = slice(top, min(top + tall, height))
-        received = _strip(pixels, depth, rows, made_of, out[rows])
+        received = _strip(pixels, depth, rows, kernels, lens, layers, out[rows])
         if received.min() < enough:
             received /= np.minimum.outer(shares[0][rows], shares[1])
         dark = received < enough
@@ -244,27 +244,23 @@ def scatter(
     return out, np.concatenate([each[0] for each in found]), np.concatenate([each[1] for each in found])
 
 
-@dataclass(frozen=True, eq=False)
-class _Mixture:
-    """A lens, and layers with their kernels in float32."""
-
-    lens: Lens
-    kernels: tuple[Numbers, ...]
-    layers: Layers
-
-    @property
-    def radius(self) -> int:
-        return max(len(kernel) // 2 for kernel in self.kernels)
-
-
-def _strip(pixels: Pixels, depth: Metres, rows: slice, mixture: _Mixture, out: Pixels) -> Numbers:
+def _strip(
+    pixels: Pixels,
+    depth: Metres,
+    rows: slice,
+    kernels: tuple[Numbers, ...],
+    lens: Lens,
+    layers: Layers,
+    out: Pixels,
+) -> Numbers:
     """Put some rows of the result into `out`; gives their D~.
 
     The rows above and below scatter into them, too; rows outside the image hold nothing. Red, green, blue and the
     ones that add up to D~ lie below each other, so that one call blurs them all: what it carries from one to the next
     ends up in rows that are not used.
     """
-    radius, tall = mixture.radius, rows.stop - rows.start
+    cv2 = library("cv2")
+    radius, tall = max(len(kernel) // 2 for kernel in kernels), rows.stop - rows.start
     # One block of memory, which the system hands out in large pages.
     work = np.empty((15, tall + 2 * radius, depth.shape[1]), np.float32)
     totals, weighted, blurred, sources = work[:4], work[4:8], work[8:12], work[12:]
@@ -274,12 +270,13 @@ def _strip(pixels: Pixels, depth: Metres, rows: slice, mixture: _Mixture, out: P
         sources[:, outside] = 0
         totals[:, outside] = 0
         weighted[:, outside] = 0
-    _fill(sources[:, there], pixels[seen])
-    places = _columns(depth[seen], mixture.lens, mixture.layers)
-    for number, kernel in enumerate(mixture.kernels):
+    for source, channel in zip(sources[:, there], cv2.split(pixels[seen]), strict=True):
+        np.copyto(source, channel)
+    places = _columns(depth[seen], lens, layers)
+    for number, kernel in enumerate(kernels):
         first, sharp = number == 0, len(kernel) == 1
         layer = totals if first and sharp else weighted
-        np.take(mixture.layers.weights[number], places, out=layer[3, there], mode="wrap")  # the fastest mode
+        np.take(layers.weights[number], places, out=layer[3, there], mode="wrap")  # the fastest mode
         np.multiply(sources, layer[3], out=layer[:3])
         if not sharp:
             layer = totals if first else blurred
@@ -287,14 +284,8 @@ def _strip(pixels: Pixels, depth: Metres, rows: slice, mixture: _Mixture, out: P
         if not first:
             np.add(totals, layer, out=totals)
     inner = totals[:, radius : radius + tall]
-    _divide(inner, out)
+    cv2.merge([cv2.divide(total, inner[3], dtype=cv2.CV_8U) for total in inner[:3]], out)
     return np.asarray(inner[3])
-
-
-def _fill(sources: Numbers, pixels: Pixels) -> None:
-    cv2 = library("cv2")
-    for source, channel in zip(sources, cv2.split(pixels), strict=True):
-        np.copyto(source, channel)
 
 
 def _blur(planes: Numbers, kernel: Numbers, out: Numbers) -> None:
@@ -317,12 +308,6 @@ def _columns(depth: Metres, lens: Lens, layers: Layers) -> NDArray[np.intp]:
     near *= np.float32(1 / layers.step)
     np.clip(near, 0, layers.weights.shape[1] - 1, out=near)  # in a narrow range rounding can lead out of it
     return near.astype(np.intp)
-
-
-def _divide(totals: Numbers, out: Pixels) -> None:
-    """Put the sums for red, green and blue over those for 1, rounded, into `out` (h, W, 3)."""
-    cv2 = library("cv2")
-    cv2.merge([cv2.divide(total, totals[3], dtype=cv2.CV_8U) for total in totals[:3]], out)
 
 
 def _inside(errors: NDArray[np.float64], side: int) -> NDArray[np.float64]:

@@ -19,7 +19,7 @@ from scipy.ndimage import maximum_filter1d
 from verifier.base.documents import Count, Limits
 from verifier.base.errors import InputError, Place
 from verifier.base.words import percent
-from verifier.perception.detections.depth import UNITS_PER_M, depth_map
+from verifier.perception.detections.depth import UNITS_PER_M, depth_file, depth_map
 from verifier.perception.detections.distances import LARGEST_M
 from verifier.perception.settings import IMAGE_SUFFIXES
 from verifier.robustness.detectors.images import read_image
@@ -180,33 +180,39 @@ class DepthSource:
         if (self.folder is None) == (self.constant_m is None):
             raise ValueError("expected a folder of depth maps or a constant depth")
 
-    def read(self, name: str, size: tuple[int, int]) -> DepthMap:
-        """What is known of the depth (H, W) of the image called `name`; `size` is its height and width.
+    def measured(self, name: str, size: tuple[int, int]) -> Metres:
+        """(H, W) the depth of the image called `name`, 0 where unknown; `size` is its height and width.
 
         Raises:
-            InputError: no map, an unreadable one, one of another size, or unknown depths that are not to be filled.
+            InputError: no map, an unreadable one, or one of another size.
         """
         if self.folder is None:
-            found = np.full(size, self.constant_m, np.float64)
-        else:
-            found = self._map(self.folder, name)
-            if found.shape != size:
-                (height, width), (high, wide) = size, found.shape
-                raise InputError(f"the depth map has {wide} x {high} pixels, the image {width} x {height}")
-            unknown = found.size - np.count_nonzero(found)
-            if unknown and self.densify is None and self.sky is None:
-                raise _unknown(unknown, found)
+            return np.full(size, self.constant_m, np.float64)
+        try:
+            found = depth_map(self.folder, name, self.scale, self.inverse)
+        except InputError as error:  # where an image is the subject, it must be said that this is another file
+            which = "" if "depth map" in error.message else "depth map: "
+            raise InputError(f"{which}{error.message}", error.place, error.hint) from None
+        if found.shape != size:
+            (height, width), (high, wide) = size, found.shape
+            message = f"the depth map has {wide} x {high} pixels, the image {width} x {height}"
+            raise InputError(message, Place(str(depth_file(self.folder, name))))
+        return found
+
+    def read(self, name: str, size: tuple[int, int]) -> DepthMap:
+        """What is known of the depth of an image; arguments as of `measured`.
+
+        Raises:
+            InputError: as `measured`, or unknown depths that are not to be filled.
+        """
+        found = self.measured(name, size)
+        unknown = found.size - np.count_nonzero(found)
+        if unknown and not self.guesses:
+            raise _unknown(unknown, found)
         height, width = found.shape
         digest = hashlib.sha256(f"{height} {width} metres float64\n".encode())
         digest.update(np.ascontiguousarray(found, "<f8").data)
         return DepthMap(found, digest.hexdigest())
-
-    def _map(self, folder: Path, name: str) -> Metres:
-        try:
-            return depth_map(folder, name, self.scale, self.inverse)
-        except InputError as error:  # where an image is the subject, it must be said that this is another file
-            which = "" if "depth map" in error.message else "depth map: "
-            raise InputError(f"{which}{error.message}", error.place, error.hint) from None
 
     @property
     def guesses(self) -> bool:

@@ -16,7 +16,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -181,9 +181,14 @@ def image_files(paths: Iterable[str | Path]) -> tuple[ImageFile, ...]:
     for each in found:
         if not each.name.isascii() and any("\ud800" <= letter <= "\udfff" for letter in str(each.path)):
             raise InputError("the name of this file is not UTF-8", Place(str(each.path)), "give it another name")
-        if each.name in owners:
-            _called_alike(each.name, owners[each.name], each.path)
-        owners[each.name] = each.path
+        first = owners.setdefault(each.name, each.path)
+        if first == each.path and first is not each.path:
+            raise UsageError(f"the image {first} is named twice")
+        if first is not each.path:
+            hint = "name the folder above both, so that names have folders in them, or mutate them apart"
+            if first.parent == each.path.parent:
+                hint = "their mutated images would have the same name, which ends in .png: rename one"
+            raise UsageError(f"two images are called {shown(each.name)}: {first} and {each.path}\n  hint: {hint}")
     return tuple(found)
 
 
@@ -228,12 +233,3 @@ def _below(folder: Path) -> list[Path]:
         except OSError as error:
             raise InputError(f"the folder cannot be read: {error.strerror}", Place(here)) from None
     return found
-
-
-def _called_alike(name: str, first: Path, second: Path) -> NoReturn:
-    if first == second:
-        raise UsageError(f"the image {first} is named twice")
-    hint = "name the folder above both, so that names have folders in them, or mutate them apart"
-    if first.parent == second.parent:
-        hint = "their mutated images would have the same name, which ends in .png: rename one"
-    raise UsageError(f"two images are called {shown(name)}: {first} and {second}\n  hint: {hint}")

@@ -293,16 +293,10 @@ def haze(pixels: Pixels, depth_m: Metres, beta_per_m: float, colour: Sequence[in
     levels = np.tile(checked_colour(colour).astype(np.float32), pixels.shape[1])
 
     def hazed(strip: Pixels, rows: slice) -> Pixels:
-        through = _seen_through(smooth[rows], beta_per_m)
+        one = cv2.exp(smooth[rows] * np.float32(-beta_per_m))
+        through = cv2.merge([one, one, one])  # the share of light that arrives, the same for every channel
         solid = np.broadcast_to(levels, (len(strip), len(levels))).reshape(strip.shape)
         contrast = cv2.subtract(strip, solid, dtype=cv2.CV_32F)
         return np.asarray(cv2.add(cv2.multiply(contrast, through), solid, dtype=cv2.CV_8U))
 
     return by_strips(pixels, hazed)
-
-
-def _seen_through(depth: NDArray[np.float32], beta_per_m: float) -> NDArray[np.float32]:
-    """(h, W, 3) the share of light that arrives, the same for every channel."""
-    cv2 = library("cv2")
-    one = cv2.exp(depth * np.float32(-beta_per_m))
-    return np.asarray(cv2.merge([one, one, one]))

@@ -6,14 +6,13 @@ result = mutated(settings)       every image under every mutation, as files in a
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.blocks import HERE, Pool
-from verifier.base.errors import InputError, Place, UsageError, one_line, shown, unknown_name
+from verifier.base.errors import InputError, Place, UsageError, one_line, unknown_error
 from verifier.base.files import make_folder
 from verifier.base.libraries import library
 from verifier.perception.detections.depth import UNITS_PER_M
@@ -26,7 +25,7 @@ from verifier.robustness.mutators.depths import DepthSource, Sky
 from verifier.robustness.mutators.frames import Pixels
 from verifier.robustness.mutators.imagefiles import ImageFile, image_files
 from verifier.robustness.mutators.mutation import AnyMutation
-from verifier.robustness.mutators.sweeps import GROUPS, PUBLISHED, parse_mutation, parse_sweep, published
+from verifier.robustness.mutators.sweeps import PUBLISHED, parse_mutation, parse_sweep, published
 from verifier.robustness.settings import MutateSettings
 from verifier.study.provenance import installed_versions, program_versions
 
@@ -81,9 +80,20 @@ def mutated(settings: MutateSettings, progress: Progress | None = None, workers:
     folder = Path(settings.output or "")
     _check_folder(settings, batch, folder)
     _check_sheet(settings, folder, images)
-    _make(folder)
+    make_folder(folder)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError("the folder cannot be written to: no permission", Place(str(folder)))
     earlier = _files_of(batch, folder)
-    results = mutate_files(images, batch, folder, _Start(folder / RESULT_FILE, progress), workers)
+
+    def begun(results: Iterable[ImageResult], count: int) -> Iterator[ImageResult]:
+        # A list must not stand beside images that it is not of, as it would after an interruption.
+        try:
+            (folder / RESULT_FILE).unlink(missing_ok=True)
+        except OSError as error:
+            raise InputError(f"cannot be replaced: {error.strerror}", Place(str(folder / RESULT_FILE))) from None
+        yield from results if progress is None else progress(results, count)
+
+    results = mutate_files(images, batch, folder, begun, workers)
     sheet = None if settings.sheet is None else contact_sheet(images, results, batch, folder)
     return BatchResult(results, batch, _left_over(earlier, results, folder), sheet)
 
@@ -102,15 +112,11 @@ def _check_paths(settings: MutateSettings) -> None:
 def _listed(text: str) -> Iterable[AnyMutation]:
     name, _, group = text.partition(":")
     if name not in PUBLISHED:
-        message, hint = unknown_name("preset", name, PUBLISHED)
-        raise UsageError(f"--preset: {message}\n  hint: {hint}")
-    for known in GROUPS:
-        if known == (group or "any"):
-            try:
-                return published(name, known)
-            except ValueError as error:
-                raise UsageError(f"--preset: {error}") from None
-    raise UsageError(f"--preset: expected a group of {', '.join(GROUPS)}, got {shown(group)}")
+        raise unknown_error("preset", name, PUBLISHED, "--preset: ")
+    try:
+        return published(name, group or "any")
+    except ValueError as error:
+        raise UsageError(f"--preset: {error}") from None
 
 
 def _depth(settings: MutateSettings) -> DepthSource | None:
@@ -175,12 +181,6 @@ def _check_sheet(settings: MutateSettings, folder: Path, images: Sequence[ImageF
             raise UsageError(f"--sheet: {target} lies in {named}, where the next run would take it for an input")
 
 
-def _make(folder: Path) -> None:
-    make_folder(folder)
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise InputError("the folder cannot be written to: no permission", Place(str(folder)))
-
-
 def _files_of(batch: BatchSettings, folder: Path) -> dict[str, int]:
     """The files that earlier runs left in the folders of these mutations: path below `folder`, and inode."""
     inodes = {}
@@ -196,24 +196,6 @@ def _left_over(earlier: dict[str, int], results: Sequence[ImageResult], folder: 
     of_this_run = {output.path for result in results for output in result.outputs}
     still = (path for path in earlier if path not in of_this_run and (folder / path).exists())
     return tuple(sorted(path for path in still if (folder / path).stat().st_ino == earlier[path]))
-
-
-@dataclass(frozen=True)
-class _Start:
-    """What happens when the first image is begun: the list of an earlier run goes.
-
-    A list must not stand beside images that it is not of, as it would after an interruption.
-    """
-
-    listed: Path
-    progress: Progress | None
-
-    def __call__(self, results: Iterable[ImageResult], count: int) -> Iterator[ImageResult]:
-        try:
-            self.listed.unlink(missing_ok=True)
-        except OSError as error:
-            raise InputError(f"cannot be replaced: {error.strerror}", Place(str(self.listed))) from None
-        yield from results if self.progress is None else self.progress(results, count)
 
 
 MOST_ROWS, MOST_COLUMNS = 8, 49

@@ -76,10 +76,7 @@ class Layers:
     @property
     def largest_weight(self) -> float:
         """The largest sum of absolute weights: how much rounding is magnified."""
-        sums = np.zeros(self.weights.shape[1], np.float32)
-        for each in self.weights:
-            sums += np.abs(each)
-        return float(sums.max())
+        return float(np.abs(self.weights).sum(axis=0).max())
 
 
 def coordinate(width_px: Floats) -> Floats:

@@ -25,11 +25,11 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, get_args
 
 import numpy as np
 
-from verifier.base.errors import LimitError, UsageError, shown, unknown_name
+from verifier.base.errors import LimitError, UsageError, shown, unknown_error
 from verifier.closedloop.settings import Severity
 from verifier.robustness.mutators.catalogue import MUTATORS, Parameter, Plain
 from verifier.robustness.mutators.mutation import AnyMutation, Composition, Mutation
@@ -70,8 +70,7 @@ def _step(text: str, whole: str) -> list[Mutation]:
     name, _, listed = text.partition(":")
     name = name.strip()
     if name not in MUTATORS:
-        message, hint = unknown_name("mutation", name, MUTATORS)
-        raise UsageError(f"mutation {shown(whole)}: {message}\n  hint: {hint}")
+        raise unknown_error("mutation", name, MUTATORS, f"mutation {shown(whole)}: ")
     values = _values(name, listed, whole)
     _check_count(math.prod(len(each) for each in values.values()), whole)
     try:
@@ -93,8 +92,7 @@ def _values(name: str, listed: str, whole: str) -> dict[str, Sequence[Plain]]:
             if parameter in found:
                 raise UsageError(f"mutation {shown(whole)}: {parameter} is given twice")
             if parameter not in known:
-                message, hint = unknown_name(f"parameter of {name}", parameter, known)
-                raise UsageError(f"mutation {shown(whole)}: {message}\n  hint: {hint}")
+                raise unknown_error(f"parameter of {name}", parameter, known, f"mutation {shown(whole)}: ")
             current = parameter
         if current is None or not value:
             raise UsageError(
@@ -148,8 +146,7 @@ def _check_count(count: int, text: str) -> None:
         raise LimitError(f"mutation {shown(text)}: {count} mutations; at most {MOST_MUTATIONS} are made")
 
 
-Group: TypeAlias = Literal["mild", "severe", "any"]
-GROUPS: tuple[Group, ...] = get_args(Group)
+GROUPS = (*get_args(Severity), "any")
 
 
 @dataclass(frozen=True)
@@ -160,14 +157,16 @@ class Published:
     group: Severity | None
 
 
-def published(name: str, group: Group = "any") -> tuple[Mutation, ...]:
+def published(name: str, group: str = "any") -> tuple[Mutation, ...]:
     """The mutations of a list of `PUBLISHED`, or those of one group.
 
     Raises:
         ValueError: no such list or group, or a list without groups.
     """
-    if name not in PUBLISHED or group not in GROUPS:
-        raise ValueError(f"expected a list of {', '.join(PUBLISHED)} and a group of {', '.join(GROUPS)}")
+    if name not in PUBLISHED:
+        raise ValueError(f"expected a list of {', '.join(PUBLISHED)}, got {shown(name)}")
+    if group not in GROUPS:
+        raise ValueError(f"expected a group of {', '.join(GROUPS)}, got {shown(group)}")
     if group != "any" and any(each.group is None for each in PUBLISHED[name]):
         raise ValueError(f"{name} has no groups")
     return tuple(each.mutation for each in PUBLISHED[name] if group in ("any", each.group))
