@@ -881,6 +881,24 @@ class TestStep:
             ([0, 1, 1, 0], True), ([0, 0.5, 0.5, 0], False), ([0, 0.5, 1, 0], False), ([0, 1, np.inf, 0], False)
         ):  # fmt: skip
             assert solve.is_proven(step, np.array(value, dtype=float), target) is proven
+        for value, proven in (([0, 1, 1, 0], True), ([0, 1, np.inf, 0], False)):
+            assert solve.is_proven(step, np.array(value), np.arange(4) == 2) is proven  # to which nothing leads
+
+    def test_differences_are_widened_by_twice_what_they_and_it_are_rounded_by(self):
+        rng, given = np.random.default_rng(4), []
+        step = SimpleNamespace(
+            following=rng.integers(0, 50, (50, 3)),
+            owner=np.arange(50),
+            upper_bound=lambda values: given.append(values) or values.max(axis=1),
+        )
+        value = rng.random(50) * 10.0 ** rng.integers(-9, 1, 50)
+        solve._unproven(step, value, np.zeros(50, dtype=bool))
+        for ahead, after, here in zip(given[0], value[step.following], value, strict=True):
+            for found, exact in zip(ahead, (Fraction(each) - Fraction(here) for each in after), strict=True):
+                assert 0 <= Fraction(found) - exact <= abs(exact) * Fraction(6, 2**53)
+        step.following, step.owner = np.array([[1]]), np.array([0])
+        solve._unproven(step, np.array([1.0, 2.0]), np.zeros(2, dtype=bool))
+        assert given[1] == 1 + 4 * 2.0**-53
 
     def test_a_state_that_stays_draws_from_no_column(self):
         model = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(0, f("0.4")), (f("0.6"), 1)]})
