@@ -28,7 +28,7 @@ from small_objectives import channel_of, objective_of, random_objective
 from verifier.analysis.intervals.drive_items import UNIT
 from verifier.analysis.robust import graph as robust_graph
 from verifier.analysis.robust import inner_bounds as one_side
-from verifier.analysis.robust import solve
+from verifier.analysis.robust import solutions, solve
 from verifier.analysis.robust.graph import end_components
 from verifier.analysis.robust.inner_bounds import bound_sides
 from verifier.analysis.robust.policy import PolicySearch, make_nodes
@@ -881,6 +881,24 @@ class TestStep:
             ([0, 1, 1, 0], True), ([0, 0.5, 0.5, 0], False), ([0, 0.5, 1, 0], False), ([0, 1, np.inf, 0], False)
         ):  # fmt: skip
             assert solve.is_proven(step, np.array(value, dtype=float), target) is proven
+        for value, proven in (([0, 1, 1, 0], True), ([0, 1, np.inf, 0], False)):
+            assert solve.is_proven(step, np.array(value), np.arange(4) == 2) is proven  # to which nothing leads
+
+    def test_differences_are_widened_by_twice_what_they_and_it_are_rounded_by(self):
+        rng, given = np.random.default_rng(4), []
+        step = SimpleNamespace(
+            following=rng.integers(0, 50, (50, 3)),
+            owner=np.arange(50),
+            upper_bound=lambda values: given.append(values) or values.max(axis=1),
+        )
+        value = rng.random(50) * 10.0 ** rng.integers(-9, 1, 50)
+        solve._unproven(step, value, np.zeros(50, dtype=bool))
+        for ahead, after, here in zip(given[0], value[step.following], value, strict=True):
+            for found, exact in zip(ahead, (Fraction(each) - Fraction(here) for each in after), strict=True):
+                assert 0 <= Fraction(found) - exact <= abs(exact) * Fraction(6, 2**53)
+        step.following, step.owner = np.array([[1]]), np.array([0])
+        solve._unproven(step, np.array([1.0, 2.0]), np.zeros(2, dtype=bool))
+        assert given[1] == 1 + 4 * 2.0**-53
 
     def test_a_state_that_stays_draws_from_no_column(self):
         model = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(0, f("0.4")), (f("0.6"), 1)]})
@@ -1130,6 +1148,24 @@ def test_draws_are_from_the_columns_of_the_channel():
         few = Region(region.labels, region.group, region.lower[:1], region.upper[:1], region.needed[:1])
         with pytest.raises(ValueError, match="fewer bins"):
             uncertain_step(objective, few)
+
+
+def test_what_cannot_be_told_is_never_before_a_draw():
+    # That a and b were both reported is no observation.
+    channel = channel_of(THREE, np.zeros((1, 3)), np.ones((1, 3)), [frozenset(each) for each in THREE])
+    objective = objective_of(channel, [[0, 1, 1], [1] * 3], [0, 0], {"p": {1}}, "F p", (0,), (1,))
+    step = uncertain_step(objective, random_region(np.random.default_rng(0), objective, 1, 3))
+    assert channel.then[1, 2] == -1
+    assert step.before == ((0,), (0, 1, 2), (0, 1, 2))
+
+
+@pytest.mark.parametrize("most", [0, 1])
+def test_better_matrices_are_climbed_for_few_initial_states(most, monkeypatch):
+    calls = []
+    monkeypatch.setattr(solutions, "MOST_STARTS", most)
+    monkeypatch.setattr(solutions, "climbed", lambda objective, region, known, sign: calls.append(sign) or known)
+    bounds_of(Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(0, 1), (0, 1)]}), "F g")
+    assert calls == [1.0, -1.0] * most
 
 
 REPORTS = [frozenset(), frozenset("a"), frozenset("b")]

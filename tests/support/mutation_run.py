@@ -229,6 +229,13 @@ _TAKEN = "return np.take(self._masses_by_order, code * len(self.lower) + column,
 _TILED = "ends = (np.tile(each, (len(wins), 1)) for each in (self.lower, self.upper))"
 _DRAWN_FROM = "drawn = np.where(channel.columns >= 0, channel.bins * true + channel.columns, -1)"
 _FREE = "inner: Floats = least + missing * free / np.maximum(free.sum(axis=1, keepdims=True), 1)"
+_MASSES = (
+    "least = np.maximum(lower, UNIT - (upper.sum(axis=1, keepdims=True) - upper))",
+    "most = np.minimum(upper, UNIT - (lower.sum(axis=1, keepdims=True) - lower))",
+)
+_POSSIBLE = "possible = possible | (set(np.unique(after[:, told.often[kinds] > 0]).tolist()) - {-1})"
+_SOLVE = "verifier/analysis/robust/solve.py"
+_ROUGHLY = "value = search.optimum(target.astype(np.float64), np.zeros(step.state_count), roughly=True)"
 _PAIR = "if self.lower is not None and self.upper is not None:"
 _KEPT = "kept = np.flatnonzero(counted & (low < high))"
 _UNSEEN = "after = np.full(objective.following.shape, -1, dtype=np.int64)"
@@ -238,6 +245,14 @@ EQUIVALENT = {
     (_STEP, _SHAPE, "lower"): "the shapes are equal",
     (_STEP, _DRAWN_FROM, "1"): "any number below 0",
     (_STEP, _FREE, "1"): "where one group has a choice another has, too",
+    **{(_STEP, line, token): "another point within" for line, token in zip(_MASSES, ("upper", "lower"), strict=True)},
+    **{(_STEP, line, "-"): "another point within, or noticed" for line in _MASSES},
+    (_STEP, _POSSIBLE, ">"): "more observations, that nothing reaches",
+    **{(_SOLVE, "cost = lift * value + _TINY", token): "what is tried, and checked" for token in ("+", "*")},
+    (_SOLVE, "lift *= 8", "8"): "what is tried, and checked",
+    (_SOLVE, "lift /= 2", "2"): "what is tried, and checked",
+    (_SOLVE, _ROUGHLY, "True"): "where it is begun",
+    ("verifier/analysis/robust/solve.py", "_LIFTS = 12", "12"): "how long it is tried",
     (_STEP, _TILED, "1"): "columns that are not read",
     (_STEP, _TAKEN, "lower"): "as many of both",
     (_STEP, "columns, groups = self.lower.shape", "lower"): "the shapes are equal",
