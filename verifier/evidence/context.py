@@ -52,10 +52,10 @@ from typing import TypeVar
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.files import read_text
 from verifier.base.toml import Element, read_toml
-from verifier.evidence.declarations import Declarations, read_declarations, today
+from verifier.evidence.declarations import Declarations, beside_at, read_declarations, today
 from verifier.evidence.field import FieldRow, read_field
 from verifier.evidence.identity import Identity, read_identity
-from verifier.evidence.paths import as_seen, fault_of
+from verifier.evidence.paths import as_seen
 from verifier.evidence.rates.exposure import LARGEST_COUNT, Exposure
 from verifier.evidence.rates.hazard import EVERY, Acceptance
 from verifier.evidence.residual_risk.records import RISK_TABLES, DeclaredRisk, Stated, read_risk
@@ -267,7 +267,7 @@ def _detector(top: Element) -> Detector:
     pair = [_frames(table.at(key)) if table.has(key) else None for key in frames]
     if not table.has("trained_list"):
         return Detector(name, version, stated, None, setting, mounting, *pair)
-    file = _beside(table.at("trained_list"))
+    file = beside_at(table.at("trained_list"))
     text, raw = read_text(Path(table.file).parent / file)
     lines = map(str.strip, text.splitlines())
     listed = tuple(line for line in lines if as_seen(line) and not line.startswith("#"))
@@ -279,17 +279,9 @@ def _detector(top: Element) -> Detector:
 
 def _frames(element: Element) -> FrameList:
     """A list as sha256sum writes it: a hash in each line, and what it is of."""
-    file = _beside(element)
+    file = beside_at(element)
     hashes, digest = frame_hashes(Path(element.file).parent / file)
     return FrameList(file, digest, hashes)
-
-
-def _beside(element: Element) -> str:
-    """The name of a file in the folder of the context, or below."""
-    file = element.string()
-    if fault := fault_of(file):
-        raise element.fail(f"expected a file beside this one or below: {fault}")
-    return file
 
 
 def _listed(top: Element, key: str, read: Callable[[Path], tuple[Row, ...]]) -> tuple[str, tuple[Row, ...]]:
@@ -297,7 +289,7 @@ def _listed(top: Element, key: str, read: Callable[[Path], tuple[Row, ...]]) -> 
     if not top.has(key):
         return "", ()
     table = top.at(key).table(("file",), ("file",))
-    file = _beside(table.at("file"))
+    file = beside_at(table.at("file"))
     return file, read(Path(table.file).parent / file)
 
 

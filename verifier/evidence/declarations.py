@@ -204,9 +204,7 @@ def _file(table: Element) -> dict[str, Any]:
     """The file of evidence beside the context: its name, hash, and what is wrong with it."""
     if not table.has("file"):
         return {}
-    name, copied = table.at("file").string(), table.given("copy", Element.truth, True)
-    if fault := fault_of(name):
-        raise table.at("file").fail(f"expected a file beside this one or below, found {shown(name)}: {fault}")
+    name, copied = beside_at(table.at("file")), table.given("copy", Element.truth, True)
     stated = table.given("sha256", digest_at, "")
     if not copied and not stated:
         raise table.fail("missing key 'sha256'", "a document that is not copied is known by its hash alone")
@@ -237,6 +235,26 @@ def _disposition(key: str, table: Element, evidence: Mapping[str, Evidence]) -> 
         expected = f"expected no day before that of the evidence it rests on, {proof.dated}"
         raise table.at("date").fail(f"{expected}, found {dated}")
     return Disposition(decision=decision, evidence=named, dated=dated, **texts)
+
+
+def beside_at(element: Element) -> str:
+    """The name of a file in the folder of this one, or below; InputError."""
+    name = element.string()
+    if fault := fault_of(name):
+        raise element.fail(f"expected a file beside this one or below, found {shown(name)}: {fault}")
+    return name
+
+
+def matrices_at(table: Element) -> tuple[str, str | None]:
+    """The name of the matrices beside the file, and their SHA-256; empty and None where there are none."""
+    if not table.has("matrices"):
+        return "", None
+    file = beside_at(table.at("matrices"))
+    path = Path(table.file).parent / PurePosixPath(file)
+    if not path.is_file():
+        hint = "of a condition without matrices nothing is known: leave out the key"
+        raise table.at("matrices").fail(f"there is no file {shown(file)} beside this one", hint)
+    return file, hashlib.sha256(read_bytes(path)).hexdigest()
 
 
 def digest_at(element: Element) -> str:
