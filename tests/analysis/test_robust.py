@@ -279,6 +279,16 @@ class TestByHand:
         plain = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(0, f("0.4")), (f("0.6"), 1)]})
         assert ends(bounds_of(plain, "F g")) == (near(f("0.6")), 1)
 
+    def test_what_is_connected_by_a_target_alone_is_not_merged(self):
+        moves = [[1, 3], [2, 2], [0, 3], [3] * 2]
+        objective = Model(TWO, moves, {"g": {3}}, {k: [(0, 1), (0, f("0.9"))] for k in range(3)}).objective("F g")
+        step = uncertain_step(objective, region_of(objective, {(k, 1): [(0, 1), (0, f("0.9"))] for k in range(3)}))
+        nodes = make_nodes(step, np.full(step.state_count, -1))
+        state, nobody = objective.product.state, np.zeros(0, dtype=np.int64)
+        assert solve._merged(step, nodes, np.flatnonzero(np.isin(state, [0, 2])), nobody) is None
+        found = solve._merged(step, nodes, np.flatnonzero(np.isin(state, [0, 1, 2])), nobody)
+        assert len({int(found.of[state.tolist().index(k)]) for k in range(3)}) == 1
+
     @pytest.mark.parametrize(
         ("rounds", "proven", "expected"),
         [  # of each round values, how far they may be off, and how far before costs were lowered
@@ -337,7 +347,9 @@ class TestByHand:
 
         monkeypatch.setattr(one_side, "greatest_reach", followed)
         model = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(f("0.2"), f("0.4")), (f("0.6"), f("0.8"))]})
-        assert ends(bounds_of(model, "F g", effort=BOUNDS_ONLY)) == (near(f("3/5")), near(f("4/5")))
+        found = bounds_of(model, "F g", effort=BOUNDS_ONLY)
+        assert ends(found) == (near(f("3/5")), near(f("4/5")))
+        assert found.iterations == 5
         assert begun[0] is None
         assert np.array_equal(begun[1], 1 - ended[0].value)
         assert [each.iterations for each in ended] == [3, 2]
