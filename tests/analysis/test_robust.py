@@ -1171,6 +1171,40 @@ def test_what_cannot_be_told_is_never_before_a_draw():
     assert step.before == ((0,), (0, 1, 2), (0, 1, 2))
 
 
+@pytest.mark.parametrize(
+    ("bounds", "attained", "outcome"),
+    [
+        ((0.2, 0.8), (0.2, 0.8), False),
+        ((0.2, 0.8), (0.5, 0.8), True),  # in "shared_matrix" either end may be further out than need be
+        ((0.2, 0.8), (0.2, 0.5), True),
+        ((0.2, 0.8), (0.1, 0.8), "the robust lower bound"),
+        ((0.2, 0.8), (0.2, 0.9), "the robust upper bound"),
+    ],
+)
+def test_bounds_where_steps_are_counted_hold_what_is_attained(bounds, attained, outcome, monkeypatch):
+    objective = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(0, 1), (0, 1)]}).objective("F g")
+    region = region_of(objective, {(0, 1): [(0, 1), (0, 1)]})
+
+    def side_of(given, region, side, attained):
+        assert attained
+        k = ("lower", "upper").index(side)
+        known = one_side.Attained(ends[k], np.zeros(1), np.full((1, *region.lower.shape), k * 1e9))
+        return SimpleNamespace(bounds=np.array(bounds[k : k + 1]), attained=known, conservative=False, steps=2 + k)
+
+    ends = [np.array([each]) for each in attained]
+    monkeypatch.setattr(solutions, "counted_side", side_of)
+    for semantics in ("per_state", "shared_matrix"):
+        if isinstance(outcome, str):
+            with pytest.raises(EngineError, match=outcome):
+                solutions._counted_bounds(objective, region, semantics, Effort())
+            continue
+        found = solutions._counted_bounds(objective, region, semantics, Effort())
+        assert (found.lower[0], found.upper[0], found.iterations) == (*bounds, 5)
+        assert (found.lower_attained[0], found.upper_attained[0]) == attained
+        assert (found.lower_matrix.max(), found.upper_matrix.max()) == (0, 1)
+        assert found.conservative == (outcome and semantics == "shared_matrix")
+
+
 @pytest.mark.parametrize("most", [0, 1])
 def test_better_matrices_are_climbed_for_few_initial_states(most, monkeypatch):
     calls = []
