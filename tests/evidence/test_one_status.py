@@ -222,13 +222,14 @@ def random_bundle(folder, seed):
     if rng.random() < 0.25:
         return built(folder, *given, data=own)
     names = [name for name in ("no_hit", "no_phantom", "vacuous_one") if name in spec]
+    options = rng.choice([FEW, replace(FEW, false_positives="ignore"), replace(FEW, verdict_from="point")])
     text = random_context(folder, rng, names, own, risk=not given or data != own)
     context = folder / "case.toml"
     context.write_text(text)
-    bundle = built(folder, *given, data=own, context=context)
+    bundle = built(folder, *given, data=own, context=context, options=options)
     if answers := "\n".join(random_answers(bundle, rng)):
         context.write_text(f"{text}\n{answers}")
-        bundle = built(folder, *given, data=own, context=context)
+        bundle = built(folder, *given, data=own, context=context, options=options)
     return bundle
 
 

@@ -162,6 +162,10 @@ _KEPT_SYSTEM = (
 _KEPT_ROOM = "self._values = x if self._plan.size > LARGEST_KEPT else None"
 _BETTER_ERROR = "better = better_ones.error[start] < error[:, concerned]"
 _EXITS = "least = np.minimum(equation.least_leave, exits.min(axis=0, initial=1, where=exits > 0))"
+_ROUNDED = "verifier/base/numbers.py"
+_SHOWN = "shown = exact.quantize(Decimal(1).scaleb(-decimals), _WAYS[up])"
+_SHOWN_LAST = "shown = exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), _WAYS[up])"
+_ALL_DIGITS = 'return repr(value) if value > 0.5 or moved(shown) else f"{shown:.{digits}g}"'
 _EXACT = "verifier/base/exact_numbers.py"
 _SHORT_ENOUGH = "return Fraction(text) if len(text) < 4000 else Fraction(_long(top), _long(bottom) if slash else 1)"
 _STATISTICS = "verifier/base/statistics.py"
@@ -373,6 +377,9 @@ EQUIVALENT = {
     ("verifier/checking/graphs.py", "if len(sources) <= FEW:", "<="): "which search, not what it finds",
     ("verifier/checking/graphs.py", "FEW = 300", "300"): "which search, not what it finds",
     **{(_LINEAR, _SOLVED, token): "a row or column that is not read" for token in ("2", "1")},
+    **{(_ROUNDED, line, "1"): "only its exponent is read" for line in (_SHOWN, _SHOWN_LAST)},
+    (_ROUNDED, "few = abs(exact) < SMALLEST_WRITTEN_OUT", "<"): "0.0001 is spelt alike",
+    (_ROUNDED, _ALL_DIGITS, ">"): "1/2 has been returned",
     **{(_EXACT, _SHORT_ENOUGH, token): "up to 4300 digits are read either way" for token in ("<", "4000")},
     (_STATISTICS, _NONE_SEEN, "1"): "the end is 0 there",
     (_STATISTICS, _WRONG, "<"): "either way is right to that",
