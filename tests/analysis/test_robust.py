@@ -279,6 +279,16 @@ class TestByHand:
         plain = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(0, f("0.4")), (f("0.6"), 1)]})
         assert ends(bounds_of(plain, "F g")) == (near(f("0.6")), 1)
 
+    def test_what_is_connected_by_a_target_alone_is_not_merged(self):
+        moves = [[1, 3], [2, 2], [0, 3], [3] * 2]
+        objective = Model(TWO, moves, {"g": {3}}, {k: [(0, 1), (0, f("0.9"))] for k in range(3)}).objective("F g")
+        step = uncertain_step(objective, region_of(objective, {(k, 1): [(0, 1), (0, f("0.9"))] for k in range(3)}))
+        nodes = make_nodes(step, np.full(step.state_count, -1))
+        state, nobody = objective.product.state, np.zeros(0, dtype=np.int64)
+        assert solve._merged(step, nodes, np.flatnonzero(np.isin(state, [0, 2])), nobody) is None
+        found = solve._merged(step, nodes, np.flatnonzero(np.isin(state, [0, 1, 2])), nobody)
+        assert len({int(found.of[state.tolist().index(k)]) for k in range(3)}) == 1
+
     @pytest.mark.parametrize(
         ("rounds", "proven", "expected"),
         [  # of each round values, how far they may be off, and how far before costs were lowered
@@ -337,7 +347,9 @@ class TestByHand:
 
         monkeypatch.setattr(one_side, "greatest_reach", followed)
         model = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(f("0.2"), f("0.4")), (f("0.6"), f("0.8"))]})
-        assert ends(bounds_of(model, "F g", effort=BOUNDS_ONLY)) == (near(f("3/5")), near(f("4/5")))
+        found = bounds_of(model, "F g", effort=BOUNDS_ONLY)
+        assert ends(found) == (near(f("3/5")), near(f("4/5")))
+        assert found.iterations == 5
         assert begun[0] is None
         assert np.array_equal(begun[1], 1 - ended[0].value)
         assert [each.iterations for each in ended] == [3, 2]
@@ -1157,6 +1169,40 @@ def test_what_cannot_be_told_is_never_before_a_draw():
     step = uncertain_step(objective, random_region(np.random.default_rng(0), objective, 1, 3))
     assert channel.then[1, 2] == -1
     assert step.before == ((0,), (0, 1, 2), (0, 1, 2))
+
+
+@pytest.mark.parametrize(
+    ("bounds", "attained", "outcome"),
+    [
+        ((0.2, 0.8), (0.2, 0.8), False),
+        ((0.2, 0.8), (0.5, 0.8), True),  # in "shared_matrix" either end may be further out than need be
+        ((0.2, 0.8), (0.2, 0.5), True),
+        ((0.2, 0.8), (0.1, 0.8), "the robust lower bound"),
+        ((0.2, 0.8), (0.2, 0.9), "the robust upper bound"),
+    ],
+)
+def test_bounds_where_steps_are_counted_hold_what_is_attained(bounds, attained, outcome, monkeypatch):
+    objective = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(0, 1), (0, 1)]}).objective("F g")
+    region = region_of(objective, {(0, 1): [(0, 1), (0, 1)]})
+
+    def side_of(given, region, side, attained):
+        assert attained
+        k = ("lower", "upper").index(side)
+        known = one_side.Attained(ends[k], np.zeros(1), np.full((1, *region.lower.shape), k * 1e9))
+        return SimpleNamespace(bounds=np.array(bounds[k : k + 1]), attained=known, conservative=False, steps=2 + k)
+
+    ends = [np.array([each]) for each in attained]
+    monkeypatch.setattr(solutions, "counted_side", side_of)
+    for semantics in ("per_state", "shared_matrix"):
+        if isinstance(outcome, str):
+            with pytest.raises(EngineError, match=outcome):
+                solutions._counted_bounds(objective, region, semantics, Effort())
+            continue
+        found = solutions._counted_bounds(objective, region, semantics, Effort())
+        assert (found.lower[0], found.upper[0], found.iterations) == (*bounds, 5)
+        assert (found.lower_attained[0], found.upper_attained[0]) == attained
+        assert (found.lower_matrix.max(), found.upper_matrix.max()) == (0, 1)
+        assert found.conservative == (outcome and semantics == "shared_matrix")
 
 
 @pytest.mark.parametrize("most", [0, 1])

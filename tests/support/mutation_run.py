@@ -253,6 +253,7 @@ EQUIVALENT = {
     **{(_STEP, line, "-"): "another point within, or noticed" for line in _MASSES},
     (_STEP, _POSSIBLE, ">"): "more observations, that nothing reaches",
     **{(_SOLVE, "cost = lift * value + _TINY", token): "what is tried, and checked" for token in ("+", "*")},
+    (_SOLVE, "_TINY = 2.0**-900", "900"): "what is tried, and checked",
     (_SOLVE, "lift *= 8", "8"): "what is tried, and checked",
     (_SOLVE, "lift /= 2", "2"): "what is tried, and checked",
     (_SOLVE, _ROUGHLY, "True"): "where it is begun",
