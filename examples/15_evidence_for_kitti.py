@@ -75,7 +75,7 @@ def write_counts(name, path):
         "labelling": "class",
         "axes": ["predicted", "true"],
         "labels": ["ped", "obs", "empty"],
-        "matching": str(MATCHING[name]),
+        "matching": {**MATCHING[name].record(), "unmatched": "drop", "duplicates": "drop"},
         "false_positives": "dropped",
         "source": {"dataset": "KITTI tracking", "detector": name, "sequences": list(DRIVES)},
         "bins": [

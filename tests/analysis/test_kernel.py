@@ -18,7 +18,7 @@ from certificate_mutations import SHOWN, SYSTEM, mutated
 from certified_systems import formula_of, greatest_lost
 from hypothesis import given
 from hypothesis import strategies as st
-from interval_models import RECURRENT, SIMPLE, Model, random_model
+from interval_models import RECURRENT, SIMPLE, Model, random_model, supports
 from second_checker import complaint
 from shorthands import confidence_region
 
@@ -199,16 +199,6 @@ def test_none_of_a_hundred_thousand_changes_makes_a_false_bound_pass(part):
 
 REPORTS = [frozenset(), frozenset("a"), frozenset("b")]
 SEEN = [frozenset(), frozenset("a"), frozenset("b"), frozenset("ab")]
-
-
-def supports(low, high, unit):
-    """The sets of reports that some rates between the ends give chance to, by trying all sets."""
-    for size in range(1, len(low) + 1):
-        for kept in itertools.combinations(range(len(low)), size):
-            fewest = sum(max(low[k], 1) for k in kept)  # all are multiples of ten, so that 1 is little
-            left_out = any(low[k] for k in range(len(low)) if k not in kept)
-            if not left_out and all(high[k] for k in kept) and fewest <= unit <= sum(high[k] for k in kept):
-                yield kept
 
 
 def corners(low, high, unit):

@@ -18,6 +18,7 @@ from interval_models import (
     random_model,
     random_region,
     region_of,
+    supports,
     vertices,
 )
 from scipy.stats import beta
@@ -27,7 +28,7 @@ from small_objectives import channel_of, objective_of, random_objective
 from verifier.analysis.intervals.drive_items import UNIT
 from verifier.analysis.robust import graph as robust_graph
 from verifier.analysis.robust import inner_bounds as one_side
-from verifier.analysis.robust import solve
+from verifier.analysis.robust import solutions, solve
 from verifier.analysis.robust.graph import end_components
 from verifier.analysis.robust.inner_bounds import bound_sides
 from verifier.analysis.robust.policy import PolicySearch, make_nodes
@@ -278,6 +279,16 @@ class TestByHand:
         plain = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(0, f("0.4")), (f("0.6"), 1)]})
         assert ends(bounds_of(plain, "F g")) == (near(f("0.6")), 1)
 
+    def test_what_is_connected_by_a_target_alone_is_not_merged(self):
+        moves = [[1, 3], [2, 2], [0, 3], [3] * 2]
+        objective = Model(TWO, moves, {"g": {3}}, {k: [(0, 1), (0, f("0.9"))] for k in range(3)}).objective("F g")
+        step = uncertain_step(objective, region_of(objective, {(k, 1): [(0, 1), (0, f("0.9"))] for k in range(3)}))
+        nodes = make_nodes(step, np.full(step.state_count, -1))
+        state, nobody = objective.product.state, np.zeros(0, dtype=np.int64)
+        assert solve._merged(step, nodes, np.flatnonzero(np.isin(state, [0, 2])), nobody) is None
+        found = solve._merged(step, nodes, np.flatnonzero(np.isin(state, [0, 1, 2])), nobody)
+        assert len({int(found.of[state.tolist().index(k)]) for k in range(3)}) == 1
+
     @pytest.mark.parametrize(
         ("rounds", "proven", "expected"),
         [  # of each round values, how far they may be off, and how far before costs were lowered
@@ -336,7 +347,9 @@ class TestByHand:
 
         monkeypatch.setattr(one_side, "greatest_reach", followed)
         model = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(f("0.2"), f("0.4")), (f("0.6"), f("0.8"))]})
-        assert ends(bounds_of(model, "F g", effort=BOUNDS_ONLY)) == (near(f("3/5")), near(f("4/5")))
+        found = bounds_of(model, "F g", effort=BOUNDS_ONLY)
+        assert ends(found) == (near(f("3/5")), near(f("4/5")))
+        assert found.iterations == 5
         assert begun[0] is None
         assert np.array_equal(begun[1], 1 - ended[0].value)
         assert [each.iterations for each in ended] == [3, 2]
@@ -799,6 +812,23 @@ def test_a_part_of_a_region_has_bounds_within(seed, formula):
         assert np.all(outer.upper >= inner.upper - 1e-12)
 
 
+def test_inner_masses_lie_within_and_give_some_to_whatever_can_have_any():
+    rng = np.random.default_rng(9)
+    for _ in range(200):
+        lower = rng.integers(0, 5, 3) * (rng.random(3) < 0.6)
+        upper = lower + rng.integers(0, 9, 3)
+        if not lower.sum() <= 10 <= upper.sum():
+            continue
+        points = np.array(vertices(lower.tolist(), upper.tolist(), 10))
+        ends = (each[None] * (UNIT // 10) for each in (lower, upper))
+        inner = inner_masses(*ends)[0] / (UNIT // 10)
+        assert inner.sum() == pytest.approx(10, abs=1e-9)
+        least, most = points.min(axis=0), points.max(axis=0)
+        assert np.all((inner >= least - 1e-9) & (inner <= most + 1e-9))
+        assert np.all((inner > least + 1e-9) == (most > least))
+        assert np.all((inner < most - 1e-9) == (most > least))
+
+
 class TestStep:
     @given(
         st.lists(st.tuples(st.integers(0, UNIT), st.integers(0, UNIT), st.integers(-5, 5)), min_size=2, max_size=4)
@@ -863,6 +893,24 @@ class TestStep:
             ([0, 1, 1, 0], True), ([0, 0.5, 0.5, 0], False), ([0, 0.5, 1, 0], False), ([0, 1, np.inf, 0], False)
         ):  # fmt: skip
             assert solve.is_proven(step, np.array(value, dtype=float), target) is proven
+        for value, proven in (([0, 1, 1, 0], True), ([0, 1, np.inf, 0], False)):
+            assert solve.is_proven(step, np.array(value), np.arange(4) == 2) is proven  # to which nothing leads
+
+    def test_differences_are_widened_by_twice_what_they_and_it_are_rounded_by(self):
+        rng, given = np.random.default_rng(4), []
+        step = SimpleNamespace(
+            following=rng.integers(0, 50, (50, 3)),
+            owner=np.arange(50),
+            upper_bound=lambda values: given.append(values) or values.max(axis=1),
+        )
+        value = rng.random(50) * 10.0 ** rng.integers(-9, 1, 50)
+        solve._unproven(step, value, np.zeros(50, dtype=bool))
+        for ahead, after, here in zip(given[0], value[step.following], value, strict=True):
+            for found, exact in zip(ahead, (Fraction(each) - Fraction(here) for each in after), strict=True):
+                assert 0 <= Fraction(found) - exact <= abs(exact) * Fraction(6, 2**53)
+        step.following, step.owner = np.array([[1]]), np.array([0])
+        solve._unproven(step, np.array([1.0, 2.0]), np.zeros(2, dtype=bool))
+        assert given[1] == 1 + 4 * 2.0**-53
 
     def test_a_state_that_stays_draws_from_no_column(self):
         model = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(0, f("0.4")), (f("0.6"), 1)]})
@@ -909,6 +957,7 @@ class TestStep:
             ([(0, 1), (0, 0)], [[True, False], [True, False], [False, False]]),
             ([(1, 1), (0, 1)], [[True, False], [True, False], [False, False]]),
             ([(1 - NANO, 1), (0, 1)], [[True, True], [True, False], [False, False]]),
+            ([(0, 1 - NANO), (0, 1)], [[True, True], [False, False], [False, True]]),
         ],
     )
     def test_moves_at_the_ends_of_intervals(self, bounds, usable):
@@ -919,6 +968,15 @@ class TestStep:
         at = np.array([int(objective.product.start[0])])
         for inside, expected in zip(([[True, True]], [[True, False]], [[False, True]]), usable, strict=True):
             assert step.usable(np.array(inside), at).tolist() == [expected]
+
+    def test_what_is_left_of_1_can_be_given_to_one_group_beside_others_that_have_none(self):
+        bounds = [(1 - NANO, 1), (0, 1), (0, 1)]
+        model = Model(THREE, [[1, 2, 3], *([k] * 3 for k in range(1, 4))], {"g": {2}}, {0: bounds})
+        objective = model.objective("X g")
+        step = uncertain_step(objective, model.region(objective))
+        at = np.array([int(objective.product.start[0])])
+        for inside in ([True, True, False], [True, True, True]):
+            assert step.usable(np.array([inside]), at).tolist() == [inside]
 
     def test_end_components_shrink_to_where_nature_can_stay(self):
         # 0 and 1 alternate, but 1 must give 1/10 to the way out; 2 and 3 alternate and may stay; 4 has ended.
@@ -1078,6 +1136,223 @@ def test_groups_that_can_have_all_the_mass(lower, upper, allowed, supports):
     assert list(robust_graph._supports(lower, upper, allowed)) == supports
 
 
+def test_draws_are_from_the_columns_of_the_channel():
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        bins = rng.integers(0, 2, (3, 2))
+        bins[0] = 0, 1
+        columns = rng.integers(-1, 3, (3, 2)) if seed else np.array([[0, 0], [-1, 0], [0, -1]])
+        channel = channel_of(THREE, bins, columns)
+        following = rng.integers(0, 5, (5, len(channel.observations)))
+        objective = objective_of(channel, following, [0, 1, 2, 0, 1], {"p": {3}}, "G F p", (0, 1, 2), (4,))
+        region = random_region(rng, objective, 2, 3)
+        step, expected, after = uncertain_step(objective, region), [], {0}
+        for row in objective.row.tolist():
+            drawn = [] if row < 0 else zip(bins[row].tolist(), columns[row].tolist(), strict=True)
+            expected.append([place * 3 + true if true >= 0 else -1 for place, true in drawn] or [-1, -1])
+            if row >= 0 and columns[row, 0] >= 0:
+                after |= set(channel.then[0, channel.told[row, 0]].tolist())
+        assert step.columns.tolist() == expected
+        assert step.before == ((0,), tuple(sorted(after)))
+        for number, (place, true) in enumerate(np.ndindex(2, 3)):
+            assert np.array_equal(step.lower[number], region.lower[place, :, true])
+            assert np.array_equal(step.upper[number], region.upper[place, :, true])
+        few = Region(region.labels, region.group, region.lower[:1], region.upper[:1], region.needed[:1])
+        with pytest.raises(ValueError, match="fewer bins"):
+            uncertain_step(objective, few)
+
+
+def test_what_cannot_be_told_is_never_before_a_draw():
+    # That a and b were both reported is no observation.
+    channel = channel_of(THREE, np.zeros((1, 3)), np.ones((1, 3)), [frozenset(each) for each in THREE])
+    objective = objective_of(channel, [[0, 1, 1], [1] * 3], [0, 0], {"p": {1}}, "F p", (0,), (1,))
+    step = uncertain_step(objective, random_region(np.random.default_rng(0), objective, 1, 3))
+    assert channel.then[1, 2] == -1
+    assert step.before == ((0,), (0, 1, 2), (0, 1, 2))
+
+
+@pytest.mark.parametrize(
+    ("bounds", "attained", "outcome"),
+    [
+        ((0.2, 0.8), (0.2, 0.8), False),
+        ((0.2, 0.8), (0.5, 0.8), True),  # in "shared_matrix" either end may be further out than need be
+        ((0.2, 0.8), (0.2, 0.5), True),
+        ((0.2, 0.8), (0.1, 0.8), "the robust lower bound"),
+        ((0.2, 0.8), (0.2, 0.9), "the robust upper bound"),
+    ],
+)
+def test_bounds_where_steps_are_counted_hold_what_is_attained(bounds, attained, outcome, monkeypatch):
+    objective = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(0, 1), (0, 1)]}).objective("F g")
+    region = region_of(objective, {(0, 1): [(0, 1), (0, 1)]})
+
+    def side_of(given, region, side, attained):
+        assert attained
+        k = ("lower", "upper").index(side)
+        known = one_side.Attained(ends[k], np.zeros(1), np.full((1, *region.lower.shape), k * 1e9))
+        return SimpleNamespace(bounds=np.array(bounds[k : k + 1]), attained=known, conservative=False, steps=2 + k)
+
+    ends = [np.array([each]) for each in attained]
+    monkeypatch.setattr(solutions, "counted_side", side_of)
+    for semantics in ("per_state", "shared_matrix"):
+        if isinstance(outcome, str):
+            with pytest.raises(EngineError, match=outcome):
+                solutions._counted_bounds(objective, region, semantics, Effort())
+            continue
+        found = solutions._counted_bounds(objective, region, semantics, Effort())
+        assert (found.lower[0], found.upper[0], found.iterations) == (*bounds, 5)
+        assert (found.lower_attained[0], found.upper_attained[0]) == attained
+        assert (found.lower_matrix.max(), found.upper_matrix.max()) == (0, 1)
+        assert found.conservative == (outcome and semantics == "shared_matrix")
+
+
+@pytest.mark.parametrize("most", [0, 1])
+def test_better_matrices_are_climbed_for_few_initial_states(most, monkeypatch):
+    calls = []
+    monkeypatch.setattr(solutions, "MOST_STARTS", most)
+    monkeypatch.setattr(solutions, "climbed", lambda objective, region, known, sign: calls.append(sign) or known)
+    bounds_of(Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(0, 1), (0, 1)]}), "F g")
+    assert calls == [1.0, -1.0] * most
+
+
+REPORTS = [frozenset(), frozenset("a"), frozenset("b")]
+SEEN = [frozenset(), frozenset("a"), frozenset("b"), frozenset("ab")]
+
+
+def random_step(rng):
+    """A step of six rows with up to two draws, told in one of three kinds of up to two ways; the world draws one
+    outcome of at most two. All chances are multiples of 1/10, or of 1/4."""
+    rows, draws, groups, outcomes = 6, int(rng.integers(1, 3)), int(rng.integers(2, 4)), int(rng.integers(1, 3))
+    kinds = [int(rng.integers(3))] if rng.random() < 0.5 else range(3)
+    told = Told(
+        np.arange(groups),
+        rng.choice(kinds, (rows, draws)),
+        rng.integers(0, 3, (3, 2, groups)),
+        np.array([[1, 0], [1, 3], [2, 2]]),
+        np.array([[SEEN.index(seen | report) for report in REPORTS] for seen in SEEN]),
+    )
+    lower = rng.integers(0, 3, (4, groups)) * (rng.random((4, groups)) < 0.5)
+    upper = lower + rng.integers(0, 9, (4, groups))
+    upper[:, 0] = np.maximum(upper[:, 0], 10 - lower[:, 1:].sum(axis=1))
+    columns = rng.integers(-1, 4, (rows, draws))
+    kind = np.where(columns >= 0, told.kind, rng.integers(0, 3, (rows, draws)))
+    motion = np.array([[[1.0]], [[0.25, 0.75], [1.0, 0.0], [0.0, 1.0]]][outcomes - 1])
+    return UncertainStep(
+        rng.integers(0, rows, (rows, 4 * outcomes)),
+        motion[rng.integers(0, len(motion), rows)],
+        columns,
+        lower * (UNIT // 10),
+        np.minimum(upper, 10) * (UNIT // 10),
+        told,
+        kind,
+        ((0,), (0, 1, 2, 3))[:draws],
+        np.arange(rows),
+    )
+
+
+class OfOneRow:
+    """The step of one row by its definition, in fractions."""
+
+    def __init__(self, step, row):
+        self.step, self.row, self.outcomes = step, row, step.motion.shape[1]
+        self.motion = [Fraction(float(chance)) for chance in step.motion[row]]
+
+    def draw(self, k):
+        """The ends of the draw's column and its ways; None where there is no draw."""
+        told, column, kind = self.step.told, self.step.columns[self.row, k], self.step.kind[self.row, k]
+        if column < 0:
+            return None
+        ways = [
+            (int(often), each.tolist())
+            for often, each in zip(told.often[kind], told.report[kind], strict=True)
+            if often
+        ]
+        return self.step.lower[column].tolist(), self.step.upper[column].tolist(), ways
+
+    def best(self, value, k=0, seen=0):
+        """The greatest mean of the values, over all vertices of the columns after each report."""
+        if k == self.step.columns.shape[1]:
+            return sum(c * Fraction(float(value[seen * self.outcomes + o])) for o, c in enumerate(self.motion))
+        if self.draw(k) is None:
+            return self.best(value, k + 1, seen)
+        low, high, ways = self.draw(k)
+        behind = [
+            sum(often * self.best(value, k + 1, self.step.told.then[seen, each[group]]) for often, each in ways)
+            / sum(often for often, _ in ways)
+            for group in range(len(low))
+        ]
+        return max(sum(m * v for m, v in zip(point, behind, strict=True)) / UNIT for point in vertices(low, high))
+
+    def chances(self, masses, k=0, seen=0, chance=Fraction(1)):
+        """How likely each observation is with each outcome, under masses after each report."""
+        found = np.zeros(4 * self.outcomes, dtype=object)
+        if k == self.step.columns.shape[1]:
+            for o, part in enumerate(self.motion):
+                found[seen * self.outcomes + o] = chance * part
+        elif self.draw(k) is None:
+            found += self.chances(masses, k + 1, seen, chance)
+        else:
+            *_, ways = self.draw(k)
+            for group, mass in enumerate(masses[k, seen][self.row].tolist()):
+                for often, each in ways:
+                    part = chance * Fraction(mass) / UNIT * often / sum(often for often, _ in ways)
+                    found += self.chances(masses, k + 1, self.step.told.then[seen, each[group]], part)
+        return found
+
+    def ends(self, k=0, seen=0):
+        """The sets of observations and outcomes that come with some chance, one for each way to choose rates."""
+        if k == self.step.columns.shape[1]:
+            return {frozenset(seen * self.outcomes + o for o, part in enumerate(self.motion) if part)}
+        if self.draw(k) is None:
+            return self.ends(k + 1, seen)
+        low, high, ways = self.draw(k)
+        found = set()
+        for kept in supports(low, high, UNIT):
+            after = {self.step.told.then[seen, each[group]] for group in kept for _, each in ways}
+            behind = [self.ends(k + 1, int(now)) for now in sorted(after)]
+            found |= {frozenset().union(*each) for each in itertools.product(*behind)}
+        return found
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_a_step_is_that_of_its_definition(seed):
+    rng = np.random.default_rng(seed)
+    step = random_step(rng)
+    rows, size = len(step.owner), step.following.shape[1]
+    values = rng.normal(size=(rows, size)) * 10.0 ** rng.integers(-3, 2, (rows, size))
+    inside, some = rng.random((rows, size)) < 0.7, np.array([4, 1, 1])
+    optimum, masses = step.greatest(values)
+    bound, weights, usable = step.upper_bound(values), step.weights(masses), step.usable(inside)
+    inner, everywhere = step.inner_weights(), step.usable(np.ones_like(inside))
+    for row in range(rows):
+        exactly = OfOneRow(step, row)
+        best, most = exactly.best(values[row]), Fraction(float(np.abs(values[row]).max()))
+        assert abs(Fraction(float(optimum[row])) - best) <= most / 10**14
+        assert best <= Fraction(float(bound[row])) <= best + most / 10**13
+        chances = exactly.chances(masses)
+        assert weights[row] == pytest.approx(chances.astype(float), abs=1e-15)
+        assert sum(chances) == 1
+        assert (
+            abs(sum(c * Fraction(float(v)) for c, v in zip(chances, values[row], strict=True)) - best)
+            <= most / 10**14
+        )
+        ends = exactly.ends()
+        allowed = frozenset(np.flatnonzero(inside[row]).tolist())
+        assert set(np.flatnonzero(usable[row]).tolist()) == frozenset().union(
+            *(each for each in ends if each <= allowed)
+        )
+        assert set(np.flatnonzero(everywhere[row]).tolist()) == frozenset().union(*ends)
+        assert np.array_equal(inner[row] > 0, everywhere[row])
+    assert inner.sum(axis=1) == pytest.approx(np.ones(rows), abs=1e-12)
+    for whole, part in (
+        (optimum, step.greatest(values[some], some)[0]),
+        (bound, step.upper_bound(values[some], some)),
+        (usable, step.usable(inside[some], some)),
+        (inner, step.inner_weights(some)),
+        (weights, step.weights({place: each[some] for place, each in masses.items()}, some)),
+    ):
+        assert np.array_equal(part, whole[some])
+
+
 def test_moves_that_nature_can_make_by_hand():
     # Group 0 is told as report 1 in the first row, as 0 or 1 in the second, group 1 as report 2 in both.
     told = Told(
@@ -1097,6 +1372,32 @@ def test_moves_that_nature_can_make_by_hand():
         ([True, False, True], [[False, False, True]] * 2),
     ):
         assert step.usable(np.array([inside] * 2)).tolist() == moves
+
+
+@pytest.mark.parametrize(
+    ("often", "kind", "motion", "roundings"),
+    [
+        ([[1, 0], [1, 1]], [0, 0], [[1.0]] * 2, 6),  # the sum over two groups, and 4 more
+        ([[1, 0], [1, 1]], [1, 1], [[1.0]] * 2, 12),  # and the mean over two ways
+        ([[1, 0], [1, 1]], [0, 1], [[1.0]] * 2, 12),
+        ([[1], [1]], [0, 1], [[1.0]] * 2, 6),
+        ([[1], [1]], [0, 1], [[0.5, 0.5]] * 2, 12.5),  # the mean over two outcomes, whose chances are rounded
+    ],
+)
+def test_the_bound_allows_for_four_times_the_roundings_of_every_mean(often, kind, motion, roundings):
+    ways, rows = len(often[0]), np.zeros((2, 1), dtype=np.int64)
+    report, then = np.array([[[0, 1]] * ways] * 2), np.array([[0, 1]] * 2)
+    told = Told(np.array([0, 1]), np.array(kind)[:, None], report, np.array(often), then)
+    half = np.full((1, 2), UNIT // 2)
+    following = np.zeros((2, 2 * len(motion[0])), int)
+    step = UncertainStep(following, np.array(motion), rows, half, half, told, told.kind, ((0,),), np.arange(2))
+    for scale in (1.0, 0.0):
+        expected = scale * (1 + 4 * roundings * 2.0**-53)
+        assert step.upper_bound(np.full(following.shape, scale)).tolist() == [expected] * 2
+    means = 1 if roundings == 6 else 2  # each of which may lose what is below the smallest doubles
+    assert step.upper_bound(np.full(following.shape, 2.0**-1060)) == pytest.approx(
+        [means * 2.0**-1000] * 2, rel=1e-9, abs=0
+    )
 
 
 def test_reports_of_rows_with_fewer_draws_than_others():

@@ -108,7 +108,7 @@ def test_units_are_exact():
 @pytest.mark.parametrize(
     ("value", "unit", "message"),
     [
-        (1.0, "kmh", "unknown unit of speed 'kmh'; did you mean 'km/h'? known: km/h, kn, m/s, mph"),
+        (1.0, "kmh", "unknown unit of speed 'kmh'\n  hint: did you mean 'km/h'? known: km/h, kn, m/s, mph"),
         (-1.0, "mph", "a speed must be finite and at least 0, got -1 mph"),
         (float("nan"), "mph", "a speed must be finite and at least 0, got nan mph"),
     ],

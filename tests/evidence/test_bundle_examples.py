@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import re
 import runpy
 import sys
 import tempfile
@@ -49,6 +50,16 @@ def bundle(request, root, tmp_path_factory):
     example, names = EXAMPLES[request.param]
     places = [tmp_path_factory.mktemp(name) for name in ("one", "two")]
     return *(built(root / "examples" / example, place) for place in places), names
+
+
+def test_counter_solutions_stand_beside_their_counter_goals(bundle):
+    """And no name of a class of the program is in any text."""
+    text = read_bundle(bundle[0])["case/gsn_print.html"].decode()
+    parts = re.split(r'<g transform="translate', text)
+    alone = [names for part in parts if (names := set(re.findall(r"<title>(CSn|CG)\d+:", part))) == {"CSn"}]
+    assert alone == []
+    assert text.count("<title>CSn") > 2
+    assert not re.search(r"\w+\(\w+=", text)
 
 
 def test_a_second_build_has_the_same_bytes_and_both_are_sound(bundle):

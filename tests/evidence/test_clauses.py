@@ -87,17 +87,17 @@ def test_every_pointer_resolves_to_a_file_with_this_hash(files):
 def test_covered_is_only_what_is_whole_and_proven_to_documented(files):
     whole = "risk.json" in files
     for clause, row in rows_of(files).items():
-        asked = next(each for each in clauses() if each["id"] == clause)
-        there = [any(fnmatchcase(path, pattern) for path in files) for pattern in asked["files"]]
+        asked = next(each for each in clauses() if each.id == clause)
+        there = [any(fnmatchcase(path, pattern) for path in files) for pattern in asked.files]
         assert row["status"] in ("covered", "partly", "by others", "not covered")
         if row["status"] == "covered":
-            assert asked["best"] == "covered"
+            assert asked.best == "covered"
             assert all(there)
             assert row["grade"] in ("proven", "recomputed", "tested", "documented")
             assert not row["open"]
-        if asked["best"] in ("covered", "partly"):
+        if asked.best in ("covered", "partly"):
             assert (row["status"] == "not covered") == (not any(there)) or row["open"]
-        if asked["best"] == "none":
+        if asked.best == "none":
             assert row["status"] == "not covered"
     rows = rows_of(files)
     assert rows["ISO 21448 6.5"]["status"] == ("covered" if whole else "not covered")
@@ -114,13 +114,12 @@ def test_the_template_names_only_files_that_the_program_writes_and_duties_that_p
     results = ("results/run.json", "results/explain.json", "results/require/*", "certificates/*")
     derived = [each.path for each in DERIVED] + [SBOM_FILE, *environment_texts()]
     for each in clauses():
-        assert set(each) <= {"id", "asked", "answer", "files", "duty", "identity", "fields", "best"}
-        assert each["best"] in ("covered", "partly", "others", "none")
-        assert each.get("duty", "odd") in DUTIES
-        for pattern in each["files"]:
+        assert each.best in ("covered", "partly", "others", "none")
+        assert (each.duty or "odd") in DUTIES
+        for pattern in each.files:
             made = any(pattern == path or (path.endswith("/") and pattern.startswith(path)) for path in derived)
             assert made or pattern in (*inputs, *results), pattern
-    names = [each["id"] for each in clauses()]
+    names = [each.id for each in clauses()]
     assert len(names) == len(set(names)) >= 38
     # One row at least of every standard that the specification of the trace lists.
     for standard in ("ISO 21448", "ISO 26262-2", "ISO 26262-8", "ISO/PAS 8800", "AMLAS", "UL 4600", "ISO/IEC 17025"):

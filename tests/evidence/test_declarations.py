@@ -393,6 +393,8 @@ def test_answers_in_a_bundle_go_stale_when_the_numbers_change(folder):
             ", found 2999-05-04",
         ),
         ('[document]\nid = "a"\nissued = 2999-05-04', "document.issued", "expected a day that has been"),
+        (evidence("a") + evidence("'\u0430'", "model"), "evidence.'\u0430'", "a name that looks like 'a'"),
+        ("[condition.day]\nshare = 0\n[condition.Day]\nshare = 1", "condition.Day", "a name that looks like 'day'"),
         (evidence("a", "model", copy=False), "evidence.a", "missing key 'sha256'"),
         (
             evidence("a", "model", file="docs/model.txt", copy=False, sha256="0" * 64),
@@ -451,6 +453,20 @@ def test_today_is_that_of_the_clock_or_of_the_build_and_it_is_tomorrow_elsewhere
     read_context(declared(tmp_path, evidence("a", "model")))
 
 
+def test_a_day_before_a_document_was_written_is_none_to_judge_it_on(tmp_path, monkeypatch):
+    """Whoever turns back the day of the build makes nothing valid again that has expired."""
+    path = declared(tmp_path, evidence("model", valid_until="2026-06-01"))
+    for seconds, fault in (
+        ("1767225600", "dated 2026-05-04, after 2026-01-01, on which it is judged"),
+        ("1777939200", ""),  # 2026-05-05
+        ("1793000000", "expired on 2026-06-01"),
+    ):
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", seconds)
+        found = read_context(path).declared
+        assert found.evidence["model"].fault_on(found.day) == fault
+        assert bool(found.shown("model")) == (not fault)
+
+
 def test_an_answer_to_no_doubt_is_refused(folder):
     text = '[disposition."rounding/no_hit"]\ndecision = "open"\nreason = "r"\nby = "b"\ndate = 2026-05-04\n'
     with pytest.raises(InputError, match="rounded/no_hit"):
@@ -479,12 +495,20 @@ def test_documents_known_by_their_hash_alone_are_named_as_not_checked(folder):
 
 @pytest.mark.parametrize(
     ("own", "more"),
-    [("aeb.ltl", {}), ("aeb.toml", {}), ("day.json", {}), ("night_run.json", {}), ("aeb.toml", {"copy": False})],
+    [
+        ("aeb.ltl", {}),
+        ("aeb.toml", {}),
+        ("day.json", {}),
+        ("night_run.json", {}),
+        ("another_run.json", {}),
+        ("aeb.toml", {"copy": False}),
+    ],
 )
 @pytest.mark.parametrize("blanks", [b"", b" \r\n"])
 def test_what_a_case_is_about_is_no_evidence_for_it(own, more, blanks, folder):
     """By its content, whatever it is called: that a model is right is not shown by the model."""
     write_run(folder, "night", "night_run.json", options=FEW)
+    write_run(folder, "day", "another_run.json", lambda content: content.update(title="forged"))
     raw = (folder / own).read_bytes()
     path = declared(folder, evidence("odd"), evidence("model", file="docs/validation.pdf", **more))
     (folder / "docs/validation.pdf").write_bytes(raw + blanks)

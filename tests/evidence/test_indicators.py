@@ -15,7 +15,8 @@ from verifier.base.documents import read_document
 from verifier.cli import main
 from verifier.evidence.bundle.build import Sources, make_bundle
 from verifier.evidence.bundle.check import check_files
-from verifier.evidence.field import FieldRow, SpiResult, tested
+from verifier.evidence.field import FieldRow, SpiResult
+from verifier.evidence.field import tested as said_of
 from verifier.study.options import RunOptions
 
 FEW = RunOptions(confidence=ConfidenceSettings(draws=100))
@@ -169,7 +170,7 @@ def fired(indicator, true, rng):
     sizes = np.diff([0, *ends])
     draws = rng.binomial(sizes, true) if indicator.kind == "share" else rng.poisson(true * sizes)
     rows = [FieldRow(indicator.metric, int(count), int(of)) for count, of in zip(draws, sizes, strict=True)]
-    (found,) = tested(SpiResult(title="t", level=0.95, indicators=(indicator,)), rows, "f")
+    (found,) = said_of(SpiResult(title="t", level=0.95, indicators=(indicator,)), rows, "f")
     return found.fired_at is not None
 
 

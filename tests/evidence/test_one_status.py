@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from dataclasses import replace
 from fractions import Fraction
 
@@ -10,6 +11,7 @@ from brake import FEW, HIT, ORDER, PHANTOM, VACUOUS, built, statuses, write, wri
 from cyclic_bundles import write_cyclic
 from document_edits import summed
 from forged_bundles import forged
+from random_contexts import random_answers, random_context
 
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.errors import InputError
@@ -41,6 +43,11 @@ def both(folder):
     return built(folder, "night_run.json", "night.json")
 
 
+def last_line(text):
+    """The last line of what is printed, which may be wrapped."""
+    return " ".join(text[text.rindex("\nstatus: ") :].split())
+
+
 def agreed(bundle):
     """The status of each requirement, which all documents state alike."""
     found = statuses(bundle.files)
@@ -48,14 +55,16 @@ def agreed(bundle):
     assert all(each == first for each in found.values()), found
     printed = {(one.requirement, one.planner): one.status.value for one in bundle.standings}
     assert printed == first
-    built_lines = build_text(bundle, "b").splitlines()
     report = check_files("b", bundle.files)
     assert report.findings == ()
-    checked_lines = check_text(report).splitlines()
-    assert built_lines[-1] == checked_lines[-1]
+    said, checked = (last_line(text) for text in (build_text(bundle, "b"), check_text(report)))
+    assert said == checked
     worst = max(first.values(), key=ORDER.index)
-    assert built_lines[-1].startswith(f"status: {worst}: ")
-    told = {(name, planner): status.split(" ")[0] for name, planner, _, status in report.requirements if status}
+    assert said.startswith(f"status: {worst}: ")
+    assert ("; the assurance case as a whole: " in said) == (ORDER.index(bundle.case.value) > ORDER.index(worst))
+    told = {
+        (name, planner): re.split("[: ]", status)[0] for name, planner, _, status in report.requirements if status
+    }
     assert told.items() <= first.items()
     return first
 
@@ -194,9 +203,10 @@ def test_two_hundred_forged_results_support_nothing(folder, both):
 
 
 def random_bundle(folder, seed):
-    """A bundle of a random system, or of random requirements on the brakes with random results put in."""
+    """A bundle of a random system, or of random requirements on the brakes with random results put in, and with what
+    people state at random: documents, hazards, and answers to its doubts."""
     rng = random.Random(seed)
-    if rng.random() < 0.5:
+    if rng.random() < 0.2:
         return make_bundle(Sources(*write_cyclic(folder, seed)), FEW)
     targets = {"0.99": rng.choice(["0.5", "0.8", "0.9999"]), "0.9 ": rng.choice(["0.99999 ", "0.9 "])}
     spec = "".join(rng.sample([HIT, PHANTOM, VACUOUS], rng.randrange(1, 4)))
@@ -209,7 +219,18 @@ def random_bundle(folder, seed):
         verdict = json.loads(write_run(folder, data, "given_run.json").read_text())["verdict"]
         alone = data == own or (verdict == "violated" and rng.random() < 0.5)
         given = ["given_run.json", *([] if alone else [f"{data}.json"])]
-    return built(folder, *given, data=own)
+    if rng.random() < 0.25:
+        return built(folder, *given, data=own)
+    names = [name for name in ("no_hit", "no_phantom", "vacuous_one") if name in spec]
+    options = rng.choice([FEW, replace(FEW, false_positives="ignore"), replace(FEW, verdict_from="point")])
+    text = random_context(folder, rng, names, own, risk=not given or data != own)
+    context = folder / "case.toml"
+    context.write_text(text)
+    bundle = built(folder, *given, data=own, context=context, options=options)
+    if answers := "\n".join(random_answers(bundle, rng)):
+        context.write_text(f"{text}\n{answers}")
+        bundle = built(folder, *given, data=own, context=context, options=options)
+    return bundle
 
 
 @pytest.mark.parametrize("seed", [1, 2])

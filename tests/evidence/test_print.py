@@ -141,6 +141,16 @@ def test_no_table_begins_at_the_foot_of_a_page(paper, given, request):
         assert not any(set(last.split()) <= head for head in heads), last
 
 
+def test_page_one_on_paper_has_it_all_in_its_order(paper):
+    """Which document, what each verdict is and rests on, what was assessed, and what would defeat it."""
+    words = " ".join(lines(paper["small"][0][1]))
+    parts = ["made up: two_looks.ltl", "SC-12", "2026-05-28", "A. A.", "R. R.", "P. P.", "Results relate only",
+             "Status over all runs", "drives_on", "Car with an emergency brake", "What would defeat"]  # fmt: skip
+    places = [words.find(each, 1 + words.find("Verdicts") if k else 0) for k, each in enumerate(parts)]
+    assert -1 not in places, parts[places.index(-1)]
+    assert places == sorted(places)
+
+
 def test_page_one_has_identity_people_and_what_each_verdict_rests_on(small):
     root = section(read_page(small[REPORT].decode()), "verdicts")
     told = dict(table(root, "This document"))

@@ -118,6 +118,13 @@ def test_a_fault_in_the_program_is_found_and_gone_again(about, bench):
         assert bench.record(TESTS[name]).state == "passed"
 
 
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda each: each.about)
+def test_every_fault_has_its_place_in_the_program(fault):
+    """Functions move; what puts the fault in finds them where they are called."""
+    with fault.put_in():
+        pass
+
+
 @pytest.mark.parametrize(
     ("found", "expected", "fits"),
     [

@@ -6,7 +6,7 @@ import re
 
 import pytest
 import yaml
-from brake import HIT, PHANTOM, built, write, write_run
+from brake import HIT, PHANTOM, VACUOUS, built, write, write_run
 from forged_bundles import forged
 from gsn_rules import complaints
 from risk_cases import CASE, shown
@@ -94,6 +94,19 @@ def test_a_run_that_is_missing_makes_its_condition_unknown(folder):
     }  # fmt: skip
     assert goal_of(alone)[0]["status"] == "inconclusive"
     assert check_files("b", alone.files).findings == ()
+
+
+def test_a_hazard_of_which_no_run_says_anything_is_taken_to_happen(tmp_path):
+    """Its event cannot happen in the model; the risk names no run, and was refused as made from none."""
+    write(tmp_path, spec=VACUOUS)
+    bundle = bundle_of(tmp_path, CASE.replace("no_hit", "vacuous_one") + EMPTY)
+    risk = json.loads(bundle.files["risk.json"])
+    assert (risk["runs"], {each["unknown"] for each in risk["hazards"][0]["cells"]}) == (
+        [],
+        {"its run says nothing about the system", "no run of its matrices is here"},
+    )
+    assert risk["verdict"] == "inconclusive"
+    assert check_files("b", bundle.files).findings == ()
 
 
 def test_a_run_that_nobody_made_again_supports_no_risk(folder):

@@ -318,7 +318,7 @@ def test_a_trap_about_which_the_solver_lied_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("verifier.analysis.robust.graph.component_values", lambda *given: np.array([True]))
     monkeypatch.setattr("verifier.analysis.robust.staying.Provable.__call__", lambda *given: True)
     monkeypatch.setattr("verifier.analysis.robust.solutions._refuse_outside", lambda *given: None)
-    monkeypatch.setattr("verifier.evidence.consistency.CHECKS", defaultdict(lambda: lambda document: None))
+    monkeypatch.setattr("verifier.evidence.consistency.CHECKS", defaultdict(lambda: lambda document: iter(())))
     made = make_bundle(Sources(*inputs), FEW)
     monkeypatch.undo()
     assert (

@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import yaml
 from brake import HIT, PHANTOM, built, matrices, write, write_run
@@ -41,6 +42,7 @@ severity = "haze:visibility_m=50"
 text = "Snow on the lens"
 excluded_by = "Lens monitor"
 """
+NAMES, LABELS = ("[0, 10) m", "[10, 20) m", "[20, inf) m"), ("ped", "empty")
 LIGHT = ("bright", "dark")
 RAIN = ("dry", "wet")
 COUNTS = {("bright", "dry"): 4, ("bright", "wet"): 1, ("dark", "dry"): 1, ("dark", "wet"): 0}
@@ -123,8 +125,23 @@ def test_what_is_undecided_says_what_would_decide_it(tmp_path):
     study = known_triggers(context.triggers, [read_document(found / "day_run.json")])
     (trigger,) = study.triggers
     assert (trigger.sort, trigger.items, trigger.drives) == ("undecided", None, None)
-    assert re.fullmatch(r"\d+ more items", trigger.judged[0].needed)
+    more = int(re.fullmatch(r"(\d+) more items", trigger.judged[0].needed)[1])
     assert study.verdict.value == "inconclusive"
+    plan = read_document(found / "day_run.json").content["requirements"][0]["additional_data"]["columns"]
+    assert more == sum(each["further"] for each in plan)
+    # With so many more at the same rates its bounds decide; with a third of them they do not.
+    for times, verdict in ((1.02, "satisfied"), (1 / 3, "inconclusive")):
+        bins = [np.array(each["counts"], dtype=float) for each in content["bins"]]
+        for each in plan:
+            column = bins[NAMES.index(each["bin"])][:, LABELS.index(each["true"])]
+            column *= 1 + times * each["further"] / column.sum()
+        more_of_it = [{**each, "counts": np.rint(counts).astype(int).tolist()}
+                      for each, counts in zip(content["bins"], bins, strict=True)]  # fmt: skip
+        path = tmp_path / verdict
+        path.mkdir()
+        write(path, spec=HIT.replace("0.99", "0.9999"), day={**content, "bins": more_of_it})
+        write_run(path, "day", "run.json")
+        assert read_document(path / "run.json").content["verdict"] == verdict
 
 
 def test_a_run_that_asks_nothing_is_no_data(tmp_path):

@@ -133,7 +133,7 @@ def statuses(files):
     lines = report.partition("**Status of every requirement**")[2].strip().split("\n")
     table = lines_before(lines[2:], "")
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
-    found["report/report.md"] = {(row[0], row[5].replace("-", "")): row[1].split(" ")[0] for row in cells}
+    found["report/report.md"] = {(row[0], row[5].replace("-", "")): re.split("[: ]", row[1])[0] for row in cells}
     return found
 
 

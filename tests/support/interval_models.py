@@ -61,6 +61,16 @@ def exactly(rate):
     return int(scaled)
 
 
+def supports(low, high, unit):
+    """The sets of reports that some rates between the ends give chance to, by trying all sets."""
+    for size in range(1, len(low) + 1):
+        for kept in itertools.combinations(range(len(low)), size):
+            fewest = sum(max(low[k], 1) for k in kept)  # all are multiples of ten, so that 1 is little
+            left_out = any(low[k] for k in range(len(low)) if k not in kept)
+            if not left_out and all(high[k] for k in kept) and fewest <= unit <= sum(high[k] for k in kept):
+                yield kept
+
+
 def vertices(lower, upper, unit=UNIT):
     """The extreme points of {lower <= mu <= upper, sum mu = unit}: all but one coordinate at an end."""
     found = set()

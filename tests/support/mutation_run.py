@@ -231,12 +231,43 @@ _SLOPE = "slope = -sign * cells.swapaxes(1, 2).reshape(-1, region.group_count)"
 _NOTHING = "return Attained(nothing, nothing, np.full((len(nothing), *region.lower.shape), np.nan))"
 _NONE = "return np.unique(np.array(result), axis=0) if result else np.zeros((0, *region.lower.shape))"
 _DEEPEST = "level = levels(count, part[sources[crossing]], part[targets[crossing]], count + 1)"
+_LOOKED_UP = "if groups > _FEW_GROUPS or len(values) < 1 << groups**2:"
+_TAKEN = "return np.take(self._masses_by_order, code * len(self.lower) + column, axis=0)"
+_TILED = "ends = (np.tile(each, (len(wins), 1)) for each in (self.lower, self.upper))"
+_DRAWN_FROM = "drawn = np.where(channel.columns >= 0, channel.bins * true + channel.columns, -1)"
+_FREE = "inner: Floats = least + missing * free / np.maximum(free.sum(axis=1, keepdims=True), 1)"
+_MASSES = (
+    "least = np.maximum(lower, UNIT - (upper.sum(axis=1, keepdims=True) - upper))",
+    "most = np.minimum(upper, UNIT - (lower.sum(axis=1, keepdims=True) - lower))",
+)
+_POSSIBLE = "possible = possible | (set(np.unique(after[:, told.often[kinds] > 0]).tolist()) - {-1})"
+_SOLVE = "verifier/analysis/robust/solve.py"
+_ROUGHLY = "value = search.optimum(target.astype(np.float64), np.zeros(step.state_count), roughly=True)"
 _PAIR = "if self.lower is not None and self.upper is not None:"
 _KEPT = "kept = np.flatnonzero(counted & (low < high))"
 _UNSEEN = "after = np.full(objective.following.shape, -1, dtype=np.int64)"
 _MANY_CODES = "if bound > 2**16 + 4 * len(codes):"
 _FINITE = "told, rough = np.where(infinite, 0, value[start]), self.gains.relative_error + 2**-40"
 EQUIVALENT = {
+    (_STEP, _SHAPE, "lower"): "the shapes are equal",
+    (_STEP, _DRAWN_FROM, "1"): "any number below 0",
+    (_STEP, _FREE, "1"): "where one group has a choice another has, too",
+    **{(_STEP, line, token): "another point within" for line, token in zip(_MASSES, ("upper", "lower"), strict=True)},
+    **{(_STEP, line, "-"): "another point within, or noticed" for line in _MASSES},
+    (_STEP, _POSSIBLE, ">"): "more observations, that nothing reaches",
+    **{(_SOLVE, "cost = lift * value + _TINY", token): "what is tried, and checked" for token in ("+", "*")},
+    (_SOLVE, "_TINY = 2.0**-900", "900"): "what is tried, and checked",
+    (_SOLVE, "lift *= 8", "8"): "what is tried, and checked",
+    (_SOLVE, "lift /= 2", "2"): "what is tried, and checked",
+    (_SOLVE, _ROUGHLY, "True"): "where it is begun",
+    ("verifier/analysis/robust/solve.py", "_LIFTS = 12", "12"): "how long it is tried",
+    (_STEP, _TILED, "1"): "columns that are not read",
+    (_STEP, _TAKEN, "lower"): "as many of both",
+    (_STEP, "columns, groups = self.lower.shape", "lower"): "the shapes are equal",
+    (_STEP, "wins = np.zeros((1 << len(pairs), groups))", "1"): "orders that are not read",
+    **{(_STEP, _LOOKED_UP, token): "which way, not what it finds" for token in (">", "or", "<", "1", "2")},
+    (_STEP, "_FEW_GROUPS = 4", "4"): "which way, not what it finds",
+    (_STEP, "return np.searchsorted(self.owner, np.arange(self.state_count + 1))", "1"): "an end that is not read",
     ("verifier/analysis/robust/certificate.py", _DEEPEST, "1"): "more than there are",
     **{(_INNER, line, "*"): "the sign is 1 or -1" for line in (_MOVING, _SLOPE)},
     (_INNER, _MOVING, ">"): "how long it is tried",

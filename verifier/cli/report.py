@@ -1,5 +1,6 @@
 """The commands `verify report` and `verify evidence rate`, `risk` and `triggers`: ask, print, write."""
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,7 +29,13 @@ from verifier.evidence.triggers import known_triggers
 from verifier.telling.docx import docx_bytes
 from verifier.telling.terminal import blocks_lines, text_of
 
-ENDINGS = (".html", ".md", ".csv", ".docx")
+WRITERS: Mapping[str, Callable[[Sequence[Document], str | None], str | bytes]] = {
+    ".html": html_report,
+    ".md": markdown_report,
+    ".csv": lambda documents, title: csv_report(documents),
+    ".docx": lambda documents, title: docx_bytes(report_page(documents, title)),
+}
+"""Ending of a file -> what writes it."""
 
 
 def report_command(arguments: ReportSettings, command: Command) -> int:
@@ -36,17 +43,7 @@ def report_command(arguments: ReportSettings, command: Command) -> int:
     _check_targets(arguments)
     documents = [read_document(path) for path in arguments.results]
     # Everything is made before anything is written.
-    made: dict[str, str | bytes] = {}
-    for target in arguments.output:
-        match Path(target).suffix.lower():
-            case ".html":
-                made[target] = html_report(documents, arguments.title)
-            case ".md":
-                made[target] = markdown_report(documents, arguments.title)
-            case ".docx":
-                made[target] = docx_bytes(report_page(documents, arguments.title))
-            case _:
-                made[target] = csv_report(documents)
+    made = {each: WRITERS[Path(each).suffix.lower()](documents, arguments.title) for each in arguments.output}
     for target, text in made.items():
         write_bytes(target, text if isinstance(text, bytes) else text.encode())
         print(f"wrote {one_line(target)}")
@@ -58,8 +55,8 @@ def _check_targets(arguments: ReportSettings) -> None:
     if arguments.title is not None and not arguments.title.strip():
         raise UsageError("--title: expected a text")
     for target in arguments.output:
-        if Path(target).suffix.lower() not in ENDINGS:
-            raise UsageError(f"--output: expected a file name ending in {', '.join(ENDINGS)}, got {one_line(target)}")
+        if Path(target).suffix.lower() not in WRITERS:
+            raise UsageError(f"--output: expected a file name ending in {', '.join(WRITERS)}, got {one_line(target)}")
     check_targets(arguments, "report")
 
 

@@ -81,7 +81,7 @@ class Trust(Code):
     )
     DEPENDENT_EXACT = (
         10,
-        "pairs, their number or images of a drive are not independent, and nothing was resampled, or too few drives",
+        "pairs, their number or images of a drive are not independent, and too little was resampled",
     )
 
     @property

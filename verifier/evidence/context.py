@@ -47,15 +47,15 @@ import tomllib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from verifier.base.errors import InputError, Place
+from verifier.base.errors import InputError, Place, shown
 from verifier.base.files import read_text
 from verifier.base.toml import Element, read_toml
-from verifier.evidence.declarations import Declarations, read_declarations, today
+from verifier.evidence.declarations import Declarations, beside_at, read_declarations, today
 from verifier.evidence.field import FieldRow, read_field
 from verifier.evidence.identity import Identity, read_identity
-from verifier.evidence.paths import as_seen, fault_of
+from verifier.evidence.paths import as_seen
 from verifier.evidence.rates.exposure import LARGEST_COUNT, Exposure
 from verifier.evidence.rates.hazard import EVERY, Acceptance
 from verifier.evidence.residual_risk.records import RISK_TABLES, DeclaredRisk, Stated, read_risk
@@ -63,9 +63,25 @@ from verifier.evidence.review import ReviewFinding, read_review
 from verifier.evidence.triggers import Trigger, read_triggers
 from verifier.perception.confusion.data_set import frame_hashes
 
-LEFT_TO_PEOPLE: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("duties.toml").read_text(encoding="utf-8"))
+
+@dataclass(frozen=True)
+class Duty:
+    """A row of `duties.toml`, as its head says."""
+
+    answer: str
+    goal: str = ""
+    amlas: str = ""
+    module: str = ""
+    acp: str = ""
+
+
+_TABLE = tomllib.loads(Path(__file__).with_name("duties.toml").read_text(encoding="utf-8"))
+LEFT_TO_PEOPLE: Mapping[str, Duty] = {name: Duty(**each) for name, each in _TABLE["duty"].items()}
 """All that is known of duties."""
-DUTIES: Mapping[str, str] = {name: each["answer"] for name, each in LEFT_TO_PEOPLE["duty"].items()}
+GOALS: tuple[str, ...] = tuple(_TABLE["goals"])
+"""Duties that are goals of the case, in its order; that of training data stands before them."""
+MODULES: tuple[str, ...] = tuple(_TABLE["modules"])
+DUTIES: Mapping[str, str] = {name: each.answer for name, each in LEFT_TO_PEOPLE.items()}
 """What is not shown by this evidence: key in the file -> what they answer for."""
 Row = TypeVar("Row")
 _SETTING, _MOUNTING = ("weights", "threshold", "preprocessing"), ("sensor", "calibration")
@@ -199,6 +215,8 @@ def read_context(
         InputError: the file cannot be read, is no TOML, or an element is not accepted; with file, line and key.
     """
     top = read_toml(path).table(TABLES)
+    for key in ("evidence", "condition", "hazard", "trigger"):
+        _refuse_lookalikes(top, key)
     return CaseContext(
         _words(top, "system", ("name", "description")),
         _words(top, "odd", ("description",)),
@@ -215,6 +233,14 @@ def read_context(
         _listed(top, "field", read_field),
         _listed(top, "review", read_review),
     )
+
+
+def _refuse_lookalikes(top: Element, key: str) -> None:
+    """Refuse two names of a table that people would take for one."""
+    seen: dict[str, str] = {}
+    for name, each in top.table_at(key):
+        if (other := seen.setdefault(as_seen(name), name)) != name:
+            raise each.fail(f"a name that looks like {shown(other)}: nobody could tell them apart")
 
 
 def _words(top: Element, key: str, known: tuple[str, ...]) -> str:
@@ -241,7 +267,7 @@ def _detector(top: Element) -> Detector:
     pair = [_frames(table.at(key)) if table.has(key) else None for key in frames]
     if not table.has("trained_list"):
         return Detector(name, version, stated, None, setting, mounting, *pair)
-    file = _beside(table.at("trained_list"))
+    file = beside_at(table.at("trained_list"))
     text, raw = read_text(Path(table.file).parent / file)
     lines = map(str.strip, text.splitlines())
     listed = tuple(line for line in lines if as_seen(line) and not line.startswith("#"))
@@ -253,17 +279,9 @@ def _detector(top: Element) -> Detector:
 
 def _frames(element: Element) -> FrameList:
     """A list as sha256sum writes it: a hash in each line, and what it is of."""
-    file = _beside(element)
+    file = beside_at(element)
     hashes, digest = frame_hashes(Path(element.file).parent / file)
     return FrameList(file, digest, hashes)
-
-
-def _beside(element: Element) -> str:
-    """The name of a file in the folder of the context, or below."""
-    file = element.string()
-    if fault := fault_of(file):
-        raise element.fail(f"expected a file beside this one or below: {fault}")
-    return file
 
 
 def _listed(top: Element, key: str, read: Callable[[Path], tuple[Row, ...]]) -> tuple[str, tuple[Row, ...]]:
@@ -271,7 +289,7 @@ def _listed(top: Element, key: str, read: Callable[[Path], tuple[Row, ...]]) -> 
     if not top.has(key):
         return "", ()
     table = top.at(key).table(("file",), ("file",))
-    file = _beside(table.at("file"))
+    file = beside_at(table.at("file"))
     return file, read(Path(table.file).parent / file)
 
 

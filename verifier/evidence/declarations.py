@@ -31,6 +31,7 @@ NUMBERS = ("memory", "statistics", "conditions", "harm", "triggers")
 """What numbers assume, which evidence may be given for beside the duties of people; the
 last three are shares of conditions, how seldom behaviour leads to harm, and that the list of triggers is complete."""
 DIGITS = 8
+DAY = datetime.timedelta(days=1)
 _BLANK = b"\0\xef\xbb\xbf \t\r\n\f\v"
 """Bytes that say nothing, a mark of UTF-8 among them."""
 
@@ -70,6 +71,8 @@ class Evidence:
             return self.fault
         if day is None or day > self.valid_until:
             return f"expired on {self.valid_until}"
+        if self.dated is not None and self.dated > day + DAY:  # the day is that of UTC
+            return f"dated {self.dated}, after {day}, on which it is judged"
         return ""
 
     @property
@@ -201,9 +204,7 @@ def _file(table: Element) -> dict[str, Any]:
     """The file of evidence beside the context: its name, hash, and what is wrong with it."""
     if not table.has("file"):
         return {}
-    name, copied = table.at("file").string(), table.given("copy", Element.truth, True)
-    if fault := fault_of(name):
-        raise table.at("file").fail(f"expected a file beside this one or below, found {shown(name)}: {fault}")
+    name, copied = beside_at(table.at("file")), table.given("copy", Element.truth, True)
     stated = table.given("sha256", digest_at, "")
     if not copied and not stated:
         raise table.fail("missing key 'sha256'", "a document that is not copied is known by its hash alone")
@@ -236,6 +237,26 @@ def _disposition(key: str, table: Element, evidence: Mapping[str, Evidence]) -> 
     return Disposition(decision=decision, evidence=named, dated=dated, **texts)
 
 
+def beside_at(element: Element) -> str:
+    """The name of a file in the folder of this one, or below; InputError."""
+    name = element.string()
+    if fault := fault_of(name):
+        raise element.fail(f"expected a file beside this one or below, found {shown(name)}: {fault}")
+    return name
+
+
+def matrices_at(table: Element) -> tuple[str, str | None]:
+    """The name of the matrices beside the file, and their SHA-256; empty and None where there are none."""
+    if not table.has("matrices"):
+        return "", None
+    file = beside_at(table.at("matrices"))
+    path = Path(table.file).parent / PurePosixPath(file)
+    if not path.is_file():
+        hint = "of a condition without matrices nothing is known: leave out the key"
+        raise table.at("matrices").fail(f"there is no file {shown(file)} beside this one", hint)
+    return file, hashlib.sha256(read_bytes(path)).hexdigest()
+
+
 def digest_at(element: Element) -> str:
     """A SHA-256; InputError."""
     text = element.string()
@@ -263,7 +284,7 @@ def past_day(day: datetime.date, fail: Callable[[str], InputError]) -> datetime.
         InputError: what `fail` makes of the words, where it is later.
     """
     last = max(today(), clock_day())
-    if day > last + datetime.timedelta(days=1):  # the day is that of UTC
+    if day > last + DAY:  # the day is that of UTC
         raise fail(f"expected a day that has been, today is {last}, found {day}")
     return day
 

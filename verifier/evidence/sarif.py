@@ -117,7 +117,7 @@ def _rules(run: RunResult) -> Iterator[dict[str, Any]]:
         yield _rule(one_line(left.name), f"P [ {one_line(left.formula)} ]", "error", failed)
 
 
-def _rule(name: str, text: str, level: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+def _rule(name: str, text: str, level: str, properties: Mapping[str, object]) -> dict[str, Any]:
     return {
         "id": _identifier(name),
         **({} if name == _identifier(name) else {"name": name}),  # the standard wants no repetition
@@ -130,7 +130,7 @@ def _rule(name: str, text: str, level: str, properties: Mapping[str, Any]) -> di
 
 def _results(
     run: RunResult,
-    rules: Sequence[Mapping[str, Any]],
+    rules: Sequence[Mapping[str, object]],
     spec_name: str,
     lines: Mapping[str, tuple[int, int]],
     standings: Sequence[Standing],

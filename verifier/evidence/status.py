@@ -114,8 +114,9 @@ class Standing:
 
     @property
     def told(self) -> str:
-        """On one line: `conditional on A1, A2`."""
-        return f"{self.status.value} {self.reason}".rstrip()
+        """On one line: `conditional on A1, A2`, `violated: P = 0.81`."""
+        goes_on = not self.reason or self.reason.startswith(("on ", "by "))
+        return f"{self.status.value}{' ' if goes_on else ': '}{self.reason}".rstrip()
 
 
 def overall(standings: Sequence[Standing]) -> Standing | None:

@@ -19,9 +19,9 @@ from verifier.base.errors import UsageError
 from verifier.base.toml import Element
 from verifier.base.version import __version__
 from verifier.checking.verdicts import Verdict, condition_over, worst_verdict
+from verifier.evidence.declarations import matrices_at
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import RateInput
-from verifier.evidence.residual_risk.records import matrices_at
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.perception.confusion.matrices import EMPTY, label_text

@@ -272,9 +272,8 @@ class Case(Block):
         """What the structure depends on. A skeleton keeps its system, so that no other one has its identity."""
         matrices = self.study.matrices
         located = str(matrices.metadata.get("localisation"))
-        edges = matrices.edges_m.tobytes()
         memory = matrices.memory and (matrices.memory.contexts, matrices.memory.followed.tobytes())
-        bins = matrices.labelling, matrices.labels, edges, matrices.variables, located, memory
+        bins = matrices.labelling, matrices.labels, matrices.edges_m.tobytes(), matrices.variables, located, memory
         return (id(self.system), self.planner.name, self.environment, bins, self.study.skeleton_options)
 
     @property

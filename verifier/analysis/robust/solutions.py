@@ -147,7 +147,7 @@ def bound_of(objective: Objective, region: Region, semantics: Semantics, side: S
     """(m,) one side of the bounds, where the other does not matter; errors as `robust_bounds`."""
     if isinstance(objective, StepCount):
         return counted_side(objective, region, side, attained=False).bounds
-    effort = Effort(attained=semantics == "shared_matrix", certificates=False)
+    effort = Effort(attained=semantics == "shared_matrix")
     ((proven, _),) = _sides(objective, region, semantics, effort, (side,))
     return proven.bounds()
 

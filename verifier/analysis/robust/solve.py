@@ -140,7 +140,7 @@ def _lifted(step: UncertainStep, search: PolicySearch, target: Mask) -> tuple[Fl
             cost = lift * value + _TINY
             lifted = search.optimum(value, cost)
             unproven = _unproven(step, lifted, target)
-            if not np.any(unproven) and np.all(np.isfinite(lifted)):
+            if not np.any(unproven):
                 first_loss = search.burden(cost, value)
                 lowered, loss = _lowered(step, search, target, value, lifted, lift, first_loss)
                 return lowered, loss, first_loss, doubtful

@@ -6,6 +6,7 @@ only where all its files are there and what they rest on is proven, recomputed, 
 
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
@@ -23,16 +24,33 @@ _SOUND = (Grade.PROVEN, Grade.RECOMPUTED, Grade.TESTED, Grade.DOCUMENTED)
 _NAMES = {"others": "by others", "none": "not covered"}
 
 
+@dataclass(frozen=True)
+class Clause:
+    """A row of the table, as the head of the file says."""
+
+    id: str
+    asked: str
+    answer: str
+    files: Sequence[str]
+    best: str
+    duty: str = ""
+    identity: bool = False
+    fields: bool = False
+
+
 @cache
-def tables() -> Mapping[str, Any]:
-    """All that the file holds."""
+def _tables() -> dict[str, Any]:
     return tomllib.loads(_TABLE.read_text(encoding="utf-8"))
 
 
-def clauses() -> Sequence[Mapping[str, Any]]:
+def not_argued_from() -> Mapping[str, str]:
+    """Pattern of a path -> why nothing in the case argues from such a file; the first that fits."""
+    return {**_tables()["not_argued_from"]}
+
+
+def clauses() -> tuple[Clause, ...]:
     """The table."""
-    found: Sequence[Mapping[str, Any]] = tables()["clause"]
-    return found
+    return tuple(Clause(**each) for each in _tables()["clause"])
 
 
 def clause_rows(
@@ -49,12 +67,12 @@ def clause_rows(
 
 
 def _row(
-    clause: Mapping[str, Any], files: Mapping[str, str], standings: Sequence[Standing], context: CaseContext
+    clause: Clause, files: Mapping[str, str], standings: Sequence[Standing], context: CaseContext
 ) -> dict[str, str]:
-    found = {pattern: [path for path in sorted(files) if fnmatchcase(path, pattern)] for pattern in clause["files"]}
+    found = {pattern: [path for path in sorted(files) if fnmatchcase(path, pattern)] for pattern in clause.files}
     missing = [pattern for pattern, paths in found.items() if not paths]
-    grade, duty = _grade(clause, standings, context), clause.get("duty", "")
-    status, best = "covered", clause["best"]
+    grade, duty = _grade(clause, standings, context), clause.duty
+    status, best = "covered", clause.best
     if missing or grade not in _SOUND:
         status = "partly" if len(missing) < len(found) else "none"
     if best in ("others", "none") or (best == "partly" and status == "covered"):
@@ -64,9 +82,9 @@ def _row(
         open_points.append(f"rests on what is {grade.value}")
     named = [path for paths in found.values() for path in paths[:MOST_NAMED]]
     return {
-        "clause": clause["id"],
-        "asked": clause["asked"],
-        "answer": clause["answer"],
+        "clause": clause.id,
+        "asked": clause.asked,
+        "answer": clause.answer,
         "status": _NAMES.get(status, status),
         "grade": grade.value if found else "",
         "files": "; ".join(f"{path} {files[path]}" for path in dict.fromkeys(named)),
@@ -75,14 +93,14 @@ def _row(
     }
 
 
-def _grade(clause: Mapping[str, Any], standings: Sequence[Standing], context: CaseContext) -> Grade:
+def _grade(clause: Clause, standings: Sequence[Standing], context: CaseContext) -> Grade:
     """The weakest of what a clause rests on: results, documents of people, the identity of the document."""
     grades = []
-    if "duty" in clause:
-        grades.append(weakest(each.grade for each in context.declared.shown(clause["duty"])))
-    if clause.get("identity"):
+    if clause.duty:
+        grades.append(weakest(each.grade for each in context.declared.shown(clause.duty)))
+    if clause.identity:
         grades.append(Grade.DECLARED if context.identity.missing else Grade.DOCUMENTED)
-    if clause.get("fields"):
+    if clause.fields:
         grades.append(Grade.DOCUMENTED if context.identity.is_whole else Grade.DECLARED)
     return weakest(grades or [each.grade for each in standings])
 

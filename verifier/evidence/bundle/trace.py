@@ -12,7 +12,7 @@ from verifier.base.files import csv_text
 from verifier.base.numbers import decimal_text
 from verifier.base.words import some_of
 from verifier.checking.verdicts import Verdict
-from verifier.evidence.bundle.clauses import tables
+from verifier.evidence.bundle.clauses import not_argued_from
 from verifier.evidence.bundle.layout import (
     EXPLAIN_FILE,
     RUN_FILE,
@@ -141,7 +141,7 @@ def status_blocks(
     rows = tuple(
         (
             name_text(each.requirement),
-            Cell(f"{each.status.value} {name_text(each.reason)}".rstrip(), verdict=each.status.value),
+            Cell(name_text(each.told), verdict=each.status.value),
             each.grade.value,
             compared.get((each.requirement, each.planner, each.run), "-"),
             some_of(doubts.get(each.requirement, ())) or "none",
@@ -253,5 +253,4 @@ def citations_text(files: Iterable[str], case: Case) -> str:
 
 
 def _reason(path: str) -> str:
-    reasons: Mapping[str, str] = tables()["not_argued_from"]
-    return next(reason for pattern, reason in reasons.items() if fnmatchcase(path, pattern))
+    return next(reason for pattern, reason in not_argued_from().items() if fnmatchcase(path, pattern))

@@ -198,7 +198,7 @@ class Maker:
         x, y, right = start[0] + GAP_PX, counter.y, start[0]
         for name in counter.shape.element.supported_by if counter.shape.element.kind is Kind.COUNTER_GOAL else ():
             shape = shape_of(self.known[name])
-            if x + shape.width > self._doubts or y - counter.y + shape.height > TALLEST_PX:
+            if x + shape.width > self._doubts or y - counter.y + shape.height > 1.3 * TALLEST_PX:
                 continue
             placed.append(Placed(shape, x, y))
             edges.append(Edge("supported_by", (start, (x, y + shape.height / 2))))

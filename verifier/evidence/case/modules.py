@@ -14,16 +14,14 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from verifier.base.errors import one_line
 from verifier.evidence.case.elements import Case, Element
-from verifier.evidence.context import LEFT_TO_PEOPLE
+from verifier.evidence.context import LEFT_TO_PEOPLE, MODULES
 
 TOP = "M-Top"
-_DUTIES: Mapping[str, Mapping[str, str]] = LEFT_TO_PEOPLE["duty"]
 OWNED: Mapping[str, tuple[str, ...]] = {
-    module: tuple(name for name, each in _DUTIES.items() if each.get("module") == module)
-    for module in LEFT_TO_PEOPLE["modules"]
+    module: tuple(name for name, each in LEFT_TO_PEOPLE.items() if each.module == module) for module in MODULES
 }
 """Module -> duties whose goals it holds."""
-ACPS: Mapping[str, str] = {each["acp"]: name for name, each in _DUTIES.items() if "acp" in each}
+ACPS: Mapping[str, str] = {each.acp: name for name, each in LEFT_TO_PEOPLE.items() if each.acp}
 """Assurance claim point -> duty whose goal is its confidence argument: that requirements and hazards are complete,
 that the sample represents the domain, that the model represents the system, that files are what they say."""
 

@@ -12,7 +12,7 @@ from verifier.evidence.case.drafting import Draft
 from verifier.evidence.case.elements import Kind
 from verifier.evidence.case.modules import ACPS
 from verifier.evidence.case.requirements import grounds_of
-from verifier.evidence.context import DUTIES, LEFT_TO_PEOPLE, CaseContext, FrameList
+from verifier.evidence.context import DUTIES, GOALS, LEFT_TO_PEOPLE, CaseContext, FrameList
 from verifier.evidence.defeaters.about_data import matrices_behind, shared_frames, shared_sequences
 from verifier.evidence.defeaters.finding import UNCONFIRMED
 from verifier.evidence.defeaters.values import is_rate_of
@@ -21,6 +21,7 @@ from verifier.evidence.following.rates import RATED
 from verifier.evidence.rates.hazard import EVERY
 from verifier.evidence.status import Grade, Status
 from verifier.perception.confusion.data_set import record_of
+from verifier.telling.confusion import matching_text
 
 NOT_STATED = "not stated"
 
@@ -59,10 +60,10 @@ def left_to_persons(
 ) -> list[str]:
     """Goals that no computation shows."""
     found, matching = [_training_goal(draft, runs, documents, context)], _matching_text(runs, documents)
-    for duty in LEFT_TO_PEOPLE["goals"]:
-        row = LEFT_TO_PEOPLE["duty"][duty]
-        text, note = row["goal"].replace("{matching}", matching), _left_to(context, duty)
-        found.append(draft.person_goal(text, note, duty, row.get("amlas", ""), duty in context.responsible))
+    for duty in GOALS:
+        row, note = LEFT_TO_PEOPLE[duty], _left_to(context, duty)
+        text = row.goal.replace("{matching}", matching)
+        found.append(draft.person_goal(text, note, duty, row.amlas, duty in context.responsible))
     return found
 
 
@@ -171,14 +172,8 @@ def _verdict_justification(draft: Draft, runs: Sequence[Document]) -> str:
 def _matching_text(runs: Sequence[Document], documents: Sequence[Document]) -> str:
     found = [matrices_behind(run, documents) for run in runs]
     stated = [each.content["matching"] for each in found if each is not None and each.content.get("matching")]
-    texts = dict.fromkeys(each if isinstance(each, str) else _flat(each) for each in stated)
+    texts = dict.fromkeys(matching_text(each) if isinstance(each, dict) else str(each) for each in stated)
     return some_of([name_text(each, 200) for each in texts]) or NOT_STATED
-
-
-def _flat(policy: object) -> str:
-    if isinstance(policy, dict):
-        return ", ".join(f"{key} {_flat(value)}" for key, value in policy.items())
-    return str(policy)
 
 
 def _untargeted(runs: Sequence[Document]) -> Iterator[str]:

@@ -66,7 +66,7 @@ _SAME_POINT = ("score_thresholds", "score_threshold")
 _OF_COUNTING = ("false_positives", "empty_columns", "where", "canonical", "empty_contexts", "memory")
 
 
-def reached(side: Side, duty: ClaimKind) -> Any:
+def reached(side: Side, duty: ClaimKind) -> object:
     """What reaches a claim that people answer for, one of `OF_PEOPLE`."""
     detector, matrices = side.context.detector, digest_of(side.files[side.request.matrices])
     counting = [
@@ -74,7 +74,7 @@ def reached(side: Side, duty: ClaimKind) -> Any:
         _edges(side),
         [str(getattr(side.request.options, key)) for key in _OF_COUNTING],
     ]
-    told: Mapping[str, Any] = {
+    told: Mapping[str, object] = {
         "training_data": [str(detector), _of(side, ("sequences",))],
         "test_data": [matrices, side.context.odd, side.context.dataset, str(detector.mounting)],
         "model": side.system,

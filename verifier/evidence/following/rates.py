@@ -116,7 +116,7 @@ def against_its_run(document: Document, documents: Iterable[Document]) -> Misfit
     runs = {digest: each for digest, each in there.items() if each.kind == "run"}
     if document.kind == "risk":
         wanted = [run.sha256 for run in document.result.runs]
-        if {*wanted} <= runs.keys():
+        if wanted and {*wanted} <= runs.keys():  # one of which no run says anything names none
             yield from risk_against_runs(document.result, [runs[digest] for digest in wanted])
     elif document.kind == "triggers":
         named = {each.sha256 for each in document.result.inputs if each.role != "context"}

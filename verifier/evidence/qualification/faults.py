@@ -86,7 +86,7 @@ FAULTS = (
         lambda sound: lambda *_: 0.0, ("T-rate-4",),
     ),
     Fault(
-        "haze a tenth too thin", "verifier.robustness.mutators.catalogue:extinction_per_m",
+        "haze a tenth too thin", "verifier.robustness.mutators.photometric:extinction_per_m",
         _then(lambda beta: beta * 0.9), ("T-images-2",),
     ),
     Fault(

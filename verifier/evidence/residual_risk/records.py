@@ -27,7 +27,7 @@ from verifier.base.documents import Count, Exact, FractionText, Level, Limits, S
 from verifier.base.errors import InputError, shown
 from verifier.base.files import json_of, read_bytes
 from verifier.base.toml import Element
-from verifier.evidence.paths import fault_of
+from verifier.evidence.declarations import matrices_at
 from verifier.evidence.rates.document import RateExposure
 from verifier.evidence.rates.exposure import LARGEST_COUNT, Exposure, float_above
 from verifier.evidence.rates.hazard import EVERY
@@ -308,20 +308,6 @@ def _condition(name: str, table: Element) -> RiskCondition:
         raise table.fail("this name is that of what no condition lists")
     matrices, sha256 = matrices_at(table)
     return RiskCondition(name=name, matrices=matrices, sha256=sha256)
-
-
-def matrices_at(table: Element) -> tuple[str, str | None]:
-    """The name of the matrices beside the file, and their SHA-256; empty and None where there are none."""
-    if not table.has("matrices"):
-        return "", None
-    file = table.at("matrices").string()
-    if fault := fault_of(file):
-        raise table.at("matrices").fail(f"expected a file beside this one or below, found {shown(file)}: {fault}")
-    path = Path(table.file).parent / PurePosixPath(file)
-    if not path.is_file():
-        hint = "of a condition without matrices nothing is known: leave out the key"
-        raise table.at("matrices").fail(f"there is no file {shown(file)} beside this one", hint)
-    return file, hashlib.sha256(read_bytes(path)).hexdigest()
 
 
 def _refuse_twins(tables: Iterable[tuple[str, Element]]) -> None:
