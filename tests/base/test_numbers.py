@@ -56,6 +56,8 @@ def test_a_probability_has_three_digits_of_what_it_is_away_from_0_or_1(value, do
     ("value", "target", "down", "up"),
     [
         (0.25000000004, Fraction(1, 4), "0.25000000004", "0.251"),
+        (0.9499996, Fraction(95, 100), "0.9499", "0.9499996"),
+        (0.94999961, Fraction(9499999, 10**7), "0.9499", "0.9499997"),  # 0.95 is on its other side
         (0.2500000000041, Fraction(1, 4), "0.250000000004", "0.251"),  # with twelve decimals
         (0.25000000000041, Fraction(1, 4), "0.25000000000041", "0.251"),  # and with all
         (0.24999999999996, Fraction(1, 4), "0.249", "0.24999999999996"),
@@ -114,6 +116,7 @@ def test_a_fraction_is_shown_where_it_is_short():
         (Fraction(1, 10**12 - 1), "1/999999999999 = 1e-12"),
         (Fraction(1, 10**12), "1e-12"),
         (Fraction(1, 3), "1/3 = 0.333333"),
+        (Fraction(1, 2), "1/2 = 0.5"),
         (Fraction(0), "0"),
     ):
         assert exact_or_number(float(exact), exact) == text
@@ -122,7 +125,8 @@ def test_a_fraction_is_shown_where_it_is_short():
 
 
 def test_numbers_of_every_kind():
-    assert [level_text(level) for level in (0.5, 1e-8, 1.2345e-9)] == ["50 %", "0.000001 %", "1.23e-7 %"]
+    levels = [level_text(level) for level in (0.5, 1.2345e-7, 1.2345e-8, 1.2345e-9)]
+    assert levels == ["50 %", "0.000012345 %", "0.0000012345 %", "1.23e-7 %"]
     assert [exact_text(Fraction(part)) for part in ("-1/3", "-1/20", "12", "0.5")] == [
         "~-0.333333",
         "-0.05",

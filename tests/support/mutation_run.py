@@ -166,6 +166,9 @@ _ROUNDED = "verifier/base/numbers.py"
 _SHOWN = "shown = exact.quantize(Decimal(1).scaleb(-decimals), _WAYS[up])"
 _SHOWN_LAST = "shown = exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), _WAYS[up])"
 _ALL_DIGITS = 'return repr(value) if value > 0.5 or moved(shown) else f"{shown:.{digits}g}"'
+_FEWEST = 'fewest = 3 - missing.adjusted() if 0 < missing < Decimal("0.5") else 0'
+_SIGN = 'sign, digits_text = ("-" if scaled < 0 else ""), str(abs(scaled.numerator)).rjust(digits + 1, "0")'
+_MEMORY = 'return f"{count / size:.4g} {unit}" if count < 9999 * size else f"{count / size:.0f} {unit}"'
 _EXACT = "verifier/base/exact_numbers.py"
 _SHORT_ENOUGH = "return Fraction(text) if len(text) < 4000 else Fraction(_long(top), _long(bottom) if slash else 1)"
 _STATISTICS = "verifier/base/statistics.py"
@@ -381,6 +384,10 @@ EQUIVALENT = {
     **{(_ROUNDED, line, "1"): "only its exponent is read" for line in (_SHOWN, _SHOWN_LAST)},
     (_ROUNDED, "few = abs(exact) < SMALLEST_WRITTEN_OUT", "<"): "0.0001 is spelt alike",
     (_ROUNDED, _ALL_DIGITS, ">"): "1/2 has been returned",
+    (_ROUNDED, _FEWEST, "<"): "1 and 1/2 need one digit",
+    **{(_ROUNDED, _SIGN, token): "a whole number, and 0 has been returned" for token in ("<", "0")},
+    (_ROUNDED, "if 10 * count >= size:", ">="): "no unit has a whole tenth",
+    (_ROUNDED, _MEMORY, "<"): "9999 is spelt alike",
     **{(_EXACT, _SHORT_ENOUGH, token): "up to 4300 digits are read either way" for token in ("<", "4000")},
     (_STATISTICS, _NONE_SEEN, "1"): "the end is 0 there",
     (_STATISTICS, _WRONG, "<"): "either way is right to that",
