@@ -18,11 +18,12 @@ False positives, column `empty`, belong to no track: they are never tested, and 
 held by convention.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from verifier.analysis.intervals.measured import Measured
 from verifier.base.documents import ALWAYS, Count, Derives, Magnitude, Share, derived
 from verifier.base.numbers import fixed, p_value_text, significant
 from verifier.checking.verdicts import PERSISTENT, ChannelTest, Test, Verdict, VerdictRule, decide
@@ -31,7 +32,10 @@ from verifier.perception.confusion.dependence import CONTRADICTED_BELOW
 from verifier.perception.confusion.document_dependence import BinTest, Dependence, DependenceTest, together
 from verifier.perception.confusion.document_types import UsedContexts
 from verifier.perception.confusion.matrices import EMPTY, label_text
-from verifier.systems.skeleton import Skeleton
+
+if TYPE_CHECKING:  # commands that count have no chains
+    from verifier.analysis.intervals.measured import Measured
+    from verifier.systems.skeleton import Skeleton
 
 Tested: TypeAlias = Literal["contradicted", "not_contradicted"]
 
