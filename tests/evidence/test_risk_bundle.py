@@ -3,10 +3,11 @@
 import datetime
 import json
 import re
+from dataclasses import replace
 
 import pytest
 import yaml
-from brake import HIT, PHANTOM, VACUOUS, built, write, write_run
+from brake import FEW, HIT, PHANTOM, VACUOUS, built, write, write_run
 from forged_bundles import forged
 from gsn_rules import complaints
 from risk_cases import CASE, shown
@@ -107,6 +108,21 @@ def test_a_hazard_of_which_no_run_says_anything_is_taken_to_happen(tmp_path):
     )
     assert risk["verdict"] == "inconclusive"
     assert check_files("b", bundle.files).findings == ()
+
+
+def test_a_condition_of_whose_run_nothing_follows_is_unknown(folder):
+    """The risk names no such run; made again without it, it said that there was none, and `build` refused its own."""
+    write_run(folder, "night", "night_point.json", options=replace(FEW, verdict_from="point"))
+    bundle = bundle_of(folder, MET, "night_point.json", "night.json")
+    risk = json.loads(bundle.files["risk.json"])
+    assert [cell["unknown"] for cell in risk["hazards"][0]["cells"] if cell["condition"] == "night"] == [
+        "its run leaves the data's uncertainty out"
+    ]
+    assert [run["name"] for run in risk["runs"]] == ["run.json"]
+    assert check_files("b", bundle.files).findings == ()
+    other = bundle.files["risk.json"].replace(b"leaves the data's uncertainty out", b"says nothing about the system")
+    wrong = [str(each) for each in check_files("b", forged(bundle, {}) | {"risk.json": other}).findings]
+    assert any("unknown" in each and "uncertainty" in each for each in wrong), wrong
 
 
 def test_a_run_that_nobody_made_again_supports_no_risk(folder):

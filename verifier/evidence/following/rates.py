@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -115,9 +115,9 @@ def against_its_run(document: Document, documents: Iterable[Document]) -> Misfit
     there = {each.sha256: each for each in documents}
     runs = {digest: each for digest, each in there.items() if each.kind == "run"}
     if document.kind == "risk":
-        wanted = [run.sha256 for run in document.result.runs]
-        if wanted and {*wanted} <= runs.keys():  # one of which no run says anything names none
-            yield from risk_against_runs(document.result, [runs[digest] for digest in wanted])
+        made_from = _runs_of(document.result, runs)
+        if made_from:  # else one is not there
+            yield from risk_against_runs(document.result, made_from)
     elif document.kind == "triggers":
         named = {each.sha256 for each in document.result.inputs if each.role != "context"}
         if named <= there.keys():
@@ -126,6 +126,21 @@ def against_its_run(document: Document, documents: Iterable[Document]) -> Misfit
         run = next((runs[given.sha256] for given in document.result.inputs if given.sha256 in runs), None)
         if run is not None:
             yield from rate_against_run(document.result, run)
+
+
+def _runs_of(risk: RiskResult, runs: Mapping[str, Document]) -> list[Document]:
+    """What a risk is made from: the runs that it names, and those of which nothing follows, which it does not; none
+    where one of them is not there, or nobody can say which it is."""
+    from verifier.evidence.residual_risk.assembly import NO_MATRICES, NO_RUN, inputs_of
+
+    cells = [cell for hazard in risk.hazards for cell in hazard.cells]
+    silent = {cell.condition for cell in cells if cell.unknown not in ("", NO_RUN, NO_MATRICES)}
+    silent -= {cell.condition for cell in cells if cell.run is not None}
+    asked = [[runs[run.sha256]] if run.sha256 in runs else [] for run in risk.runs]
+    for condition in risk.conditions:
+        if condition.name in silent:
+            asked.append([run for run in runs.values() if condition.sha256 in inputs_of(run, "confusion")])
+    return [run for (run,) in asked] if all(len(found) == 1 for found in asked) else []
 
 
 def alone(document: Document, documents: Iterable[Document]) -> str:

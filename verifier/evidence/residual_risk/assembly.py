@@ -100,7 +100,7 @@ def residual_risk(context: Stated, documents: Sequence[Document]) -> RiskResult:
 
 
 def _run_with(matrices: str | None, documents: Iterable[Document]) -> Document | None:
-    found = [each for each in documents if each.kind == "run" and matrices in _inputs(each, "confusion")]
+    found = [each for each in documents if each.kind == "run" and matrices in inputs_of(each, "confusion")]
     found = [each for each in found if not each.result.settings.where] or found
     if len(found) > 1:
         names = " and ".join(each.name for each in found[:2])
@@ -108,14 +108,15 @@ def _run_with(matrices: str | None, documents: Iterable[Document]) -> Document |
     return found[0] if found else None
 
 
-def _inputs(run: Document, *roles: str) -> list[str]:
+def inputs_of(run: Document, *roles: str) -> list[str]:
+    """The SHA-256 of what went into a run in these roles."""
     return sorted(each.sha256 for each in run.result.inputs if each.role in roles)
 
 
 def _refuse_different(runs: Sequence[Document]) -> None:
     """Refuse runs that are not of one spec and one system."""
     for other in runs[1:]:
-        first, mine = (_inputs(each, "spec", "model", "planner") for each in (runs[0], other))
+        first, mine = (inputs_of(each, "spec", "model", "planner") for each in (runs[0], other))
         if first != mine or runs[0].result.settings.set_ != other.result.settings.set_:
             raise UsageError(f"{runs[0].name} and {other.name} are runs of different specs, models or settings")
 
