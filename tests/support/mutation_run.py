@@ -926,6 +926,8 @@ def main(arguments: list[str] | None = None) -> int:
         "--most", type=float, default=math.inf, help="seconds of tests that judge a fault, without it"
     )
     asked = parser.parse_args(arguments)
+    if asked.kept is not None:
+        asked.kept.mkdir(parents=True, exist_ok=True)
     settings.register_profile("judged", phases=[Phase.explicit, Phase.generate])  # what failed need not be made small
     settings.load_profile("judged")  # which the profiles of the suite begin with
     faults: list[Fault] = []
