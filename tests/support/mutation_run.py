@@ -191,6 +191,9 @@ _PRODUCT = "result = np.zeros((digits, left.shape[1], right.shape[2]))"
 _SCALE = "scale = 0.5 / steps / max(float(problem.moved.max()), 2.0**-900)"
 _LEVELS = "verifier/checking/component_solving.py"
 _EVEN = "if end - begin == most * block.count and end - begin <= FEW_EDGES:"
+_PER_CHOICE = "per_choice = np.bincount(owners, minlength=len(choices.indptr) - 1)"
+_BLOCKED = "size = max(_BLOCK // len(self.branches.observation), 1)"
+_LONG_TOKEN = 'found = end if token.type == "$END" else shown(str(token), 40)'
 _LEFT = "left, kept, least = np.ones((_LEFT_AT_ONCE, count)), 0, np.ones(count)"
 _LEAST = "self.least_leave = np.minimum(least, left[:kept].min(axis=0, initial=1))"
 _ALIKE = "_, at = np.unique(state[going] * self.within + nodes[going] % self.within, return_index=True)"
@@ -249,6 +252,9 @@ _UNSEEN = "after = np.full(objective.following.shape, -1, dtype=np.int64)"
 _MANY_CODES = "if bound > 2**16 + 4 * len(codes):"
 _FINITE = "told, rough = np.where(infinite, 0, value[start]), self.gains.relative_error + 2**-40"
 EQUIVALENT = {
+    ("verifier/chains/chain.py", _PER_CHOICE, "1"): "the last choice has an outcome",
+    ("verifier/systems/contexts.py", _BLOCKED, "max"): "how many at once",
+    ("verifier/language/expressions/parser.py", _LONG_TOKEN, "40"): "how much of a token is shown",
     (_STEP, _SHAPE, "lower"): "the shapes are equal",
     (_STEP, _DRAWN_FROM, "1"): "any number below 0",
     (_STEP, _FREE, "1"): "where one group has a choice another has, too",

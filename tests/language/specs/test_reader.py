@@ -189,3 +189,13 @@ def test_a_model_in_place_of_a_spec_is_recognised(root):
     with pytest.raises(InputError) as caught:
         read_spec(root / "models/car_pedestrian.toml")
     assert caught.value.hint == "this seems to be a system model: give the spec (.ltl) that names it"
+
+
+def test_a_range_of_one_value_is_that_value():
+    (sweep,) = parse_spec('model "m.toml"\nsweep n = 5..5, 7\na: P = ? [ b ]').sweeps
+    assert list(sweep.values) == [5, 7]
+
+
+def test_what_follows_a_formula_at_once_is_named():
+    with pytest.raises(InputError, match=r"s\.ltl:2:13: expected the end of the statement, found 'c'"):
+        parse_spec('model "m.toml"\na: P = ?[ b]c', "s.ltl")
