@@ -1,8 +1,7 @@
 """What people state may be thousands of entries: work grows as their number does, not as its square."""
 
-import sys
-
 import pytest
+from counted_work import lines_run
 from run_documents import matrices, point, requirement, run
 
 from verifier.evidence.case import CaseContext, build_case, gsn_html, gsn_svg, gsn_yaml
@@ -12,24 +11,6 @@ from verifier.evidence.defeaters.about_data import shared_sequences
 from verifier.evidence.defeaters.finding import find_defeaters
 from verifier.evidence.exchange.sacm import sacm_text
 from verifier.evidence.status import Grade
-
-
-def lines_run(work):
-    """How many lines of Python a call runs, each pass of a loop counted, and nothing measured by a clock."""
-    count = 0
-
-    def trace(_frame, event, _argument):
-        nonlocal count
-        count += event == "line"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        work()
-    finally:
-        sys.settrace(before)
-    return count
 
 
 def stated(number, **more):

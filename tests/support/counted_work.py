@@ -6,23 +6,36 @@ import contextlib
 import functools
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
+from typing import Any
 
 
 def calls_of(work: Callable[[], object]) -> int:
     """How many functions, compiled ones included, are called while `work` runs in this thread."""
+    return _events(work, sys.getprofile, sys.setprofile, ("call", "c_call"))
+
+
+def lines_run(work: Callable[[], object]) -> int:
+    """How many lines of Python `work` runs in this thread, each pass of a loop counted."""
+    return _events(work, sys.gettrace, sys.settrace, ("line",))
+
+
+def _events(
+    work: Callable[[], object], watching: Callable[[], Any], watch: Callable[[Any], None], counted: Container[str]
+) -> int:
     count = 0
 
-    def seen(frame: object, event: str, argument: object) -> None:
+    def seen(frame: object, event: str, argument: object) -> Any:
         nonlocal count
-        count += event in ("call", "c_call")
+        count += event in counted
+        return seen
 
-    before = sys.getprofile()
-    sys.setprofile(seen)
+    before = watching()
+    watch(seen)
     try:
         work()
     finally:
-        sys.setprofile(before)
+        watch(before)
     return count
 
 

@@ -138,14 +138,10 @@ class _Walked(NamedTuple):
             for number, part in enumerate(getattr(stated, name)):
                 share = part.probability / stated.probability if stated.probability else None
                 if not _same_share(part.share, share):
-                    yield misstated(
-                        EXPLAIN_FILE, f"{pointer}/violation/{name}/{number}/share", repr(part.share), repr(share)
-                    )
+                    yield _wrong(f"{pointer}/violation/{name}/{number}/share", repr(part.share), repr(share))
         upper_target = each.target is not None and each.target.is_upper
         if satisfying != upper_target:
-            yield misstated(
-                EXPLAIN_FILE, f"{pointer}/violation/satisfies_the_formula", str(satisfying), str(upper_target)
-            )
+            yield _wrong(f"{pointer}/violation/satisfies_the_formula", str(satisfying), str(upper_target))
 
     def causes(self, stated: Violation, pointer: str, result: ExplainResult) -> Iterator[Finding]:
         """Causes, corrections and patterns, which are computed again; equal ones may stand in any order."""

@@ -7,7 +7,6 @@ The inputs of a bundle, read: spec, model, matrices, and what people declare.
 
 import contextlib
 import datetime
-import hashlib
 import re
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -22,6 +21,7 @@ from verifier.base.files import document_text
 from verifier.base.keywords import Typed, keywords_of, settings_from
 from verifier.base.options import options_of
 from verifier.evidence.bundle.layout import INPUTS, path_of_planner
+from verifier.evidence.bundle.manifest import digest_of
 from verifier.evidence.context import CaseContext, read_context
 from verifier.evidence.identity import Identity
 from verifier.study.inputs import Inputs, read_inputs
@@ -189,7 +189,7 @@ def _refuse_circles(files: Mapping[str, bytes], request: Request, context: CaseC
     matrices = [*(each.matrices for each in context.risk.conditions), *(each.matrices for each in context.triggers)]
     names += [request.context or "", *(f"{folder}/{each}" for each in matrices)]
     bare = {_bare(files[each]): each for each in names if each in files}
-    exact = {hashlib.sha256(files[each]).hexdigest(): each for each in names if each in files}
+    exact = {digest_of(files[each]): each for each in names if each in files}
     for each in context.declared.evidence.values():
         path = f"{folder}/{each.file}"
         own = exact.get(each.sha256) or (bare.get(_bare(files[path])) if each.copied else None)
@@ -205,7 +205,7 @@ _RESULT = re.compile(rb'[\xef\xbb\xbf\s]*\{\s*"schema"\s*:\s*"verifier\.(run|exp
 
 
 def _bare(raw: bytes) -> str:
-    return hashlib.sha256(raw.translate(None, b" \t\r\n\f\v")).hexdigest()
+    return digest_of(raw.translate(None, b" \t\r\n\f\v"))
 
 
 def documents_of(path: str, context: CaseContext) -> list[str]:

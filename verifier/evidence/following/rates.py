@@ -131,16 +131,17 @@ def against_its_run(document: Document, documents: Iterable[Document]) -> Misfit
 def _runs_of(risk: RiskResult, runs: Mapping[str, Document]) -> list[Document]:
     """What a risk is made from: the runs that it names, and those of which nothing follows, which it does not; none
     where one of them is not there, or nobody can say which it is."""
-    from verifier.evidence.residual_risk.assembly import NO_MATRICES, NO_RUN, inputs_of
+    from verifier.evidence.residual_risk.assembly import NO_MATRICES, NO_RUN, run_with
 
     cells = [cell for hazard in risk.hazards for cell in hazard.cells]
     silent = {cell.condition for cell in cells if cell.unknown not in ("", NO_RUN, NO_MATRICES)}
     silent -= {cell.condition for cell in cells if cell.run is not None}
-    asked = [[runs[run.sha256]] if run.sha256 in runs else [] for run in risk.runs]
-    for condition in risk.conditions:
-        if condition.name in silent:
-            asked.append([run for run in runs.values() if condition.sha256 in inputs_of(run, "confusion")])
-    return [run for (run,) in asked] if all(len(found) == 1 for found in asked) else []
+    found = [runs.get(run.sha256) for run in risk.runs]
+    try:
+        found += [run_with(each.sha256, runs.values()) for each in risk.conditions if each.name in silent]
+    except UsageError:
+        return []
+    return [] if None in found else [run for run in found if run is not None]
 
 
 def alone(document: Document, documents: Iterable[Document]) -> str:

@@ -73,7 +73,7 @@ def residual_risk(context: Stated, documents: Sequence[Document]) -> RiskResult:
     if not declared.hazards:
         raise UsageError("the context states no hazard\n  hint: [hazard.H1] with event = REQUIREMENT")
     unique = {each.sha256: each for each in documents}.values()
-    runs = {each.name: _run_with(each.sha256, unique) for each in declared.conditions}
+    runs = {each.name: run_with(each.sha256, unique) for each in declared.conditions}
     there = list({run.sha256: run for run in runs.values() if run is not None}.values())
     _refuse_different(there)
     events = [_Events.of(hazard, context, runs) for hazard in declared.hazards]
@@ -99,8 +99,9 @@ def residual_risk(context: Stated, documents: Sequence[Document]) -> RiskResult:
         raise UsageError(str(error)) from None
 
 
-def _run_with(matrices: str | None, documents: Iterable[Document]) -> Document | None:
-    found = [each for each in documents if each.kind == "run" and matrices in inputs_of(each, "confusion")]
+def run_with(matrices: str | None, documents: Iterable[Document]) -> Document | None:
+    """The run of these matrices, the one over all bins before those over some; UsageError of two."""
+    found = [each for each in documents if each.kind == "run" and matrices in _inputs(each, "confusion")]
     found = [each for each in found if not each.result.settings.where] or found
     if len(found) > 1:
         names = " and ".join(each.name for each in found[:2])
@@ -108,15 +109,14 @@ def _run_with(matrices: str | None, documents: Iterable[Document]) -> Document |
     return found[0] if found else None
 
 
-def inputs_of(run: Document, *roles: str) -> list[str]:
-    """The SHA-256 of what went into a run in these roles."""
+def _inputs(run: Document, *roles: str) -> list[str]:
     return sorted(each.sha256 for each in run.result.inputs if each.role in roles)
 
 
 def _refuse_different(runs: Sequence[Document]) -> None:
     """Refuse runs that are not of one spec and one system."""
     for other in runs[1:]:
-        first, mine = (inputs_of(each, "spec", "model", "planner") for each in (runs[0], other))
+        first, mine = (_inputs(each, "spec", "model", "planner") for each in (runs[0], other))
         if first != mine or runs[0].result.settings.set_ != other.result.settings.set_:
             raise UsageError(f"{runs[0].name} and {other.name} are runs of different specs, models or settings")
 
