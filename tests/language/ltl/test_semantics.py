@@ -29,6 +29,7 @@ def word(text):
         ("X[3] a", "a a a", "-", False),
         ("X[100] a", "-", "a -", False),  # index 100 of - (a -)^w: even positions are empty
         ("X[101] a", "-", "a -", True),
+        ("X[4] a", "-", "a - -", True),
         ("F a", "- -", "- a", True),
         ("F a", "", "-", False),
         ("G a", "a a", "a", True),
@@ -43,6 +44,7 @@ def word(text):
         ("a U b", "", "a", False),  # the right side must come
         ("a W b", "", "a", True),
         ("a W b", "a -", "b", False),
+        ("a W b", "-", "a", False),
         ("a R b", "b b ab", "-", True),  # b up to and including the first a
         ("a R b", "b b a", "-", False),
         ("a R b", "", "b", True),

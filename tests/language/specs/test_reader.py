@@ -196,6 +196,28 @@ def test_a_range_of_one_value_is_that_value():
     assert list(sweep.values) == [5, 7]
 
 
+def test_sweeps_of_as_many_values_as_the_limit_are_read():
+    def swept(values):
+        return parse_spec(f'model "m.toml"\nsweep n = {values}\na: P = ? [ b ]').sweeps[0].values
+
+    assert swept("1,2,3.5,10..11") == (1, 2, Fraction(7, 2), 10, 11)
+    assert len(swept("1..100000")) == len(swept("0, 2..100000")) == 100_000
+    for values, message in (
+        ("1..100001", "the range 1..100001 has more than 100000 values"),
+        ("0, 2..100001", "the sweep of 'n' has more than 100000 values"),
+        ("5..4", "the range 5..4 has no values"),
+        ("1..5/2", "a range goes from a whole number to a whole number"),
+    ):
+        with pytest.raises(InputError) as caught:
+            swept(values)
+        assert caught.value.message == message
+
+
+def test_a_statement_that_begins_with_no_word_is_shown_by_its_first_character():
+    with pytest.raises(InputError, match=r"2:1: expected a statement, found '\?'"):
+        parse_spec('model "m.toml"\n?? : P = ? [ b ]\na: P = ? [ b ]')
+
+
 def test_what_follows_a_formula_at_once_is_named():
     with pytest.raises(InputError, match=r"s\.ltl:2:13: expected the end of the statement, found 'c'"):
         parse_spec('model "m.toml"\na: P = ?[ b]c', "s.ltl")
