@@ -373,6 +373,11 @@ EQUIVALENT = {
         ("verifier/language/expressions/parser.py", _PLACE, token): "every token has a place" for token in ("or", "1")
     },
     ("verifier/language/expressions/parser.py", _KNOWN, "and"): "both are given, or none",
+    (
+        _NUMBERS,
+        "return Exact(a.data // b.data, 1, -size, min(size, _GREATEST), True)",
+        "min",
+    ): "a wider bound, measured where it would be too wide",
     (_NUMBERS, _QUOTIENT, ">"): "what is looked at, not what is refused",
     ("verifier/language/expressions/evaluation.py", _ALIKE_KINDS, "and"): "both are numbers, or none",
     ("verifier/language/expressions/kinds.py", _BRANCH, "1"): "both branches are of one kind",

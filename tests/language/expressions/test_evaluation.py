@@ -104,6 +104,7 @@ def test_comparisons():
 
 def test_scalars_give_scalars():
     assert value("1 + 2") == 3
+    assert value("abs(x)", x=-3) == 3
     assert type(value("x // 2", x=np.int64(7))) is int
     assert type(value("7 / 2")) is float
     assert value("7 / 2") == 3.5
@@ -125,6 +126,8 @@ def test_comparisons_stay_exact_beyond_64_bits():
     # 2e18 + 1/2 against 2e18 + 1/3 and 2e18 + 2/3: equal as float64, and 6 * 2e18 does not fit 64 bits
     x, y = np.array([4 * 10**18 + 1] * 2), np.array([6 * 10**18 + 1, 6 * 10**18 + 2])
     assert value("x / 2 > y / 3", x=x, y=y).tolist() == [True, False]
+    assert value("x > 0.5", x=np.array([0, 2**62])).tolist() == [False, True]
+    assert value("x > 0.5", x=np.array([-(2**62) - 1, 0])).tolist() == [False, False]
 
 
 @pytest.mark.parametrize(
@@ -201,6 +204,8 @@ HALF = 2**62
         ("min(x, 0) * 4", [-HALF, 7]),
         ("min(0, x) * 4", [-HALF, 7]),
         ("abs(x) * 4", [-HALF, 7]),
+        ("abs(x) + 9223372036854775800", [-HALF, 7]),
+        ("(x // 1) - 9223372036854775807", [-HALF, 7]),
         ("(x // 1) * 4", [-7, HALF]),
         ("(x // 1) * 4", [-HALF, 7]),
         ("(x % -3) * 4611686018427387905", [4, 4]),  # -2 * (2**62 + 1) = -2**63 - 2
@@ -237,7 +242,8 @@ PAIRS = np.array([(x, y) for x in range(-2, 5) for y in range(-4, 4)]).T
     ("text", "integer"),
     [
         *[(text, True) for text in ("x", "x + y", "x - y", "x * y", "-x", "min(x, y)", "max(x, y)")],
-        *[(text, True) for text in ("floor(x / 2)", "ceil(y / 2)", "floor(f)", "ceil(f)", "ite(x > y, x, y)")],
+        *[(text, True) for text in ("floor(x / 2)", "ceil(y / 2)", "floor(f)", "ceil(f)", "ite(x > y, y, x)")],
+        *[(text, True) for text in ("ite(x > 0, x, y)", "ite(x > 0, y, x + 9)")],
         *[(text, False) for text in ("x + 0.5", "y * 0.5 - x", "x * y * 0.5", "-(x / 2)", "min(x / 2, y)")],
         *[(text, False) for text in ("max(x, y / 2)", "ite(x > y, 0.5, y)", "ite(x > 9, x, 0.5)", "y / 2 * x")],
     ],

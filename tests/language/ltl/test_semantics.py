@@ -240,7 +240,7 @@ def test_what_is_known_of_a_set_of_paths_is_true_of_each(formula, paths):
     [
         ("F a", 1), ("F[1,3] a", 0), ("F>=1 b", 0), ("F c", 1), ("F[2,5] c", 1), ("G[0,0] a", 1), ("G a", 0),
         ("G[2,4] c", 1), ("X c", 1), ("X a", 0), ("a & c", 1), ("a & b", 0), ("!c | b", 0), ("a -> c", 1),
-        ("a xor c", -1), ("a xor !c", 1), ("a <-> c", 1), ("b xor c", 0), ("b U a", 1), ("b U[1,2] a", 0),
+        ("F<=2 a", 1), ("a <-> b", 0), ("a xor c", -1), ("a xor !c", 1), ("a <-> c", 1), ("b xor c", 0), ("b U a", 1), ("b U[1,2] a", 0),
         ("a U[1,2] c", 1), ("a U[2,2] c", 0),
         ("b R c", 1), ("!c R a", 0), ("c W b", 1), ("b M !c", -1), ("c M a", 1),
         ("!c U b", 0), ("b U !c", -1),

@@ -11,6 +11,7 @@ from verifier.language.expressions import parse_expression
 from verifier.language.ltl import parse_formula
 from verifier.language.specs import Requirement, check_names, read_spec
 from verifier.language.specs.reader import parse_spec
+from verifier.language.specs.requirement_reader import _EXPECTED_TARGET
 from verifier.language.specs.specification import Setting, Sweep
 
 TEXT = """\
@@ -211,6 +212,40 @@ def test_sweeps_of_as_many_values_as_the_limit_are_read():
         with pytest.raises(InputError) as caught:
             swept(values)
         assert caught.value.message == message
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message"),
+    [
+        ("let a = (b", "1:9", "'(' is not closed before the end of the file"),
+        ("let a = (b\nlet c = d", "1:9", "'(' is not closed before the next statement"),
+        ("let c = d\n let a = (b\n", "2:10", "'(' is not closed before the end of the file"),
+        ("   let a = x = 2 // halfway", "1:18", "this comment would also read as a division"),
+        ("let a.b = c", "1:5", "expected NAME = VALUE"),
+        ("sweep a.b = 3", "1:7", "expected NAME = VALUE"),
+        ("a: " + "x" * 38, "1:4", f"{_EXPECTED_TARGET}, found '{'x' * 38}'"),
+        ("a: " + "x" * 39, "1:4", f"{_EXPECTED_TARGET}, found '{'x' * 35}...'"),
+        ("a: P = ?[b]" + "x" * 38, "1:12", f"expected the end of the statement, found '{'x' * 38}'"),
+        ("a: P = ?[b]" + "x" * 39, "1:12", f"expected the end of the statement, found '{'x' * 35}...'"),
+        ("a: T <= 5s [ F b ]", "1:10", "expected '[' and a formula, found 's'"),
+        ("a: P <= 1 s [ F b ]", "1:11", "expected '[' and a formula, found 's'"),
+        ("a: T <= 5 b [ F b ]", "1:11", "expected '[' and a formula, found 'b'"),
+    ],
+)
+def test_what_is_no_statement_is_shown_where_it_stands(text, place, message):
+    with pytest.raises(InputError) as caught:
+        parse_spec(f'{text}\nmodel "m.toml"' if "not closed" not in message else text)
+    assert f"{caught.value.place.line}:{caught.value.place.column}" == place
+    assert caught.value.message == message
+    if "and a formula" in message:
+        assert (caught.value.hint == "targets of T are in seconds, without a unit") == ("5s" in text)
+
+
+def test_no_spaces_are_needed_around_a_requirement():
+    (found,) = parse_spec('model "m.toml"\na:P=?[b]').requirements
+    assert (found.name, found.target, found.formula) == ("a", None, parse_formula("b"))
+    (found,) = parse_spec('model "m.toml"\na:T=?[F b]').requirements
+    assert (found.asked.quantity, found.formula) == ("T", parse_formula("F b"))
 
 
 def test_a_statement_that_begins_with_no_word_is_shown_by_its_first_character():
