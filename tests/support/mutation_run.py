@@ -456,6 +456,7 @@ EQUIVALENT = {
     (_KERNEL, _THEN, "1"): "any number below 0",
     (_KERNEL, _ROW, "1"): "any number below 0",
     ("verifier/systems/space.py", _NOWHERE, "low"): "it is overwritten",
+    ("verifier/chains/jani.py", "return bool(mask.all())", "all"): "of all, or of none",
     ("verifier/chains/texts.py", "choices = list(range(chain.state_count + 1))", "1"): "an end that is not read",
     ("verifier/checking/expectations.py", _DIRECT, "and"): "how it is solved, not what",
     (

@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 
 from verifier.base.errors import InputError
 from verifier.language.expressions import parse_expression
+from verifier.language.expressions.syntax import TRUE
 from verifier.language.ltl import parse_formula
 from verifier.language.specs import Requirement, check_names, read_spec
 from verifier.language.specs.reader import parse_spec
 from verifier.language.specs.requirement_reader import _EXPECTED_TARGET
-from verifier.language.specs.specification import Setting, Sweep
+from verifier.language.specs.specification import Asked, Setting, Sweep
 
 TEXT = """\
 // Car and pedestrian at a crosswalk.
@@ -183,7 +184,7 @@ def test_lets_may_form_a_long_chain():
 )
 def test_impossible_requirements_are_programming_errors(comparison, target):
     with pytest.raises(ValueError, match="not a"):
-        Requirement("r", comparison, target, parse_formula("a"), parse_formula("a"), 1, "")
+        Requirement("r", comparison, target, TRUE, TRUE, 1, "", Asked(), None, None, False)
 
 
 def test_a_model_in_place_of_a_spec_is_recognised(root):
