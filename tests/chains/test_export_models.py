@@ -165,12 +165,41 @@ def test_umb_is_a_tar_archive_with_an_index_and_the_same_bytes_every_time(tmp_pa
     with tarfile.open(first) as archive:
         members = archive.getmembers()
         index = json.load(archive.extractfile("index.json"))
+        end = members[-1].offset_data + -(-members[-1].size // 512) * 512
         targets = np.frombuffer(archive.extractfile("branch-to-target.bin").read(), "<u8")
     assert {(m.mtime, m.uid, m.gid, m.uname, m.gname, m.mode) for m in members} == {(0, 0, 0, "", "", 0o644)}
     assert (index["format-version"], index["format-revision"]) == (1, 0)
-    assert index["transition-system"]["#states"] == 4
-    assert index["transition-system"]["#branches"] == 6
+    assert list(index) == sorted(index)
+    assert index["transition-system"] == {
+        "time": "discrete",
+        "#players": 0,
+        "#states": 4,
+        "#initial-states": 1,
+        "#choices": 4,
+        "#choice-actions": 0,
+        "#branches": 6,
+        "#branch-actions": 0,
+        "#observations": 0,
+        "branch-probability-type": {"type": "double", "size": 64},
+    }
     assert targets.tolist() == [1, 2, 0, 3, 2, 3]
+    assert first.read_bytes()[end:] == bytes(1024)  # two empty blocks end an archive of tar
+
+
+@pytest.mark.parametrize("padded", [False, True])
+def test_umb_keeps_what_steps_gain(tmp_path, padded):
+    numbers = [Fr(1, 2), Fr(0), Fr(3), Fr(7, 4)]
+    for exact, gains, size, kind in ((False, np.array(numbers, dtype=float), 8, "<f8"), (True, numbers, 16, "<i8")):
+        write_umb(passing(), tmp_path / "m.umb", exact=exact, gains=gains, storm_padding=padded)
+        with tarfile.open(tmp_path / "m.umb") as archive:
+            told = json.load(archive.extractfile("index.json"))["annotations"]["rewards"]["gain"]
+            read = np.frombuffer(archive.extractfile("annotations/rewards/gain/states/values.bin").read(), kind)
+        assert told == {
+            "applies-to": ["states"],
+            "type": {"type": "rational" if exact else "double", "size": 8 * size},
+        }
+        found = [Fr(*map(int, pair)) for pair in read.reshape(-1, 2)] if exact else read.tolist()
+        assert found == [*numbers, *[0] * padded]
 
 
 def test_umb_of_a_decision_process(tmp_path):
@@ -248,12 +277,15 @@ def test_umb_through_a_link_writes_the_file_it_points_to(tmp_path):
 
 def test_an_array_larger_than_an_archive_holds_is_a_limit(tmp_path, monkeypatch):
     assert int("7" * 11, 8) == LARGEST_MEMBER  # the size of a file in an archive of tar has eleven octal digits
-    monkeypatch.setattr("verifier.chains.umb.LARGEST_MEMBER", 1000)
+    monkeypatch.setattr("verifier.chains.umb.LARGEST_MEMBER", 1607)
     n = 200
     chain = MarkovChain(np.arange(n + 1), np.arange(n), np.ones(n), {}, ints(0))
-    with pytest.raises(LimitError, match=r"choice-to-branches\.bin has 1608 bytes; an archive holds at most 1000"):
+    with pytest.raises(LimitError, match=r"choice-to-branches\.bin has 1608 bytes; an archive holds at most 1607"):
         write_umb(chain, tmp_path / "m.umb")
     assert list(tmp_path.iterdir()) == []
+    monkeypatch.setattr("verifier.chains.umb.LARGEST_MEMBER", 1608)
+    write_umb(chain, tmp_path / "m.umb")
+    assert list(tmp_path.iterdir()) == [tmp_path / "m.umb"]
 
 
 @pytest.mark.parametrize("write", [write_umb, write_drn, write_prism])

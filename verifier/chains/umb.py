@@ -134,7 +134,7 @@ def _members(
     if valuations and model.valuations:
         index["valuations"], values = _valuations(model, padded)
         arrays["valuations/states/valuations.bin"] = values
-    return {"index.json": [json.dumps(index, sort_keys=True, allow_nan=False).encode()], **arrays}
+    return {"index.json": [json.dumps(index, sort_keys=True).encode()], **arrays}
 
 
 def _integers(array: NDArray[np.int64], next_entry: int, padded: bool) -> _Parts:
