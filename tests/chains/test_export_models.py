@@ -129,7 +129,12 @@ def test_umb_keeps_what_the_states_mean(tmp_path):
     assert "true speed [m/s]=1" in texts[1]
     with tarfile.open(tmp_path / "m.umb") as archive:
         (rows,) = (each.size for each in archive if each.name.endswith("valuations.bin"))
+        told = json.load(archive.extractfile("index.json"))["valuations"]["states"]
     assert rows == 5 * 3 * 8  # four states and the padding
+    whole = {"type": {"type": "int", "size": 64}, "offset": 0}
+    ends = {name: {"lower": int(min(column)), "upper": int(max(column))} for name, column in meaning.items()}
+    variables = [{"name": name, **whole, **ends[name]} for name in meaning]
+    assert told == {"unique": False, "classes": [{"variables": variables}]}
     write_umb(passing(valuations=meaning), tmp_path / "m.umb", valuations=False)
     with tarfile.open(tmp_path / "m.umb") as archive:
         assert "valuations" not in " ".join(archive.getnames())
@@ -188,7 +193,7 @@ def test_umb_is_a_tar_archive_with_an_index_and_the_same_bytes_every_time(tmp_pa
 
 @pytest.mark.parametrize("padded", [False, True])
 def test_umb_keeps_what_steps_gain(tmp_path, padded):
-    numbers = [Fr(1, 2), Fr(0), Fr(3), Fr(7, 4)]
+    numbers = [Fr(1, 2), Fr(0), Fr(-3), Fr(7, 4)]
     for exact, gains, size, kind in ((False, np.array(numbers, dtype=float), 8, "<f8"), (True, numbers, 16, "<i8")):
         write_umb(passing(), tmp_path / "m.umb", exact=exact, gains=gains, storm_padding=padded)
         with tarfile.open(tmp_path / "m.umb") as archive:
