@@ -39,6 +39,7 @@ GOOD = MarkovChain(
         ("initial", np.array([], dtype=np.int64), "initial states"),
         ("initial", np.array([2]), "initial states"),
         ("initial", np.array([-1, 0]), "initial states"),
+        ("initial", np.array([0, 2]), "initial states"),
         ("initial", np.array([1, 0]), "strictly increasing"),
         ("labels", {"goal": np.array([True])}, "one truth value per state"),
         ("labels", {"goal": np.array([0, 1])}, "one truth value per state"),
