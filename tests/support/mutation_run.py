@@ -119,6 +119,8 @@ _KNOWN = "known = Position(line, column) if line is not None and column is not N
 _QUOTIENT = "if size > _GREATEST and np.any(np.equal(a.data, _LEAST) & np.equal(b.data, -1)):"
 _ALIKE_KINDS = "if isinstance(first, Exact | Floating) and isinstance(second, Exact | Floating):"
 _BRANCH = 'return below[1] if is_choice(node) else result_kind(node) or "boolean"'
+_KEPT_COMMENTS = "kept = tuple(Comment(each.offset - begin, each.text) for each in comments if each.offset >= begin)"
+_AMOUNT = 'amount = "no" if high < low else f"more than {LONGEST_SWEEP}"'
 _PROGRESSION = "verifier/language/ltl/progression.py"
 _FORMULAS = "verifier/language/ltl/parser.py"
 _TAGS = "tags[draw, label] = groups.setdefault(key, len(groups) + 1)"
@@ -381,6 +383,8 @@ EQUIVALENT = {
     (_NUMBERS, _QUOTIENT, ">"): "what is looked at, not what is refused",
     ("verifier/language/expressions/evaluation.py", _ALIKE_KINDS, "and"): "both are numbers, or none",
     ("verifier/language/expressions/kinds.py", _BRANCH, "1"): "both branches are of one kind",
+    ("verifier/language/specs/requirement_reader.py", _KEPT_COMMENTS, ">="): "no statement begins with a comment",
+    ("verifier/language/specs/reader.py", _AMOUNT, "<"): "a range of one value is not refused",
     (_LTL, "return self.after(low, right)", "low"): "they are equal there",
     (_LTL, "low: int = 0", "0"): "of the kinds that have none",
     (_FORMULAS, 'if low.type == "SECONDS":', "low"): "both are in seconds, or none, by the grammar",
