@@ -223,7 +223,9 @@ _ONE_SIDE = "return counted_side(objective, region, side, attained=False).bounds
 _RANKS = 'order = dict(zip(states, whole(given["order"], f"{where}/order", (len(states),), -LARGEST), strict=True))'
 _NO_RULE = 'columns, groups, rule, tail = Columns(), given["groups"], given["evidence"], Fraction(0)'
 _FEW = "few, rare, usual = (least, billionths, other) if least <= rest else (rest, other, billionths)"
-_GROUPS = "there = place in columns and group in range(len(columns[place][0]))"
+_GROUPS = (
+    'demand(place in columns and group in range(len(columns[place][0])), "/tree", "the rate to cut is not there")'
+)
 _LATER = "(a, b), later = parts, (number, max(low - 1, 0), high - (high > 0)) in held"
 _OUTER = "outer = [math.ceil(Fraction(y) * UNIT) for y in greatest_reach(worst, nodes, target).value.tolist()]"
 _NEAREST = "distance = dijkstra(backwards, indices=ends, unweighted=True, min_only=True)"
