@@ -138,6 +138,11 @@ _WORST = "worst = about.fixed_step(values, ROUNDOFF * skeleton.channel.rounding_
 _THEN = 'self._then = whole(given["then"], "/subject/then", (told, None), -1, told)'
 _ROW = 'self._draws = [drawn[row] if row >= 0 else [] for row in whole(given["row"], "/subject/row", (ways,), -1)]'
 _NOWHERE = "following = np.repeat(space.number({each.name: each.low for each in space.variables}, 1), count)"
+_FARTHER = "row[before & (steps[row] != steps - 1)] = -1"
+_SAME_BEFORE = "ordered[1:][ordered[1:] == ordered[:-1]] = -1"
+_TRIMMED = "return ordered[: max(1, int((ordered >= 0).sum(axis=0).max()))].copy()"
+_OVER_ALREADY = "found = [(over, np.repeat(over[:, None], scene.width, axis=1), nothing, nothing - 1)]"
+_NUMBERED = "number = np.full(scene.space.size + 1, -1, dtype=np.int64)  # the last one answers for -1"
 _DIRECT = "direct=bool(np.any(batch.expected_steps[0, finite] > STEPS_FOR_ITERATION)) and not exact,"
 _ELIMINATION = "verifier/checking/elimination.py"
 _ENTERING = (
@@ -427,6 +432,11 @@ EQUIVALENT = {
     (_KERNEL, _THEN, "1"): "any number below 0",
     (_KERNEL, _ROW, "1"): "any number below 0",
     ("verifier/systems/space.py", _NOWHERE, "low"): "it is overwritten",
+    ("verifier/systems/strategies.py", _SAME_BEFORE, "1"): "any number below 0",
+    ("verifier/systems/strategies.py", _TRIMMED, "1"): "rows of no moves",
+    ("verifier/systems/strategies.py", _OVER_ALREADY, "1"): "any number below 0",
+    ("verifier/systems/strategies.py", _NUMBERED, "1"): "any number below 0, behind all others",
+    ("verifier/systems/synthesis.py", _FARTHER, "1"): "any number below 0",
     ("verifier/chains/texts.py", "choices = list(range(chain.state_count + 1))", "1"): "an end that is not read",
     ("verifier/checking/expectations.py", _DIRECT, "and"): "how it is solved, not what",
     (

@@ -214,6 +214,13 @@ def refusal(folder, monkeypatch, planner, environment="ped", **files):
             "x + 1,->,step\n1,,1\n",
             "rules.csv:1: column x + 1: expected a variable, memory, a label or an atom, got x + 1",
         ),
+        *(
+            (
+                f"{asked},->,step\n1,,1\n",
+                f"rules.csv:1: column {asked}: expected a variable, memory, a label or an atom, got {asked}",
+            )
+            for asked in ("abs(x)", "floor(x)")
+        ),
         (
             "sees(ped,->,step\n1,,1\n",
             "rules.csv:1: column sees(ped: expected ')', ',' or an operator, found the end\n"

@@ -16,7 +16,7 @@ from verifier.systems.reader import read_model
 from verifier.systems.scene import SkeletonOptions
 from verifier.systems.settings import Limits
 from verifier.systems.skeleton import build_skeleton
-from verifier.systems.strategies import build_strategies
+from verifier.systems.strategies import build_strategies, winning_starts
 
 PED = frozenset({"ped"})
 OBSERVATIONS = (EMPTY, PED)
@@ -31,6 +31,7 @@ x = {{ range = [0, 3], next = "{next}" }}
 u = {{ range = [0, {top}] }}
 [environments]
 ped = [{{ class = "ped", distance_m = "x" }}]
+nobody = [{{ class = "empty", distance_m = "x" }}]
 [planners.walker]
 kind = "synthesis"
 formula = "{formula}"
@@ -93,6 +94,12 @@ def test_combinations_by_hand(tmp_path):
     }
 
 
+def test_a_start_wins_by_what_stands_there(tmp_path):
+    system = system_of(tmp_path, formula="G !(ped & x < 2)", initial="true")
+    starts = {name: winning_starts(system, system.planners["walker"], name, MATRICES) for name in ("ped", "nobody")}
+    assert {name: each.tolist() for name, each in starts.items()} == {"ped": [0, 0, 1, 1], "nobody": [1] * 4}
+
+
 def test_states_that_no_strategy_reaches_are_left_out(tmp_path):
     system = system_of(tmp_path, formula="G x != 1 & G x != 2", admissible="u != 1")
     # From 0 the only moves are to 0 and 2, and 2 is never allowed: the strategies stay.
@@ -126,6 +133,10 @@ def test_too_many_combinations_are_refused(tmp_path):
     with pytest.raises(LimitError, match=r"have 23 combinations of moves over 4 states; the limits are 22 and"):
         strategies_of(system, limits=Limits(states=22))
     strategies_of(system, limits=Limits(states=23))
+    # Each has 120 bytes, and 80 for each of two observations.
+    with pytest.raises(LimitError, match="have 23 combinations of moves"):
+        strategies_of(system, limits=Limits(memory_bytes=23 * 280 - 1))
+    strategies_of(system, limits=Limits(memory_bytes=23 * 280))
 
 
 NEXT = {
