@@ -37,13 +37,13 @@ class IntervalWords:
 
     Attributes:
         source: what it is made from.
-        by_drives: whether drives (or other units) are independent, and not items.
+        by_drives: what happens to drives in a draw, "{unit}" for drives; empty where items are independent.
         approximate: by what approximation it covers; empty for none.
         paired: what a comparison of detectors does otherwise, if anything.
     """
 
     source: str
-    by_drives: bool
+    by_drives: str = ""
     approximate: str = ""
     paired: str = ""
 
@@ -57,10 +57,10 @@ class IntervalWords:
 
 
 INTERVALS: Mapping[IntervalKind, IntervalWords] = {
-    "credible": IntervalWords("from the posterior of the matrices", by_drives=False),
+    "credible": IntervalWords("from the posterior of the matrices"),
     "bootstrap": IntervalWords(
         "from drives weighted at random and one phantom drive (Bayesian bootstrap)",
-        by_drives=True,
+        by_drives="weighted at random, and a phantom {unit}",
         approximate="Bayesian bootstrap",
         paired="intervals from randomly weighted drives are narrower than those of verify run: errors that no drive "
         "shows are drawn here, so that detectors are paired, and there taken at their worst and at their best",

@@ -236,7 +236,7 @@ def choose_interval(
         UsageError: a request that the file or the weights do not allow.
     """
     kind = requested if requested != "auto" else "credible" if drives is None else "bootstrap"
-    if INTERVALS[kind].by_drives:
+    if by_drives := INTERVALS[kind].by_drives.format(unit=unit):
         if drives is None:
             raise UsageError(
                 f"--interval {kind} needs sequences, but the matrices do not say which one an item is from"
@@ -245,8 +245,7 @@ def choose_interval(
         inside = "objects" if unit == "frame" else "frames"
         return Choice(
             kind,
-            f"{counted(holding, unit)} weighted at random, and a phantom {unit}: {inside} of one {unit} are not "
-            "independent",
+            f"{counted(holding, unit)} {by_drives}: {inside} of one {unit} are not independent",
         )
     if drives is not None and drives.weights != "item":
         raise UsageError(
