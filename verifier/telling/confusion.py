@@ -313,7 +313,7 @@ def validation_table(found: Validation) -> str:
         "",
         *([f"auto chose {chosen}."] if chosen else []),
         f"interval: {percent(found.level)} for the share of tracks, in the mean over halvings; first with "
-        f"the rates as counted, then with drives resampled ({found.draws} draws).",
+        f"the rates as counted, then with drives weighted at random ({found.draws} draws).",
         "outside: halvings whose interval does not hold the share seen. p-value: twice their mean, at most 1.",
         "Assumes: tracks are independent given the rates, and drives alike. any: bounds whatever the dependence.",
         "shown: 1 to 3 frames, every fifth number of them, and the passage; --json has all.",
