@@ -153,6 +153,8 @@ class OptimalQuantile(Optimum):
         left = np.repeat((~goal).astype(np.float64)[:, None], len(reached), axis=1)
         exactly: _Left | None = None
         while not np.all((found >= 0) | never):
+            if taken > MOST_STEPS:
+                raise NoAnswerError(f"the quantile lies behind {MOST_STEPS} steps", hint="ask a lower level")
             now = left[start].T
             done = now <= float(rest)
             if doubt is not None:
@@ -172,8 +174,6 @@ class OptimalQuantile(Optimum):
                 if exactly is not None and not exactly.stays(taken):
                     raise NoAnswerError("what is reached at all is too close to the level of the quantile")
                 break  # what is left stays for ever
-            if taken > MOST_STEPS:
-                raise NoAnswerError(f"the quantile lies behind {MOST_STEPS} steps", hint="ask a lower level")
         return found
 
 
