@@ -291,7 +291,7 @@ class OptimalGain(Optimum):
         apart = apart + size * (value_error + (np.bincount(self.behind).max(initial=0) + 8) * 2 * ROUNDOFF)
         asked = ~target[self.owner] & np.isfinite(value[self.owner]) & np.isfinite(worth)
         asked[:2] = False
-        some, none = (asked & (apart > 0) & each for each in (gain > 0, gain == 0))
+        some, none = asked & (gain > 0), asked & (gain == 0)
         return float((apart[some] / gain[some]).max(initial=0)), float(apart[none].max(initial=0))
 
     def _values(self, rates: Floats) -> Floats:
