@@ -257,6 +257,9 @@ _PAIR = "if self.lower is not None and self.upper is not None:"
 _KEPT = "kept = np.flatnonzero(counted & (low < high))"
 _UNSEEN = "after = np.full(objective.following.shape, -1, dtype=np.int64)"
 _MANY_CODES = "if bound > 2**16 + 4 * len(codes):"
+_OF_EDGES = "apart = apart + size * (value_error + (np.bincount(self.behind).max(initial=0) + 8) * 2 * ROUNDOFF)"
+_CLOSE = "close = (np.abs(now - float(rest)) <= off * now) & (found < 0) & ~never & (rest > 0)"
+_GAIN = "verifier/analysis/robust/optimal_steps.py"
 _FINITE = "told, rough = np.where(infinite, 0, value[start]), self.gains.relative_error + 2**-40"
 EQUIVALENT = {
     ("verifier/chains/chain.py", _PER_CHOICE, "1"): "the last choice has an outcome",
@@ -300,7 +303,13 @@ EQUIVALENT = {
     (_KERNEL, _NO_RULE, "0"): "without a rule nothing is shown but ends of 0",
     (_KERNEL, _GROUPS, "0"): "as many of both",
     (_KERNEL, _LATER, ">"): "where no step is left, what is met later is not asked",
-    ("verifier/analysis/robust/optimal_steps.py", _FINITE, "0"): "it is overwritten",
+    (_GAIN, _FINITE, "0"): "it is overwritten",
+    (_GAIN, _OF_EDGES, "0"): "of no edges, where nothing is worth anything",
+    (_GAIN, _CLOSE, "<"): "a goal, where nothing is left",
+    (_GAIN, "return 50", "50"): "a guess of seconds",
+    **{(_GAIN, "_MOST_DIGITS = 10**8", token): "how far, not what" for token in ("10", "8")},
+    (_GAIN, "def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:", "False"): "not read",
+    (_STATISTICS, "_HALVINGS = 100", "100"): "how near, and never beyond",
     **{
         ("verifier/analysis/robust/subject.py", _UNSEEN, token): "not read: what leads nowhere has not ended"
         for token in ("-", "1")
