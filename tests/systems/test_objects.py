@@ -167,8 +167,9 @@ def test_false_positives_arise_in_every_bin_in_which_nothing_stands(tmp_path):
     assert steps_from(beside, 0)[3] == 1 - Fraction(9, 10) ** 3
     with_none = skeleton_of(tmp_path, TRUCK, rules, more=VIEW, false_positives="ignore")
     assert steps_from(with_none, 0) == {2: 1}
-    narrow = skeleton_of(tmp_path, "", rules, more=VIEW.replace("40", "10"))
-    assert steps_from(narrow, 0)[3] == Fraction(1, 10)
+    for view, bins in ((VIEW.replace("40", "10"), 1), (VIEW.replace("[0", "[10"), 2), (VIEW.replace("[0", "[20"), 1)):
+        narrow = skeleton_of(tmp_path, "", rules, more=view)
+        assert steps_from(narrow, 0)[3] == 1 - Fraction(9, 10) ** bins
 
 
 @pytest.mark.parametrize(
@@ -177,6 +178,7 @@ def test_false_positives_arise_in_every_bin_in_which_nothing_stands(tmp_path):
         ("", "{}", "", "expected a list of objects, got []"),
         ('{ class = "empty", distance_m = 5 }', "{}", VIEW, "remove the empty place"),
         ("", "{}", VIEW.replace("40", "30"), "no bin ends at 30; edges are 0, 10, 20, 40 m"),
+        ("", "{}", VIEW.replace("[0", "[15"), "no bin ends at 15; edges are 0, 10, 20, 40 m"),
         (
             TRUCK,
             '{ when = "sees(car, within = 15)" }',

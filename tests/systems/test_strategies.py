@@ -92,6 +92,9 @@ def test_combinations_by_hand(tmp_path):
         2: [(2, 2), (2, 3), (3, 2), (3, 3)],
         3: [(3,)],
     }
+    # With up to three steps and nothing to avoid, 0 has more moves than any other: four, whatever is reported.
+    found = combinations(strategies_of(system_of(tmp_path, formula="G x >= 0", top=3)))
+    assert sorted(found[0]) == list(itertools.product(range(4), repeat=2))
 
 
 def test_a_start_wins_by_what_stands_there(tmp_path):
