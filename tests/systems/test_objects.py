@@ -210,6 +210,22 @@ def test_mistakes_are_named(tmp_path, objects, rules, more, message):
 
 
 @pytest.mark.parametrize(
+    ("told", "distance", "what", "hint"),
+    [
+        ('name = "walker", class = { ped = "true" }', -0.5, "walker is -0.5 m", "a distance is not negative"),
+        ('class = { ped = "true" }', 0, "object is 0 m", "end the last bin of the matrices with null"),
+        ('class = "ped", name = "walker"', 40, "ped is 40 m", "end the last bin of the matrices with null"),
+        ('class = "empty"', 9.5, "place is 9.5 m", "end the last bin of the matrices with null"),
+    ],
+)
+def test_what_stands_outside_of_the_bins_is_named(tmp_path, told, distance, what, hint):
+    far = ConfusionMatrices("class", (PED, CAR, EMPTY), np.array([10.0, 20, 40]), np.array([FAR, FAR]))
+    message = rf"in state x = 0 the {what} away, and the bins cover \[10, 40\) m\n  hint: {hint}"
+    with pytest.raises(InputError, match=message):
+        skeleton_of(tmp_path, f"{{ {told}, distance_m = {distance} }}", "{}", matrices=far)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "report(o) = c",

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from verifier.base.errors import InputError, LimitError, Place, UsageError
+from verifier.language.expressions.syntax import Number
 from verifier.perception.confusion import EMPTY, ConfusionMatrices
+from verifier.systems.model_parts import Range
 from verifier.systems.planners.functions import with_planner
 from verifier.systems.planners.tables import ANY, table_of
 from verifier.systems.reader import read_model
@@ -296,6 +298,20 @@ def with_node(name, **changes):
             with_nodes(SYS=[{"v": [3, 0]}]),
             "ctrl.json: /SYS/0: v: expected \"boolean\" or [low, high], got [3, 0]",
         ),
+        *(
+            (
+                with_nodes(SYS=[{"v": domain}]),
+                f'ctrl.json: /SYS/0: v: expected "boolean" or [low, high], got {domain!r}',
+            )
+            for domain in ([0, 3.5], [0, 1, 2], [0], [True, 3], "no")
+        ),
+        (with_nodes(ENV=[{}]), 'ctrl.json: /ENV/0: expected one variable and its domain, {"x": "boolean"}, got {}'),
+        (with_node("0x1", state=[2, 1]), "ctrl.json: /nodes/0x1/state/0: expected a whole number from 0 to 1, got 2"),
+        (
+            with_node("0x1", state=[1, 0.5]),
+            "ctrl.json: /nodes/0x1/state/1: expected a whole number from 0 to 3, got 0.5",
+        ),
+        (with_node("0x1", trans="0x2"), "ctrl.json: /nodes/0x1/trans: expected a list, got '0x2'"),
         (with_nodes(nodes=[]), "ctrl.json: /nodes: expected an object, got []"),
         (with_nodes(nodes={}), "ctrl.json: /nodes: expected at least one initial node"),
         (with_nodes(nodes={"a": {}}), "ctrl.json: /nodes/a: missing key 'state'"),
@@ -349,6 +365,39 @@ def with_node(name, **changes):
 )  # fmt: skip
 def test_controllers_that_cannot_be_read_are_named(tmp_path, monkeypatch, text, message):
     assert refusal(tmp_path, monkeypatch, READS, ctrl_json=text) == message
+
+
+def test_conditions_and_constants_of_a_module_are_numbers(tmp_path):
+    module = """
+const int two = after;
+const int after = one + 1;
+const int one = 1;
+module d
+  seen : bool;
+  calm : bool init true;
+  least : [1..two];
+  [] sees_ped & seen -> (step'=3) & (seen'=true) & (calm'=false);
+  [] sees_ped & !seen -> (step'=least) & (seen'=true) & (calm'=!calm);
+  [] !sees_ped & calm -> (step'=two) & (seen'=false) & (least'=two);
+  [] !sees_ped & !calm -> (step'=1) & (seen'=false);
+endmodule
+"""
+    rules = """
+    memory.seen = { range = [0, 1], initial = 0 }
+    memory.calm = { range = [0, 1], initial = 1 }
+    memory.least = { range = [1, 2], initial = 1 }
+    rules = [
+        { when = "sees(ped) & seen = 1", set = { step = 3, seen = 1, calm = 0 } },
+        { when = "sees(ped)", set = { step = "least", seen = 1, calm = "1 - calm" } },
+        { when = "calm = 1", set = { step = 2, seen = 0, least = 2 } },
+        { set = { step = 1, seen = 0 } },
+    ]"""
+    prism = model_of(tmp_path, 'kind = "prism"\nfile = "d.prism"\n', d_prism=module)
+    assert_same(chain_of(model_of(tmp_path, rules)), chain_of(prism))
+    truths = prism.planners["driver"].memory[:2]
+    assert [(each.name, each.range) for each in truths] == [
+        (name, Range(Number(0), Number(1))) for name in ("seen", "calm")
+    ]
 
 
 MODULE = "module d\n  [] sees_ped -> (step'=1);\n  [] !sees_ped -> (step'=2);\nendmodule\n"
