@@ -71,7 +71,7 @@ PARTS = {
     ],
     **{
         f"verifier/base/{name}.py": ["tests/base", "tests/evidence/test_report_wording.py"]
-        for name in ("numbers", "exact_numbers", "statistics")
+        for name in ("numbers", "statistics")
     },
 }
 """Part -> the tests that judge it; the longest name that a module begins with is its part."""
@@ -174,7 +174,7 @@ _ALL_DIGITS = 'return repr(value) if value > 0.5 or moved(shown) else f"{shown:.
 _FEWEST = 'fewest = 3 - missing.adjusted() if 0 < missing < Decimal("0.5") else 0'
 _SIGN = 'sign, digits_text = ("-" if scaled < 0 else ""), str(abs(scaled.numerator)).rjust(digits + 1, "0")'
 _MEMORY = 'return f"{count / size:.4g} {unit}" if count < 9999 * size else f"{count / size:.0f} {unit}"'
-_EXACT = "verifier/base/exact_numbers.py"
+_EXACT = "verifier/base/numbers.py"
 _SHORT_ENOUGH = "return Fraction(text) if len(text) < 4000 else Fraction(_long(top), _long(bottom) if slash else 1)"
 _STATISTICS = "verifier/base/statistics.py"
 _WRONG = "wrong = ~(np.abs(betainc(least, rest, end) / tail - 1) < _TOLERANCE)"
