@@ -353,7 +353,6 @@ class Fixed:
 
     classes = ("ped",)
     identity = {"detector": "fixed"}  # noqa: RUF012 -- a constant of the test
-    by_name = False
 
     def __call__(self, images):
         return [Detections(np.array([[64.0, 79.0, 95.0, 155.0]]), np.array([1.0]), np.array([0])) for _ in images]
