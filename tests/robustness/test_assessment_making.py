@@ -20,8 +20,7 @@ from verifier.base.errors import ExitCode
 from verifier.cli import main
 from verifier.robustness.assessment.circumstances import Circumstance, Transformation
 from verifier.robustness.assessment.degradation import LevelRecipe
-from verifier.robustness.assessment.follow_up import make_follow_up
-from verifier.robustness.assessment.making import Workshop, check_made, make
+from verifier.robustness.assessment.making import Workshop, check_made, make, make_follow_up
 from verifier.robustness.assessment.plan import follow_up_plan
 from verifier.robustness.assessment.reader import read_assessment
 from verifier.robustness.campaign.scenes import moved_truth, open_scenes

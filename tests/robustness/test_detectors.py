@@ -1,4 +1,4 @@
-"""The protocol, suppression, images from files, stored and MAITE detectors, and OpenCV's, window by window."""
+"""The protocol, suppression, images from files, and OpenCV's, window by window."""
 
 import math
 import re
