@@ -114,10 +114,15 @@ _LTL = "verifier/language/ltl/normal_form.py"
 _NUMBERS = "verifier/language/expressions/numbers.py"
 _COMMON = "verifier/analysis/robust/shared_matrix.py"
 _CHANGES = "changes = value[step.following[used]] - value[own, None] + favour * value[own, None]"
-_DEEP = "if len(state.value_stack) > _DEEPEST_STACK:"
+_PLACE = "return Position(token.line or 1, token.column or 1, token.source if isinstance(token, _Placed) else None)"
+_KNOWN = "known = Position(line, column) if line is not None and column is not None else None"
+_QUOTIENT = "if size > _GREATEST and np.any(np.equal(a.data, _LEAST) & np.equal(b.data, -1)):"
+_ALIKE_KINDS = "if isinstance(first, Exact | Floating) and isinstance(second, Exact | Floating):"
+_BRANCH = 'return below[1] if is_choice(node) else result_kind(node) or "boolean"'
+_PROGRESSION = "verifier/language/ltl/progression.py"
+_FORMULAS = "verifier/language/ltl/parser.py"
 _TAGS = "tags[draw, label] = groups.setdefault(key, len(groups) + 1)"
 _ROWS = "rows = np.full((len(each), max(map(len, each), default=1)), -1, dtype=np.int64)"
-_EXPONENT = "if len(mantissa) > _LONGEST_NUMBER or len(exponent) > 5 or abs(int(exponent or 0)) > _LARGEST_EXPONENT:"
 _LONG = "if len(digits) > 10 or int(digits) > _LARGEST_BOUND:"
 _DRAWN = "valuations = {**valuations, **{name: np.full(index + 1, value) for name, value in drawn.items()}}"
 _REFINED = "verifier/checking/refinement.py"
@@ -380,8 +385,34 @@ EQUIVALENT = {
     (_LTL, "PROPOSITION_DEPTH = 50", "50"): "from what depth on a condition is taken apart, not what it says",
     (_COMMON, _CHANGES, "-"): "the same for all choices in a state",
     (_COMMON, _CHANGES, "*"): "a favour of another size, and of the same sign",
-    ("verifier/language/expressions/parser.py", _DEEP, ">"): "how deep, not what",
-    ("verifier/language/expressions/parser.py", _EXPONENT, "5"): "how long, not what",
+    **{
+        ("verifier/language/expressions/parser.py", _PLACE, token): "every token has a place" for token in ("or", "1")
+    },
+    ("verifier/language/expressions/parser.py", _KNOWN, "and"): "both are given, or none",
+    (
+        _NUMBERS,
+        "return Exact(a.data // b.data, 1, -size, min(size, _GREATEST), True)",
+        "min",
+    ): "a wider bound, measured where it would be too wide",
+    (_NUMBERS, _QUOTIENT, ">"): "what is looked at, not what is refused",
+    ("verifier/language/expressions/evaluation.py", _ALIKE_KINDS, "and"): "both are numbers, or none",
+    ("verifier/language/expressions/kinds.py", _BRANCH, "1"): "both branches are of one kind",
+    (_LTL, "return self.after(low, right)", "low"): "they are equal there",
+    (_LTL, "low: int = 0", "0"): "of the kinds that have none",
+    (_FORMULAS, 'if low.type == "SECONDS":', "low"): "both are in seconds, or none, by the grammar",
+    (_FORMULAS, "if bound.interval.low == 0:", "low"): "one number is both ends",
+    (_FORMULAS, "n = bound.interval.low", "low"): "one number is both ends",
+    (
+        _FORMULAS,
+        "return _Bound(Interval(0, None), position_of(first), seconds=seconds)",
+        "0",
+    ): "not read where seconds are given",
+    (_PROGRESSION, "support = 0", "0"): "what is kept apart, not what it is",
+    (_PROGRESSION, "if left == right or not right:", "or"): "how much is compared, not what is left",
+    (_PROGRESSION, "if left == right or right == _ANYTHING:", "or"): "how much is compared, not what is left",
+    (_PROGRESSION, "self._spend(len(left) * len(right))", "*"): "how long it is tried",
+    **{(_PROGRESSION, "self._spend(len(kept) + 1)", token): "how long it is tried" for token in ("+", "1")},
+    **{(_PROGRESSION, "if self._work_left < 0:", token): "how long it is tried" for token in ("<", "0")},
     ("verifier/language/ltl/parser.py", _LONG, "10"): "eleven digits are more than the largest bound",
     ("verifier/systems/exploration.py", _DRAWN, "1"): "only what stands at the index is read",
     (
