@@ -266,7 +266,24 @@ _OF_EDGES = "apart = apart + size * (value_error + (np.bincount(self.behind).max
 _CLOSE = "close = (np.abs(now - float(rest)) <= off * now) & (found < 0) & ~never & (rest > 0)"
 _GAIN = "verifier/analysis/robust/optimal_steps.py"
 _FINITE = "told, rough = np.where(infinite, 0, value[start]), self.gains.relative_error + 2**-40"
+_CANDIDATES, _MATCHES = "verifier/perception/matching/candidates.py", "verifier/perception/matching/matches.py"
+_BY_TABLE = "if most < 8 * (len(groups) + len(wanted)):"
+_EDGE = "margin = 8 * np.finfo(np.float64).eps * (total + abs(least))"
+_DEPENDENCE = "verifier/perception/confusion/dependence.py"
+_ALONE = "alone = 0 if outcomes.bin is None or not len(outcomes.bin) else int(outcomes.bin.max()) + 1"
 EQUIVALENT = {
+    **{(_CANDIDATES, "BLOCK = 1 << 15", token): "how many at once" for token in ("1", "15")},
+    **{(_CANDIDATES, "PART = 1 << 13", token): "how many at once" for token in ("1", "13")},
+    **{(_CANDIDATES, _BY_TABLE, token): "which way, not what it finds" for token in ("<", "8", "*", "+")},
+    (_CANDIDATES, "table = np.full(most + 2, -1, dtype=np.int64)", "1"): "any number below 0",
+    (_CANDIDATES, "table = np.full(most + 2, -1, dtype=np.int64)", "2"): "a place that is not read",
+    (_CANDIDATES, "total = span * (int(group[-1]) + 2)", "2"): "a wider margin: more pairs are compared",
+    (_CANDIDATES, _EDGE, "8"): "a wider margin: more pairs are compared",
+    (_MATCHES, "ROUNDS = 32", "32"): "how many at once",
+    (_MATCHES, "if sum(len(part.detection) for part in found) >= BLOCK:", ">="): "how many at once",
+    **{(_MATCHES, "if 2 * len(places) > len(order):", token): "which way of sorting" for token in ("2", "*", ">")},
+    (_MATCHES, "cost[row, column] = loss - (min(pair.shape) + 1)", "1"): "one more pair outweighs as well",
+    **{(_DEPENDENCE, _ALONE, token): "a bin that nothing lies in" for token in ("0", "1")},
     ("verifier/chains/chain.py", _PER_CHOICE, "1"): "the last choice has an outcome",
     ("verifier/systems/contexts.py", _BLOCKED, "max"): "how many at once",
     ("verifier/language/expressions/parser.py", _LONG_TOKEN, "40"): "how much of a token is shown",
