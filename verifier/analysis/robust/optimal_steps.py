@@ -297,11 +297,8 @@ class OptimalGain(Optimum):
         return np.concatenate([super()._values(rates), self.gains.values(rates).T], axis=1)
 
     def _gain(self, values: Floats) -> Floats:
-        """(M, p) what a step gains."""
-        states = self.skeleton.state_count
-        gained = values[:, values.shape[1] - states :][:, np.maximum(self.product.state, 0)]
-        gained[:, :2] = 0
-        return gained
+        """(M, p) what a step gains; of what is decided, any number."""
+        return values[:, values.shape[1] - self.skeleton.state_count :][:, np.maximum(self.product.state, 0)]
 
     def _begin(self, values: Floats) -> tuple[Mask, Ints]:
         """States where nothing is to be chosen, and the policy to begin with."""
