@@ -146,6 +146,8 @@ def test_extreme_points_by_hand(ends, points):
          "no probabilities of 'slips' lie in the intervals: the lower ends sum to 1.05"),
         ('["0.1", "0.2 * push"], 0 = "rest"', '[0.1, 0.2], 0 = [0.1, 0.5]',
          "no probabilities of 'slips' lie in the intervals: the upper ends sum to 0.7"),
+        ('["0.1", "0.2 * push"]', '[0.5, 1.5]', "the probability of 'slips = 1' is 1.5, outside 0..1"),
+        ('["0.1", "0.2 * push"]', '[-0.5, 0.5]', "the probability of 'slips = 1' is -0.5, outside 0..1"),
         ("push <= x + 1", "slips = 0", "'slips' is an input of the world, which cannot be used here"),
     ],
 )  # fmt: skip
