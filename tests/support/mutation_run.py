@@ -71,7 +71,7 @@ PARTS = {
     ],
     **{
         f"verifier/base/{name}.py": ["tests/base", "tests/evidence/test_report_wording.py"]
-        for name in ("numbers", "exact_numbers", "statistics")
+        for name in ("numbers", "statistics")
     },
 }
 """Part -> the tests that judge it; the longest name that a module begins with is its part."""
@@ -138,6 +138,11 @@ _WORST = "worst = about.fixed_step(values, ROUNDOFF * skeleton.channel.rounding_
 _THEN = 'self._then = whole(given["then"], "/subject/then", (told, None), -1, told)'
 _ROW = 'self._draws = [drawn[row] if row >= 0 else [] for row in whole(given["row"], "/subject/row", (ways,), -1)]'
 _NOWHERE = "following = np.repeat(space.number({each.name: each.low for each in space.variables}, 1), count)"
+_FARTHER = "row[before & (steps[row] != steps - 1)] = -1"
+_SAME_BEFORE = "ordered[1:][ordered[1:] == ordered[:-1]] = -1"
+_TRIMMED = "return ordered[: max(1, int((ordered >= 0).sum(axis=0).max()))].copy()"
+_OVER_ALREADY = "found = [(over, np.repeat(over[:, None], scene.width, axis=1), nothing, nothing - 1)]"
+_NUMBERED = "number = np.full(scene.space.size + 1, -1, dtype=np.int64)  # the last one answers for -1"
 _DIRECT = "direct=bool(np.any(batch.expected_steps[0, finite] > STEPS_FOR_ITERATION)) and not exact,"
 _ELIMINATION = "verifier/checking/elimination.py"
 _ENTERING = (
@@ -169,7 +174,7 @@ _ALL_DIGITS = 'return repr(value) if value > 0.5 or moved(shown) else f"{shown:.
 _FEWEST = 'fewest = 3 - missing.adjusted() if 0 < missing < Decimal("0.5") else 0'
 _SIGN = 'sign, digits_text = ("-" if scaled < 0 else ""), str(abs(scaled.numerator)).rjust(digits + 1, "0")'
 _MEMORY = 'return f"{count / size:.4g} {unit}" if count < 9999 * size else f"{count / size:.0f} {unit}"'
-_EXACT = "verifier/base/exact_numbers.py"
+_EXACT = "verifier/base/numbers.py"
 _SHORT_ENOUGH = "return Fraction(text) if len(text) < 4000 else Fraction(_long(top), _long(bottom) if slash else 1)"
 _STATISTICS = "verifier/base/statistics.py"
 _WRONG = "wrong = ~(np.abs(betainc(least, rest, end) / tail - 1) < _TOLERANCE)"
@@ -223,7 +228,9 @@ _ONE_SIDE = "return counted_side(objective, region, side, attained=False).bounds
 _RANKS = 'order = dict(zip(states, whole(given["order"], f"{where}/order", (len(states),), -LARGEST), strict=True))'
 _NO_RULE = 'columns, groups, rule, tail = Columns(), given["groups"], given["evidence"], Fraction(0)'
 _FEW = "few, rare, usual = (least, billionths, other) if least <= rest else (rest, other, billionths)"
-_GROUPS = "there = place in columns and group in range(len(columns[place][0]))"
+_GROUPS = (
+    'demand(place in columns and group in range(len(columns[place][0])), "/tree", "the rate to cut is not there")'
+)
 _LATER = "(a, b), later = parts, (number, max(low - 1, 0), high - (high > 0)) in held"
 _OUTER = "outer = [math.ceil(Fraction(y) * UNIT) for y in greatest_reach(worst, nodes, target).value.tolist()]"
 _NEAREST = "distance = dijkstra(backwards, indices=ends, unweighted=True, min_only=True)"
@@ -250,6 +257,9 @@ _PAIR = "if self.lower is not None and self.upper is not None:"
 _KEPT = "kept = np.flatnonzero(counted & (low < high))"
 _UNSEEN = "after = np.full(objective.following.shape, -1, dtype=np.int64)"
 _MANY_CODES = "if bound > 2**16 + 4 * len(codes):"
+_OF_EDGES = "apart = apart + size * (value_error + (np.bincount(self.behind).max(initial=0) + 8) * 2 * ROUNDOFF)"
+_CLOSE = "close = (np.abs(now - float(rest)) <= off * now) & (found < 0) & ~never & (rest > 0)"
+_GAIN = "verifier/analysis/robust/optimal_steps.py"
 _FINITE = "told, rough = np.where(infinite, 0, value[start]), self.gains.relative_error + 2**-40"
 EQUIVALENT = {
     ("verifier/chains/chain.py", _PER_CHOICE, "1"): "the last choice has an outcome",
@@ -293,7 +303,13 @@ EQUIVALENT = {
     (_KERNEL, _NO_RULE, "0"): "without a rule nothing is shown but ends of 0",
     (_KERNEL, _GROUPS, "0"): "as many of both",
     (_KERNEL, _LATER, ">"): "where no step is left, what is met later is not asked",
-    ("verifier/analysis/robust/optimal_steps.py", _FINITE, "0"): "it is overwritten",
+    (_GAIN, _FINITE, "0"): "it is overwritten",
+    (_GAIN, _OF_EDGES, "0"): "of no edges, where nothing is worth anything",
+    (_GAIN, _CLOSE, "<"): "a goal, where nothing is left",
+    (_GAIN, "return 50", "50"): "a guess of seconds",
+    **{(_GAIN, "_MOST_DIGITS = 10**8", token): "how far, not what" for token in ("10", "8")},
+    (_GAIN, "def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:", "False"): "not read",
+    (_STATISTICS, "_HALVINGS = 100", "100"): "how near, and never beyond",
     **{
         ("verifier/analysis/robust/subject.py", _UNSEEN, token): "not read: what leads nowhere has not ended"
         for token in ("-", "1")
@@ -425,6 +441,11 @@ EQUIVALENT = {
     (_KERNEL, _THEN, "1"): "any number below 0",
     (_KERNEL, _ROW, "1"): "any number below 0",
     ("verifier/systems/space.py", _NOWHERE, "low"): "it is overwritten",
+    ("verifier/systems/strategies.py", _SAME_BEFORE, "1"): "any number below 0",
+    ("verifier/systems/strategies.py", _TRIMMED, "1"): "rows of no moves",
+    ("verifier/systems/strategies.py", _OVER_ALREADY, "1"): "any number below 0",
+    ("verifier/systems/strategies.py", _NUMBERED, "1"): "any number below 0, behind all others",
+    ("verifier/systems/synthesis.py", _FARTHER, "1"): "any number below 0",
     ("verifier/chains/texts.py", "choices = list(range(chain.state_count + 1))", "1"): "an end that is not read",
     ("verifier/checking/expectations.py", _DIRECT, "and"): "how it is solved, not what",
     (

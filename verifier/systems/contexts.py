@@ -116,7 +116,7 @@ def remembering(
     state, held = walk.parts(nodes)
     after = np.searchsorted(nodes, walk.after(nodes).ravel()).reshape(len(nodes), -1)
     pairs = np.concatenate([np.where(ended[state], 0, row[state])[:, None], held], axis=1)
-    number, sample = distinct_rows(pairs.T, max(len(channel.bins), contexts.count) + 1, len(pairs))
+    number, sample = distinct_rows(pairs.T, len(pairs))
     lifted = branches.channel.at(pairs[sample, 0])
     lifted = replace(lifted, bins=lifted.bins * contexts.count + held[sample])
     begun = np.searchsorted(nodes, first)

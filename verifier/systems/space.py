@@ -107,10 +107,10 @@ def whole_in_range(value: Any, variable: BoundedVariable) -> tuple[Ints, Mask]:
     found = np.asarray(value)
     allowed = np.asarray((found >= variable.low) & (found <= variable.high))
     if found.dtype.kind == "f":
-        allowed &= np.floor(found) == found
+        allowed &= np.trunc(found) == found
     if not allowed.all():
         found = np.where(allowed, found, variable.low)
-    return found.astype(np.int64, copy=False), allowed
+    return np.asarray(found, dtype=np.int64), allowed
 
 
 def truth(condition: Node, values: Mapping[str, Ints], count: int, source: Source | None = None) -> Mask:
@@ -160,8 +160,7 @@ def successors(
         name: evaluate(node, scope, system.model.at(f"variables.{name}.next"))
         for name, node in system.dynamics.items()
     }
-    for name, value in remembered.items():
-        moved[name] = value if allowed.all() or not np.ndim(value) else value[allowed]
+    moved |= {name: value[allowed] if np.ndim(value) else value for name, value in remembered.items()}
     if allowed.all():
         return space.number(moved, count)
     following[allowed] = space.number(moved, int(allowed.sum()))

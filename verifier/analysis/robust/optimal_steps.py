@@ -153,6 +153,8 @@ class OptimalQuantile(Optimum):
         left = np.repeat((~goal).astype(np.float64)[:, None], len(reached), axis=1)
         exactly: _Left | None = None
         while not np.all((found >= 0) | never):
+            if taken > MOST_STEPS:
+                raise NoAnswerError(f"the quantile lies behind {MOST_STEPS} steps", hint="ask a lower level")
             now = left[start].T
             done = now <= float(rest)
             if doubt is not None:
@@ -172,8 +174,6 @@ class OptimalQuantile(Optimum):
                 if exactly is not None and not exactly.stays(taken):
                     raise NoAnswerError("what is reached at all is too close to the level of the quantile")
                 break  # what is left stays for ever
-            if taken > MOST_STEPS:
-                raise NoAnswerError(f"the quantile lies behind {MOST_STEPS} steps", hint="ask a lower level")
         return found
 
 
@@ -291,7 +291,7 @@ class OptimalGain(Optimum):
         apart = apart + size * (value_error + (np.bincount(self.behind).max(initial=0) + 8) * 2 * ROUNDOFF)
         asked = ~target[self.owner] & np.isfinite(value[self.owner]) & np.isfinite(worth)
         asked[:2] = False
-        some, none = (asked & (apart > 0) & each for each in (gain > 0, gain == 0))
+        some, none = asked & (gain > 0), asked & (gain == 0)
         return float((apart[some] / gain[some]).max(initial=0)), float(apart[none].max(initial=0))
 
     def _values(self, rates: Floats) -> Floats:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from verifier.base.blocks import HERE, Pool
-from verifier.base.cache import Cache
+from verifier.base.budget import Cache
 from verifier.base.errors import InputError, Place
 from verifier.base.files import write_bytes
 from verifier.perception.confusion.choices import default_measure

@@ -23,8 +23,8 @@ from verifier.base.blocks import HERE, Pool
 from verifier.base.documents import InputFile
 from verifier.base.errors import InputError, Place, UsageError, VerifierError, unknown_name
 from verifier.base.files import make_folder
+from verifier.base.libraries import own_versions
 from verifier.base.statistics import percentile_ends, reaching
-from verifier.base.version import own_versions
 from verifier.closedloop.comparison import BASELINE
 from verifier.closedloop.logfiles import write_logs
 from verifier.closedloop.logs import Logs

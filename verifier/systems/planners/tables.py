@@ -29,7 +29,7 @@ from verifier.base.arrays import Ints, Mask
 from verifier.base.errors import InputError, LimitError, Place, shown
 from verifier.base.files import decoded
 from verifier.language.expressions import Source, parse_expression
-from verifier.language.expressions.syntax import Call, Name, Node, Number, Operation
+from verifier.language.expressions.syntax import ATOMS, Call, Name, Node, Number, Operation
 from verifier.systems.model_parts import Type
 from verifier.systems.reachability import distinct_rows
 
@@ -120,7 +120,7 @@ class DecisionTable:
             np.searchsorted(ends, values) + np.searchsorted(ends, values, "right")
             for ends, values in zip(self._ends, cases.T, strict=True)
         ]
-        number, sample = distinct_rows(codes, 2 * max(map(len, self._ends)) + 1, len(cases))
+        number, sample = distinct_rows(codes, len(cases))
         found = np.full(len(sample), -1, dtype=np.int64)
         for first in range(0, len(sample), _CASES_AT_ONCE):
             few = slice(first, first + _CASES_AT_ONCE)
@@ -296,10 +296,10 @@ def _read(column: _Column, lines: list[int]) -> list[tuple[str, Node, Type, list
             )
         return found
     node = parse_expression(column.text, column.head)
-    if not isinstance(node, Name | Call) or (isinstance(node, Call) and node.function in ("min", "max", "abs")):
+    asked = node.function if isinstance(node, Call) else ""
+    if not isinstance(node, Name | Call) or (asked and asked not in ATOMS):
         raise column.head.error(f"expected a variable, memory, a label or an atom, got {column.text}", None)
-    counted = isinstance(node, Call) and node.function == "count"
-    truths = (isinstance(node, Call) and not counted) or (not counted and set(column.cells) & {"true", "false"})
+    truths = asked != "count" if asked else bool(set(column.cells) & _TRUTH.keys())
     cell_of: Callable[[str], tuple[int, int] | None] = _truth if truths else _interval
     cells = []
     known: dict[str, tuple[int, int] | None] = {}
