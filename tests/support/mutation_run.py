@@ -501,6 +501,7 @@ EQUIVALENT = {
     **{("verifier/systems/space.py", _NONE_MET, token): "where no state moves" for token in ("1", "0")},
     ("verifier/systems/strategies.py", _NUMBERED, "1"): "any number below 0, behind all others",
     ("verifier/systems/synthesis.py", _FARTHER, "1"): "any number below 0",
+    ("verifier/chains/jani.py", "return bool(mask.all())", "all"): "of all, or of none",
     ("verifier/chains/texts.py", "choices = list(range(chain.state_count + 1))", "1"): "an end that is not read",
     ("verifier/checking/expectations.py", _DIRECT, "and"): "how it is solved, not what",
     (
