@@ -167,8 +167,9 @@ def test_false_positives_arise_in_every_bin_in_which_nothing_stands(tmp_path):
     assert steps_from(beside, 0)[3] == 1 - Fraction(9, 10) ** 3
     with_none = skeleton_of(tmp_path, TRUCK, rules, more=VIEW, false_positives="ignore")
     assert steps_from(with_none, 0) == {2: 1}
-    narrow = skeleton_of(tmp_path, "", rules, more=VIEW.replace("40", "10"))
-    assert steps_from(narrow, 0)[3] == Fraction(1, 10)
+    for view, bins in ((VIEW.replace("40", "10"), 1), (VIEW.replace("[0", "[10"), 2), (VIEW.replace("[0", "[20"), 1)):
+        narrow = skeleton_of(tmp_path, "", rules, more=view)
+        assert steps_from(narrow, 0)[3] == 1 - Fraction(9, 10) ** bins
 
 
 @pytest.mark.parametrize(
@@ -177,6 +178,7 @@ def test_false_positives_arise_in_every_bin_in_which_nothing_stands(tmp_path):
         ("", "{}", "", "expected a list of objects, got []"),
         ('{ class = "empty", distance_m = 5 }', "{}", VIEW, "remove the empty place"),
         ("", "{}", VIEW.replace("40", "30"), "no bin ends at 30; edges are 0, 10, 20, 40 m"),
+        ("", "{}", VIEW.replace("[0", "[15"), "no bin ends at 15; edges are 0, 10, 20, 40 m"),
         (
             TRUCK,
             '{ when = "sees(car, within = 15)" }',
@@ -205,6 +207,22 @@ def test_mistakes_are_named(tmp_path, objects, rules, more, message):
     with pytest.raises((InputError, LimitError)) as caught:
         skeleton_of(tmp_path, objects, rules, more=more)
     assert message in str(caught.value).replace('"', "'")
+
+
+@pytest.mark.parametrize(
+    ("told", "distance", "what", "hint"),
+    [
+        ('name = "walker", class = { ped = "true" }', -0.5, "walker is -0.5 m", "a distance is not negative"),
+        ('class = { ped = "true" }', 0, "object is 0 m", "end the last bin of the matrices with null"),
+        ('class = "ped", name = "walker"', 40, "ped is 40 m", "end the last bin of the matrices with null"),
+        ('class = "empty"', 9.5, "place is 9.5 m", "end the last bin of the matrices with null"),
+    ],
+)
+def test_what_stands_outside_of_the_bins_is_named(tmp_path, told, distance, what, hint):
+    far = ConfusionMatrices("class", (PED, CAR, EMPTY), np.array([10.0, 20, 40]), np.array([FAR, FAR]))
+    message = rf"in state x = 0 the {what} away, and the bins cover \[10, 40\) m\n  hint: {hint}"
+    with pytest.raises(InputError, match=message):
+        skeleton_of(tmp_path, f"{{ {told}, distance_m = {distance} }}", "{}", matrices=far)
 
 
 @pytest.mark.parametrize(

@@ -27,8 +27,8 @@ from fractions import Fraction
 from typing import get_args
 
 from verifier.base.errors import UsageError, unknown_error
+from verifier.base.libraries import __version__
 from verifier.base.numbers import significant
-from verifier.base.version import __version__
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.demonstration import LEAST_CONFIDENCE, encounters_needed, hours_needed
 from verifier.evidence.rates.document import (

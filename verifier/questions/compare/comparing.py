@@ -28,7 +28,6 @@ from verifier.base.errors import UsageError
 from verifier.base.numbers import decimal_text
 from verifier.checking.process import StormProcess
 from verifier.checking.verdicts import verdict_of
-from verifier.questions.compare.checking import Checking, Draws, Job
 from verifier.questions.compare.compare_result import (
     CompareChoices,
     CompareResult,
@@ -41,7 +40,7 @@ from verifier.questions.compare.gating import Baseline, gate_of
 from verifier.questions.compare.memories import one_memory, with_default_memory
 from verifier.questions.compare.metric_tables import ClassMetrics
 from verifier.questions.compare.metrics import Swaps, class_metrics, interval_remark, reversals
-from verifier.questions.compare.reach import reaches
+from verifier.questions.compare.reach import Checking, Draws, Job, reaches
 from verifier.questions.compare.scores import (
     Scores,
     check_enough_draws,
