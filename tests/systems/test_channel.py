@@ -116,12 +116,17 @@ def test_unknown_true_labels_and_policies_are_named(by_class, by_set):
         observed(by_set, ("ped",), (0,), {"ped"}, "drop")
 
 
-def test_too_many_observations_are_refused_before_they_are_made():
+def test_too_many_observations_are_refused_before_they_are_made(monkeypatch):
     classes = [f"c{k}" for k in range(30)]
     labels = (*(frozenset({name}) for name in classes), EMPTY)
     matrices = ConfusionMatrices("class", labels, np.array([0.0, 1.0]), np.ones((1, 31, 31), dtype=np.int64))
     with pytest.raises(LimitError, match="more than 1000 observations"):
         told(matrices, tuple(classes), classes)
+    monkeypatch.setattr("verifier.systems.observation.LARGEST_OBSERVATION_COUNT", 4)
+    assert len(told(matrices, tuple(classes), classes[:2])) == 4
+    monkeypatch.setattr("verifier.systems.observation.LARGEST_OBSERVATION_COUNT", 3)
+    with pytest.raises(LimitError, match="about 2 classes and could receive more than 3 observations"):
+        told(matrices, tuple(classes), classes[:2])
 
 
 NAMES = ("ped", "obs", "bike")
