@@ -125,6 +125,25 @@ _TAGS = "tags[draw, label] = groups.setdefault(key, len(groups) + 1)"
 _ROWS = "rows = np.full((len(each), max(map(len, each), default=1)), -1, dtype=np.int64)"
 _LONG = "if len(digits) > 10 or int(digits) > _LARGEST_BOUND:"
 _DRAWN = "valuations = {**valuations, **{name: np.full(index + 1, value) for name, value in drawn.items()}}"
+_CHANNEL, _CONTEXTS = "verifier/systems/channel.py", "verifier/systems/contexts.py"
+_EXPLORATION = "verifier/systems/exploration.py"
+_EVERY_ROW = "where = slice(None) if np.all(after == observation) else after == observation"
+_NOT_DRAWN = "columns = np.full(len(bins), -1, dtype=np.int64)"
+_NONE_BESIDE = "beside = np.full((len(bins), len(some)), -1, dtype=np.int64)"
+_NEVER_BOTH = "both = [[number_of.get(one | other, 0) for other in texts] for one in texts]"
+_BITS = 'return int(format(value - variable.low, f"0{width}b")[::-1], 2)'
+_BY_RUN = "return step_by(system, space, action_by(system, run, 0, view, every), every)[:, 0]"
+_LAST_FOR_NONE = "number = np.full(len(following) + 1, -1, dtype=np.int64)  # the last one answers for -1"
+_WAYS_TO_EXPLORE = {
+    "_BLOCK_COST = 2**13": "2 13",
+    "size, width, looked_at = scene.space.size, scene.width, 0": "0",
+    "and size <= MOST_STATES": "<=",
+    "and reached_bytes(scene, size) <= scene.options.limits.memory_bytes": "<=",
+    "looked_at += _BLOCK_COST + len(states)": "+= +",
+    "if at_once and looked_at > size:": ">",
+    "at_once = False": "False",
+    "return None if len(found.states) > scene.options.limits.states else found": ">",
+}
 _REFINED = "verifier/checking/refinement.py"
 _BETTER = "better |= np.all(np.abs(other) <= 2 * other_slack, axis=0)"
 _ENOUGH = "if np.all(np.abs(result) <= 2 * slack):"
@@ -450,6 +469,30 @@ EQUIVALENT = {
         "size = max(_BLOCK // len(self.branches.observation), 1)",
         "//",
     ): "how many at once",
+    (_CONTEXTS, _BLOCKED, "1"): "how many at once",
+    **{(_CONTEXTS, "_BLOCK = 2**20", token): "how many at once" for token in ("2", "20")},
+    (_CONTEXTS, "who = np.where(remembering, plain.who + 1, 0)", "1"): "numbers that are only compared",
+    (_CONTEXTS, "fresh = np.setdiff1d(led, known, assume_unique=True)", "True"): "how, not what",
+    **{
+        (_CHANNEL, "bins = int(self.bins.max(initial=0)) + 1", token): "matrices that are not read"
+        for token in ("0", "1")
+    },
+    (_CHANNEL, _EVERY_ROW, "=="): "how, or noticed",
+    **{(_CHANNEL, line, "1"): "any number below 0" for line in (_NOT_DRAWN, _NONE_BESIDE)},
+    (_CHANNEL, _NEVER_BOTH, "0"): "not read",
+    ("verifier/systems/behaviour.py", _BITS, "2"): "numbers that are only compared, in the same order",
+    ("verifier/systems/behaviour.py", _BY_RUN, "0"): "not read",
+    ("verifier/systems/declarations.py", "count = -1", "1"): "any number below 0",
+    ("verifier/systems/model.py", "if kept is None or kept[0] is not node:", "0"): "how often it is resolved",
+    ("verifier/systems/model.py", "if len(self._answered) < _MOST_ANSWERED:", "<"): "how much is kept",
+    **{
+        (_EXPLORATION, line, token): "which way, not what it finds"
+        for line, tokens in _WAYS_TO_EXPLORE.items()
+        for token in tokens.split()
+    },
+    (_EXPLORATION, "if count and shape[2] > 1:", ">"): "one outcome alone can always occur",
+    (_EXPLORATION, _LAST_FOR_NONE, "1"): "any number below 0, and a place that is not read",
+    (_EXPLORATION, "beyond = not each.low <= moved <= each.high", "<="): "a number at an end is whole, and within",
     ("verifier/systems/space.py", _ROWS, "1"): "how wide a table without rows is",
     ("verifier/checking/component_solving.py", "below = np.zeros((levels + 1, 2))", "1"): "a row that is not read",
     ("verifier/checking/graphs.py", "if len(sources) <= FEW:", "<="): "which search, not what it finds",
