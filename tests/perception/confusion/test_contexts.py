@@ -4,7 +4,7 @@ import copy
 import json
 from collections import Counter
 from dataclasses import replace
-from itertools import pairwise, product
+from itertools import groupby, pairwise, product
 
 import jsonschema
 import numpy as np
@@ -22,7 +22,7 @@ from verifier.cli import main
 from verifier.evidence.documents import schema_of
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.context_counts import Memory, _histories, with_contexts
-from verifier.perception.confusion.context_matrices import persistent
+from verifier.perception.confusion.context_matrices import longest_run, persistent
 from verifier.perception.confusion.context_selection import held_out_loss, log10_e_value, selected_contexts
 from verifier.perception.confusion.contexts import UNTRACKED, Contexts, OfTracks
 from verifier.perception.confusion.counting import confusion_counts, count_and_observe
@@ -627,6 +627,22 @@ def test_of_counts_by_run_those_after_no_error_count_where_errors_persist(cap):
     assert np.array_equal(found.tally.dense(10, 2).reshape(expected.shape), expected)
     with pytest.raises(UsageError, match="--persist needs counts by run"):
         persistent(found, 2)
+
+
+@given(st.lists(st.lists(st.booleans(), max_size=7), max_size=3), st.lists(st.booleans(), max_size=7))
+def test_counts_by_run_show_the_longest_run_of_errors_about_some_labels(tracks, of_another_label):
+    contexts = Contexts("run", 3)
+    counts = np.zeros((1, 2, contexts.count + 1, 2, 2), dtype=np.int64)
+    for label, rights in ((1, of_another_label), *((0, rights) for rights in tracks)):
+        for number, right in enumerate(rights):
+            context = contexts.after([int(each) for each in rights[:number]])
+            counts[0, number % 2, context, label if right else 1 - label, label] += 1
+    runs = [len(list(run)) for rights in tracks for right, run in groupby(rights) if not right]
+    longest = max(runs, default=0)  # after three and more errors no one knows how many there were
+    found = ContextCounts(contexts, "break", None, counts)
+    assert longest_run(found, [0]) == (min(longest, 4), longest > 3)
+    counts[0, 1, -1, 1, 0] += 1  # an error of no track
+    assert longest_run(found, [0]) == (max(1, min(longest, 4)), longest > 3)
 
 
 @pytest.mark.parametrize(("gaps", "longest"), [("break", 3), ("hold", 4), ("miss", 6)])
