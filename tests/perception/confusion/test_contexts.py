@@ -218,6 +218,18 @@ def test_by_hand(gaps, last):
     assert objects == expected
 
 
+def test_a_member_of_a_family_has_its_own_counts_by_context():
+    frames, objects, reports = HAND
+    reports = [replace(each, score=score) for each, score in zip(reports, (0.9, 0.5, 0.7), strict=True)]
+    memory = Memory(Contexts("run", 2))
+    family = count((frames, objects, reports), replace(by_class(), thresholds=(0.1, 0.6, 0.8)), memory)
+    for threshold in family.thresholds:
+        own = [each for each in reports if each.score >= threshold]
+        alone, member = count((frames, objects, own), by_class(), memory), family.member(threshold)
+        assert np.array_equal(member.by_context.counts, alone.by_context.counts)
+        assert cells(member) == cells(alone)
+
+
 # --- Documents.
 
 
@@ -454,6 +466,15 @@ def test_counts_by_context_have_a_matrix_for_each_context(shape):
     assert ContextCounts(contexts, "break", None, np.zeros((3, 2, 4, 2, 5))).per_bin == 4
     with pytest.raises(ValueError, match="counts by context have shape"):
         ContextCounts(contexts, "break", None, np.zeros(shape))
+
+
+def test_counts_by_context_of_all_bins_are_the_sum_context_by_context():
+    contexts, rng = Contexts("run", 1), np.random.default_rng(4)
+    counts = rng.integers(0, 9, (1, 3, 4, 2, 2))
+    index = np.array([(7, bin_ * 4 + context, *cell) for bin_, context, *cell in np.ndindex(counts.shape[1:])])
+    found = ContextCounts(contexts, "break", None, counts, summed(index, counts.reshape(-1, 1))).canonical()
+    assert np.array_equal(found.counts, counts.sum(axis=1)[:, None])
+    assert np.array_equal(found.tally.of_sequence(7).dense(4, 2)[0], found.counts[0, 0])
 
 
 # --- Replay on real tracks.
