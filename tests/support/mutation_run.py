@@ -294,7 +294,10 @@ _BY_TABLE = "if most < 8 * (len(groups) + len(wanted)):"
 _EDGE = "margin = 8 * np.finfo(np.float64).eps * (total + abs(least))"
 _DEPENDENCE = "verifier/perception/confusion/dependence.py"
 _ALONE = "alone = 0 if outcomes.bin is None or not len(outcomes.bin) else int(outcomes.bin.max()) + 1"
+_SELECTION = "verifier/perception/confusion/context_selection.py"
+_RIGHT = "right = index[tracked, 2] == index[tracked, 3]"
 EQUIVALENT = {
+    (_SELECTION, _RIGHT, "=="): "the loss of right and wrong reports is the same if they change places",
     **{(_CANDIDATES, "BLOCK = 1 << 15", token): "how many at once" for token in ("1", "15")},
     **{(_CANDIDATES, "PART = 1 << 13", token): "how many at once" for token in ("1", "13")},
     **{(_CANDIDATES, _BY_TABLE, token): "which way, not what it finds" for token in ("<", "8", "*", "+")},
