@@ -1,4 +1,5 @@
 import hashlib
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -58,6 +59,9 @@ def test_statements(spec):
     assert spec.sweeps == (Sweep("vmax", (1, 2, 3, 4, 8)), Sweep("gap_m", (Fraction(1, 2), 2)))
     assert list(spec.lets) == ["at_line", "early", "moving", "moving_not"]
     assert spec.lets["moving_not"] == parse_expression("!moving")
+    elsewhere = replace(spec, model_at=None)
+    assert spec.model_at is not None
+    assert (elsewhere, repr(elsewhere)) == (spec, repr(spec))
 
 
 def test_requirements(spec):
