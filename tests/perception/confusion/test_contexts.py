@@ -601,6 +601,8 @@ def replays_of(path):
         ({"confirm": "3/2"}, "--confirm: expected M/N with 1 <= M <= N <= 12"),
         ({"confirm": "1/13"}, "--confirm: expected M/N"),
         ({"frames": 0}, "--frames: expected a number from 1 to 1000, got 0"),
+        ({"frames": 1001}, "--frames: expected a number from 1 to 1000, got 1001"),
+        ({"frames": 1000}, "no track of ped has 1000 successive frames in that range"),
         ({"frames": 9}, "no track of ped has 9 successive frames in that range"),
         ({"true_class": "car"}, "the record has no tracks of class 'car'"),
         ({"memory": "run:1,x"}, "expected contexts"),
