@@ -104,9 +104,9 @@ def test_bounds_are_improved_by_more_than_rounding():
     bounds = _Bounds(np.ones(2), np.array([[0.25, 0.75]]), np.zeros((0, 2)), np.zeros(0))
     weights, plan = np.ones(2), np.array([0.25, 0.75])
     for by in (0, 1e-13):
-        bounds.improve(weights, [*plan, by, 0], 2 - by)
+        bounds.improve(weights, plan + np.array([by, 0]), 2 - by)
         assert (bounds.plans.tolist(), bounds.points.tolist()) == ([[0.25, 0.75]], [])
-    bounds.improve(weights, [*plan, 3e-13, 0], 2 - 3e-13)
+    bounds.improve(weights, plan + np.array([3e-13, 0]), 2 - 3e-13)
     assert (bounds.plans.tolist(), bounds.points.tolist()) == ([[0.25 + 3e-13, 0.75]], [[0.5, 0.5]])
     bounds.improve(weights, np.array([0.75, 0.5]), 1.5)
     assert bounds.plans.tolist() == [[0.25 + 3e-13, 0.75], [0.75, 0.5]]

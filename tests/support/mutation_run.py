@@ -303,6 +303,14 @@ EQUIVALENT = {
     ("verifier/analysis/belief_grid.py", _IN_REACH, "-"): "more is followed than is asked for",
     ("verifier/analysis/best_planner.py", "exact: bool = True", "True"): "it is overwritten",
     ("verifier/analysis/hidden_game.py", _OPEN, "1"): "any number below 0",
+    **{
+        ("verifier/analysis/intervals/drive_items.py", "_AT_ONCE = 2**22", token): "how many at once"
+        for token in ("2", "22")
+    },
+    **{
+        ("verifier/analysis/step_counts.py", "_NUMBERS_AT_ONCE = 2**23", token): "how many at once"
+        for token in ("2", "23")
+    },
     (_GAIN, _FINITE, "0"): "it is overwritten",
     (_GAIN, _OF_EDGES, "0"): "of no edges, where nothing is worth anything",
     (_GAIN, _CLOSE, "<"): "a goal, where nothing is left",
