@@ -156,6 +156,20 @@ def test_tails_that_do_not_fit_are_refused_with_the_number():
         PercentileStream(10**8, 1000, 0.95, "credible")
 
 
+def test_all_ends_of_an_interval_are_as_many_probabilities_in_their_order():
+    def interval(lower, upper):
+        around = (np.stack([np.array(ends)] * 2, axis=-1) for ends in (lower, upper))
+        return Interval(np.array(lower), np.array(upper), 0.9, "credible", *around)
+
+    assert interval([0.0, 0.5], [1.0, 0.5]).draws is None
+    for lower, upper in (([0.1, 0.2], [0.5, 0.5, 0.5]), ([[0.1]], [[0.5]])):
+        with pytest.raises(ValueError, match="as many lower ends as upper ends"):
+            interval(lower, upper)
+    for lower, upper in (([0.1, -0.1], [0.5, 0.5]), ([0.1, 0.6], [0.5, 0.5]), ([0.1, 0.2], [0.5, 1.5])):
+        with pytest.raises(ValueError, match="the lower one not above the upper one"):
+            interval(lower, upper)
+
+
 def test_an_interval_is_valid_from_birth():
     def interval(lower=0.2, upper=0.4, around=((0.1, 0.3), (0.3, 0.5)), level=0.9):
         ranges = [np.array([each]) for each in around]
