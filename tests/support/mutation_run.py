@@ -285,6 +285,8 @@ _PAIR = "if self.lower is not None and self.upper is not None:"
 _KEPT = "kept = np.flatnonzero(counted & (low < high))"
 _UNSEEN = "after = np.full(objective.following.shape, -1, dtype=np.int64)"
 _MANY_CODES = "if bound > 2**16 + 4 * len(codes):"
+_IN_REACH = "nodes = look.nodes[distance[look.nodes] <= most_steps - left]"
+_OPEN = "np.where(value < 0, -1, value == wins).astype(np.int64),"
 _OF_EDGES = "apart += worth * (value_error + (np.bincount(self.behind).max(initial=0) + 8) * 2 * ROUNDOFF)"
 _CLOSE = "close = (np.abs(now - float(rest)) <= off * now) & (found < 0) & ~never & (rest > 0)"
 _GAIN = "verifier/analysis/robust/optimal_steps.py"
@@ -351,6 +353,17 @@ EQUIVALENT = {
     (_KERNEL, _NO_RULE, "0"): "without a rule nothing is shown but ends of 0",
     (_KERNEL, _GROUPS, "0"): "as many of both",
     (_KERNEL, _LATER, ">"): "where no step is left, what is met later is not asked",
+    ("verifier/analysis/belief_grid.py", _IN_REACH, "-"): "more is followed than is asked for",
+    ("verifier/analysis/best_planner.py", "exact: bool = True", "True"): "it is overwritten",
+    ("verifier/analysis/hidden_game.py", _OPEN, "1"): "any number below 0",
+    **{
+        ("verifier/analysis/intervals/drive_items.py", "_AT_ONCE = 2**22", token): "how many at once"
+        for token in ("2", "22")
+    },
+    **{
+        ("verifier/analysis/step_counts.py", "_NUMBERS_AT_ONCE = 2**23", token): "how many at once"
+        for token in ("2", "23")
+    },
     (_GAIN, _FINITE, "0"): "it is overwritten",
     (_GAIN, _OF_EDGES, "0"): "of no edges, where nothing is worth anything",
     (_GAIN, _CLOSE, "<"): "a goal, where nothing is left",
