@@ -259,6 +259,12 @@ def refusal(folder, monkeypatch, planner, environment="ped", **files):
         ),
         ("x,->,step\n*,,4\n", "rules.csv:2: step = 4, expected a whole number in 0..3"),
         ("x,->,step,node'\n*,,3,4\n", "rules.csv:2: node = 4, expected a whole number in 0..3"),
+        ("report(walker),->,step\n*,,1\n", "rules.csv:1: column report(walker): expected a class in some row"),
+        (
+            "x,node,->,step\n0..2,1..3,,1\n1..3,0..2,,2\n",
+            "rules.csv:3: overlaps line 2 at x = 1, node = 1\n"
+            "  hint: in every case one row decides; narrow one of the two",
+        ),
         ("report(walker),->,step\nped,,1\ntruck,,1\n*,,2\n", "rules.csv:4: overlaps line 2 at report(walker) = ped\n"
             "  hint: in every case one row decides; narrow one of the two"),
     ],
