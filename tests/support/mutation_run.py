@@ -142,6 +142,7 @@ _FARTHER = "row[before & (steps[row] != steps - 1)] = -1"
 _WHICH_ENDS = (
     'what = f"lower ends sum to {float(lowest):g}" if lowest > 1 else f"upper ends sum to {float(highest):g}"'
 )
+_LARGEST_END = "largest = max((int(end) for end in self.high[:, column] if end < ANY), default=0)"
 _NONE_MET = "met = list(self._number) or [(Fraction(1), *(Fraction(0) for _ in self.outcomes[1:]))]"
 _SAME_BEFORE = "ordered[1:][ordered[1:] == ordered[:-1]] = -1"
 _TRIMMED = "return ordered[: max(1, int((ordered >= 0).sum(axis=0).max()))].copy()"
@@ -437,6 +438,7 @@ EQUIVALENT = {
     ("verifier/systems/strategies.py", _SAME_BEFORE, "1"): "any number below 0",
     ("verifier/systems/strategies.py", _TRIMMED, "1"): "rows of no moves",
     ("verifier/systems/strategies.py", _OVER_ALREADY, "1"): "any number below 0",
+    ("verifier/systems/planners/tables.py", _LARGEST_END, "0"): "told apart more finely than any row asks",
     ("verifier/systems/space.py", _WHICH_ENDS, ">"): "upper ends below 1 have no lower ends that sum to 1",
     ("verifier/systems/space.py", "free = Fraction(0), Fraction(1)", "1"): "no probability is above 1",
     **{("verifier/systems/space.py", _NONE_MET, token): "where no state moves" for token in ("1", "0")},
