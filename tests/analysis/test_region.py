@@ -241,9 +241,9 @@ class TestTails:
 
     @pytest.mark.parametrize("wrong", [(3, 4, 1), (3, -1, 1), (3, 1, 0), (3, 1, -1), (3, 1, UNIT + 1)])
     def test_numbers_out_of_range_are_refused(self, wrong):
-        with pytest.raises(ValueError, match="expected"):
+        with pytest.raises(Rejected, match="expected"):
             tail_is_at_most(*wrong, Fraction(1, 2))
-        with pytest.raises(ValueError, match="a bound above 0"):
+        with pytest.raises(Rejected, match="a bound above 0"):
             tail_is_at_most(3, 1, 1, Fraction(0))
 
 

@@ -15,10 +15,10 @@ import numpy as np
 
 from verifier.base.documents import Count, InputFile, Magnitude, Share
 from verifier.base.errors import InputError, UsageError
+from verifier.base.libraries import own_versions
 from verifier.base.options import named_file, named_files
 from verifier.base.result import Result
 from verifier.base.statistics import few_units_note
-from verifier.base.version import own_versions
 from verifier.closedloop.closed_loop_curve import standard_sensitivities
 from verifier.closedloop.comparison import BASELINE
 from verifier.closedloop.roboticizer import Standardizer

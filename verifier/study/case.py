@@ -24,7 +24,7 @@ from verifier.analysis.objective import Conditional, Gained, Objective, Quantile
 from verifier.analysis.robust.optimum import build_optimum
 from verifier.analysis.step_counts import build_step_count, counted_window
 from verifier.analysis.vacuity import Findings, find_vacuity
-from verifier.base.cache import Cache, array_bytes
+from verifier.base.budget import Cache, array_bytes
 from verifier.base.errors import NoAnswerError, UsageError
 from verifier.chains import DecisionProcess, MarkovChain
 from verifier.chains.chain import assumed_columns, decision_process, filled_counts, markov_chain

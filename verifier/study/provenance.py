@@ -14,8 +14,8 @@ from verifier.analysis.intervals.rate_intervals import difference_remark
 from verifier.analysis.intervals.tiers import BoundsBasis
 from verifier.analysis.settings import LARGEST_DRAWS, ConfidenceSettings
 from verifier.base.errors import NoAnswerError
+from verifier.base.libraries import own_versions, version_of
 from verifier.base.numbers import decimal_text, level_text
-from verifier.base.version import own_versions, version_of
 from verifier.base.words import counted
 from verifier.chains.chain import FROM
 from verifier.checking.strategies import StrategyRange

@@ -28,7 +28,7 @@ from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.document import read_counts
 from verifier.perception.confusion.matrices import Label, label_text
-from verifier.perception.confusion.record_reader import Record, read_record
+from verifier.perception.confusion.record import Record, read_record
 from verifier.pipeline import Progress, checked_study, result_of
 from verifier.questions.explain.explain_result import DetectionErrors, ExplainChoices, ExplainResult, Frame
 from verifier.questions.explain.records import counted_record, explained_record

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from verifier.base.arrays import Floats, Ints
-from verifier.base.cache import Cache
+from verifier.base.budget import Cache
 from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import read_json
 from verifier.perception.detections import Reading, read_class_map, read_detections

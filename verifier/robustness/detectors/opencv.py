@@ -79,7 +79,6 @@ class HogPeople:
 
     settings: HogSettings = HogSettings()
     class_name: str = "person"
-    by_name = False
 
     def __post_init__(self) -> None:
         _opencv()
@@ -176,7 +175,6 @@ class CascadePeople:
     settings: CascadeSettings = CascadeSettings()
     class_name: str = "person"
     digest: str = field(init=False)
-    by_name = False
 
     def __post_init__(self) -> None:
         raw = read_bytes(self._path)

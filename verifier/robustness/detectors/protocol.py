@@ -1,14 +1,8 @@
 """What a detector under test is: images in, rectangles with scores and labels out.
 
-A detector has four things: `classes`, the names its labels point at; `identity`, JSON values that name everything
-its output depends on beside the image; `by_name`, whether it looks at an image's name in place of its pixels; and
-the call itself. Equal identities mean equal outputs for equal images: that is what lets outputs be kept (`run`) and
-what stands in the evidence for which detector was tested.
-
-Detections that are on disk already, in any format that `perception.detections` reads, as a detector under test.
-
-They are found by the name of the image, and the pixels are not looked at: the detections of a mutated data set are
-another set of files, and another `StoredDetector`.
+A detector has three things: `classes`, the names its labels point at; `identity`, JSON values that name everything
+its output depends on beside the pixels; and the call itself. Equal identities mean equal outputs for equal images:
+that is what lets outputs be kept (`run`) and what stands in the evidence for which detector was tested.
 
 Non-maximum suppression: of detections that overlap, the surest stays (Dalal 2006, PhD thesis, section 5.1).
 
@@ -19,15 +13,13 @@ that was itself suppressed suppresses nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.errors import InputError, Place, UsageError, shown
-from verifier.perception.detections.columns import DetectionSet, faulty_boxes
+from verifier.perception.detections.columns import faulty_boxes
 from verifier.perception.matching.policy import iou_2d
 
 
@@ -100,7 +92,7 @@ NOTHING = Detections(np.zeros((0, 4)), np.zeros(0), np.zeros(0, np.int64))
 
 
 class Detector(Protocol):
-    """What every adapter is; anything with these four can be tested."""
+    """What every adapter is; anything with these three can be tested."""
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -110,73 +102,12 @@ class Detector(Protocol):
     def identity(self) -> Mapping[str, Any]:
         """JSON values that name everything the output depends on beside the image: weights, settings, versions."""
 
-    @property
-    def by_name(self) -> bool:
-        """False: the pixels decide, and images of equal pixels have equal detections. True: the name decides."""
-
     def __call__(self, images: Sequence[Image]) -> list[Detections]:
         """The detections of each image, in the order of the images.
 
         Raises:
             InputError: the model's output is not what was declared, or is not finite.
         """
-
-
-@dataclass(frozen=True, eq=False)
-class StoredDetector:
-    """The detections of a data set, by frame.
-
-    Raises:
-        UsageError: a detection has no rectangle in the image.
-    """
-
-    data: DetectionSet
-    _rows: Mapping[str, Detections] = field(init=False, repr=False)
-    by_name = True
-
-    def __post_init__(self) -> None:
-        found = self.data.detections
-        box = found.box_2d if found.box_2d is not None else np.full((len(found), 4), np.nan)
-        if np.isnan(box).any():
-            row = int(np.isnan(box).any(axis=1).argmax())
-            where = Place(self.data.files[int(found.file[row])], int(found.line[row]))
-            raise UsageError(f"{where}: a detection without a rectangle in the image cannot stand for a detector's")
-        order = np.argsort(found.frame, kind="stable")
-        ends = np.searchsorted(found.frame[order], np.arange(self.data.frame_count), side="right")
-        assert found.score is not None  # a DetectionSet without scores does not exist
-        parts = np.split(order, ends[:-1]) if self.data.frame_count else []
-        rows = {
-            name: Detections(box[part], found.score[part], found.label[part].astype(np.int64))
-            for name, part in zip(self.data.frame_name, parts, strict=True)
-        }
-        object.__setattr__(self, "_rows", MappingProxyType(rows))
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """Those of the data set."""
-        return self.data.classes
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        """The content of the files and how they were read."""
-        return {"detector": "stored", "origin": _plain(self.data.origin)}
-
-    def __call__(self, images: Sequence[Image]) -> list[Detections]:
-        """The detections of the frames of the same names.
-
-        Raises:
-            InputError: there is no such frame.
-        """
-        for image in images:
-            if image.name not in self._rows:
-                raise InputError(f"no frame {shown(image.name)} in the stored detections", Place(self.data.files[-1]))
-        return [self._rows[image.name] for image in images]
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _plain(each) for key, each in value.items()}
-    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def suppressed(found: Detections, iou: float, per_class: bool = True) -> Detections:
