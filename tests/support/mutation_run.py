@@ -114,10 +114,15 @@ _LTL = "verifier/language/ltl/normal_form.py"
 _NUMBERS = "verifier/language/expressions/numbers.py"
 _COMMON = "verifier/analysis/robust/shared_matrix.py"
 _CHANGES = "changes = value[step.following[used]] - value[own, None] + favour * value[own, None]"
-_DEEP = "if len(state.value_stack) > _DEEPEST_STACK:"
+_PLACE = "return Position(token.line or 1, token.column or 1, token.source if isinstance(token, _Placed) else None)"
+_KNOWN = "known = Position(line, column) if line is not None and column is not None else None"
+_QUOTIENT = "if size > _GREATEST and np.any(np.equal(a.data, _LEAST) & np.equal(b.data, -1)):"
+_ALIKE_KINDS = "if isinstance(first, Exact | Floating) and isinstance(second, Exact | Floating):"
+_BRANCH = 'return below[1] if is_choice(node) else result_kind(node) or "boolean"'
+_PROGRESSION = "verifier/language/ltl/progression.py"
+_FORMULAS = "verifier/language/ltl/parser.py"
 _TAGS = "tags[draw, label] = groups.setdefault(key, len(groups) + 1)"
 _ROWS = "rows = np.full((len(each), max(map(len, each), default=1)), -1, dtype=np.int64)"
-_EXPONENT = "if len(mantissa) > _LONGEST_NUMBER or len(exponent) > 5 or abs(int(exponent or 0)) > _LARGEST_EXPONENT:"
 _LONG = "if len(digits) > 10 or int(digits) > _LARGEST_BOUND:"
 _DRAWN = "valuations = {**valuations, **{name: np.full(index + 1, value) for name, value in drawn.items()}}"
 _REFINED = "verifier/checking/refinement.py"
@@ -139,6 +144,10 @@ _THEN = 'self._then = whole(given["then"], "/subject/then", (told, None), -1, to
 _ROW = 'self._draws = [drawn[row] if row >= 0 else [] for row in whole(given["row"], "/subject/row", (ways,), -1)]'
 _NOWHERE = "following = np.repeat(space.number({each.name: each.low for each in space.variables}, 1), count)"
 _FARTHER = "row[before & (steps[row] != steps - 1)] = -1"
+_WHICH_ENDS = (
+    'what = f"lower ends sum to {float(lowest):g}" if lowest > 1 else f"upper ends sum to {float(highest):g}"'
+)
+_NONE_MET = "met = list(self._number) or [(Fraction(1), *(Fraction(0) for _ in self.outcomes[1:]))]"
 _SAME_BEFORE = "ordered[1:][ordered[1:] == ordered[:-1]] = -1"
 _TRIMMED = "return ordered[: max(1, int((ordered >= 0).sum(axis=0).max()))].copy()"
 _OVER_ALREADY = "found = [(over, np.repeat(over[:, None], scene.width, axis=1), nothing, nothing - 1)]"
@@ -257,11 +266,28 @@ _PAIR = "if self.lower is not None and self.upper is not None:"
 _KEPT = "kept = np.flatnonzero(counted & (low < high))"
 _UNSEEN = "after = np.full(objective.following.shape, -1, dtype=np.int64)"
 _MANY_CODES = "if bound > 2**16 + 4 * len(codes):"
-_OF_EDGES = "apart = apart + size * (value_error + (np.bincount(self.behind).max(initial=0) + 8) * 2 * ROUNDOFF)"
+_OF_EDGES = "apart += worth * (value_error + (np.bincount(self.behind).max(initial=0) + 8) * 2 * ROUNDOFF)"
 _CLOSE = "close = (np.abs(now - float(rest)) <= off * now) & (found < 0) & ~never & (rest > 0)"
 _GAIN = "verifier/analysis/robust/optimal_steps.py"
 _FINITE = "told, rough = np.where(infinite, 0, value[start]), self.gains.relative_error + 2**-40"
+_CANDIDATES, _MATCHES = "verifier/perception/matching/candidates.py", "verifier/perception/matching/matches.py"
+_BY_TABLE = "if most < 8 * (len(groups) + len(wanted)):"
+_EDGE = "margin = 8 * np.finfo(np.float64).eps * (total + abs(least))"
+_DEPENDENCE = "verifier/perception/confusion/dependence.py"
+_ALONE = "alone = 0 if outcomes.bin is None or not len(outcomes.bin) else int(outcomes.bin.max()) + 1"
 EQUIVALENT = {
+    **{(_CANDIDATES, "BLOCK = 1 << 15", token): "how many at once" for token in ("1", "15")},
+    **{(_CANDIDATES, "PART = 1 << 13", token): "how many at once" for token in ("1", "13")},
+    **{(_CANDIDATES, _BY_TABLE, token): "which way, not what it finds" for token in ("<", "8", "*", "+")},
+    (_CANDIDATES, "table = np.full(most + 2, -1, dtype=np.int64)", "1"): "any number below 0",
+    (_CANDIDATES, "table = np.full(most + 2, -1, dtype=np.int64)", "2"): "a place that is not read",
+    (_CANDIDATES, "total = span * (int(group[-1]) + 2)", "2"): "a wider margin: more pairs are compared",
+    (_CANDIDATES, _EDGE, "8"): "a wider margin: more pairs are compared",
+    (_MATCHES, "ROUNDS = 32", "32"): "how many at once",
+    (_MATCHES, "if sum(len(part.detection) for part in found) >= BLOCK:", ">="): "how many at once",
+    **{(_MATCHES, "if 2 * len(places) > len(order):", token): "which way of sorting" for token in ("2", "*", ">")},
+    (_MATCHES, "cost[row, column] = loss - (min(pair.shape) + 1)", "1"): "one more pair outweighs as well",
+    **{(_DEPENDENCE, _ALONE, token): "a bin that nothing lies in" for token in ("0", "1")},
     ("verifier/chains/chain.py", _PER_CHOICE, "1"): "the last choice has an outcome",
     ("verifier/systems/contexts.py", _BLOCKED, "max"): "how many at once",
     ("verifier/language/expressions/parser.py", _LONG_TOKEN, "40"): "how much of a token is shown",
@@ -380,8 +406,34 @@ EQUIVALENT = {
     (_LTL, "PROPOSITION_DEPTH = 50", "50"): "from what depth on a condition is taken apart, not what it says",
     (_COMMON, _CHANGES, "-"): "the same for all choices in a state",
     (_COMMON, _CHANGES, "*"): "a favour of another size, and of the same sign",
-    ("verifier/language/expressions/parser.py", _DEEP, ">"): "how deep, not what",
-    ("verifier/language/expressions/parser.py", _EXPONENT, "5"): "how long, not what",
+    **{
+        ("verifier/language/expressions/parser.py", _PLACE, token): "every token has a place" for token in ("or", "1")
+    },
+    ("verifier/language/expressions/parser.py", _KNOWN, "and"): "both are given, or none",
+    (
+        _NUMBERS,
+        "return Exact(a.data // b.data, 1, -size, min(size, _GREATEST), True)",
+        "min",
+    ): "a wider bound, measured where it would be too wide",
+    (_NUMBERS, _QUOTIENT, ">"): "what is looked at, not what is refused",
+    ("verifier/language/expressions/evaluation.py", _ALIKE_KINDS, "and"): "both are numbers, or none",
+    ("verifier/language/expressions/kinds.py", _BRANCH, "1"): "both branches are of one kind",
+    (_LTL, "return self.after(low, right)", "low"): "they are equal there",
+    (_LTL, "low: int = 0", "0"): "of the kinds that have none",
+    (_FORMULAS, 'if low.type == "SECONDS":', "low"): "both are in seconds, or none, by the grammar",
+    (_FORMULAS, "if bound.interval.low == 0:", "low"): "one number is both ends",
+    (_FORMULAS, "n = bound.interval.low", "low"): "one number is both ends",
+    (
+        _FORMULAS,
+        "return _Bound(Interval(0, None), position_of(first), seconds=seconds)",
+        "0",
+    ): "not read where seconds are given",
+    (_PROGRESSION, "support = 0", "0"): "what is kept apart, not what it is",
+    (_PROGRESSION, "if left == right or not right:", "or"): "how much is compared, not what is left",
+    (_PROGRESSION, "if left == right or right == _ANYTHING:", "or"): "how much is compared, not what is left",
+    (_PROGRESSION, "self._spend(len(left) * len(right))", "*"): "how long it is tried",
+    **{(_PROGRESSION, "self._spend(len(kept) + 1)", token): "how long it is tried" for token in ("+", "1")},
+    **{(_PROGRESSION, "if self._work_left < 0:", token): "how long it is tried" for token in ("<", "0")},
     ("verifier/language/ltl/parser.py", _LONG, "10"): "eleven digits are more than the largest bound",
     ("verifier/systems/exploration.py", _DRAWN, "1"): "only what stands at the index is read",
     (
@@ -444,6 +496,9 @@ EQUIVALENT = {
     ("verifier/systems/strategies.py", _SAME_BEFORE, "1"): "any number below 0",
     ("verifier/systems/strategies.py", _TRIMMED, "1"): "rows of no moves",
     ("verifier/systems/strategies.py", _OVER_ALREADY, "1"): "any number below 0",
+    ("verifier/systems/space.py", _WHICH_ENDS, ">"): "upper ends below 1 have no lower ends that sum to 1",
+    ("verifier/systems/space.py", "free = Fraction(0), Fraction(1)", "1"): "no probability is above 1",
+    **{("verifier/systems/space.py", _NONE_MET, token): "where no state moves" for token in ("1", "0")},
     ("verifier/systems/strategies.py", _NUMBERED, "1"): "any number below 0, behind all others",
     ("verifier/systems/synthesis.py", _FARTHER, "1"): "any number below 0",
     ("verifier/chains/texts.py", "choices = list(range(chain.state_count + 1))", "1"): "an end that is not read",

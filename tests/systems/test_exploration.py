@@ -199,7 +199,7 @@ def test_limits_count_what_is_reached_where_the_space_is_small(tmp_path):
         skeleton_of(small, limits=Limits(states=8))
 
 
-def test_initial_is_solved_by_its_conjuncts(tmp_path):
+def test_initial_is_solved_by_its_conjuncts(tmp_path, monkeypatch):
     model = model_of(tmp_path, ("x = 0 & t = 0", "x <= 2 * 3 & 4 <= x & x != 5 & t = 10 / 5"))
     skeleton = skeleton_of(model)
     starts = [{name: int(value[k]) for name, value in skeleton.valuations.items()} for k in skeleton.starts]
@@ -207,6 +207,14 @@ def test_initial_is_solved_by_its_conjuncts(tmp_path):
     for nothing in ("x = 0.5 & t = 0", "x >= 7 & x <= 6 & t = 0", "x = 0 & t = 0 & x != t"):
         with pytest.raises(UsageError, match="no state satisfies the initial condition"):
             skeleton_of(model, initial=parse_expression(nothing))
+    monkeypatch.setattr("verifier.systems.scene.MOST_CANDIDATES", 3)
+    assert len(skeleton_of(model).starts) == 2
+    monkeypatch.setattr("verifier.systems.scene.MOST_CANDIDATES", 2)
+    with pytest.raises(InputError, match=r"initial leaves 3 candidates; fix variables: x = 4"):
+        skeleton_of(model)
+    monkeypatch.undo()
+    with pytest.raises(InputError, match=r"initial leaves 1e\+07 candidates; fix variables: t = 1"):
+        skeleton_of(model_of(tmp_path, ("x = 0 & t = 0", "x = 0 & t >= 1 & t <= 10000001")))
     wide = model_of(tmp_path, ("x = 0 & t = 0", "x = 0"))
     with pytest.raises(InputError, match=r"initial leaves 1e\+09 candidates; fix variables: t = 0"):
         skeleton_of(wide)

@@ -665,6 +665,8 @@ def test_a_function_is_called_once_for_each_block_of_new_states(tmp_path):
     assert met[:3] == [[0], [2, 3], [4, 5, 6]]
     assert sorted(x for block in met for x in block) == sorted({x for block in met for x in block})
     assert blocks[0] == {"x": [0, 0], "count(ped)": [0, 1]}
+    model = with_planner(model_of(tmp_path), "mine", lambda cases: {"step": cases["x"] >= 0})
+    assert chain_of(model, planner="mine")[0].valuations["x"].tolist() == list(range(13))
     model = with_planner(model_of(tmp_path), "mine", lambda cases: {"step": cases["x"] + 0.5})
     with pytest.raises(InputError, match=r"step = 0\.5, expected a whole number in 0\.\.3"):
         chain_of(model, planner="mine")
@@ -678,7 +680,20 @@ def test_a_function_is_called_once_for_each_block_of_new_states(tmp_path):
         ({"asks": ["sees(ped"]}, InputError, "planners.mine.asks: expected ')', ',' or an operator"),
         ({"asks": ["present(ped)"]}, InputError, "present(...) belongs everywhere but in planners"),
         ({"asks": ["y"]}, InputError, "planners.mine.asks: unknown name 'y'"),
-        ({"memory": {"m": [0, 1]}}, UsageError, "memory 'm': expected {\"range\": [low, high], \"initial\": value}"),
+        *(
+            (
+                {"memory": {"m": memory}},
+                UsageError,
+                "memory 'm': expected {\"range\": [low, high], \"initial\": value} in whole numbers, got",
+            )
+            for memory in (
+                [0, 1],
+                {"range": [0], "initial": 0},
+                {"range": [0, 1.5], "initial": 0},
+                {"range": [0, 1]},
+                {"range": [0, 1], "initial": 0, "unit": 1},
+            )
+        ),
         ({"memory": {"x": {"range": [0, 1], "initial": 0}}}, InputError, "'x' is declared already, as a variable"),
     ],
 )  # fmt: skip

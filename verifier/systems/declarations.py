@@ -351,7 +351,7 @@ class _Checker:
                 message = f"'{name.name}' is {kind}, which cannot be used here"
                 advice = f"in the rules of a planner ask sees({name.name})" if kind == "a class" else None
                 raise self.model.text_at(path).error(message, name.position, advice)
-        check_type(node, types, self.model.text_at(path), expected, classes=None)
+        check_type(node, types, self.model.text_at(path), expected, reports=True)
 
     def _check_atom(self, path: str, atom: Call, *, observes: bool) -> None:
         name = labels_of(atom)[0]

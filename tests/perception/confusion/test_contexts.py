@@ -448,6 +448,14 @@ def test_the_e_value_of_a_true_model_is_rarely_large(seed):
     assert log10_e_value(found, [0], smaller, [f"{k}" for k in range(8)]) < 3
 
 
+@pytest.mark.parametrize("shape", [(1, 1, 4, 2), (1, 1, 4, 2, 2, 1), (1, 1, 3, 2, 2), (4, 1, 5, 2, 2)])
+def test_counts_by_context_have_a_matrix_for_each_context(shape):
+    contexts = Contexts("run", 1)  # start, right*1, wrong*1: with the untracked items 4 of a bin
+    assert ContextCounts(contexts, "break", None, np.zeros((3, 2, 4, 2, 5))).per_bin == 4
+    with pytest.raises(ValueError, match="counts by context have shape"):
+        ContextCounts(contexts, "break", None, np.zeros(shape))
+
+
 # --- Replay on real tracks.
 
 

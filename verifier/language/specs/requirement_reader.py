@@ -114,7 +114,7 @@ def _close(open_brackets: list[tuple[str, int]], opening: str) -> None:
 
 def _line_end(text: str, begin: int) -> int:
     end = text.find("\n", begin)
-    return len(text) if end < 0 else end
+    return end if end != -1 else len(text)
 
 
 def _unclosed(source: Source, open_brackets: list[tuple[str, int]], where: str) -> InputError:
