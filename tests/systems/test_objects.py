@@ -168,9 +168,13 @@ def test_false_positives_arise_in_every_bin_in_which_nothing_stands(tmp_path):
     assert steps_from(beside, 0)[3] == 1 - Fraction(9, 10) ** 3
     with_none = skeleton_of(tmp_path, TRUCK, rules, more=VIEW, false_positives="ignore")
     assert steps_from(with_none, 0) == {2: 1}
-    for view, bins in ((VIEW.replace("40", "10"), 1), (VIEW.replace("[0", "[10"), 2), (VIEW.replace("[0", "[20"), 1)):
-        narrow = skeleton_of(tmp_path, "", rules, more=view)
-        assert steps_from(narrow, 0)[3] == 1 - Fraction(9, 10) ** bins
+
+
+@pytest.mark.parametrize(("low", "high", "bins"), [(0, 10, 1), (10, 40, 2), (20, 40, 1)])
+def test_false_positives_arise_within_the_field_of_view_only(tmp_path, low, high, bins):
+    view = f"[field_of_view]\ndistance_m = [{low}, {high}]"
+    narrow = skeleton_of(tmp_path, "", '{ when = "sees(ped)", set = { step = 3 } }', more=view)
+    assert steps_from(narrow, 0)[3] == 1 - Fraction(9, 10) ** bins
 
 
 @pytest.mark.parametrize(

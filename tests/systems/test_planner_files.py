@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from verifier.base.errors import InputError, LimitError, Place, UsageError
-from verifier.language.expressions.syntax import Number
+from verifier.language.expressions.syntax import Name, Number
 from verifier.perception.confusion import EMPTY, ConfusionMatrices
 from verifier.systems.model_parts import Range
 from verifier.systems.planners.functions import with_planner
-from verifier.systems.planners.tables import ANY, table_of
+from verifier.systems.planners.tables import ANY, DecisionTable, table_of
 from verifier.systems.reader import read_model
 from verifier.systems.scene import SkeletonOptions
 from verifier.systems.skeleton import build_skeleton
@@ -259,6 +259,12 @@ def refusal(folder, monkeypatch, planner, environment="ped", **files):
         ),
         ("x,->,step\n*,,4\n", "rules.csv:2: step = 4, expected a whole number in 0..3"),
         ("x,->,step,node'\n*,,3,4\n", "rules.csv:2: node = 4, expected a whole number in 0..3"),
+        ("report(walker),->,step\n*,,1\n", "rules.csv:1: column report(walker): expected a class in some row"),
+        (
+            "x,node,->,step\n0..2,1..3,,1\n1..3,0..2,,2\n",
+            "rules.csv:3: overlaps line 2 at x = 1, node = 1\n"
+            "  hint: in every case one row decides; narrow one of the two",
+        ),
         ("report(walker),->,step\nped,,1\ntruck,,1\n*,,2\n", "rules.csv:4: overlaps line 2 at report(walker) = ped\n"
             "  hint: in every case one row decides; narrow one of the two"),
     ],
@@ -635,6 +641,10 @@ def test_a_table_is_looked_up_as_its_rows_say(monkeypatch, at_once):
 
 
 def test_a_table_too_large_to_be_looked_up_is_refused(monkeypatch):
+    # A row for each of 2^16 + 1 numbers would take just above 2^30 bytes.
+    cells = np.arange(2**16 + 1)[:, None]
+    with pytest.raises(LimitError, match=r"t\.csv: 65537 rows with 65537 different ends of cells are more than"):
+        DecisionTable({"x": (Name("x"), "number")}, ("step",), cells, cells, cells, "t.csv", cells[:, 0])
     # For each end those rows that begin there and those that are still open are a bit each: 2 * 30 * 30 / 8 bytes.
     text = "\n".join(["x,->,step", *(f"{x},,{x}" for x in range(30))]).encode()
     monkeypatch.setattr("verifier.systems.planners.tables.LARGEST_SETS", 225)

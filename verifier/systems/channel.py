@@ -34,8 +34,7 @@ from verifier.base.arrays import Ints
 from verifier.base.errors import UsageError
 from verifier.perception.confusion import EMPTY, ConfusionMatrices
 from verifier.perception.confusion.matrices import Label
-from verifier.systems.located import Located, located_in
-from verifier.systems.observation import ONE_FRAME, Frames, Questions, Report, tagged, untagged
+from verifier.systems.observation import ONE_FRAME, Frames, Located, Questions, Report, located_in, tagged, untagged
 from verifier.systems.settings import FalsePositives
 
 FALSE_POSITIVE_POLICIES: Mapping[FalsePositives, str] = {
