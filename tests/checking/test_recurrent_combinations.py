@@ -6,14 +6,17 @@ before and of the component reached, in fractions. It shares nothing with the en
 
 import random
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from exact_oracle import reach_probabilities
 from small_chains import chain_of
 
+from verifier.base.errors import EngineError
 from verifier.checking.batch import check
 from verifier.checking.process import StormProcess
+from verifier.checking.recurrence import _SplitGraph
 from verifier.checking.two_engines import check_formulas
 from verifier.language.expressions import Source
 from verifier.language.ltl import parse_formula
@@ -135,3 +138,9 @@ def test_many_parts_on_a_ring_where_everything_recurs(name):
     chain = chain_of(ROUND, {f"x{k}": {k} for k in range(15)})
     result = check(chain, parsed(LARGE[name]))
     assert result.lower[0, 0] == result.upper[0, 0] == 1.0
+
+
+def test_a_state_without_a_truth_value_among_others_is_an_error_of_the_engine():
+    graph = SimpleNamespace(origin=np.arange(2))
+    with pytest.raises(EngineError, match="a state of a bottom component has no truth value"):
+        _SplitGraph._split(graph, ("F a",), [np.array([True, False])], None)

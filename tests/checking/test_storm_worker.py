@@ -392,3 +392,12 @@ def test_a_folder_that_goes_while_it_is_looked_at_is_not_swept(tmp_path):
     (entry,) = os.scandir(tmp_path)
     (tmp_path / entry.name).rmdir()
     assert not process_module._is_abandoned(entry)
+
+
+def test_a_folder_whose_lock_is_a_link_is_not_swept(tmp_path):
+    folder = tmp_path / f"{process_module.PREFIX}linked"
+    folder.mkdir()
+    (folder / process_module._LOCK).symlink_to(tmp_path)
+    os.utime(folder, (1, 1))
+    sweep([tmp_path])
+    assert folder.is_dir()

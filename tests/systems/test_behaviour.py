@@ -183,7 +183,7 @@ def test_a_run_of_100000_steps_is_followed_at_once_to_its_end_in_the_first_state
         """
         initial = "x = 100000"
         [variables]
-        x = { range = [0, 100000], next = "max(x - 1, 0)" }
+        x = { range = [0, 100000], next = "ite(x = 0, 7, x - 1)" }
         [environments]
         empty = [{ class = "empty", distance_m = 1 }]
         [planners.driver]

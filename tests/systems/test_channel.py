@@ -104,7 +104,9 @@ def test_nobody_there_draws_from_the_empty_column():
     assert observed(matrices, (None,), (0,), {"ped", "obs"}, "ignore") == {EMPTY: 1}
     assert observed(matrices, ("ped",), (0,), {"ped"}, "ignore") == {EMPTY: Fraction(1, 2), PED: Fraction(1, 2)}
     # Beside a pedestrian the empty column draws once more: seen by one of the two draws.
-    assert sees_ped(observed(matrices, ("ped",), (0,), {"ped"}, "background")) == 1 - Fraction(1, 2) * Fraction(9, 10)
+    assert sees_ped(observed(matrices, ("ped",), (0,), {"ped", "obs"}, "background")) == 1 - Fraction(
+        1, 2
+    ) * Fraction(9, 10)
     # An empty place in a bin with an object says nothing of its own.
     assert sees_ped(observed(matrices, ("ped", None), (0, 0), {"ped"})) == Fraction(1, 2)
 

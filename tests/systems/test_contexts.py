@@ -366,15 +366,15 @@ def test_every_context_is_begun_with_up_to_the_limit():
 def test_initial_contexts_weigh_as_often_as_they_were_counted(tmp_path):
     contexts = Contexts("run", 1)
     written, _ = drawn_document([PED, OBS, NOTHING], contexts, "class", 2, 9)
-    near, far = (each["contexts"] for each in written["bins"])
-    for matrix in (*near.values(), *far.values()):
+    elsewhere, there = (each["contexts"] for each in written["bins"])
+    for matrix in (*elsewhere.values(), *there.values()):
         for row in matrix:
             row[1] = 0  # no obstacle was counted, and so none is on a track
-    for row in near["wrong*1"]:
+    for row in there["wrong*1"]:
         row[0] = 0
-    items = [sum(row[0] for row in near[name]) for name in contexts.names]
-    environment = """{ class = "ped", distance_m = 5 }, { class = "obs", distance_m = 15 },
-        { class = "ped", distance_m = 15, when = "t > 0" }""".replace("\n", "")
+    items = [sum(row[0] for row in there[name]) for name in contexts.names]
+    environment = """{ class = "ped", distance_m = 15 }, { class = "obs", distance_m = 5 },
+        { class = "ped", distance_m = 5, when = "t > 0" }""".replace("\n", "")
     begun = HISTORY.replace('"t = 0 & h = 0"', '"(t = 0 | t = 3) & h = 0"')
 
     def weights():
@@ -389,9 +389,9 @@ def test_initial_contexts_weigh_as_often_as_they_were_counted(tmp_path):
         (0, 0): Fraction(items[0], total), (0, 1): Fraction(items[1], total), (0, 2): 0, (3, 0): 1,
     }  # fmt: skip
     for name in ("start", "right*1"):
-        for row in near[name]:
+        for row in there[name]:
             row[0] = 0
-    said = "--initial-context counted: no item of true label ped in [0, 10) m is on a track"
+    said = "--initial-context counted: no item of true label ped in [10, 20) m is on a track"
     with pytest.raises(InputError, match=re.escape(said)):
         weights()
 

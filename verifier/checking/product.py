@@ -240,7 +240,7 @@ def _at_once(
     code = breadth_first_order(graph, count * n, return_predecessors=False)[1:].astype(np.int64)
     if len(code) + 2 > max_states:
         raise _too_large(len(code) + 2, max_states)
-    number = np.full(count * n, -1, dtype=np.int64)
+    number = np.empty(count * n, dtype=np.int64)  # of those in `code`; no other is read
     number[code] = 2 + np.arange(len(code))
     at, state = np.divmod(code, n)
     edge = ranges(indptr[state], indptr[state + 1])

@@ -190,7 +190,7 @@ def _compared(root: Node, text: str) -> set[int] | None:
     return fold(root, combine)
 
 
-_FRAME = re.compile(r"frame (\d+): ")
+_FRAME = re.compile(r"^frame (\d+): ")
 
 
 def tagged(fact: str, frame: int) -> str:
@@ -200,7 +200,7 @@ def tagged(fact: str, frame: int) -> str:
 
 def untagged(fact: str) -> str:
     """The fact without its frame."""
-    return _FRAME.sub("", fact, count=1)
+    return _FRAME.sub("", fact)
 
 
 def in_frames(observation: Label, frames: int) -> list[Label]:
