@@ -357,9 +357,20 @@ def test_a_small_box_at_the_end_of_a_long_one_is_near_it(affinity, place, size):
     # 4 of 20 metres: an IoU of 1/5, though the centres are 8 m apart; the one seen or the other.
     long = (0, 0, 0, *(20 if each == 4 else 1 for each in size), 1, 0)
     small = (*place, 0, *size, 1, 0)
+    others = [Thing(0, 0, (far, far, 0, 1, 1, 1, 0)) for far in (-99, 99)]
     for truth, seen in ((long, small), (small, long)):
-        found = matched([Thing(0, 0, truth)], [Thing(0, 0, seen, 0.5)], MatchingPolicy(affinity, 0.2), width=7)
+        found = matched(
+            [Thing(0, 0, truth), *others], [Thing(0, 0, seen, 0.5)], MatchingPolicy(affinity, 0.2), width=7
+        )
         assert found.affinity.tolist() == [1 / 5]
+
+
+def test_the_detections_of_a_frame_are_matched_together_however_few_are_compared_at_a_time():
+    # In every frame but the first the last of three detections of one object is the surest.
+    objects = [annotation(0, 0, 4, 4, frame=frame) for frame in range(3)]
+    seen = [detection(0, 0, 4, 4, frame=k // 3, score=k % 3 if k >= 3 else 3 - k) for k in range(9)]
+    with work_sizes(1):
+        assert matched(objects, seen, GREEDY).annotation_of.tolist() == [0, -1, -1, -1, -1, 1, -1, -1, 2]
 
 
 @pytest.mark.parametrize("most", [3, 1000])
