@@ -264,19 +264,19 @@ def scenes(draw, assignment="greedy", most=9):
     )
 
 
-blocks = st.sampled_from([1, 5, verifier.perception.matching.candidates.BLOCK])
+blocks = st.tuples(*[st.sampled_from([1, 5, verifier.perception.matching.candidates.BLOCK])] * 2)
 rounds = st.sampled_from([0, 1, verifier.perception.matching.matches.ROUNDS])
 
 
 def work_sizes(block):
     """Detections looked at, pairs compared and pairs assigned at a time."""
     together = ExitStack()
-    for module, name in (
-        (verifier.perception.matching.candidates, "PART"),
-        (verifier.perception.matching.candidates, "BLOCK"),
-        (verifier.perception.matching.matches, "BLOCK"),
+    for module, name, size in (
+        (verifier.perception.matching.candidates, "PART", block[1]),
+        (verifier.perception.matching.candidates, "BLOCK", block[0]),
+        (verifier.perception.matching.matches, "BLOCK", block[0]),
     ):
-        together.enter_context(mock.patch.object(module, name, block))
+        together.enter_context(mock.patch.object(module, name, size))
     return together
 
 
@@ -369,7 +369,7 @@ def test_the_detections_of_a_frame_are_matched_together_however_few_are_compared
     # In every frame but the first the last of three detections of one object is the surest.
     objects = [annotation(0, 0, 4, 4, frame=frame) for frame in range(3)]
     seen = [detection(0, 0, 4, 4, frame=k // 3, score=k % 3 if k >= 3 else 3 - k) for k in range(9)]
-    with work_sizes(1):
+    with work_sizes((1, 9)):
         assert matched(objects, seen, GREEDY).annotation_of.tolist() == [0, -1, -1, -1, -1, 1, -1, -1, 2]
 
 
