@@ -373,6 +373,32 @@ def test_the_detections_of_a_frame_are_matched_together_however_few_are_compared
         assert matched(objects, seen, GREEDY).annotation_of.tolist() == [0, -1, -1, -1, -1, 1, -1, -1, 2]
 
 
+def test_each_frame_has_an_optimal_assignment_of_its_own():
+    objects = [replace(each, frame=frame) for frame in range(3) for each in (LEFT, RIGHT)]
+    seen = [replace(each, score=0.5) for each in objects]
+    found = matched(objects, seen, replace(GREEDY, assignment="optimal"))
+    assert found.annotation_of.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_regions_to_ignore_need_rectangles_of_detections_that_are_not_matched_alone():
+    policy = MatchingPolicy("iou_3d", 0.5, ignore_overlap=0.5)
+    here, there = Thing(0, 0, (5, 0, 0, 4, 2, 1, 0), 0.5), Thing(0, 0, (50, 0, 0, 4, 2, 1, 0), 0.5)
+    none, some = (detection_set([], [], 1, 4, regions).ignored for regions in ([], [LEFT]))
+    one, two = (detection_set([here], seen, 1, 7) for seen in ([here], [here, there]))
+    for data, regions in ((one, some), (two, none), (two, None)):
+        assert not match(data.change(ignored=regions), policy).ignored.any()
+    with pytest.raises(UsageError, match="image rectangles"):
+        match(two.change(ignored=some), policy)
+
+
+@pytest.mark.parametrize("ties", [0, 2, 25, 190])
+def test_pairs_are_sorted_by_all_keys_where_the_last_one_ties(ties):
+    rng = np.random.default_rng(ties)
+    last = rng.permutation(np.r_[0 : 600 - 2 * ties, 0:ties, 0:ties])
+    keys = [rng.permutation(600), 3 * last + rng.integers(0, 3, 600), last]
+    assert np.array_equal(verifier.perception.matching.matches._sorted(keys), np.lexsort(keys))
+
+
 @pytest.mark.parametrize("most", [3, 1000])
 def test_parts_are_whole_groups_in_their_order_whatever_their_numbers(most):
     rng = np.random.default_rng(6)
