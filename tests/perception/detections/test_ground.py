@@ -18,9 +18,8 @@ from verifier.cli import main
 from verifier.perception.confusion.document import read_counts
 from verifier.perception.detections import Reading, class_map, distance, keep_scores, read_detections, with_ground
 from verifier.perception.detections.arrays import from_arrays
-from verifier.perception.detections.cameras import read_cameras
+from verifier.perception.detections.cameras import FARTHEST_M, foot_centres, ground_distances, in_space, read_cameras
 from verifier.perception.detections.distances import reported_distance
-from verifier.perception.detections.ground import FARTHEST_M, foot_centres, ground_distances, in_space
 from verifier.perception.matching import MatchingPolicy, match
 
 HEAD = "fx,fy,cx,cy,height_m"
