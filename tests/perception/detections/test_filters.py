@@ -113,3 +113,15 @@ def test_nothing_is_lost(data):
     found = keep_range(data, "ground_plane", 0, 8)
     rows = np.concatenate([found.annotations.line, found.ignored.line])
     assert sorted(rows.tolist()) == [1, 2, 3, 4, 5]
+
+
+def test_what_lies_on_the_edge_of_a_filter_stays(data):
+    # The third object lies at 90 degrees, the fourth at 180; the second is occluded by 1.
+    assert keep_field_of_view(data, 90).annotations.line.tolist() == [1, 2, 3, 5]
+    assert keep_field_of_view(data, 180).annotations.line.tolist() == [1, 2, 3, 4, 5]
+    assert keep_attribute(data, "occluded", 1, 1).annotations.line.tolist() == [2, 5]
+    for angle in (0, 180.5):
+        with pytest.raises(UsageError, match="half angle of a field of view lies in"):
+            keep_field_of_view(data, angle)
+    with pytest.raises(UsageError, match="no number lies in"):
+        keep_attribute(data, "occluded", 2, 1)

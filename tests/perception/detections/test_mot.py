@@ -69,8 +69,8 @@ def test_classes_are_those_of_mot16(tmp_path):
 
 
 def test_distances_from_a_file(folder, tmp_path):
-    rows = [f"{name}/{frame:06d},1,{10 + frame}" for name in ("MOT16-02", "MOT16-04") for frame in (3, 1)]
+    rows = [f"{name}/{frame:06d},1,{frame - 1}" for name in ("MOT16-02", "MOT16-04") for frame in (3, 1)]
     (tmp_path / "far.csv").write_text("frame,track,distance_m\n" + "\n".join(rows) + "\n")
     found = with_distances(mot(folder, folder), tmp_path / "far.csv", "track")
-    assert distance(found.annotations, "given").tolist()[:2] == [11, 13]
+    assert distance(found.annotations, "given").tolist()[:2] == [0, 2]
     assert found.origin["distances"]["unknown"] == 2  # the two cars

@@ -139,6 +139,15 @@ def test_a_box_without_volume_has_no_iou(size):
         assert iou_bev(upright(), flat) == [0]
 
 
+def test_height_above_the_ground_plays_no_part_from_above():
+    # 4 x 2, turned and across its neighbour's corner: they share little.
+    low, corner = upright(yaw=0.3), upright(x=3.0, y=2.3, yaw=0.1)
+    shared = iou_bev(low, corner)
+    assert 1e-4 < shared[0] < 0.1
+    for one, other in ((1e15, 0.0), (0.0, 1e15), (-1e15, 1e15)):
+        assert iou_bev(upright(yaw=0.3, z=one), upright(x=3.0, y=2.3, z=other, yaw=0.1)) == shared
+
+
 def test_distances_by_hand():
     assert centre_distance(rows((0, 0)), rows((3, 4))) == [5]
     assert centre_distance(rows((1, 2, 3)), rows((3, 5, 9))) == [7]  # 4 + 9 + 36 = 49

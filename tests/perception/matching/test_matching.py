@@ -264,19 +264,19 @@ def scenes(draw, assignment="greedy", most=9):
     )
 
 
-blocks = st.sampled_from([1, 5, verifier.perception.matching.candidates.BLOCK])
+blocks = st.tuples(*[st.sampled_from([1, 5, verifier.perception.matching.candidates.BLOCK])] * 2)
 rounds = st.sampled_from([0, 1, verifier.perception.matching.matches.ROUNDS])
 
 
 def work_sizes(block):
     """Detections looked at, pairs compared and pairs assigned at a time."""
     together = ExitStack()
-    for module, name in (
-        (verifier.perception.matching.candidates, "PART"),
-        (verifier.perception.matching.candidates, "BLOCK"),
-        (verifier.perception.matching.matches, "BLOCK"),
+    for module, name, size in (
+        (verifier.perception.matching.candidates, "PART", block[1]),
+        (verifier.perception.matching.candidates, "BLOCK", block[0]),
+        (verifier.perception.matching.matches, "BLOCK", block[0]),
     ):
-        together.enter_context(mock.patch.object(module, name, block))
+        together.enter_context(mock.patch.object(module, name, size))
     return together
 
 
@@ -357,9 +357,46 @@ def test_a_small_box_at_the_end_of_a_long_one_is_near_it(affinity, place, size):
     # 4 of 20 metres: an IoU of 1/5, though the centres are 8 m apart; the one seen or the other.
     long = (0, 0, 0, *(20 if each == 4 else 1 for each in size), 1, 0)
     small = (*place, 0, *size, 1, 0)
+    others = [Thing(0, 0, (far, far, 0, 1, 1, 1, 0)) for far in (-99, 99)]
     for truth, seen in ((long, small), (small, long)):
-        found = matched([Thing(0, 0, truth)], [Thing(0, 0, seen, 0.5)], MatchingPolicy(affinity, 0.2), width=7)
+        found = matched(
+            [Thing(0, 0, truth), *others], [Thing(0, 0, seen, 0.5)], MatchingPolicy(affinity, 0.2), width=7
+        )
         assert found.affinity.tolist() == [1 / 5]
+
+
+def test_the_detections_of_a_frame_are_matched_together_however_few_are_compared_at_a_time():
+    # In every frame but the first the last of three detections of one object is the surest.
+    objects = [annotation(0, 0, 4, 4, frame=frame) for frame in range(3)]
+    seen = [detection(0, 0, 4, 4, frame=k // 3, score=k % 3 if k >= 3 else 3 - k) for k in range(9)]
+    with work_sizes((1, 9)):
+        assert matched(objects, seen, GREEDY).annotation_of.tolist() == [0, -1, -1, -1, -1, 1, -1, -1, 2]
+
+
+def test_each_frame_has_an_optimal_assignment_of_its_own():
+    objects = [replace(each, frame=frame) for frame in range(3) for each in (LEFT, RIGHT)]
+    seen = [replace(each, score=0.5) for each in objects]
+    found = matched(objects, seen, replace(GREEDY, assignment="optimal"))
+    assert found.annotation_of.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_regions_to_ignore_need_rectangles_of_detections_that_are_not_matched_alone():
+    policy = MatchingPolicy("iou_3d", 0.5, ignore_overlap=0.5)
+    here, there = Thing(0, 0, (5, 0, 0, 4, 2, 1, 0), 0.5), Thing(0, 0, (50, 0, 0, 4, 2, 1, 0), 0.5)
+    none, some = (detection_set([], [], 1, 4, regions).ignored for regions in ([], [LEFT]))
+    one, two = (detection_set([here], seen, 1, 7) for seen in ([here], [here, there]))
+    for data, regions in ((one, some), (two, none), (two, None)):
+        assert not match(data.change(ignored=regions), policy).ignored.any()
+    with pytest.raises(UsageError, match="image rectangles"):
+        match(two.change(ignored=some), policy)
+
+
+@pytest.mark.parametrize("ties", [0, 2, 25, 190])
+def test_pairs_are_sorted_by_all_keys_where_the_last_one_ties(ties):
+    rng = np.random.default_rng(ties)
+    last = rng.permutation(np.r_[0 : 600 - 2 * ties, 0:ties, 0:ties])
+    keys = [rng.permutation(600), 3 * last + rng.integers(0, 3, 600), last]
+    assert np.array_equal(verifier.perception.matching.matches._sorted(keys), np.lexsort(keys))
 
 
 @pytest.mark.parametrize("most", [3, 1000])

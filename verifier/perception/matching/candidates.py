@@ -139,8 +139,7 @@ def candidates(detection_group: Ints, annotation_group: Ints, windows: Windows) 
     detections = np.argsort(windows.low[0]) if len(annotations) else np.zeros(0, dtype=np.int64)
     detections = detections[: len(detections) - np.count_nonzero(np.isnan(windows.low[0]))]
     index = _index_in(sorted_group[starts], detection_group.take(detections)) if len(detections) else detections
-    if len(index) and index.min() < 0:
-        detections, index = detections[index >= 0], index[index >= 0]
+    detections, index = detections[index >= 0], index[index >= 0]
     order = _stable_order(index)
     detections, index = detections.take(order), index.take(order)
     begins, stops_of = starts.take(index), stops.take(index)

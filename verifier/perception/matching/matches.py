@@ -299,7 +299,7 @@ def optimal(detection: Ints, annotation: Ints, loss: Floats, annotation_of: Ints
     annotations, column = np.unique(annotation, return_inverse=True)
     size = len(detections) + len(annotations)
     graph = coo_array((np.ones(len(row), dtype=np.int8), (row, len(detections) + column)), shape=(size, size))
-    count, component = connected_components(graph, directed=False)
+    count, component = connected_components(graph)
     rows = np.bincount(component[: len(detections)], minlength=count)
     columns = np.bincount(component[len(detections) :], minlength=count)
     star = np.minimum(rows, columns)[component[row]] == 1

@@ -269,7 +269,6 @@ def _side_integral(x0: Floats, y0: Floats, x1: Floats, y1: Floats, h: Floats, k:
     # clip(y, -k, k) bends where the line meets y = -k and y = k: at the parts t and u of its length.
     bends = [np.divide(side - low, rise, out=np.zeros_like(rise), where=rise != 0) for side in (-k, k)]
     t, u = np.clip(np.minimum(*bends), 0.0, 1.0), np.clip(np.maximum(*bends), 0.0, 1.0)
-    heights = [np.clip(y, -k, k) for y in (low, low + t * rise, low + u * rise, high)]
-    mean = t * (heights[0] + heights[1]) + (u - t) * (heights[1] + heights[2]) + (1 - u) * (heights[2] + heights[3])
-    integral: Floats = (end - begin) * mean / 2
+    # Up to t it is what it is at the beginning, from u on what it is at the end.
+    integral: Floats = (end - begin) * ((t + u) * np.clip(low, -k, k) + (2 - t - u) * np.clip(high, -k, k)) / 2
     return integral
