@@ -254,6 +254,8 @@ _UNSEEN = "after = np.full(objective.following.shape, -1, dtype=np.int64)"
 _MANY_CODES = "if bound > 2**16 + 4 * len(codes):"
 _IN_REACH = "nodes = look.nodes[distance[look.nodes] <= most_steps - left]"
 _OPEN = "np.where(value < 0, -1, value == wins).astype(np.int64),"
+_TOO_MANY = "while _rounded(shape(high)).sum() < MOST_ITEMS and high < MOST_ITEMS:"
+_NOT_READ = 'effort = Effort(attained=self.semantics == "shared_matrix", certificates=False)'
 _OF_EDGES = "apart += worth * (value_error + (np.bincount(self.behind).max(initial=0) + 8) * 2 * ROUNDOFF)"
 _CLOSE = "close = (np.abs(now - float(rest)) <= off * now) & (found < 0) & ~never & (rest > 0)"
 _GAIN = "verifier/analysis/robust/optimal_steps.py"
@@ -311,6 +313,9 @@ EQUIVALENT = {
         ("verifier/analysis/step_counts.py", "_NUMBERS_AT_ONCE = 2**23", token): "how many at once"
         for token in ("2", "23")
     },
+    ("verifier/analysis/planning.py", _TOO_MANY, "<"): "what is too large is brought down again",
+    ("verifier/analysis/recall/least_cost.py", _NOT_READ, "False"): "they are made and not read",
+    ("verifier/analysis/recall/least_cost.py", "low, high, step = begin, family.top, 1", "1"): "how it is searched",
     (_GAIN, _FINITE, "0"): "it is overwritten",
     (_GAIN, _OF_EDGES, "0"): "of no edges, where nothing is worth anything",
     (_GAIN, _CLOSE, "<"): "a goal, where nothing is left",
