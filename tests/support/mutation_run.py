@@ -316,6 +316,7 @@ EQUIVALENT = {
     ("verifier/analysis/planning.py", _TOO_MANY, "<"): "what is too large is brought down again",
     ("verifier/analysis/recall/least_cost.py", _NOT_READ, "False"): "they are made and not read",
     ("verifier/analysis/recall/least_cost.py", "low, high, step = begin, family.top, 1", "1"): "how it is searched",
+    ("verifier/analysis/robust/optimal_conditional.py", "_MOST_PROCESSES = 8", "8"): "how many are kept",
     (_GAIN, _FINITE, "0"): "it is overwritten",
     (_GAIN, _OF_EDGES, "0"): "of no edges, where nothing is worth anything",
     (_GAIN, _CLOSE, "<"): "a goal, where nothing is left",
