@@ -13,7 +13,7 @@ from shorthands import confidence_region, ends_in_billionths
 from small_objectives import channel_of, objective_of
 
 from verifier.analysis.intervals.drive_items import UNIT
-from verifier.analysis.intervals.measured import Measured
+from verifier.analysis.intervals.intervals import Measured
 from verifier.analysis.intervals.rate_intervals import Event
 from verifier.analysis.kernel import MOST_ITEMS, Rejected, tail_is_at_most
 from verifier.analysis.robust.region import Region, events_of

@@ -204,7 +204,7 @@ FIRST = ("specs", 0, "requirements", 1)
             "collision",
             ("policies", 0, "detectors", 0, "probability", 2, 0),
             7,
-            "/policies/0/detectors/0/probability/2",
+            "/policies/0/detectors/0/probability/2/0",
         ),
         ("by_class", ("bins", 0, "counts", 0, 0), -1, "/bins/0/counts/0/0"),
     ],

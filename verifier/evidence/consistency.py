@@ -17,7 +17,6 @@ from verifier.base.numbers import extreme_numbers
 from verifier.checking.verdicts import Verdict
 from verifier.evidence import measured
 from verifier.evidence.documents import Document, checked_document
-from verifier.evidence.following.explanations import explain_misfits
 from verifier.evidence.following.questions import compare_misfits, require_misfits, scenarios_left_out
 from verifier.evidence.following.rates import against_its_run, rate_misfits, risk_misfits, triggers_misfits
 from verifier.evidence.resting import (
@@ -31,6 +30,7 @@ from verifier.evidence.resting import (
     decision_apart,
     is_probability,
     model_verdict_apart,
+    no_probabilities,
     numbers_apart,
     once,
     over_apart,
@@ -203,9 +203,15 @@ def _explain_misfits(document: Document) -> Misfits:
                         pointer = f"{where}/violation/patterns/{k}/members/{r}/steps/{n}/there/{m}/bin"
                         yield from position_apart(pointer, thing.bin, bins)
     yield from _difference(document)
-    yield from explain_misfits(found, document.content["explanations"])
+    yield from no_probabilities(document.content["explanations"], _PROBABILITIES, "/explanations")
     yield from worst_apart("/verdict", found.verdict, found.explanations)
     yield from condition_apart("/condition", found, found.explanations)
+
+
+_PROBABILITIES = (
+    "perfect_perception", "rate", "rate_from", "rate_to", "corrected", "probability", "chance", "share_of_variance",
+)  # fmt: skip
+"""Keys of an explanation below which probabilities stand."""
 
 
 def _cause_misfits(where: str, found: Violation, bins: int) -> Misfits:

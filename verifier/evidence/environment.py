@@ -17,7 +17,7 @@ from typing import Any
 
 from verifier.base.errors import InputError, Place
 from verifier.base.files import json_of
-from verifier.base.version import __version__
+from verifier.base.libraries import __version__
 from verifier.evidence.identity import DISTRIBUTION, full_version, tool_identity
 
 SBOM_FILE = "sbom.cdx.json"

@@ -16,8 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from verifier.base.libraries import __version__, commit_of
 from verifier.base.toml import Element
-from verifier.base.version import __version__, commit_of
 from verifier.evidence.declarations import digest_at, past_at
 
 NOT_ISSUED = "not issued"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Container, Hashable, Iterable, Iterator, Sequence, Set
+from collections.abc import Container, Hashable, Iterable, Iterator, Sequence, Set
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -324,13 +324,6 @@ def ordered(
             yield where, f"expected a lower and an upper end from {low:g} to {high:g}, got {lower} and {upper}"
 
 
-def shares(where: str, rows: Sequence[Sequence[float | None]]) -> Misfits:
-    """Of a table: the rows in which something is neither a probability nor null."""
-    for k, row in enumerate(rows):
-        if not all(value is None or -ROUNDING <= value <= 1 + ROUNDING for value in row):
-            yield f"{where}/{k}", "expected probabilities"
-
-
 def once(where: str, parts: Iterable[Hashable]) -> Misfits:
     """Of a list: the first element that is in it twice."""
     seen = set[Hashable]()
@@ -341,10 +334,11 @@ def once(where: str, parts: Iterable[Hashable]) -> Misfits:
         seen.add(part)
 
 
-def known_names(content: Any, keys: Container[str], names: Collection[str], where: str = "") -> Misfits:
-    """Of JSON values: the texts below some keys, wherever these stand, that are none of the names."""
+def no_probabilities(content: Any, keys: Container[str], where: str = "", inside: bool = False) -> Misfits:
+    """Of JSON values: the numbers below some keys, wherever these stand, that are no probabilities."""
     for key, value in content.items() if isinstance(content, dict) else enumerate(content):
+        told = key in keys if isinstance(content, dict) else inside
         if isinstance(value, dict | list):
-            yield from known_names(value, keys, names, f"{where}/{key}")
-        elif key in keys and value not in names:
-            yield f"{where}/{key}", f"expected one of {', '.join(names)}, got {value}"
+            yield from no_probabilities(value, keys, f"{where}/{key}", told)
+        elif told and isinstance(value, int | float) and not is_probability(value):
+            yield f"{where}/{key}", f"expected a probability, got {value}"

@@ -23,7 +23,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from verifier.base.documents import Count, Limits, Sha256, json_values, read_document
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.files import document_text, json_of
-from verifier.base.version import __version__
+from verifier.base.libraries import __version__
 from verifier.evidence.differences import LONGEST_SHOWN, MOST, parts_of
 from verifier.evidence.findings import Finding
 

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from verifier.base.documents import is_sha256
 from verifier.base.errors import one_line
-from verifier.base.version import __version__
+from verifier.base.libraries import __version__
 from verifier.evidence.bundle.manifest import Entry
 
 METADATA_FILE = "ro-crate-metadata.json"
