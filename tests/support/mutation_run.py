@@ -293,6 +293,7 @@ _ALIKE_AT_ONCE = "size = max(1, _NUMBERS_AT_ONCE // max(len(self.product.edge), 
 _WEIGHTING = "result[self._rows] = np.where(self._leaving, (jumps / out)[self._row], 0)"
 _FRAMES = "numbers: Ints = sequence.astype(np.int64) * (int(frame.max(initial=0)) + 1) + frame"
 _SQUARED = "squared = size**3 * steps.bit_length() // (10 * max(1, len(self.product.edge)))"
+_WAIT = "steps, wait, answer = self.window.high - self.window.low, self.window.response or 0, self._answer"
 _OF_EDGES = "apart += worth * (value_error + (np.bincount(self.behind).max(initial=0) + 8) * 2 * ROUNDOFF)"
 _CLOSE = "close = (np.abs(now - float(rest)) <= off * now) & (found < 0) & ~never & (rest > 0)"
 _GAIN = "verifier/analysis/robust/optimal_steps.py"
@@ -384,6 +385,7 @@ EQUIVALENT = {
         ("verifier/analysis/step_counts.py", _SQUARED, token): "a guess of seconds"
         for token in ("//", "10", "*", "1")
     },
+    ("verifier/analysis/step_counts.py", _WAIT, "0"): "above 0, or not read",
     (_GAIN, _FINITE, "0"): "it is overwritten",
     (_GAIN, _OF_EDGES, "0"): "of no edges, where nothing is worth anything",
     (_GAIN, _CLOSE, "<"): "a goal, where nothing is left",
