@@ -251,6 +251,12 @@ def test_what_is_as_near_to_the_level_as_all_errors_together_is_decided_in_fract
         assert found.tolist() == [3 - by_doubles if is_near else by_doubles, 1]
 
 
+def test_where_exactly_as_much_is_left_as_may_be_the_level_is_met(monkeypatch):
+    asked, rates = quantile_by_hand(monkeypatch, Fraction(3, 4), HALVED, ALL)
+    rows = [{0: HALF, 2: HALF}, {2: Fraction(1)}, {2: Fraction(1)}, {3: Fraction(1)}]
+    assert asked.quantiles(rates, 2.0**-50, lambda: process_of_rows(rows)).tolist() == [2, 1]
+
+
 @pytest.mark.parametrize(("level", "steps"), [(HALF, 1), (Fraction(9, 16), 2), (Fraction(15, 16), 4)])
 def test_where_as_much_is_left_as_may_be_the_quantile_of_a_draw_is_met(level, steps, monkeypatch):
     asked, rates = quantile_by_hand(monkeypatch, level, HALVED, ALL, step_s=QUARTER)

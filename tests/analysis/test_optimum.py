@@ -152,6 +152,41 @@ def test_bounds_of_gains_lie_beyond_all_that_may_be_off(monkeypatch, share, long
     assert wide >= 3
 
 
+@pytest.mark.parametrize("greatest", [True, False])
+@pytest.mark.parametrize(
+    ("outer", "error", "least", "most"),
+    [(0.75, 0.125, 0.25, 0.75), (0.25, 0.125, 0.25, 0.5), (1.5, 0.75, 0, 1), (0.75, 0.25, 0, 0.75)],
+)
+def test_bounds_of_an_optimum_lie_beyond_its_value_and_within_0_and_1(
+    greatest, outer, error, least, most, monkeypatch
+):
+    """By hand: the policy that was found is worth 1/2, with two such errors each, and no other more than `outer`."""
+    world, rates = Deciding(np.random.default_rng(3)), rates_of(np.random.default_rng(3))
+    solved, reached = Optimum._solved, SimpleNamespace(value=np.full(100, outer))
+
+    def half(*arguments):
+        found = solved(*arguments)
+        off = np.full_like(found.value, error)
+        return replace(found, value=np.full_like(found.value, 0.5), error=off, representation=off)
+
+    asked = world.optimum("F p", greatest)
+    policy = asked._best(*asked_of(asked, rates))
+    monkeypatch.setattr(Optimum, "_best", lambda *arguments: policy)
+    monkeypatch.setattr(Optimum, "_solved", half)
+    monkeypatch.setattr("verifier.analysis.robust.optimum.greatest_reach", lambda *arguments, **named: reached)
+    found = asked.bracket(rates, 2.0**-50)
+    expected = (0.5, least, most) if greatest else (0.5, 1 - most, 1 - least)
+    for ends, wanted in zip((found.value, found.lower, found.upper), expected, strict=True):
+        assert ends == pytest.approx(np.full(2, wanted), rel=1e-15, abs=1e-15)
+
+
+def asked_of(asked, rates):
+    """What `Optimum._best` is called with for these rates."""
+    values = asked.skeleton.entry_values(rates)
+    sure = asked.goal(values).sure
+    return sure, values[None], asked._first_policy(sure, values)
+
+
 def test_where_no_choice_gains_anything_the_greatest_gain_is_0_whatever_may_be_off(monkeypatch):
     rng = np.random.default_rng([1, 15])
     world, rates = Deciding(rng), rates_of(rng)  # all states lead to the one that has ended and where p holds

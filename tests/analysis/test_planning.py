@@ -133,18 +133,19 @@ def test_the_planned_counts_decide_and_a_fifth_fewer_do_not():
     question = Question(0, ">=", Fraction(94, 100))
     plan = planned(objective, measured, question)
 
-    def verdict_with(share):
+    def ends_with(share):
         counts = measured.counts.copy()
         for (index, _), more in zip(plan.columns.tolist(), (share * plan.further).astype(int).tolist(), strict=True):
             hits = round(more * measured.rates[index, 1, 1])
             counts[index, :, 1] += [more - hits, hits]
         region = confidence_region(objective.skeleton, type(measured)(counts, measured.rates, measured.fixed))
         bounds = robust_bounds(objective, region)
-        return verdict_of(float(bounds.lower[0]), float(bounds.upper[0]), ">=", question.target)
+        return float(bounds.lower[0]), float(bounds.upper[0])
 
-    assert verdict_with(1.0) is plan.verdict is Verdict.SATISFIED
+    assert ends_with(1.0) == (plan.lower, plan.upper)
+    assert verdict_of(*ends_with(1.0), ">=", question.target) is plan.verdict is Verdict.SATISFIED
     assert plan.lower >= 0.94
-    assert verdict_with(0.8) is Verdict.INCONCLUSIVE
+    assert verdict_of(*ends_with(0.8), ">=", question.target) is Verdict.INCONCLUSIVE
 
 
 def test_the_plan_is_nearly_as_small_as_any():

@@ -3,6 +3,7 @@
 import itertools
 import math
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from verifier.analysis.intervals.drive_items import UNIT
 from verifier.analysis.intervals.intervals import Measured
 from verifier.analysis.intervals.rate_intervals import Event
 from verifier.analysis.kernel import MOST_ITEMS, Rejected, tail_is_at_most
-from verifier.analysis.robust.region import Region, events_of
+from verifier.analysis.robust.region import Region, _told_of, events_of
 from verifier.base.errors import UsageError
 from verifier.perception.confusion import rates
 
@@ -254,6 +255,19 @@ class TestTails:
 def test_counts_rates_and_held_columns_fit_together(counts, found, fixed):
     with pytest.raises(ValueError, match="must fit together"):
         Measured(np.zeros(counts, dtype=np.int64), np.zeros(found), np.zeros(fixed, dtype=bool))
+
+
+def test_the_ways_in_which_draws_are_told_by_hand():
+    """The first row is told in one way three times and in another twice, the second one four times in the other."""
+    told = np.array([[[[0, 1]], [[1, 0]]], [[[1, 0]], [[1, 0]]]])  # by way, row, draw and label
+    located = SimpleNamespace(told=told, counts=np.array([[[3], [3]], [[2], [1]]]))
+    channel = SimpleNamespace(
+        columns=np.zeros((2, 1), dtype=np.int64), told=told[0], located=located, labels=("a", "b"), then=np.eye(2)
+    )
+    found = _told_of(channel)
+    assert (found.group.tolist(), found.kind.tolist()) == ([0, 1], [[0], [1]])
+    assert found.report.tolist() == [[[0, 1], [1, 0]], [[1, 0], [0, 0]]]
+    assert found.often.tolist() == [[3, 2], [4, 0]]
 
 
 class TestBoxes:

@@ -2,6 +2,7 @@
 
 import itertools
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -202,6 +203,26 @@ def test_one_initial_state_that_fails_decides_against_a_place():
 
 
 # ---------------------------------------------------------------------------------------------- matrices
+
+
+@pytest.mark.parametrize(
+    ("comparison", "target", "near", "met", "failed"),
+    [
+        ("<=", 0.5, 0.4, False, False), ("<=", 0.5, 0.35, True, False), ("<=", 0.5, 0.65, False, True),
+        (">=", 0.5, 0.6, False, False), (">=", 0.5, 0.65, True, False), (">=", 0.5, 0.35, False, True),
+        ("<=", 1, 1.0, True, False), (">=", 0, 0.0, True, False),
+    ],
+)  # fmt: skip
+def test_a_target_is_met_or_failed_where_both_numerical_bounds_say_so(comparison, target, near, met, failed):
+    """An error of at most 1/100 of solving and 1/8 of the given probabilities on both sides; none beyond 0 and 1."""
+    value = np.array([[near]])
+    found = SimpleNamespace(
+        probability=value, lower=value - 0.01, upper=value + 0.01, representation_bound=np.array([[0.125]])
+    )
+    objective = SimpleNamespace(probabilities=lambda rates: found)
+    problem = Problem((objective,), np.ones((1, 2, 2)) / 2, Target(comparison, Fraction(target)))
+    told = problem.evaluate(np.ones((1, 1, 2, 2)) / 2)
+    assert (told.worst.tolist(), told.met.tolist(), told.failed.tolist()) == ([near], [met], [failed])
 
 
 def test_the_rest_of_a_column_keeps_its_proportions():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
+from verifier.analysis import sequential
 from verifier.analysis.sequential import hours_needed, items_needed, log_against_rate, log_against_share
 
 ALPHA = 0.05
@@ -79,6 +80,19 @@ def test_a_rate_is_found_within_the_printed_hours_and_seldom_raises_a_wrong_alar
     for rate, low, high in ((3, 0.86, 0.94), (2, 0, 0.05)):
         events = np.cumsum(draws.poisson(rate / 2, (1000, len(looks))), axis=1)
         assert low <= (events >= limit).any(axis=1).mean() <= high
+
+
+@pytest.mark.parametrize(
+    ("function", "most", "asked"),
+    [(items_needed, "MOST_ITEMS", (0.9, 0.5, ALPHA, 0.8)), (hours_needed, "MOST_STEPS", (0.1, 0.25, ALPHA, 0.8))],
+)
+def test_numbers_beyond_those_that_are_looked_at_are_not_told(function, most, asked, monkeypatch):
+    found = function.__wrapped__(*asked)
+    looks = round(found if most == "MOST_ITEMS" else found * asked[0])  # for a rate, one for every event at it
+    assert looks > 3
+    for number, told in ((looks, found), (looks - 1, None)):
+        monkeypatch.setattr(sequential, most, number)
+        assert function.__wrapped__(*asked) == told
 
 
 def test_ends_of_what_can_be_claimed():

@@ -90,6 +90,8 @@ def test_maps_too_large_to_draw_are_refused(road, monkeypatch):
     monkeypatch.setattr("verifier.analysis.sensitivity.state_map.LARGEST_MAP", 7)
     with pytest.raises(LimitError, match="x and seen has 8 places; at most 7"):
         mapped(road, "F (x = 3)")
+    monkeypatch.setattr("verifier.analysis.sensitivity.state_map.LARGEST_MAP", 8)
+    assert mapped(road, "F (x = 3)").probability.size == 8
 
 
 def test_a_map_has_an_axis_for_each_variable():

@@ -289,6 +289,13 @@ _UNSEEN = "after = np.full(objective.following.shape, -1, dtype=np.int64)"
 _MANY_CODES = "if bound > 2**16 + 4 * len(codes):"
 _IN_REACH = "nodes = look.nodes[distance[look.nodes] <= most_steps - left]"
 _OPEN = "np.where(value < 0, -1, value == wins).astype(np.int64),"
+_TOO_MANY = "while _rounded(shape(high)).sum() < MOST_ITEMS and high < MOST_ITEMS:"
+_NOT_READ = 'effort = Effort(attained=self.semantics == "shared_matrix", certificates=False)'
+_ALIKE_AT_ONCE = "size = max(1, _NUMBERS_AT_ONCE // max(len(self.product.edge), 1))"
+_WEIGHTING = "result[self._rows] = np.where(self._leaving, (jumps / out)[self._row], 0)"
+_FRAMES = "numbers: Ints = sequence.astype(np.int64) * (int(frame.max(initial=0)) + 1) + frame"
+_SQUARED = "squared = size**3 * steps.bit_length() // (10 * max(1, len(self.product.edge)))"
+_WAIT = "steps, wait, answer = self.window.high - self.window.low, self.window.response or 0, self._answer"
 _OF_EDGES = "apart += worth * (value_error + (np.bincount(self.behind).max(initial=0) + 8) * 2 * ROUNDOFF)"
 _CLOSE = "close = (np.abs(now - float(rest)) <= off * now) & (found < 0) & ~never & (rest > 0)"
 _GAIN = "verifier/analysis/robust/optimal_steps.py"
@@ -366,6 +373,21 @@ EQUIVALENT = {
         ("verifier/analysis/step_counts.py", "_NUMBERS_AT_ONCE = 2**23", token): "how many at once"
         for token in ("2", "23")
     },
+    ("verifier/analysis/planning.py", _TOO_MANY, "<"): "what is too large is brought down again",
+    ("verifier/analysis/recall/least_cost.py", _NOT_READ, "False"): "they are made and not read",
+    ("verifier/analysis/recall/least_cost.py", "low, high, step = begin, family.top, 1", "1"): "how it is searched",
+    ("verifier/analysis/robust/optimal_conditional.py", "_MOST_PROCESSES = 8", "8"): "how many are kept",
+    **{("verifier/analysis/robust/optimum.py", _ALIKE_AT_ONCE, token): "how many at once" for token in ("1", "//")},
+    ("verifier/analysis/robust/optimum.py", "np.zeros((count, 0), dtype=np.int64),", "0"): "no draw is made",
+    ("verifier/analysis/robust/policy.py", _WEIGHTING, "0"): "a weighting, no result",
+    ("verifier/analysis/robust/recurrent.py", "MOST_TERMS = 64", "64"): "how far, not what",
+    (_COMMON, _LOSS, "-"): "which box is divided, not what is proven",
+    ("verifier/analysis/sensitivity/occurrences.py", _FRAMES, "1"): "numbers that are only compared",
+    **{
+        ("verifier/analysis/step_counts.py", _SQUARED, token): "a guess of seconds"
+        for token in ("//", "10", "*", "1")
+    },
+    ("verifier/analysis/step_counts.py", _WAIT, "0"): "above 0, or not read",
     (_GAIN, _FINITE, "0"): "it is overwritten",
     (_GAIN, _OF_EDGES, "0"): "of no edges, where nothing is worth anything",
     (_GAIN, _CLOSE, "<"): "a goal, where nothing is left",
