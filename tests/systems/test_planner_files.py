@@ -273,6 +273,33 @@ def test_tables_that_cannot_be_read_are_named(tmp_path, monkeypatch, text, messa
     assert refusal(tmp_path, monkeypatch, TABLE, rules_csv=text) == message
 
 
+def test_what_a_table_leaves_open_is_the_default_of_each_state(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rules.csv").write_text("x,->,node'\n*,,1\n")
+    (tmp_path / "m.toml").write_text(MODEL.replace("DEFAULT", ', default = "x % 3 + 1"') + TABLE)
+    assert sorted(set(chain_of(read_model("m.toml"))[0].valuations["x"].tolist())) == [0, 1, 3, 4, 6, 7, 9, 10, 12]
+
+
+@pytest.mark.parametrize(
+    ("text", "rules", "default", "where"),
+    [
+        ("x,->,node'\n*,,1\n", "", 7, "m.toml:7: inputs.step.default"),
+        (
+            "x,->,step\n1..16,,1\n",
+            "rules = [{ set = { step = 7 } }]",
+            "",
+            "m.toml:16: planners.driver.rules[0].set.step",
+        ),
+    ],
+)
+def test_what_a_table_does_not_set_is_named_where_it_stands(tmp_path, monkeypatch, text, rules, default, where):
+    assert refusal(tmp_path, monkeypatch, TABLE + rules, rules_csv=text, default=default) == (
+        f"{where}: planner 'driver' has no valid step in state x = 0, node = 0 when the detector reports nothing: "
+        "step = 7, expected a whole number in 0..3\n"
+        "  hint: add or correct a rule for this case, or make the state terminal"
+    )
+
+
 def with_nodes(**changes):
     """The controller with some of its parts replaced."""
     return json.dumps({**GR1C, **changes})
@@ -446,13 +473,15 @@ MODULE = "module d\n  [] sees_ped -> (step'=1);\n  [] !sees_ped -> (step'=2);\ne
             "  hint: known: x",
         ),
         (
-            MODULE.replace("!sees_ped", "!sees_ped | x >= 3"),
+            MODULE.replace("!sees_ped", "!sees_ped | x >= 3").replace(
+                "endmodule", "  [] sees_ped & x >= 3 -> (step'=3);\nendmodule"
+            ),
             "d.prism:3: in state x = 3 the guards of lines 2 and 3 both hold on report {ped}\n"
             "  hint: in every case one command decides",
         ),
         (
-            MODULE.replace("!sees_ped", "!sees_ped & x < 3"),
-            "d.prism: no guard holds in state x = 3 on report {}\n"
+            MODULE.replace("  [] !sees_ped -> (step'=2);\n", ""),
+            "d.prism: no guard holds in state x = 0 on report {}\n"
             "  hint: add or correct a rule for this case, or make the state terminal; "
             "rules = [...] of the planner decide where the file does not",
         ),
