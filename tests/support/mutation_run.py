@@ -169,6 +169,7 @@ _WHICH_ENDS = (
     'what = f"lower ends sum to {float(lowest):g}" if lowest > 1 else f"upper ends sum to {float(highest):g}"'
 )
 _LARGEST_END = "largest = max((int(end) for end in self.high[:, column] if end < ANY), default=0)"
+_NO_CHOICE = "return StateSpace(system.inputs).size if planner.chooses else 0"
 _NONE_MET = "met = list(self._number) or [(Fraction(1), *(Fraction(0) for _ in self.outcomes[1:]))]"
 _SAME_BEFORE = "ordered[1:][ordered[1:] == ordered[:-1]] = -1"
 _OVER_ALREADY = "found = [(over, np.repeat(over[:, None], scene.width, axis=1), nothing, nothing - 1)]"
@@ -582,6 +583,9 @@ EQUIVALENT = {
     ("verifier/systems/strategies.py", "kept[:1] = True", "1"): "rows of no moves",
     ("verifier/systems/strategies.py", _OVER_ALREADY, "1"): "any number below 0",
     ("verifier/systems/planners/tables.py", _LARGEST_END, "0"): "told apart more finely than any row asks",
+    ("verifier/systems/scene.py", "low = max(low, math.ceil(value))", "ceil"): "the condition refuses it, too",
+    ("verifier/systems/scene.py", "high = min(high, math.floor(value))", "floor"): "the condition refuses it, too",
+    ("verifier/systems/scene.py", _NO_CHOICE, "0"): "a transition takes more",
     ("verifier/systems/space.py", _WHICH_ENDS, ">"): "upper ends below 1 have no lower ends that sum to 1",
     ("verifier/systems/space.py", "free = Fraction(0), Fraction(1)", "1"): "no probability is above 1",
     **{("verifier/systems/space.py", _NONE_MET, token): "where no state moves" for token in ("1", "0")},

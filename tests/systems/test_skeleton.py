@@ -162,6 +162,10 @@ def test_explosion_is_refused(hallway):
         chain_of(hallway, settings={"last": 10**9}, limits=Limits(states=100))
     with pytest.raises(LimitError, match=r"needs about [\d.]+ KiB; the limit is 0\.9766 KiB"):
         chain_of(hallway, limits=Limits(memory_bytes=1000))
+    # Four states are reached, each of 120 bytes, 20 for x, and 80 for each of three observations.
+    chain_of(hallway, limits=Limits(memory_bytes=4 * (120 + 20 + 3 * 80)))
+    with pytest.raises(LimitError, match="3 observations on 4 reachable states"):
+        chain_of(hallway, limits=Limits(memory_bytes=4 * (120 + 20 + 3 * 80) - 1))
 
 
 def test_predicted_memory_by_hand(hallway):
