@@ -13,7 +13,7 @@ from verifier.base.version import RELEASED, __version__
 from verifier.evidence.bundle.archive import write_bundle
 from verifier.evidence.bundle.build import Sources, make_bundle
 from verifier.evidence.bundle.check import check_bundle, check_files
-from verifier.evidence.environment import sbom_text
+from verifier.evidence.identity import sbom_text
 from verifier.study.options import RunOptions
 
 FEW = RunOptions(confidence=ConfidenceSettings(draws=100))
