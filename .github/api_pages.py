@@ -17,7 +17,7 @@ RESULTS = (
     "verifier.robustness.assessment.result.AssessmentResult",
     "verifier.robustness.campaign.result.CampaignResult",
     "verifier.perception.confusion.counts.ConfusionCounts",
-    "verifier.perception.confusion.batches.ConfusionMetric",
+    "verifier.perception.confusion.request.ConfusionMetric",
     "verifier.chains.chain.MarkovChain",
 )
 PAGES = {

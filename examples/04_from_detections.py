@@ -15,8 +15,8 @@ import numpy as np
 from verifier.perception.confusion import write_confusion
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.choices import count_job
-from verifier.perception.confusion.recall import recalls
 from verifier.perception.confusion.rules import CountingRule
+from verifier.perception.confusion.sanity import recalls
 from verifier.perception.detections import read_detections
 from verifier.perception.matching import MatchingPolicy
 from verifier.pipeline import verify_spec

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from verifier.base.keywords import settings_from
-from verifier.base.version import __version__ as __version__
+from verifier.base.libraries import __version__ as __version__
 
 if TYPE_CHECKING:
     from verifier.base.result import Result
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from verifier.evidence.findings import CheckReport
     from verifier.evidence.residual_risk.document import RiskResult
     from verifier.evidence.triggers import TriggersResult
-    from verifier.perception.confusion.batches import ConfusionMetric
     from verifier.perception.confusion.counts import ConfusionCounts
+    from verifier.perception.confusion.request import ConfusionMetric
     from verifier.questions.compare.compare_result import CompareResult
     from verifier.questions.explain.explain_result import ExplainResult
     from verifier.questions.require.require_result import RequireResult
@@ -245,7 +245,7 @@ def metric(names: Sequence[str] | None = None, **choices: Any) -> ConfusionMetri
     >>> found.compute().matrices().counts[0, :, 0].tolist()  # of two pedestrians one was found
     [1, 0, 1]
     """
-    from verifier.perception.confusion.batches import ConfusionMetric
+    from verifier.perception.confusion.request import ConfusionMetric
 
     return ConfusionMetric(names, **choices)
 

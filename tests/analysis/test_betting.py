@@ -158,17 +158,17 @@ def test_solver_and_checker_mean_the_same_stakes():
 
 def test_numbers_out_of_range_are_refused():
     for hits, items in ((3, 2), (1, 9), (-1, 2)):
-        with pytest.raises(ValueError, match="expected"):
+        with pytest.raises(kernel.Rejected, match="expected"):
             kernel.capital_is_at_least([(hits, items)], 5, 1, Fraction(1))
         with pytest.raises(ValueError, match="expected"):
-            lower_ends(np.array([[hits]]), np.array([[items]]), np.array([5]), TAIL)
+            lower_ends(np.array([[1, hits]]), np.array([[2, items]]), np.array([5, 5]), TAIL)
     for drives, rate, goal in (
         ([(1, 1), (3, 2)], 1, 1),
         ([(3, 2), (1, 1)], 1, 1),
         ([(1, 1)], 0, 1),
         ([(1, 1)], 1, 0),
     ):
-        with pytest.raises(ValueError, match="expected"):
+        with pytest.raises(kernel.Rejected, match="expected"):
             kernel.capital_is_at_least(drives, 5, rate, Fraction(goal))
 
 

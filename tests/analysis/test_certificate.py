@@ -237,7 +237,7 @@ class TestNothingFalsePasses:
     def test_false_that_is_no_target(self, certificate):
         box = certificate.boxes[0]
         changes = {"value": changed(box.value, 3, 0.0), "component": changed(box.component, 3, 9)}
-        refused(self.with_box(certificate, **changes), "state 3: who stays among it and 0 others may decide against")
+        refused(self.with_box(certificate, **changes), "state 3: who stays in the component may decide against")
 
     def test_claims_beyond_the_proof(self, certificate):
         refused(replace(certificate, claimed=(certificate.claimed[0] + 1e-9,)), "claims the bound")
@@ -257,7 +257,7 @@ class TestNothingFalsePasses:
         refused(self.with_box(wrong, order=np.array([5, 5, 9])), "state 0: it can be left without any probability")
         refused(self.with_box(wrong, component=np.array([2, 2, 2])), "state 1: it can be left without any")
         both = self.with_box(wrong, component=np.array([2, 2, 2]), order=np.array([0, 0, 0]))
-        refused(both, "state 0: who stays among it and 2 others may decide against the bound")
+        refused(both, "state 0: who stays in the component may decide against the bound")
 
     def test_targets_have_to_meet_nothing_and_claims_may_be_rounded_by_one_unit(self):
         content = document(everywhere())  # all states become targets, and what they "meet" says nothing

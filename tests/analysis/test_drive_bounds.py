@@ -18,7 +18,7 @@ from small_objectives import channel_of, objective_of
 from verifier.analysis import kernel
 from verifier.analysis.confidence import bounds_of_chain, confidence, data_of_run
 from verifier.analysis.intervals.drive_items import UNIT, divided, drive_items, lower_ends, weighted_matrices
-from verifier.analysis.intervals.measured import measured
+from verifier.analysis.intervals.intervals import measured
 from verifier.analysis.intervals.rate_intervals import (
     Event,
     RateIntervals,
@@ -228,7 +228,7 @@ def test_the_approximate_tier_is_the_interval_of_resampled_drives():
     # Section 8: [.286072, .961478] without drawing; the outer ends of what drawing leaves open lie outside.
     assert 0.275 < found.bounds.lower[0] <= 0.286072
     assert 0.961478 <= found.bounds.upper[0] < 0.965
-    assert data.basis.name == "95 % confidence bounds (approximate: drives resampled)"
+    assert data.basis.name == "95 % confidence bounds (approximate: Bayesian bootstrap)"
     assert data.basis.conditional
     several = replace(settings, looks=10)
     (wider,) = bounds_of_chain([objective], data_for(DRIVES, several)[1], several, Effort())

@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import operator
+import re
 import subprocess
 import sys
 import zipfile
@@ -22,7 +23,7 @@ from interval_models import RECURRENT, SIMPLE, Model, random_model, supports
 from second_checker import complaint
 from shorthands import confidence_region
 
-from verifier.analysis import kernel
+from verifier.analysis import flow_kernel, kernel
 from verifier.analysis.robust.certificate import BoxArrays, content_document, document
 from verifier.analysis.robust.point_certificate import point_certificates
 from verifier.analysis.robust.solutions import Effort, robust_bounds
@@ -485,7 +486,7 @@ def test_what_is_met_in_a_component_implies_what_had_to_be_met():
     }  # fmt: skip
     eventually, always = [[5, 0, -1]], [[4, 0, -1]]
     for own, held, message in (
-        ([eventually], [eventually, always], "state 0: who stays among it and 0 others may decide against"),
+        ([eventually], [eventually, always], "state 0: who stays in the component may decide against"),
         ([eventually], [always], "may decide against"),
         ([eventually], [], "may decide against"),  # false
         ([eventually, always], [[*eventually, *always], always], None),  # G q is met, whoever puts F p off
@@ -816,8 +817,8 @@ def test_what_would_take_too_long_to_show_is_refused_and_no_error(work, monkeypa
 
 
 class TestAlone:
-    def run(self, path):
-        command = [sys.executable, "-I", kernel.__file__, str(path)]
+    def run(self, *paths, program=kernel):
+        command = [sys.executable, "-I", program.__file__, *map(str, paths)]
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
     def test_it_checks_a_folder_and_an_archive(self, tmp_path):
@@ -853,6 +854,26 @@ class TestAlone:
         assert (done.returncode, done.stderr) == (1, "")
         assert done.stdout.startswith("one.json: REJECTED: ")
         assert why in done.stdout
+
+    @pytest.mark.parametrize("program", [kernel, flow_kernel])
+    def test_without_one_path_the_usage_is_told(self, program, tmp_path):
+        for paths in ((), (tmp_path, tmp_path)):
+            done = self.run(*paths, program=program)
+            assert (done.returncode, done.stdout) == (2, "")
+            assert re.fullmatch(r"no certificates are read: usage: python -I \w*kernel.py [A-Z]+\n", done.stderr)
+
+    @pytest.mark.parametrize("program", [kernel, flow_kernel])
+    def test_what_is_no_bundle_is_refused_in_a_line(self, program, tmp_path, capsys):
+        (tmp_path / "file").write_text("text")
+        (tmp_path / "folder").mkdir()
+        zipfile.ZipFile(tmp_path / "archive", "w").close()
+        wrong = {"none": "No such file", "file": "not a zip", "folder": "No such file", "archive": "Can't listdir"}
+        for name, why in wrong.items():
+            assert program.main([str(tmp_path / name)]) == 2
+            told = capsys.readouterr()
+            assert (told.out, told.err.count("\n")) == ("", 1)
+            assert told.err.startswith("no certificates are read: ")
+            assert why in told.err
 
     def test_a_bundle_without_certificates_proves_nothing(self, tmp_path):
         (tmp_path / "certificates").mkdir()

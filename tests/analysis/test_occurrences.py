@@ -13,8 +13,7 @@ from verifier.analysis.sensitivity.occurrences import document_bins, occurrences
 from verifier.base.errors import InputError, UsageError
 from verifier.perception.confusion.bins import Bins, Variable
 from verifier.perception.confusion.counting import confusion_counts, count_and_observe
-from verifier.perception.confusion.record import record_table, write_record
-from verifier.perception.confusion.record_reader import read_record
+from verifier.perception.confusion.record import read_record, record_table, write_record
 from verifier.perception.matching import MatchingPolicy
 
 EMPTY, PED, OBS = frozenset(), frozenset({"ped"}), frozenset({"obs"})

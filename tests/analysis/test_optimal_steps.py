@@ -1,7 +1,8 @@
 """Optimal gains of some steps and quantiles of times, against every strategy that knows state and time."""
 
+import contextlib
 import itertools
-from dataclasses import fields
+from dataclasses import fields, replace
 from fractions import Fraction
 
 import numpy as np
@@ -9,9 +10,11 @@ import pytest
 from deciding_objectives import Deciding
 from small_objectives import random_rates
 
-from verifier.analysis.robust.optimal_steps import OptimalQuantile, OptimalSteps, _Left
+from verifier.analysis.robust import optimal_steps
+from verifier.analysis.robust.optimal_steps import OptimalGain, OptimalQuantile, OptimalSteps, _Left
+from verifier.base.errors import NoAnswerError
 from verifier.chains.chain import DecisionProcess
-from verifier.checking.stepping import NEVER
+from verifier.checking.stepping import NEVER, Steps
 from verifier.language.expressions import parse_expression
 from verifier.systems.rewards import Gains
 from verifier.systems.skeleton import Skeleton
@@ -46,14 +49,25 @@ def parts(optimum):
     return {each.name: getattr(optimum, each.name) for each in fields(optimum)}
 
 
+def gaining(rng, world, greatest):
+    """Random gains of some steps, and the gain of each state."""
+    gains = rng.integers(0, 4, world.states)
+    gains[-2:] = 0
+    plain = world.optimum("F p", greatest)
+    at, sure = np.flatnonzero(gains), len(world.channel.bins) * len(world.channel.observations)
+    exact = np.array([Fraction(int(each)) for each in gains[at]], dtype=object)
+    told = Gains(plain.skeleton, at, np.full(len(at), sure), gains[at].astype(float), exact)
+    starts = world.choices.choice_starts
+    return OptimalSteps(**parts(plain), choice_starts=starts, gains=told, steps=STEPS), gains
+
+
 @pytest.mark.parametrize("greatest", [False, True])
 def test_gains_of_some_steps_are_those_of_the_best_strategy(greatest):
     several = 0
     for seed in range(6):
         rng, world, rates = world_of(seed)
-        gains, matrix = rng.integers(0, 4, world.states), matrix_of(world, rates)
-        gains[-2:] = 0
-        found = []
+        asked, gains = gaining(rng, world, greatest)
+        matrix, found = matrix_of(world, rates), []
         for strategy in strategies(world):
             now = np.eye(world.states)[world.starts]
             total = np.zeros(len(world.starts))
@@ -62,12 +76,6 @@ def test_gains_of_some_steps_are_those_of_the_best_strategy(greatest):
                 now = now @ matrix[list(chosen)]
             found.append(total)
         expected = (np.max if greatest else np.min)(found, axis=0)
-        plain = world.optimum("F p", greatest)
-        at, sure = np.flatnonzero(gains), len(world.channel.bins) * len(world.channel.observations)
-        exact = np.array([Fraction(int(each)) for each in gains[at]], dtype=object)
-        told = Gains(plain.skeleton, at, np.full(len(at), sure), gains[at].astype(float), exact)
-        starts = world.choices.choice_starts
-        asked = OptimalSteps(**parts(plain), choice_starts=starts, gains=told, steps=STEPS)
         bracket = asked.gain_bracket(rates, 2.0**-50)
         assert bracket.value == pytest.approx(expected, abs=1e-12)
         assert np.all((bracket.lower <= bracket.value) & (bracket.value <= bracket.upper))
@@ -139,3 +147,147 @@ def test_what_is_left_stays_where_nothing_returns_to_what_is_not_decided():
     slowly = _Left(process, goal, greatest=True)
     assert not any(slowly.stays(steps) for steps in (1, 2, 9))
     assert slowly.after(9)[0] == half + half**10
+    assert _Left(process, goal, greatest=False).after(0).tolist() == [1, 0, 1]
+
+
+def test_fractions_may_have_so_many_digits_and_no_more(monkeypatch):
+    process = process_of_rows([{0: HALF, 1: HALF}, {1: Fraction(1)}])
+    for most, far_enough in ((3, True), (2, False)):  # of 1/2 and 0, whose denominators have two bits and one
+        monkeypatch.setattr(optimal_steps, "_MOST_DIGITS", most)
+        with contextlib.nullcontext() if far_enough else pytest.raises(NoAnswerError, match="too close to its level"):
+            assert _Left(process, np.array([False, True]), greatest=True).after(1).tolist() == [HALF, 0]
+
+
+@pytest.mark.parametrize("value_error", [1 / 16, 2.0])
+def test_bounds_of_gains_of_some_steps_lie_beyond_all_that_may_be_off(value_error, monkeypatch):
+    """By hand: rounding of 1/32 in a step, that of the probabilities, of comparing, and of the gains."""
+    rng, world, rates = world_of(0)
+    asked, _ = gaining(rng, world, True)
+    monkeypatch.setattr(Steps, "error_after", lambda self, steps, error: (steps / 32, error))
+    monkeypatch.setattr(Gains, "relative_error", 1 / 64)
+    found = asked.gain_bracket(rates, value_error)
+    off = (
+        Fraction(STEPS, 32) + Fraction(value_error) + Fraction(1, 2**40) + Fraction(1, 64) * (1 + Fraction(1, 2**40))
+    )
+    for value, lower, upper in zip(found.value.tolist(), found.lower.tolist(), found.upper.tolist(), strict=True):
+        assert value > 0.1
+        assert lower == pytest.approx(max(value * float(1 - off), 0), rel=1e-14, abs=0)
+        assert upper == pytest.approx(value * float(1 + off), rel=1e-14, abs=0)
+
+
+@pytest.mark.parametrize("kind", [OptimalSteps, OptimalGain])
+def test_gains_need_the_columns_of_their_reports_beside_those_of_transitions(kind):
+    rng, world, rates = world_of(0)
+    steps, _ = gaining(rng, world, True)
+    channel = world.channel
+    needed = {tuple(each) for each in world.optimum("F p", True).columns_needed.tolist()}
+    pairs = [(row, (int(channel.bins[row, 0]), int(channel.columns[row, 0]))) for row in range(len(channel.bins))]
+    (row, pair), *_ = [each for each in pairs if each[1] not in needed]
+    place = np.full(1, row * len(channel.observations))
+    told = Gains(steps.skeleton, np.zeros(1, np.int64), place, np.ones(1), np.array([Fraction(1)]))
+    given = {name: each for name, each in parts(steps).items() if name in {field.name for field in fields(kind)}}
+    asked = kind(**{**given, "gains": told})
+    assert {tuple(each) for each in asked.columns_needed.tolist()} == needed | {pair}
+    assert asked.columns_needed.shape == (len(needed) + 1, 2)
+    assert not asked.is_undecided(rates)
+
+
+def test_the_effort_of_gains_is_a_step_at_least():
+    rng, world, _ = world_of(0)
+    asked, _ = gaining(rng, world, True)
+    assert [replace(asked, steps=steps).effort for steps in (0, 1, 7)] == [1, 1, 7]
+
+
+HALF, QUARTER = Fraction(1, 2), Fraction(1, 4)
+
+
+def process_of_rows(rows):
+    """The chain of these rows, {successor: probability}."""
+    return DecisionProcess(
+        np.arange(len(rows) + 1),
+        np.cumsum([0, *map(len, rows)]),
+        np.array([target for row in rows for target in row]),
+        np.array([float(share) for row in rows for share in row.values()]),
+        {},
+        np.array([0]),
+        tuple(share for row in rows for share in row.values()),
+    )
+
+
+def quantile_by_hand(monkeypatch, level, *following, goal=(2,), step_s=Fraction(1), greatest=True):
+    """The quantile from states 0 and 1, which go to these states with probabilities 1/2, 1/4 and 1/4; states 2 and 3
+    have ended. And the rates."""
+    world = Deciding(np.random.default_rng(0), states=4, choices=1)
+    world.following[:2] = following
+    world.true_in["p"] = list(goal)
+    monkeypatch.setattr(Skeleton, "mask_of", lambda self, node: world.labels["p"])
+    about = {"condition": parse_expression("p"), "level": level, "step_s": step_s}
+    starts = world.choices.choice_starts
+    asked = OptimalQuantile(**parts(world.optimum("F p", greatest)), choice_starts=starts, **about)
+    return asked, np.broadcast_to(np.array([0.5, 0.25, 0.25])[:, None], (2, 3, 3))
+
+
+HALVED, ALL = [0, 2, 2], [2, 2, 2]
+
+
+@pytest.mark.parametrize("way", [1, -1])
+def test_what_is_as_near_to_the_level_as_all_errors_together_is_decided_in_fractions(way, monkeypatch):
+    """Half is left after a step, give or take 2^-42 of it by rounding, 2^-41 by the probabilities, and 2^-40."""
+    monkeypatch.setattr(Steps, "error_after", lambda self, steps, error: (steps * 2.0**-42, error))
+    near, more = HALF + way * Fraction(7, 2**43), way * Fraction(1, 2**52)
+    for rest, is_near in ((near, True), (near + more, False)):
+        asked, rates = quantile_by_hand(monkeypatch, 1 - rest, HALVED, ALL)
+        calls = []
+
+        def exact(calls=calls, rest=rest):
+            # On the other side of the level than doubles say.
+            left = rest - way * Fraction(1, 2**60) * -1
+            calls.append(left)
+            return process_of_rows([{0: left, 2: 1 - left}, {2: Fraction(1)}, {2: Fraction(1)}, {3: Fraction(1)}])
+
+        found = asked.quantiles(rates, 2.0**-41, exact)
+        assert len(calls) == is_near
+        by_doubles = 1 if way > 0 else 2
+        assert found.tolist() == [3 - by_doubles if is_near else by_doubles, 1]
+
+
+@pytest.mark.parametrize(("level", "steps"), [(HALF, 1), (Fraction(9, 16), 2), (Fraction(15, 16), 4)])
+def test_where_as_much_is_left_as_may_be_the_quantile_of_a_draw_is_met(level, steps, monkeypatch):
+    asked, rates = quantile_by_hand(monkeypatch, level, HALVED, ALL, step_s=QUARTER)
+    assert asked.probabilities(rates[None]).probability.tolist() == [[steps / 4, 1 / 4]]
+
+
+def test_what_holds_at_first_takes_no_step_however_long_the_rest_takes(monkeypatch):
+    asked, rates = quantile_by_hand(monkeypatch, Fraction(7, 8), HALVED, ALL, goal=(1, 2))
+    assert asked.probabilities(rates[None]).probability.tolist() == [[3, 0]]
+
+
+@pytest.mark.parametrize("most", [4, 3])
+def test_a_quantile_lies_behind_so_many_steps_at_most(most, monkeypatch):
+    asked, rates = quantile_by_hand(monkeypatch, Fraction(15, 16), HALVED, ALL)
+    monkeypatch.setattr(optimal_steps, "MOST_STEPS", most)
+    with contextlib.nullcontext() if most == 4 else pytest.raises(NoAnswerError, match="lies behind 3 steps"):
+        assert asked.probabilities(rates[None]).probability.tolist() == [[4, 1]]
+
+
+def test_nothing_is_stepped_for_what_is_never_reached_often_enough(monkeypatch):
+    """State 0 is left for the goal or for good, so the goal is reached with probability 1/2; state 1 is one."""
+    monkeypatch.setattr(optimal_steps, "MOST_STEPS", 3)
+    asked, rates = quantile_by_hand(monkeypatch, Fraction(9, 10), [0, 2, 3], ALL, goal=(1, 2))
+    found = asked.quantiles(rates, 2.0**-50, lambda: pytest.fail("nothing is near"))
+    assert found.tolist() == [NEVER, 0]
+
+
+def test_a_level_that_is_approached_for_ever_is_not_decided(monkeypatch):
+    """Of state 0, 1/2 + 2^-k / 2 is left after k steps."""
+    asked, rates = quantile_by_hand(monkeypatch, HALF, [0, 2, 3], ALL)
+    rows = [{0: HALF, 2: QUARTER, 3: QUARTER}, {2: Fraction(1)}, {2: Fraction(1)}, {3: Fraction(1)}]
+    with pytest.raises(NoAnswerError, match="too close to the level"):
+        asked.quantiles(rates, 2.0**-50, lambda: process_of_rows(rows))
+
+
+def test_a_level_that_is_just_not_met_for_ever_is_never_met(monkeypatch):
+    """Half of state 0 is left after one step and for good, and the level asks for 2^-45 less."""
+    asked, rates = quantile_by_hand(monkeypatch, HALF + Fraction(1, 2**45), [2, 3, 3], ALL)
+    rows = [{2: HALF, 3: HALF}, {2: Fraction(1)}, {2: Fraction(1)}, {3: Fraction(1)}]
+    assert asked.quantiles(rates, 2.0**-42, lambda: process_of_rows(rows)).tolist() == [NEVER, 1]

@@ -138,17 +138,80 @@ def test_bounds_of_gains_lie_beyond_all_that_may_be_off(monkeypatch, share, long
             if math.isinf(value):
                 assert lower == upper == value
                 continue
+            rough = 1 / 64 + 2.0**-40  # and 2^-40 for what is rounded here
             if greatest:
-                low = (value - 3 / 16) * (63 / 64)
-                high = (value + 3 / 16 + longest / 64) * (1 + share) * (65 / 64)
+                low = (value - 3 / 16) * (1 - rough)
+                high = (value + 3 / 16 + longest / 64) * (1 + share) * (1 + rough)
             else:
-                low = max(value - 3 / 16 - longest / 64, 0) * max(63 / 64 - share, 0)
-                high = (value + 3 / 16) * (65 / 64)
+                low = max(value - 3 / 16 - longest / 64, 0) * max(1 - rough - share, 0)
+                high = (value + 3 / 16) * (1 + rough)
             high = high if value > 0 or not greatest else 0
-            assert lower <= max(low, 0) == pytest.approx(lower, abs=1e-10)
-            assert upper >= high == pytest.approx(upper, abs=1e-10)
+            assert lower == pytest.approx(max(low, 0), rel=1e-14, abs=0)
+            assert upper == pytest.approx(high, rel=1e-14, abs=0)
             wide += value > 0.5
     assert wide >= 3
+
+
+def test_where_no_choice_gains_anything_the_greatest_gain_is_0_whatever_may_be_off(monkeypatch):
+    rng = np.random.default_rng([1, 15])
+    world, rates = Deciding(rng), rates_of(rng)  # all states lead to the one that has ended and where p holds
+    world.following[world.owner < 4] = 4
+    optimum, _ = gaining(rng, world, True)
+    nothing = replace(optimum.gains, rewards=np.zeros_like(optimum.gains.rewards))
+    monkeypatch.setattr(OptimalGain, "_slack", lambda self, *arguments: (1 / 32, 1 / 128))
+    found = replace(optimum, gains=nothing).gain_bracket(rates, 1 / 8)
+    assert [each.tolist() for each in (found.value, found.lower, found.upper)] == [[0, 0]] * 3
+
+
+@pytest.mark.parametrize("greatest", [True, False])
+@pytest.mark.parametrize("value_error", [0.0, 1 / 8])
+def test_how_much_better_a_choice_is_than_the_policy_by_hand(greatest, value_error):
+    """State 2 gains 1/2 in a step and state 3 nothing; state 4 is a target, state 5 is worth infinity, which state 6
+    goes to; states 0 and 1 are `false` and `true`."""
+    rows = [  # state, and where it goes with which probability
+        (0, {0: 1}), (1, {1: 1}), (2, {2: 0.5, 1: 0.5, 5: 0}), (2, {3: 1}), (3, {1: 0.25, 2: 0.75}), (4, {4: 1}),
+        (5, {5: 1}), (6, {5: 1}),
+    ]  # fmt: skip
+    value = np.array([1024, 0, 0.5, 0.125, 1, np.inf, 3] if greatest else [1024, 0, 2, 16, 64, np.inf, 3])
+    edges = [(row, target, chance) for row, (_, ahead) in enumerate(rows) for target, chance in ahead.items()]
+    behind, indices, chances = (np.array(each) for each in zip(*edges, strict=True))
+    asked = SimpleNamespace(
+        owner=np.array([state for state, _ in rows]),
+        behind=behind,
+        product=SimpleNamespace(indices=indices, edge=np.arange(len(edges))),
+        skeleton=SimpleNamespace(entry=np.arange(len(edges))),
+        greatest=greatest,
+        _gain=lambda values: np.array([[0.0, 0, 0.5, 0, 8, 1, 1]]),
+    )
+    margin = Fraction(value_error) + (3 + 8) * 2 * Fraction(1, 2**53)  # of three outcomes, and what is added to them
+    better, worth = (Fraction(1, 4), Fraction(3, 4)) if greatest else (Fraction(1, 2), Fraction(3, 2))
+    apart, moved = (Fraction(1, 4), Fraction(3, 8)) if greatest else (Fraction(29, 2), Fraction(3, 2))
+    expected = float(2 * (better + worth * margin)), float(apart + moved * margin)
+    target = np.arange(7) == 4
+    assert OptimalGain._slack(asked, target, chances[None].astype(float), value, value_error) == expected
+    assert OptimalGain._slack(asked, target | True, chances[None].astype(float), value, value_error) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("slack", "known"), [((0.25, 0.0), True), ((np.nextafter(0.25, 1), 0.0), False), ((0.0, 2.0**-1000), False)]
+)
+@pytest.mark.parametrize("greatest", [True, False])
+def test_the_longest_time_until_a_condition_is_known_to_a_quarter_of_a_step(slack, known, greatest, monkeypatch):
+    """State 0 stays with probability 1/2 or goes at once, so it takes two steps on average at most; state 1 one."""
+    rng = np.random.default_rng(0)
+    world = Deciding(rng, states=4, choices=1)
+    world.owner, world.row, world.over = (
+        np.array(each) for each in ([0, 0, 1, 2, 3], [0] * 5, [False, False, False, True, True])
+    )
+    world.following = np.array([[2, 2, 2], [0, 2, 2], [2, 2, 2], [2, 2, 2], [3, 3, 3]])
+    world.true_in["p"] = [2]
+    asked, _ = gaining(rng, world, greatest)
+    seen = []
+    monkeypatch.setattr(OptimalGain, "_slack", lambda self, *arguments: seen.append(arguments[-1]) or slack)
+    rates = np.broadcast_to(np.array([0.5, 0.25, 0.25])[:, None], (2, 3, 3))
+    found = asked._longest(rates, 2.0**-7)[asked.product.start]
+    assert found.tolist() == ([2, 1] if known else [math.inf] * 2)
+    assert seen == [2.0**-7]
 
 
 def with_errors(found):

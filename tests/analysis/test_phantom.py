@@ -12,12 +12,13 @@ from scipy.stats import beta
 from small_objectives import channel_of, objective_of
 
 from verifier.analysis.intervals.drive_items import DriveItems
-from verifier.analysis.intervals.intervals import Choice, choose_interval
-from verifier.analysis.intervals.measured import Measured
+from verifier.analysis.intervals.intervals import Choice, Measured, choose_interval
 from verifier.analysis.mixed import stacked_columns
 from verifier.analysis.objective import Conditional
 from verifier.analysis.phantom_draws import DriveData, common_draws, drive_draws, drive_intervals, mixed
+from verifier.analysis.settings import INTERVALS, ConfidenceSettings
 from verifier.base.errors import UsageError
+from verifier.base.options import options_of
 
 ONE = np.array([[0, 1]])
 # Section 8 of the specification: X / N by drive, then [lower, upper] by drive and by item, at 95 %.
@@ -207,9 +208,9 @@ TOO_NARROW = "independent items. Frames of one drive are correlated, and then in
 
 def test_the_choice_says_why():
     _, drives = drives_of(recall_counts((1, 2), (1, 2), (0, 0)))
-    reason = "2 drives resampled: frames of one drive are not independent"
+    reason = "2 drives weighted at random, and a phantom drive: frames of one drive are not independent"
     assert choose_interval(drives, ONE) == choose_interval(drives, ONE, "bootstrap") == Choice("bootstrap", reason)
-    assert choose_interval(drives, ONE, "posterior") == Choice(
+    assert choose_interval(drives, ONE, "credible") == Choice(
         "credible", "posterior, as asked for", f"the credible interval assumes {TOO_NARROW}"
     )
     reason = "posterior: the matrices do not say which sequence an item is from"
@@ -218,14 +219,23 @@ def test_the_choice_says_why():
     )
 
 
+def test_the_words_that_travel_with_the_bootstrap_say_that_drives_are_weighted_and_not_drawn_again():
+    matrices = next(iter(drive_draws(data_of((1, 2), (3, 4)), 50))).items
+    assert not np.allclose(matrices, np.round(matrices))  # whole numbers if drives were drawn again
+    words = INTERVALS["bootstrap"]
+    assert words.condition("track") == "tracks are independent (approximate: Bayesian bootstrap)"
+    told = [setting.option.help for _, setting in options_of(ConfidenceSettings) if setting.field == "interval"]
+    assert "weighted at random and one phantom drive (Bayesian bootstrap)" in told[0]
+
+
 def test_an_interval_that_cannot_be_had_is_refused():
     _, drives = drives_of(recall_counts((1, 2)))
     with pytest.raises(UsageError, match="but the matrices do not say which one an item is from"):
         choose_interval(None, ONE, "bootstrap")
-    with pytest.raises(UsageError, match="unknown interval 'best'; known: auto, posterior, bootstrap"):
-        choose_interval(drives, ONE, "best")
+    with pytest.raises(UsageError, match="unknown interval 'best'; known: auto, credible, bootstrap"):
+        ConfidenceSettings(interval="best")
     with pytest.raises(UsageError, match="--weights drive does not"):
-        choose_interval(DriveItems(drives.names, "drive", drives.table), ONE, "posterior")
+        choose_interval(DriveItems(drives.names, "drive", drives.table), ONE, "credible")
 
 
 def test_drawn_matrices_are_weighted_sums_of_those_of_the_strata():

@@ -1189,11 +1189,12 @@ def test_bounds_where_steps_are_counted_hold_what_is_attained(bounds, attained, 
         assert attained
         k = ("lower", "upper").index(side)
         known = one_side.Attained(ends[k], np.zeros(1), np.full((1, *region.lower.shape), k * 1e9))
-        return SimpleNamespace(bounds=np.array(bounds[k : k + 1]), attained=known, conservative=False, steps=2 + k)
+        return SimpleNamespace(bounds=np.array(bounds[k : k + 1]), attained=known, conservative=wide[k], steps=2 + k)
 
     ends = [np.array([each]) for each in attained]
     monkeypatch.setattr(solutions, "counted_side", side_of)
-    for semantics in ("per_state", "shared_matrix"):
+    each_wide = [(False, False), (True, False), (False, True)]
+    for semantics, wide in itertools.product(("per_state", "shared_matrix"), each_wide):
         if isinstance(outcome, str):
             with pytest.raises(EngineError, match=outcome):
                 solutions._counted_bounds(objective, region, semantics, Effort())
@@ -1202,7 +1203,7 @@ def test_bounds_where_steps_are_counted_hold_what_is_attained(bounds, attained, 
         assert (found.lower[0], found.upper[0], found.iterations) == (*bounds, 5)
         assert (found.lower_attained[0], found.upper_attained[0]) == attained
         assert (found.lower_matrix.max(), found.upper_matrix.max()) == (0, 1)
-        assert found.conservative == (outcome and semantics == "shared_matrix")
+        assert found.conservative == (any(wide) or (outcome and semantics == "shared_matrix"))
 
 
 @pytest.mark.parametrize("most", [0, 1])

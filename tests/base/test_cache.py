@@ -3,7 +3,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from verifier.base.cache import Cache, array_bytes
+from verifier.base.budget import Cache, array_bytes
 
 
 class Value:

@@ -23,8 +23,8 @@ from verifier.base.documents import (
     schema_of,
 )
 from verifier.base.errors import InputError
-from verifier.base.exact_numbers import fraction_of, fraction_text
 from verifier.base.files import document_text
+from verifier.base.numbers import fraction_of, fraction_text
 
 
 class Colour(Enum):

@@ -6,14 +6,16 @@ from fractions import Fraction
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from verifier.base import exact_numbers
-from verifier.base.exact_numbers import NumberText, fraction_of, fraction_text
+from verifier.base import numbers
 from verifier.base.numbers import (
+    NumberText,
     error_text,
     exact_or_number,
     exact_text,
     extreme_numbers,
     fixed,
+    fraction_of,
+    fraction_text,
     interval_text,
     level_text,
     memory_text,
@@ -172,7 +174,7 @@ def test_fractions_are_read_and_written_in_documents(monkeypatch):
     for text in ("1/0", "1/" + "0" * 5000):
         with pytest.raises(ValueError, match="denominator is not 0"):
             fraction_of(text)
-    monkeypatch.setattr(exact_numbers, "LONGEST_FRACTION", 10)
+    monkeypatch.setattr(numbers, "LONGEST_FRACTION", 10)
     assert fraction_of("1234567890") == 1234567890
     with pytest.raises(ValueError, match="at most 10 characters"):
         fraction_of("12345678901")

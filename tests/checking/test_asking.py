@@ -60,3 +60,19 @@ def test_an_answer_about_the_complement_is_turned_around():
     assert [each.lower is None for each in found] == [each.upper is None for each in found] == [True, False, True]
     assert (found[1].lower.tolist(), found[1].upper.tolist()) == ([0.5, 0.0], [0.875, 0.125])
     assert found[2].fractions == (Fraction(3, 4), Fraction(0))
+
+
+@pytest.mark.parametrize(
+    ("left_s", "batch_s", "exact", "seconds"),
+    [
+        (None, 1.0, False, None),
+        (None, 1.0, True, None),
+        (1000.0, 1.0, True, 1000.0),
+        (1000.0, 0.5, False, 30.0),  # 50 times what the batch engine took, and half a minute at least
+        (1000.0, 2.0, False, 100.0),
+        (1000.0, 20.0, False, 500.0),  # half of what is left at most
+        (40.0, 0.0, False, 20.0),
+    ],
+)
+def test_storm_gets_half_of_the_time_at_most(left_s, batch_s, exact, seconds):
+    assert asking.seconds_for_storm(left_s, batch_s, exact) == seconds

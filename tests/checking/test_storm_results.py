@@ -49,6 +49,27 @@ def test_a_value_outside_its_bounds_is_refused():
     assert answer([inside], [0.1], [0.2]).value[0] == inside
 
 
+def test_one_wrong_state_among_right_ones_is_refused_and_named():
+    with pytest.raises(EngineError, match=r"the bounds 0\.75 and 0\.5, in the wrong order"):
+        answer([0.5, 0.5], [0.5, 0.75], [0.5, 0.5])
+    with pytest.raises(EngineError, match=r"answered 0\.75, outside its own bounds \[0\.25, 0\.5\]"):
+        answer([0.5, 0.75], [0.25, 0.25], [0.5, 0.5])
+    with pytest.raises(EngineError, match=r"answered 2\.0 for a probability"):
+        answer([0.5, 2.0])
+
+
+@pytest.mark.parametrize(("size", "slack"), [(0.5, 1), (100.0, 100)])  # absolute below 1, relative above
+def test_how_far_a_gain_may_lie_outside_its_bounds(size, slack):
+    def beside(far):
+        value, bound = np.array([size + far * slack * PROBABILITY_TOLERANCE]), np.array([size])
+        return CheckedValues(value, bound, bound, None, "made", most=np.inf)
+
+    for side in (-1, 1):
+        assert beside(0.9 * side).lower[0] == size
+        with pytest.raises(EngineError, match="outside its own bounds"):
+            beside(1.1 * side)
+
+
 @pytest.mark.filterwarnings("error")
 def test_an_infinite_gain_lies_in_infinite_bounds_only():
     infinite = np.array([np.inf])
@@ -69,8 +90,13 @@ def test_arrays_that_do_not_fit_together_are_an_error_of_the_program():
         answer([0.5], [0.4])
     with pytest.raises(ValueError, match="every initial state needs one double"):
         answer([0.5], [0.4, 0.4], [0.6, 0.6])
+    for lower, upper in (([0.4, 0.4], [0.6]), ([0.4], [0.6, 0.6])):
+        with pytest.raises(ValueError, match="every initial state needs one double"):
+            answer([0.5], lower, upper)
     with pytest.raises(ValueError, match="every initial state needs one double"):
         CheckedValues(np.array([1]), None, None, None, "Storm")
+    with pytest.raises(ValueError, match="pairs"):
+        answer([0.5], None, [0.4])
     with pytest.raises(ValueError, match="one fraction"):
         answer([0.5, 0.5], fractions=(Fraction(1, 2),))
     with pytest.raises(ValueError, match="rounded"):

@@ -196,6 +196,69 @@ def test_a_test_that_cannot_be(wrong):
         ChannelTest(*wrong)
 
 
-def test_strict_and_assuming_exclude_each_other():
+@pytest.mark.parametrize("assumed", ["assume_memoryless", "assume_contexts"])
+def test_strict_and_assuming_exclude_each_other(assumed):
     with pytest.raises(ValueError, match="assumes nothing"):
-        VerdictRule(strict=True, assume_memoryless=True)
+        VerdictRule(strict=True, **{assumed: True})
+    assert VerdictRule(strict=True) != VerdictRule(**{assumed: True})
+
+
+MEMORY = "the detector remembers its last report and nothing else"
+KEPT, FOREIGN = VerdictRule(assume_contexts=True), VerdictRule(assume_memoryless=True)  # of a channel with memory
+
+
+def remembering(test):
+    contradicted = ("ped", 0.0001) if test == "contradicted" else ()
+    return ChannelTest(test, *contradicted, contexts="its last report")
+
+
+@pytest.mark.parametrize("model", [S, V])
+@pytest.mark.parametrize(
+    ("test", "rule", "basis", "condition"),
+    [
+        ("not_contradicted", VerdictRule(), "contexts", None),
+        ("not_contradicted", KEPT, "contexts", None),
+        ("untested", VerdictRule(), "contexts", f"if {MEMORY} (not tested)"),
+        ("untested", FOREIGN, "contexts", f"if {MEMORY} (not tested)"),
+        ("untested", KEPT, "assumed", f"if {MEMORY} (assumed, not tested)"),
+        ("contradicted", KEPT, "assumed", f"if {MEMORY} (assumed; {AGAINST})"),
+    ],
+)
+def test_a_detector_with_memory_is_assumed_by_its_own_name(model, test, rule, basis, condition):
+    assert decide(model, U, remembering(test), None, rule) == Decision(model, basis, condition)
+    items = "items are independent"  # says nothing of what is remembered
+    both = f"if {items}" if condition is None else f"if {items} and {condition.removeprefix('if ')}"
+    assert decide(model, U, remembering(test), items, rule) == Decision(model, basis, both)
+
+
+@pytest.mark.parametrize("rule", [VerdictRule(), FOREIGN])
+def test_a_contradicted_memory_is_named(rule):
+    reason = Contradicted("dependence", "ped", 0.0001, "satisfied", "its last report")
+    assert decide(S, U, remembering("contradicted"), None, rule) == Decision(U, reason=reason)
+
+
+@pytest.mark.parametrize("test", ["not_contradicted", "untested", "contradicted"])
+def test_numbers_that_hold_in_a_stated_box_ask_nothing_of_the_detector(test):
+    channel = ChannelTest(test, *(("ped", 0.0001) if test == "contradicted" else ()), boxed=True)
+    assert decide(S, U, channel, None, VerdictRule(strict=True)) == Decision(S, "assumed")
+    assert decide(S, U, channel, "items are independent", VerdictRule()) == Decision(
+        S, "assumed", "if items are independent"
+    )
+
+
+def test_errors_that_last_no_longer_are_a_condition():
+    channel = ChannelTest("untested", contexts="persist:3")
+    condition = "if no error lasts longer than 3 frames and they begin as counted (assumed)"
+    assert decide(V, U, channel, None, VerdictRule()) == Decision(V, "assumed", condition)
+    refused = Refused("untested", condition, "violated")
+    assert decide(V, U, channel, None, VerdictRule(strict=True)) == Decision(U, reason=refused)
+
+
+@pytest.mark.parametrize("whatever", [S, V])
+def test_what_the_data_must_be_for_any_detector_is_a_condition_of_that_verdict_alone(whatever):
+    fits, given = CHANNELS["fits"], {"whatever_if": "drives are independent"}
+    condition = "if drives are independent"
+    assert decide(U, whatever, fits, None, VerdictRule(), **given) == Decision(whatever, "any_dependence", condition)
+    refused = Refused("untested", condition, whatever.value)
+    assert decide(U, whatever, fits, None, VerdictRule(strict=True), **given) == Decision(U, reason=refused)
+    assert decide(whatever, U, fits, None, VerdictRule(strict=True), **given) == Decision(whatever, "memoryless")

@@ -11,7 +11,7 @@ from typed_documents import read_back
 
 from verifier.base.errors import ExitCode
 from verifier.robustness.assessment.datasets import computed_distances, ssim
-from verifier.robustness.assessment.follow_up import make_follow_up
+from verifier.robustness.assessment.making import make_follow_up
 from verifier.robustness.assessment.plan import follow_up_plan
 from verifier.robustness.assessment.reader import read_assessment
 from verifier.robustness.campaign.scenes import open_scenes

@@ -591,7 +591,7 @@ USAGE = [
     (["--pareto", "all_three,all_three"], "the Pareto view needs two different requirements"),
     (["--pareto", "all_three,all_tree", "--draws", "9"], "no spec has both requirements of the Pareto view"),
     (["--seed=-1"], "expected a seed"),
-    (["--interval", "bootstrap"], "the bootstrap resamples sequences, but"),
+    (["--interval", "bootstrap"], "--interval bootstrap needs sequences, but"),
     (["--round-transitions", "4"], "--round-transitions and --strategies belong to verify run"),
     (["--strategies"], "--round-transitions and --strategies belong to verify run"),
     (["--planner", "publised"], "unknown planner 'publised': did you mean 'published'?"),

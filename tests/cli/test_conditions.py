@@ -114,7 +114,7 @@ def test_a_contradicted_channel_that_is_assumed_decides_and_says_so(
     assert {point["basis"] for point in deciding} == {"assumed"}
     for part in (found, requirement, *deciding):
         # An interval from resampled drives is approximate, and the verdict says so as with --bounds approximate.
-        resampled = "drives are independent (approximate: drives resampled) and "
+        resampled = "drives are independent (approximate: Bayesian bootstrap) and "
         assert (resampled in part["condition"]) == (source == "interval")
         assert MEMORYLESS.fullmatch(part["condition"].replace(resampled, ""))
     assert found["settings"]["assume_memoryless"] is True

@@ -10,7 +10,7 @@ from matplotlib.collections import PolyCollection
 
 from verifier.cli import main
 from verifier.perception.confusion.document import read_counts
-from verifier.perception.confusion.recall import wilson
+from verifier.perception.confusion.sanity import wilson
 from verifier.pipeline import verify_spec
 from verifier.study.options import RunOptions
 from verifier.telling.figures.confusion import persistence_figure, run_length_figure, swept_lengths

@@ -281,7 +281,7 @@ USAGE = [
     (
         ["--draws", "10", "--interval", "bootstrap"],
         {},
-        "the bootstrap resamples sequences, but the matrices do not say",
+        "--interval bootstrap needs sequences, but the matrices do not say",
     ),
     (["--round-transitions", "0"], {}, "expected 1 to 15 decimals to round to, got 0"),
 ]

@@ -17,7 +17,7 @@ from packaging.specifiers import SpecifierSet
 from small_bundles import write_inputs
 
 from verifier.analysis.settings import ConfidenceSettings
-from verifier.base.version import __version__
+from verifier.base.libraries import __version__
 from verifier.evidence import identity
 from verifier.evidence.bundle.build import Sources, make_bundle
 from verifier.evidence.bundle.check import check_files
@@ -166,7 +166,7 @@ def test_an_installed_wheel_knows_the_commit_that_it_was_built_from(tmp_path):
     for said in ("", ".dirty"):
         run(sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(site), "--upgrade", str(clone))
         assert run(sys.executable, "-m", "verifier", "--version").split()[-1] == f"{__version__}+g{head[:12]}{said}"
-        (clone / "verifier/base/version.py").open("a").write("# changed\n")
+        (clone / "verifier/base/libraries.py").open("a").write("# changed\n")
     code = "from verifier.evidence.identity import *; print(tool_identity().sha256, installed_differences())"
     assert run(sys.executable, "-c", code).split()[1] == "()"
     shutil.rmtree(clone / ".git")

@@ -118,7 +118,7 @@ def test_a_number_of_a_chain_that_the_data_contradict_passes_nothing(source):
     assert (held.failed, held.reason) == (True, "")
     (held,) = floor_of(run_of(requirement(DRAWN), source=source, p_value=0.4), Fraction(1, 2)).requirements
     # An interval from resampled drives is approximate, and what passes by it passes on that condition.
-    condition = "if drives are independent (approximate: drives resampled)" if source == "interval" else None
+    condition = "if drives are independent (approximate: Bayesian bootstrap)" if source == "interval" else None
     assert (held.failed, held.condition, held.reason) == (False, condition, "")
 
 

@@ -9,7 +9,7 @@ from forged_bundles import with_manifest
 from small_bundles import write_inputs
 
 from verifier.analysis.settings import ConfidenceSettings
-from verifier.base.version import RELEASED, __version__
+from verifier.base.libraries import RELEASED, __version__
 from verifier.evidence.bundle.archive import write_bundle
 from verifier.evidence.bundle.build import Sources, make_bundle
 from verifier.evidence.bundle.check import check_bundle, check_files

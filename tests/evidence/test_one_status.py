@@ -261,7 +261,7 @@ CONFIDENT = ConfidenceSettings(draws=20)
         replace(FEW, selection=Selection(sweeps={"line": (10, 12)})),
         replace(FEW, selection=Selection(initial=parse_expression("v = 2", Source("v = 2", "--initial")))),
         replace(FEW, confidence=replace(CONFIDENT, bounds="anytime", level=0.9, looks=3, seed=5)),
-        replace(FEW, confidence=replace(CONFIDENT, bounds="items", interval="posterior", shift=Fraction(1, 1000))),
+        replace(FEW, confidence=replace(CONFIDENT, bounds="items", interval="credible", shift=Fraction(1, 1000))),
         replace(FEW, confidence=replace(CONFIDENT, semantics="shared_matrix", prior="uniform")),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 from html_reading import read_page
 
 from verifier.base.errors import ExitCode
-from verifier.base.version import __version__
+from verifier.base.libraries import __version__
 from verifier.cli import main
 from verifier.cli.verbs import VERBS
 from verifier.evidence import identity

@@ -135,8 +135,8 @@ def test_bounds_from_resampled_drives_hold_one_by_one():
     points = [point(0.8, "satisfied", (0.7, 0.9)), point(0.8, "satisfied", (0.7, 0.9), environment="obs")]
     content = run([requirement("stops", points)]).content["settings"]["confidence"]
     name, condition = (
-        "95 % confidence bounds (approximate: drives resampled)",
-        "drives are independent (approximate: drives resampled)",
+        "95 % confidence bounds (approximate: Bayesian bootstrap)",
+        "drives are independent (approximate: Bayesian bootstrap)",
     )
     basis = {"tier": "approximate", "name": name, "condition": condition, "largest_drive": None, "conditional": True}
     for bounds, level in ((content["bounds"], 0.95), (content["bounds"] | basis, 0.9)):

@@ -329,7 +329,7 @@ def test_a_trap_about_which_the_solver_lied_is_refused(tmp_path, monkeypatch):
     assert report.exit_code == 4
     (finding,) = [finding for finding in report.findings if finding.file == path]
     assert finding.where == "/boxes/0, state 0"
-    assert finding.found == "who stays among it and 1 others may decide against the bound"
+    assert finding.found == "who stays in the component may decide against the bound"
 
 
 def test_rates_fixed_by_convention_are_those_of_the_inputs(tmp_path):

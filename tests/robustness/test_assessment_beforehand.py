@@ -138,7 +138,6 @@ class Nothing:
 
     classes = ("ped",)
     identity = {"detector": "nothing"}  # noqa: RUF012 -- a constant of the test
-    by_name = False
 
     def __call__(self, images):
         return [Detections(np.zeros((0, 4)), np.zeros(0), np.zeros(0, int)) for _ in images]

@@ -20,8 +20,7 @@ from verifier.base.errors import ExitCode
 from verifier.cli import main
 from verifier.robustness.assessment.circumstances import Circumstance, Transformation
 from verifier.robustness.assessment.degradation import LevelRecipe
-from verifier.robustness.assessment.follow_up import make_follow_up
-from verifier.robustness.assessment.making import Workshop, check_made, make
+from verifier.robustness.assessment.making import Workshop, check_made, make, make_follow_up
 from verifier.robustness.assessment.plan import follow_up_plan
 from verifier.robustness.assessment.reader import read_assessment
 from verifier.robustness.campaign.scenes import moved_truth, open_scenes
@@ -353,7 +352,6 @@ class Fixed:
 
     classes = ("ped",)
     identity = {"detector": "fixed"}  # noqa: RUF012 -- a constant of the test
-    by_name = False
 
     def __call__(self, images):
         return [Detections(np.array([[64.0, 79.0, 95.0, 155.0]]), np.array([1.0]), np.array([0])) for _ in images]

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,15 +16,14 @@ from verifier.base.errors import InputError, UsageError
 from verifier.perception.detections import class_map
 from verifier.perception.matching import MatchingPolicy, match
 from verifier.robustness.detectors import Image, run_detector, with_detections
-from verifier.robustness.detectors.protocol import Detections, StoredDetector
-from verifier.robustness.detectors.run import Cache, identity_digest, image_digest
+from verifier.robustness.detectors.protocol import Detections
+from verifier.robustness.detectors.run import Cache, DetectorRun, identity_digest, image_digest
 
 
 class Lamp:
     """Reports one box as bright as the image; remembers what it was given."""
 
     classes = ("lamp", "sun")
-    by_name = False
 
     def __init__(self, version=1):
         self.identity = {"detector": "lamp", "version": version}
@@ -105,15 +105,6 @@ def test_equal_images_go_through_once(tmp_path):
     assert rows_of(run)["a"] == rows_of(run)["c"]
     run_detector(lamp, twins[1:], tmp_path)
     assert list(map(len, lamp.batches)) == [1]
-
-
-def test_a_detector_that_goes_by_name_is_asked_for_every_name(tmp_path):
-    lamp = Lamp()
-    lamp.by_name = True
-    twins = [Image(name, np.full((4, 5, 3), 9, np.uint8)) for name in "abc"]
-    for _ in range(2):
-        run_detector(lamp, twins, tmp_path)
-        assert lamp.batches == [["a", "b", "c"]]
 
 
 @pytest.mark.parametrize(
@@ -217,10 +208,19 @@ def test_two_runs_share_a_cache(tmp_path):
 # Beside the annotations
 
 
+def stored(data):
+    """The run of a detector that reports what stands in a data set."""
+    boxes, frames = data.detections, range(data.frame_count)
+    rows = [np.flatnonzero(boxes.frame == frame) for frame in frames]
+    found = [Detections(boxes.box_2d[row], boxes.score[row], boxes.label[row]) for row in rows]
+    named = dict(zip(data.frame_name, found, strict=True))
+    return DetectorRun(data.classes, {"detector": "stored"}, named, dict.fromkeys(named, "0" * 64))
+
+
 def test_detections_beside_annotations():
     truth = lane_set(3, [(0, 0), (1, 0)], [(2, 2, 0.1)], ("person", "car"))
-    stored = StoredDetector(lane_set(3, [], [(1, 0, 0.7, 1), (0, 0, 0.9), (1, 3, 0.2)], ("man", "dog")))
-    run = run_detector(stored, [Image(f"{k:04d}", np.zeros((1, 1, 3), np.uint8)) for k in (2, 0, 1)])
+    run = stored(lane_set(3, [], [(1, 0, 0.7, 1), (0, 0, 0.9), (1, 3, 0.2)], ("man", "dog")))
+    run = replace(run, found={name: run.found[name] for name in ("0002", "0000", "0001")})
     data = with_detections(truth, run, class_map({"man": "person", "dog": "ignore"}))
     assert data.classes == ("person", "car")
     assert data.detections.frame.tolist() == [0, 1]
@@ -239,8 +239,7 @@ def test_the_record_of_replaced_detections_is_dropped(shared):
     folder = shared / "data/kitti_tracking"
     reading = Reading(sequences=("0016",))
     truth = read_detections("kitti_tracking", folder / "label_02", folder / "det_rrc2d", reading)
-    run = run_detector(StoredDetector(truth), (Image(n, np.zeros((1, 1, 3), np.uint8)) for n in truth.frame_name))
-    data = with_detections(truth, run)
+    data = with_detections(truth, stored(truth))
     assert [each["role"] for each in truth.origin["sources"]] == ["annotations", "detections"]
     assert [each["role"] for each in data.origin["sources"]] == ["annotations"]
     one, two = (match(each, MatchingPolicy("iou_2d", 0.5)) for each in (truth, data))

@@ -16,8 +16,7 @@ from verifier.base.files import document_text
 from verifier.cli import main
 from verifier.evidence.consistency import read_document
 from verifier.evidence.documents import Document
-from verifier.robustness.campaign.magnitudes import Magnitudes
-from verifier.robustness.campaign.result import BreakRow, CampaignDocument, CampaignRow, RequirementRow
+from verifier.robustness.campaign.result import BreakRow, CampaignDocument, CampaignRow, Magnitudes, RequirementRow
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SPEC = str(ROOT / "specs/car_pedestrian.ltl")

@@ -17,8 +17,10 @@ from verifier.language.expressions import parse_expression
 from verifier.language.ltl import parse_formula, to_storm
 from verifier.perception.confusion import read_confusion
 from verifier.systems.reader import read_model
+from verifier.systems.scene import SkeletonOptions
+from verifier.systems.settings import Limits
 from verifier.systems.skeleton import build_skeleton
-from verifier.systems.space import _extreme_points
+from verifier.systems.space import World, _extreme_points
 from verifier.systems.strategies import build_decisions
 
 # Each formula over state conditions, as the spec of the reference has them.
@@ -29,9 +31,10 @@ CROSSING = {
 }
 
 
-def process_of(model, matrices, conditions, exact=False):
+def process_of(model, matrices, conditions, exact=False, **options):
     system = read_model(model).inside("ped").instantiate()
-    built = build_decisions(system, next(iter(system.planners.values())), "ped", matrices)
+    planner, options = next(iter(system.planners.values())), SkeletonOptions(**options)
+    built = build_decisions(system, planner, "ped", matrices, options)
     labels = {name: built.choices.mask_of(parse_expression(text)) for name, text in conditions.items()}
     return decision_process(built, matrices.counts, labels, exact=exact)
 
@@ -139,10 +142,12 @@ def test_extreme_points_by_hand(ends, points):
     [
         ("push <= x + 1", "push > 2", "in state x = 0, y = 0 the world has no admissible move; terminal states"),
         ("push <= x + 1", "true", "the interval of 'slips = 1' is 0.1 to 0"),
-        ('["0.1", "0.2 * push"], 0 = "rest"', '[0.6, 1], 0 = [0.45, 1]',
+        ('["0.1", "0.2 * push"], 0 = "rest"', '0.6, 0 = [0.45, 1]',
          "no probabilities of 'slips' lie in the intervals: the lower ends sum to 1.05"),
         ('["0.1", "0.2 * push"], 0 = "rest"', '[0.1, 0.2], 0 = [0.1, 0.5]',
          "no probabilities of 'slips' lie in the intervals: the upper ends sum to 0.7"),
+        ('["0.1", "0.2 * push"]', '[0.5, 1.5]', "the probability of 'slips = 1' is 1.5, outside 0..1"),
+        ('["0.1", "0.2 * push"]', '[-0.5, 0.5]', "the probability of 'slips = 1' is -0.5, outside 0..1"),
         ("push <= x + 1", "slips = 0", "'slips' is an input of the world, which cannot be used here"),
     ],
 )  # fmt: skip
@@ -174,3 +179,45 @@ def test_too_many_combinations_are_refused_before_they_are_made(tmp_path):
     path, matrices = written(tmp_path, MODEL.replace("push = { range = [0, 2]", "push = { range = [0, 1000000000]"))
     with pytest.raises(LimitError, match="the world has 1000000001 combinations of decided values; at most 10000"):
         process_of(path, matrices, {})
+
+
+def test_as_many_combinations_as_allowed_are_tried(tmp_path, monkeypatch):
+    path, matrices = written(tmp_path, MODEL.replace("push <= x + 1", "push >= 1 & push <= x + 1"))
+    # Two values, each of which may be what is left while the other is at one of two ends; three values are decided.
+    monkeypatch.setattr("verifier.systems.space.MOST_COMBINATIONS", 8)
+    assert process_of(path, matrices, {}).state_count == 6
+    monkeypatch.setattr("verifier.systems.space.MOST_COMBINATIONS", 7)
+    with pytest.raises(LimitError, match="'slips' has 8 combinations of the ends of its intervals; at most 7"):
+        process_of(path, matrices, {})
+    monkeypatch.setattr("verifier.systems.space.MOST_COMBINATIONS", 3)
+    assert [each["push"] for each in World(read_model(path).inside("ped").instantiate()).choices] == [0, 1, 2]
+
+
+def test_it_is_told_how_far_the_states_were_followed(tmp_path):
+    path, matrices = written(tmp_path, MODEL.replace("push <= x + 1", "push >= 1 & push <= x + 1"))
+    with pytest.raises(NoAnswerError, match=r"more than 2 states are reachable \(stopped at depth 1; 2 new in the"):
+        process_of(path, matrices, {}, limits=Limits(states=2))
+    with pytest.raises(NoAnswerError, match=r"more than 5 states are reachable \(stopped at depth 2; 3 new in the"):
+        process_of(path, matrices, {}, limits=Limits(states=5))
+
+
+def test_what_the_world_does_in_a_choice_is_told(tmp_path):
+    path, matrices = written(tmp_path, MODEL.replace("push <= x + 1", "push >= 1 & push <= x + 1"))
+    system = read_model(path).inside("ped").instantiate()
+    built = build_decisions(system, system.planners["walker"], "ped", matrices)
+    found = {}
+    for state, place in enumerate(zip(*(built.choices.valuations[name].tolist() for name in "xy"), strict=True)):
+        own = built.name[range(*built.choice_starts[state : state + 2])]
+        found[place] = [", ".join(f"{key} = {value}" for key, value in built.names[k].items()) for k in own]
+    ends = [f"slips = 1 with {end}" for end in (0.1, 0.2, 0.4)]  # and 0 with the rest
+    before = [f"push = 1, {ends[0]}", f"push = 1, {ends[1]}"]
+    behind = [*before, f"push = 2, {ends[0]}", f"push = 2, {ends[2]}"]
+    assert found == {(0, 0): before, (1, 0): behind, (1, 1): behind, **{(2, y): [""] for y in range(3)}}
+
+
+def test_an_outcome_is_possible_where_some_distribution_has_it(tmp_path):
+    text = MODEL.replace('["0.1", "0.2 * push"]', '["0", "ite(x = 1, 0, 0.5)"]')
+    world = World(read_model(written(tmp_path, text)[0]).inside("ped").instantiate())
+    found = world.possible({"x": np.array([0, 1]), "y": np.array([0, 0])}, 2, choice=0)
+    assert [outcome["slips"] for outcome in world.outcomes] == [1, 0]
+    assert found.tolist() == [[True, True], [False, True]]

@@ -126,6 +126,19 @@ def test_where_one_object_says_it_all_do(tmp_path):
         verify_spec(*inputs, POINTS)
 
 
+def test_an_empty_place_has_a_bearing_and_is_not_occluded(tmp_path):
+    inputs = written(tmp_path, "{ occlusion = 0 }", further=(0,))
+    places = 'here = [{ class = "empty", distance_m = 5, at = AT }, { class = "empty", distance_m = 15 }]'
+    model = MODEL.replace(MODEL[MODEL.index("here = ") : MODEL.index("\n[planners")], places)
+    (tmp_path / "model.toml").write_text(model.replace("AT", "{ occlusion = 0 }"))
+    verify_spec(*inputs, POINTS)
+    (tmp_path / "model.toml").write_text(model.replace("AT", "{ bearing_deg = 0 }"))
+    document = (tmp_path / "cm.json").read_text().replace('"occlusion"', '"bearing_deg"')
+    (tmp_path / "cm.json").write_text(document.replace('"of": "object"', '"of": "place"'))
+    with pytest.raises(InputError, match="the matrices depend on 'bearing_deg', and 'place' does not say it"):
+        verify_spec(*inputs, POINTS)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -14,6 +14,7 @@ from verifier.language.expressions import Source, evaluate, parse_expression, re
 from verifier.perception.confusion import EMPTY, ConfusionMatrices
 from verifier.pipeline import verify_spec
 from verifier.study.options import RunOptions
+from verifier.systems.observation import Questions, Report
 from verifier.systems.reader import read_model
 from verifier.systems.scene import SkeletonOptions
 from verifier.systems.skeleton import build_skeleton
@@ -167,8 +168,13 @@ def test_false_positives_arise_in_every_bin_in_which_nothing_stands(tmp_path):
     assert steps_from(beside, 0)[3] == 1 - Fraction(9, 10) ** 3
     with_none = skeleton_of(tmp_path, TRUCK, rules, more=VIEW, false_positives="ignore")
     assert steps_from(with_none, 0) == {2: 1}
-    narrow = skeleton_of(tmp_path, "", rules, more=VIEW.replace("40", "10"))
-    assert steps_from(narrow, 0)[3] == Fraction(1, 10)
+
+
+@pytest.mark.parametrize(("low", "high", "bins"), [(0, 10, 1), (10, 40, 2), (20, 40, 1)])
+def test_false_positives_arise_within_the_field_of_view_only(tmp_path, low, high, bins):
+    view = f"[field_of_view]\ndistance_m = [{low}, {high}]"
+    narrow = skeleton_of(tmp_path, "", '{ when = "sees(ped)", set = { step = 3 } }', more=view)
+    assert steps_from(narrow, 0)[3] == 1 - Fraction(9, 10) ** bins
 
 
 @pytest.mark.parametrize(
@@ -177,6 +183,7 @@ def test_false_positives_arise_in_every_bin_in_which_nothing_stands(tmp_path):
         ("", "{}", "", "expected a list of objects, got []"),
         ('{ class = "empty", distance_m = 5 }', "{}", VIEW, "remove the empty place"),
         ("", "{}", VIEW.replace("40", "30"), "no bin ends at 30; edges are 0, 10, 20, 40 m"),
+        ("", "{}", VIEW.replace("[0", "[15"), "no bin ends at 15; edges are 0, 10, 20, 40 m"),
         (
             TRUCK,
             '{ when = "sees(car, within = 15)" }',
@@ -208,6 +215,22 @@ def test_mistakes_are_named(tmp_path, objects, rules, more, message):
 
 
 @pytest.mark.parametrize(
+    ("told", "distance", "what", "hint"),
+    [
+        ('name = "walker", class = { ped = "true" }', -0.5, "walker is -0.5 m", "a distance is not negative"),
+        ('class = { ped = "true" }', 0, "object is 0 m", "end the last bin of the matrices with null"),
+        ('class = "ped", name = "walker"', 40, "ped is 40 m", "end the last bin of the matrices with null"),
+        ('class = "empty"', 9.5, "place is 9.5 m", "end the last bin of the matrices with null"),
+    ],
+)
+def test_what_stands_outside_of_the_bins_is_named(tmp_path, told, distance, what, hint):
+    far = ConfusionMatrices("class", (PED, CAR, EMPTY), np.array([10.0, 20, 40]), np.array([FAR, FAR]))
+    message = rf"in state x = 0 the {what} away, and the bins cover \[10, 40\) m\n  hint: {hint}"
+    with pytest.raises(InputError, match=message):
+        skeleton_of(tmp_path, f"{{ {told}, distance_m = {distance} }}", "{}", matrices=far)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "report(o) = c",
@@ -221,6 +244,26 @@ def test_atoms_read_back_as_written(text):
     node = parse_expression(text)
     assert to_text(node) == text
     assert parse_expression(to_text(node), Source(text)) == node
+
+
+@pytest.mark.parametrize(
+    ("texts", "caps"),
+    [
+        (["count(c) >= 2"], {"count(c)": 3}),
+        (["2 < count(c)", "count(c) != 5 & x > 7", "sees(c)"], {"count(c)": 6}),
+        (["count(c) = 1 | count(d) < 3"], {"count(c)": 2, "count(d)": 4}),
+        (["count(c) = 1", "x + count(c) > 2"], {}),
+        (["count(c) = 1 & count(c, within = 10) = 0", "count(c) < x"], {"count(c, within = 10)": 1}),
+    ],
+)
+def test_counting_ends_one_above_the_largest_number_it_is_compared_with(texts, caps):
+    asked = Questions.of(map(parse_expression, texts))
+    assert asked.caps == caps
+    for text, cap in caps.items():
+        report, told = Report(frozenset(), frozenset({text})), frozenset()
+        for number in range(1, cap + 2):
+            told = asked.after(told, report)
+            assert told == {f"{text} = {min(number, cap)}"}
 
 
 @pytest.mark.parametrize(

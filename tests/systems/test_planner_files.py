@@ -6,10 +6,12 @@ import json
 import numpy as np
 import pytest
 
-from verifier.base.errors import InputError, LimitError, UsageError
+from verifier.base.errors import InputError, LimitError, Place, UsageError
+from verifier.language.expressions.syntax import Name, Number
 from verifier.perception.confusion import EMPTY, ConfusionMatrices
+from verifier.systems.model_parts import Range
 from verifier.systems.planners.functions import with_planner
-from verifier.systems.planners.tables import ANY, table_of
+from verifier.systems.planners.tables import ANY, DecisionTable, table_of
 from verifier.systems.reader import read_model
 from verifier.systems.scene import SkeletonOptions
 from verifier.systems.skeleton import build_skeleton
@@ -214,6 +216,13 @@ def refusal(folder, monkeypatch, planner, environment="ped", **files):
             "x + 1,->,step\n1,,1\n",
             "rules.csv:1: column x + 1: expected a variable, memory, a label or an atom, got x + 1",
         ),
+        *(
+            (
+                f"{asked},->,step\n1,,1\n",
+                f"rules.csv:1: column {asked}: expected a variable, memory, a label or an atom, got {asked}",
+            )
+            for asked in ("abs(x)", "floor(x)")
+        ),
         (
             "sees(ped,->,step\n1,,1\n",
             "rules.csv:1: column sees(ped: expected ')', ',' or an operator, found the end\n"
@@ -250,12 +259,45 @@ def refusal(folder, monkeypatch, planner, environment="ped", **files):
         ),
         ("x,->,step\n*,,4\n", "rules.csv:2: step = 4, expected a whole number in 0..3"),
         ("x,->,step,node'\n*,,3,4\n", "rules.csv:2: node = 4, expected a whole number in 0..3"),
+        ("report(walker),->,step\n*,,1\n", "rules.csv:1: column report(walker): expected a class in some row"),
+        (
+            "x,node,->,step\n0..2,1..3,,1\n1..3,0..2,,2\n",
+            "rules.csv:3: overlaps line 2 at x = 1, node = 1\n"
+            "  hint: in every case one row decides; narrow one of the two",
+        ),
         ("report(walker),->,step\nped,,1\ntruck,,1\n*,,2\n", "rules.csv:4: overlaps line 2 at report(walker) = ped\n"
             "  hint: in every case one row decides; narrow one of the two"),
     ],
 )  # fmt: skip
 def test_tables_that_cannot_be_read_are_named(tmp_path, monkeypatch, text, message):
     assert refusal(tmp_path, monkeypatch, TABLE, rules_csv=text) == message
+
+
+def test_what_a_table_leaves_open_is_the_default_of_each_state(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rules.csv").write_text("x,->,node'\n*,,1\n")
+    (tmp_path / "m.toml").write_text(MODEL.replace("DEFAULT", ', default = "x % 3 + 1"') + TABLE)
+    assert sorted(set(chain_of(read_model("m.toml"))[0].valuations["x"].tolist())) == [0, 1, 3, 4, 6, 7, 9, 10, 12]
+
+
+@pytest.mark.parametrize(
+    ("text", "rules", "default", "where"),
+    [
+        ("x,->,node'\n*,,1\n", "", 7, "m.toml:7: inputs.step.default"),
+        (
+            "x,->,step\n1..16,,1\n",
+            "rules = [{ set = { step = 7 } }]",
+            "",
+            "m.toml:16: planners.driver.rules[0].set.step",
+        ),
+    ],
+)
+def test_what_a_table_does_not_set_is_named_where_it_stands(tmp_path, monkeypatch, text, rules, default, where):
+    assert refusal(tmp_path, monkeypatch, TABLE + rules, rules_csv=text, default=default) == (
+        f"{where}: planner 'driver' has no valid step in state x = 0, node = 0 when the detector reports nothing: "
+        "step = 7, expected a whole number in 0..3\n"
+        "  hint: add or correct a rule for this case, or make the state terminal"
+    )
 
 
 def with_nodes(**changes):
@@ -289,6 +331,20 @@ def with_node(name, **changes):
             with_nodes(SYS=[{"v": [3, 0]}]),
             "ctrl.json: /SYS/0: v: expected \"boolean\" or [low, high], got [3, 0]",
         ),
+        *(
+            (
+                with_nodes(SYS=[{"v": domain}]),
+                f'ctrl.json: /SYS/0: v: expected "boolean" or [low, high], got {domain!r}',
+            )
+            for domain in ([0, 3.5], [0, 1, 2], [0], [True, 3], "no")
+        ),
+        (with_nodes(ENV=[{}]), 'ctrl.json: /ENV/0: expected one variable and its domain, {"x": "boolean"}, got {}'),
+        (with_node("0x1", state=[2, 1]), "ctrl.json: /nodes/0x1/state/0: expected a whole number from 0 to 1, got 2"),
+        (
+            with_node("0x1", state=[1, 0.5]),
+            "ctrl.json: /nodes/0x1/state/1: expected a whole number from 0 to 3, got 0.5",
+        ),
+        (with_node("0x1", trans="0x2"), "ctrl.json: /nodes/0x1/trans: expected a list, got '0x2'"),
         (with_nodes(nodes=[]), "ctrl.json: /nodes: expected an object, got []"),
         (with_nodes(nodes={}), "ctrl.json: /nodes: expected at least one initial node"),
         (with_nodes(nodes={"a": {}}), "ctrl.json: /nodes/a: missing key 'state'"),
@@ -344,6 +400,39 @@ def test_controllers_that_cannot_be_read_are_named(tmp_path, monkeypatch, text, 
     assert refusal(tmp_path, monkeypatch, READS, ctrl_json=text) == message
 
 
+def test_conditions_and_constants_of_a_module_are_numbers(tmp_path):
+    module = """
+const int two = after;
+const int after = one + 1;
+const int one = 1;
+module d
+  seen : bool;
+  calm : bool init true;
+  least : [1..two];
+  [] sees_ped & seen -> (step'=3) & (seen'=true) & (calm'=false);
+  [] sees_ped & !seen -> (step'=least) & (seen'=true) & (calm'=!calm);
+  [] !sees_ped & calm -> (step'=two) & (seen'=false) & (least'=two);
+  [] !sees_ped & !calm -> (step'=1) & (seen'=false);
+endmodule
+"""
+    rules = """
+    memory.seen = { range = [0, 1], initial = 0 }
+    memory.calm = { range = [0, 1], initial = 1 }
+    memory.least = { range = [1, 2], initial = 1 }
+    rules = [
+        { when = "sees(ped) & seen = 1", set = { step = 3, seen = 1, calm = 0 } },
+        { when = "sees(ped)", set = { step = "least", seen = 1, calm = "1 - calm" } },
+        { when = "calm = 1", set = { step = 2, seen = 0, least = 2 } },
+        { set = { step = 1, seen = 0 } },
+    ]"""
+    prism = model_of(tmp_path, 'kind = "prism"\nfile = "d.prism"\n', d_prism=module)
+    assert_same(chain_of(model_of(tmp_path, rules)), chain_of(prism))
+    truths = prism.planners["driver"].memory[:2]
+    assert [(each.name, each.range) for each in truths] == [
+        (name, Range(Number(0), Number(1))) for name in ("seen", "calm")
+    ]
+
+
 MODULE = "module d\n  [] sees_ped -> (step'=1);\n  [] !sees_ped -> (step'=2);\nendmodule\n"
 
 
@@ -384,13 +473,15 @@ MODULE = "module d\n  [] sees_ped -> (step'=1);\n  [] !sees_ped -> (step'=2);\ne
             "  hint: known: x",
         ),
         (
-            MODULE.replace("!sees_ped", "!sees_ped | x >= 3"),
+            MODULE.replace("!sees_ped", "!sees_ped | x >= 3").replace(
+                "endmodule", "  [] sees_ped & x >= 3 -> (step'=3);\nendmodule"
+            ),
             "d.prism:3: in state x = 3 the guards of lines 2 and 3 both hold on report {ped}\n"
             "  hint: in every case one command decides",
         ),
         (
-            MODULE.replace("!sees_ped", "!sees_ped & x < 3"),
-            "d.prism: no guard holds in state x = 3 on report {}\n"
+            MODULE.replace("  [] !sees_ped -> (step'=2);\n", ""),
+            "d.prism: no guard holds in state x = 0 on report {}\n"
             "  hint: add or correct a rule for this case, or make the state terminal; "
             "rules = [...] of the planner decide where the file does not",
         ),
@@ -521,7 +612,9 @@ def test_only_what_can_be_reported_needs_a_row(tmp_path):
     assert found.valuations["x"].tolist() == [*range(9), 10, 12]
 
 
-def test_a_table_is_looked_up_as_its_rows_say():
+@pytest.mark.parametrize("at_once", [4096, 7])
+def test_a_table_is_looked_up_as_its_rows_say(monkeypatch, at_once):
+    monkeypatch.setattr("verifier.systems.planners.tables._CASES_AT_ONCE", at_once)
     generator = np.random.default_rng(3)
     for _ in range(20):
         cuts = [np.sort(generator.choice(np.arange(1, 12), 3, replace=False)) for _ in range(3)]
@@ -539,16 +632,41 @@ def test_a_table_is_looked_up_as_its_rows_say():
             met = [k for k, box in enumerate(rows) if all(a <= v <= b for v, (a, b) in zip(case, box, strict=True))]
             assert [step] * found == met
         again = "\n".join(["a,b,c,->,step", *lines, "*,3..4,*,,9"]).encode()
-        if any(b[1][0] <= 4 and b[1][1] >= 3 for b in rows):
-            with pytest.raises(InputError, match=rf"t\.csv:{len(rows) + 2}: overlaps line"):
+        common = [k for k, (_, b, _) in enumerate(rows) if b[0] <= 4 and b[1] >= 3]
+        if common:
+            a, b, c = (low for low, _ in rows[common[0]])
+            where = rf"overlaps line {common[0] + 2} at a = {a}, b = {max(b, 3)}, c = {c}\n"
+            with pytest.raises(InputError, match=rf"t\.csv:{len(rows) + 2}: {where}"):
                 table_of(again, "t.csv")
 
 
 def test_a_table_too_large_to_be_looked_up_is_refused(monkeypatch):
-    monkeypatch.setattr("verifier.systems.planners.tables.LARGEST_SETS", 100)
-    lines = "\n".join(f"{x},,{x}" for x in range(30))
+    # A row for each of 2^16 + 1 numbers would take just above 2^30 bytes.
+    cells = np.arange(2**16 + 1)[:, None]
+    with pytest.raises(LimitError, match=r"t\.csv: 65537 rows with 65537 different ends of cells are more than"):
+        DecisionTable({"x": (Name("x"), "number")}, ("step",), cells, cells, cells, "t.csv", cells[:, 0])
+    # For each end those rows that begin there and those that are still open are a bit each: 2 * 30 * 30 / 8 bytes.
+    text = "\n".join(["x,->,step", *(f"{x},,{x}" for x in range(30))]).encode()
+    monkeypatch.setattr("verifier.systems.planners.tables.LARGEST_SETS", 225)
+    assert table_of(text, "t.csv")[0].rows == 30
+    monkeypatch.setattr("verifier.systems.planners.tables.LARGEST_SETS", 224)
     with pytest.raises(LimitError, match=r"t\.csv: 30 rows with 30 different ends of cells are more than"):
-        table_of(f"x,->,step\n{lines}".encode(), "t.csv")
+        table_of(text, "t.csv")
+
+
+@pytest.mark.parametrize("separator", ",;\t")
+def test_a_table_may_be_separated_and_quoted_as_spreadsheets_do(separator):
+    lines = (
+        ["x", ' "sees(ped, within = 5)"', "->", "step"],
+        [],
+        ["0..7", ' "false"', " ", " 1"],
+        ["8..20", "*", "", "2"],
+    )
+    table, places = table_of("\n".join(map(separator.join, lines)).encode(), "t.csv")
+    assert (list(table.asks), table.sets) == (["x", "sees(ped, within = 5)"], ("step",))
+    assert (table.low.tolist(), table.high.tolist()) == ([[0, 0], [8, -ANY]], [[7, 0], [20, ANY]])
+    assert (table.values.tolist(), table.lines.tolist()) == ([[1], [2]], [3, 4])
+    assert [each.place(None) for each in places] == [Place("t.csv", 1, path=f"column {name}") for name in table.asks]
 
 
 @pytest.mark.parametrize(
@@ -586,6 +704,8 @@ def test_a_function_is_called_once_for_each_block_of_new_states(tmp_path):
     assert met[:3] == [[0], [2, 3], [4, 5, 6]]
     assert sorted(x for block in met for x in block) == sorted({x for block in met for x in block})
     assert blocks[0] == {"x": [0, 0], "count(ped)": [0, 1]}
+    model = with_planner(model_of(tmp_path), "mine", lambda cases: {"step": cases["x"] >= 0})
+    assert chain_of(model, planner="mine")[0].valuations["x"].tolist() == list(range(13))
     model = with_planner(model_of(tmp_path), "mine", lambda cases: {"step": cases["x"] + 0.5})
     with pytest.raises(InputError, match=r"step = 0\.5, expected a whole number in 0\.\.3"):
         chain_of(model, planner="mine")
@@ -599,7 +719,20 @@ def test_a_function_is_called_once_for_each_block_of_new_states(tmp_path):
         ({"asks": ["sees(ped"]}, InputError, "planners.mine.asks: expected ')', ',' or an operator"),
         ({"asks": ["present(ped)"]}, InputError, "present(...) belongs everywhere but in planners"),
         ({"asks": ["y"]}, InputError, "planners.mine.asks: unknown name 'y'"),
-        ({"memory": {"m": [0, 1]}}, UsageError, "memory 'm': expected {\"range\": [low, high], \"initial\": value}"),
+        *(
+            (
+                {"memory": {"m": memory}},
+                UsageError,
+                "memory 'm': expected {\"range\": [low, high], \"initial\": value} in whole numbers, got",
+            )
+            for memory in (
+                [0, 1],
+                {"range": [0], "initial": 0},
+                {"range": [0, 1.5], "initial": 0},
+                {"range": [0, 1]},
+                {"range": [0, 1], "initial": 0, "unit": 1},
+            )
+        ),
         ({"memory": {"x": {"range": [0, 1], "initial": 0}}}, InputError, "'x' is declared already, as a variable"),
     ],
 )  # fmt: skip

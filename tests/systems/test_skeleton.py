@@ -16,7 +16,7 @@ from verifier.perception.confusion import EMPTY, ConfusionMatrices, rates
 from verifier.systems.reader import read_model
 from verifier.systems.scene import SkeletonOptions, predicted_bytes
 from verifier.systems.settings import Limits
-from verifier.systems.skeleton import build_skeleton
+from verifier.systems.skeleton import build_skeleton, merged_transitions
 
 PED, OBS = frozenset({"ped"}), frozenset({"obs"})
 
@@ -194,6 +194,31 @@ def test_rounding_that_leaves_a_state_without_transitions_is_refused(tmp_path):
     assert markov_chain(skeleton, matrices.counts, {}, decimals=2).transition_count == 22 + 22
     with pytest.raises(UsageError, match="rounded to 1 decimals, every transition of some state is 0"):
         markov_chain(skeleton, matrices.counts, {}, decimals=1)
+
+
+@pytest.mark.parametrize("at_once", [3, 2**15])
+@pytest.mark.parametrize("width", [1, 2, 5, 61, 62, 63, 124, 125])
+def test_observations_with_one_successor_are_one_transition(monkeypatch, width, at_once):
+    monkeypatch.setattr("verifier.systems.skeleton._ROWS_AT_ONCE", at_once)
+    generator = np.random.default_rng(width)
+    following, ended = generator.integers(0, 3, (10, width)), np.arange(10) % 4 == 0
+    following[1::3] = following[2]  # some rows are alike
+    following[ended] = following[ended, :1]
+    row_of_state = generator.integers(0, 2, 10)
+    indptr, indices, entry, entry_row, observations = merged_transitions(following, row_of_state, ended)
+    sums = [
+        None if entry[k] == len(entry_row) else (entry_row[entry[k]], *np.flatnonzero(observations[entry[k]]))
+        for k in range(len(entry))
+    ]
+    for row, targets in enumerate(following.tolist()):
+        wanted = {
+            target: None if ended[row] else (row_of_state[row], *(y for y in range(width) if targets[y] == target))
+            for target in sorted(set(targets))
+        }
+        own = slice(*indptr[row : row + 2])
+        assert list(zip(indices[own].tolist(), sums[own], strict=True)) == list(wanted.items())
+    assert indptr[-1] == len(indices)
+    assert len(entry_row) == len(observations) == len({each for each in sums if each is not None})
 
 
 # Random small systems: two variables, one input, random rules.

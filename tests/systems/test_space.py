@@ -39,6 +39,7 @@ def test_codes_are_those_of_one_valuation_and_sort_as_they_do(ranges, words):
     }
     outside = space.number(values | {"y": grid[:, 1] + ranges[1][1] - ranges[1][0]}, len(grid))
     assert np.array_equal(outside != space.nowhere, grid[:, 1] == ranges[1][0])
+    assert space.nowhere == (-1 if len(words) == 1 else b"\xff" * 8 * len(words))
 
 
 def test_what_is_not_in_the_range_comes_back_as_its_low_end():

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from verifier.base.errors import InputError, LimitError, UsageError
+from verifier.base.errors import InputError, LimitError, NoAnswerError, UsageError
 from verifier.chains.chain import decision_process, filled_counts, markov_chain
 from verifier.language.expressions import parse_expression
 from verifier.perception.confusion import EMPTY, ConfusionMatrices
@@ -16,7 +16,7 @@ from verifier.systems.reader import read_model
 from verifier.systems.scene import SkeletonOptions
 from verifier.systems.settings import Limits
 from verifier.systems.skeleton import build_skeleton
-from verifier.systems.strategies import build_strategies
+from verifier.systems.strategies import build_strategies, winning_starts
 
 PED = frozenset({"ped"})
 OBSERVATIONS = (EMPTY, PED)
@@ -31,6 +31,7 @@ x = {{ range = [0, 3], next = "{next}" }}
 u = {{ range = [0, {top}] }}
 [environments]
 ped = [{{ class = "ped", distance_m = "x" }}]
+nobody = [{{ class = "empty", distance_m = "x" }}]
 [planners.walker]
 kind = "synthesis"
 formula = "{formula}"
@@ -91,6 +92,15 @@ def test_combinations_by_hand(tmp_path):
         2: [(2, 2), (2, 3), (3, 2), (3, 3)],
         3: [(3,)],
     }
+    # With up to three steps and nothing to avoid, 0 has more moves than any other: four, whatever is reported.
+    found = combinations(strategies_of(system_of(tmp_path, formula="G x >= 0", top=3)))
+    assert sorted(found[0]) == list(itertools.product(range(4), repeat=2))
+
+
+def test_a_start_wins_by_what_stands_there(tmp_path):
+    system = system_of(tmp_path, formula="G !(ped & x < 2)", initial="true")
+    starts = {name: winning_starts(system, system.planners["walker"], name, MATRICES) for name in ("ped", "nobody")}
+    assert {name: each.tolist() for name, each in starts.items()} == {"ped": [0, 0, 1, 1], "nobody": [1] * 4}
 
 
 def test_states_that_no_strategy_reaches_are_left_out(tmp_path):
@@ -126,6 +136,38 @@ def test_too_many_combinations_are_refused(tmp_path):
     with pytest.raises(LimitError, match=r"have 23 combinations of moves over 4 states; the limits are 22 and"):
         strategies_of(system, limits=Limits(states=22))
     strategies_of(system, limits=Limits(states=23))
+    # Each has 120 bytes, and 80 for each of two observations.
+    with pytest.raises(LimitError, match="have 23 combinations of moves"):
+        strategies_of(system, limits=Limits(memory_bytes=23 * 280 - 1))
+    strategies_of(system, limits=Limits(memory_bytes=23 * 280))
+
+
+def test_what_chooses_among_moves_is_refused_above_the_limits_only(tmp_path, monkeypatch):
+    def skeleton_of(system, **limits):
+        return build_skeleton(
+            system, system.planners["walker"], "ped", MATRICES, SkeletonOptions(limits=Limits(**limits))
+        )
+
+    # Each of 4 states has 120 bytes, 20 for x, and first 48 for each input, then 80 for each of 2 observations.
+    for top, needed in ((4, 4 * (120 + 20 + 5 * 48)), (2, 4 * (120 + 20 + 2 * 80))):
+        system = system_of(tmp_path, formula="G x >= 0", top=top)
+        skeleton_of(system, states=4, memory_bytes=needed)
+        with pytest.raises(
+            NoAnswerError, match=r"with 2 observations on 4 states needs about 1\.[0-9]* KiB; the limit"
+        ):
+            skeleton_of(system, memory_bytes=needed - 1)
+    with pytest.raises(NoAnswerError, match=r"the model has 4 states \(x: 4\); the limit is 3\n"):
+        skeleton_of(system, states=3)
+    monkeypatch.setattr("verifier.systems.scene.LARGEST_INPUT_COUNT", 3)
+    skeleton_of(system)
+    monkeypatch.setattr("verifier.systems.scene.LARGEST_INPUT_COUNT", 2)
+    with pytest.raises(LimitError, match="would choose among 3 combinations of inputs; at most 2 are tried"):
+        skeleton_of(system)
+    text = (tmp_path / "walker.toml").read_text().replace("u = { range = [0, 2]", "u = { range = [0, 1]")
+    for last, message in ((2**31 - 2, "the model has 2147483647 .* the limit is 2147483646"), (2**31 - 3, "needs")):
+        (tmp_path / "walker.toml").write_text(text.replace("x = { range = [0, 3]", f"x = {{ range = [0, {last}]"))
+        with pytest.raises(NoAnswerError, match=message):
+            skeleton_of(read_model(tmp_path / "walker.toml").instantiate(), states=2**40)
 
 
 NEXT = {

@@ -107,6 +107,9 @@ def test_after_the_goal_only_safety_is_kept():
     assert states_of(found.region) == {0, 1}
     assert moves_of(found.moves) == {(0, 1), (1, 2), (2, 3), (3, 3)}
     assert found.moves_terminate()
+    assert not found.goal_is_forgotten()
+    # 0 -> 1 -> 0: from the goal 1 back to where it is still ahead.
+    assert won(game([1, 0, 2]), {0, 1, 2}, {1}).goal_is_forgotten()
 
 
 @pytest.mark.parametrize(
@@ -163,6 +166,8 @@ def test_the_fragment(formula, always, goal):
         "F<=3 x = 1",
         "G<=3 x = 1",
         "G (x = 1 -> F x = 2)",
+        "G (x = 1 | G x = 2)",
+        "!(F (x = 1 & F x = 2))",
         "G x = 1 | G x = 2",
         "x = 1 -> F x = 2",
         "!(G x = 1 & F x = 2)",
@@ -247,6 +252,11 @@ def test_winning_moves_are_those_that_win(sample):
     options = [{target for source, target in taken if source == s} for s in range(n)]
     every_selection_wins = all(meets(each, s, always, goal) for each in selections(options) for s in region)
     assert found.moves_terminate() == every_selection_wins
+    # Forgotten is a goal from which winning moves lead back to where it was still ahead.
+    after = states_of(found.goal)
+    for _ in range(n):
+        after |= {target for source, target in taken if source in after}
+    assert found.goal_is_forgotten() == bool(after & (region - states_of(found.goal)))
     # No winning move is left out: before the goal exactly the moves back into the region.
     for s in region - states_of(found.goal) if goal is not None else region:
         assert options[s] == {row[s] for row in rows if row[s] in region}

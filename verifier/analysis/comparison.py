@@ -2,7 +2,7 @@
 
 Every configuration (a detector with a planner) has a score for each of M draws of the matrices, larger is better.
 Draws are *paired*: draw d of two configurations comes from the same matrices where they share a detector, or from the
-same resampled sequences. So what makes both better or both worse at once does not blur their difference:
+same randomly weighted sequences. So what makes both better or both worse at once does not blur their difference:
 configurations whose intervals overlap widely may still be told apart in every draw.
 
 Chances are shares of the draws; ties count half, or are split evenly among those that are tied. Scores are computed

@@ -1,8 +1,8 @@
 """How sure the data make us of every requirement on one chain: a statistical interval and confidence bounds.
 
-    interval    what the counts make likely: from the posterior of the matrices, or from resampled drives
+    interval    what the counts make likely: from the posterior of the matrices, or from randomly weighted drives
     bounds      what no matrix within a confidence region of the counts goes beyond; of tier "approximate" the ends of
-                the interval from resampled drives
+                the interval from randomly weighted drives
 
 The same draws of the matrices serve all requirements of a chain.
 """
@@ -10,7 +10,7 @@ The same draws of the matrices serve all requirements of a chain.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,15 +20,15 @@ from verifier.analysis.chosen_bounds import choose_bounds, tier_of
 from verifier.analysis.intervals.drawing import default_draws, matrix_draws, probability_draws
 from verifier.analysis.intervals.drive_items import UNIT, DriveItems, drive_items
 from verifier.analysis.intervals.intervals import Choice as IntervalChoice
-from verifier.analysis.intervals.intervals import Interval, Kind, PercentileStream, alpha_of, choose_interval
-from verifier.analysis.intervals.measured import Measured
+from verifier.analysis.intervals.intervals import Interval, Measured, PercentileStream, alpha_of, choose_interval
 from verifier.analysis.intervals.rate_intervals import Event, RateDifference, RateIntervals, rate_differences
 from verifier.analysis.intervals.tiers import BoundsBasis, RateBox, Tier
 from verifier.analysis.objective import Objective, columns_of
-from verifier.analysis.phantom_draws import DriveData, drive_intervals, extreme_draws
+from verifier.analysis.phantom_draws import DriveData, common_draws, drive_intervals, extreme_draws
 from verifier.analysis.robust.region import Region, events_of, region_of
 from verifier.analysis.robust.solutions import Effort, RobustBounds, robust_bounds
-from verifier.analysis.settings import ConfidenceSettings
+from verifier.analysis.settings import ConfidenceSettings, IntervalKind
+from verifier.base.arrays import Floats
 from verifier.perception.confusion.counts import Sequences
 from verifier.systems.skeleton import Skeleton
 
@@ -43,6 +43,24 @@ class Confidence:
     interval: Interval
     bounds: RobustBounds | None
     tier: Tier
+
+
+@dataclass(frozen=True)
+class Maker:
+    """How the numbers of a statistical interval are made; errors are those of drawing and solving.
+
+    Attributes:
+        matrices: draws of matrices for the objectives of one chain, some at a time: the same for every chain of a
+            run, in the same order, and in pairs for detectors on the same drives.
+        intervals: the interval of each of the objectives of one chain.
+        numbers: the draws behind that of one objective, in parts: twice (c, m) numbers, the least and the greatest.
+        solves: how often each draw is solved.
+    """
+
+    matrices: Callable[[Sequence[Objective], Data, ConfidenceSettings], Iterator[Floats]]
+    intervals: Callable[[Sequence[Objective], Data, ConfidenceSettings], Sequence[Interval]]
+    numbers: Callable[[Objective, Data, ConfidenceSettings], Iterator[tuple[Floats, Floats]]]
+    solves: int = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +103,11 @@ class Data:
         )
         held = box.holding(self.measured.rates, self.measured.fixed)
         return replace(self, basis=basis, intervals=None, box=held)
+
+    @property
+    def maker(self) -> Maker:
+        """How the interval of the run is made."""
+        return _MAKERS[self.choice.kind]
 
     def posterior_draws(
         self, columns: NDArray[np.int64], settings: ConfidenceSettings
@@ -163,11 +186,12 @@ def draws_of_run(needs: Needs, choice: IntervalChoice, basis: BoundsBasis, setti
     """How many matrices are drawn: as asked for, else as many as can be solved in reasonable time."""
     if settings.draws is not None:
         return settings.draws
-    if choice.kind != "bootstrap":
+    solves = _MAKERS[choice.kind].solves
+    if solves == 1:
         return needs.affordable
-    fewest = math.ceil(100 / alpha_of(settings.level))  # each draw is solved twice
+    fewest = math.ceil(100 / alpha_of(settings.level))
     enough = fewest if basis.tier == "approximate" else min(needs.affordable, fewest)
-    return max(needs.affordable // 200 * 100, enough)
+    return max(needs.affordable // (100 * solves) * 100, enough)
 
 
 def confidence(objectives: Sequence[Objective], data: Data, settings: ConfidenceSettings) -> tuple[Confidence, ...]:
@@ -179,7 +203,7 @@ def confidence(objectives: Sequence[Objective], data: Data, settings: Confidence
     Raises:
         VerifierError: as drawing, solving and `robust_bounds`.
     """
-    intervals = tuple(intervals_of(objectives, data, settings))
+    intervals = data.maker.intervals(objectives, data, settings)
     same = data.basis.tier == "approximate" and data.choice.kind == "bootstrap" and data.basis.looks == 1
     bounded = [each.plain and not each.is_undecided(_above_zero(data.measured)) for each in objectives]
     both_of = zip(intervals, objectives, bounded, strict=True)
@@ -209,7 +233,7 @@ def bounds_of_chain(
     if region is not None:
         return tuple(robust_bounds(each, region, settings.semantics, effort) for each in objectives)
     level = float(1 - alpha_of(settings.level) / data.basis.looks)
-    found = _drive_intervals(objectives, data, level, settings.seed)
+    found = _drive_intervals(objectives, data, replace(settings, level=level))
     return tuple(_of_interval(each, objective) for each, objective in zip(found, objectives, strict=True))
 
 
@@ -222,18 +246,14 @@ def _of_interval(interval: Interval, objective: Objective) -> RobustBounds:
     return RobustBounds(*ends, unknown, unknown, "shared_matrix", False, 0, ())
 
 
-def intervals_of(objectives: Sequence[Objective], data: Data, settings: ConfidenceSettings) -> Iterable[Interval]:
-    """The statistical interval of each of the objectives of one chain; errors as drawing and solving."""
-    if data.choice.kind == "bootstrap":
-        return _drive_intervals(objectives, data, settings.level, settings.seed)
+def _drawn_intervals(objectives: Sequence[Objective], data: Data, settings: ConfidenceSettings) -> Sequence[Interval]:
     width = len(objectives[0].product.start)
     kind = data.choice.kind
     streams = [PercentileStream(data.draws, width, settings.level, kind, each.most) for each in objectives]
     unknown = [each.is_undecided(_above_zero(data.measured)) for each in objectives]
     pairs = zip(objectives, unknown, strict=True)
     certain = [None if none else _certain(each, data.measured) for each, none in pairs]
-    columns = columns_of(objectives)
-    for matrices in data.posterior_draws(columns, settings):
+    for matrices in data.maker.matrices(objectives, data, settings):
         for objective, stream, known, none in zip(objectives, streams, certain, unknown, strict=True):
             for probabilities in probability_draws(objective, [matrices] if known is None and not none else []):
                 stream.add(probabilities)
@@ -245,28 +265,33 @@ def intervals_of(objectives: Sequence[Objective], data: Data, settings: Confiden
     ]
 
 
-def _nothing_known(objective: Objective, level: float, kind: Kind, draws: int) -> Interval:
+def _nothing_known(objective: Objective, level: float, kind: IntervalKind, draws: int) -> Interval:
     """From 0 to 1."""
     low, high = np.zeros(len(objective.product.start)), np.ones(len(objective.product.start))
     return Interval(low, high, level, kind, np.stack([low, low], axis=1), np.stack([high, high], axis=1), draws)
 
 
-def number_draws(
+def _drawn_numbers(objective: Objective, data: Data, settings: ConfidenceSettings) -> Iterator[tuple[Floats, Floats]]:
+    for numbers in probability_draws(objective, data.maker.matrices([objective], data, settings)):
+        yield numbers, numbers
+
+
+def _posterior(objectives: Sequence[Objective], data: Data, settings: ConfidenceSettings) -> Iterator[Floats]:
+    return data.posterior_draws(columns_of(objectives), settings)
+
+
+def _weighted_drives(objectives: Sequence[Objective], data: Data, settings: ConfidenceSettings) -> Iterator[Floats]:
+    return common_draws(data.of_drives(*objectives), settings.prior, data.draws, settings.seed)
+
+
+def _extreme_numbers(
     objective: Objective, data: Data, settings: ConfidenceSettings
-) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """The draws behind the interval of one objective, in parts: twice (c, m) numbers, the least and the greatest.
-
-    They are the same matrices for every chain of the run, in the same order.
-    """
-    if data.choice.kind == "bootstrap":
-        yield from extreme_draws(objective, data.of_drives(objective), data.draws, settings.seed)
-        return
-    for matrices in data.posterior_draws(objective.columns_needed, settings):
-        for numbers in probability_draws(objective, [matrices]):
-            yield numbers, numbers
+) -> Iterator[tuple[Floats, Floats]]:
+    return extreme_draws(objective, data.of_drives(objective), data.draws, settings.seed)
 
 
-def _drive_intervals(objectives: Sequence[Objective], data: Data, level: float, seed: int) -> list[Interval]:
+def _drive_intervals(objectives: Sequence[Objective], data: Data, settings: ConfidenceSettings) -> Sequence[Interval]:
+    level, seed = settings.level, settings.seed
     undrawn = [_undrawn(each, data, level) for each in objectives]
     drawn = tuple(each for each, known in zip(objectives, undrawn, strict=True) if known is None)
     found = drive_intervals(drawn, data.of_drives(*drawn), level, data.draws, seed) if drawn else iter(())
@@ -306,3 +331,9 @@ def _above_zero(measured: Measured) -> NDArray[np.float64]:
     fixed = measured.fixed[:, None, :] & ~np.isnan(measured.rates)
     found: NDArray[np.float64] = np.where(fixed, measured.rates, 1 / measured.rates.shape[1])
     return found
+
+
+_MAKERS: Mapping[IntervalKind, Maker] = {
+    "credible": Maker(_posterior, _drawn_intervals, _drawn_numbers),
+    "bootstrap": Maker(_weighted_drives, _drive_intervals, _extreme_numbers, solves=2),
+}

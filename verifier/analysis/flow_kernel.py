@@ -27,7 +27,7 @@ BILLION = 10**9  # multipliers are whole numbers of billionths
 LARGEST = 2**2000  # of whole numbers
 
 
-class Rejected(ValueError):  # noqa: N818
+class Rejected(Exception):  # noqa: N818
     """A certificate that proves nothing; the message begins with the place of what is wrong."""
 
 
@@ -107,22 +107,26 @@ def check(certificate: Any) -> Fraction:
             holds = claimed >= end
         demand(holds, "/claimed", f"{float(claimed)!r} is claimed, and {float(end)!r} proven")
         return claimed
-    except Rejected:
-        raise
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise Rejected(f"the document: not a certificate ({type(error).__name__}: {error})") from None
 
 
-def main(path: Path) -> int:
+def main(arguments: list[str]) -> int:
     """Check every certificate of a folder or a zip archive and print what it proves."""
-    folder = (path if path.is_dir() else zipfile.Path(path)) / "certificates"
-    texts, wrong = {file.name: file.read_bytes() for file in folder.iterdir() if "_free_" in file.name}, 0
+    try:
+        demand(len(arguments) == 1, "usage", "python -I flow_kernel.py CERTIFICATES")
+        path = Path(arguments[0])
+        folder = (path if path.is_dir() else zipfile.Path(path)) / "certificates"
+        texts, wrong = {file.name: file.read_bytes() for file in folder.iterdir() if "_free_" in file.name}, 0
+    except (Rejected, OSError, ValueError, zipfile.BadZipFile) as error:
+        print(f"no certificates are read: {error}", file=sys.stderr)
+        return 2
     for name, text in sorted(texts.items()):
         try:
             certificate = json.loads(text)
             bound = check(certificate)
             print(f"{name}: proven: P {'>=' if certificate['side'] == 'lower' else '<='} {float(bound)!r}")
-        except ValueError as error:
+        except (Rejected, RecursionError, ValueError) as error:
             wrong += 1
             print(f"{name}: REJECTED: {error}")
     print(f"{len(texts) - wrong} of {len(texts)} certificates proven; not decided: whether they are about the model")
@@ -130,4 +134,4 @@ def main(path: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    sys.exit(main(sys.argv[1:]))

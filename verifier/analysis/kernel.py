@@ -40,7 +40,7 @@ May = Callable[[int, int], bool]  # whether a run may go from one state to anoth
 Atom = tuple[int, int, int]  # a node of the formula, with this window (-1: without end) in place of its own
 
 
-class Rejected(ValueError):  # noqa: N818
+class Rejected(Exception):  # noqa: N818
     """A certificate that proves nothing; the message begins with the place of what is wrong."""
 
 
@@ -73,12 +73,11 @@ def tail_is_at_most(total: int, least: int, billionths: int, bound: Fraction) ->
     demand(min(least, rest) <= MOST_ITEMS, "/region/columns", f"more than {MOST_ITEMS} of the rarer kind")
     few, rare, usual = (least, billionths, other) if least <= rest else (rest, other, billionths)
     with localcontext(UPWARDS):
-        chance = Decimal(1)
+        chance = term = series = Decimal(1)
         for bit in f"{total - few:b}":
             chance = chance * chance * (Decimal(usual) / BILLION if bit == "1" else 1)
         for k in range(few):
             chance = chance * (total - k) / (k + 1) * rare / BILLION
-        term = series = Decimal(1)
         for left in range(rest, 0, -1):
             more, less = left * billionths, (total - left + 1) * other
             if term.adjusted() < -30:
@@ -166,8 +165,7 @@ def leaves(tree: Any, columns: Columns) -> Iterator[tuple[int, Columns]]:
         yield tree, columns
     else:
         place, group, at = (tree["bin"], tree["true"]), tree["group"], whole(tree["at"], "/tree", (), 0)
-        there = place in columns and group in range(len(columns[place][0]))
-        demand(there, "/tree", "it cuts a rate that is not there")
+        demand(place in columns and group in range(len(columns[place][0])), "/tree", "the rate to cut is not there")
         low, high, unit = columns[place]
         below, above = high.copy(), low.copy()
         below[group], above[group] = min(at, high[group]), max(at, low[group])
@@ -267,9 +265,8 @@ class System:
                 total, left = total + more * after, left - more
             return total
 
-        return not self._ways[state] or any(
-            y > value[state] * u for y, u in self._fold(state, value.__getitem__, mean)
-        )
+        best = self._fold(state, value.__getitem__, mean)
+        return not self._ways[state] or any(y > value[state] * unit for y, unit in best)
 
     def moves(self, state: int, may: May) -> set[int]:
         """Where a step may lead that surely leads where it may; nothing where there is no such step."""
@@ -343,8 +340,7 @@ class Proof:
             implied = bool(terms) and all(any(less <= term for less in own) for term in terms)
             ahead = self.system.moves(state, within)
             fits = implied and all(known.leads(held[state], letters[after], held[after]) for after in ahead)
-            message = f"who stays among it and {len(held) - 1} others may decide against the bound"
-            demand(fits, f"{where}, state {state}", message)
+            demand(fits, f"{where}, state {state}", "who stays in the component may decide against the bound")
         proofs = {each["until"]: each for each in component["without"]}
         atoms = {atom for number in held.values() for term in known.table[number] for atom in term}
         for until in {number for number, low, high in atoms if (known.nodes[number][0], low, high) == ("U", 0, -1)}:
@@ -374,22 +370,26 @@ def check(certificate: Any) -> list[Fraction | None]:
             demand(claim is None or fits, f"/claimed/{k}", f"claims the bound {claim!r}, not {float(proven)!r}")
             bounds.append(None if claim is None else proven)
         return bounds
-    except Rejected:
-        raise
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise Rejected(f"the document: not a certificate ({type(error).__name__}: {error})") from None
 
 
-def main(path: Path) -> int:
+def main(arguments: list[str]) -> int:
     """Check every certificate of a bundle (a folder or a zip archive) and print what it proves."""
-    folder = (path if path.is_dir() else zipfile.Path(path)) / "certificates"
-    texts, wrong = {file.name: file.read_bytes() for file in folder.iterdir() if "_free_" not in file.name}, 0
+    try:
+        demand(len(arguments) == 1, "usage", "python -I kernel.py BUNDLE")
+        path = Path(arguments[0])
+        folder = (path if path.is_dir() else zipfile.Path(path)) / "certificates"
+        texts, wrong = {file.name: file.read_bytes() for file in folder.iterdir() if "_free_" not in file.name}, 0
+    except (Rejected, OSError, ValueError, zipfile.BadZipFile) as error:
+        print(f"no certificates are read: {error}", file=sys.stderr)
+        return 2
     for name, text in sorted(texts.items()):
         try:
             certificate = json.loads(text)
             bounds = ["-" if bound is None else repr(float(bound)) for bound in check(certificate)]
             print(f"{name}: proven: P {'>=' if certificate['side'] == 'lower' else '<='} {', '.join(bounds)}")
-        except (RecursionError, ValueError) as error:
+        except (Rejected, RecursionError, ValueError) as error:
             wrong += 1
             print(f"{name}: REJECTED: {error}")
     print(f"{len(texts) - wrong} of {len(texts)} certificates proven; not decided: if about the model, and *_free_*")
@@ -397,4 +397,4 @@ def main(path: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    sys.exit(main(sys.argv[1:]))

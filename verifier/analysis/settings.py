@@ -11,10 +11,13 @@ from typing import Annotated, Literal, TypeAlias, get_args
 
 from verifier.base.errors import UsageError, shown
 from verifier.base.options import Option, share, whole, whole_above_0
+from verifier.base.words import listed
 from verifier.systems.settings import fraction_from_0_to_1
 
-Requested: TypeAlias = Literal["auto", "posterior", "bootstrap"]
-"""The statistical interval that can be asked for."""
+IntervalKind: TypeAlias = Literal["credible", "bootstrap"]
+"""A statistical interval; `INTERVALS` has the words of each, and `verifier.analysis.confidence` makes it."""
+Requested: TypeAlias = Literal["auto", IntervalKind]
+"""The statistical interval that can be asked for; "auto" is bootstrap where the file knows drives."""
 Bounds: TypeAlias = Literal[
     "auto", "drives", "approximate", "items", "anytime", "units:drive", "units:track", "units:frame"
 ]
@@ -26,6 +29,44 @@ Weights: TypeAlias = Literal["item", "track", "drive"]
 Semantics: TypeAlias = Literal["per_state", "shared_matrix"]
 """Whether every state may have a matrix of its own, see `verifier.analysis.robust.solutions`."""
 Prior: TypeAlias = "str | float"
+
+
+@dataclass(frozen=True)
+class IntervalWords:
+    """The words that travel with the numbers of a statistical interval.
+
+    Attributes:
+        source: what it is made from.
+        by_drives: what happens to drives in a draw, "{unit}" for drives; empty where items are independent.
+        approximate: by what approximation it covers; empty for none.
+        paired: what a comparison of detectors does otherwise, if anything.
+    """
+
+    source: str
+    by_drives: str = ""
+    approximate: str = ""
+    paired: str = ""
+
+    def assumed(self, unit: Unit = "drive") -> str:
+        """What it assumes about the data."""
+        return f"{unit if self.by_drives else 'item'}s are independent"
+
+    def condition(self, unit: Unit = "drive") -> str:
+        """What it assumes about the data, and how well it covers then: for the condition of a verdict."""
+        return self.assumed(unit) + (f" (approximate: {self.approximate})" if self.approximate else "")
+
+
+INTERVALS: Mapping[IntervalKind, IntervalWords] = {
+    "credible": IntervalWords("from the posterior of the matrices"),
+    "bootstrap": IntervalWords(
+        "from drives weighted at random and one phantom drive (Bayesian bootstrap)",
+        by_drives="weighted at random, and a phantom {unit}",
+        approximate="Bayesian bootstrap",
+        paired="intervals from randomly weighted drives are narrower than those of verify run: errors that no drive "
+        "shows are drawn here, so that detectors are paired, and there taken at their worst and at their best",
+    ),
+}
+"""The statistical intervals."""
 
 PRIORS: Mapping[str, float] = {"jeffreys": 0.5, "uniform": 1.0}
 """Named weights on every label: the prior of Jeffreys, and all matrices equally likely."""
@@ -105,16 +146,16 @@ class ConfidenceSettings:
     interval: Annotated[
         Requested,
         Option(
-            "statistical interval: credible, from the posterior of the matrices, or bootstrap, from resampled drives "
+            f"statistical interval: {listed([f'{name}, {words.source}' for name, words in INTERVALS.items()], 'or')} "
             "(default: drives where the file knows them)"
         ),
     ] = "auto"
     bounds: Annotated[
         Bounds,
         Option(
-            "confidence bounds for independent drives, by resampling drives (approximate), for independent items, at "
-            "every look if each bin, class and context has one rate, or for independent units, of matrices that are "
-            "counted by these (default: drives where the file knows them, else items)"
+            "confidence bounds for independent drives, by weighting drives at random (approximate), for independent "
+            "items, at every look if each bin, class and context has one rate, or for independent units, of matrices "
+            "that are counted by these (default: drives where the file knows them, else items)"
         ),
     ] = "auto"
     weights: Annotated[
@@ -183,7 +224,8 @@ class ConfidenceSettings:
         prior_weight(self.prior)
         if self.draws is not None:
             check_draws(self.draws, LARGEST_DRAWS)
-        for value, known, what in ((self.bounds, Bounds, "bounds"), (self.weights, Weights, "weights")):
+        asked = ((self.interval, Requested, "interval"), (self.bounds, Bounds, "bounds"))
+        for value, known, what in (*asked, (self.weights, Weights, "weights")):
             if value not in get_args(known):
                 raise UsageError(f"unknown {what} {shown(value)}; known: {', '.join(get_args(known))}")
         if self.largest_drive is not None and self.largest_drive < 1:

@@ -21,9 +21,8 @@ from typing import Any, Generic, Self, TypeVar
 
 from verifier.base.budget import memory_limit, peak_bytes
 from verifier.base.errors import EngineError, NoAnswerError, UsageError, first_line, shown
-from verifier.base.libraries import library
+from verifier.base.libraries import __version__, library
 from verifier.base.numbers import fixed, memory_text
-from verifier.base.version import __version__
 from verifier.base.words import some_of
 
 Block = TypeVar("Block")

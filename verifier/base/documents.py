@@ -38,11 +38,11 @@ from typing import Annotated, Any, Self, TypeAlias, TypeVar
 
 from verifier.base import checksums
 from verifier.base.errors import InputError, Place, pointer_part, shown
-from verifier.base.exact_numbers import Exact as Exact
-from verifier.base.exact_numbers import FractionText as FractionText
-from verifier.base.exact_numbers import NumberText as NumberText
-from verifier.base.exact_numbers import fraction_of as fraction_of
-from verifier.base.exact_numbers import fraction_text as fraction_text
+from verifier.base.numbers import Exact as Exact
+from verifier.base.numbers import FractionText as FractionText
+from verifier.base.numbers import NumberText as NumberText
+from verifier.base.numbers import fraction_of as fraction_of
+from verifier.base.numbers import fraction_text as fraction_text
 
 Content: TypeAlias = Mapping[str, Any]
 """A JSON object of a document that was validated; its keys are those of the schema."""

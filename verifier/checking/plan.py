@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from verifier.base.arrays import Ints, Mask, distinct
-from verifier.base.cache import Cache
+from verifier.base.budget import Cache
 from verifier.checking.graphs import components, coreachable, levels, ranges, reachable
 from verifier.checking.product import Product
 from verifier.checking.recurrence import component_values

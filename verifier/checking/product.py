@@ -27,7 +27,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
 from verifier.base.arrays import Ints, Mask, rows_of
-from verifier.base.cache import Cache
+from verifier.base.budget import Cache
 from verifier.base.errors import NoAnswerError
 from verifier.checking.graphs import ranges
 from verifier.language.expressions.syntax import Boolean, Name, Node, Operation

@@ -12,8 +12,8 @@ from types import FrameType
 from typing import TextIO
 
 from verifier.base.errors import ExitCode, InputError, Place, UsageError, VerifierError, one_line, shown
+from verifier.base.libraries import __version__
 from verifier.base.options import add_common
-from verifier.base.version import __version__
 from verifier.cli.invocation import PROGRAM, invocation, with_config
 from verifier.cli.parser import HelpText, VerbParser, add_verbs
 

@@ -12,8 +12,7 @@ from verifier.base.errors import InputError, Place, one_line
 from verifier.base.files import csv_text, write_text
 from verifier.base.numbers import fixed
 from verifier.cli.invocation import Command, with_provenance
-from verifier.cli.targets import check_targets
-from verifier.cli.terminal import tell_shares, wants_colour, watched
+from verifier.cli.terminal import check_targets, tell_shares, wants_colour, watched
 from verifier.closedloop.comparison import BASELINE
 from verifier.evidence.documents import Document, checked_document
 from verifier.evidence.report.pages import report_page

@@ -5,10 +5,9 @@ from dataclasses import asdict
 from functools import partial
 
 from verifier.base.errors import UsageError
-from verifier.base.version import own_versions
+from verifier.base.libraries import own_versions
 from verifier.cli.invocation import Command, with_provenance
-from verifier.cli.targets import give
-from verifier.cli.terminal import Bars, progress_bar, tell_shares
+from verifier.cli.terminal import Bars, give, progress_bar, tell_shares
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document import confusion_text, read_counts, write_confusion
 from verifier.perception.confusion.record import check_record_target, write_record

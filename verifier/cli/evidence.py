@@ -10,8 +10,7 @@ from verifier.base.errors import InputError, Place, UsageError, one_line
 from verifier.base.files import document_text, read_json, read_text
 from verifier.base.words import listed
 from verifier.cli.invocation import Command, with_provenance
-from verifier.cli.targets import check_targets, give
-from verifier.cli.terminal import progress_bar
+from verifier.cli.terminal import check_targets, give, progress_bar
 from verifier.evidence.bundle.build import Bundle, Sources, build_bundle, built_document
 from verifier.evidence.bundle.check import CheckLimits, check_bundle
 from verifier.evidence.bundle.export import export_bundle

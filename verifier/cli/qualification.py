@@ -6,8 +6,7 @@ from pathlib import Path
 from verifier.base.errors import UsageError, one_line, unknown_error
 from verifier.base.files import document_text
 from verifier.cli.invocation import Command
-from verifier.cli.targets import check_targets, give
-from verifier.cli.terminal import progress_bar
+from verifier.cli.terminal import check_targets, give, progress_bar
 from verifier.cli.verbs import VERBS
 from verifier.evidence.declarations import today
 from verifier.evidence.identity import tool_identity

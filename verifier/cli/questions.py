@@ -10,8 +10,7 @@ from verifier.base.files import csv_text, write_text
 from verifier.base.options import named_files
 from verifier.checking.process import StormProcess
 from verifier.cli.invocation import Command, with_provenance
-from verifier.cli.targets import check_targets, give
-from verifier.cli.terminal import progress_bar, tell_shares
+from verifier.cli.terminal import check_targets, give, progress_bar, tell_shares
 from verifier.evidence.bundle.archive import zip_bytes
 from verifier.evidence.bundle.certificates import certificates_of_comparison
 from verifier.evidence.consistency import read_baseline

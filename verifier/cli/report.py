@@ -7,7 +7,7 @@ from pathlib import Path
 from verifier.base.errors import UsageError, one_line, shown
 from verifier.base.files import document_text, write_bytes
 from verifier.cli.invocation import Command
-from verifier.cli.targets import check_targets, give
+from verifier.cli.terminal import check_targets, give
 from verifier.evidence.consistency import read_document
 from verifier.evidence.context import CaseContext, read_context
 from verifier.evidence.documents import Document

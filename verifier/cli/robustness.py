@@ -1,4 +1,6 @@
-"""The commands `verify assess` and `verify mutate`: call what does it, print and write. Nothing is computed here."""
+"""The commands `verify assess`, `mutate`, `adr` and `predict`: call what does it, print and write."""
+
+from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
@@ -7,20 +9,29 @@ from pathlib import Path
 
 from verifier.base.blocks import Pool
 from verifier.base.errors import ExitCode, UsageError, one_line
-from verifier.base.files import document_text, write_bytes, write_text
+from verifier.base.files import csv_text, document_text, write_bytes, write_text
 from verifier.cli.invocation import Command, with_provenance
-from verifier.cli.targets import check_targets, give
-from verifier.cli.terminal import is_watched, progress_bar, tell_shares
+from verifier.cli.terminal import check_targets, give, is_watched, progress_bar, tell_shares, wants_colour
 from verifier.robustness.assessment.document import assess_document
 from verifier.robustness.assessment.plan import plans_text
 from verifier.robustness.assessment.request import assessed
 from verifier.robustness.assessment.result import AssessmentResult
 from verifier.robustness.mutators.batch_result import ImageResult
 from verifier.robustness.mutators.request import RESULT_FILE, chosen_mutations, mutated
-from verifier.robustness.settings import AssessSettings, MutateSettings
+from verifier.robustness.predicting import predict_result
+from verifier.robustness.rates import adr_result
+from verifier.robustness.settings import AssessSettings, MutateSettings, PredictSettings, RatesSettings
 from verifier.telling.assess import assess_markdown, assess_tables
 from verifier.telling.figures.drawing import figure_bytes
+from verifier.telling.figures.rates import (
+    curves_figure,
+    objects_figure,
+    prediction_figure,
+    table_figure,
+    weights_figure,
+)
 from verifier.telling.mutate import left_over_note, mutate_table, shown_mutations
+from verifier.telling.rates import adr_table, predict_table
 
 
 def assess_command(arguments: AssessSettings, command: Command) -> int:
@@ -84,3 +95,38 @@ def _bar(results: Iterable[ImageResult], count: int) -> Iterable[ImageResult]:
     from tqdm import tqdm
 
     return tqdm(results, desc="images", total=count, leave=False, delay=0.5)
+
+
+OBJECT_COLUMNS = ("detector", "condition", "image", "object", "before", "after")
+
+
+def adr_command(arguments: RatesSettings, command: Command) -> int:
+    """Run `verify adr` and give its exit code."""
+    check_targets(arguments)
+    result = adr_result(arguments)
+    give(
+        arguments,
+        with_provenance(result.json_text(), command),
+        lambda: adr_table(result, colour=wants_colour()),
+        csv=lambda _: csv_text(result.rows()),
+        objects=lambda _: csv_text(result.required_rows(), OBJECT_COLUMNS),
+        plot=lambda path: figure_bytes(curves_figure(result), path),
+        plot_table=lambda path: figure_bytes(table_figure(result), path),
+        plot_objects=lambda path: figure_bytes(objects_figure(result), path),
+    )
+    return 0
+
+
+def predict_command(arguments: PredictSettings, command: Command) -> int:
+    """Run `verify predict` and give its exit code."""
+    check_targets(arguments)
+    result = predict_result(arguments)
+    give(
+        arguments,
+        with_provenance(result.json_text(), command),
+        lambda: predict_table(result, colour=wants_colour()),
+        csv=lambda _: csv_text(result.rows()),
+        plot=lambda path: figure_bytes(prediction_figure(result), path),
+        plot_weights=lambda path: figure_bytes(weights_figure(result), path),
+    )
+    return 0

@@ -20,8 +20,7 @@ from verifier.base.files import csv_text, document_text, read_json, write_bytes,
 from verifier.chains import EXPORT_FORMATS, write_model
 from verifier.checking.process import StormProcess
 from verifier.cli.invocation import Command
-from verifier.cli.targets import check_targets
-from verifier.cli.terminal import progress_bar, tell_shares, wants_colour
+from verifier.cli.terminal import check_targets, progress_bar, tell_shares, wants_colour
 from verifier.language.specs import Specification
 from verifier.pipeline import CheckedStudy, checked_and_told, verified
 from verifier.questions.settings import RunSettings, drop_rule, largest_drop, share

@@ -1,14 +1,20 @@
-"""What the terminal is asked for: whether a person watches, progress bars or plain lines, colour."""
+"""What the terminal is asked for: whether a person watches, progress bars or plain lines, colour. And what a command
+writes: what could not be written, or would overwrite an input or each other, is refused at once.
+"""
 
 import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from verifier.base.blocks import Share
-from verifier.base.errors import one_line
+from verifier.base.errors import InputError, Place, UsageError, one_line
+from verifier.base.files import write_bytes, write_text
 from verifier.base.numbers import fixed
+from verifier.base.options import Setting, chosen_of
+from verifier.telling.figures.drawing import check_plot_target
 
 Item = TypeVar("Item")
 
@@ -118,3 +124,105 @@ class Bars:
         if self._bar is not None:
             self._bar.close()
             self._bar = None
+
+
+def check_targets(settings: object, what: str = "run", within: Iterable[str] = (), *, apart: bool = False) -> None:
+    """Refuse outputs before anything is computed; what outputs and inputs are is said by the settings.
+
+    Args:
+        settings: of the command.
+        what: the command is called in messages.
+        within: further inputs, such as the files of folders that the settings name.
+        apart: whether no output may stand in a folder that is an input.
+
+    Raises:
+        UsageError: an output is an input, or another output; InputError: one could not be written.
+    """
+    chosen = list(chosen_of(settings))
+    named = list(_files(chosen))
+    outputs = [(each, path) for each, path in named if each.option.role == "output"]
+    sources = [*(path for each, path in named if each.option.role != "output"), *within]
+    folders = [path for path in sources if apart and Path(path).is_dir()]
+    for each, path in outputs:
+        if each.name.startswith("plot"):
+            check_plot_target(path)
+    written: dict[str, str] = {}
+    for each, target in outputs:
+        if is_one_of(target, sources):
+            raise UsageError(f"{each.full}: {target} is an input of this {what}")
+        for path in folders:
+            if Path(path).resolve() in Path(target).resolve().parents:
+                raise UsageError(f"{each.full}: {target} is in an input of this {what}, {path}")
+        before = len(written)
+        other = written.setdefault(os.path.realpath(target), each.full)
+        if target and len(written) == before and (Path(target).is_file() or not Path(target).exists()):
+            both = f"{other} and {each.full}" if other != each.full else f"{other}: two outputs"
+            raise UsageError(f"{both} would be written to the same file")
+        check_writable(target)
+
+
+def give(settings: Any, document: str, table: Callable[[], str], **files: Callable[[str], str | bytes]) -> None:
+    """Print the table, or with --json the document, and write it and what else is asked for.
+
+    Everything is made before anything is written.
+
+    Args:
+        settings: of the command, with `output` and `json`.
+        document: the JSON document.
+        table: makes what a person reads.
+        files: what makes the content of an output, from its path; by the name of its setting.
+    """
+    printed = document if settings.json else table()
+    targets = {name: getattr(settings, name) for name in files if getattr(settings, name) is not None}
+    paths = {name: path[-1] if isinstance(path, tuple) else path for name, path in targets.items()}
+    made = {path: files[name](path) for name, path in paths.items()}
+    if settings.output is not None:
+        write_text(settings.output, document)
+    for path, content in made.items():
+        if isinstance(content, str):
+            write_text(path, content)
+        else:
+            write_bytes(path, content)
+    print(printed, end="")
+
+
+def _files(chosen: list[tuple[Setting, Any]]) -> Iterator[tuple[Setting, str]]:
+    """Every file that is named, with the option that names it; a spec with its model."""
+    for each, value in chosen:
+        paths = (value,) if isinstance(value, str) else value
+        metavar = str(each.option.metavar)
+        if isinstance(each.option.metavar, tuple) and paths:  # one of the values is the file
+            paths = tuple(path for part, path in zip(each.option.metavar, paths, strict=True) if "FILE" in part)
+        if each.option.role == "choice" or not paths or not isinstance(paths, tuple):
+            continue
+        if each.option.role == "output" and "FILE" not in metavar:
+            continue
+        if each.option.role != "output":
+            paths = tuple(path for path in paths if path)  # where nothing is read, the name is empty
+        for path in with_models(paths) if metavar == "SPEC" else paths:
+            yield each, path
+            if each.option.role == "named_file" and "=" in path:
+                yield each, path.partition("=")[2]
+
+
+def with_models(specs: Iterable[str]) -> Iterator[str]:
+    """Specs, each with the model that it names; InputError as `verifier.language.specs.read_spec`."""
+    from verifier.language.specs import read_spec
+
+    for path in specs:
+        yield path
+        yield str(read_spec(path).model)
+
+
+def is_one_of(target: str, sources: Iterable[str | None]) -> bool:
+    """Whether a file to be written is one of those to be read, by whatever name."""
+    return any(
+        source and Path(target).exists() and Path(source).exists() and Path(target).samefile(source)
+        for source in sources
+    )
+
+
+def check_writable(target: str) -> None:
+    """Refuse a file that could not be written, before anything is computed for it; InputError."""
+    if not target or Path(target).is_dir() or not Path(target).absolute().parent.is_dir():
+        raise InputError("cannot be written: no such folder, or a folder itself", Place(target or "''"))

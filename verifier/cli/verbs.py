@@ -224,7 +224,7 @@ VERBS: Mapping[str, Verb] = {
     ),
     "collision": Verb(
         "verifier.collision.settings:CollisionSettings",
-        "verifier.cli.collision:collision_command",
+        "verifier.cli.closedloop:collision_command",
         "probability of collision by reported distance and speed, with intervals; compare detectors",
         COLLISION,
         COLLISION_EPILOG,
@@ -266,13 +266,13 @@ VERBS: Mapping[str, Verb] = {
     ),
     "adr": Verb(
         "verifier.robustness.settings:RatesSettings",
-        "verifier.cli.rates:adr_command",
+        "verifier.cli.robustness:adr_command",
         "detection rate under mutations, at thresholds fixed beforehand",
         "Average detection rate (ADR) at thresholds fixed on unchanged images, with intervals (Pezzementi 2018).",
     ),
     "predict": Verb(
         "verifier.robustness.settings:PredictSettings",
-        "verifier.cli.rates:predict_command",
+        "verifier.cli.robustness:predict_command",
         "what mutations by depth do, predicted from simple ones",
         "Predict what mutations by depth do to each detector from what simple ones do, by the model of all others.",
     ),

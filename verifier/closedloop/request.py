@@ -18,9 +18,9 @@ import numpy as np
 from verifier.base.blocks import HERE, Pool
 from verifier.base.errors import UsageError, shown, unknown_error
 from verifier.base.files import hashes_of_files, read_bytes
+from verifier.base.libraries import own_versions
 from verifier.base.options import named_files
 from verifier.base.result import recorded
-from verifier.base.version import own_versions
 from verifier.closedloop.comparison import compare
 from verifier.closedloop.curvefiles import read_curves
 from verifier.closedloop.cutting import in_view, positive_by_path, windows

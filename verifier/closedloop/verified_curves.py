@@ -15,7 +15,7 @@ import numpy as np
 
 from verifier.base.documents import json_values
 from verifier.base.errors import InputError, Place, UsageError, unknown_error
-from verifier.base.version import own_versions
+from verifier.base.libraries import own_versions
 from verifier.checking.process import StormProcess
 from verifier.closedloop.comparison import BASELINE, NamedCurve
 from verifier.closedloop.curves import TradeOffCurve

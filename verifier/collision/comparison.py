@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import UsageError
-from verifier.collision.codes import Code
 from verifier.collision.estimator import (
     DEFAULT,
     CollisionMap,
@@ -35,7 +34,7 @@ from verifier.collision.estimator import (
     predicted_bytes,
     with_common_width,
 )
-from verifier.collision.kernel import Samples, samples_of
+from verifier.collision.kernel import Code, Samples, samples_of
 from verifier.collision.pairs import JointPairs, Pairs, joined
 from verifier.collision.resampling import (
     RATE,

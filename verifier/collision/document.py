@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, TypeAlias
 
 from verifier.base.documents import Count, Limits, Sha256
-from verifier.collision.independence import Independence
 from verifier.collision.settings import Bandwidth, Braking, Drawn, EmptyBins
+from verifier.collision.trust import Independence
 
 Rounded: TypeAlias = Annotated[float, Limits(ge=0, le=1.000000001)]
 """A share, up to rounding."""

@@ -20,15 +20,34 @@ Cross-validation chooses c by how well each pair's true distance is forecast fro
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from enum import IntEnum
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 
 from verifier.base.arrays import Floats, Ints
-from verifier.collision.codes import Code
 from verifier.collision.pairs import Pairs
+
+
+class Code(IntEnum):
+    """The base of enumerations whose members are spelled as a number and a text."""
+
+    text: str
+
+    def __new__(cls, value: int, text: str = "") -> Self:
+        """A member."""
+        code = int.__new__(cls, value)
+        code._value_, code.text = value, text
+        return code
+
+    @classmethod
+    def counted(cls, table: NDArray[np.uint8]) -> dict[Self, int]:
+        """How often each code stands in a table, of those that do."""
+        codes, counts = np.unique(table, return_counts=True)
+        return {cls(code): count for code, count in zip(codes.tolist(), counts.tolist(), strict=True)}
+
 
 NORMAL_REFERENCE = 1.06
 """c of the normal reference rule: (4/3)^(1/5)."""

@@ -18,7 +18,6 @@ from verifier.base.statistics import few_units_note
 from verifier.base.words import percent
 from verifier.checking.process import StormProcess
 from verifier.collision.document import ClosedLoop
-from verifier.collision.independence import REFUTED, Independence
 from verifier.collision.kernel import Reason
 from verifier.collision.pairs_of_detections import pairs_of_detections
 from verifier.collision.pairs_reader import ReadPairs, read_pairs, read_record
@@ -26,6 +25,7 @@ from verifier.collision.result import CollisionResult
 from verifier.collision.settings import CollisionSettings
 from verifier.collision.study import DetectorResult, PolicyResult, Stages, StudySettings, collision_study, unwatched
 from verifier.collision.study_settings import study_settings
+from verifier.collision.trust import REFUTED, Independence
 from verifier.perception.detections import Reading, keep_scores, read_class_map, read_detections
 from verifier.perception.detections.formats import FORMATS
 from verifier.perception.matching import MatchingPolicy, usual_threshold

@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar, Self
 
 from verifier.base.documents import Count, Limits
 from verifier.base.errors import ExitCode, one_line
+from verifier.base.libraries import __version__
 from verifier.base.result import recorded
-from verifier.base.version import __version__
 from verifier.evidence.signatures import Seal
 from verifier.evidence.status import Standing, Status
 

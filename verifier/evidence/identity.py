@@ -27,8 +27,8 @@ from typing import Any
 
 from verifier.base.errors import InputError, Place
 from verifier.base.files import json_of
+from verifier.base.libraries import __version__, commit_of
 from verifier.base.toml import Element
-from verifier.base.version import __version__, commit_of
 from verifier.evidence.declarations import digest_at, past_at
 
 NOT_ISSUED = "not issued"

@@ -105,7 +105,7 @@ def adr_misfits(result: AdrResult) -> Misfits:
 
 def campaign_misfits(study: CampaignDocument) -> Misfits:
     """Each detector has one row under each condition, with the same requirements; shares follow from the baseline."""
-    from verifier.robustness.campaign.magnitudes import EDGES  # with all mutations, for these only
+    from verifier.robustness.campaign.result import EDGES  # with all mutations, for these only
 
     yield from once("/campaign", [(row.condition, row.detector) for row in study.campaign])
     asked: dict[str, list[tuple[str, str]]] = {}

@@ -16,8 +16,8 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
 
 from verifier.base.documents import Condition, Count, Derives, Extended, Limits, Sha256, derived
 from verifier.base.errors import UsageError
+from verifier.base.libraries import __version__
 from verifier.base.toml import Element
-from verifier.base.version import __version__
 from verifier.checking.verdicts import Verdict, condition_over, worst_verdict
 from verifier.evidence.declarations import matrices_at
 from verifier.evidence.documents import Document

@@ -21,9 +21,9 @@ from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document import write_confusion
 from verifier.perception.confusion.matrices import EMPTY
 from verifier.perception.confusion.preparing import prepared
-from verifier.perception.confusion.recall import class_names
 from verifier.perception.confusion.request import check_data_named, check_stream
 from verifier.perception.confusion.rules import CountingRule
+from verifier.perception.confusion.sanity import class_names
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.matching import Matches, MatchingPolicy, match
 from verifier.perception.settings import Affinity, CountSettings, Leftover

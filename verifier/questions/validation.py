@@ -14,7 +14,7 @@ and the predicted interval holds the numbers with p > 1 - level. This is said tw
 
 * `counted`: the rates are those counted on the drives that predict. A model is wrong if this is contradicted, or the
   drives are too few to know its rates.
-* `resampled`: the rates are drawn by resampling these drives with one phantom drive more
+* `resampled`: the rates are drawn by weighting these drives at random, with one phantom drive more
   (`verifier.analysis.phantom_draws`), of which all reports are once right and once wrong; a context without items has
   any rate. Both laws are means over the draws.
 

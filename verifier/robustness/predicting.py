@@ -17,10 +17,10 @@ import numpy as np
 from verifier.base.documents import InputFile, Magnitude, Share, read_document
 from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import json_of, read_text
+from verifier.base.libraries import own_versions
 from verifier.base.numbers import fixed, level_text
 from verifier.base.options import pair
 from verifier.base.result import Result, plain, recorded
-from verifier.base.version import own_versions
 from verifier.closedloop.comparison import BASELINE
 from verifier.robustness.prediction import AdrTable, Prediction, predict
 from verifier.robustness.rates import AdrResult, DocumentHead

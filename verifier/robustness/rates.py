@@ -15,13 +15,13 @@ import numpy as np
 
 from verifier.base.documents import Count, InputFile, Magnitude, Share
 from verifier.base.errors import InputError, UsageError
+from verifier.base.libraries import own_versions
 from verifier.base.options import named_file, named_files
 from verifier.base.result import Result
 from verifier.base.statistics import few_units_note
-from verifier.base.version import own_versions
 from verifier.closedloop.closed_loop_curve import standard_sensitivities
 from verifier.closedloop.comparison import BASELINE
-from verifier.closedloop.roboticizer import Standardizer
+from verifier.closedloop.logs import Standardizer
 from verifier.closedloop.study import sources_of
 from verifier.perception.detections import Reading, read_class_map, read_detections
 from verifier.perception.detections.columns import DetectionSet

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 from verifier.analysis.channel_test import ClassTest, Drawn, class_tests, classes_drawn, drawn_together
 from verifier.analysis.confidence import Data, data_of_run
-from verifier.analysis.intervals.measured import Measured, measured
+from verifier.analysis.intervals.intervals import Measured, measured
 from verifier.analysis.mixed import mixed_data
 from verifier.analysis.objective import Conditional, Gained, Objective, Quantile, build_objective
 from verifier.analysis.robust.optimum import build_optimum
 from verifier.analysis.step_counts import build_step_count, counted_window
 from verifier.analysis.vacuity import Findings, find_vacuity
-from verifier.base.cache import Cache, array_bytes
+from verifier.base.budget import Cache, array_bytes
 from verifier.base.errors import NoAnswerError, UsageError
 from verifier.chains import DecisionProcess, MarkovChain
 from verifier.chains.chain import assumed_columns, decision_process, filled_counts, markov_chain

@@ -81,7 +81,7 @@ def exported_region(study: Study) -> Region:
         raise UsageError("--export-bounds needs confidence bounds: leave out --point-only and --decimals")
     region = study.data.region(_rows_of(study.cases[0]).choices)
     if region is None:
-        raise UsageError("bounds of tier approximate are from resampled drives: there is no region to export")
+        raise UsageError("bounds of tier approximate are from randomly weighted drives: there is no region to export")
     return region
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from verifier.analysis.intervals.intervals import Kind
 from verifier.analysis.intervals.tiers import Tier
+from verifier.analysis.settings import IntervalKind
 from verifier.analysis.vacuity import Vacuity
 from verifier.base.documents import Condition, Count, Exact, Extended, Level, Limits, Share
 from verifier.base.result import Result
@@ -53,7 +53,7 @@ class PointInterval:
         draws: how many matrices were drawn for it.
     """
 
-    kind: Kind
+    kind: IntervalKind
     lower: Extended
     upper: Extended
     lower_range: tuple[Extended, Extended]

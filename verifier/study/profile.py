@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from verifier.analysis.confidence import Data, number_draws
+from verifier.analysis.confidence import Data
 from verifier.analysis.intervals.intervals import Interval, percentile_interval
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.errors import UsageError
@@ -120,7 +120,7 @@ def _interval(
         objective = case.objectives[number]
         most, share = objective.most, np.array([float(weight) for weight in weights])
         first = 0
-        for low, high in number_draws(objective, data, settings):
+        for low, high in data.maker.numbers(objective, data, settings):
             last = first + len(low)
             for end, drawn in zip(ends, (low, high), strict=True):
                 end[first:last] += np.where(share > 0, drawn, 0) @ share

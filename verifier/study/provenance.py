@@ -14,8 +14,8 @@ from verifier.analysis.intervals.rate_intervals import difference_remark
 from verifier.analysis.intervals.tiers import BoundsBasis
 from verifier.analysis.settings import LARGEST_DRAWS, ConfidenceSettings
 from verifier.base.errors import NoAnswerError
+from verifier.base.libraries import own_versions, version_of
 from verifier.base.numbers import decimal_text, level_text
-from verifier.base.version import own_versions, version_of
 from verifier.base.words import counted
 from verifier.chains.chain import FROM
 from verifier.checking.strategies import StrategyRange
@@ -143,7 +143,7 @@ _AS_ASKED = (
 
 
 DROPPED = "the matrices were made without unmatched detections (false positives)"
-"""Then column `empty` is held by convention (`verifier.analysis.intervals.measured`)."""
+"""Then column `empty` is held by convention (`verifier.analysis.intervals.intervals`)."""
 OF_THE_MEAN = (
     "{numbers} are for the mean matrix over {unit}s: where {unit}s differ, errors in successive steps "
     "depend on each other through the {unit}, and the mean of P over {unit}s is another number"

@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from verifier.analysis.intervals.intervals import Kind
-from verifier.analysis.intervals.tiers import RESAMPLED, BoundsBasis
-from verifier.analysis.settings import Prior, Semantics
+from verifier.analysis.intervals.tiers import BoundsBasis
+from verifier.analysis.settings import INTERVALS, IntervalKind, Prior, Semantics
 from verifier.base.documents import Count, Level, Limits, MisfitError, Sha256
-from verifier.checking.verdicts import INDEPENDENT_ITEMS, VerdictRule
+from verifier.checking.verdicts import VerdictRule
 from verifier.perception.confusion.document_dependence import Dependence
 from verifier.perception.confusion.document_types import RemarkRecord, UsedContexts
 from verifier.perception.settings import EmptyColumns, EmptyContexts, FalsePositiveCounting, Labelling
@@ -77,7 +76,7 @@ class ConfidenceRecord:
     """
 
     level: Level
-    interval: Kind
+    interval: IntervalKind
     reason: str
     prior: Prior
     draws: Annotated[int, Limits(ge=1)]
@@ -167,5 +166,5 @@ class SettingsRecord:
         if found is None or source == "point":
             return None
         if source == "interval":
-            return INDEPENDENT_ITEMS if found.interval == "credible" else RESAMPLED
+            return INTERVALS[found.interval].condition(found.bounds.unit)
         return found.bounds.condition if found.bounds.conditional else None

@@ -92,18 +92,18 @@ def distinct(codes: Ints, bound: int) -> tuple[Ints, Ints]:
     return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[codes]
 
 
-def distinct_rows(columns: Iterable[Ints], kinds: int, count: int) -> tuple[Ints, Ints]:
-    """The number of each of `count` rows of some columns, equal rows alike, and the first row of each number.
+def distinct_rows(columns: Iterable[Ints], count: int) -> tuple[Ints, Ints]:
+    """The number of each of `count` rows, equal rows alike, in their order, and the first row of each number.
 
     Args:
-        columns: (count,) int64 each, in 0..kinds-1.
-        kinds: how many codes there could be.
+        columns: (count,) int64 each, not below 0; at least one.
         count: number of rows.
     """
     row, rows = np.zeros(count, dtype=np.int64), 1
     for column in columns:  # numbered again for every column, so that no code outgrows an integer
+        kinds = int(column.max(initial=0)) + 1
         found, row = distinct(row * kinds + column, rows * kinds)
         rows = len(found)
-    first = np.empty(rows if count else 0, dtype=np.int64)
+    first = np.empty(rows, dtype=np.int64)
     first[row[::-1]] = np.arange(count)[::-1]
     return row, first

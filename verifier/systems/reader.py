@@ -219,10 +219,8 @@ def _field_of_view(top: Element) -> tuple[Node, Node] | None:
     if not top.has("field_of_view"):
         return None
     found = top.at("field_of_view").table(("distance_m",), required=("distance_m",)).at("distance_m")
-    if not isinstance(found.value, list) or len(found.value) != 2:
-        raise found.fail(f"expected [low, high], got {shown(found.value)}")
-    low, high = map(_node, found.items())
-    return low, high
+    ends = _range(found)
+    return ends.low, ends.high
 
 
 def _objects(found: Element, *, viewed: bool) -> tuple[PlacedObject, ...]:

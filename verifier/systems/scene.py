@@ -147,7 +147,7 @@ class Scene:
             moved = np.zeros(len(ended), dtype=np.int64)
             looking = {name: value[~ended] for name, value in valuations.items()}
             moved[~ended] = self.world.distributions(looking, int(np.count_nonzero(~ended)))[:, 0]
-        kept, row_of_state = _distinct_rows(standing, moved, ended, self.matrices.bin_count)
+        kept, row_of_state = _distinct_rows(standing, moved, ended)
         standing = replace(standing, what=standing.what[kept], bins=standing.bins[kept])
         frames = Frames.of(self.planner, self.system.model.frames)
         policy = self.options.false_positives
@@ -328,16 +328,12 @@ def _check_atoms(system: System, planner: Planner, matrices: ConfusionMatrices, 
             raise source.error(message, None, "ask sees(...), or use class-labelled matrices")
 
 
-def _distinct_rows(standing: Standing, moved: Ints, ended: Mask, bin_count: int) -> tuple[Ints, Ints]:
+def _distinct_rows(standing: Standing, moved: Ints, ended: Mask) -> tuple[Ints, Ints]:
     """A state for each distinct combination of what stands where and of how the world moves, and the number of the
-    combination of each state."""
-    codes = (standing.what + 1) * bin_count + standing.bins
-    kinds = max(bin_count * (len(standing.classes) + 2), int(moved.max(initial=0)) + 1)
-    codes = np.concatenate([codes, moved[:, None]], axis=1)
-    looked_from = np.flatnonzero(~ended)
-    if len(looked_from):  # terminal states need no row; they borrow one that occurs
-        codes = np.where(ended[:, None], codes[looked_from[0]], codes)
-    row, sample = distinct_rows(codes.T, kinds, len(codes))
-    if len(looked_from):
-        sample[row[looked_from[::-1]]] = looked_from[::-1]
-    return sample, row
+    combination of each state; terminal states borrow one."""
+    looking = np.flatnonzero(ended.all() | ~ended)
+    there = np.stack([standing.what + 1, standing.bins], axis=2)[looking]
+    number, first = distinct_rows([*there.reshape(len(looking), -1).T, moved[looking]], len(looking))
+    row = np.full(len(ended), number[0])
+    row[looking] = number
+    return looking[first], row

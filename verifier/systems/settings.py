@@ -73,9 +73,9 @@ def constant(text: str) -> tuple[str, int | Fraction | str]:
 
 def sweep(text: str) -> tuple[str, tuple[int | Fraction, ...]]:
     """Name and values of NAME=LOW..HIGH or NAME=VALUE,VALUE,...; UsageError."""
-    name, equals, listed = text.partition("=")
+    name, _, listed = text.partition("=")
     refusal = UsageError(f"--sweep: expected NAME=LOW..HIGH or NAME=VALUE,VALUE,..., got {shown(text)}")
-    if not equals or not name.strip():
+    if not name.strip():
         raise refusal
     ends = re.fullmatch(r"\s*(-?\d{1,15})\s*\.\.\s*(-?\d{1,15})\s*", listed)
     if ends:

@@ -107,10 +107,10 @@ def whole_in_range(value: Any, variable: BoundedVariable) -> tuple[Ints, Mask]:
     found = np.asarray(value)
     allowed = np.asarray((found >= variable.low) & (found <= variable.high))
     if found.dtype.kind == "f":
-        allowed &= np.floor(found) == found
+        allowed &= np.trunc(found) == found
     if not allowed.all():
         found = np.where(allowed, found, variable.low)
-    return found.astype(np.int64, copy=False), allowed
+    return np.asarray(found, dtype=np.int64), allowed
 
 
 def truth(condition: Node, values: Mapping[str, Ints], count: int, source: Source | None = None) -> Mask:
@@ -160,8 +160,7 @@ def successors(
         name: evaluate(node, scope, system.model.at(f"variables.{name}.next"))
         for name, node in system.dynamics.items()
     }
-    for name, value in remembered.items():
-        moved[name] = value if allowed.all() or not np.ndim(value) else value[allowed]
+    moved |= {name: value[allowed] if np.ndim(value) else value for name, value in remembered.items()}
     if allowed.all():
         return space.number(moved, count)
     following[allowed] = space.number(moved, int(allowed.sum()))
@@ -255,7 +254,7 @@ class World:
             raise model.at("world").error(message, None)
         return found
 
-    def possible(self, values: Mapping[str, Ints], count: int, choice: int = 0) -> Mask:
+    def possible(self, values: Mapping[str, Ints], count: int, choice: int) -> Mask:
         """(count, outcomes) bool, which outcomes can have a probability above 0 in each of some valuations."""
         rows, can = self.distributions(values, count, choice), self.can_occur
         return np.asarray((can[rows] & (rows >= 0)[:, :, None]).any(axis=1), dtype=bool)
@@ -266,11 +265,9 @@ class World:
         Raises:
             InputError: probabilities that are not from 0 to 1, or do not sum to 1.
         """
-        columns = [values[name] for name in self._reads]
-        found, place = np.zeros((min(count, 1), 0), dtype=np.int64), np.zeros(count, dtype=np.int64)
-        if columns:
-            found, place = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
-        each = [self._rows(choice, tuple(read)) for read in found.tolist()]
+        read = np.array([values[name] for name in self._reads], dtype=np.int64).reshape(len(self._reads), count)
+        found, place = np.unique(read.T, axis=0, return_inverse=True)
+        each = [self._rows(choice, tuple(own)) for own in found.tolist()]
         rows = np.full((len(each), max(map(len, each), default=1)), -1, dtype=np.int64)
         for row, own in zip(rows, each, strict=True):
             row[: len(own)] = own

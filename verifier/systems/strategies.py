@@ -74,7 +74,7 @@ def build_strategies(
     number = np.full(scene.space.size + 1, -1, dtype=np.int64)  # the last one answers for -1
     number[states] = np.arange(len(states))
     ended = scene.terminal[states]
-    options_at = [_compacted(number[each[:, states]], ended) for each in open_moves]
+    options_at = [_compacted(number[each[:, states]]) for each in open_moves]
     valuations = {name: value[states] for name, value in scene.values.items()}
     stuck = np.stack([each[0] for each in options_at], axis=1)
     if np.any(stuck < 0):
@@ -137,7 +137,7 @@ def _moves_per_observation(scene: Scene) -> list[NDArray[np.int32]]:
             )
         step = won.moves.following.copy()
         lost = (step < 0).all(axis=0)
-        step[0, lost] = rules[lost, column]
+        step[:, lost] = rules[lost, column]
         step[:, scene.terminal] = np.flatnonzero(scene.terminal)
         found.append(step)
     return found
@@ -152,13 +152,14 @@ def _reached(scene: Scene, open_moves: list[NDArray[np.int32]]) -> Ints:
     return np.flatnonzero(reachable(*rows(len(begun), sources, targets), begun))
 
 
-def _compacted(step: Ints, ended: Mask) -> Ints:
-    """(k, n) the distinct next states of each column first, -1 below them; one for terminal states."""
-    ordered = np.sort(step, axis=0)[::-1]
+def _compacted(step: Ints) -> Ints:
+    """(k, n) the distinct next states of each column first, -1 below them."""
+    ordered = np.sort(step, axis=0)
     ordered[1:][ordered[1:] == ordered[:-1]] = -1
-    ordered[1:, ended] = -1
     ordered = np.sort(ordered, axis=0)[::-1]
-    return ordered[: max(1, int((ordered >= 0).sum(axis=0).max()))].copy()
+    kept: Mask = np.any(ordered >= 0, axis=1)
+    kept[:1] = True
+    return ordered[kept]
 
 
 def _combined(scene: Scene, options_at: list[Ints], ended: Mask) -> tuple[Ints, Ints]:
@@ -181,8 +182,7 @@ def _combined(scene: Scene, options_at: list[Ints], ended: Mask) -> tuple[Ints, 
         )
     product = counts.prod(axis=0)
     owner = np.repeat(np.arange(len(ended)), product)
-    rank = np.arange(rows) - np.repeat(np.cumsum(product) - product, product)
-    columns = []
+    rank, columns = np.arange(rows), []  # so many in a row are every combination, wherever they begin
     for each, count in zip(options_at, counts, strict=True):
         rank, pick = np.divmod(rank, count[owner])
         columns.append(each[pick, owner])

@@ -125,7 +125,7 @@ def _simplified(node: Node) -> Node:
         return node
     operands = tuple(_simplified(operand) for operand in node.operands)
     if isinstance(node, Temporal):
-        if all(isinstance(operand, Boolean) for operand in operands) and node.operator in "XFG":
+        if node.operator in "XFG" and isinstance(operands[0], Boolean):
             return operands[0]
         return Temporal(node.operator, operands, node.interval, node.position)
     values = [operand.value if isinstance(operand, Boolean) else None for operand in operands]
@@ -181,11 +181,8 @@ class Winning:
 
     def goal_is_forgotten(self) -> bool:
         """Whether a run may return, after the goal, to a state before it, where its moves are those of a new run."""
-        before = self.region & ~self.goal
-        if not before.any():
-            return False
-        after = reachable(*rows(len(before), *self.moves.edges()), self.goal)
-        return bool((after & before).any())
+        after = reachable(*rows(len(self.region), *self.moves.edges()), self.goal)
+        return bool((after & self.region & ~self.goal).any())
 
 
 def winning(space: StateSpace, moves: Moves, objective: Objective, source: Source | None = None) -> Winning:
@@ -249,8 +246,7 @@ def _nearer_moves(won: Winning) -> Moves:
     """The winning moves, before the goal only those to a state that is one step nearer to it."""
     sources, targets = won.moves.between(won.region, won.region).edges()
     steps = distances(*rows(len(won.region), targets, sources), won.goal)
-    anywhere = ~won.region | won.goal
-    kept = np.full_like(won.moves.following, -1)
-    for row, out in zip(won.moves.following, kept, strict=True):
-        np.copyto(out, row, where=(row >= 0) & (anywhere | (steps[row] == steps - 1)))
+    before, kept = won.region & ~won.goal, won.moves.following.copy()
+    for row in kept:
+        row[before & (steps[row] != steps - 1)] = -1
     return Moves(kept)

@@ -18,11 +18,10 @@ from verifier.perception.confusion.counts import ConfusionCounts, ContextCounts
 from verifier.perception.confusion.data_set import annotations_told, record_of
 from verifier.perception.confusion.dependence import CONTRADICTED_BELOW
 from verifier.perception.confusion.document_dependence import Dependence
-from verifier.perception.confusion.document_precision import AveragePrecision
+from verifier.perception.confusion.document_types import AveragePrecision
 from verifier.perception.confusion.matrices import EMPTY, ConfusionMatrices, label_text
-from verifier.perception.confusion.recall import THIN_COLUMN, recalls, thin_columns
 from verifier.perception.confusion.replay import Replayed
-from verifier.perception.confusion.sanity import left_out_texts, remark_texts
+from verifier.perception.confusion.sanity import THIN_COLUMN, left_out_texts, recalls, remark_texts, thin_columns
 from verifier.perception.confusion.weights import WORTH_SAYING, rate_differences
 from verifier.telling.blocks import Cell, Row, Table, name_text
 from verifier.telling.terminal import aligned, block_lines, text_of
@@ -313,7 +312,7 @@ def validation_table(found: Validation) -> str:
         "",
         *([f"auto chose {chosen}."] if chosen else []),
         f"interval: {percent(found.level)} for the share of tracks, in the mean over halvings; first with "
-        f"the rates as counted, then with drives resampled ({found.draws} draws).",
+        f"the rates as counted, then with drives weighted at random ({found.draws} draws).",
         "outside: halvings whose interval does not hold the share seen. p-value: twice their mean, at most 1.",
         "Assumes: tracks are independent given the rates, and drives alike. any: bounds whatever the dependence.",
         "shown: 1 to 3 frames, every fifth number of them, and the passage; --json has all.",

@@ -14,8 +14,8 @@ from dataclasses import replace
 from importlib.resources import files
 
 from verifier.base.errors import one_line
+from verifier.base.libraries import __version__
 from verifier.base.numbers import significant
-from verifier.base.version import __version__
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Page, Paragraph, Photo, Row, Section, Table
 
 STYLE, SCRIPT = ("\n" + (files("verifier.telling") / name).read_text("utf-8") for name in ("page.css", "page.js"))

@@ -122,7 +122,7 @@ def unplanned(settings: SettingsRecord, *, mixed: bool = False) -> str:
     if few:
         return few[0]
     if settings.tier == "approximate":
-        return "bounds from resampled drives have no plan"
+        return "bounds from randomly weighted drives have no plan"
     if settings.tier == "rate_box":
         return "data do not move a stated box"
     if mixed:
@@ -199,7 +199,7 @@ def _bounds_lines(confidence: ConfidenceRecord) -> Iterator[str]:
     """What the confidence bounds are, what they assume, and the drives behind them."""
     bounds = confidence.bounds
     if bounds.tier == "approximate":
-        how = "each on its own, from resampled drives"
+        how = "each on its own, from randomly weighted drives"
     elif bounds.tier == "rate_box":
         how = (
             "hold whatever the detector remembers, if no probability of a report, given all that was reported "

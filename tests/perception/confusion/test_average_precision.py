@@ -9,6 +9,7 @@ import pytest
 
 from verifier.base.errors import ExitCode, InputError
 from verifier.cli import main
+from verifier.perception.confusion.average_precision import drawn_class
 from verifier.perception.confusion.document import read_counts
 from verifier.perception.detections import class_map, read_detections
 from verifier.perception.detections.arrays import from_arrays
@@ -227,3 +228,17 @@ def test_classes_without_an_object_or_a_detection(tmp_path):
     counts = count_job(data, policy, rule, "")[0]
     found = with_average_precision(counts, data, match(data, policy), rule.classes).metadata["average_precision"]
     assert [(each.objects, each.value, each.lower) for each in found.classes] == [(2, 0, 0), (0, None, None)]
+
+
+def test_a_recall_is_reached_by_as_many_hits_as_pycocotools_asks_for():
+    # It compares doubles: 7 of 20 do not reach its 0.35. Every second detection is a hit, so precision changes.
+    least = np.linspace(0.0, 1.0, 101)
+    for objects in range(1, 121):
+        hit, none = np.arange(2 * objects)[None] % 2 == 0, np.zeros((1, 2 * objects))
+        score = -np.arange(2.0 * objects)
+        image = {"image_id": 0, "gtIgnore": np.zeros(objects), "dtScores": score, "dtMatches": hit, "dtIgnore": none}
+        right = np.cumsum(hit[0])
+        reaches = right / objects >= least[:, None]
+        expected = np.where(reaches, right / np.arange(1, 2 * objects + 1), 0).max(axis=1).mean()
+        drawn = drawn_class([image], [0], 2 * objects, np.array([[1], [3]]), precise=True)
+        assert drawn == pytest.approx([expected] * 2, abs=1e-14), objects

@@ -22,7 +22,7 @@ from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.counting import confusion_counts
 from verifier.perception.confusion.document import read_counts
 from verifier.perception.confusion.drives import frames_in_drives, read_drives, sequences_in_drives
-from verifier.perception.confusion.record_reader import read_record
+from verifier.perception.confusion.record import read_record
 from verifier.perception.confusion.replay import replay_record
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.detections import Reading, class_map, read_detections

@@ -24,8 +24,7 @@ from verifier.cli import main
 from verifier.perception.confusion.document import confusion_text, read_counts
 from verifier.perception.confusion.request import counted, merged
 from verifier.perception.confusion.shards import share_of
-from verifier.perception.detections.parquetfiles import FilesInOrder, opened
-from verifier.perception.detections.tableparts import Tables
+from verifier.perception.detections.parquetfiles import FilesInOrder, Tables, opened
 from verifier.perception.settings import CountSettings, MergeSettings
 
 NAMES = ("annotations", "detections", "frames")

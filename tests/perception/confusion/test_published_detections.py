@@ -8,8 +8,8 @@ import pytest
 
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.choices import count_job
-from verifier.perception.confusion.recall import recalls
 from verifier.perception.confusion.rules import CountingRule
+from verifier.perception.confusion.sanity import recalls
 from verifier.perception.detections import Reading, class_map, keep_scores, read_detections
 from verifier.perception.matching import MatchingPolicy
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from verifier.perception.confusion import EMPTY, ConfusionMatrices
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.counts import ConfusionCounts
-from verifier.perception.confusion.recall import recalls, thin_columns, wilson
+from verifier.perception.confusion.sanity import recalls, thin_columns, wilson
 
 PED, OBS = frozenset({"ped"}), frozenset({"obs"})
 TWO_SIGMA = math.erf(math.sqrt(2))  # the confidence at which z = 2

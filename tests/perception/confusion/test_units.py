@@ -164,7 +164,7 @@ def test_bounds_by_units_are_those_of_as_many_drives(unit, asked, capsys):
     assert f"40 {unit}s, effective number" in told
     assert f"for the mean matrix over {unit}s: where {unit}s differ" in told
     inside = {"track": "frames of one track", "frame": "objects of one frame"}[unit]
-    assert f"(40 {unit}s resampled: {inside} are not independent)" in told
+    assert f"(40 {unit}s weighted at random, and a phantom {unit}: {inside} are not independent)" in told
     assert asked(unit, f"units:{unit}", "--strict") == 3
 
 

@@ -14,26 +14,43 @@ Only the draws in the two tails matter. `PercentileStream` keeps those and forge
 parts, and memory is a small share of them.
 
 Which statistical interval a run prints, and why.
+
+Which numbers of a confusion document are measured, and which are assumptions.
+
+A statistical statement about a matrix column is about its items. Three kinds of columns have none of their own:
+
+* a column without items, whose rates come from a policy (`EMPTY_COLUMN_POLICIES`). The policy gives the point that
+  is checked; no interval may lean on it, so such a column has no items here.
+* a context in which misses may persist no longer: there the report is right, by the assumption that is named.
+* column "empty" of matrices that were made without unmatched detections. That nothing is reported there is a
+  convention of the counting, not a measurement: it is held fixed, and the result says so.
 """
 
 import math
 from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr
 
 from verifier.analysis.intervals.drive_items import DriveItems
-from verifier.analysis.settings import LARGEST_DRAWS, Requested, Unit, check_draws, check_level
+from verifier.analysis.settings import (
+    INTERVALS,
+    LARGEST_DRAWS,
+    IntervalKind,
+    Requested,
+    Unit,
+    check_draws,
+    check_level,
+)
 from verifier.base.arrays import Floats
-from verifier.base.errors import NoAnswerError, UsageError, shown
+from verifier.base.errors import NoAnswerError, UsageError
 from verifier.base.numbers import memory_text
 from verifier.base.words import counted
-
-Kind: TypeAlias = Literal["credible", "bootstrap"]
+from verifier.perception.confusion import EMPTY, ConfusionMatrices, rates
+from verifier.perception.confusion.data_set import annotation_error, looks_at
 
 RANGE_LEVEL = 0.999
 """How sure the range of each end of a simulated interval is."""
@@ -49,8 +66,8 @@ class Interval:
     Attributes:
         lower, upper: (m,) its ends.
         level: how likely it is to hold the true probability, in the sense of its kind.
-        kind: "credible" (the posterior probability that the truth lies in it is the level) or "bootstrap" (repeating
-            the collection of data would give intervals that hold the truth about so often).
+        kind: for "credible" the level is the posterior probability that the truth lies in it; for the others
+            repeating the collection of data would give intervals that hold the truth about so often.
         lower_range, upper_range: (m, 2) each holds the end that infinitely many draws would give, with
             probability `RANGE_LEVEL`; no width where nothing was drawn.
         draws: how many draws it was read from; None where nothing was drawn.
@@ -60,7 +77,7 @@ class Interval:
     lower: Floats
     upper: Floats
     level: float
-    kind: Kind
+    kind: IntervalKind
     lower_range: Floats
     upper_range: Floats
     draws: int | None = None
@@ -99,7 +116,7 @@ def fewest_draws(level: float) -> int:
     return math.ceil(math.log(doubt) / math.log1p(-float(tail)))
 
 
-def percentile_interval(probabilities: Floats, level: float, kind: Kind, most: float = 1.0) -> Interval:
+def percentile_interval(probabilities: Floats, level: float, kind: IntervalKind, most: float = 1.0) -> Interval:
     """The equal-tailed interval of draws that are there at once.
 
     Args:
@@ -131,7 +148,7 @@ class PercentileStream:
         NoAnswerError: the tails of so many draws do not fit into `MEMORY_BYTES`.
     """
 
-    def __init__(self, draws: int, width: int, level: float, kind: Kind, most: float = 1.0) -> None:
+    def __init__(self, draws: int, width: int, level: float, kind: IntervalKind, most: float = 1.0) -> None:
         self._most = most
         self._draws, self._level, self._kind = check_draws(draws, LARGEST_DRAWS), check_level(level), kind
         self._rank, self._first, self._last = _ranks(draws, level)
@@ -207,20 +224,20 @@ class Choice:
     """Which interval a run prints, and why.
 
     Attributes:
-        kind: "credible" or "bootstrap".
+        kind: see `Interval`.
         reason: for people, to stand beside the interval.
         remark: what the interval leaves out, if anything.
     """
 
-    kind: Kind
+    kind: IntervalKind
     reason: str
     remark: str | None = None
 
 
 def choose_interval(
-    drives: DriveItems | None, columns: NDArray[np.int64], requested: str = "auto", unit: Unit = "drive"
+    drives: DriveItems | None, columns: NDArray[np.int64], requested: Requested = "auto", unit: Unit = "drive"
 ) -> Choice:
-    """Which interval to print: from resampled drives where these are known, else posterior.
+    """Which interval to print: from drives where these are known, else from items.
 
     Args:
         drives: what each drive holds, or None where that is not known.
@@ -228,21 +245,71 @@ def choose_interval(
         unit: what these drives are.
 
     Raises:
-        UsageError: an unknown request, or one that the file or the weights do not allow.
+        UsageError: a request that the file or the weights do not allow.
     """
-    if requested not in get_args(Requested):
-        raise UsageError(f"unknown interval {shown(requested)}; known: {', '.join(get_args(Requested))}")
-    if drives is None and requested == "bootstrap":
-        raise UsageError("the bootstrap resamples sequences, but the matrices do not say which one an item is from")
-    if drives is not None and requested != "posterior":
+    kind = requested if requested != "auto" else "credible" if drives is None else "bootstrap"
+    if by_drives := INTERVALS[kind].by_drives.format(unit=unit):
+        if drives is None:
+            raise UsageError(
+                f"--interval {kind} needs sequences, but the matrices do not say which one an item is from"
+            )
         holding = int(np.count_nonzero(drives.sizes(columns).sum(axis=1)))
         inside = "objects" if unit == "frame" else "frames"
-        return Choice("bootstrap", f"{counted(holding, unit)} resampled: {inside} of one {unit} are not independent")
+        return Choice(
+            kind,
+            f"{counted(holding, unit)} {by_drives}: {inside} of one {unit} are not independent",
+        )
     if drives is not None and drives.weights != "item":
         raise UsageError(
-            f"--interval posterior counts items, and --weights {drives.weights} does not: leave one of them out"
+            f"--interval {kind} counts items, and --weights {drives.weights} does not: leave one of them out"
         )
     if drives is not None:
-        return Choice("credible", "posterior, as asked for", f"the credible interval assumes {TOO_NARROW}")
-    both = f"the credible interval and the confidence bounds both assume {TOO_NARROW}"
-    return Choice("credible", "posterior: the matrices do not say which sequence an item is from", both)
+        return Choice(kind, "posterior, as asked for", f"the {kind} interval assumes {TOO_NARROW}")
+    both = f"the {kind} interval and the confidence bounds both assume {TOO_NARROW}"
+    return Choice(kind, "posterior: the matrices do not say which sequence an item is from", both)
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Counts as data.
+
+    Attributes:
+        counts: (bins, predicted, true) int64, the items of each column; none in columns without data.
+        rates: (bins, predicted, true) float64, the point that is checked; NaN where no policy gives one.
+        fixed: (bins, true) bool, the columns that are held at `rates` by convention.
+        annotation_error: the largest share of the items of a column that may be annotated wrongly or missing.
+        looks: how many looks at the data a verdict from them is.
+    """
+
+    counts: NDArray[np.int64]
+    rates: NDArray[np.float64]
+    fixed: NDArray[np.bool_]
+    annotation_error: Fraction = Fraction(0)
+    looks: int = 1
+
+    def __post_init__(self) -> None:
+        bins, predicted, true = self.counts.shape
+        if predicted != true or self.rates.shape != self.counts.shape or self.fixed.shape != (bins, true):
+            raise ValueError("counts, rates and fixed columns must fit together")
+
+
+def measured(matrices: ConfusionMatrices, empty_columns: str = "error") -> Measured:
+    """What of `matrices` is measured.
+
+    Args:
+        empty_columns: a policy of `EMPTY_COLUMN_POLICIES`, for `Measured.rates`.
+
+    Raises:
+        InputError: as `ConfusionMatrices.without_empty_columns`.
+    """
+    filled, _ = matrices.without_empty_columns(empty_columns)
+    fixed = np.zeros((matrices.bin_count, len(matrices.labels)), dtype=bool)
+    if matrices.metadata.get("false_positives") == "dropped":
+        empty = matrices.column_of(EMPTY)
+        items = filled[:, :, empty]
+        fixed[:, empty] = (items.sum(axis=1) > 0) & (items.sum(axis=1) == items[:, empty])
+    memory = matrices.memory
+    if memory is not None and memory.contexts.kind == "persist":
+        fixed.reshape(-1, memory.contexts.count, len(matrices.labels))[:, -1, memory.followed] = True
+    own = annotation_error(matrices.metadata), looks_at(matrices.metadata)
+    return Measured(matrices.counts, rates(filled), fixed, *own)

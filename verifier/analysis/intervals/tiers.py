@@ -48,7 +48,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, betaln, xlog1py, xlogy
 
-from verifier.analysis.settings import Unit, Weights
+from verifier.analysis.settings import INTERVALS, Unit, Weights
 from verifier.base.arrays import Floats, Ints
 from verifier.base.documents import ALWAYS, Count, Derives, Level, Limits, Magnitude, Share, derived
 from verifier.base.errors import UsageError, one_line
@@ -227,12 +227,10 @@ BY_ITEMS: tuple[Tier, ...] = ("independent_items", "anytime")
 
 FEW_DRIVES = 8
 """With fewer drives the bounds can hardly decide anything, and the result says how far they could reach."""
-RESAMPLED = "drives are independent (approximate: drives resampled)"
-"""What intervals and bounds from resampled drives assume."""
 UNITS: Mapping[str, str] = {"item": "items", "track": "encounters", "drive": "drives"}
 _NAMES: Mapping[str, str] = {
     "independent_drives": "independent drives",
-    "approximate": "approximate: drives resampled",
+    "approximate": f"approximate: {INTERVALS['bootstrap'].approximate}",
     "independent_items": "if items are independent",
     "anytime": "at every look, if each bin, class and context has one rate",
     "rate_box": "of a stated rate box, not of data",
@@ -336,7 +334,7 @@ def _condition(basis: BoundsBasis) -> str:
         mean = "" if basis.unit == "drive" else f", for the mean matrix over {basis.unit}s"
         text = f"{basis.unit}s are independent{_within(basis.largest_drive, basis.weights)}{mean}"
     elif basis.tier == "approximate":
-        text = RESAMPLED
+        text = INTERVALS["bootstrap"].condition(basis.unit)
     elif basis.icc_at_most is not None:
         icc = significant(basis.icc_at_most, 10)
         text = f"items are independent or correlated within a drive with ICC at most {icc}"

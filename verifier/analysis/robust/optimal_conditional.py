@@ -21,7 +21,7 @@ import numpy as np
 from verifier.analysis.robust.graph import end_components
 from verifier.analysis.robust.optimum import Bracket, Optimum, complement, optimum_on
 from verifier.base.arrays import Floats, Ints, Mask, rows_of
-from verifier.base.cache import Cache
+from verifier.base.budget import Cache
 from verifier.base.errors import NoAnswerError
 from verifier.checking.batch import BatchResult
 from verifier.checking.graphs import coreachable, ranges, reachable

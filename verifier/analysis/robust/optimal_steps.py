@@ -153,6 +153,8 @@ class OptimalQuantile(Optimum):
         left = np.repeat((~goal).astype(np.float64)[:, None], len(reached), axis=1)
         exactly: _Left | None = None
         while not np.all((found >= 0) | never):
+            if taken > MOST_STEPS:
+                raise NoAnswerError(f"the quantile lies behind {MOST_STEPS} steps", hint="ask a lower level")
             now = left[start].T
             done = now <= float(rest)
             if doubt is not None:
@@ -172,8 +174,6 @@ class OptimalQuantile(Optimum):
                 if exactly is not None and not exactly.stays(taken):
                     raise NoAnswerError("what is reached at all is too close to the level of the quantile")
                 break  # what is left stays for ever
-            if taken > MOST_STEPS:
-                raise NoAnswerError(f"the quantile lies behind {MOST_STEPS} steps", hint="ask a lower level")
         return found
 
 
@@ -283,26 +283,22 @@ class OptimalGain(Optimum):
         and where a step gains nothing."""
         gain = self._gain(values)[0][self.owner]
         weights = values[0, self.skeleton.entry[self.product.edge]]
-        behind = np.where(weights > 0, value[self.product.indices], 0)
-        worth = np.bincount(self.behind, weights * behind, len(self.owner)) + gain
-        size = np.where(np.isfinite(worth), worth, 0)
         with np.errstate(invalid="ignore"):  # what is infinite is left out below
+            ahead = np.where(weights > 0, weights * value[self.product.indices], 0)
+            worth = np.bincount(self.behind, ahead, len(self.owner)) + gain
             apart = worth - value[self.owner] if self.greatest else value[self.owner] - worth
-        apart = apart + size * (value_error + (np.bincount(self.behind).max(initial=0) + 8) * 2 * ROUNDOFF)
+            apart += worth * (value_error + (np.bincount(self.behind).max(initial=0) + 8) * 2 * ROUNDOFF)
         asked = ~target[self.owner] & np.isfinite(value[self.owner]) & np.isfinite(worth)
         asked[:2] = False
-        some, none = (asked & (apart > 0) & each for each in (gain > 0, gain == 0))
+        some, none = asked & (gain > 0), asked & (gain == 0)
         return float((apart[some] / gain[some]).max(initial=0)), float(apart[none].max(initial=0))
 
     def _values(self, rates: Floats) -> Floats:
         return np.concatenate([super()._values(rates), self.gains.values(rates).T], axis=1)
 
     def _gain(self, values: Floats) -> Floats:
-        """(M, p) what a step gains."""
-        states = self.skeleton.state_count
-        gained = values[:, values.shape[1] - states :][:, np.maximum(self.product.state, 0)]
-        gained[:, :2] = 0
-        return gained
+        """(M, p) what a step gains; of what is decided, any number."""
+        return values[:, values.shape[1] - self.skeleton.state_count :][:, np.maximum(self.product.state, 0)]
 
     def _begin(self, values: Floats) -> tuple[Mask, Ints]:
         """States where nothing is to be chosen, and the policy to begin with."""

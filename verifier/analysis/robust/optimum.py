@@ -30,7 +30,7 @@ from verifier.analysis.robust.region import NOTHING_TOLD
 from verifier.analysis.robust.solve import greatest_reach
 from verifier.analysis.robust.step import UncertainStep
 from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask, rows_of
-from verifier.base.cache import Cache
+from verifier.base.budget import Cache
 from verifier.base.errors import EngineError, NoAnswerError
 from verifier.checking.batch import BatchResult
 from verifier.checking.graphs import ranges

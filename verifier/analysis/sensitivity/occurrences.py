@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from verifier.base.arrays import Ints, Mask
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.matrices import EMPTY, Label
-from verifier.perception.confusion.record_reader import Record
+from verifier.perception.confusion.record import Record
 from verifier.perception.settings import Labelling
 
 

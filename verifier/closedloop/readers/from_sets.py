@@ -17,12 +17,11 @@ from verifier.base.arrays import Floats
 from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.closedloop.logs import Detections, LogLimits, Logs, check_plausible
 from verifier.perception.detections import class_map
-from verifier.perception.detections.cameras import read_cameras
+from verifier.perception.detections.cameras import in_space, read_cameras
 from verifier.perception.detections.classmap import ClassMap
 from verifier.perception.detections.columns import Boxes, DetectionSet
 from verifier.perception.detections.depth import UNITS_PER_M, with_depth
 from verifier.perception.detections.distances import Motion, motion
-from verifier.perception.detections.ground import in_space
 from verifier.perception.detections.kitti import kitti_tracking
 from verifier.perception.detections.nuscenes_compact import nuscenes_compact
 from verifier.perception.detections.sources import Elements, Reading, elements, load_json

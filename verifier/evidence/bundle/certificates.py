@@ -125,7 +125,7 @@ def certificates_of_comparison(
 def why_none(rebuilt: Study, objective: Objective) -> str | None:
     """Why no certificates are made of an objective; None where they are."""
     if rebuilt.data is not None and rebuilt.data.basis.tier == "approximate":
-        return "bounds from resampled drives are drawn, and not proven by a certificate"
+        return "bounds from randomly weighted drives are drawn, and not proven by a certificate"
     if isinstance(objective, StepCount):
         return "steps are counted: a certificate would hold a vector for each of them; a check computes bounds again"
     if rebuilt.data is not None and rebuilt.data.basis.tier in ("anytime", "rate_box"):

@@ -19,7 +19,7 @@ from typing import TypeAlias, TypeVar
 from verifier.base.budget import Clock, memory_limit
 from verifier.base.errors import InputError, LimitError, NoAnswerError, Place, UsageError
 from verifier.base.files import document_text, json_of
-from verifier.base.version import RELEASED, __version__
+from verifier.base.libraries import RELEASED, __version__
 from verifier.checking.process import StormProcess
 from verifier.evidence.bundle.archive import DEFAULT_LIMITS as READING_LIMITS
 from verifier.evidence.bundle.archive import ReadingLimits, read_bundle

@@ -7,7 +7,6 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from verifier.analysis.confidence import intervals_of
 from verifier.analysis.intervals.drawing import cost_of_draw
 from verifier.base.budget import limits_reached
 from verifier.base.documents import fraction_text, json_values
@@ -255,7 +254,7 @@ def _each_interval(study: Study) -> Iterator[tuple[tuple[int, int], PointInterva
     if data is None or settings is None:
         return
     for _, case, places in places_of(study):
-        for (row, first), found in zip(places, intervals_of(case.objectives, data, settings), strict=True):
+        for (row, first), found in zip(places, data.maker.intervals(case.objectives, data, settings), strict=True):
             yield from (((row, first + k), point_interval(found, k)) for k in range(len(found.lower)))
 
 

@@ -32,7 +32,7 @@ from urllib.parse import quote
 from verifier.base.documents import Count, Limits, Sha256, is_sha256, json_values, read_document
 from verifier.base.errors import InputError, Place, one_line, shown
 from verifier.base.files import document_text, json_of
-from verifier.base.version import __version__
+from verifier.base.libraries import __version__
 from verifier.evidence.differences import LONGEST_SHOWN, MOST, parts_of
 from verifier.evidence.findings import Finding
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from verifier.analysis.settings import Bounds, ConfidenceSettings, Requested
+from verifier.analysis.settings import Bounds, ConfidenceSettings
 from verifier.base.checksums import KEY
 from verifier.base.documents import json_values
 from verifier.base.errors import InputError, Place, UsageError, VerifierError, one_line
@@ -40,7 +40,6 @@ _SAME = (
     "assume_memoryless",
 )  # fmt: skip
 """Options that a run records under their own names."""
-_INTERVALS: Mapping[str, Requested] = {"credible": "posterior", "bootstrap": "bootstrap"}
 _BOUNDS: Mapping[str, Bounds] = {
     "independent_drives": "drives",
     "approximate": "approximate",
@@ -185,7 +184,7 @@ def _confidences(told: ConfidenceRecord | None) -> Iterator[ConfidenceSettings |
     icc = None if basis.icc_at_most is None else Fraction(repr(basis.icc_at_most))
     same = {name: getattr(told, name) for name in ("level", "prior", "draws", "seed", "semantics")}
     same |= {"weights": basis.weights, "looks": basis.looks, "shift": Fraction(repr(basis.shift))}
-    for interval, bounds in itertools.product(("auto", _INTERVALS[told.interval]), ("auto", _BOUNDS.get(basis.tier))):
+    for interval, bounds in itertools.product(("auto", told.interval), ("auto", _BOUNDS.get(basis.tier))):
         if bounds is not None:
             items = bounds == "items"
             given: dict[str, Any] = {"interval": interval, "bounds": bounds, "assume_independent_items": items}

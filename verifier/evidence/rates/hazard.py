@@ -10,9 +10,9 @@ criterion for harm has to be turned into one for the event first: not every even
 Intervals. The bounds of the probabilities and the intervals of the exposures each miss with a small probability; that
 all hold, and so the rate lies between the sums of the products of their ends, fails with at most the sum of these
 (Bonferroni). The confidence bounds of a run hold all at once, so they count once; statistical intervals, and bounds
-from resampled drives, hold one by one, and each of them counts, unless the bounds of a region show that no report can
-matter there. (A bootstrap interval without a width, of items without an error, is not certain.) Ends are computed as
-fractions and rounded outwards.
+from randomly weighted drives, hold one by one, and each of them counts, unless the bounds of a region show that no
+report can matter there. (A bootstrap interval without a width, of items without an error, is not certain.) Ends are
+computed as fractions and rounded outwards.
 
 The verdict on a criterion follows the rule of the run (`verifier.checking.verdicts.decide`): a rate from a chain
 whose detector the data contradict decides nothing, unless that was assumed by name or bounds however reports depend
@@ -27,8 +27,8 @@ from fractions import Fraction
 from typing import get_args
 
 from verifier.base.errors import UsageError, unknown_error
+from verifier.base.libraries import __version__
 from verifier.base.numbers import significant
-from verifier.base.version import __version__
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import (
     LEAST_CONFIDENCE,
@@ -237,13 +237,13 @@ class _Errors:
 
 def chances_to_miss(everything: Sequence[Chance], source: VerdictSource, settings: SettingsRecord) -> int:
     """How many times the level of single intervals can fail: confidence bounds fail together, unless they are from
-    resampled drives."""
+    randomly weighted drives."""
     if source == "point":
         return 1
-    resampled = settings.tier == "approximate"
-    if source == "bounds" and not resampled:
+    weighted = settings.tier == "approximate"
+    if source == "bounds" and not weighted:
         return 1
-    known = [each.whatever if resampled else each.bounds["bounds"] for each in everything]
+    known = [each.whatever if weighted else each.bounds["bounds"] for each in everything]
     return sum(low < high for low, high in known)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from verifier.analysis.channel_test import Channel
+from verifier.analysis.settings import INTERVALS
 from verifier.base.documents import Content
 from verifier.base.numbers import level_text, rounded
 from verifier.base.words import counted, some_of
@@ -161,9 +162,10 @@ def _independence(found: ConfidenceRecord | None) -> Assumption:
     if found is None:
         return what, "not used", "no interval was asked for: the numbers are those of the measured rates alone"
     reason, items = found.reason, found.bounds.tier == "independent_items"
-    if found.interval == "bootstrap":
+    if INTERVALS[found.interval].by_drives:
         alone = "; the confidence bounds assume it" if items else ""
-        return what, "not tested" if items else "not used", f"the interval resamples drives ({reason}){alone}"
+        assumed = INTERVALS[found.interval].assumed(found.bounds.unit)
+        return what, "not tested" if items else "not used", f"the interval assumes that {assumed} ({reason}){alone}"
     both = "the credible interval and the confidence bounds both assume it" if items else "the credible interval does"
     return what, "not tested", f"{both} ({reason}); frames of one drive are correlated"
 

@@ -9,6 +9,7 @@ are known where a bundle is built.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from verifier.analysis.settings import INTERVALS
 from verifier.base import words
 from verifier.base.numbers import exact_or_number, level_text
 from verifier.base.words import counted, listed, some_of
@@ -250,9 +251,8 @@ def _reading(subjects: Sequence[Subject]) -> Iterator[str]:
     sure = [found for each in subjects if (found := each.result.worst_point.uncertainty) is not None]
     text = "P is the probability that a requirement is met, with the rates of the matrices as they were measured."
     if sure:
-        kinds = {found.interval.kind for found in sure}
-        taken: dict[str, str] = {"credible": "items are independent", "bootstrap": "drives are independent"}
-        whose = listed([f"{taken[kind]} ({kind})" for kind in sorted(kinds)], "or")
+        kinds = sorted({found.interval.kind for found in sure})
+        whose = listed([f"{INTERVALS[kind].assumed()} ({kind})" for kind in kinds], "or")
         text += f" The interval says how far the data leave P open; it assumes that {whose}."
     yield text
     bounds = [each.settings.bounds for each in subjects if each.result.worst_point.uncertainty is not None]

@@ -16,9 +16,9 @@ import numpy as np
 from verifier.analysis.channel_test import contradicted_text
 from verifier.base.documents import fraction_of, fraction_text
 from verifier.base.errors import UsageError, shown, unknown_error
+from verifier.base.libraries import __version__
 from verifier.base.numbers import significant
 from verifier.base.statistics import clopper_pearson
-from verifier.base.version import __version__
 from verifier.checking.verdicts import Contradicted, Refused
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import RateInput, exposure_told

@@ -28,7 +28,7 @@ from verifier.base.arrays import Floats, Ints
 from verifier.base.libraries import library
 from verifier.base.statistics import drawn_with_replacement, few_units_note, percentile_ends, reaching
 from verifier.perception.confusion.counts import ConfusionCounts
-from verifier.perception.confusion.document_precision import AveragePrecision, ClassPrecision
+from verifier.perception.confusion.document_types import AveragePrecision, ClassPrecision
 from verifier.perception.confusion.drives import DriveTable
 from verifier.perception.confusion.sanity import remark, with_sanity
 from verifier.perception.detections.columns import DetectionSet

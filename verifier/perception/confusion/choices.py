@@ -43,12 +43,9 @@ def reader_options(settings: CountSettings) -> dict[str, Any]:
 
 def filters(settings: CountSettings, measure: str) -> Filters:
     """The filters that the settings ask for; UsageError for a bound that is none."""
-    bounds: dict[str, tuple[float, float]] = {}
-    for name, value in (_bound(text, "--min") for text in settings.min):
-        bounds[name] = (value, math.inf)
-    for name, value in (_bound(text, "--max") for text in settings.max):
-        bounds[name] = (bounds.get(name, (-math.inf, 0))[0], value)
-    limits = tuple((name, low, high) for name, (low, high) in bounds.items())
+    lowest = dict(_bound(text, "--min") for text in settings.min)
+    highest = dict(_bound(text, "--max") for text in settings.max)
+    limits = tuple((name, lowest.get(name, -math.inf), highest.get(name, math.inf)) for name in lowest | highest)
     reach = None
     if settings.range is not None:
         low_text, dots, high_text = settings.range.partition("..")

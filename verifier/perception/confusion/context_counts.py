@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import InputError, LimitError, Place, UsageError
-from verifier.perception.confusion.context_parts import Part
-from verifier.perception.confusion.context_selection import coarser_candidates
+from verifier.perception.confusion.context_selection import Part, coarser_candidates
 from verifier.perception.confusion.contexts import HISTORY, Contexts, OfTracks, ResidualTest
 from verifier.perception.confusion.counting import Observed
 from verifier.perception.confusion.counts import LARGEST_TABLE, ConfusionCounts, ContextCounts

@@ -2,6 +2,8 @@
 
 `count_detections` does all of it. `Count` is additive over frames: counting two halves of the frames and adding gives
 what counting them together gives, and `accumulate` does that with the sequences' names.
+
+Errors of reported distances (`localised`): of matched objects, the distance bin reported against the true one.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from verifier.perception.confusion.sanity import Remark, remark, with_sanity
 from verifier.perception.confusion.tally import Tally, counted, no_counts, summed
 from verifier.perception.confusion.tracks import Tracks, count_tracks, family_of_tracks, joined_tracks, track_numbers
 from verifier.perception.detections.columns import NO_SEQUENCE, DetectionSet
+from verifier.perception.detections.distances import reported_distance
 from verifier.perception.matching import Matches, MatchingPolicy, match
 
 TOTALS = ("frames", "annotations", "detections", "matched", "unmatched", "duplicates", "ignored", "outside_bins")
@@ -230,7 +233,7 @@ def _groups(data: DetectionSet, rule: CountingRule) -> Ints | None:
     if rule.gap_m is None:
         return None
     boxes = data.annotations
-    centre = np.full((len(boxes), 2), np.nan) if boxes.box_3d is None else boxes.box_3d[:, :2]
+    centre = np.full(len(boxes), np.nan) if boxes.box_3d is None else boxes.box_3d[:, :2]
     return linked_groups(boxes.frame, boxes.label.astype(np.int64), centre, rule.gap_m)
 
 
@@ -305,3 +308,39 @@ def confusion_counts(
     table = found.tally.dense(rule.bins.count, len(labels))
     counts = ConfusionCounts(rule.labelling, labels, rule.bins, rule.thresholds, table, sequences, title, metadata)
     return with_sanity(counts, found.remarks)
+
+
+def localised(data: DetectionSet, observed: Observed | None, rule: CountingRule) -> Ints:
+    """(bins + 1, bins) matched objects by the distance bin reported, last those reported in none, and the true one.
+
+    Raises:
+        UsageError: a family over score thresholds, or an item is no single object.
+    """
+    if rule.thresholds is not None or observed is None or rule.labelling == "proposition":
+        raise UsageError("--localisation counts single objects at one score threshold")
+    matched = np.flatnonzero((observed.matches.detection_of >= 0) & (observed.objects.bin >= 0))
+    reports = data.detections.take(observed.matches.detection_of[matched])
+    reported = rule.bins.distance_bins(reported_distance(reports, rule.measure))
+    bins = rule.bins.shape[0]
+    table = np.zeros((bins + 1, bins), dtype=np.int64)
+    true = rule.bins.distance_bins(observed.objects.distance_m[matched])
+    np.add.at(table, (np.where(reported >= 0, reported, bins), true), 1)
+    return table
+
+
+def with_localisation(counts: ConfusionCounts, table: Ints) -> ConfusionCounts:
+    """The counts with the key `localisation`, made from `localised`, and a remark on how many objects it leaves out.
+
+    Raises:
+        InputError: no matched detection has a distance.
+    """
+    matched, left_out = int(table.sum()), int(table[-1].sum())
+    if matched and matched == left_out:
+        hint = (
+            "detections have distances by boxes in space, --calibration, --depth-folder or --detection-distance-field"
+        )
+        raise InputError("no detection of a matched object has a distance in a bin", hint=hint)
+    text = f"{left_out} of {matched} matched objects are reported in no distance bin; localisation leaves them out"
+    found = {"localisation": {"axes": ["reported", "true"], "counts": table[:-1].tolist()}}
+    counts = replace(counts, metadata={**counts.metadata, **(found if matched else {})})
+    return with_sanity(counts, [remark("not-localised", text)]) if left_out else counts

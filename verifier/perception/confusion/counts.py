@@ -29,7 +29,7 @@ LARGEST_TABLE = 2**28
 
 @dataclass(frozen=True, eq=False)
 class Sequences:
-    """The counts of each sequence (drive, scene), kept so that whole sequences can be resampled.
+    """The counts of each sequence (drive, scene), kept so that whole sequences can be weighted.
 
     Attributes:
         names: all different.

@@ -15,10 +15,9 @@ from verifier.base.errors import InputError, Place, UsageError, nearest_name, sh
 from verifier.perception.confusion.bins import Bins, Variable
 from verifier.perception.confusion.counts import ConfusionCounts, Sequences
 from verifier.perception.confusion.data_set import DataSetRecord
-from verifier.perception.confusion.document_contexts import ContextsReader
+from verifier.perception.confusion.document_contexts import ContextsReader, TracksReader
 from verifier.perception.confusion.document_dependence import read_dependence
-from verifier.perception.confusion.document_precision import read_average_precision
-from verifier.perception.confusion.document_tracks import TracksReader
+from verifier.perception.confusion.document_types import read_average_precision
 from verifier.perception.confusion.document_variables import (
     ORDER_HINT,
     distance_range,

@@ -35,8 +35,7 @@ from verifier.perception.confusion.streaming import (
     finish,
 )
 from verifier.perception.detections import Chunk, Reading, stream_tables
-from verifier.perception.detections.parquetfiles import digest_of
-from verifier.perception.detections.tableparts import TablePart, Tables
+from verifier.perception.detections.parquetfiles import TablePart, Tables, digest_of
 from verifier.perception.matching import MatchingPolicy
 from verifier.perception.settings import CountSettings, Measure
 

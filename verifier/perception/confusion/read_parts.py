@@ -26,8 +26,7 @@ from verifier.perception.confusion.preparing import placed, read
 from verifier.perception.confusion.stores import copied
 from verifier.perception.confusion.streaming import ADDED, PartCount
 from verifier.perception.detections.columns import NO_SEQUENCE, Boxes, DetectionSet
-from verifier.perception.detections.parquetfiles import FilesInOrder, digest_of
-from verifier.perception.detections.tableparts import TablePart, Tables
+from verifier.perception.detections.parquetfiles import FilesInOrder, TablePart, Tables, digest_of
 from verifier.perception.settings import CountSettings
 
 Block: TypeAlias = "tuple[int, DetectionSet] | str"

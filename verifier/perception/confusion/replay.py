@@ -27,7 +27,7 @@ from verifier.base.statistics import clopper_pearson
 from verifier.perception.confusion.bins import Bins, parse_edges
 from verifier.perception.confusion.contexts import Contexts, ReplayTest
 from verifier.perception.confusion.counts import ConfusionCounts
-from verifier.perception.confusion.record_reader import Record, read_record
+from verifier.perception.confusion.record import Record, read_record
 from verifier.perception.confusion.tracks import frame_numbers
 from verifier.perception.settings import Gaps, ReplaySettings
 

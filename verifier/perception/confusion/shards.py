@@ -17,17 +17,16 @@ from verifier.base.arrays import Ints
 from verifier.base.documents import json_values
 from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import read_json
+from verifier.perception.confusion.counting import with_localisation
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document_dependence import IN_PARTS, Told, combined_dependence, read_dependence
 from verifier.perception.confusion.document_reader import METADATA
 from verifier.perception.confusion.drives import DriveTable, sequences_in_drives
-from verifier.perception.confusion.localisation import with_localisation
 from verifier.perception.confusion.merging import merge
 from verifier.perception.confusion.sanity import IMPLAUSIBLE_DEPTH, OF_COUNTS, refuse_absurd, remark, with_sanity
 from verifier.perception.confusion.streaming import PartCount, added_origin
 from verifier.perception.detections.depth import whole_depth
-from verifier.perception.detections.parquetfiles import FilesInOrder
-from verifier.perception.detections.tableparts import ROLES, TablePart, Tables
+from verifier.perception.detections.parquetfiles import ROLES, FilesInOrder, TablePart, Tables
 
 Shard: TypeAlias = tuple[int, int]
 """Its number, from 1, and how many there are."""

@@ -20,10 +20,16 @@ import numpy as np
 from verifier.base.errors import InputError, Place, UsageError
 from verifier.base.files import read_json, write_text
 from verifier.perception.confusion.context_counts import Memory, counter_of
-from verifier.perception.confusion.context_parts import Begun, Part
-from verifier.perception.confusion.counting import TOTALS, Count, accumulate, count_and_observe, nothing_counted
+from verifier.perception.confusion.context_selection import Begun, Part
+from verifier.perception.confusion.counting import (
+    TOTALS,
+    Count,
+    accumulate,
+    count_and_observe,
+    localised,
+    nothing_counted,
+)
 from verifier.perception.confusion.drives import DriveTable
-from verifier.perception.confusion.localisation import localised
 from verifier.perception.confusion.record import join_records, record_table, write_record
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.sanity import remark

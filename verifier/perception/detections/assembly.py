@@ -16,8 +16,15 @@ from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, LimitError, Place, check_known, shown, unknown_name
 from verifier.perception.detections.classmap import DONT_CARE, IGNORE
-from verifier.perception.detections.columns import ANY_CLASS, Boxes, DetectionSet, faulty_boxes, no_boxes
-from verifier.perception.detections.left_out import ignore_hint, ledger
+from verifier.perception.detections.columns import (
+    ANY_CLASS,
+    Boxes,
+    DetectionSet,
+    faulty_boxes,
+    ignore_hint,
+    ledger,
+    no_boxes,
+)
 from verifier.perception.detections.partly import classes_of_others
 from verifier.perception.detections.sources import Reading
 

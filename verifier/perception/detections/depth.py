@@ -32,9 +32,8 @@ from verifier.base.files import read_bytes
 from verifier.base.libraries import library
 from verifier.base.numbers import fixed
 from verifier.base.words import listed
-from verifier.perception.detections.columns import Boxes, DetectionSet, joined
+from verifier.perception.detections.columns import Boxes, DetectionSet, ignore_hint, joined
 from verifier.perception.detections.distances import LARGEST_M
-from verifier.perception.detections.left_out import ignore_hint
 from verifier.perception.detections.sources import Reading
 from verifier.perception.settings import IMAGE_SUFFIXES
 

@@ -1,9 +1,12 @@
-"""Objects that are met one by one in JSON or XML, gathered as the table of `tablefiles`; and XML, walked."""
+"""Objects that are met one by one in JSON or XML, gathered as the table of `tablefiles`; and XML, walked.
+
+Frames of formats that have one file per image are named by the file, with its folder as sequence.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from xml.parsers import expat
@@ -13,6 +16,8 @@ import numpy as np
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.libraries import library
 from verifier.base.tables import NUMBER
+from verifier.perception.detections.assembly import Frames
+from verifier.perception.detections.columns import NO_SEQUENCE
 from verifier.perception.detections.partly import is_part
 from verifier.perception.detections.sources import Member
 from verifier.perception.detections.tablefiles import NAMES, TEXTS, NamedTable, renamed
@@ -195,3 +200,26 @@ def each_frame(keys: Sequence[tuple[str, str]], place: Callable[[int], Place]) -
             raise InputError(f"frame {shown('/'.join(filter(None, key)))} occurs twice", place(row))
         seen.add(key)
         yield key
+
+
+def image_frames(members: Iterable[Member], images: Iterable[tuple[str, str]] = ()) -> Frames:
+    """The frames of label files, and of further images (stem, folder).
+
+    Where files stand in several folders, these are the sequences; a single one says nothing of how images were taken.
+
+    Raises:
+        InputError: two files have one stem.
+    """
+    folders = dict(images)
+    seen: dict[str, str] = {}
+    for member in members:
+        if member.stem in seen:
+            raise InputError(f"image {shown(member.stem)} has a second file, {seen[member.stem]}", Place(member.name))
+        seen[member.stem] = member.name
+        folders[member.stem] = member.folder
+    names = tuple(sorted(folders))
+    own = [folders[name] or NO_SEQUENCE for name in names]
+    if len(set(own)) < 2:
+        own = [NO_SEQUENCE] * len(own)
+    sequences = {name: code for code, name in enumerate(dict.fromkeys(own))}
+    return Frames(names, np.array([sequences[name] for name in own], dtype=np.int32), tuple(sequences))

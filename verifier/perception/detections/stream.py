@@ -21,7 +21,15 @@ from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.libraries import library
 from verifier.perception.detections.assembly import Frames, Material, assemble
 from verifier.perception.detections.columns import DetectionSet
-from verifier.perception.detections.parquetfiles import FilesInOrder, Rows, opened, without_rows
+from verifier.perception.detections.parquetfiles import (
+    NEEDED,
+    FilesInOrder,
+    Rows,
+    TablePart,
+    Tables,
+    opened,
+    without_rows,
+)
 from verifier.perception.detections.sources import Reading
 from verifier.perception.detections.tablefiles import (
     Key,
@@ -31,7 +39,6 @@ from verifier.perception.detections.tablefiles import (
     renamed,
     rows_of,
 )
-from verifier.perception.detections.tableparts import NEEDED, TablePart, Tables
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,7 @@ from verifier.base.errors import InputError, Place, shown
 from verifier.base.tables import NUMBER
 from verifier.perception.detections.assembly import UNKNOWN_FRAME, Material, Rows, assemble
 from verifier.perception.detections.columns import DetectionSet
-from verifier.perception.detections.gathered import SCORES, Element, walk_xml
-from verifier.perception.detections.imageframes import image_frames
+from verifier.perception.detections.gathered import SCORES, Element, image_frames, walk_xml
 from verifier.perception.detections.sources import Member, NoFilesError, Reading, Source, codes, read_source
 from verifier.perception.detections.texttables import Kind, Layout, read_tables
 

@@ -27,7 +27,7 @@ from verifier.base.words import counted
 from verifier.perception.detections.assembly import UNKNOWN_FRAME, Material, Rows, assemble
 from verifier.perception.detections.coco import distances_of, result_rows
 from verifier.perception.detections.columns import DetectionSet
-from verifier.perception.detections.imageframes import image_frames
+from verifier.perception.detections.gathered import image_frames
 from verifier.perception.detections.sources import (
     Member,
     Reading,

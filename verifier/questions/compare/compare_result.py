@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 
 from verifier.analysis.channel_test import Channel
 from verifier.analysis.comparison import RankingChange
-from verifier.analysis.intervals.intervals import Kind
+from verifier.analysis.settings import IntervalKind
 from verifier.base.documents import Condition, Count, Exact, Limits, NumberText, Share
 from verifier.base.errors import ExitCode
 from verifier.base.numbers import decimal_text
@@ -45,12 +45,12 @@ class Drawn:
     """How a detector's matrices were drawn for one spec.
 
     Attributes:
-        kind: posterior, or drives resampled.
+        kind: of the statistical interval.
         channel: the test of the memoryless detector.
     """
 
     detector: str
-    kind: Kind
+    kind: IntervalKind
     reason: str
     channel: Channel
 

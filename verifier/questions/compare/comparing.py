@@ -4,7 +4,7 @@
 
 `compare` is that story. Every probability that is reported is Storm's, as in `verify run`; the draws run on the batch
 engine. Planners that share a detector are given the same draws; detectors that were run on the same sequences are
-given the same resampled sequences, others independent draws.
+given the same randomly weighted sequences, others independent draws.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from verifier.analysis.channel_test import Channel
 from verifier.analysis.confidence import Data
 from verifier.analysis.robust.solutions import RobustBounds
-from verifier.analysis.settings import ConfidenceSettings
+from verifier.analysis.settings import INTERVALS, ConfidenceSettings
 from verifier.base.arrays import Floats
 from verifier.base.blocks import HERE, Pool
 from verifier.base.budget import memory_limit
@@ -28,7 +28,6 @@ from verifier.base.errors import UsageError
 from verifier.base.numbers import decimal_text
 from verifier.checking.process import StormProcess
 from verifier.checking.verdicts import verdict_of
-from verifier.questions.compare.checking import Checking, Draws, Job
 from verifier.questions.compare.compare_result import (
     CompareChoices,
     CompareResult,
@@ -41,7 +40,7 @@ from verifier.questions.compare.gating import Baseline, gate_of
 from verifier.questions.compare.memories import one_memory, with_default_memory
 from verifier.questions.compare.metric_tables import ClassMetrics
 from verifier.questions.compare.metrics import Swaps, class_metrics, interval_remark, reversals
-from verifier.questions.compare.reach import reaches
+from verifier.questions.compare.reach import Checking, Draws, Job, reaches
 from verifier.questions.compare.scores import (
     Scores,
     check_enough_draws,
@@ -367,11 +366,7 @@ class _Task:
             yield from (before + text for text in said)
             if self.asked.metrics:
                 yield before + interval_remark(study)
-        if any(each.choice.kind == "bootstrap" for each in data.values()):
-            yield (
-                "intervals from resampled drives are narrower than those of verify run: errors that no drive shows "
-                "are drawn here, so that detectors are paired, and there taken at their worst and at their best"
-            )
+        yield from dict.fromkeys(text for each in data.values() if (text := INTERVALS[each.choice.kind].paired))
 
 
 def _judged(judging: Judging, result: RequirementResult, bounds: RobustBounds) -> Iterator[Point]:

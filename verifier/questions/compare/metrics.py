@@ -20,9 +20,9 @@ from verifier.analysis.intervals.drive_items import drive_items
 from verifier.analysis.objective import Objective
 from verifier.base.arrays import Floats, Ints
 from verifier.base.statistics import drawn_with_replacement, few_units_note, percentile_ends, reaching
-from verifier.perception.confusion.document_precision import AveragePrecision
+from verifier.perception.confusion.document_types import AveragePrecision
 from verifier.perception.confusion.matrices import ConfusionMatrices
-from verifier.perception.confusion.recall import wilson
+from verifier.perception.confusion.sanity import wilson
 from verifier.questions.compare.compare_result import Configuration, RequirementComparison
 from verifier.questions.compare.metric_tables import (
     BinEffect,

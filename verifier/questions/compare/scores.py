@@ -22,11 +22,10 @@ from verifier.analysis.comparison import (
     ranking_changes,
 )
 from verifier.analysis.confidence import Data
-from verifier.analysis.intervals.drawing import matrix_draws, probability_draws
-from verifier.analysis.intervals.intervals import Kind, percentile_interval
+from verifier.analysis.intervals.drawing import probability_draws
+from verifier.analysis.intervals.intervals import percentile_interval
 from verifier.analysis.objective import Objective
-from verifier.analysis.phantom_draws import common_draws
-from verifier.analysis.settings import ConfidenceSettings, check_draws
+from verifier.analysis.settings import ConfidenceSettings, IntervalKind, check_draws
 from verifier.base.arrays import Floats
 from verifier.base.errors import NoAnswerError, UsageError
 from verifier.base.numbers import decimal_text, memory_text
@@ -140,7 +139,7 @@ class Scores:
             [self.least.get((requirement, each, place), nothing) for each in range(configurations)], axis=1
         )
 
-    def curves(self, requirement: int, kinds: Sequence[Kind], sign: int, level: float) -> Iterator[Curve]:
+    def curves(self, requirement: int, kinds: Sequence[IntervalKind], sign: int, level: float) -> Iterator[Curve]:
         """The configurations along every axis on which the scenarios of a requirement differ.
 
         Args:
@@ -156,7 +155,13 @@ class Scores:
                 yield self._curve(requirement, kinds, sign, level, axis, sorted(values))
 
     def _curve(
-        self, requirement: int, kinds: Sequence[Kind], sign: int, level: float, axis: str, values: list[Fraction]
+        self,
+        requirement: int,
+        kinds: Sequence[IntervalKind],
+        sign: int,
+        level: float,
+        axis: str,
+        values: list[Fraction],
     ) -> Curve:
         count = len(kinds)
         scores = np.stack([self.table(requirement, count, (axis, value)) for value in values], axis=1)
@@ -183,7 +188,7 @@ class Scores:
         )
 
 
-def interval_of(probabilities: Floats, level: float, kind: Kind) -> tuple[float, float]:
+def interval_of(probabilities: Floats, level: float, kind: IntervalKind) -> tuple[float, float]:
     """The equal-tailed interval of (M,) draws."""
     found = percentile_interval(probabilities[:, None], level, kind)
     return float(found.lower[0]), float(found.upper[0])
@@ -261,16 +266,10 @@ def drawn_probabilities(
         data: the detector's counts, and what is drawn.
         settings: prior and seed.
     """
-    columns = objective.skeleton.columns_needed()
-    if not len(columns):  # nothing that is reported changes anything
+    if not len(objective.skeleton.columns_needed()):  # nothing that is reported changes anything
         found = objective.probabilities(data.measured.rates[None]).probability
         return iter([np.repeat(found, data.draws, axis=0)])
-    if data.choice.kind == "bootstrap":
-        drawn = common_draws(data.of_drives(objective), settings.prior, data.draws, settings.seed)
-        return probability_draws(objective, drawn)
-    return probability_draws(
-        objective, matrix_draws(data.measured, columns, settings.prior, data.draws, settings.seed)
-    )
+    return probability_draws(objective, data.maker.matrices([objective], data, settings))
 
 
 def requirement_comparison(
@@ -279,7 +278,7 @@ def requirement_comparison(
     points: Sequence[Sequence[Point]],
     scores: Scores,
     index: int,
-    kinds: Sequence[Kind],
+    kinds: Sequence[IntervalKind],
     level: float,
     reach: tuple[Reach, ...] = (),
     profiles: Sequence[Profile | None] = (),

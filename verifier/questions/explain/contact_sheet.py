@@ -12,8 +12,7 @@ from pathlib import Path, PurePath
 
 from verifier.base.errors import InputError, Place
 from verifier.base.numbers import fixed
-from verifier.perception.confusion.record import BOX_2D, TRUE_2D
-from verifier.perception.confusion.record_reader import Record
+from verifier.perception.confusion.record import BOX_2D, TRUE_2D, Record
 from verifier.perception.settings import IMAGE_SUFFIXES
 from verifier.questions.explain.explain_result import DetectionErrors, ExplainResult
 from verifier.questions.explain.explaining import Traced, rows_behind, short_path

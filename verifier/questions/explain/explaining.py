@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from verifier.analysis.counterexamples.explanation import DEFAULT_SETTINGS, Explanation, explain
 from verifier.analysis.counterexamples.patterns import DetectionError
-from verifier.analysis.intervals.measured import Measured
+from verifier.analysis.intervals.intervals import Measured
 from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.occurrences import document_bins, occurrences
 from verifier.analysis.sensitivity.priorities import column_shares, sensitivity
@@ -28,7 +28,7 @@ from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.document import read_counts
 from verifier.perception.confusion.matrices import Label, label_text
-from verifier.perception.confusion.record_reader import Record, read_record
+from verifier.perception.confusion.record import Record, read_record
 from verifier.pipeline import Progress, checked_study, result_of
 from verifier.questions.explain.explain_result import DetectionErrors, ExplainChoices, ExplainResult, Frame
 from verifier.questions.explain.records import counted_record, explained_record

@@ -3,7 +3,9 @@
     source images -> plan -> follow-up images -> detector on both -> performance
                   -> mutated at every level   -> detector         -> matrices, pairs, curves
 
-Everything lies below one folder, which is new or empty:
+Everything lies below one folder, which is new or empty. The follow-up images are one PNG per planned image,
+`000017_NAME.png` for number 17 from the source image NAME, and `pairs.csv` is written last: a folder that has it is
+complete.
 
     SYSTEM/source/       annotations.json, detections.json
     SYSTEM/follow_up/    000000_NAME.png ..., pairs.csv, annotations.json, detections.json
@@ -12,28 +14,42 @@ Everything lies below one folder, which is new or empty:
 Equal files, images and seeds give equal bytes; with a cache of detections a run that was stopped is soon caught up.
 """
 
+import csv
+import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
+import numpy as np
+
 from verifier.base.blocks import Pool
 from verifier.base.errors import InputError, Place, UsageError
+from verifier.base.files import write_bytes, write_text
 from verifier.perception.confusion.choices import default_measure
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.detections.depth import depth_file
 from verifier.robustness.adr import AdrSettings, pick_thresholds
+from verifier.robustness.assessment.circumstances import Circumstance
+from verifier.robustness.assessment.datasets import PAIRS_FILE
 from verifier.robustness.assessment.definition import Assessment, DataSet, changed
 from verifier.robustness.assessment.degradation import Degradation
-from verifier.robustness.assessment.follow_up import check_complete, make_follow_up
 from verifier.robustness.assessment.levels import check_levels, made_levels, wanted_of
 from verifier.robustness.assessment.measures import IMAGE_MEASURES
-from verifier.robustness.assessment.plan import Plan
+from verifier.robustness.assessment.plan import Plan, PlannedImage
 from verifier.robustness.assessment.result import MadeHere
 from verifier.robustness.brackets import gaps
 from verifier.robustness.campaign.definition import DataFiles, DetectorChoice
-from verifier.robustness.campaign.looking import Condition, Looking, Opened, Progress, Sources, no_progress
+from verifier.robustness.campaign.looking import (
+    Condition,
+    Looking,
+    Opened,
+    Progress,
+    Sources,
+    mutated_frame,
+    no_progress,
+)
 from verifier.robustness.campaign.made_files import check_new, check_outside, new_folder, write_coco
 from verifier.robustness.campaign.making import UnderTest, depth_remarks, operating_remarks
 from verifier.robustness.campaign.preflight import check_detector, check_places
@@ -42,7 +58,8 @@ from verifier.robustness.detection_metrics import measured
 from verifier.robustness.detectors import Detector, Image, read_image, run_detector, with_detections
 from verifier.robustness.detectors.run import identity_digest
 from verifier.robustness.draws import ADR
-from verifier.robustness.mutators import MUTATORS, Composition, Mutation, needs_depth
+from verifier.robustness.mutators import MUTATORS, Composition, Frame, Mutation, needs_depth
+from verifier.robustness.mutators.batch import png_bytes
 from verifier.robustness.rates import threshold_remarks
 from verifier.study.results import RunResult
 
@@ -277,3 +294,62 @@ def _check_target(target: Path, assessment: Assessment, folder: Path) -> None:
     for name in (files.images, None if files.depth is None else files.depth.folder):
         if name is not None:
             check_outside("--make", target, folder / name)
+
+
+def make_follow_up(
+    plan: Plan, scenes: Scenes, target: Path, progress: Progress = no_progress
+) -> tuple[MovedBoxes, ...]:
+    """Make every image of the plan; the mutations of an image are applied in their order, with its own seed.
+
+    Args:
+        plan: its source names are those of `scenes`.
+        scenes: the source images.
+        target: a folder that is new or empty.
+        progress: for a progress bar.
+
+    Returns:
+        The images that were made, in their order, with the boxes of what stands in them.
+
+    Raises:
+        InputError: a source image or its depth cannot be read, a mutation does not fit it, or the folder cannot be
+            made or holds something, which would count as follow-up test cases.
+        UsageError: the library that writes images is missing.
+    """
+    new_folder(target)
+    digits = max(6, len(str(len(plan.images))))
+    made, rows = [], []
+    for each in progress(plan.images, "images"):
+        name = f"{each.number:0{digits}d}_{Path(each.source).stem}.png"
+        frame = _mutated(each, scenes)
+        write_bytes(target / name, png_bytes(frame.pixels))
+        made.append(MovedBoxes.of(name, each.source, frame))
+        rows.append((name, each.source, "; ".join(each.circumstances)))
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerows([("target", "source", "circumstances"), *rows])
+    write_text(target / PAIRS_FILE, stream.getvalue())
+    return tuple(made)
+
+
+def check_complete(circumstances: Iterable[Circumstance]) -> None:
+    """Refuse transformations with which no image can be made.
+
+    Raises:
+        UsageError: a parameter is missing.
+    """
+    for each in circumstances:
+        if each.transformation is not None and each.transformation.lacks is not None:
+            raise UsageError(
+                f"circumstance '{each.name}': no image can be made with this transformation\n"
+                f"  hint: {each.transformation.lacks}"
+            )
+
+
+def _mutated(each: PlannedImage, scenes: Scenes) -> Frame:
+    path = scenes.files[each.source]
+    try:
+        mutation = Composition(tuple(Mutation(name, parameters) for name, parameters in each.mutations))
+    except ValueError as error:
+        raise InputError(str(error), Place(str(path))) from None
+    rng = np.random.default_rng([each.seed[0], 2, each.seed[1]])
+    return mutated_frame(scenes.frame(each.source, deep=needs_depth(mutation)), mutation, rng, path)

@@ -10,7 +10,7 @@ from typing import Any
 from verifier.base.blocks import Pool
 from verifier.base.errors import InputError
 from verifier.base.files import make_folder, read_bytes, write_text
-from verifier.base.version import own_versions
+from verifier.base.libraries import own_versions
 from verifier.closedloop.comparison import BASELINE
 from verifier.perception.detections import Reading, read_detections
 from verifier.perception.detections.columns import DetectionSet

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, Place, UsageError
 from verifier.base.files import read_bytes, read_json
-from verifier.perception.detections.recognition import recognised
+from verifier.perception.detections.formats import recognised
 from verifier.robustness.campaign.definition import ANNOTATION_FORMATS
 from verifier.robustness.campaign.made_files import DISTANCE_FIELD
 from verifier.robustness.campaign.scenes import image_files

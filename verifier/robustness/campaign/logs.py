@@ -17,10 +17,9 @@ from verifier.closedloop.cutting import positive_by_path
 from verifier.closedloop.logs import Logs, check_plausible
 from verifier.closedloop.pathifier import PathSettings
 from verifier.closedloop.readers.from_sets import Drive, logs_of
-from verifier.perception.detections.cameras import read_cameras
+from verifier.perception.detections.cameras import in_space, read_cameras
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.detections.distances import Motion
-from verifier.perception.detections.ground import in_space
 from verifier.robustness.campaign.file import Campaign
 from verifier.robustness.campaign.making import localized
 from verifier.robustness.campaign.scenes import Scenes

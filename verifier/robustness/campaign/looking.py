@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from verifier.base.blocks import HERE, Pool
-from verifier.base.cache import Cache
+from verifier.base.budget import Cache
 from verifier.base.errors import InputError, Place
 from verifier.base.files import write_bytes
 from verifier.perception.confusion.choices import default_measure
@@ -41,7 +41,7 @@ def no_progress(items: Any, what: str) -> Iterable[Any]:
     return found
 
 
-def changed(frame: Frame, mutation: AnyMutation, rng: np.random.Generator, path: Path) -> Frame:
+def mutated_frame(frame: Frame, mutation: AnyMutation, rng: np.random.Generator, path: Path) -> Frame:
     """The frame under a mutation; what does not fit is an InputError that names the image."""
     try:
         return apply(mutation, frame, rng)
@@ -133,7 +133,7 @@ def looked(opened: Callable[[], Opened], conditions: Mapping[str, Condition], bl
             frame = scenes.frame(name, deep=mutation is not None and needs_depth(mutation))
             if mutation is not None:
                 rng = np.random.default_rng([condition.seed, 3, number])
-                frame = changed(frame, mutation, rng, scenes.files[name])
+                frame = mutated_frame(frame, mutation, rng, scenes.files[name])
             own = name if condition.images is None else f"{Path(name).stem}.png"
             moved.append(MovedBoxes.of(own, name, frame))
             if condition.images is not None:

@@ -23,8 +23,8 @@ from verifier.base.blocks import HERE, Pool
 from verifier.base.documents import InputFile
 from verifier.base.errors import InputError, Place, UsageError, VerifierError, unknown_name
 from verifier.base.files import make_folder
+from verifier.base.libraries import own_versions
 from verifier.base.statistics import percentile_ends, reaching
-from verifier.base.version import own_versions
 from verifier.closedloop.comparison import BASELINE
 from verifier.closedloop.logfiles import write_logs
 from verifier.closedloop.logs import Logs
@@ -40,7 +40,6 @@ from verifier.robustness.campaign.file import Campaign, read_campaign
 from verifier.robustness.campaign.judging import check_run, checked_runs, collision_at
 from verifier.robustness.campaign.logs import campaign_logs, read_poses
 from verifier.robustness.campaign.made_files import check_outside
-from verifier.robustness.campaign.magnitudes import magnitudes
 from verifier.robustness.campaign.making import (
     BY_MEDIAN,
     Made,
@@ -51,10 +50,18 @@ from verifier.robustness.campaign.making import (
     operating_remarks,
 )
 from verifier.robustness.campaign.preflight import check_counting, check_detector, check_places, named
-from verifier.robustness.campaign.refining import breaks, further, sweeps
-from verifier.robustness.campaign.result import CampaignDocument, CampaignResult, CampaignRow, RequirementRow
+from verifier.robustness.campaign.result import (
+    CampaignDocument,
+    CampaignResult,
+    CampaignRow,
+    RequirementRow,
+    breaks,
+    further,
+    magnitudes,
+    sweeps,
+)
 from verifier.robustness.campaign.scenes import Scenes, open_scenes
-from verifier.robustness.detectors.images import image_size
+from verifier.robustness.detectors.protocol import image_size
 from verifier.robustness.draws import CONFIDENCE, weights_of
 from verifier.robustness.mutators import moves_boxes
 from verifier.robustness.rates import AdrResult, Ends, adr_of

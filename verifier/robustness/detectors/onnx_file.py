@@ -40,7 +40,6 @@ class OnnxDetector:
     providers: tuple[str, ...]
     session: Any
     stacked: bool
-    by_name = False
 
     @property
     def identity(self) -> dict[str, Any]:

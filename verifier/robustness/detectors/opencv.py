@@ -21,8 +21,7 @@ from verifier.base.errors import InputError, LimitError, Place, UsageError, show
 from verifier.base.files import read_bytes
 from verifier.base.libraries import library
 from verifier.base.numbers import significant
-from verifier.robustness.detectors.images import MOST_PIXELS
-from verifier.robustness.detectors.protocol import NOTHING, Detections, Image, suppressed, surest_first
+from verifier.robustness.detectors.protocol import MOST_PIXELS, NOTHING, Detections, Image, suppressed, surest_first
 
 HOG_WINDOW = (64, 128)
 """Width and height of the window of OpenCV's people detector, in pixels."""
@@ -79,7 +78,6 @@ class HogPeople:
 
     settings: HogSettings = HogSettings()
     class_name: str = "person"
-    by_name = False
 
     def __post_init__(self) -> None:
         _opencv()
@@ -176,7 +174,6 @@ class CascadePeople:
     settings: CascadeSettings = CascadeSettings()
     class_name: str = "person"
     digest: str = field(init=False)
-    by_name = False
 
     def __post_init__(self) -> None:
         raw = read_bytes(self._path)

@@ -1,33 +1,37 @@
 """What a detector under test is: images in, rectangles with scores and labels out.
 
-A detector has four things: `classes`, the names its labels point at; `identity`, JSON values that name everything
-its output depends on beside the image; `by_name`, whether it looks at an image's name in place of its pixels; and
-the call itself. Equal identities mean equal outputs for equal images: that is what lets outputs be kept (`run`) and
-what stands in the evidence for which detector was tested.
-
-Detections that are on disk already, in any format that `perception.detections` reads, as a detector under test.
-
-They are found by the name of the image, and the pixels are not looked at: the detections of a mutated data set are
-another set of files, and another `StoredDetector`.
+A detector has three things: `classes`, the names its labels point at; `identity`, JSON values that name everything
+its output depends on beside the pixels; and the call itself. Equal identities mean equal outputs for equal images:
+that is what lets outputs be kept (`run`) and what stands in the evidence for which detector was tested.
 
 Non-maximum suppression: of detections that overlap, the surest stays (Dalal 2006, PhD thesis, section 5.1).
 
 Greedy: detections by falling score; each stays unless its IoU with one that stays exceeds the threshold. A detection
 that was itself suppressed suppresses nothing.
+
+Images from files: one reader for detectors, mutators and whatever compares images; all see the same pixels.
+
+What could be understood in two ways is refused and not decided here.
 """
 
 from __future__ import annotations
 
+import io
+import re
+import struct
+import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.errors import InputError, Place, UsageError, shown
-from verifier.perception.detections.columns import DetectionSet, faulty_boxes
+from verifier.base.errors import InputError, LimitError, Place, shown
+from verifier.base.files import read_bytes
+from verifier.base.libraries import library
+from verifier.perception.detections.columns import faulty_boxes
 from verifier.perception.matching.policy import iou_2d
 
 
@@ -100,7 +104,7 @@ NOTHING = Detections(np.zeros((0, 4)), np.zeros(0), np.zeros(0, np.int64))
 
 
 class Detector(Protocol):
-    """What every adapter is; anything with these four can be tested."""
+    """What every adapter is; anything with these three can be tested."""
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -110,73 +114,12 @@ class Detector(Protocol):
     def identity(self) -> Mapping[str, Any]:
         """JSON values that name everything the output depends on beside the image: weights, settings, versions."""
 
-    @property
-    def by_name(self) -> bool:
-        """False: the pixels decide, and images of equal pixels have equal detections. True: the name decides."""
-
     def __call__(self, images: Sequence[Image]) -> list[Detections]:
         """The detections of each image, in the order of the images.
 
         Raises:
             InputError: the model's output is not what was declared, or is not finite.
         """
-
-
-@dataclass(frozen=True, eq=False)
-class StoredDetector:
-    """The detections of a data set, by frame.
-
-    Raises:
-        UsageError: a detection has no rectangle in the image.
-    """
-
-    data: DetectionSet
-    _rows: Mapping[str, Detections] = field(init=False, repr=False)
-    by_name = True
-
-    def __post_init__(self) -> None:
-        found = self.data.detections
-        box = found.box_2d if found.box_2d is not None else np.full((len(found), 4), np.nan)
-        if np.isnan(box).any():
-            row = int(np.isnan(box).any(axis=1).argmax())
-            where = Place(self.data.files[int(found.file[row])], int(found.line[row]))
-            raise UsageError(f"{where}: a detection without a rectangle in the image cannot stand for a detector's")
-        order = np.argsort(found.frame, kind="stable")
-        ends = np.searchsorted(found.frame[order], np.arange(self.data.frame_count), side="right")
-        assert found.score is not None  # a DetectionSet without scores does not exist
-        parts = np.split(order, ends[:-1]) if self.data.frame_count else []
-        rows = {
-            name: Detections(box[part], found.score[part], found.label[part].astype(np.int64))
-            for name, part in zip(self.data.frame_name, parts, strict=True)
-        }
-        object.__setattr__(self, "_rows", MappingProxyType(rows))
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """Those of the data set."""
-        return self.data.classes
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        """The content of the files and how they were read."""
-        return {"detector": "stored", "origin": _plain(self.data.origin)}
-
-    def __call__(self, images: Sequence[Image]) -> list[Detections]:
-        """The detections of the frames of the same names.
-
-        Raises:
-            InputError: there is no such frame.
-        """
-        for image in images:
-            if image.name not in self._rows:
-                raise InputError(f"no frame {shown(image.name)} in the stored detections", Place(self.data.files[-1]))
-        return [self._rows[image.name] for image in images]
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _plain(each) for key, each in value.items()}
-    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def suppressed(found: Detections, iou: float, per_class: bool = True) -> Detections:
@@ -209,3 +152,103 @@ def suppressed(found: Detections, iou: float, per_class: bool = True) -> Detecti
 def surest_first(found: Detections) -> NDArray[np.int64]:
     """(n,) rows by falling score, then label, then box: the same order whatever the order of the input."""
     return np.lexsort([*found.box_2d.T[::-1], found.label, -found.score])
+
+
+TAKEN_AS = {"RGB": "as it is", "L": "grey, repeated in all three channels", "P": "colours of its palette"}
+"""The kinds of image (modes of Pillow) that are read, and how; others would need a choice that is not ours."""
+MOST_PIXELS = 80_000_000
+"""Of one image: about a gigabyte while it is worked on. A file declares its size before it is unfolded."""
+SIXTEEN = ";16"
+"""In what Pillow calls the pixels in a file of 16 bits; of colours it would keep the upper eight and not say so."""
+ORIENTATION = 0x0112
+"""The EXIF tag that says how an image is to be turned before it is looked at."""
+TURNED = range(2, 9)
+"""Its values that turn or mirror; 1 says not at all, and no program turns by any other."""
+_PIXELS = re.compile(r"(\d+) pixels")  # in what Pillow says when it refuses to unfold an image at all
+# What Pillow raises on bytes that are no image, or half of one.
+DAMAGED = (ValueError, TypeError, OSError, EOFError, OverflowError, SyntaxError, struct.error, zlib.error)
+
+
+def read_image(path: str | Path) -> Image:
+    """An image file as RGB, eight bits a channel. Its name is the path as given.
+
+    Raises:
+        InputError: missing, unreadable, truncated; of a kind that `TAKEN_AS` does not list, or of sixteen bits a
+            channel; several pictures in one file; a tag that says the image is to be turned, which some programs do
+            and others do not, so that boxes could belong to either.
+        LimitError: more than `MOST_PIXELS`, by the size that the file declares.
+    """
+    place = Place(str(path))
+    images = library("PIL.Image")
+    raw = read_bytes(path)
+    if not raw:
+        raise InputError("not a readable image: the file is empty", place)
+    try:
+        with images.open(io.BytesIO(raw)) as opened:
+            _check(opened, raw, place)
+            return Image(str(path), np.asarray(opened.convert("RGB")))
+    except images.DecompressionBombError as error:
+        size = _PIXELS.search(str(error))
+        found = "too many" if size is None else size[1]
+        raise LimitError(f"an image of {found} pixels; at most {MOST_PIXELS} are read", place) from None
+    except images.UnidentifiedImageError:  # its text has an address in memory, another one in every run
+        raise InputError("not a readable image: of no known format", place) from None
+    except DAMAGED as error:
+        reason = shown(str(error) or type(error).__name__, 120)
+        raise InputError(f"not a readable image: {reason}", place) from None
+
+
+def _check(opened: Any, raw: bytes, place: Place) -> None:
+    """Refuse, by what the head of the file says, an image that is too large or that could be misunderstood."""
+    width, height = opened.size
+    if width * height > MOST_PIXELS:
+        raise LimitError(
+            f"an image of {width} x {height} = {width * height} pixels; at most {MOST_PIXELS} are read", place
+        )
+    if SIXTEEN in str(opened.tile):
+        raise InputError("expected eight bits a channel, found sixteen", place, "convert it first")
+    pictures = getattr(opened, "n_frames", 1)
+    if pictures > 1:
+        raise InputError(f"{pictures} pictures in one file; expected one", place, "write each to a file of its own")
+    turned = _orientation(opened, raw)
+    if turned in TURNED:
+        raise InputError(
+            f"its EXIF orientation is {turned}: some programs turn it, others do not, and boxes would not fit both",
+            place,
+            "turn the pixels once and remove the tag first",
+        )
+    kind, clear = opened.mode, "transparency" in opened.info
+    if kind not in TAKEN_AS or clear:
+        more = " with transparency" if clear else ""
+        raise InputError(
+            f"expected an RGB or grey image of eight bits a channel, found mode {kind}{more}",
+            place,
+            "convert it first",
+        )
+
+
+def _orientation(opened: Any, raw: bytes) -> Any:
+    """The EXIF orientation; None where there is none or nobody could read it."""
+    if opened.format == "PNG":
+        if not any(mark in raw for mark in (b"eXIf", b"Raw profile type exif", b"XML:com.")):
+            return None
+        opened.load()  # the tag may stand behind the pixels; what is wrong with these must not be taken for its fault
+    try:
+        return opened.getexif().get(ORIENTATION)
+    except DAMAGED:
+        return None
+
+
+def image_size(path: str | Path) -> tuple[int, int] | None:
+    """Height and width by the beginning of an image file; None for what is no image, which `read_image` tells of.
+
+    Raises:
+        UsageError: the library that reads images is missing.
+    """
+    images = library("PIL.Image")
+    try:
+        with images.open(path) as opened:
+            width, height = opened.size
+    except (*DAMAGED, images.DecompressionBombError):
+        return None
+    return int(height), int(width)

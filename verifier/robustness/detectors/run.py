@@ -2,9 +2,9 @@
 
 Detections kept on disk, so that no image is put through the same detector twice.
 
-The key is content: the SHA-256 of the image's size and pixels (with its name, for a detector that looks at that), and
-that of the detector's identity. A file is written beside its place and renamed, so that a run that is killed leaves
-whole files only, and the next run goes on where it stopped. What a mutation leaves unchanged is found again.
+The key is content: the SHA-256 of the image's size and pixels, and that of the detector's identity. A file is
+written beside its place and renamed, so that a run that is killed leaves whole files only, and the next run goes on
+where it stopped. What a mutation leaves unchanged is found again.
 
 A file that does not hold what its name says (damaged, or of another version) is replaced.
 """
@@ -29,11 +29,10 @@ from verifier.robustness.detectors.protocol import NOTHING, Detections, Detector
 SCHEMA, VERSION = "verifier.detections", 1
 
 
-def image_digest(image: Image, by_name: bool = False) -> str:
-    """SHA-256 of height, width and pixels; with the name before them where that counts, too."""
+def image_digest(image: Image) -> str:
+    """SHA-256 of height, width and pixels."""
     height, width = image.size
-    named = f"{image.name}\n" if by_name else ""
-    digest = hashlib.sha256(f"{named}{height} {width} RGB uint8\n".encode())
+    digest = hashlib.sha256(f"{height} {width} RGB uint8\n".encode())
     digest.update(np.ascontiguousarray(image.pixels).data)
     return digest.hexdigest()
 
@@ -132,7 +131,7 @@ def run_detectors(
     """Put images through detectors, a batch in memory at a time.
 
     Every batch is kept before the next is begun: a run that is killed loses at most one batch, and the same call
-    goes on after it. Equal images of a batch are put through once (unless the detector goes by name).
+    goes on after it. Equal images of a batch are put through once.
 
     Args:
         detectors: each sees every image.
@@ -153,7 +152,7 @@ def run_detectors(
     content: list[dict[str, str]] = [{} for _ in detectors]
     for batch in _batches(images, batch_size):
         for at, detector in enumerate(detectors):
-            digests = [image_digest(image, detector.by_name) for image in batch]
+            digests = [image_digest(image) for image in batch]
             all_found = _of_batch(detector, dict(zip(digests, batch, strict=True)), kept, identities[at])
             for digest, image in zip(digests, batch, strict=True):
                 if image.name in found[at]:

@@ -82,11 +82,10 @@ def module_of(raw: bytes, file: str, name: str | None, path: str) -> Commands:
         message, hint = unknown_name("module", name, modules)
         raise InputError(message, Place(file), hint)
     found = modules[name]
-    known = {each.name for each in found.memory}
 
     def meant(node: Node) -> Node:
         truths: dict[str, Node] = {each: Operation("=", (Name(each), Number(1))) for each in found.truths}
-        for _ in range(len(meanings) + 1):  # a constant or a formula may use others
+        for _ in meanings:  # a constant or a formula may use others
             if not names_in(node) & meanings.keys():
                 break
             node = substitute(node, meanings, source)
@@ -106,7 +105,6 @@ def module_of(raw: bytes, file: str, name: str | None, path: str) -> Commands:
         for each in found.memory
     )
     places = tuple(Source(text, file, None, _constant(command.line)) for command in found.commands)
-    assert len(known) == len(memory)
     return Commands(tuple(rules), memory, places)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from verifier.base.errors import UsageError
 from verifier.perception.confusion.counts import ConfusionCounts, ContextCounts
 from verifier.perception.confusion.matrices import EMPTY, ConfusionMatrices, label_text
-from verifier.perception.confusion.recall import class_names, recalls, wilson
+from verifier.perception.confusion.sanity import class_names, recalls, wilson
 from verifier.telling.figures.drawing import MOST_ROWS, plain, subplots
 
 if TYPE_CHECKING:
