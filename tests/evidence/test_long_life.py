@@ -18,7 +18,7 @@ from verifier.study.options import RunOptions
 
 FEW = RunOptions(confidence=ConfidenceSettings(draws=100))
 OLD = "0.0.9"
-MODULES = ("base.version", "evidence.bundle.manifest", "telling.html", "evidence.rates.hazard", "evidence.identity")
+MODULES = ("base.libraries", "evidence.bundle.manifest", "telling.html", "evidence.rates.hazard", "evidence.identity")
 
 
 @pytest.fixture(scope="module")
