@@ -16,10 +16,10 @@ from small_bundles import write_inputs
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.evidence.bundle.build import Sources, make_bundle
 from verifier.evidence.bundle.check import check_files
-from verifier.evidence.bundle.clauses import clauses
 from verifier.evidence.bundle.derived_artefacts import DERIVED
+from verifier.evidence.bundle.trace import clauses
 from verifier.evidence.context import DUTIES
-from verifier.evidence.environment import SBOM_FILE, environment_texts
+from verifier.evidence.identity import SBOM_FILE, environment_texts
 from verifier.study.options import RunOptions
 
 FEW = RunOptions(confidence=ConfidenceSettings(draws=100))

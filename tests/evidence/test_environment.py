@@ -18,10 +18,10 @@ from small_bundles import write_inputs
 
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.libraries import __version__
-from verifier.evidence import environment, identity
+from verifier.evidence import identity
 from verifier.evidence.bundle.build import Sources, make_bundle
 from verifier.evidence.bundle.check import check_files
-from verifier.evidence.environment import SBOM_FILE, environment_texts, sbom_text
+from verifier.evidence.identity import SBOM_FILE, environment_texts, sbom_text
 from verifier.study.options import RunOptions
 
 FEW = RunOptions(confidence=ConfidenceSettings(draws=100))
@@ -62,14 +62,14 @@ def test_only_what_is_needed_is_named_where_the_program_is_installed(monkeypatch
     parts = [Part("verify-perception", "1", *needs), Part("A.Part", "2", "deep"), Part("deep", "3", "a-part")]
     parts += [Part("tester", "4"), Part("signer", "5"), Part("other", "6")]
     monkeypatch.setattr(importlib.metadata, "distributions", lambda: parts)
-    environment._needed.cache_clear()
+    identity._needed.cache_clear()
     try:
-        assert {name: each.version for name, each in environment._needed().items()} == {
+        assert {name: each.version for name, each in identity._needed().items()} == {
             "a-part": "2", "deep": "3", "signer": "5",
         }  # fmt: skip
     finally:
         monkeypatch.undo()
-        environment._needed.cache_clear()
+        identity._needed.cache_clear()
 
 
 NOT_LOCKED = {"features", "roundtrips", "stores", "test"}

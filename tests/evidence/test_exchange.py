@@ -25,9 +25,9 @@ from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.errors import InputError, UsageError
 from verifier.cli import main
 from verifier.evidence.bundle.build import Sources, build_bundle
+from verifier.evidence.case.anchors import links_text, nodes_text
 from verifier.evidence.exchange.reqif import reqif_into
 from verifier.evidence.exchange.sacm import sacm_text
-from verifier.evidence.exchange.tables import links_text, nodes_text
 from verifier.study.options import RunOptions
 from verifier.telling.blocks import Cell, Figure, Fold, Listing, Page, Paragraph, Section, Table
 from verifier.telling.docx import docx_bytes

@@ -9,7 +9,7 @@ from gsn_cases import HOSTILE, case_of, large, small
 from run_documents import point, requirement
 
 from verifier.evidence.case import Kind, gsn_html
-from verifier.evidence.case.modules import modules_of, points_of
+from verifier.evidence.case.elements import modules_of, points_of
 
 SHEET = re.compile(
     r'<svg id="sheet\d+" xmlns="[^"]*" width="([\d.]+)mm" viewBox="0 0 (\d+) (\d+)".*?</svg>', flags=re.DOTALL

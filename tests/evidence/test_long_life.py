@@ -13,12 +13,12 @@ from verifier.base.libraries import RELEASED, __version__
 from verifier.evidence.bundle.archive import write_bundle
 from verifier.evidence.bundle.build import Sources, make_bundle
 from verifier.evidence.bundle.check import check_bundle, check_files
-from verifier.evidence.environment import sbom_text
+from verifier.evidence.identity import sbom_text
 from verifier.study.options import RunOptions
 
 FEW = RunOptions(confidence=ConfidenceSettings(draws=100))
 OLD = "0.0.9"
-MODULES = ("base.version", "evidence.bundle.manifest", "telling.html", "evidence.rates.hazard", "evidence.identity")
+MODULES = ("base.libraries", "evidence.bundle.manifest", "telling.html", "evidence.rates.hazard", "evidence.identity")
 
 
 @pytest.fixture(scope="module")

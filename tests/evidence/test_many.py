@@ -5,7 +5,7 @@ from counted_work import lines_run
 from run_documents import matrices, point, requirement, run
 
 from verifier.evidence.case import CaseContext, build_case, gsn_html, gsn_svg, gsn_yaml
-from verifier.evidence.case.modules import module_texts
+from verifier.evidence.case.elements import module_texts
 from verifier.evidence.declarations import Declarations, Evidence
 from verifier.evidence.defeaters.about_data import shared_sequences
 from verifier.evidence.defeaters.finding import find_defeaters

@@ -13,10 +13,18 @@ from verifier.base.libraries import __version__
 from verifier.cli import main
 from verifier.cli.verbs import VERBS
 from verifier.evidence import identity
-from verifier.evidence.qualification.document import QualificationResult, SuiteRecord
-from verifier.evidence.qualification.faults import FAULTS
+from verifier.evidence.qualification.attacks import FAULTS
 from verifier.evidence.qualification.generated import CHECKS
-from verifier.evidence.qualification.kit import GUIDE_WORDS, gaps, kit_tables, listed_versions, problems_of, value_at
+from verifier.evidence.qualification.kit import (
+    GUIDE_WORDS,
+    QualificationResult,
+    SuiteRecord,
+    gaps,
+    kit_tables,
+    listed_versions,
+    problems_of,
+    value_at,
+)
 from verifier.evidence.qualification.pages import kit_page
 from verifier.evidence.qualification.suite import Bench, DepartureError, compare
 from verifier.telling.markdown import markdown_text

@@ -5,7 +5,7 @@ import io
 import numpy as np
 import pytest
 
-from verifier.telling.figures.raster import DPI, png_of
+from verifier.telling.docx import DPI, png_of
 from verifier.telling.pictures import LINES, SHADES, Line, chart, plot, ruler
 
 image = pytest.importorskip("PIL.Image")

@@ -12,7 +12,7 @@ from verifier.base.files import document_text
 from verifier.checking.verdicts import Verdict
 from verifier.evidence.consistency import check_documents
 from verifier.evidence.following.rates import rate_against_run
-from verifier.evidence.rates.demonstration import encounters_needed, hours_needed
+from verifier.evidence.rates.document import encounters_needed, hours_needed
 from verifier.evidence.rates.exposure import Exposure, float_above, float_below, garwood
 from verifier.evidence.rates.hazard import EVERY, Acceptance, RateQuestion, hazard_rate
 from verifier.evidence.telling import rate_blocks

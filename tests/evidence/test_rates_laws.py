@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from run_documents import point, requirement, run
 from scipy.stats import beta, poisson
 
-from verifier.evidence.rates.demonstration import encounters_needed, hours_needed
+from verifier.evidence.rates.document import encounters_needed, hours_needed
 from verifier.evidence.rates.exposure import Exposure, garwood
 from verifier.evidence.rates.hazard import EVERY, RateQuestion, hazard_rate
 

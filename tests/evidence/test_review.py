@@ -17,7 +17,7 @@ from verifier.evidence.bundle.archive import write_bundle
 from verifier.evidence.bundle.build import Sources, make_bundle
 from verifier.evidence.bundle.check import check_files
 from verifier.evidence.case.anchors import anchors_of, digests_of
-from verifier.evidence.review import read_review
+from verifier.evidence.context import read_review
 from verifier.study.options import RunOptions
 
 FEW = RunOptions(confidence=ConfidenceSettings(draws=100))

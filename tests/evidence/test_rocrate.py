@@ -8,8 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from verifier.evidence.bundle.manifest import Entry
-from verifier.evidence.bundle.rocrate import crate_metadata
+from verifier.evidence.bundle.manifest import Entry, crate_metadata
 
 FILES = {
     "results/run.json": Entry("results/run.json", "result", "result of verify run", 12, "a" * 64),

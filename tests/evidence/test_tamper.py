@@ -252,14 +252,14 @@ def test_a_counterexample_that_is_none_is_found_by_its_replay(change, expected, 
     ("change", "expected"),
     [
         (lambda lost: lost["causes"][0].update(corrected=0.99), "/causes/0/corrected"),
-        (lambda lost: lost["causes"][0].update(probability=lost["causes"][0]["probability"] / 2), "/causes/0/prob"),
-        (lambda lost: lost["causes"][0].update(detection_errors=[]), "/causes/0/probability"),
-        (lambda lost: lost["causes"].clear(), "/rest"),
+        (lambda lost: lost["causes"][0].update(probability=lost["causes"][0]["probability"] / 2), "/causes"),
+        (lambda lost: lost["causes"][0].update(detection_errors=[]), "/causes/0/detection_errors"),
+        (lambda lost: lost["causes"].clear(), "/causes"),
         (lambda lost: lost["detection_errors"][0].update(corrected=0.5), "/detection_errors/0/corrected"),
         (lambda lost: lost["detection_errors"][0].update(bin=9), "/detection_errors/0"),
         (lambda lost: lost["causes"][0].update(detection_errors=[7]), "/causes/0/detection_errors"),
         (lambda lost: lost["corrections"][0].update(corrected=0.5), "/corrections/0/corrected"),
-        (lambda lost: lost["patterns"][0].update(steps=[]), "/patterns/0/probability"),
+        (lambda lost: lost["patterns"][0].update(steps=[]), "/patterns/0/steps"),
     ],
 )
 def test_a_cause_that_is_none_is_found(change, expected, bundle):

@@ -16,8 +16,7 @@ from verifier.evidence.bundle.check import CheckLimits, check_bundle
 from verifier.evidence.bundle.export import export_bundle
 from verifier.evidence.bundle.manifest import digest_of
 from verifier.evidence.bundle.sign import sign_bundle
-from verifier.evidence.changes.claims import compare_bundles
-from verifier.evidence.changes.telling import diff_blocks
+from verifier.evidence.changes.claims import compare_bundles, diff_blocks
 from verifier.evidence.consistency import read_document as read_result
 from verifier.evidence.declarations import clock_day, today
 from verifier.evidence.field import SpiCheckResult, SpiResult, field_rows, tested

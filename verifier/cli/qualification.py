@@ -10,9 +10,16 @@ from verifier.cli.terminal import check_targets, give, progress_bar
 from verifier.cli.verbs import VERBS
 from verifier.evidence.declarations import today
 from verifier.evidence.identity import tool_identity
-from verifier.evidence.qualification.document import KnownProblemsResult, ProblemRecord, QualificationResult
 from verifier.evidence.qualification.generated import CHECKS
-from verifier.evidence.qualification.kit import gaps, kit_digest, kit_tables, problems_of
+from verifier.evidence.qualification.kit import (
+    KnownProblemsResult,
+    ProblemRecord,
+    QualificationResult,
+    gaps,
+    kit_digest,
+    kit_tables,
+    problems_of,
+)
 from verifier.evidence.qualification.pages import kit_page, problem_blocks, suite_blocks
 from verifier.evidence.qualification.suite import Bench
 from verifier.evidence.settings import KnownProblemsSettings, QualifySettings

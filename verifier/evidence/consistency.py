@@ -17,7 +17,7 @@ from verifier.base.numbers import extreme_numbers
 from verifier.checking.verdicts import Verdict
 from verifier.evidence import measured
 from verifier.evidence.documents import Document, checked_document
-from verifier.evidence.following.questions import compare_misfits, require_misfits, scenarios_left_out
+from verifier.evidence.following.questions import require_misfits, scenarios_left_out
 from verifier.evidence.following.rates import against_its_run, rate_misfits, risk_misfits, triggers_misfits
 from verifier.evidence.resting import (
     SOLVING,
@@ -300,6 +300,8 @@ def _compare_misfits(document: Document) -> Misfits:
             where = f"/specs/{s}/requirements/{r}"
             if len(each.entries) != len(spec.configurations):
                 yield f"{where}/entries", "expected one entry per configuration"
+            if [len(row) for row in each.better] != [len(each.entries)] * len(each.entries):
+                yield f"{where}/better", "expected a row and a column of each configuration"
             for k, entry in enumerate(each.entries):
                 for name in ("detector", "planner"):
                     expected = getattr(spec.configurations[k], name)
@@ -323,7 +325,6 @@ def _compare_misfits(document: Document) -> Misfits:
     largest = max((point.difference for _, point in points), default=0.0)  # where all are listed
     if furthest != largest:
         yield "/engines/largest_difference", f"expected {largest}, the largest, found {furthest}"
-    yield from compare_misfits(found)
 
 
 def _entry_misfits(

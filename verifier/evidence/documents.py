@@ -48,8 +48,8 @@ OTHER_TYPES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "verifier.bundle_diff": ("verifier.evidence.changes.claims", "DiffResult"),
         "verifier.spi": ("verifier.evidence.field", "SpiResult"),
         "verifier.spi_check": ("verifier.evidence.field", "SpiCheckResult"),
-        "verifier.qualification": ("verifier.evidence.qualification.document", "QualificationResult"),
-        "verifier.known_problems": ("verifier.evidence.qualification.document", "KnownProblemsResult"),
+        "verifier.qualification": ("verifier.evidence.qualification.kit", "QualificationResult"),
+        "verifier.known_problems": ("verifier.evidence.qualification.kit", "KnownProblemsResult"),
         "verifier.signature": ("verifier.evidence.signatures", "Signed"),
         "verifier.parse": ("verifier.study.parsed", "ParsedStudy"),
     }

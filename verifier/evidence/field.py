@@ -15,7 +15,7 @@ from verifier.base.documents import Count, InputFile, Level, Limits, Magnitude, 
 from verifier.base.errors import ExitCode, InputError, Place, shown, unknown_name
 from verifier.base.files import read_text
 from verifier.base.numbers import significant
-from verifier.evidence.rows import DayText, day_in, rows_of
+from verifier.evidence.declarations import DayText, day_in, rows_of
 
 COLUMNS, DATE = ("metric", "count", "of"), "date"
 LARGEST = 10**12

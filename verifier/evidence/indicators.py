@@ -9,7 +9,7 @@ from verifier.analysis.sequential import hours_needed, items_needed
 from verifier.base.numbers import power_text, significant
 from verifier.base.statistics import clopper_pearson
 from verifier.base.words import counted, name_text
-from verifier.evidence.case.recalls import asked_recalls
+from verifier.evidence.case.numbers import asked_recalls
 from verifier.evidence.defeaters.about_data import matrices_behind
 from verifier.evidence.documents import Document
 from verifier.evidence.field import Falls, Indicator, SpiCheckResult, SpiResult

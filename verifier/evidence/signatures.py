@@ -18,9 +18,9 @@ from verifier.base.documents import json_values, read_document
 from verifier.base.errors import InputError, Place, one_line
 from verifier.base.files import json_value, read_bytes, read_text
 from verifier.base.libraries import library
+from verifier.evidence.declarations import DayText
 from verifier.evidence.identity import Tool
 from verifier.evidence.intoto import STATEMENT_TYPE
-from verifier.evidence.rows import DayText
 
 Role: TypeAlias = Literal["built", "reviewed", "assessed"]
 PREDICATE_TYPE = "urn:verifier:evidence-signature:v1"

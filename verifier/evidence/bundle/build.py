@@ -34,8 +34,8 @@ from verifier.evidence.bundle.runs_elsewhere import Given, given_runs, refuse_un
 from verifier.evidence.consistency import check_document
 from verifier.evidence.context import read_context
 from verifier.evidence.declarations import stated_day
-from verifier.evidence.environment import SBOM_FILE, SBOM_WORDS, sbom_text
 from verifier.evidence.following.rates import against_its_run
+from verifier.evidence.identity import SBOM_FILE, SBOM_WORDS, sbom_text
 from verifier.evidence.paths import check_paths
 from verifier.evidence.resting import refuse_misfits
 from verifier.evidence.status import Standing, Status, overall_text

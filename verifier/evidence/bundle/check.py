@@ -42,9 +42,9 @@ from verifier.evidence.bundle.runs_elsewhere import refuse_unfounded, wrong_give
 from verifier.evidence.consistency import check_document, check_sums
 from verifier.evidence.declarations import today
 from verifier.evidence.differences import findings_of
-from verifier.evidence.environment import SBOM_FILE, refuse_other_versions
 from verifier.evidence.findings import CheckReport, Finding, Grades, Kind, Log, misstated
 from verifier.evidence.following.rates import against_its_run, alone
+from verifier.evidence.identity import SBOM_FILE, refuse_other_versions
 from verifier.evidence.paths import check_paths
 from verifier.evidence.resting import refuse_misfits
 from verifier.evidence.status import overall_text

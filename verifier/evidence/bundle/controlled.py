@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 from verifier.base.errors import one_line
 from verifier.base.numbers import level_text
 from verifier.base.words import bounds_text, counted, name_text, some_of
-from verifier.evidence.bundle.clauses import UNCONFIRMED
 from verifier.evidence.bundle.manifest import digest_of
 from verifier.evidence.bundle.parts import Parts
+from verifier.evidence.bundle.trace import UNCONFIRMED
 from verifier.evidence.case import Case
 from verifier.evidence.case.anchors import anchors_of, digests_of
+from verifier.evidence.context import ReviewFinding
 from verifier.evidence.declarations import Answer
 from verifier.evidence.defeaters.values import KINDS
 from verifier.evidence.documents import Document
-from verifier.evidence.review import ReviewFinding
 from verifier.study.records import SettingsRecord
 from verifier.study.results import RequirementResult
 from verifier.telling.blocks import Block, Paragraph, Section, Table, facts

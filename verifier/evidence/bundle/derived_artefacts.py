@@ -10,7 +10,6 @@ from functools import cached_property
 
 from verifier.base.errors import one_line
 from verifier.base.files import csv_text, document_text
-from verifier.evidence.bundle.clauses import COLUMNS, UNCONFIRMED, clause_rows, clauses_page
 from verifier.evidence.bundle.controlled import (
     answered_notes,
     compared,
@@ -29,7 +28,10 @@ from verifier.evidence.bundle.making import read_omitted
 from verifier.evidence.bundle.manifest import (
     FINGERPRINTS_FILE,
     MANIFEST_FILE,
+    METADATA_FILE,
+    NO_DATE,
     Entry,
+    crate_metadata,
     digest_of,
     fingerprints_text,
     manifest_of,
@@ -48,12 +50,15 @@ from verifier.evidence.bundle.parts import (
     made_triggers,
     rate_paths,
 )
-from verifier.evidence.bundle.rocrate import METADATA_FILE, NO_DATE, crate_metadata
 from verifier.evidence.bundle.trace import (
+    COLUMNS,
     NOT_RUN,
     TRACE_COLUMNS,
+    UNCONFIRMED,
     Traced,
     citations_text,
+    clause_rows,
+    clauses_page,
     counts_text,
     status_blocks,
     trace_rows,
@@ -61,23 +66,23 @@ from verifier.evidence.bundle.trace import (
     trace_text,
 )
 from verifier.evidence.case import Case, build_case, gsn_html, gsn_svg, gsn_yaml
+from verifier.evidence.case.anchors import links_text, nodes_text
 from verifier.evidence.case.building import standings
-from verifier.evidence.case.modules import module_texts
+from verifier.evidence.case.elements import module_texts
 from verifier.evidence.declarations import Answer
 from verifier.evidence.defeaters.finding import find_defeaters, find_sensitivities
 from verifier.evidence.defeaters.values import PER_HOUR, Defeater, answers_to, open_doubts
 from verifier.evidence.documents import Document
-from verifier.evidence.environment import ENVIRONMENT, environment_texts
 from verifier.evidence.exchange.mlte import mlte_artefacts
 from verifier.evidence.exchange.reqif import reqif_text
 from verifier.evidence.exchange.sacm import sacm_text
-from verifier.evidence.exchange.tables import links_text, nodes_text
 from verifier.evidence.field import tested
+from verifier.evidence.identity import ENVIRONMENT, environment_texts
 from verifier.evidence.indicators import indicators_of
 from verifier.evidence.intoto import statement
 from verifier.evidence.junit import junit_xml
 from verifier.evidence.report.pages import csv_report, report_page
-from verifier.evidence.report.system import About
+from verifier.evidence.report.summary import About
 from verifier.evidence.sarif import requirement_places, sarif_log
 from verifier.evidence.status import Standing, Status
 from verifier.study.inputs import ends_of

@@ -11,7 +11,7 @@ from verifier.evidence.bundle.check import basis_of, check_files
 from verifier.evidence.bundle.derived_artefacts import Basis
 from verifier.evidence.bundle.trace import TRACE_COLUMNS, trace_rows
 from verifier.evidence.case import Case
-from verifier.evidence.case.modules import modules_of
+from verifier.evidence.case.elements import modules_of
 from verifier.evidence.exchange.reqif import reqif_into
 from verifier.telling.blocks import Page, Section, Table
 from verifier.telling.docx import docx_bytes

@@ -1,8 +1,7 @@
 """The assurance case: Goal Structuring Notation from requirements, results and what speaks against them."""
 
 from verifier.evidence.case.building import build_case
-from verifier.evidence.case.elements import Case, Element, Kind
-from verifier.evidence.case.modules import gsn_yaml
+from verifier.evidence.case.elements import Case, Element, Kind, gsn_yaml
 from verifier.evidence.case.sheets import gsn_html
 from verifier.evidence.case.svg import gsn_svg
 from verifier.evidence.context import CaseContext, read_context

@@ -10,8 +10,7 @@ from verifier.base.words import counted, name_text
 from verifier.evidence.case.criteria import rate_goal, risk_goals, triggers_goal
 from verifier.evidence.case.drafting import Draft, undeveloped
 from verifier.evidence.case.elements import Case, Element, Kind
-from verifier.evidence.case.numbers import FOR_NUMBERS, number_goals
-from verifier.evidence.case.recalls import FOR_RECALLS, recall_goals
+from verifier.evidence.case.numbers import FOR_NUMBERS, FOR_RECALLS, number_goals, recall_goals
 from verifier.evidence.case.requirements import Argued, requirement_goal, worst_text
 from verifier.evidence.case.surroundings import NOT_STATED, argument_grounds, left_to_persons, top_contexts
 from verifier.evidence.context import CaseContext

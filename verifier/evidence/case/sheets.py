@@ -8,9 +8,8 @@ goal). Doubts stand beside what they challenge; solutions lead to their files.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from verifier.evidence.case.elements import Case, Element
+from verifier.evidence.case.elements import Case, Element, modules_of, points_of
 from verifier.evidence.case.layout import GAP_PX, SOLUTIONS, Drawing, Edge, Maker
-from verifier.evidence.case.modules import modules_of, points_of
 from verifier.evidence.case.shapes import DIAMOND_PX
 from verifier.evidence.case.svg import LEAST_PT, PX_PER_MM, body, claim_points, definitions, escaped, legend
 

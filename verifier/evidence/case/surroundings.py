@@ -9,8 +9,7 @@ from typing import Any
 
 from verifier.base.words import counted, name_text, probability_text, some_of
 from verifier.evidence.case.drafting import Draft
-from verifier.evidence.case.elements import Kind
-from verifier.evidence.case.modules import ACPS
+from verifier.evidence.case.elements import ACPS, Kind
 from verifier.evidence.case.requirements import grounds_of
 from verifier.evidence.context import DUTIES, GOALS, LEFT_TO_PEOPLE, CaseContext, FrameList
 from verifier.evidence.defeaters.about_data import matrices_behind, shared_frames, shared_sequences

@@ -12,9 +12,8 @@ from types import MappingProxyType
 from xml.sax.saxutils import escape
 
 from verifier.base.errors import one_line
-from verifier.evidence.case.elements import Case, Element, Kind
+from verifier.evidence.case.elements import Case, Element, Kind, points_of
 from verifier.evidence.case.layout import Drawing, Edge, Placed, laid_out
-from verifier.evidence.case.modules import points_of
 from verifier.evidence.case.shapes import DIAMOND_PX, FONT_PX, LINE_PX, SLANT_PX, wrapped
 from verifier.evidence.status import Status
 

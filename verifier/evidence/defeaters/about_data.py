@@ -21,7 +21,7 @@ from verifier.evidence.context import CaseContext, Detector
 from verifier.evidence.defeaters.values import Claim, Doubt, claims_on, confirmed, doubt, requirements_with_targets
 from verifier.evidence.documents import Document
 from verifier.evidence.paths import as_seen
-from verifier.evidence.rates.demonstration import encounters_needed
+from verifier.evidence.rates.document import encounters_needed
 from verifier.perception.confusion.context_matrices import divided_matrices
 from verifier.perception.confusion.contexts import Contexts
 from verifier.perception.confusion.document_reader import DocumentReader

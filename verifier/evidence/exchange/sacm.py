@@ -21,7 +21,7 @@ from typing import TypeAlias
 from xml.etree import ElementTree
 
 from verifier.evidence.case import Case, Element, Kind
-from verifier.evidence.case.modules import ACPS, modules_of, points_of
+from verifier.evidence.case.elements import ACPS, modules_of, points_of
 from verifier.evidence.exchange.xml import under, xml_text
 
 SACM, XMI, XSI = (

@@ -86,7 +86,7 @@ def _exposure(where: str, told: RateExposure) -> Misfits:
 
 def _demonstrated(rate: RateResult, most: float) -> Misfits:
     """What testing alone would take to show a criterion, at `most` encounters per hour."""
-    from verifier.evidence.rates.demonstration import encounters_needed, hours_needed
+    from verifier.evidence.rates.document import encounters_needed, hours_needed
 
     if (rate.demonstration is None) != (rate.acceptance is None):
         yield "/acceptance", "expected a criterion with what would demonstrate it, or neither"

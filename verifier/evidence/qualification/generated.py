@@ -23,12 +23,12 @@ from verifier.base import statistics
 from verifier.base.libraries import library
 from verifier.evidence.identity import installed_differences
 from verifier.evidence.qualification.attacks import (
+    FAULTS,
     altered_files,
     forged_result,
     mutated_certificates,
     signed_bundle,
 )
-from verifier.evidence.qualification.faults import FAULTS
 from verifier.evidence.qualification.suite import RUN, Bench, DepartureError, NotRunError, same
 
 Check: TypeAlias = Callable[[Bench], None]

@@ -4,8 +4,14 @@ from collections import Counter
 from collections.abc import Iterator
 
 from verifier.base.words import counted, listed, name_text
-from verifier.evidence.qualification.document import KnownProblemsResult, QualificationResult
-from verifier.evidence.qualification.kit import GUIDE_WORDS, Tables, kit_tables, requirement_feature
+from verifier.evidence.qualification.kit import (
+    GUIDE_WORDS,
+    KnownProblemsResult,
+    QualificationResult,
+    Tables,
+    kit_tables,
+    requirement_feature,
+)
 from verifier.telling.blocks import Block, Listing, Page, Paragraph, Section, Table, facts
 
 NOT_STATED = "not stated"

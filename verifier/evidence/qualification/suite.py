@@ -13,8 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from verifier.evidence.qualification.document import State, SuiteRecord
-from verifier.evidence.qualification.kit import Row, Tables, requirement_feature, value_at
+from verifier.evidence.qualification.kit import Row, State, SuiteRecord, Tables, requirement_feature, value_at
 
 Tool: TypeAlias = Callable[[Sequence[str]], int]
 """The command `verify`: what is typed behind its name -> exit code."""

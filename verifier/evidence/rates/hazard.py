@@ -30,15 +30,17 @@ from verifier.base.errors import UsageError, unknown_error
 from verifier.base.libraries import __version__
 from verifier.base.numbers import significant
 from verifier.evidence.documents import Document
-from verifier.evidence.rates.demonstration import LEAST_CONFIDENCE, encounters_needed, hours_needed
 from verifier.evidence.rates.document import (
+    LEAST_CONFIDENCE,
     RateAcceptance,
     RateBounds,
     RateDemonstration,
     RateInput,
     RateResult,
     RateTerm,
+    encounters_needed,
     exposure_told,
+    hours_needed,
     nearest,
 )
 from verifier.evidence.rates.exposure import (

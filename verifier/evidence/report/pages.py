@@ -28,8 +28,7 @@ from verifier.evidence.report.subjects import (
     subjects_of,
     unattached_answers,
 )
-from verifier.evidence.report.summary import summary_section
-from verifier.evidence.report.system import About
+from verifier.evidence.report.summary import About, summary_section
 from verifier.evidence.telling import (
     rate_section,
     rate_sentences,
