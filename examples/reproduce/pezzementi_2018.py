@@ -25,7 +25,7 @@ from verifier.robustness.campaign.result import EDGES, magnitudes
 from verifier.robustness.campaign.scenes import open_scenes
 from verifier.robustness.mutators import Frame, apply, needs_depth
 from verifier.robustness.mutators.batch_result import folder_name
-from verifier.robustness.mutators.depths import DepthSource
+from verifier.robustness.mutators.frames import DepthSource
 from verifier.robustness.mutators.mutation import generator_for
 from verifier.robustness.mutators.sweeps import published
 from verifier.robustness.prediction import AdrTable, predict

@@ -11,7 +11,7 @@ from random_ltl import random_formula
 from small_objectives import channel_of, objective_of
 
 from verifier.analysis.channel_test import Channel, Untested, channel_test, class_tests
-from verifier.analysis.intervals.measured import Measured
+from verifier.analysis.intervals.intervals import Measured
 from verifier.analysis.robust.any_dependence import any_dependence
 from verifier.checking.verdicts import ChannelTest
 from verifier.language.ltl import parse_formula

@@ -18,7 +18,7 @@ from small_objectives import channel_of, objective_of
 from verifier.analysis import dependence_free as dependence_free_module
 from verifier.analysis import flow_kernel
 from verifier.analysis.dependence_free import SIDES, Proof, Rates, _Unrolled, dependence_free
-from verifier.analysis.intervals.measured import Measured
+from verifier.analysis.intervals.intervals import Measured
 from verifier.analysis.robust.any_dependence import ends_of
 from verifier.analysis.robust.region import groups_of
 from verifier.base.errors import NoAnswerError

@@ -18,7 +18,7 @@ from small_objectives import channel_of, objective_of
 from verifier.analysis import kernel
 from verifier.analysis.confidence import bounds_of_chain, confidence, data_of_run
 from verifier.analysis.intervals.drive_items import UNIT, divided, drive_items, lower_ends, weighted_matrices
-from verifier.analysis.intervals.measured import measured
+from verifier.analysis.intervals.intervals import measured
 from verifier.analysis.intervals.rate_intervals import (
     Event,
     RateIntervals,

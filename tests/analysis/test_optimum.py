@@ -152,16 +152,27 @@ def test_bounds_of_gains_lie_beyond_all_that_may_be_off(monkeypatch, share, long
     assert wide >= 3
 
 
+def test_where_no_choice_gains_anything_the_greatest_gain_is_0_whatever_may_be_off(monkeypatch):
+    rng = np.random.default_rng([1, 15])
+    world, rates = Deciding(rng), rates_of(rng)  # all states lead to the one that has ended and where p holds
+    world.following[world.owner < 4] = 4
+    optimum, _ = gaining(rng, world, True)
+    nothing = replace(optimum.gains, rewards=np.zeros_like(optimum.gains.rewards))
+    monkeypatch.setattr(OptimalGain, "_slack", lambda self, *arguments: (1 / 32, 1 / 128))
+    found = replace(optimum, gains=nothing).gain_bracket(rates, 1 / 8)
+    assert [each.tolist() for each in (found.value, found.lower, found.upper)] == [[0, 0]] * 3
+
+
 @pytest.mark.parametrize("greatest", [True, False])
 @pytest.mark.parametrize("value_error", [0.0, 1 / 8])
 def test_how_much_better_a_choice_is_than_the_policy_by_hand(greatest, value_error):
-    """State 2 gains 4 in a step and state 3 nothing; state 4 is a target, state 5 is worth infinity, which state 6
+    """State 2 gains 1/2 in a step and state 3 nothing; state 4 is a target, state 5 is worth infinity, which state 6
     goes to; states 0 and 1 are `false` and `true`."""
     rows = [  # state, and where it goes with which probability
-        (0, {0: 1}), (1, {1: 1}), (2, {2: 0.5, 1: 0.5}), (2, {3: 1, 5: 0}), (3, {1: 0.25, 2: 0.75}), (4, {4: 1}),
+        (0, {0: 1}), (1, {1: 1}), (2, {2: 0.5, 1: 0.5, 5: 0}), (2, {3: 1}), (3, {1: 0.25, 2: 0.75}), (4, {4: 1}),
         (5, {5: 1}), (6, {5: 1}),
     ]  # fmt: skip
-    value = np.array([1024, 0, 6, 0.5, 1, np.inf, 3] if greatest else [1024, 0, 9, 16, 64, np.inf, 3])
+    value = np.array([1024, 0, 0.5, 0.125, 1, np.inf, 3] if greatest else [1024, 0, 2, 16, 64, np.inf, 3])
     edges = [(row, target, chance) for row, (_, ahead) in enumerate(rows) for target, chance in ahead.items()]
     behind, indices, chances = (np.array(each) for each in zip(*edges, strict=True))
     asked = SimpleNamespace(
@@ -170,12 +181,12 @@ def test_how_much_better_a_choice_is_than_the_policy_by_hand(greatest, value_err
         product=SimpleNamespace(indices=indices, edge=np.arange(len(edges))),
         skeleton=SimpleNamespace(entry=np.arange(len(edges))),
         greatest=greatest,
-        _gain=lambda values: np.array([[0.0, 0, 4, 0, 8, 1, 1]]),
+        _gain=lambda values: np.array([[0.0, 0, 0.5, 0, 8, 1, 1]]),
     )
-    margin = Fraction(value_error) + (2 + 8) * 2 * Fraction(1, 2**53)  # of two outcomes, and what is added to them
-    better, worth = (Fraction(1), 7) if greatest else (Fraction(1, 2), Fraction(17, 2))
-    apart, moved = (Fraction(4), Fraction(9, 2)) if greatest else (Fraction(37, 4), Fraction(27, 4))
-    expected = float((better + worth * margin) / 4), float(apart + moved * margin)
+    margin = Fraction(value_error) + (3 + 8) * 2 * Fraction(1, 2**53)  # of three outcomes, and what is added to them
+    better, worth = (Fraction(1, 4), Fraction(3, 4)) if greatest else (Fraction(1, 2), Fraction(3, 2))
+    apart, moved = (Fraction(1, 4), Fraction(3, 8)) if greatest else (Fraction(29, 2), Fraction(3, 2))
+    expected = float(2 * (better + worth * margin)), float(apart + moved * margin)
     target = np.arange(7) == 4
     assert OptimalGain._slack(asked, target, chances[None].astype(float), value, value_error) == expected
     assert OptimalGain._slack(asked, target | True, chances[None].astype(float), value, value_error) == (0, 0)

@@ -12,8 +12,7 @@ from scipy.stats import beta
 from small_objectives import channel_of, objective_of
 
 from verifier.analysis.intervals.drive_items import DriveItems
-from verifier.analysis.intervals.intervals import Choice, choose_interval
-from verifier.analysis.intervals.measured import Measured
+from verifier.analysis.intervals.intervals import Choice, Measured, choose_interval
 from verifier.analysis.mixed import stacked_columns
 from verifier.analysis.objective import Conditional
 from verifier.analysis.phantom_draws import DriveData, common_draws, drive_draws, drive_intervals, mixed

@@ -11,7 +11,7 @@ from scipy.stats import beta
 from shorthands import confidence_region, drives_without_a_miss
 
 from verifier.analysis.intervals.drive_items import DriveItems, lower_ends
-from verifier.analysis.intervals.measured import Measured
+from verifier.analysis.intervals.intervals import Measured
 from verifier.analysis.intervals.rate_intervals import RateIntervals
 from verifier.analysis.planning import (
     Question,

@@ -22,8 +22,7 @@ from verifier.analysis.intervals.drawing import (
     matrix_draws,
     probability_draws,
 )
-from verifier.analysis.intervals.intervals import percentile_interval
-from verifier.analysis.intervals.measured import measured
+from verifier.analysis.intervals.intervals import measured, percentile_interval
 from verifier.analysis.settings import prior_weight
 from verifier.base.errors import UsageError
 from verifier.perception.confusion import ConfusionMatrices

@@ -13,7 +13,7 @@ from shorthands import confidence_region, ends_in_billionths
 from small_objectives import channel_of, objective_of
 
 from verifier.analysis.intervals.drive_items import UNIT
-from verifier.analysis.intervals.measured import Measured
+from verifier.analysis.intervals.intervals import Measured
 from verifier.analysis.intervals.rate_intervals import Event
 from verifier.analysis.kernel import MOST_ITEMS, Rejected, tail_is_at_most
 from verifier.analysis.robust.region import Region, events_of
@@ -245,6 +245,15 @@ class TestTails:
             tail_is_at_most(*wrong, Fraction(1, 2))
         with pytest.raises(Rejected, match="a bound above 0"):
             tail_is_at_most(3, 1, 1, Fraction(0))
+
+
+@pytest.mark.parametrize(
+    ("counts", "found", "fixed"),
+    [((2, 3, 2), (2, 3, 2), (2, 2)), ((2, 3, 3), (2, 3, 2), (2, 3)), ((2, 3, 3), (2, 3, 3), (3, 2))],
+)
+def test_counts_rates_and_held_columns_fit_together(counts, found, fixed):
+    with pytest.raises(ValueError, match="must fit together"):
+        Measured(np.zeros(counts, dtype=np.int64), np.zeros(found), np.zeros(fixed, dtype=bool))
 
 
 class TestBoxes:

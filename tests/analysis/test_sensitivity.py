@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from small_objectives import channel_of, objective_of, random_objective
 
-from verifier.analysis.intervals.measured import Measured
+from verifier.analysis.intervals.intervals import Measured
 from verifier.analysis.sensitivity.priorities import Sensitivity, column_shares, fixes, moves, sensitivity
 from verifier.perception.confusion import rates as rates_of
 

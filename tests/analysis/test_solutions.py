@@ -138,3 +138,15 @@ def test_where_nothing_is_attained_no_number_is_told_for_any_initial_state():
     nothing = solutions._nothing_attained(objective_with(3), SimpleNamespace(lower=np.zeros((4, 2, 5))))
     assert [each.shape for each in (nothing.value, nothing.error, nothing.masses)] == [(3,), (3,), (3, 4, 2, 5)]
     assert all(np.isnan(each).all() for each in (nothing.value, nothing.error, nothing.masses))
+
+
+@pytest.mark.parametrize(("semantics", "bound"), [("per_state", 0.5), ("shared_matrix", 0.75)])
+def test_regions_are_divided_only_where_one_matrix_holds_throughout(semantics, bound, monkeypatch):
+    objective, found, better = objective_with(), side_with([0.5]), attained_with(0.875)
+    monkeypatch.setattr(solutions, "bound_sides", lambda *arguments: [found])
+    monkeypatch.setattr(solutions, "_attained", lambda *arguments: better)
+    monkeypatch.setattr(
+        solutions, "_narrowed", lambda *arguments: (solutions._whole(objective, side_with([0.25])), better)
+    )
+    ((proven, known),) = solutions._sides(objective, found.region, semantics, Effort(), ("lower",))
+    assert (proven.bounds().tolist(), known) == ([bound], better)

@@ -13,8 +13,7 @@ from cases import Measured, labels_of, peak_mib, shipped_grid, skeleton_of
 from numpy.typing import NDArray
 
 from verifier.analysis.intervals.drawing import matrix_draws, probability_draws
-from verifier.analysis.intervals.intervals import Interval, PercentileStream
-from verifier.analysis.intervals.measured import measured
+from verifier.analysis.intervals.intervals import Interval, PercentileStream, measured
 from verifier.analysis.objective import Objective, build_objective
 from verifier.chains.chain import MarkovChain
 from verifier.checking.process import StormProcess

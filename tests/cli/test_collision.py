@@ -242,9 +242,9 @@ def test_an_operational_profile_weighs_the_score(run, tmp_path):
          "profile.csv:1: expected one column of speeds, found speed_mps, speed_mph\n"
          "  hint: name it speed_mps, speed_kmh, speed_mph, speed_kn: the name says the unit"),
         ("distance_m,speed_mph,weight\n8,20,-1\n",
-         "profile.csv:2:6: weight: expected a number from 0, got -1\n    8,20,-1\n         ^"),
+         "profile.csv:2: weight: expected a number from 0, got -1"),
         ("distance_m,speed_mph,weight\n8,,1\n",
-         "profile.csv:2:3: speed_mph: expected a number from 0, got an empty cell\n    8,,1\n      ^"),
+         "profile.csv:2: speed_mph: expected a finite number, got an empty cell"),
         ("distance_m,speed_mph,weight\n80,20,1\n",
          "row 1 of the profile: distance 80 m, speed 8.9408 m/s is not on the grid, 4..36 m and 4.4704..22.352 m/s"),
     ],
@@ -289,7 +289,7 @@ def test_faulty_profiles_are_refused(run, tmp_path, text, message):
         (["perfect.csv", "--bootstrap", "-1"], "--bootstrap: expected a whole number from 0, got -1"),
         (["perfect.csv", "--seed", "-1"], "--seed: expected a whole number from 0, got -1"),
         (["perfect.csv", "--images", "3"], "3 images are too few: perfect.csv names 40"),
-        (["perfect.csv", "--class", "Car"], "perfect.csv:1: no column 'class'; expected a table of pairs\n"
+        (["perfect.csv", "--class", "Car"], "perfect.csv:1: no column 'class'\n"
          "  hint: the file has: image, true_m, predicted_m"),
         (["perfect.csv", "--pairs", "b=far.csv"],
          "with several detectors each needs a name: --pairs NAME=perfect.csv"),

@@ -14,9 +14,8 @@ from small_logs import HAND, made_detections, made_logs, random_logs, straight
 from verifier.base.errors import InputError, UsageError
 from verifier.closedloop.curves import TradeOffCurve
 from verifier.closedloop.detection_outcomes import PathifierMetric, RoboticizerMetric
-from verifier.closedloop.logs import Detections
+from verifier.closedloop.logs import Detections, Standardizer
 from verifier.closedloop.pathifier import PathSettings
-from verifier.closedloop.roboticizer import Standardizer
 from verifier.perception.matching import MatchingPolicy
 
 TWO_METRES = MatchingPolicy("centre_bev", 2.0)

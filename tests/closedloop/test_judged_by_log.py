@@ -11,9 +11,8 @@ from small_logs import HAND, made_logs, straight
 from verifier.closedloop.closed_loop_curve import LoopSettings, draw_logs, judged_sums
 from verifier.closedloop.curves import judged_curve
 from verifier.closedloop.detection_outcomes import judge_pathifier, judge_roboticizer, judge_roc_a, judge_roc_b
-from verifier.closedloop.logs import Detections, Logs
+from verifier.closedloop.logs import Detections, Logs, Standardizer
 from verifier.closedloop.pathifier import Radii
-from verifier.closedloop.roboticizer import Standardizer
 from verifier.closedloop.study import study
 from verifier.closedloop.study_settings import METRICS, StudySettings
 from verifier.closedloop.traces import VehicleSettings

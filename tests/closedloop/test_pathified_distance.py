@@ -11,8 +11,8 @@ from small_logs import HAND, at_arc, lattice_drives, made_logs, plain_distance, 
 
 from verifier.base.errors import InputError, UsageError
 from verifier.closedloop.cutting import positive_by_path
+from verifier.closedloop.logs import Standardizer
 from verifier.closedloop.pathifier import PathSettings, Radii, courses, pathified_distance, paths_of, violation_m
-from verifier.closedloop.roboticizer import Standardizer
 
 NONE = math.inf
 SHORT = PathSettings(extension_m=0)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from small_logs import HAND, made_logs
 
 from verifier.base.errors import UsageError
-from verifier.closedloop.roboticizer import Standardizer, standardizer_of
+from verifier.closedloop.logs import Standardizer, standardizer_of
 from verifier.perception.matching import MatchingPolicy
 
 # Validation: five images, false positives of these strengths. st(x) = number of strengths >= x, over 5.

@@ -79,7 +79,7 @@ def test_negative_reports_are_what_is_named(tmp_path, monkeypatch):
     with pytest.raises(InputError) as caught:
         read_pairs("pairs.csv")
     assert str(caught.value) == (
-        "pairs.csv:2:5: predicted_m: expected a distance from 0 to 100000 m, got -1\n    a,4,-1\n        ^\n"
+        "pairs.csv:2: predicted_m: expected a distance from 0 to 100000 m, got -1\n"
         "  hint: name what a report below 0 is: zero or left_out"
     )
     zero = read_pairs("pairs.csv", negative_reports="zero")
@@ -137,36 +137,32 @@ def test_parquet_holds_the_same(tmp_path):
 def test_parquet_columns_of_other_things_than_numbers_are_refused_at_their_cell(odd, tmp_path):
     columns = {"image": ["1", "2"], "true_m": [odd, None], "predicted_m": [4.0, 5.0]}
     pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "pairs.parquet")
-    with pytest.raises(InputError, match=r"expected a (column of numbers|number), got"):
+    with pytest.raises(InputError, match="column 'true_m': expected numbers, got"):
         read_pairs(tmp_path / "pairs.parquet")
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "pairs.csv:1: expected a table of pairs: a header and a line per item"),
+        ("", "pairs.csv: the file is empty; expected a line with the names of the columns"),
         ("image,true_m,predicted\na,1,2\n",
-         "pairs.csv:1: no column 'predicted_m'; expected a table of pairs\n"
+         "pairs.csv:1: no column 'predicted_m'\n"
          "  hint: did you mean 'predicted'? the file has: image, true_m, predicted"),
         ("image,true_m,true_m,predicted_m\n", "pairs.csv:1: the column 'true_m' occurs twice"),
         (HEAD, "pairs.csv: no pair of a true and a predicted distance"),
         (HEAD + "a,1,\n", "pairs.csv: no pair of a true and a predicted distance"),
-        (HEAD + "a,1,2\nb,1\n", "pairs.csv:3: found 2 cells, expected 3\n    b,1"),
-        (HEAD + "a,1,2\nb,1,2 m\n",
-         "pairs.csv:3:5: predicted_m: expected a number, got '2 m'\n    b,1,2 m\n        ^"),
-        (HEAD + '"a,b",nan,2\n',
-         "pairs.csv:2:7: true_m: expected a number, got 'nan'\n    \"a,b\",nan,2\n          ^"),
-        (HEAD + "a,1_0,2\n", "pairs.csv:2:3: true_m: expected a number, got '1_0'\n    a,1_0,2\n      ^"),
-        (HEAD + "a,1,inf\n", "pairs.csv:2:5: predicted_m: expected a number, got 'inf'\n    a,1,inf\n        ^"),
-        (HEAD + "a,-1,2\n",
-         "pairs.csv:2:3: true_m: expected a distance from 0 to 100000 m, got -1\n    a,-1,2\n      ^"),
-        (HEAD + "a,1,123456\n",
-         "pairs.csv:2:5: predicted_m: expected a distance from 0 to 100000 m, got 123456\n"
-         "    a,1,123456\n        ^"),
-        (HEAD + "a,,2\n", "pairs.csv:2: a predicted distance without a true one is no pair\n    a,,2"),
-        (HEAD + ",1,2\n", "pairs.csv:2:1: image: the cell is empty\n    ,1,2\n    ^"),
-        (HEAD + '"a\nb",1,2\n', "pairs.csv:2: a quoted cell goes over several lines"),
-        (HEAD + '"a,1,2\n', "pairs.csv:2: not a readable CSV line: unexpected end of data"),
+        (HEAD + "a,1,2\nb,1\n", "pairs.csv:3: found 2 cells, expected 3"),
+        (HEAD + "a,1,2\nb,1,2 m\n", "pairs.csv:3: predicted_m: expected a finite number, got '2 m'"),
+        (HEAD + '"a,b",nan,2\n', "pairs.csv:2: true_m: expected a finite number, got nan"),
+        (HEAD + "a,1_0,2\n", "pairs.csv:2: true_m: expected a finite number, got '1_0'"),
+        (HEAD + "a,1,inf\n", "pairs.csv:2: predicted_m: expected a finite number, got inf"),
+        (HEAD + "a,-1,2\n", "pairs.csv:2: true_m: expected a distance from 0 to 100000 m, got -1"),
+        (HEAD + "a,1,123456\n", "pairs.csv:2: predicted_m: expected a distance from 0 to 100000 m, got 123456"),
+        (HEAD + "a,,2\n", "pairs.csv:2: a predicted distance without a true one is no pair"),
+        (HEAD + ",1,2\n", "pairs.csv:2: image: the cell is empty"),
+        (HEAD + "b,1,2\n  ,1,2\n", "pairs.csv:3: image: expected a name, got '', a missing value"),
+        (HEAD + '"a\nb",1,2\n', "pairs.csv: a quoted cell goes over several lines"),
+        (HEAD + '"a,1,2\n', "pairs.csv:2: found 1 cells, expected 3"),
     ],
 )  # fmt: skip
 def test_faulty_tables_are_refused_with_their_place(tmp_path, monkeypatch, text, message):
@@ -257,7 +253,7 @@ def changed(name, old, new):
 def test_faulty_records_are_refused(record):
     name = record("ground_plane")
     changed(name, "\nframe,(no sequence),(no sequence),0,", "\nframe,(no sequence),(no sequence),1,")
-    with pytest.raises(InputError, match=r"^record.csv:3:35: frame '1' has two rows"):
+    with pytest.raises(InputError, match=r"^record.csv:3: frame '1' has two rows"):
         read_record(name, "ground_plane")
     name = record("ground_plane")
     changed(name, "\nframe,(no sequence),(no sequence),1,", "\nother,(no sequence),(no sequence),1,")
@@ -273,7 +269,7 @@ def test_faulty_records_are_refused(record):
         read_record(name, "ground_plane")
     name = record("ground_plane")
     changed(name, "kind,", "sort,")
-    with pytest.raises(InputError, match=r"^record.csv:1: no column 'kind'; expected a record of verify confusion"):
+    with pytest.raises(InputError, match=r"^record.csv:1: no column 'kind'"):
         read_record(name, "ground_plane")
 
 
@@ -419,7 +415,7 @@ def test_drives_and_remarks_are_read_where_they_stand(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "more", "complaint"),
     [
-        ("a,5,6,x\na,9,8,y\n", {}, "pairs.csv:3:7: an image in two drives"),
+        ("a,5,6,x\na,9,8,y\n", {}, "pairs.csv:3: an image in two drives"),
         ("a,5,6,x\nb,9,8,\n", {}, "drive: the cell is empty"),
         ("a,5,6,x\n", {"image_count": 4}, "every image needs a row, with a drive"),
     ],

@@ -29,7 +29,7 @@ from verifier.robustness.campaign.file import read_campaign
 from verifier.robustness.campaign.result import CampaignDocument
 from verifier.robustness.campaign.running import campaign_result
 from verifier.robustness.campaign.scenes import open_scenes
-from verifier.robustness.mutators.depths import DepthSource
+from verifier.robustness.mutators.frames import DepthSource
 
 pytest.importorskip("cv2", reason="opencv-python-headless is not installed")
 pytest.importorskip("pycocotools", reason="pycocotools is not installed")

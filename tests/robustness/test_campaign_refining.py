@@ -7,8 +7,7 @@ from made_campaign import FILE, write_streets
 
 from verifier.base.errors import ExitCode
 from verifier.cli import main
-from verifier.robustness.campaign.refining import breaks, further, sweeps
-from verifier.robustness.campaign.result import RequirementRow
+from verifier.robustness.campaign.result import RequirementRow, breaks, further, sweeps
 from verifier.robustness.mutators.batch_result import folder_name
 from verifier.robustness.mutators.sweeps import parse_sweep, published
 

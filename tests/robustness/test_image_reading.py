@@ -12,7 +12,7 @@ pytest.importorskip("PIL", reason="pillow is not installed")
 from PIL import Image
 
 from verifier.base.errors import InputError
-from verifier.robustness.detectors.images import read_image
+from verifier.robustness.detectors.protocol import read_image
 
 
 def picture(height=8, width=12):

@@ -20,12 +20,12 @@ from PIL import Image
 from verifier.base.documents import json_values
 from verifier.base.errors import InputError, LimitError, UsageError
 from verifier.perception.detections.depth import depth_map
-from verifier.robustness.detectors.images import read_image
+from verifier.robustness.detectors.protocol import read_image
 from verifier.robustness.mutators import Frame, apply
 from verifier.robustness.mutators import batch as batch_module
 from verifier.robustness.mutators.annotations import read_annotations
 from verifier.robustness.mutators.batch_result import BatchSettings, folder_name
-from verifier.robustness.mutators.depths import DepthSource, Sky
+from verifier.robustness.mutators.frames import DepthSource, Sky
 from verifier.robustness.mutators.imagefiles import ImageFile, image_files
 from verifier.robustness.mutators.mutation import generator_for
 from verifier.robustness.mutators.sweeps import parse_mutation

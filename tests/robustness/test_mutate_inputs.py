@@ -18,7 +18,7 @@ from verifier.robustness.mutators.annotations import read_annotations
 from verifier.robustness.mutators.batch import mutate_files
 from verifier.robustness.mutators.batch_result import BatchSettings
 from verifier.robustness.mutators.coco_annotations import box_of
-from verifier.robustness.mutators.depths import DepthSource
+from verifier.robustness.mutators.frames import DepthSource
 from verifier.robustness.mutators.imagefiles import image_files
 from verifier.robustness.mutators.request import contact_sheet
 from verifier.robustness.mutators.sweeps import parse_mutation

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from small_objectives import channel_of, objective_of
 
-from verifier.analysis.intervals.measured import Measured
+from verifier.analysis.intervals.intervals import Measured
 from verifier.perception.confusion import rates
 
 LABELS = ((), ("a",), ("b",))

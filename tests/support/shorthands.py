@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.analysis.intervals.drive_items import UNIT, log_capital
-from verifier.analysis.intervals.intervals import alpha_of
-from verifier.analysis.intervals.measured import Measured
+from verifier.analysis.intervals.intervals import Measured, alpha_of
 from verifier.analysis.intervals.rate_intervals import Event, RateIntervals, lower_end
 from verifier.analysis.robust.region import Region, events_of, region_of
 from verifier.base.arrays import Ints

@@ -142,10 +142,12 @@ def test_extreme_points_by_hand(ends, points):
     [
         ("push <= x + 1", "push > 2", "in state x = 0, y = 0 the world has no admissible move; terminal states"),
         ("push <= x + 1", "true", "the interval of 'slips = 1' is 0.1 to 0"),
-        ('["0.1", "0.2 * push"], 0 = "rest"', '[0.6, 1], 0 = [0.45, 1]',
+        ('["0.1", "0.2 * push"], 0 = "rest"', '0.6, 0 = [0.45, 1]',
          "no probabilities of 'slips' lie in the intervals: the lower ends sum to 1.05"),
         ('["0.1", "0.2 * push"], 0 = "rest"', '[0.1, 0.2], 0 = [0.1, 0.5]',
          "no probabilities of 'slips' lie in the intervals: the upper ends sum to 0.7"),
+        ('["0.1", "0.2 * push"]', '[0.5, 1.5]', "the probability of 'slips = 1' is 1.5, outside 0..1"),
+        ('["0.1", "0.2 * push"]', '[-0.5, 0.5]', "the probability of 'slips = 1' is -0.5, outside 0..1"),
         ("push <= x + 1", "slips = 0", "'slips' is an input of the world, which cannot be used here"),
     ],
 )  # fmt: skip
@@ -211,3 +213,11 @@ def test_what_the_world_does_in_a_choice_is_told(tmp_path):
     before = [f"push = 1, {ends[0]}", f"push = 1, {ends[1]}"]
     behind = [*before, f"push = 2, {ends[0]}", f"push = 2, {ends[2]}"]
     assert found == {(0, 0): before, (1, 0): behind, (1, 1): behind, **{(2, y): [""] for y in range(3)}}
+
+
+def test_an_outcome_is_possible_where_some_distribution_has_it(tmp_path):
+    text = MODEL.replace('["0.1", "0.2 * push"]', '["0", "ite(x = 1, 0, 0.5)"]')
+    world = World(read_model(written(tmp_path, text)[0]).inside("ped").instantiate())
+    found = world.possible({"x": np.array([0, 1]), "y": np.array([0, 0])}, 2, choice=0)
+    assert [outcome["slips"] for outcome in world.outcomes] == [1, 0]
+    assert found.tolist() == [[True, True], [False, True]]

@@ -2,9 +2,11 @@
 
 import networkx as nx
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from verifier.base.errors import LimitError
 from verifier.checking import graphs
 from verifier.systems import reachability
 
@@ -71,3 +73,14 @@ def test_levels_are_longest_paths(case):
     for node in reversed(list(nx.topological_sort(graph))):
         expected[node] = max((1 + expected[t] for t in graph.successors(node)), default=0)
     assert graphs.levels(n, *columns(forward), max_levels=n).tolist() == expected
+
+
+def test_more_moves_than_the_searches_number_are_refused(monkeypatch):
+    reachability._refuse_too_many(2**31 - 1)
+    with pytest.raises(LimitError, match=r"has 2147483648 moves between its states; at most 2147483647 can be"):
+        reachability._refuse_too_many(2**31)
+    monkeypatch.setattr(reachability, "_MOST_EDGES", 3)
+    rows = reachability.rows(2, *columns([(0, 1), (1, 0)]))
+    assert reachability.reachable(*rows, np.array([True, False])).all()
+    with pytest.raises(LimitError, match="has 4 moves"):  # a move to each state where the search begins, too
+        reachability.reachable(*rows, np.array([True, True]))

@@ -34,7 +34,7 @@ from verifier.perception.confusion.document_types import UsedContexts
 from verifier.perception.confusion.matrices import EMPTY, label_text
 
 if TYPE_CHECKING:  # commands that count have no chains
-    from verifier.analysis.intervals.measured import Measured
+    from verifier.analysis.intervals.intervals import Measured
     from verifier.systems.skeleton import Skeleton
 
 Tested: TypeAlias = Literal["contradicted", "not_contradicted"]

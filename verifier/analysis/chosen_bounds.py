@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from verifier.analysis.intervals.drive_items import UNIT, DriveItems, ceiling
-from verifier.analysis.intervals.intervals import alpha_of
-from verifier.analysis.intervals.measured import Measured
+from verifier.analysis.intervals.intervals import Measured, alpha_of
 from verifier.analysis.intervals.rate_intervals import Event, RateIntervals
 from verifier.analysis.intervals.tiers import (
     BY_ITEMS,

@@ -20,8 +20,7 @@ from verifier.analysis.chosen_bounds import choose_bounds, tier_of
 from verifier.analysis.intervals.drawing import default_draws, matrix_draws, probability_draws
 from verifier.analysis.intervals.drive_items import UNIT, DriveItems, drive_items
 from verifier.analysis.intervals.intervals import Choice as IntervalChoice
-from verifier.analysis.intervals.intervals import Interval, PercentileStream, alpha_of, choose_interval
-from verifier.analysis.intervals.measured import Measured
+from verifier.analysis.intervals.intervals import Interval, Measured, PercentileStream, alpha_of, choose_interval
 from verifier.analysis.intervals.rate_intervals import Event, RateDifference, RateIntervals, rate_differences
 from verifier.analysis.intervals.tiers import BoundsBasis, RateBox, Tier
 from verifier.analysis.objective import Objective, columns_of

@@ -17,8 +17,7 @@ from verifier.analysis.chosen_bounds import choose_bounds, tier_of
 from verifier.analysis.confidence import Data, draws_of_run, needs_of_run
 from verifier.analysis.intervals.drawing import matrix_draws
 from verifier.analysis.intervals.drive_items import DriveItems, drive_items
-from verifier.analysis.intervals.intervals import choose_interval
-from verifier.analysis.intervals.measured import Measured, measured
+from verifier.analysis.intervals.intervals import Measured, choose_interval, measured
 from verifier.analysis.intervals.rate_intervals import Event, RateIntervals
 from verifier.analysis.objective import Objective, columns_of
 from verifier.analysis.phantom_draws import DriveData, mixed

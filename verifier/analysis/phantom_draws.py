@@ -36,8 +36,7 @@ from verifier.analysis.intervals.drawing import (
     stream,
 )
 from verifier.analysis.intervals.drive_items import DriveItems
-from verifier.analysis.intervals.intervals import Interval, PercentileStream
-from verifier.analysis.intervals.measured import Measured
+from verifier.analysis.intervals.intervals import Interval, Measured, PercentileStream
 from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.adjoint import expected_visits, gradient, state_values
 from verifier.analysis.settings import Prior, check_draws, prior_weight

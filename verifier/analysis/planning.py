@@ -37,7 +37,7 @@ from typing import Annotated
 
 import numpy as np
 
-from verifier.analysis.intervals.measured import Measured
+from verifier.analysis.intervals.intervals import Measured
 from verifier.analysis.intervals.rate_intervals import RateIntervals
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.inner_bounds import Side

@@ -298,6 +298,8 @@ def unified(name: str, raw: bytes) -> bytes:
 
 
 def _numbers(column: Any, name: str, kind: Kind, line: Ints, file: str) -> NDArray[Any]:
+    if kind != "flag" and library("pyarrow").types.is_boolean(column.type):
+        raise InputError(f"column '{name}': expected numbers, got {column.type}", Place(file))
     values, empty = doubles_of(column, name, file)
     if kind == "any":
         return values

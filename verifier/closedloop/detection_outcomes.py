@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike
 
 from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import InputError
-from verifier.closedloop.logs import IOU_HALF, Logs, PersonMatches, person_matches
+from verifier.closedloop.logs import IOU_HALF, Logs, PersonMatches, Standardizer, person_matches
 from verifier.closedloop.pathifier import PathSettings, near_pairs, pathified_distance, paths_of, people_ahead
-from verifier.closedloop.roboticizer import Standardizer
 from verifier.closedloop.settings import FirstFrame
 from verifier.perception.matching import MatchingPolicy
 

@@ -32,8 +32,7 @@ import numpy as np
 
 from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import InputError, shown
-from verifier.closedloop.logs import Logs
-from verifier.closedloop.roboticizer import Standardizer
+from verifier.closedloop.logs import Logs, Standardizer
 from verifier.closedloop.traces import Course
 
 LONGEST_M = 1e6

@@ -42,9 +42,8 @@ from verifier.closedloop.detection_outcomes import (
     judge_roc_a,
     judge_roc_b,
 )
-from verifier.closedloop.logs import Detections, Logs
+from verifier.closedloop.logs import Detections, Logs, Standardizer, standardizer_of
 from verifier.closedloop.pathifier import courses, paths_of, violation_m
-from verifier.closedloop.roboticizer import Standardizer, standardizer_of
 from verifier.closedloop.settings import EngineName, Metric
 from verifier.closedloop.simulator import simulate
 from verifier.closedloop.study_settings import DRIVEN, StudySettings

@@ -36,11 +36,14 @@ from verifier.base.errors import (
     shown,
     unknown_error,
 )
-from verifier.collision.pair_tables import ColumnTable, read_columns
+from verifier.base.files import read_bytes
+from verifier.base.tables import Kind, Table, read_table
 from verifier.collision.pairs import Pairs, common_drives, named_places
 from verifier.collision.settings import NegativeReports
 
 REQUIRED = ("image", "true_m", "predicted_m")
+MISSING = frozenset({"nan", "<na>", "nat", "none", "null", "inf", "-inf"})
+"""What programs write, in any case, where they have no value; it names nothing."""
 MOST_IMAGES = 2_000_000
 """Images that a number may stand for; each gets a name of some 100 bytes."""
 LARGEST_M = 1e5
@@ -118,51 +121,55 @@ def read_pairs(
         title: what the pairs are, for people; the file's name without its ending if empty.
 
     Raises:
-        InputError: with file, line and column of what cannot be read; or no pair is left.
+        InputError: with file and line of what cannot be read; or no pair is left.
         UsageError: no such class, or fewer images than the file names.
         LimitError: more images than `MOST_IMAGES`.
     """
-    named = dict(columns or {})
-    wanted = [*REQUIRED, *(["class"] if classes else [])]
-    for name in named:
+    own = {**{name: name for name in (*REQUIRED, "class")}, **(columns or {})}
+    for name in own:
         check_known("column", name, (*REQUIRED, "class"))
-    table, raw = read_columns(
-        path, {name: named.get(name, name) for name in wanted}, "a table of pairs", ("drive", "remarks")
-    )
+    if len(set(own.values())) < len(own):
+        raise UsageError("one column of the file cannot be two columns of a table of pairs")
     check_known("policy for negative reports", negative_reports, get_args(NegativeReports))
-    true_m, predicted_m = _distances(table, "true_m"), _distances(table, "predicted_m", negative_reports)
+    kinds: dict[str, Kind] = {own["image"]: "text", own["true_m"]: "measured", own["predicted_m"]: "measured"}
+    kinds |= {own["class"]: "note"} if classes else {}
+    others: dict[str, Kind] = {"drive": "text", "remarks": "note"}
+    raw = read_bytes(path)
+    table = read_table(path, kinds, {name: others[name] for name in others if name not in kinds}, raw, others=True)
+    true_m = _distances(table, own["true_m"])
+    predicted_m = _distances(table, own["predicted_m"], negative_reports)
     below = int(np.count_nonzero(predicted_m < 0))
     if negative_reports == "zero":
         predicted_m = np.where(predicted_m < 0, 0.0, predicted_m)
     alone = np.isnan(true_m) & ~np.isnan(predicted_m)
     if alone.any():
         raise InputError("a predicted distance without a true one is no pair", table.place(int(alone.argmax())))
-    names, image = table.codes("image")
+    names, image = _names(table, own["image"])
     kept = ~np.isnan(true_m)
     if classes:
-        kept &= _of_classes(table.cells["class"], classes, str(path), kept)
+        kept &= _of_classes(_cells(table, own["class"]), classes, str(path), kept)
     if image_count is not None and image_count < len(names):
         raise UsageError(f"{image_count} images are too few: {path} names {len(names)}")
     if image_count is not None and image_count > MOST_IMAGES:
         raise LimitError(f"{image_count} images are too many; at most {MOST_IMAGES} are counted")
     origin = {**_digest(path, raw), "format": "pairs", "classes": list(classes)}
     origin |= {"negative_reports": below, "negative_reports_are": negative_reports}
-    texts = () if "remarks" not in table.cells else dict.fromkeys(str(each or "") for each in table.cells["remarks"])
-    origin |= {"remarks": told} if (told := [one_line(each) for each in texts if each.strip()]) else {}
+    remarks = [one_line(text) for text in table.texts.get("remarks", ()) if text.strip()]
+    origin |= {"remarks": remarks} if remarks else {}
     found = Objects(image[kept], true_m[kept], predicted_m[kept], names)
     made = made_pairs(found, title or PurePath(path).stem, origin, str(path), image_count)
-    return made if "drive" not in table.cells else _in_drives(made, table, image)
+    return made if "drive" not in table.texts else _in_drives(made, table, image)
 
 
-def _in_drives(made: ReadPairs, table: ColumnTable, image: Ints) -> ReadPairs:
+def _in_drives(made: ReadPairs, table: Table, image: Ints) -> ReadPairs:
     """With the drive of each image; InputError where an image has several, UsageError where images have none."""
-    names, drive = table.codes("drive")
+    names, drive = _names(table, "drive")
     if made.pairs.image_count > int(image.max()) + 1:
         raise UsageError("drives are named, so every image needs a row, with a drive")
     first = np.unique(image, return_index=True)[1]
     other = drive != drive[first][image]
     if other.any():
-        raise InputError("an image in two drives", table.place(int(other.argmax()), "drive"))
+        raise InputError("an image in two drives", table.place(int(other.argmax())))
     origin = {**made.origin, "drives": len(names)}
     return replace(made, pairs=replace(made.pairs, drive=drive[first]), origin=origin)
 
@@ -188,10 +195,11 @@ def read_record(
         UsageError: no such measure or class.
     """
     check_known("distance measure of a record", measure, RECORD_MEASURES)
-    texts = ("kind", "frame", "true", "predicted")
-    wanted = (*texts, "distance_m", *RECORD_MEASURES[measure])
-    table, raw = read_columns(path, {name: name for name in wanted}, "a record of verify confusion")
-    kind, frame, true, predicted = (table.cells[name] for name in texts)
+    texts, numbers = ("kind", "frame", "true", "predicted"), ("distance_m", *RECORD_MEASURES[measure])
+    kinds: dict[str, Kind] = {**dict.fromkeys(texts, "note"), **dict.fromkeys(numbers, "measured")}
+    raw = read_bytes(path)
+    table = read_table(path, kinds, raw=raw, others=True)
+    kind, frame, true, predicted = (_cells(table, name) for name in texts)
     frames = _listed_frames(table, np.flatnonzero(kind == "frame"))
     rows = np.flatnonzero(kind == "object")
     if classes:
@@ -201,7 +209,7 @@ def read_record(
         row = int(rows[int((image < 0).argmax())])
         raise InputError(f"an object in frame {shown(frame[row])}, which has no row of its own", table.place(row))
     reported = (predicted[rows] != "empty") & ((predicted[rows] == true[rows]) | (not same_class))
-    parts = np.stack([table.numbers(name)[rows] for name in RECORD_MEASURES[measure]])
+    parts = table.stack(*RECORD_MEASURES[measure])[rows].T
     blind = reported & np.isnan(parts).any(axis=0)
     if blind.any():
         hint = "pairs need the distances of both sides: match detections that have boxes in the ego frame"
@@ -211,7 +219,7 @@ def read_record(
     far = reported & np.isinf(report_m)
     if far.any():
         raise InputError("the report is too far away for a distance", table.place(int(rows[int(far.argmax())])))
-    found = Objects(image, table.numbers("distance_m")[rows], np.where(reported, report_m, np.nan), tuple(frames))
+    found = Objects(image, table.columns["distance_m"][rows], np.where(reported, report_m, np.nan), tuple(frames))
     origin = {**_digest(path, raw), "format": "record", "classes": list(classes), "measure": measure}
     return made_pairs(found, title or PurePath(path).stem, {**origin, "same_class": same_class}, str(path))
 
@@ -274,24 +282,42 @@ def _unlisted(count: int) -> list[str]:
     return [f"(without a line, {number})" for number in range(count)]
 
 
-def _distances(table: ColumnTable, name: str, negative: str | None = None) -> Floats:
-    values = table.numbers(name)
+def _cells(table: Table, name: str) -> NDArray[Any]:
+    """(n,) the texts of a column."""
+    texts: NDArray[Any] = np.array([text.strip() for text in table.texts[name]], dtype=object)
+    return np.asarray(texts[table.columns[name]])
+
+
+def _names(table: Table, name: str) -> tuple[tuple[str, ...], Ints]:
+    """The different texts of a column in the order in which they first occur, and (n,) the index of each row's."""
+    found: dict[str, int] = {}
+    for code, text in enumerate(map(str.strip, table.texts[name])):
+        if not text or text.casefold() in MISSING:
+            place = table.place(int((table.columns[name] == code).argmax()))
+            raise InputError(f"{name}: expected a name, got {shown(text)}, a missing value", place)
+        found.setdefault(text, len(found))
+    return tuple(found), np.array([found[text] for text in _cells(table, name).tolist()], dtype=np.int64)
+
+
+def _distances(table: Table, name: str, negative: str | None = None) -> Floats:
+    values: Floats = table.columns[name]
     allowed = negative not in (None, "error")
     wrong = (values < (-LARGEST_M if allowed else 0)) | (values > LARGEST_M)
     if wrong.any():
         row = int(wrong.argmax())
-        message = f"{table.own[name]}: expected a distance from 0 to {LARGEST_M:g} m, got {values[row]:g}"
+        message = f"{name}: expected a distance from 0 to {LARGEST_M:g} m, got {values[row]:g}"
         hint = "name what a report below 0 is: zero or left_out" if negative and values[row] < 0 else None
-        raise InputError(message, table.place(row, name), hint)
+        raise InputError(message, table.place(row), hint)
     return values
 
 
-def _listed_frames(table: ColumnTable, rows: Ints) -> dict[str, int]:
+def _listed_frames(table: Table, rows: Ints) -> dict[str, int]:
     frames: dict[str, int] = {}
+    cells = _cells(table, "frame")
     for row in rows.tolist():
-        name = str(table.cells["frame"][row])
+        name = cells[row]
         if name in frames:
-            raise InputError(f"frame {shown(name)} has two rows", table.place(row, "frame"))
+            raise InputError(f"frame {shown(name)} has two rows", table.place(row))
         frames[name] = len(frames)
     return frames
 

@@ -11,6 +11,8 @@ from types import MappingProxyType
 import numpy as np
 
 from verifier.base.errors import InputError, Place, UsageError, shown
+from verifier.base.files import read_bytes
+from verifier.base.tables import Kind, read_table
 from verifier.checking.settings import EngineSettings
 from verifier.collision.approach import DriveSettings
 from verifier.collision.comparison import THRESHOLD
@@ -18,7 +20,6 @@ from verifier.collision.distance_channel import ChannelSettings
 from verifier.collision.estimator import EstimatorSettings, Grid
 from verifier.collision.intervals import WINDOW_M
 from verifier.collision.kernel import NORMAL_REFERENCE
-from verifier.collision.pair_tables import read_columns
 from verifier.collision.ranking import REPLICATES as RANKING_REPLICATES
 from verifier.collision.resampling import Subsampling
 from verifier.collision.score import Penalty, Weight
@@ -226,25 +227,22 @@ def read_profile(path: str | Path, grid: Grid) -> Weight:
     The file has the columns `distance_m`, one of `SPEED_COLUMNS`, and `weight`: hours, kilometres or counts.
 
     Raises:
-        InputError: with file, line and column of what cannot be read.
+        InputError: with file and line of what cannot be read.
         UsageError: as `Weight.profile`.
     """
-    table, raw = read_columns(
-        path, {name: name for name in ("distance_m", "weight")}, "an operational profile", tuple(SPEED_COLUMNS)
-    )
-    named = [name for name in SPEED_COLUMNS if name in table.cells]
+    raw, numbers = read_bytes(path), ("distance_m", "weight")
+    kinds: dict[str, Kind] = dict.fromkeys((*numbers, *SPEED_COLUMNS), "number")
+    table = read_table(path, {name: kinds.pop(name) for name in numbers}, kinds, raw, others=True)
+    named = [name for name in SPEED_COLUMNS if name in table.columns]
     if len(named) != 1:
         message = f"expected one column of speeds, found {', '.join(named) or 'none'}"
         raise InputError(message, Place(str(path), 1), f"name it {', '.join(SPEED_COLUMNS)}: the name says the unit")
     columns = ("distance_m", named[0], "weight")
-    values = [table.numbers(name) for name in columns]
+    distance, speed, weight = values = table.stack(*columns).T
     for name, column in zip(columns, values, strict=True):
-        bad = np.isnan(column) | (column < 0)
-        if bad.any():
-            row = int(bad.argmax())
-            found = "an empty cell" if np.isnan(column[row]) else f"{column[row]:g}"
-            raise InputError(f"{name}: expected a number from 0, got {found}", table.place(row, name))
-    distance, speed, weight = values
+        if (column < 0).any():
+            row = int((column < 0).argmax())
+            raise InputError(f"{name}: expected a number from 0, got {column[row]:g}", table.place(row))
     rows = zip(distance.tolist(), (speed * float(SPEED_UNITS[SPEED_COLUMNS[named[0]]])).tolist(), weight.tolist(),
                strict=True)  # fmt: skip
     name = f"{PurePath(path).name} (sha256 {hashlib.sha256(raw).hexdigest()[:16]}...)"

@@ -43,7 +43,6 @@ def _built(grammar: Path, actions: Transformer[Any, Any] | None) -> Lark:
         import_paths=[str(CONDITIONS.parent)],
         parser="lalr",
         lexer="basic",
-        maybe_placeholders=False,
         transformer=actions,
     )
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.analysis.intervals.drive_items import DriveItems, divided
-from verifier.analysis.intervals.measured import Measured
+from verifier.analysis.intervals.intervals import Measured
 from verifier.analysis.phantom_draws import DriveData, drive_draws
 from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import UsageError

@@ -24,8 +24,7 @@ import numpy as np
 
 from verifier.base.arrays import Floats
 from verifier.base.errors import InputError, UsageError
-from verifier.closedloop.logs import IOU_HALF
-from verifier.closedloop.roboticizer import Standardizer
+from verifier.closedloop.logs import IOU_HALF, Standardizer
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.matching import MatchingPolicy
 from verifier.robustness.detection_metrics import Judged, judged

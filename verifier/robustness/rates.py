@@ -21,7 +21,7 @@ from verifier.base.result import Result
 from verifier.base.statistics import few_units_note
 from verifier.closedloop.closed_loop_curve import standard_sensitivities
 from verifier.closedloop.comparison import BASELINE
-from verifier.closedloop.roboticizer import Standardizer
+from verifier.closedloop.logs import Standardizer
 from verifier.closedloop.study import sources_of
 from verifier.perception.detections import Reading, read_class_map, read_detections
 from verifier.perception.detections.columns import DetectionSet

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from verifier.analysis.channel_test import ClassTest, Drawn, class_tests, classes_drawn, drawn_together
 from verifier.analysis.confidence import Data, data_of_run
-from verifier.analysis.intervals.measured import Measured, measured
+from verifier.analysis.intervals.intervals import Measured, measured
 from verifier.analysis.mixed import mixed_data
 from verifier.analysis.objective import Conditional, Gained, Objective, Quantile, build_objective
 from verifier.analysis.robust.optimum import build_optimum

@@ -143,7 +143,7 @@ _AS_ASKED = (
 
 
 DROPPED = "the matrices were made without unmatched detections (false positives)"
-"""Then column `empty` is held by convention (`verifier.analysis.intervals.measured`)."""
+"""Then column `empty` is held by convention (`verifier.analysis.intervals.intervals`)."""
 OF_THE_MEAN = (
     "{numbers} are for the mean matrix over {unit}s: where {unit}s differ, errors in successive steps "
     "depend on each other through the {unit}, and the mean of P over {unit}s is another number"

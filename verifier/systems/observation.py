@@ -23,11 +23,13 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from verifier.base.arrays import Ints, Mask
-from verifier.base.errors import LimitError
+from verifier.base.errors import InputError, LimitError
 from verifier.language.expressions import exact_number, to_text
 from verifier.language.expressions.syntax import (
     COMPARISONS,
@@ -40,6 +42,7 @@ from verifier.language.expressions.syntax import (
     fold,
     labels_of,
 )
+from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.matrices import EMPTY, Label
 from verifier.systems.model import BoundedVariable, System, bounded
 from verifier.systems.model_parts import EMPTY_CLASS, Planner, Tracker
@@ -284,3 +287,44 @@ def _after(tracker: Tracker, confirmed: Ints, recent: Ints, hit: Mask) -> tuple[
     kept = np.where(confirmed == 1, window % 2 ** (n_ - 1), window % 2 ** (n - 1))
     recent = np.where(rises, 2 ** (n_ - 1) - 1, np.where(falls, 0, kept))
     return np.where(rises, 1, np.where(falls, 0, confirmed)), recent
+
+
+@dataclass(frozen=True)
+class Located:
+    """In which bin what a draw reports is reported, where that may be another than the true one.
+
+    Attributes:
+        told: (reported, rows, draws, labels) int64, as that of a channel for each reported bin.
+        counts: (reported, rows, draws) int64, how often a report is in that bin.
+    """
+
+    told: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+    def shares(self, kind: np.dtype[Any]) -> NDArray[Any]:
+        """(reported, rows, draws) probability of each reported bin, as fractions where `kind` is that of objects."""
+        totals = self.counts.sum(axis=0)
+        if kind.kind != "O":
+            return np.asarray(self.counts / totals)
+        fraction = np.frompyfunc(lambda count, total: Fraction(int(count), int(total)), 2, 1)
+        return np.asarray(fraction(self.counts, totals))
+
+
+def located_in(
+    matrices: ConfusionMatrices, bins: NDArray[np.int64], of_objects: NDArray[np.bool_], of_bins: NDArray[np.int64]
+) -> Located:
+    """Reports of objects in the bins that the localisation gives, all others in their own.
+
+    `of_bins` is (reported, draws, labels), as which report a label is told in each distance bin.
+    """
+    counts = matrices.localisation
+    assert counts is not None
+    distances = matrices.distance_bin(bins)
+    for index in np.unique(bins[of_objects]).tolist():
+        if not counts[:, matrices.distance_bin(index)].sum():
+            where = matrices.bin_text(index)
+            hint = "count reported distances of objects there, or leave the localisation out"
+            raise InputError(f"the localisation has no items for objects in {where}", hint=hint)
+    own = np.arange(len(counts))[:, None, None] == distances
+    told = np.broadcast_to(of_bins[:, None], (len(counts), *bins.shape, of_bins.shape[-1]))
+    return Located(told, np.where(of_objects, counts[:, distances], own))

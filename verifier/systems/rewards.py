@@ -29,8 +29,6 @@ from verifier.systems.skeleton import Skeleton
 from verifier.systems.space import World, whole_in_range
 from verifier.systems.standing import state_text
 
-_LARGEST_EXACT = 2**53
-
 
 @dataclass(frozen=True, eq=False)
 class Gains:
@@ -203,7 +201,7 @@ def _rewards(
         at = int(np.flatnonzero(found < 0)[0])
         where = state_text(values, at)
         raise source.error(f"in state {where} the reward is {found[at]:g}; a reward is at least 0", None)
-    if found.dtype.kind in "iu" and np.all(found <= _LARGEST_EXACT):
+    if found.dtype.kind in "iu":
         return found.astype(np.float64), np.array(found.tolist(), dtype=object)
     # Not whole: exactly once for each combination of the values that it speaks about.
     names = sorted(names_in(node))

@@ -254,7 +254,7 @@ class World:
             raise model.at("world").error(message, None)
         return found
 
-    def possible(self, values: Mapping[str, Ints], count: int, choice: int = 0) -> Mask:
+    def possible(self, values: Mapping[str, Ints], count: int, choice: int) -> Mask:
         """(count, outcomes) bool, which outcomes can have a probability above 0 in each of some valuations."""
         rows, can = self.distributions(values, count, choice), self.can_occur
         return np.asarray((can[rows] & (rows >= 0)[:, :, None]).any(axis=1), dtype=bool)
@@ -265,11 +265,9 @@ class World:
         Raises:
             InputError: probabilities that are not from 0 to 1, or do not sum to 1.
         """
-        columns = [values[name] for name in self._reads]
-        found, place = np.zeros((min(count, 1), 0), dtype=np.int64), np.zeros(count, dtype=np.int64)
-        if columns:
-            found, place = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
-        each = [self._rows(choice, tuple(read)) for read in found.tolist()]
+        read = np.array([values[name] for name in self._reads], dtype=np.int64).reshape(len(self._reads), count)
+        found, place = np.unique(read.T, axis=0, return_inverse=True)
+        each = [self._rows(choice, tuple(own)) for own in found.tolist()]
         rows = np.full((len(each), max(map(len, each), default=1)), -1, dtype=np.int64)
         for row, own in zip(rows, each, strict=True):
             row[: len(own)] = own

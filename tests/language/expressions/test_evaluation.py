@@ -1,4 +1,5 @@
 import math
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -9,7 +10,8 @@ from hypothesis import strategies as st
 
 from verifier.base.errors import InputError
 from verifier.language.expressions import Source, evaluate, exact_number, parse_expression, resolve_sees, substitute
-from verifier.language.expressions.numbers import joined, quantity
+from verifier.language.expressions.evaluation import _evaluated
+from verifier.language.expressions.numbers import Exact, joined, quantity
 from verifier.language.expressions.syntax import Boolean, Call, Name, Number, Operation
 
 X = np.array([-7, -1, 0, 1, 2, 7], dtype=np.int64)
@@ -48,10 +50,26 @@ def test_whole_numbers_stay_int64(text, expected):
         ("x / 2", [-3.5, -0.5, 0, 0.5, 1, 3.5]),
         ("x * 0.5 + x / 2", [-7, -1, 0, 1, 2, 7]),
         ("2 / (x + 8)", [2, 2 / 7, 1 / 4, 2 / 9, 1 / 5, 2 / 15]),
+        ("x + 0.5", [-6.5, -0.5, 0.5, 1.5, 2.5, 7.5]),
+        ("min(x, 0.5)", [-7, -1, 0, 0.5, 0.5, 0.5]),
+        ("ite(x > 0, x, 0.5)", [0.5, 0.5, 0.5, 1, 2, 7]),
+        ("floor(x / 2) + 0.5", [-3.5, -0.5, 0.5, 0.5, 1.5, 3.5]),
+        ("f", [3, 0.75, 0, -0.25, -1.5, -3]),
+        ("x + f", [-4, -0.25, 0, 0.75, 0.5, 4]),
+        ("f - x", [10, 1.75, 0, -1.25, -3.5, -10]),
+        ("x * f", [-21, -0.75, 0, -0.25, -3, -21]),
+        ("f / 10", [0.3, 0.075, 0, -0.025, -0.15, -0.3]),  # in doubles 3 * 0.1 is not 0.3
+        ("min(x, f)", [-7, -1, 0, -0.25, -1.5, -3]),
+        ("max(f, x)", [3, 0.75, 0, 1, 2, 7]),
+        ("abs(f)", [3, 0.75, 0, 0.25, 1.5, 3]),
+        ("floor(f) + 0.5", [3.5, 0.5, 0.5, -0.5, -1.5, -2.5]),
+        ("ceil(f) + 0.5", [3.5, 1.5, 0.5, 0.5, -0.5, -2.5]),
+        ("ite(x > 0, x, f)", [3, 0.75, 0, 1, 2, 7]),
+        ("ite(x > f, c, d)", [4, 4, 4, 0.5, 0.5, 0.5]),
     ],
 )
 def test_decimals_and_quotients_are_float64(text, expected):
-    result = value(text, x=X)
+    result = value(text, x=X, f=np.array([3, 0.75, 0, -0.25, -1.5, -3]), c=0.5, d=np.array(4))
     assert result.dtype == np.float64
     assert result.tolist() == expected
 
@@ -86,6 +104,7 @@ def test_comparisons():
 
 def test_scalars_give_scalars():
     assert value("1 + 2") == 3
+    assert value("abs(x)", x=-3) == 3
     assert type(value("x // 2", x=np.int64(7))) is int
     assert type(value("7 / 2")) is float
     assert value("7 / 2") == 3.5
@@ -107,6 +126,8 @@ def test_comparisons_stay_exact_beyond_64_bits():
     # 2e18 + 1/2 against 2e18 + 1/3 and 2e18 + 2/3: equal as float64, and 6 * 2e18 does not fit 64 bits
     x, y = np.array([4 * 10**18 + 1] * 2), np.array([6 * 10**18 + 1, 6 * 10**18 + 2])
     assert value("x / 2 > y / 3", x=x, y=y).tolist() == [True, False]
+    assert value("x > 0.5", x=np.array([0, 2**62])).tolist() == [False, True]
+    assert value("x > 0.5", x=np.array([-(2**62) - 1, 0])).tolist() == [False, False]
 
 
 @pytest.mark.parametrize(
@@ -131,6 +152,9 @@ def test_comparisons_stay_exact_beyond_64_bits():
         ("small // -1", "beyond 64-bit integers"),
         ("small - 1", "beyond 64-bit integers"),
         ("floor(f * 1e18 * 10)", "beyond 64-bit integers"),
+        ("floor(g)", "beyond 64-bit integers"),
+        ("floor(-2 * g)", "beyond 64-bit integers"),
+        ("small // m", "beyond 64-bit integers"),
         ("f * f", "beyond the range of floating point"),
         ("x // 0.5", "expected whole numbers on both sides of //"),
         ("f % 2", "expected whole numbers on both sides of %"),
@@ -143,8 +167,10 @@ def test_what_has_no_value_is_refused(text, message):
         "x": X,
         "big": np.array([2**63 - 1, 0]).repeat(3),
         "small": np.array([-(2**63)] * 6),
-        "f": np.full(6, 1e200),
-        "u": np.array([2**63], dtype=np.uint64),
+        "f": np.array([1, *[1e200] * 5]),
+        "u": np.array([0, 2**63], dtype=np.uint64),
+        "g": np.array([0, *[2.0**63] * 5]),
+        "m": np.array([1, -1, 2, 3, 4, 5]),
     }
     with pytest.raises(InputError) as caught:
         evaluate(parse_expression(text), values, Source(text))
@@ -178,6 +204,10 @@ HALF = 2**62
         ("min(x, 0) * 4", [-HALF, 7]),
         ("min(0, x) * 4", [-HALF, 7]),
         ("abs(x) * 4", [-HALF, 7]),
+        ("abs(x) + 9223372036854775800", [-HALF, 7]),
+        ("(x // 1) - 9223372036854775807", [-HALF, 7]),
+        ("(x // 1) * 4", [-7, HALF]),
+        ("(x // 1) * 4", [-HALF, 7]),
         ("(x % -3) * 4611686018427387905", [4, 4]),  # -2 * (2**62 + 1) = -2**63 - 2
         ("(x % 3) * 4611686018427387904", [2, 2]),  # 2 * 2**62 = 2**63
         ("(x % 3) - 9223372036854775807 - 2", [3, 3]),  # -2**63 - 1
@@ -204,9 +234,63 @@ def test_remainders_stay_exact_for_the_widest_divisors(text, y, expected):
     assert found.tolist() == [expected]
 
 
+PAIRS = np.array([(x, y) for x in range(-2, 5) for y in range(-4, 4)]).T
+"""Every pair of some whole numbers, of which the bounds of most operators are attained."""
+
+
+@pytest.mark.parametrize(
+    ("text", "integer"),
+    [
+        *[(text, True) for text in ("x", "x + y", "x - y", "x * y", "-x", "min(x, y)", "max(x, y)")],
+        *[(text, True) for text in ("floor(x / 2)", "ceil(y / 2)", "floor(f)", "ceil(f)", "ite(x > y, y, x)")],
+        *[(text, True) for text in ("ite(x > 0, x, y)", "ite(x > 0, y, x + 9)")],
+        *[(text, False) for text in ("x + 0.5", "y * 0.5 - x", "x * y * 0.5", "-(x / 2)", "min(x / 2, y)")],
+        *[(text, False) for text in ("max(x, y / 2)", "ite(x > y, 0.5, y)", "ite(x > 9, x, 0.5)", "y / 2 * x")],
+    ],
+)
+def test_bounds_of_a_part_are_what_it_attains(text, integer):
+    values = {"x": PAIRS[0], "y": PAIRS[1], "f": PAIRS[1] / 4}
+    found = _evaluated(parse_expression(text), values, Source(text))
+    assert (found.low, found.high, found.integer) == (found.data.min(), found.data.max(), integer)
+
+
+def test_no_numbers_are_bounded_by_0():
+    assert (quantity(X[:0]).low, quantity(X[:0]).high) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("number", "exact"),
+    [
+        (Fraction(1, 2**63 - 1), True),
+        (Fraction(1, 2**63), False),
+        (Fraction(2**63 - 1, 2), True),
+        (Fraction(-(2**63), 3), True),
+        (Fraction(2**63, 3), False),
+        (Fraction(sys.float_info.max), False),
+        (-Fraction(sys.float_info.max), False),
+    ],
+)
+def test_fractions_are_exact_within_64_bits(number, exact):
+    found = quantity(number)
+    assert isinstance(found, Exact) == exact
+    assert found.value() == float(number)
+    assert quantity(2 * Fraction(sys.float_info.max)) is None
+
+
+def test_products_and_sums_are_exact_up_to_the_last_denominator():
+    last = Fraction(1, 2**63 - 1)
+    for text in ("x * c", "x + c"):
+        assert (
+            _evaluated(parse_expression(text), {"x": np.array([-1, 0]), "c": last}, Source(text)).denominator
+            == 2**63 - 1
+        )
+
+
 def test_a_product_of_fractions_beyond_64_bits_is_a_float():
     assert value("x * 2.5", x=np.array([2**62 + 1])).tolist() == [2.5 * 2.0**62]
     assert value("2.5 * x", x=np.array([2**62 + 1])).tolist() == [2.5 * 2.0**62]
+    assert value("x + 0.5", x=np.array([0, 2**62])).tolist() == [0.5, 2.0**62]
+    assert value("x + 0.5", x=np.array([-(2**62) - 1, 0])).tolist() == [-(2.0**62), 0.5]
 
 
 def test_values_that_just_fit_are_not_refused():
@@ -216,6 +300,15 @@ def test_values_that_just_fit_are_not_refused():
     assert value("x // 1", x=least // 2 * 2 + 1).tolist() == [-(2**63) + 1]
     assert value("x % -1", x=least).tolist() == [0]
     assert value("-x", x=greatest).tolist() == [-(2**63) + 1]
+    assert value("x // 2", x=least).tolist() == [-(2**62)]
+    assert value("x // y", x=np.array([-(2**63), 7]), y=np.array([1, -1])).tolist() == [-(2**63), -7]
+    assert value("x // 2 + 2", x=least).tolist() == [-(2**62) + 2]
+    # where what is known of the parts does not fit, what they attain does
+    assert value("x // 4 * 4", x=np.array([HALF])).tolist() == [HALF]
+    assert value("x // 4 + y", x=np.array([HALF]), y=np.array([HALF])).tolist() == [HALF // 4 + HALF]
+    # the largest double below 2**63, and the least that fits
+    assert value("floor(f)", f=np.array([0, 2.0**63 - 1024])).tolist() == [0, 2**63 - 1024]
+    assert value("floor(f)", f=np.array([-(2.0**63), 0])).tolist() == [-(2**63), 0]
     # 3037000499 is the largest integer whose square is below 2**63
     assert value("x * x", x=np.array([3037000499])).tolist() == [3037000499**2]
     with pytest.raises(InputError):
@@ -236,7 +329,7 @@ def test_nodes_that_cannot_be_evaluated_are_programming_errors(node, message):
 
 
 def test_arrays_of_other_types_are_programming_errors():
-    for array in (np.array([1.0], dtype=np.float32), np.array([np.nan]), np.array(["a"])):
+    for array in (np.array([1.0], dtype=np.float32), np.array([0, np.nan]), np.array(["a"])):
         with pytest.raises(ValueError, match="array of integers or of finite float64"):
             value("x + 1", x=array)
 
@@ -315,6 +408,10 @@ def test_arrays_agree_with_exact_fractions_state_by_state(node, states):
     else:
         assert result.dtype == (np.int64 if expected[0][1] else np.float64)
         assert result.tolist() == [float(each) for each, _ in expected]
+    for x, y, p in states[:1]:
+        alone = evaluate(node, {"x": x, "y": y, "p": p})
+        assert alone == result[0]
+        assert type(alone) is type(result[0].item())
 
 
 @given(NUMBERS, st.integers(-9, 9), st.integers(-9, 9))
@@ -332,6 +429,17 @@ def test_exact_numbers_agree_with_the_definition(node, x, y):
 def test_exact_numbers_keep_thirds():
     assert exact_number(parse_expression("k / 3 + 0.1"), {"k": 1}) == Fraction(13, 30)
     assert exact_number(parse_expression("k / 3 * 6"), {"k": Fraction(1, 2)}) == 1
+    assert exact_number(parse_expression("10 * floor(k / 3) + ceil(k / 3)"), {"k": 4}) == 12
+    assert exact_number(parse_expression("ite(k > 4, 1 // 0, k)"), {"k": 4}) == 4
+
+
+def test_numbers_of_ten_thousand_bits_are_exact_and_no_longer_ones():
+    node, upside_down = parse_expression("2 * c"), parse_expression("1 / (2 * c)")
+    half = 2**9_998
+    assert exact_number(node, {"c": half}) == 2**9_999
+    assert exact_number(upside_down, {"c": half}) == Fraction(1, 2**9_999)
+    with pytest.raises(InputError, match="the number is too large"):
+        exact_number(node, {"c": 2 * half})
 
 
 @pytest.mark.parametrize(
@@ -359,6 +467,16 @@ def test_substitution_is_limited():
     deep = parse_expression("!" * 150 + "a")
     with pytest.raises(InputError, match="nests 299 operators deep; at most 200"):
         substitute(parse_expression("!" * 148 + "b"), {"b": deep})
+    assert substitute(parse_expression("!" * 49 + "b"), {"b": deep}).depth == 200
+    with pytest.raises(InputError, match="nests 201 operators deep; at most 200"):
+        substitute(parse_expression("!" * 50 + "b"), {"b": deep})
+    trees = {"t1": parse_expression("a")}  # t16 has 2**16 - 1 nodes
+    for depth in range(2, 17):
+        trees[f"t{depth}"] = Operation("&", (trees[f"t{depth - 1}"],) * 2)
+    most = "t16 & t15 & t10 & t9 & t7 & t5"  # 99,999 nodes
+    assert substitute(parse_expression(f"!({most})"), trees).depth == 22
+    with pytest.raises(InputError, match="has 100001 operators and names; at most 100000"):
+        substitute(parse_expression(f"!!({most})"), trees)
     wide = parse_expression("a")
     for _ in range(15):
         wide = substitute(parse_expression("b & b"), {"b": wide})
@@ -370,6 +488,18 @@ def test_sees_becomes_a_truth_value():
     node = parse_expression('sees(ped) & !sees("traffic cone") | a')
     assert resolve_sees(node, frozenset({"ped"})) == parse_expression("true & !false | a")
     assert resolve_sees(node, frozenset({"traffic cone"})) == parse_expression("false & !true | a")
+
+
+def test_counts_and_reports_become_what_was_seen():
+    seen = frozenset({"ped", "count(ped) = 2", "report(o) = car", "count(car, within = 5) = 1"})
+    for text, meaning in {
+        "count(ped) > 1 & count(bike) = 0": "2 > 1 & 0 = 0",
+        "count(car, within = 5) > 0": "1 > 0",
+        "report(o) = car | report(o) = ped": "true | false",
+        "report(o) = empty | report(n) = empty": "false | true",
+        "present(ped)": "present(ped)",
+    }.items():
+        assert resolve_sees(parse_expression(text), seen) == parse_expression(meaning)
 
 
 def test_a_million_states_are_evaluated_at_once():

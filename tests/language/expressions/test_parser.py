@@ -42,6 +42,9 @@ def op(operator, *operands):
             'sees(ped) & !sees("traffic cone")',
             op("&", Call("sees", (Name("ped"),)), op("!", Call("sees", (Name("traffic cone"),)))),
         ),
+        ("ite(b, a & c, x)", Call("ite", (B, op("&", A, C), X))),
+        ("sees(a, within = 5)", Call("sees", (A, Number(5)))),
+        ("report(x, within = 5) = a", Call("report", (X, A, Number(5)))),
         ("report(x) = a & report(x) != b", op("&", Call("report", (X, A)), op("!", Call("report", (X, B))))),
         ('"G" | "a b"', op("|", Name("G"), Name("a b"))),
         ("(((a)))", A),
@@ -86,6 +89,8 @@ def test_every_spelling_reads_the_same(spellings, node):
         ("1e00001", 10),
         ("1.5e-3", Fraction(3, 2000)),
         ("12E+1", 120),
+        ("9" * 60, 10**60 - 1),
+        ("1e300", 10**300),
     ],
 )
 def test_numbers_are_exact(text, value):
@@ -126,13 +131,28 @@ def test_names_that_begin_like_operators():
         ("min()", "min(...) takes 2 arguments or more, found 0", 1),
         ("abs(x, y)", "abs(...) takes 1 argument, found 2", 1),
         ("sees(a, b)", "sees(...) takes one name and within = DISTANCE", 9),
+        ("sees(a, b = 5)", "sees(...) takes one name and within = DISTANCE", 9),
+        ("sees(a, 5 = within)", "sees(...) takes one name and within = DISTANCE", 9),
+        ("sees(a, within < 5)", "sees(...) takes one name and within = DISTANCE", 9),
+        ("sees(a, within = 5, within = 6)", "sees(...) takes one name and within = DISTANCE", 21),
+        ("sees(a, within = b)", "within takes a number of metres", 18),
+        ("present(a, within = 5)", "present(...) takes one name", 12),
+        ("confirmed(a, within = 5)", "confirmed(...) takes one name", 14),
+        ("report(a) < b", "report(...) is a class: compare it with = or != to a class", 1),
+        ("report(a) = 3", "report(...) is a class: compare it with = or != to a class", 1),
+        ("-> a", "expected a condition or a number, found '->'", 1),
+        ("= a", "expected a condition or a number, found '='", 1),
+        ("0 < x 5", "expected an operator or the end, found '5'", 7),
         ("sees(x + 1)", "sees(...) takes the name of one class", 6),
         ("foo(x)", "unknown function 'foo'", 1),
         ("a $ b", "unexpected character '$'", 3),
+        ("$ a", "unexpected character '$'", 1),
         ("a & \u0430", "unexpected character '\u0430' (U+0430 CYRILLIC SMALL LETTER A)", 5),
         ('a & "b', "the quoted name is empty or not closed on its line", 5),
         ('a & ""', "the quoted name is empty or not closed on its line", 5),
         ("1e9999", "the number '1e9999' is too long", 1),
+        ("1e301", "the number '1e301' is too long", 1),
+        ("9" * 61, f"the number '{'9' * 25}...' is too long", 1),
         ("1e000001", "the number '1e000001' is too long", 1),  # five characters of exponent are read: 1e00001 is 10
         ("9" * 5000, "the number '9999999999999999999999999...' is too long", 1),
     ],
@@ -177,6 +197,19 @@ def test_a_value_inside_a_structured_file_is_named_by_its_path():
 def test_depth_is_limited_without_recursion(text):
     with pytest.raises(InputError, match="nested too deeply: at most 200 operators"):
         parse_expression(text)
+
+
+def test_as_many_parentheses_and_characters_as_the_limits_are_read():
+    assert parse_expression("(" * 1998 + "a" + ")" * 1998) == A
+    with pytest.raises(InputError, match="nested too deeply"):
+        parse_expression("(" * 1999 + "a" + ")" * 1999)
+    assert parse_expression("a".rjust(200_000)) == A
+
+
+def test_a_temporal_operator_is_shown_where_it_stands():
+    with pytest.raises(InputError, match="temporal operator 'always' cannot be used here") as caught:
+        parse_expression("a &\n  always b")
+    assert (caught.value.place.line, caught.value.place.column) == (2, 3)
 
 
 def test_depth_just_within_the_limit_is_read():

@@ -34,6 +34,14 @@ def test_reading_a_print_gives_the_node(node, parenthesise):
         ("x-(y-1)-2", "x - (y - 1) - 2", "(x - (y - 1)) - 2"),
         ("-(x+1)*2", "-(x + 1) * 2", "(-(x + 1)) * 2"),
         ("x=1&v=0->a", "x = 1 & v = 0 -> a", "((x = 1) & (v = 0)) -> a"),
+        ("report(x)!=a&b", "!(report(x) = a) & b", "(!(report(x) = a)) & b"),
+        ("a xor (b xor c)", "a xor (b xor c)", "a xor (b xor c)"),
+        ("(a->b)xor c", "(a -> b) xor c", "(a -> b) xor c"),
+        ("(a xor b)|c", "(a xor b) | c", "(a xor b) | c"),
+        ("a xor(b->c)", "a xor (b -> c)", "a xor (b -> c)"),
+        ("(a<->b)xor c", "(a <-> b) xor c", "(a <-> b) xor c"),
+        ("x=-(y*2)%3", "x = -(y * 2) % 3", "x = ((-(y * 2)) % 3)"),
+        ("x=1-y/2//3", "x = 1 - y / 2 // 3", "x = (1 - ((y / 2) // 3))"),
         ("sees(ped)|min(x,1)>0.50", "sees(ped) | min(x, 1) > 0.5", "sees(ped) | (min(x, 1) > 0.5)"),
     ],
 )
@@ -68,3 +76,4 @@ def test_numbers_without_a_literal_keep_their_value_inside_an_operation():
     product = parse_expression("x * y")
     third = type(product)("*", (Name("x"), Number(Fraction(-1, 3))))
     assert to_text(third) == "x * (-1 / 3)"
+    assert to_text(type(product)("*", (Name("x"), Number(Fraction(1, 3))))) == "x * (1 / 3)"

@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from verifier.language.expressions import Source
 from verifier.language.expressions.syntax import (
     FALSE,
     TRUE,
+    Boolean,
     Call,
     Interval,
     Name,
@@ -37,11 +39,16 @@ def test_equality_ignores_where_a_node_stood():
     here, there = Name("a", Position(1, 1)), Name("a", Position(7, 3))
     assert here == there
     assert hash(here) == hash(there)
+    assert here.position != there.position
+    assert Position(1, 1, Source("a")) == Position(1, 1)
+    assert repr(Position(1, 1, Source("a"))) == repr(Position(1, 1))
+    assert Source("a", line=lambda: 3) == Source("a")
+    assert repr(Source("a", line=lambda: 3)) == repr(Source("a"))
 
 
 def test_no_representation_tells_where_a_node_stood():
     at = Position(7, 3)
-    nodes = [Name("a", at), Number(1, at), Operation("!", (A,), at), Call("min", (A, B), at)]
+    nodes = [Name("a", at), Number(1, at), Boolean(True, at), Operation("!", (A,), at), Call("min", (A, B), at)]
     nodes.append(Temporal("F", (A,), None, at))
     assert [repr(each) for each in nodes] == [repr(replace(each, position=None)) for each in nodes]
 
@@ -61,8 +68,13 @@ def test_no_representation_tells_where_a_node_stood():
         (Operation("!", (A,)), "!a"),
     ],
 )
-def test_nodes_that_read_differently_differ(left, right):
+def test_nodes_that_read_differently_differ_even_where_their_hashes_do_not(left, right):
     assert left != right
+    if hasattr(right, "_hash"):
+        alike = copy.deepcopy(right)
+        object.__setattr__(alike, "_hash", hash(left))
+        assert hash(alike) == hash(left)
+        assert left != alike
 
 
 def test_deep_nodes_compare_hash_and_walk_without_recursion():
@@ -74,6 +86,13 @@ def test_deep_nodes_compare_hash_and_walk_without_recursion():
     assert one.depth == deep + 1
     assert names_in(one) == {"a", "b"}
     assert not is_temporal(one)
+
+
+def test_a_node_is_temporal_where_an_operator_stands_anywhere_in_it():
+    eventually = Temporal("F", (A,))
+    assert not is_temporal(Operation("!", (A,)))
+    assert is_temporal(eventually)
+    assert is_temporal(Operation("&", (A, Operation("!", (eventually,)))))
 
 
 def test_shared_nodes_are_visited_once_but_count_at_every_use():

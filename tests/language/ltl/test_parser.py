@@ -1,3 +1,5 @@
+from fractions import Fraction
+
 import pytest
 from counted_work import calls_of
 from formula_strategies import conditions, formulas
@@ -6,8 +8,8 @@ from hypothesis import strategies as st
 
 from verifier.base.errors import InputError
 from verifier.language.expressions import Source, to_text
-from verifier.language.expressions.syntax import Interval, Name, Number, Operation, Position, Temporal
-from verifier.language.ltl import parse_formula
+from verifier.language.expressions.syntax import Interval, Name, Number, Operation, Position, Seconds, Temporal
+from verifier.language.ltl import in_steps, parse_formula
 
 A, B, C = (Name(name) for name in "abc")
 
@@ -18,6 +20,11 @@ def op(operator, *operands):
 
 def temporal(operator, *operands, low=None, high=None):
     return Temporal(operator, operands, None if low is None else Interval(low, high))
+
+
+def within(operator, *operands, low, high, **open_ends):
+    ends = Seconds(Fraction(low), None if high is None else Fraction(high), **open_ends)
+    return Temporal(operator, operands, None, None, ends)
 
 
 def X(a):  # noqa: N802
@@ -60,6 +67,12 @@ def U(a, b):  # noqa: N802
         (("F<=0 a", "F<1 a"), temporal("F", A, low=0, high=0)),
         (("F x<-1", "F (x < -1)"), F(op("<", Name("x"), op("neg", Number(1))))),
         (("F<=10000000 a",), temporal("F", A, low=0, high=10_000_000)),
+        (("F<=2147483647 a",), temporal("F", A, low=0, high=2**31 - 1)),
+        (("F[1s,2.5s] a", "F[1.0s:2.5s] a", "F[1s..2.5s] a"), within("F", A, low=1, high=Fraction(5, 2))),
+        (("F[2s,2s] a", "F=2s a"), within("F", A, low=2, high=2)),
+        (("G>=2s a",), within("G", A, low=2, high=None)),
+        (("a U<0.5s b",), within("U", A, B, low=0, high=Fraction(1, 2), high_open=True)),
+        (("F<=123456789.123456789s a",), within("F", A, low=0, high=Fraction("123456789.123456789"))),
     ],
 )
 def test_every_spelling_reads_the_same(spellings, node):
@@ -160,6 +173,9 @@ def test_prints(text, printed, parenthesised):
         ("F<=2.5 a", "a bound counts steps: expected a whole number, found 2.5", 4),
         ("F<=1e3 a", "a bound counts steps: expected a whole number, found 1e3", 4),
         ("F<=2147483648 a", "a bound is at most 2147483647 steps", 4),
+        ("F[2s,1s] a", "the bound allows no step at all", 3),
+        ("F<=123456789.1234567890s a", "the number 123456789.1234567890s is too long", 4),
+        ("X[1s,1s] a", "X takes a number of steps in brackets", 3),
         ("F<= a", "expected a whole number, found 'a'", 5),
         ("F[1 2] a", "expected ']', ',', '..' or ':', found '2'", 5),
         ("a , b", "expected an operator or the end, found ','", 3),
@@ -170,6 +186,36 @@ def test_what_is_wrong_is_said_and_shown(text, message, column):
         parse_formula(text)
     assert caught.value.message == message
     assert (caught.value.place.line, caught.value.place.column) == (1, column)
+
+
+@pytest.mark.parametrize(
+    ("text", "step_s", "counted"),
+    [
+        ("F[1s,2.5s] a", Fraction(1, 2), "F[2,5] a"),
+        ("F>1s a & G<2s b", Fraction(1, 2), "F>=3 a & G<=3 b"),
+        ("F<=2147483647s a", Fraction(1), "F<=2147483647 a"),
+        ("F<=2 a", None, "F<=2 a"),
+    ],
+)
+def test_bounds_in_seconds_are_counted_in_steps(text, step_s, counted):
+    assert in_steps(parse_formula(text), step_s) == parse_formula(counted)
+
+
+@pytest.mark.parametrize(
+    ("text", "step_s", "message", "hint"),
+    [
+        ("F<=2.5s a", Fraction(1), "expected a whole number of steps, got 2.5 s", "bounds are multiples of step_s"),
+        ("F<=3s a", Fraction(7), "expected a whole number of steps, got 3 s", "bounds are multiples of step_s"),
+        ("F<=2147483648s a", Fraction(1), "expected a whole number", "bounds are at most 2**31 - 1 steps"),
+        ("F<1s a & F<=1s b", None, "a bound in seconds needs the duration of a step", None),
+        ("F<0s a", Fraction(1), "the bound allows no step at all", None),
+    ],
+)
+def test_bounds_that_are_no_steps_are_refused(text, step_s, message, hint):
+    with pytest.raises(InputError) as caught:
+        in_steps(parse_formula(text), step_s)
+    assert caught.value.message.startswith(message)
+    assert caught.value.hint == hint
 
 
 def test_the_end_is_called_what_follows_the_text():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from random_ltl import F, G, U, X, a, b, c, formulas, neg, op, temporal
 
 from verifier.base.errors import LimitError
-from verifier.language.expressions.syntax import FALSE, TRUE, Name, Node, Operation, conjunction
+from verifier.language.expressions.syntax import FALSE, TRUE, Name, Node, Operation, conjunction, names_in
 from verifier.language.ltl import progression
 from verifier.language.ltl.normal_form import PROPOSITION_DEPTH, PositiveFormula
 from verifier.language.ltl.progression import ACCEPT, REJECT, Obligations
@@ -150,6 +150,11 @@ def test_what_counts_as_implied_is_implied(first, second, some_words):
         (X(G(a)), X(F(a)), True),
         (X(a), X(a, 2), False),
         (U(a, b), temporal("R", a, b), False),
+        (F(a, (1, 3)), F(a, (0, 3)), True),
+        (G(a), op("|", U(c, a), G(b)), True),
+        (G(a), op("|", F(c), G(b)), False),
+        (op("&", G(a), F(b)), F(a), True),
+        (op("&", G(a), F(b)), F(c), False),
     ],
 )
 def test_the_order_of_single_operators(stronger, weaker, expected):
@@ -183,6 +188,80 @@ def test_the_oracle_knows_the_operators():
 def test_next_without_a_number_is_the_next_step():
     formula = PositiveFormula(temporal("X", a))
     assert node_of(formula, formula.root) == X(a, 1)
+
+
+def R(left, right, within=None):  # noqa: N802
+    return temporal("R", left, right, within=within)
+
+
+@pytest.mark.parametrize(
+    ("formula", "expected"),
+    [
+        (U(FALSE, b), b),
+        (U(FALSE, b, (1, 3)), FALSE),
+        (U(a, FALSE, (1, 3)), FALSE),
+        (U(a, b, (0, 0)), b),
+        (U(a, TRUE), TRUE),
+        (U(a, TRUE, (1, 2)), U(a, TRUE, (1, 2))),  # a holds now
+        (U(a, b, (1, 1)), U(a, b, (1, 1))),
+        (U(TRUE, TRUE, (1, 2)), TRUE),
+        (U(FALSE, TRUE, (1, 2)), FALSE),
+        (F(b, (2, 2)), X(b, 2)),
+        (F(op("|", a, X(b)), (1, 2)), op("|", F(a, (1, 2)), X(F(b, (1, 2))))),
+        (U(c, op("|", a, X(b))), U(c, op("|", a, X(b)))),
+        (F(op("&", a, X(b))), F(op("&", a, X(b)))),
+        (U(X(a), X(b), (1, 3)), X(U(a, b, (1, 3)))),
+        (U(X(a, 3), X(b, 2)), X(U(X(a), b), 2)),
+        (R(TRUE, b), b),
+        (R(TRUE, b, (1, 3)), TRUE),
+        (R(a, TRUE, (1, 3)), TRUE),
+        (R(a, b, (0, 0)), b),
+        (R(a, FALSE), FALSE),
+        (R(FALSE, FALSE, (1, 2)), FALSE),
+        (G(b, (2, 2)), X(b, 2)),
+        (G(op("&", a, X(b)), (1, 2)), op("&", G(a, (1, 2)), X(G(b, (1, 2))))),
+        (op("&", F(a), FALSE), FALSE),
+        (op("|", F(a), TRUE), TRUE),
+        (op("&", F(a), F(a)), F(a)),
+        (op("&", op("&", a, X(b)), neg(a)), FALSE),
+        (op("|", op("|", a, X(b)), neg(a)), TRUE),
+        (op("&", op("&", a, X(b)), neg(c)), op("&", op("&", a, X(b)), neg(c))),
+    ],
+)
+def test_what_a_formula_says_more_simply(formula, expected):
+    normal = PositiveFormula(formula)
+    found, meant = node_of(normal, normal.root), PositiveFormula(expected)
+    assert found == node_of(meant, meant.root)
+    assert normal.nodes[normal.root].kind == meant.nodes[meant.root].kind
+    names = [{proposition.name} for proposition in normal.propositions]
+    for number, support in enumerate(normal.support):
+        held = set().union(*(name for bit, name in enumerate(names) if support >> bit & 1))
+        assert held == names_in(node_of(normal, number))
+
+
+def test_formulas_nest_as_deep_as_the_limit():
+    formula: Node = a
+    for depth in range(2, 101):
+        formula = F(op("&", formula, b)) if depth == 99 else U(b, formula)
+    with pytest.raises(LimitError, match="nests its operators 101 deep; the limit is 100"):
+        PositiveFormula(formula)
+    formula = a
+    for _ in range(99):
+        formula = U(b, formula)
+    assert PositiveFormula(formula).root > 1
+
+
+@pytest.mark.parametrize("kind", "UR")
+def test_windows_that_begin_later_draw_near_by_one_step(kind):
+    for word in itertools.product([frozenset(), frozenset("a"), frozenset("b"), frozenset("ab")], repeat=4):
+        check_laws(temporal(kind, a, b, within=(2, 3)), (list(word), [frozenset()]))
+
+
+def test_what_implies_another_way_is_no_way_of_its_own():
+    # F a follows from G a & F b, which is left out
+    obligations = Obligations(op("|", F(a), op("&", G(a), F(b))))
+    (way,) = obligations._as_terms(obligations.formula.root)
+    assert [node_of(obligations.formula, number) for number in way] == [U(TRUE, a, (0, None))]
 
 
 def test_an_eventuality_of_an_eventuality_is_one_and_so_for_always():

@@ -10,7 +10,7 @@ from random_ltl import random_formula, temporal
 
 from verifier.base.errors import LimitError
 from verifier.language.expressions import to_text
-from verifier.language.expressions.syntax import Operation, Temporal, names_in
+from verifier.language.expressions.syntax import Name, Operation, Temporal, names_in
 from verifier.language.ltl import abstract, holds_on_lasso, in_frames, parse_formula, to_storm
 
 NAMES = ["a", "b"]
@@ -123,6 +123,10 @@ def test_text_for_storm_is_limited():
         doubling = f"(a <-> {doubling})"
     with pytest.raises(LimitError, match="more than 1000000 characters"):
         to_storm(parse_formula(doubling))
+
+    assert len(to_storm(Operation("!", (Name("a" * 999_995),)))) == 10**6
+    with pytest.raises(LimitError, match="more than 1000000 characters"):
+        to_storm(Operation("!", (Name("a" * 999_996),)))
 
 
 def test_looking_ahead_up_to_the_limit_is_written():

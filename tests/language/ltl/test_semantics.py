@@ -29,6 +29,7 @@ def word(text):
         ("X[3] a", "a a a", "-", False),
         ("X[100] a", "-", "a -", False),  # index 100 of - (a -)^w: even positions are empty
         ("X[101] a", "-", "a -", True),
+        ("X[4] a", "-", "a - -", True),
         ("F a", "- -", "- a", True),
         ("F a", "", "-", False),
         ("G a", "a a", "a", True),
@@ -43,6 +44,7 @@ def word(text):
         ("a U b", "", "a", False),  # the right side must come
         ("a W b", "", "a", True),
         ("a W b", "a -", "b", False),
+        ("a W b", "-", "a", False),
         ("a R b", "b b ab", "-", True),  # b up to and including the first a
         ("a R b", "b b a", "-", False),
         ("a R b", "", "b", True),
@@ -238,6 +240,7 @@ def test_what_is_known_of_a_set_of_paths_is_true_of_each(formula, paths):
     [
         ("F a", 1), ("F[1,3] a", 0), ("F>=1 b", 0), ("F c", 1), ("F[2,5] c", 1), ("G[0,0] a", 1), ("G a", 0),
         ("G[2,4] c", 1), ("X c", 1), ("X a", 0), ("a & c", 1), ("a & b", 0), ("!c | b", 0), ("a -> c", 1),
+        ("F<=2 a", 1), ("a <-> b", 0),
         ("a xor c", -1), ("a xor !c", 1), ("a <-> c", 1), ("b xor c", 0), ("b U a", 1), ("b U[1,2] a", 0),
         ("a U[1,2] c", 1), ("a U[2,2] c", 0),
         ("b R c", 1), ("!c R a", 0), ("c W b", 1), ("b M !c", -1), ("c M a", 1),

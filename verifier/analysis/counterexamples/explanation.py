@@ -18,7 +18,7 @@ from verifier.analysis.counterexamples.causes import Attribution, Cause, Losses
 from verifier.analysis.counterexamples.patterns import DetectionError, Pattern, Patterns
 from verifier.analysis.counterexamples.replay import Replay, replay
 from verifier.analysis.counterexamples.runs import Run, RunGraph, prospects, violation_probability, with_exact
-from verifier.analysis.intervals.measured import Measured
+from verifier.analysis.intervals.intervals import Measured
 from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.adjoint import Values, state_values
 from verifier.analysis.sensitivity.priorities import (

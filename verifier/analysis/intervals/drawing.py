@@ -31,7 +31,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from verifier.analysis.intervals.measured import Measured
+from verifier.analysis.intervals.intervals import Measured
 from verifier.analysis.objective import Objective
 from verifier.analysis.settings import Prior, check_draws, prior_weight
 from verifier.base.arrays import Floats, Ints

@@ -53,7 +53,7 @@ import numpy as np
 from scipy.special import betaln, xlog1py, xlogy
 
 from verifier.analysis.intervals.drive_items import UNIT, DriveItems, approximate_ends, lower_ends
-from verifier.analysis.intervals.measured import Measured
+from verifier.analysis.intervals.intervals import Measured
 from verifier.analysis.intervals.tiers import BY_ITEMS, Tier
 from verifier.analysis.settings import Weights
 from verifier.base.arrays import Floats, Ints

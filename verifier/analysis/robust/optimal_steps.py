@@ -283,12 +283,11 @@ class OptimalGain(Optimum):
         and where a step gains nothing."""
         gain = self._gain(values)[0][self.owner]
         weights = values[0, self.skeleton.entry[self.product.edge]]
-        behind = np.where(weights > 0, value[self.product.indices], 0)
-        worth = np.bincount(self.behind, weights * behind, len(self.owner)) + gain
-        size = np.where(np.isfinite(worth), worth, 0)
         with np.errstate(invalid="ignore"):  # what is infinite is left out below
+            ahead = np.where(weights > 0, weights * value[self.product.indices], 0)
+            worth = np.bincount(self.behind, ahead, len(self.owner)) + gain
             apart = worth - value[self.owner] if self.greatest else value[self.owner] - worth
-        apart = apart + size * (value_error + (np.bincount(self.behind).max(initial=0) + 8) * 2 * ROUNDOFF)
+            apart += worth * (value_error + (np.bincount(self.behind).max(initial=0) + 8) * 2 * ROUNDOFF)
         asked = ~target[self.owner] & np.isfinite(value[self.owner]) & np.isfinite(worth)
         asked[:2] = False
         some, none = asked & (gain > 0), asked & (gain == 0)
@@ -298,11 +297,8 @@ class OptimalGain(Optimum):
         return np.concatenate([super()._values(rates), self.gains.values(rates).T], axis=1)
 
     def _gain(self, values: Floats) -> Floats:
-        """(M, p) what a step gains."""
-        states = self.skeleton.state_count
-        gained = values[:, values.shape[1] - states :][:, np.maximum(self.product.state, 0)]
-        gained[:, :2] = 0
-        return gained
+        """(M, p) what a step gains; of what is decided, any number."""
+        return values[:, values.shape[1] - self.skeleton.state_count :][:, np.maximum(self.product.state, 0)]
 
     def _begin(self, values: Floats) -> tuple[Mask, Ints]:
         """States where nothing is to be chosen, and the policy to begin with."""

@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.analysis.intervals.drive_items import UNIT
-from verifier.analysis.intervals.measured import Measured
+from verifier.analysis.intervals.intervals import Measured
 from verifier.analysis.intervals.rate_intervals import Event, RateIntervals
 from verifier.analysis.intervals.tiers import BY_ITEMS, Tier
 from verifier.base.arrays import Floats, Ints, Mask

@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.analysis.intervals.measured import Measured
+from verifier.analysis.intervals.intervals import Measured
 from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.adjoint import expected_visits, gradient, state_values
 from verifier.base.arrays import Floats, Ints

@@ -135,8 +135,9 @@ def _chosen(node: Node, values: Mapping[str, Value], text: Source) -> Quantity |
     if isinstance(first, Exact | Floating) and isinstance(second, Exact | Floating):
         return joined(taken, first, second)
     truth = np.empty(taken.shape, dtype=bool)
-    truth[taken] = first if parts[0] is not None else False
-    truth[~taken] = second if parts[1] is not None else False
+    for mask, part in zip((taken, ~taken), parts, strict=True):
+        if part is not None:
+            truth[mask] = part
     return truth
 
 

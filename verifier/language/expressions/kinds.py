@@ -6,7 +6,7 @@ result; a name has the kind of its declaration.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from verifier.base.errors import unknown_name
@@ -77,18 +77,18 @@ def check_type(
     types: Mapping[str, Kind],
     source: Source | None = None,
     expected: Kind | None = None,
-    classes: Collection[str] | None = frozenset(),
+    reports: bool = False,
 ) -> Kind:
     """The kind of `node`, every name of which must be declared in `types`.
 
     Args:
         source: the text `node` was read from, for the message.
         expected: the kind that is wanted.
-        classes: what `sees(...)` may ask for; None for any class, empty where reports have no meaning.
+        reports: whether atoms that ask for reports, as `sees(...)`, have a meaning.
 
     Raises:
         InputError: an unknown name (with the nearest declared one), a number where a condition is expected or
-            the other way round, `sees` where it has no meaning or with an unknown class.
+            the other way round, `sees` where it has no meaning.
     """
     text = source or Source("")
 
@@ -100,7 +100,7 @@ def check_type(
             return types[node.name]
         if is_atom(node):
             if node.function != "present":
-                _check_class(node, classes, text)
+                _check_report(node, reports, text)
             return result_kind(node) or "boolean"
         for operand, kind, wanted in zip(children(node), below, operand_kinds(node, below), strict=False):
             if kind != wanted:
@@ -114,17 +114,10 @@ def check_type(
     return kind
 
 
-def _check_class(call: Call, classes: Collection[str] | None, source: Source) -> None:
-    if call.function == "report" and len(labels_of(call)) < 2:
-        name = labels_of(call)[0]
+def _check_report(call: Call, reports: bool, source: Source) -> None:
+    name, *classes = labels_of(call)
+    if call.function == "report" and not classes:
         raise source.error(f"report({name}) is a class: write report({name}) = CLASS or != CLASS", call.position)
-    if classes is None:
-        return
-    if not classes:
-        raise source.error(
-            f"{call.function}(...) has no meaning here", call.position, "only planners know what is reported"
-        )
-    label = call.arguments[0]
-    if isinstance(label, Name) and label.name not in classes:
-        message, hint = unknown_name("class", label.name, classes)
-        raise source.error(message, label.position, hint)
+    if not reports:
+        message = f"{call.function}(...) has no meaning here"
+        raise source.error(message, call.position, "only planners know what is reported")

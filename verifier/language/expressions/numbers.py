@@ -61,9 +61,8 @@ class Exact:
 
     def measured(self) -> Exact:
         """The same, with bounds that are attained."""
-        if isinstance(self.data, int) or self.data.size == 0:
-            return self
-        return replace(self, low=int(self.data.min()), high=int(self.data.max()))
+        low, high = _ends(np.asarray(self.data))
+        return replace(self, low=low, high=high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +92,8 @@ def quantity(value: Any) -> Quantity | None:
     """
     if isinstance(value, np.ndarray):
         if value.dtype.kind in "iu":
-            low, high = (int(value.min()), int(value.max())) if value.size else (0, 0)
-            return Exact(value.astype(np.int64, copy=False), 1, low, high, True) if _fits(low, high) else None
+            low, high = _ends(value)
+            return Exact(np.asarray(value, dtype=np.int64), 1, low, high, True) if high <= _GREATEST else None
         if value.dtype != np.float64 or not np.all(np.isfinite(value)):
             raise ValueError("expected an array of integers or of finite float64")
         return Floating(value)
@@ -109,6 +108,10 @@ def quantity(value: Any) -> Quantity | None:
     if isinstance(value, int):
         return Exact(value, 1, value, value, True) if _fits(value, value) else None
     raise ValueError(f"expected a finite number, got {value!r}")
+
+
+def _ends(numbers: NDArray[Any]) -> tuple[int, int]:
+    return (int(numbers.min()), int(numbers.max())) if numbers.size else (0, 0)
 
 
 def _fits(low: int, high: int) -> bool:
@@ -215,12 +218,9 @@ class Arithmetic:
             high = max(0, b.high - 1)
             return Exact(a.data % b.data, 1, low, high, True)
         size = max(abs(a.low), abs(a.high))
-        if not _fits(-size, size):
-            a = a.measured()
-            size = max(abs(a.low), abs(a.high))
-            if not _fits(-size, size):
-                self._refuse_overflow(node, a, b)
-        return Exact(a.data // b.data, 1, -size, size, True)
+        if size > _GREATEST and np.any(np.equal(a.data, _LEAST) & np.equal(b.data, -1)):
+            self._refuse_overflow(node, a, b)
+        return Exact(a.data // b.data, 1, -size, min(size, _GREATEST), True)
 
     def _absolute(self, node: Node, value: Quantity) -> Quantity:
         negated = self._scaled(node, value, -1)
@@ -243,11 +243,10 @@ class Arithmetic:
             d = value.denominator
             return Exact(value.data // d, 1, value.low // d, value.high // d, True)
         floors = np.floor(np.asarray(value.data))
-        low, high = (int(floors.min()), int(floors.max())) if floors.size else (0, 0)
-        if not _fits(low, high) or high > _GREATEST - 1024:  # float64 cannot tell 2**63 - 1 from 2**63
+        if not np.all((floors >= -(2.0**63)) & (floors < 2.0**63)):
             raise self.source.error(f"beyond 64-bit integers: {_excerpt(node)}", node.position)
         whole = floors.astype(np.int64)
-        return Exact(whole if whole.ndim else int(whole), 1, low, high, True)
+        return Exact(whole if whole.ndim else int(whole), 1, *_ends(whole), True)
 
     def _finite(self, node: Node, operation: Callable[[Any, Any], Any], left: Quantity, right: Quantity) -> Floating:
         with np.errstate(all="ignore"):
@@ -294,13 +293,13 @@ def joined(taken: NDArray[np.bool_], first: Quantity, second: Quantity) -> Quant
 
     Where all places are of one kind both are what stands there.
     """
-    if taken.all() or not taken.any():
-        first = second if not taken.any() else first
-        if isinstance(first.data, np.ndarray):
-            return first
-        if isinstance(first, Exact):
-            return replace(first, data=np.full(taken.shape, first.data, dtype=np.int64))
-        return Floating(np.full(taken.shape, first.data))
+    only = first if taken.all() else None if taken.any() else second
+    if only is not None:
+        if isinstance(only.data, np.ndarray):
+            return only
+        if isinstance(only, Exact):
+            return replace(only, data=np.full(taken.shape, only.data, dtype=np.int64))
+        return Floating(np.full(taken.shape, only.data))
     aligned = _aligned(first, second) if isinstance(first, Exact) and isinstance(second, Exact) else None
     a, b = aligned or (first.floating(), second.floating())
     if isinstance(a, Exact) and isinstance(b, Exact):

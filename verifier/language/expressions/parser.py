@@ -190,7 +190,7 @@ class ExpressionActions(Transformer[Token, Node]):
     def number(self, token: Token) -> Node:
         """A whole number or a decimal, exactly."""
         mantissa, _, exponent = token.lower().partition("e")
-        if len(mantissa) > _LONGEST_NUMBER or len(exponent) > 5 or abs(int(exponent or 0)) > _LARGEST_EXPONENT:
+        if len(mantissa) > _LONGEST_NUMBER or len(exponent) > 5 or abs(int(exponent or "0")) > _LARGEST_EXPONENT:
             hint = f"at most {_LONGEST_NUMBER} characters and an exponent up to {_LARGEST_EXPONENT} are read"
             raise problem(f"the number {shown(str(token), 30)} is too long", position_of(token), hint)
         value = Fraction(str(token))
@@ -298,7 +298,6 @@ def require_kinds(node: Node, maybe_at_least: Node | None = None) -> None:
 
 _ARROWS = {"IMPLIES", "IFF"}
 _COMPARISONS = {"EQ", "NE", "LT", "LE", "GT", "GE"}
-_OPERATORS = _ARROWS | _COMPARISONS | {"XOR", "OR", "AND", "PLUS", "MINUS", "STAR", "SLASH", "PERCENT"}
 _PUNCTUATION = {"RPAR": "')'", "RSQB": "']'", "COMMA": "','", "DOTDOT": "'..'", "COLON": "':'"}
 _PUNCTUATION |= {"SEMICOLON": "';'", "MODULE": "'module'", "ENDMODULE": "'endmodule'", "PRIMED": "x'"}
 _LOOKALIKES = {"–": "-", "—": "-", "−": "-", "×": "*", "·": "*", "÷": "/", "“": '"', "”": '"', "’": "'", "…": ".."}
@@ -318,8 +317,7 @@ def unexpected_token(
     if token.type in _COMPARISONS and "AND" in accepted and not _COMPARISONS & set(accepted):
         return source.error("comparisons do not chain", position, "write a < b & b < c")
     if previous is not None and previous.type == "NAME" and previous in TEMPORAL_WORDS:
-        place = Position(previous.line or 1, previous.column or 1)
-        return source.error(f"temporal operator {shown(str(previous))} cannot be used here", place)
+        return source.error(f"temporal operator {shown(str(previous))} cannot be used here", position_of(previous))
     found = end if token.type == "$END" else shown(str(token), 40)
     return source.error(f"expected {_expectation(accepted, end)}, found {found}", position)
 
@@ -332,11 +330,11 @@ def _expectation(accepted: Collection[str], end: str) -> str:
         words.append("a condition or a number" if "NOT" in accepted else "a number")
     elif "NUMBER" in accepted:
         words.append("a whole number")
-    if _OPERATORS & set(accepted) and "NAME" not in accepted:
+    if "AND" in accepted:
         words.append("an operator")
     if "$END" in accepted and end == "the end":
         words.append(end)
-    return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+    return " or ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
 def unexpected_character(text: str, offset: int, source: Source, position: Position) -> InputError:

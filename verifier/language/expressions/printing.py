@@ -28,14 +28,14 @@ from verifier.language.expressions.syntax import (
     size,
 )
 
-_LEVELS = (
-    {name: 6 if each.operands == 1 else 5 for name, each in TEMPORAL.items()}
-    | {"->": 1, "<->": 1, "xor": 2, "|": 3, "&": 4, "!": 6, "=": 7, "!=": 7, "<": 7, "<=": 7, ">": 7, ">=": 7}
-    | {"+": 8, "-": 8, "*": 9, "/": 9, "//": 9, "%": 9, "neg": 10}
+_BETWEEN = [name for name, each in TEMPORAL.items() if each.operands == 2]
+_ORDER = (
+    *(["->", "<->"], ["xor"], ["|"], ["&"], _BETWEEN, ["!", *(TEMPORAL.keys() - _BETWEEN)]),
+    *(["=", "!=", "<", "<=", ">", ">="], ["+", "-"], ["*", "/", "//", "%"], ["neg"]),
 )
+_LEVELS = {name: level for level, names in enumerate(_ORDER) for name in names}
 """How tightly an operator binds; the order of `grammar.lark` and `ltl.lark`."""
-_COMPARISON = 7
-_RIGHT = {"->", "<->"} | {name for name, each in TEMPORAL.items() if each.operands == 2}
+_RIGHT = {"->", "<->", *_BETWEEN}
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
@@ -130,8 +130,7 @@ def _number(value: int | Fraction) -> str:
 
 def _needs_parentheses(parent: Operation | Temporal, index: int, operand: Node, always: bool) -> bool:
     if isinstance(operand, Number):
-        simple = operand.value >= 0 and _number(operand.value).replace(".", "").isdigit()
-        return not simple
+        return not _number(operand.value).replace(".", "").isdigit()
     if is_atom(operand) and operand.function == "report":
         return True  # it reads as a comparison
     if not isinstance(operand, Operation | Temporal):
@@ -139,15 +138,12 @@ def _needs_parentheses(parent: Operation | Temporal, index: int, operand: Node, 
     if always:
         return True
     outer, inner = _LEVELS[parent.operator], _LEVELS[operand.operator]
-    if inner == _COMPARISON and 5 <= outer <= _COMPARISON:
+    if inner == _LEVELS["="] and outer >= _LEVELS["U"]:
         return True  # `!x = 3` and `a = 1 U b = 2` would read the same without, to the parser only
-    if len(parent.operands) == 1:
+    if inner != outer or len(parent.operands) == 1:
         return inner < outer
-    if inner == outer:
-        leans = parent.operator in _RIGHT
-        mixed = outer == 1 and parent.operator != operand.operator
-        return mixed or leans != (index == 1)
-    return inner < outer
+    mixed = outer == _LEVELS["->"] and parent.operator != operand.operator
+    return mixed or (parent.operator in _RIGHT) != (index == 1)
 
 
 LARGEST_NODE = 100_000

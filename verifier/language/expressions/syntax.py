@@ -248,7 +248,7 @@ class Temporal(_Value):
         if (self.interval or self.seconds) is not None and TEMPORAL[self.operator].instead:
             raise ValueError(f"{self.operator} takes no bound")
         steps = self.interval if self.operator == "X" else None
-        if steps is not None and (steps.low != steps.high or steps.low < 1):
+        if steps is not None and not 1 <= steps.low == steps.high:
             raise ValueError("X[n] takes one number of steps, at least 1")
         self._seal()
 

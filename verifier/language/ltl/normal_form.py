@@ -82,11 +82,11 @@ class PositiveFormula:
             return self.after(steps + node.low, node.operands[0])
         return self._number(PositiveNode("X", (operand,), steps))
 
-    def until(self, left: int, right: int, low: int = 0, high: int | None = None) -> int:
+    def until(self, left: int, right: int, low: int, high: int | None) -> int:
         """The node for `left U[low,high] right`."""
         return self._fixpoint("U", left, right, low, high)
 
-    def release(self, left: int, right: int, low: int = 0, high: int | None = None) -> int:
+    def release(self, left: int, right: int, low: int, high: int | None) -> int:
         """The node for `left R[low,high] right`."""
         return self._fixpoint("R", left, right, low, high)
 

@@ -61,7 +61,7 @@ def read_otherwise_by_prism(text: str) -> bool:
         group = open_groups[-1]
         if token == "(":
             open_groups.append(set())
-        elif token == ")" and len(open_groups) > 1:
+        elif token == ")":
             open_groups.pop()
         elif name in _CONNECTIVES:
             if "temporal" in group:

@@ -205,10 +205,9 @@ class Obligations:
         node = self.formula.nodes[number]
         left, right = node.operands
         until = node.kind == "U"
-        last = (node.low, node.high) == (0, 0)
-        high = None if node.high is None else max(node.high - 1, 0)
+        high = None if node.high is None else node.high - 1  # which is not 0: `a U[0,0] b` is b
         build = self.formula.until if until else self.formula.release
-        later = (FALSE_NODE if until else TRUE_NODE) if last else build(left, right, max(node.low - 1, 0), high)
+        later = build(left, right, max(node.low - 1, 0), high)
         outer, inner = (self._either, self._both) if until else (self._both, self._either)
         continued = inner(self._progress_node(left, letter), self._as_terms(later))
         return continued if node.low > 0 else outer(self._progress_node(right, letter), continued)

@@ -117,7 +117,7 @@ class _Draft(StatementReader):
         """Read one statement and take down what it says."""
         head = WORD.match(statement.text)
         word = head.group() if head else ""
-        rest = head.end() if head else 0
+        rest = len(word)
         if head and statement.text[rest:].lstrip().startswith(":"):
             self._add_requirement(statement, word)
             return
@@ -222,7 +222,7 @@ class _Draft(StatementReader):
 
     def _sweep_values(self, statement: Statement, begin: int, end: int) -> list[int | Fraction]:
         dots = statement.text.find("..", begin, end)
-        if dots < 0:
+        if dots == -1:
             return [self._number(self.expression(statement, begin, end))]
         low = self._number(self.expression(statement, begin, dots))
         high = self._number(self.expression(statement, dots + 2, end))

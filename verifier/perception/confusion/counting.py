@@ -233,7 +233,7 @@ def _groups(data: DetectionSet, rule: CountingRule) -> Ints | None:
     if rule.gap_m is None:
         return None
     boxes = data.annotations
-    centre = np.full((len(boxes), 2), np.nan) if boxes.box_3d is None else boxes.box_3d[:, :2]
+    centre = np.full(len(boxes), np.nan) if boxes.box_3d is None else boxes.box_3d[:, :2]
     return linked_groups(boxes.frame, boxes.label.astype(np.int64), centre, rule.gap_m)
 
 

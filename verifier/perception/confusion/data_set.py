@@ -139,7 +139,7 @@ def frame_hashes(path: Path) -> tuple[frozenset[str], str]:
     text, raw = read_text(path)
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     for number, line in lines:
-        if not is_sha256(line.split(maxsplit=1)[0]) or line[0].isspace():
+        if not is_sha256(line.split()[0]) or line[0].isspace():
             raise InputError("expected 64 hexadecimal digits, as sha256sum writes them", Place(str(path), number))
     if not lines:
         raise InputError("expected the SHA-256 of a frame in each line, found none", Place(str(path)))
@@ -286,7 +286,7 @@ def _texts_of(name: str, records: Sequence[DataSetRecord | None], names: Sequenc
     """One text where all files say the same, else that of each behind its name."""
     texts = [each.stated.get(name, "") if each is not None else "" for each in records]
     if len(set(texts)) == 1:
-        return texts[0]
+        return texts.pop()
     return "; ".join(f"{file}: {text or 'not stated'}" for file, text in zip(names, texts, strict=True))
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from verifier.analysis.counterexamples.explanation import DEFAULT_SETTINGS, Explanation, explain
 from verifier.analysis.counterexamples.patterns import DetectionError
-from verifier.analysis.intervals.measured import Measured
+from verifier.analysis.intervals.intervals import Measured
 from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.occurrences import document_bins, occurrences
 from verifier.analysis.sensitivity.priorities import column_shares, sensitivity

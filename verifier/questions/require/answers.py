@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from verifier.analysis.intervals.measured import measured
+from verifier.analysis.intervals.intervals import measured
 from verifier.analysis.recall.cells import RecallCells, counts_with_recall, relevant_columns
 from verifier.analysis.recall.least_cost import BoxFamily, Improvement, least_cost, least_floors
 from verifier.analysis.recall.requirements import Path, Problem, Searched, Target, search, worst_along

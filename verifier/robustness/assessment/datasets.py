@@ -52,7 +52,7 @@ from verifier.robustness.assessment.measures import (
 )
 from verifier.robustness.assessment.samples import extracted
 from verifier.robustness.campaign.scenes import image_files
-from verifier.robustness.detectors.images import read_image
+from verifier.robustness.detectors.protocol import read_image
 
 PAIRS_FILE = "pairs.csv"
 

@@ -23,7 +23,7 @@ from verifier.perception.matching import CONVENTIONS
 from verifier.robustness.assessment.circumstances import Counted
 from verifier.robustness.assessment.definition import Assessment, DataSet, changed
 from verifier.robustness.detection_metrics import measured
-from verifier.robustness.detectors.images import read_image
+from verifier.robustness.detectors.protocol import read_image
 
 LIBRARY = "torchvision:"
 """Before the name of an extractor."""

@@ -43,7 +43,7 @@ from verifier.robustness.campaign.definition import (
     SystemModelRun,
 )
 from verifier.robustness.detectors import CascadeSettings, HogSettings, OnnxInput, OnnxLayout, OnnxOutput
-from verifier.robustness.mutators.depths import DepthSource, Sky
+from verifier.robustness.mutators.frames import DepthSource, Sky
 from verifier.robustness.mutators.imagefiles import METHODS
 
 

@@ -26,7 +26,7 @@ from verifier.robustness.detectors import (
     OnnxLayout,
     open_onnx,
 )
-from verifier.robustness.mutators.depths import DepthSource
+from verifier.robustness.mutators.frames import DepthSource
 
 DetectorKind: TypeAlias = Literal["hog", "cascade", "onnx"]
 DETECTOR_KINDS: tuple[DetectorKind, ...] = get_args(DetectorKind)

@@ -30,7 +30,7 @@ from verifier.closedloop.comparison import NamedCurve
 from verifier.closedloop.curvefiles import REMARKS, curves_json, with_remarks
 from verifier.closedloop.curves import FPR_MAX, judged_curve
 from verifier.closedloop.detection_outcomes import Judged
-from verifier.closedloop.roboticizer import Standardizer
+from verifier.closedloop.logs import Standardizer
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.choices import Filters, count_job, default_measure
 from verifier.perception.confusion.counts import ConfusionCounts

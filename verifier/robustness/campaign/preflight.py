@@ -15,7 +15,7 @@ from verifier.perception.matching import MatchingPolicy
 from verifier.robustness.campaign.definition import AnnotationFiles, Counting, DetectorChoice
 from verifier.robustness.campaign.making import matrices_of
 from verifier.robustness.campaign.scenes import Scenes
-from verifier.robustness.detectors.images import image_size
+from verifier.robustness.detectors.protocol import image_size
 from verifier.robustness.detectors.run import check_classes
 
 

@@ -50,16 +50,18 @@ from verifier.robustness.campaign.making import (
     operating_remarks,
 )
 from verifier.robustness.campaign.preflight import check_counting, check_detector, check_places, named
-from verifier.robustness.campaign.refining import breaks, further, sweeps
 from verifier.robustness.campaign.result import (
     CampaignDocument,
     CampaignResult,
     CampaignRow,
     RequirementRow,
+    breaks,
+    further,
     magnitudes,
+    sweeps,
 )
 from verifier.robustness.campaign.scenes import Scenes, open_scenes
-from verifier.robustness.detectors.images import image_size
+from verifier.robustness.detectors.protocol import image_size
 from verifier.robustness.draws import CONFIDENCE, weights_of
 from verifier.robustness.mutators import moves_boxes
 from verifier.robustness.rates import AdrResult, Ends, adr_of

@@ -25,9 +25,9 @@ from verifier.perception.detections.sources import read_source
 from verifier.perception.settings import IMAGE_SUFFIXES
 from verifier.robustness.campaign.definition import AnnotationFiles, DataFiles
 from verifier.robustness.detectors import read_image
-from verifier.robustness.detectors.images import image_size
+from verifier.robustness.detectors.protocol import image_size
 from verifier.robustness.mutators import AnyMutation, Composition, Frame, apply, moves_boxes
-from verifier.robustness.mutators.depths import DepthSource, guessed_depths, guessed_text
+from verifier.robustness.mutators.frames import DepthSource, guessed_depths, guessed_text
 
 FILLED_BYTES = 2**29
 """Of depth maps that were filled in and are kept, since every mutation by depth and every detector needs them."""

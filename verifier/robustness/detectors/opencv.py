@@ -21,8 +21,7 @@ from verifier.base.errors import InputError, LimitError, Place, UsageError, show
 from verifier.base.files import read_bytes
 from verifier.base.libraries import library
 from verifier.base.numbers import significant
-from verifier.robustness.detectors.images import MOST_PIXELS
-from verifier.robustness.detectors.protocol import NOTHING, Detections, Image, suppressed, surest_first
+from verifier.robustness.detectors.protocol import MOST_PIXELS, NOTHING, Detections, Image, suppressed, surest_first
 
 HOG_WINDOW = (64, 128)
 """Width and height of the window of OpenCV's people detector, in pixels."""

@@ -29,12 +29,19 @@ from verifier.base.blocks import HERE, Pool
 from verifier.base.errors import InputError, Place, UsageError, one_line, shown
 from verifier.base.files import write_bytes
 from verifier.base.libraries import library
-from verifier.robustness.detectors.images import read_image
+from verifier.robustness.detectors.protocol import read_image
 from verifier.robustness.detectors.run import image_digest
 from verifier.robustness.mutators.batch_result import BatchSettings, Failure, ImageResult, Output, folder_name
 from verifier.robustness.mutators.coco_annotations import Moved
-from verifier.robustness.mutators.depths import DepthMap, DepthSource, GuessedDepths, guessed_depths
-from verifier.robustness.mutators.frames import Frame, Pixels, check_pixels
+from verifier.robustness.mutators.frames import (
+    DepthMap,
+    DepthSource,
+    Frame,
+    GuessedDepths,
+    Pixels,
+    check_pixels,
+    guessed_depths,
+)
 from verifier.robustness.mutators.imagefiles import ImageFile
 from verifier.robustness.mutators.mutation import (
     AnyMutation,

@@ -16,7 +16,7 @@ from verifier.base.errors import UsageError
 from verifier.base.numbers import fixed
 from verifier.base.result import Result, recorded
 from verifier.robustness.mutators.coco_annotations import AnnotationKind, Annotations, Moved
-from verifier.robustness.mutators.depths import DepthRecord, DepthSource, GuessedDepths, guessed_text
+from verifier.robustness.mutators.frames import DepthRecord, DepthSource, GuessedDepths, guessed_text
 from verifier.robustness.mutators.mutation import AnyMutation, Composition, moves_boxes, needs_depth
 
 MOST_JOBS = 256

@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from scipy.ndimage import distance_transform_edt
 from scipy.spatial import Delaunay
 
+from verifier.base.arrays import Floats
 from verifier.base.errors import InputError, LimitError, Place, UsageError, shown
 from verifier.perception.detections.distances import LARGEST_M
 from verifier.perception.settings import IMAGE_SUFFIXES
-from verifier.robustness.mutators.frames import Metres
 from verifier.robustness.settings import Densifying
 
 METHODS: tuple[Densifying, ...] = get_args(Densifying)
@@ -36,7 +36,7 @@ MOST_CORNERS = 1_000_000
 """Of triangles; so many take about half a minute and a gigabyte."""
 
 
-def densify(depth_m: Metres, method: Densifying) -> Metres:
+def densify(depth_m: Floats, method: Densifying) -> Floats:
     """A depth map (H, W) in which every pixel has a depth; 0 in the argument means unknown. Known depths stay.
 
     * `nearest`: that of the nearest known pixel (Euclidean distance in the image). Above the top beam of a LiDAR it
@@ -66,13 +66,13 @@ def densify(depth_m: Metres, method: Densifying) -> Metres:
     return np.where(known, depth, filled)
 
 
-def _nearest(depth: Metres, known: NDArray[np.bool_]) -> Metres:
+def _nearest(depth: Floats, known: NDArray[np.bool_]) -> Floats:
     places = distance_transform_edt(~known, return_distances=False, return_indices=True)
     assert isinstance(places, np.ndarray)  # asked for alone
     return np.asarray(depth[tuple(places)])
 
 
-def _linear(depth: Metres, known: NDArray[np.bool_]) -> Metres:
+def _linear(depth: Floats, known: NDArray[np.bool_]) -> Floats:
     filled = _nearest(depth, known)
     useful = known & ~_amid(known)
     if (count := np.count_nonzero(useful)) > MOST_CORNERS:
@@ -116,7 +116,7 @@ def _weights(triangles: Delaunay, which: NDArray[np.int64], places: NDArray[np.f
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
-def _pyramid(depth: Metres, known: NDArray[np.bool_]) -> Metres:
+def _pyramid(depth: Floats, known: NDArray[np.bool_]) -> Floats:
     inverse = np.where(known, 1 / np.where(known, depth, 1), 0.0)
     levels = [(inverse, known.astype(np.float64))]
     while not (levels[-1][1] > 0).all():
@@ -128,7 +128,7 @@ def _pyramid(depth: Metres, known: NDArray[np.bool_]) -> Metres:
     return 1 / value
 
 
-def _halved(value: Metres, weight: NDArray[np.float64]) -> tuple[Metres, NDArray[np.float64]]:
+def _halved(value: Floats, weight: NDArray[np.float64]) -> tuple[Floats, NDArray[np.float64]]:
     """Means over the known of each 2 x 2 pixels, and how many were known, one at most."""
     even = [(0, side % 2) for side in value.shape]
     sums, counts = (
@@ -140,7 +140,7 @@ def _halved(value: Metres, weight: NDArray[np.float64]) -> tuple[Metres, NDArray
     return np.divide(sums, counts, out=np.zeros_like(sums), where=counts > 0), np.minimum(counts, 1)
 
 
-def _doubled(value: Metres, shape: tuple[int, ...]) -> Metres:
+def _doubled(value: Floats, shape: tuple[int, ...]) -> Floats:
     """Bilinear interpolation between the centres of 2 x 2 pixels."""
     for axis, side in enumerate(shape):
         place = np.clip((np.arange(side) - 0.5) / 2, 0, value.shape[axis] - 1)

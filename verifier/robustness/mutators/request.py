@@ -17,12 +17,11 @@ from verifier.base.files import make_folder
 from verifier.base.libraries import library
 from verifier.perception.detections.depth import UNITS_PER_M
 from verifier.perception.detections.distances import LARGEST_M
-from verifier.robustness.detectors.images import read_image
+from verifier.robustness.detectors.protocol import read_image
 from verifier.robustness.mutators.annotations import read_annotations
 from verifier.robustness.mutators.batch import Progress, mutate_files, png_bytes
 from verifier.robustness.mutators.batch_result import BatchResult, BatchSettings, ImageResult, folder_name
-from verifier.robustness.mutators.depths import DepthSource, Sky
-from verifier.robustness.mutators.frames import Pixels
+from verifier.robustness.mutators.frames import DepthSource, Pixels, Sky
 from verifier.robustness.mutators.imagefiles import ImageFile, image_files
 from verifier.robustness.mutators.mutation import AnyMutation
 from verifier.robustness.mutators.sweeps import PUBLISHED, parse_mutation, parse_sweep, published
