@@ -232,7 +232,7 @@ def test_an_interval_that_cannot_be_had_is_refused():
     _, drives = drives_of(recall_counts((1, 2)))
     with pytest.raises(UsageError, match="but the matrices do not say which one an item is from"):
         choose_interval(None, ONE, "bootstrap")
-    with pytest.raises(UsageError, match="unknown interval 'best'; known: auto, credible, bootstrap"):
+    with pytest.raises(UsageError, match="unknown interval 'best'\n  hint: known: auto, bootstrap, credible"):
         ConfidenceSettings(interval="best")
     with pytest.raises(UsageError, match="--weights drive does not"):
         choose_interval(DriveItems(drives.names, "drive", drives.table), ONE, "credible")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Literal, TypeAlias, get_args
 
-from verifier.base.errors import UsageError, shown
+from verifier.base.errors import UsageError, check_known, shown
 from verifier.base.options import Option, share, whole, whole_above_0
 from verifier.base.words import listed
 from verifier.systems.settings import fraction_from_0_to_1
@@ -226,8 +226,7 @@ class ConfidenceSettings:
             check_draws(self.draws, LARGEST_DRAWS)
         asked = ((self.interval, Requested, "interval"), (self.bounds, Bounds, "bounds"))
         for value, known, what in (*asked, (self.weights, Weights, "weights")):
-            if value not in get_args(known):
-                raise UsageError(f"unknown {what} {shown(value)}; known: {', '.join(get_args(known))}")
+            check_known(what, value, get_args(known))
         if self.largest_drive is not None and self.largest_drive < 1:
             raise UsageError(f"expected a largest drive of at least one item, got {self.largest_drive}")
         if self.icc_at_most is not None and not 0 <= self.icc_at_most <= 1:

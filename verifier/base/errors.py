@@ -114,7 +114,7 @@ def nearest_name(name: str, known: Iterable[str]) -> str | None:
     """The known name closest to `name`, or None when nothing is close."""
     import difflib
 
-    matches = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    matches = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.6)
     return matches[0] if matches else None
 
 

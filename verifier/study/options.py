@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from verifier.analysis.settings import ConfidenceSettings, Weights
 from verifier.base.budget import Clock
-from verifier.base.errors import UsageError
+from verifier.base.errors import UsageError, check_known
 from verifier.base.options import Option, Part, pair, reads, whole_above_0
 from verifier.checking.settings import EngineSettings
 from verifier.perception.settings import EmptyColumns, EmptyContexts
@@ -211,8 +211,7 @@ class RunOptions:
     point_weights: Weights = "item"
 
     def __post_init__(self) -> None:
-        if self.verdict_from not in VERDICT_SOURCES:
-            raise UsageError(f"unknown source of verdicts {self.verdict_from!r}; known: {', '.join(VERDICT_SOURCES)}")
+        check_known("source of verdicts", self.verdict_from, VERDICT_SOURCES)
         if self.persist is not None:
             self._check_persistence()
         elif self.assume_persistence:

@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.errors import InputError, UsageError
+from verifier.base.errors import InputError, UsageError, check_known
 from verifier.perception.confusion.bins import Variable
 from verifier.perception.confusion.contexts import Contexts
 from verifier.perception.settings import EmptyColumns, EmptyContexts, Labelling
@@ -218,8 +218,7 @@ class ConfusionMatrices:
         Raises:
             InputError: policy "neighbour" or "pool" and a column has no items in any bin.
         """
-        if policy not in EMPTY_COLUMN_POLICIES:
-            raise UsageError(f"unknown policy {policy!r}; known: {', '.join(EMPTY_COLUMN_POLICIES)}")
+        check_known("policy", policy, EMPTY_COLUMN_POLICIES)
         if self.memory is not None:
             return self._from_shorter_contexts(self.memory, self.whole.without_empty_columns(policy)[0])
         counts = self.counts.copy()

@@ -11,7 +11,7 @@ from typing import Any, get_args
 import numpy as np
 
 from verifier.base.arrays import Ints
-from verifier.base.errors import InputError, Place, UsageError, shown
+from verifier.base.errors import InputError, Place, check_known, shown
 from verifier.perception.confusion.contexts import OfTracks
 from verifier.perception.confusion.counts import ConfusionCounts, ContextCounts, Sequences
 from verifier.perception.confusion.data_set import annotations_told, merged_record
@@ -49,8 +49,7 @@ def merge(
     Raises:
         InputError: the files do not fit together; the message names the difference.
     """
-    if same_sequences not in get_args(SameSequences):
-        raise UsageError(f"unknown rule for equal sequences {shown(same_sequences)}; known: error, add, rename")
+    check_known("rule for equal sequences", same_sequences, get_args(SameSequences))
     first = parts[0]
     _check_each_once(names, hashes or ())
     for part, name in zip(parts[1:], names[1:], strict=True):

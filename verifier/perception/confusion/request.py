@@ -41,6 +41,7 @@ from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.data_set import read_stated, with_record
 from verifier.perception.confusion.document import read_hashed_counts
 from verifier.perception.confusion.drives import frames_in_drives, read_drives, sequences_in_drives
+from verifier.perception.confusion.folders import copied
 from verifier.perception.confusion.merging import merge
 from verifier.perception.confusion.partitions import is_streamed, stream_counted
 from verifier.perception.confusion.preparing import dependence_document, prepared
@@ -48,7 +49,6 @@ from verifier.perception.confusion.record import Table, record_table
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.sanity import refuse_absurd, with_projected
 from verifier.perception.confusion.shards import joined_shards, shards_of
-from verifier.perception.confusion.stores import copied
 from verifier.perception.confusion.streaming import StreamFiles, added_origin
 from verifier.perception.confusion.unit_counts import with_units
 from verifier.perception.detections import (

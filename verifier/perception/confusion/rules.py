@@ -9,7 +9,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.errors import UsageError, shown
+from verifier.base.errors import UsageError, check_known
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.matrices import EMPTY, Label
 from verifier.perception.settings import Labelling, Leftover, Outside
@@ -71,10 +71,9 @@ class CountingRule:
         if not self.classes or len(set(self.classes)) != len(self.classes) or EMPTY_NAME in self.classes:
             raise UsageError(f"expected different class names, none of them '{EMPTY_NAME}', got {self.classes}")
         for policy in (self.unmatched, self.duplicates):
-            if policy not in LEFTOVER_POLICIES:
-                raise UsageError(f"unknown policy {shown(policy)}; known: {', '.join(LEFTOVER_POLICIES)}")
-        if self.labelling not in get_args(Labelling) or self.outside not in get_args(Outside):
-            raise UsageError(f"unknown labelling {shown(self.labelling)} or rule for objects in no bin")
+            check_known("policy", policy, LEFTOVER_POLICIES)
+        check_known("labelling", self.labelling, get_args(Labelling))
+        check_known("rule for objects in no bin", self.outside, get_args(Outside))
         if (self.labelling == "group") != (self.gap_m is not None):
             raise UsageError("a gap in metres belongs to the labelling 'group', and to no other")
         if self.gap_m is not None and not 0 <= self.gap_m <= 1e4:
