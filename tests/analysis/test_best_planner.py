@@ -72,14 +72,14 @@ def written(tmp_path):
     return write
 
 
-def games(spec, matrices, looks=1):
+def games(spec, matrices, looks=1, opposite=False):
     """The open system of the files, and the game of each requirement."""
     study = Study.of(read_inputs(spec, matrices, RunOptions()), RunOptions())
     systems = {block.environment: block.system for block in study.grid.blocks}
     system = open_system(systems, study.matrices, study.skeleton_options)
     found = {}
     for requirement, formula in zip(study.requirements, study.formulas, strict=True):
-        negated = requirement.comparison == "<="
+        negated = (requirement.comparison == "<=") != opposite
         found[requirement.name] = game_of(
             system, formula.formula, formula.propositions, study.measured.rates, negated=negated, most=10**6
         )
@@ -106,6 +106,16 @@ def test_one_look_solved_by_hand(written):
         assert not bracket.all_end  # to say nothing for ever is a choice
         # Against these weights it is all the same what is said without a report.
         assert bracket.weights[1] * 7 / 8 == pytest.approx(bracket.weights[0] / 4, abs=1e-9)
+
+
+def test_what_is_won_in_a_game_is_lost_in_the_opposite_one(written):
+    (_, own), (_, other) = games(*written()), games(*written(), opposite=True)
+    for name, game in own.items():
+        assert np.array_equal(game.over, other[name].over)
+        assert np.array_equal(game.payoff[game.over], 1 - other[name].payoff[game.over])
+        assert set(game.payoff[game.over].ravel().tolist()) == {0, 1}
+    assert np.any(own["right"].payoff)
+    assert not np.any(own["right"].payoff[~own["right"].over])
 
 
 def test_only_what_can_come_and_is_open_is_followed():

@@ -161,7 +161,7 @@ def test_numbers_out_of_range_are_refused():
         with pytest.raises(kernel.Rejected, match="expected"):
             kernel.capital_is_at_least([(hits, items)], 5, 1, Fraction(1))
         with pytest.raises(ValueError, match="expected"):
-            lower_ends(np.array([[hits]]), np.array([[items]]), np.array([5]), TAIL)
+            lower_ends(np.array([[1, hits]]), np.array([[2, items]]), np.array([5, 5]), TAIL)
     for drives, rate, goal in (
         ([(1, 1), (3, 2)], 1, 1),
         ([(3, 2), (1, 1)], 1, 1),

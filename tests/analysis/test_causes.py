@@ -102,7 +102,7 @@ def test_a_planner_that_counts_is_lost_by_all_reports_that_could_have_been_one_t
     counted = ((), ("once",), ("more",))
     plain = channel_of([(), ("a",)], [[0, 1, 2]], [[NOTHING] * 3], tuple(map(frozenset, counted)))
     told = np.broadcast_to([0, 1], (1, 3, 2))
-    channel = replace(plain, told=told, then=np.array([[0, 1], [1, 2], [2, 2]]), plain=False)
+    channel = replace(plain, told=told, then=np.array([[0, 1], [1, 2], [2, 2]]))
     objective = objective_of(channel, [[2, 2, 1], [1] * 3, [2] * 3], [0] * 3, {"bad": {1}}, "G !bad", ended=(1, 2))
     rates = [[[1 - each, Fraction(0)], [each, Fraction(1)]] for each in alarm]
     causes, _ = shares(objective, rates)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from small_objectives import channel_of, drawing_twins, objective_of, random_objective, random_rates
 from violating_runs import counterexamples
 
-from verifier.analysis.counterexamples.replay import Replay, replay
+from verifier.analysis.counterexamples.replay import Replay, _Letters, replay
 from verifier.analysis.counterexamples.runs import (
     CheapestWalks,
     exact_entries,
@@ -407,10 +408,18 @@ def test_every_run_is_replayed(seed, formula, satisfying, whole):
             "verifier.systems.skeleton.Skeleton.mask_of",
             lambda self, node: np.isin(np.arange(self.state_count), list(true_in[node.name])),
         )
-        propositions = {name: Name(name) for name in true_in}
+        indptr = objective.skeleton.indptr.tolist()
+        ahead = [objective.skeleton.indices[low:high].tolist() for low, high in pairwise(indptr)]
+        propositions, words, holds = {name: Name(name) for name in true_in}, [], _Letters.holds
+        patch.setattr(_Letters, "holds", lambda self, *word: words.append(word) or holds(self, *word))
         for run in counterexamples(objective, values, 0, 4, satisfying=satisfying, whole=whole).runs:
             checked = replay(objective, values, run, parse_formula(formula), propositions, satisfying=satisfying)
             assert checked is Replay.WHOLE
+            for prefix, loop in words:  # which is a way through the chain that begins with the run and never ends
+                way = [*prefix, *loop, loop[0]]
+                assert way[: len(run.states)] == run.states.tolist()
+                assert all(after in ahead[state] for state, after in pairwise(way))
+            words.clear()
 
 
 def replay_bad(masked, run, formula="G !bad", exact=None):

@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 
 from verifier.analysis.best_planner import means, worst_cases
 from verifier.analysis.hidden_game import HiddenGame, hidden_game
-from verifier.analysis.hidden_search import CLOSE
+from verifier.analysis.hidden_search import CLOSE, _Bounds
 from verifier.base.errors import UsageError
 from verifier.language.expressions import parse_expression
 from verifier.language.ltl import parse_formula
@@ -88,6 +88,31 @@ def test_environments_that_move_differently_by_hand(tmp_path):
     assert worst.lower - 1e-12 <= Fraction(4, 5) <= worst.upper + 1e-12
     assert max(mean.upper - mean.lower, worst.upper - worst.lower) <= 1e-3
     assert worst.weights[0] == pytest.approx(0.8, abs=0.01)  # where q changes nothing: p/16 = (1 - p)/4
+
+
+def test_what_cannot_come_is_not_followed():
+    """Node 0 leads to node 1 with probability 0, else to node 2, which is won."""
+    after, chances = np.array([[[1, 2]], [[2, 2]], [[-1, -1]]]), np.array([[[0.0, 1]], [[0.5, 0.5]], [[1, 0]]])
+    payoff, view = np.array([-1, -1, 1]), np.array([0, 1, -1])
+    game = HiddenGame(after, chances, payoff, np.ones((3, 1)), view, np.array([[0]]))
+    (choice,) = game.looked_at(0).choices
+    assert (choice.won.tolist(), choice.onward) == ([1], {})
+
+
+def test_bounds_are_improved_by_more_than_rounding():
+    """Of the weights (1, 1), which sum to 2: so by more than 2 * 10^-13."""
+    bounds = _Bounds(np.ones(2), np.array([[0.25, 0.75]]), np.zeros((0, 2)), np.zeros(0))
+    weights, plan = np.ones(2), np.array([0.25, 0.75])
+    for by in (0, 1e-13):
+        bounds.improve(weights, plan + np.array([by, 0]), 2 - by)
+        assert (bounds.plans.tolist(), bounds.points.tolist()) == ([[0.25, 0.75]], [])
+    bounds.improve(weights, plan + np.array([3e-13, 0]), 2 - 3e-13)
+    assert (bounds.plans.tolist(), bounds.points.tolist()) == ([[0.25 + 3e-13, 0.75]], [[0.5, 0.5]])
+    bounds.improve(weights, np.array([0.75, 0.5]), 1.5)
+    assert bounds.plans.tolist() == [[0.25 + 3e-13, 0.75], [0.75, 0.5]]
+    assert bounds.less[1] == -0.25
+    # Half of the second point is there, so the mean of 1 falls by half of 1/4 per unit of weight.
+    assert bounds.upper(np.array([[0.25], [0.75]])).tolist() == [1 - 0.25 / 2]
 
 
 def test_what_is_admissible_must_be_seen(tmp_path):

@@ -3,12 +3,14 @@
 import tracemalloc
 from fractions import Fraction
 from math import comb
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from verifier.analysis.confidence import _nothing_known
 from verifier.analysis.intervals.intervals import (
     RANGE_LEVEL,
     Interval,
@@ -46,6 +48,14 @@ def test_an_interval_by_hand():
     assert rank(found.lower_range[0, 1], 39) == 9
     assert rank(found.upper_range[0, 0], 39) == 31
     assert found.upper_range[0, 1] == 1
+
+
+def test_where_nothing_is_known_an_interval_reaches_from_0_to_1_whatever_is_drawn():
+    objective = SimpleNamespace(product=SimpleNamespace(start=np.arange(3)))
+    found = _nothing_known(objective, 0.9, "credible", 7)
+    assert (found.lower.tolist(), found.upper.tolist()) == ([0] * 3, [1] * 3)
+    assert (found.lower_range.tolist(), found.upper_range.tolist()) == ([[0, 0]] * 3, [[1, 1]] * 3)
+    assert (found.level, found.kind, found.draws) == (0.9, "credible", 7)
 
 
 @pytest.mark.parametrize(("draws", "level"), [(1, 0.95), (10, 0.5), (40, 0.95), (150, 0.8), (300, 0.95), (400, 0.99)])
@@ -144,6 +154,20 @@ def test_draws_that_are_no_probabilities_or_too_few_are_refused():
 def test_tails_that_do_not_fit_are_refused_with_the_number():
     with pytest.raises(LimitError, match=r"the tails of 100000000 draws of 1000 probabilities need \d+\.\d GiB"):
         PercentileStream(10**8, 1000, 0.95, "credible")
+
+
+def test_all_ends_of_an_interval_are_as_many_probabilities_in_their_order():
+    def interval(lower, upper):
+        around = (np.stack([np.array(ends)] * 2, axis=-1) for ends in (lower, upper))
+        return Interval(np.array(lower), np.array(upper), 0.9, "credible", *around)
+
+    assert interval([0.0, 0.5], [1.0, 0.5]).draws is None
+    for lower, upper in (([0.1, 0.2], [0.5, 0.5, 0.5]), ([[0.1]], [[0.5]])):
+        with pytest.raises(ValueError, match="as many lower ends as upper ends"):
+            interval(lower, upper)
+    for lower, upper in (([0.1, -0.1], [0.5, 0.5]), ([0.1, 0.6], [0.5, 0.5]), ([0.1, 0.2], [0.5, 1.5])):
+        with pytest.raises(ValueError, match="the lower one not above the upper one"):
+            interval(lower, upper)
 
 
 def test_an_interval_is_valid_from_birth():

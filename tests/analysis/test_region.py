@@ -247,6 +247,15 @@ class TestTails:
             tail_is_at_most(3, 1, 1, Fraction(0))
 
 
+@pytest.mark.parametrize(
+    ("counts", "found", "fixed"),
+    [((2, 3, 2), (2, 3, 2), (2, 2)), ((2, 3, 3), (2, 3, 2), (2, 3)), ((2, 3, 3), (2, 3, 3), (3, 2))],
+)
+def test_counts_rates_and_held_columns_fit_together(counts, found, fixed):
+    with pytest.raises(ValueError, match="must fit together"):
+        Measured(np.zeros(counts, dtype=np.int64), np.zeros(found), np.zeros(fixed, dtype=bool))
+
+
 class TestBoxes:
     def test_a_floor_for_one_recall(self):
         lower, upper = np.zeros((2, 4, 4), dtype=object), np.ones((2, 4, 4), dtype=object)

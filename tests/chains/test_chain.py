@@ -29,6 +29,7 @@ GOOD = MarkovChain(
         ("probabilities", np.array([np.nan, 0.75, 1.0]), "above 0"),
         ("probabilities", np.array([1.0]), "one probability"),
         ("fractions", (Fraction(1, 4), Fraction(1, 4), Fraction(1)), "row 0 does not sum to exactly 1"),
+        ("fractions", (Fraction(1, 4), Fraction(3, 4), Fraction(1, 2)), "row 1 does not sum to exactly 1"),
         ("fractions", (Fraction(1),), "one fraction"),
         ("indices", np.array([1, 0, 1]), "increase strictly"),
         ("indices", np.array([0, 0, 1]), "increase strictly"),
@@ -37,6 +38,7 @@ GOOD = MarkovChain(
         ("indptr", np.array([0, 2, 2]), "leave no row empty"),
         ("initial", np.array([], dtype=np.int64), "initial states"),
         ("initial", np.array([2]), "initial states"),
+        ("initial", np.array([-1, 0]), "initial states"),
         ("initial", np.array([1, 0]), "strictly increasing"),
         ("labels", {"goal": np.array([True])}, "one truth value per state"),
         ("labels", {"goal": np.array([0, 1])}, "one truth value per state"),
@@ -46,6 +48,19 @@ GOOD = MarkovChain(
 def test_what_does_not_hold_together_is_refused(field, value, message):
     with pytest.raises(ValueError, match=message):
         replace(GOOD, **{field: value})
+
+
+def test_a_chain_is_a_graph_of_networkx():
+    graph = GOOD.graph()
+    assert dict(graph.nodes(data=True)) == {
+        0: {"labels": [], "initial": True, "x": 0},
+        1: {"labels": ["goal"], "initial": False, "x": 7},
+    }
+    assert {(a, b): edge["probability"] for a, b, edge in graph.edges(data=True)} == {
+        (0, 0): 0.25,
+        (0, 1): 0.75,
+        (1, 1): 1.0,
+    }
 
 
 def test_deliberate_rounding_is_the_one_exception_and_has_its_limit():

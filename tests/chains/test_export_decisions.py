@@ -68,6 +68,18 @@ def test_fractions_are_written_as_such(ending, tmp_path):
     assert ('"left": 6' in text and '"right": 7' in text) if ending == ".jani" else "6/7" in text
 
 
+def test_fractions_and_whole_numbers_are_told_apart_in_jani(tmp_path):
+    write_model(process_of(valuations=True), tmp_path / "m.jani")
+    (automaton,) = json.loads((tmp_path / "m.jani").read_text())["automata"]
+    written = [[to["probability"]["exp"] for to in edge["destinations"]] for edge in automaton["edges"]]
+
+    def over(left, right):
+        return {"op": "/", "left": left, "right": right}
+
+    half = [over(1, 2), over(1, 2)]
+    assert written == [[over(2, 3), over(1, 3)], [1], half, half, [over(6, 7), over(1, 7)], [1], [1]]
+
+
 def test_a_chain_as_jani_is_that_chain(tmp_path):
     rows = [[{1: Fr(1, 3), 2: Fr(2, 3)}], [{0: Fr(1, 4), 3: Fr(3, 4)}], [{2: Fr(1)}], [{3: Fr(1)}]]
     process = process_of(rows)

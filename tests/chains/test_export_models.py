@@ -298,7 +298,9 @@ def test_drn_labels_that_would_become_equal_stay_apart(tmp_path):
 
 def test_prism_text_over_the_state_variables(tmp_path):
     meaning = {"x": ints(1, 1, 2, 2), "true v": ints(0, 1, 0, 1)}
-    labels = masks(4, goal=[2], **{"at line": [1, 2, 3], "none": [], "all": [0, 1, 2, 3], "init": [0]})
+    labels = masks(
+        4, goal=[2], **{"at line": [1, 2, 3], "ends": [0, 3], "none": [], "all": [0, 1, 2, 3], "init": [0]}
+    )
     write_prism(passing(labels, valuations=meaning), tmp_path / "m.pm")
     assert (tmp_path / "m.pm").read_text() == (
         "// Written by verifier.\n"
@@ -314,6 +316,7 @@ def test_prism_text_over_the_state_variables(tmp_path):
         "endmodule\n\n"
         'label "all" = true;\n'
         'label "at_line" = (x=1 & true_v=1) | (x=2 & true_v>=0 & true_v<=1);\n'
+        'label "ends" = (x=1 & true_v=0) | (x=2 & true_v=1);\n'
         'label "goal" = (x=2 & true_v=0);\n'
         'label "none" = false;\n'
     )
@@ -323,8 +326,8 @@ def test_prism_text_over_the_state_variables(tmp_path):
 
 @pytest.mark.parametrize(
     "meaning",
-    [{}, {"x": ints(0, 0, 1, 2)}, {"x": ints(0, 1, 2, 2**31)}],
-    ids=["no variables", "two states with the same meaning", "too large for PRISM"],
+    [{}, {"x": ints(0, 0, 1, 2)}, {"x": ints(0, 1, 2, 2**31)}, {"x": ints(-(2**31), 0, 1, 2)}],
+    ids=["no variables", "two states with the same meaning", "too large for PRISM", "too small for PRISM"],
 )
 def test_prism_text_over_the_index_of_the_state(tmp_path, meaning):
     write_prism(passing(initial=(0, 1), valuations=meaning, exact=False), tmp_path / "m.pm")
@@ -334,6 +337,11 @@ def test_prism_text_over_the_index_of_the_state(tmp_path, meaning):
     assert "init (s>=0 & s<=1) endinit\n" in text
     model = read_prism(tmp_path / "m.pm")
     assert sorted(probability(model).values()) == pytest.approx([2 / 11, 8 / 11], abs=1e-11)
+
+
+def test_the_least_and_the_greatest_value_of_prism_are_written(tmp_path):
+    write_prism(passing(valuations={"x": ints(1 - 2**31, 0, 1, 2**31 - 1)}), tmp_path / "m.pm")
+    assert "  x : [-2147483647..2147483647] init -2147483647;\n" in (tmp_path / "m.pm").read_text()
 
 
 def test_prism_names_that_are_keywords_or_no_identifiers(tmp_path):

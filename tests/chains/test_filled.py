@@ -8,10 +8,11 @@ import pytest
 from small_objectives import channel_of, objective_of
 
 from verifier.base.errors import InputError, UsageError
-from verifier.chains.chain import assumed_columns, filled_counts, markov_chain
+from verifier.chains.chain import assumed_columns, decision_process, filled_counts, markov_chain, valuations_of
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.contexts import Contexts
 from verifier.perception.confusion.matrices import Memory
+from verifier.systems.strategies import StrategySkeleton
 
 TOLD = tuple(frozenset(each) for each in ((), "a", "b"))
 # In state 0 one object is drawn: reported as a it leads to state 1, as anything else to state 2.
@@ -37,6 +38,27 @@ def test_transitions_are_sums_of_rates_and_those_of_probability_0_are_left_out()
     exact = chain((1, 1, 1), exact=True)
     assert exact.fractions[:2] == (Fraction(1, 3), Fraction(2, 3))
     assert (exact.rounding_defect, chain((1, 1, 1)).fractions) == (0.0, None)
+
+
+def test_choices_have_the_rates_of_their_rows_and_those_of_probability_0_are_left_out():
+    strategies = StrategySkeleton(np.arange(4), SKELETON)
+    counts = np.ones((1, 3, 3), dtype=np.int64)
+    for column, row in (((2, 1, 5), {1: Fraction(1, 8), 2: Fraction(7, 8)}), ((2, 0, 5), {2: Fraction(1)})):
+        counts[0, :, 1] = column
+        process, exact = (decision_process(strategies, counts, {}, exact=exact) for exact in (False, True))
+        assert row_of(process) == row_of(exact) == row
+        assert exact.fractions == (*row.values(), Fraction(1), Fraction(1))
+        assert decision_process(strategies, counts, {}).fractions is process.fractions is None
+
+
+def test_the_run_that_is_followed_is_a_variable_where_there_is_more_than_one():
+    def meant(*memory, **valuations):
+        return valuations_of(SimpleNamespace(valuations=valuations, memory=np.array(memory)))
+
+    assert meant(0, 0, x=[1, 2]) == {"x": [1, 2]}
+    told = meant(0, 1, run=[1, 2], run_=[3, 4])
+    assert list(told) == ["run", "run_", "run__"]
+    assert told["run__"].tolist() == [0, 1]
 
 
 def test_assumed_columns_say_where_their_rates_come_from():
@@ -103,3 +125,29 @@ def test_a_column_without_items_that_the_chain_needs_is_named_with_what_may_fill
         filled_counts(SKELETON, matrices, policy)
     assert refused.value.hint.startswith(f"collect data, or name what to assume: {option}")
     assert ("--empty-columns prior," in refused.value.hint) == told
+
+
+def test_a_column_with_one_item_is_taken_as_it_is():
+    counts = np.ones((1, 3, 3), dtype=np.int64)
+    counts[0, :, 1] = (0, 0, 1)
+    matrices = ConfusionMatrices("class", TOLD, np.array([0.0, 10]), counts)
+    assert np.array_equal(filled_counts(SKELETON, matrices, "error"), counts)
+
+
+@pytest.mark.parametrize(("count", "more"), [(5, ""), (6, " and 1 more"), (7, " and 2 more")])
+def test_at_most_five_columns_without_items_are_named(count, more):
+    labels = [frozenset(each) for each in "abcdefg"]
+    pairs = np.array([(0, column) for column in range(count)])
+    skeleton = SimpleNamespace(columns_needed=lambda: pairs, environment="foggy")
+    matrices = SimpleNamespace(
+        without_empty_columns=lambda policy: (np.zeros((1, 7, 7)), None),
+        labels=labels,
+        bin_text=lambda index: f"{index}",
+        memory=None,
+    )
+    with pytest.raises(InputError) as refused:
+        filled_counts(skeleton, matrices, "error")
+    named = ", ".join(f"true label {name} in bin 0" for name in "abcde")
+    assert refused.value.message == (
+        f"no items with {named}{more}, and the chain for environment 'foggy' needs their rates"
+    )

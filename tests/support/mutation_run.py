@@ -125,6 +125,25 @@ _TAGS = "tags[draw, label] = groups.setdefault(key, len(groups) + 1)"
 _ROWS = "rows = np.full((len(each), max(map(len, each), default=1)), -1, dtype=np.int64)"
 _LONG = "if len(digits) > 10 or int(digits) > _LARGEST_BOUND:"
 _DRAWN = "valuations = {**valuations, **{name: np.full(index + 1, value) for name, value in drawn.items()}}"
+_CHANNEL, _CONTEXTS = "verifier/systems/channel.py", "verifier/systems/contexts.py"
+_EXPLORATION = "verifier/systems/exploration.py"
+_EVERY_ROW = "where = slice(None) if np.all(after == observation) else after == observation"
+_NOT_DRAWN = "columns = np.full(len(bins), -1, dtype=np.int64)"
+_NONE_BESIDE = "beside = np.full((len(bins), len(some)), -1, dtype=np.int64)"
+_NEVER_BOTH = "both = [[number_of.get(one | other, 0) for other in texts] for one in texts]"
+_BITS = 'return int(format(value - variable.low, f"0{width}b")[::-1], 2)'
+_BY_RUN = "return step_by(system, space, action_by(system, run, 0, view, every), every)[:, 0]"
+_LAST_FOR_NONE = "number = np.full(len(following) + 1, -1, dtype=np.int64)  # the last one answers for -1"
+_WAYS_TO_EXPLORE = {
+    "_BLOCK_COST = 2**13": "2 13",
+    "size, width, looked_at = scene.space.size, scene.width, 0": "0",
+    "and size <= MOST_STATES": "<=",
+    "and reached_bytes(scene, size) <= scene.options.limits.memory_bytes": "<=",
+    "looked_at += _BLOCK_COST + len(states)": "+= +",
+    "if at_once and looked_at > size:": ">",
+    "at_once = False": "False",
+    "return None if len(found.states) > scene.options.limits.states else found": ">",
+}
 _REFINED = "verifier/checking/refinement.py"
 _BETTER = "better |= np.all(np.abs(other) <= 2 * other_slack, axis=0)"
 _ENOUGH = "if np.all(np.abs(result) <= 2 * slack):"
@@ -147,9 +166,9 @@ _FARTHER = "row[before & (steps[row] != steps - 1)] = -1"
 _WHICH_ENDS = (
     'what = f"lower ends sum to {float(lowest):g}" if lowest > 1 else f"upper ends sum to {float(highest):g}"'
 )
+_LARGEST_END = "largest = max((int(end) for end in self.high[:, column] if end < ANY), default=0)"
 _NONE_MET = "met = list(self._number) or [(Fraction(1), *(Fraction(0) for _ in self.outcomes[1:]))]"
 _SAME_BEFORE = "ordered[1:][ordered[1:] == ordered[:-1]] = -1"
-_TRIMMED = "return ordered[: max(1, int((ordered >= 0).sum(axis=0).max()))].copy()"
 _OVER_ALREADY = "found = [(over, np.repeat(over[:, None], scene.width, axis=1), nothing, nothing - 1)]"
 _NUMBERED = "number = np.full(scene.space.size + 1, -1, dtype=np.int64)  # the last one answers for -1"
 _DIRECT = "direct=bool(np.any(batch.expected_steps[0, finite] > STEPS_FOR_ITERATION)) and not exact,"
@@ -266,6 +285,8 @@ _PAIR = "if self.lower is not None and self.upper is not None:"
 _KEPT = "kept = np.flatnonzero(counted & (low < high))"
 _UNSEEN = "after = np.full(objective.following.shape, -1, dtype=np.int64)"
 _MANY_CODES = "if bound > 2**16 + 4 * len(codes):"
+_IN_REACH = "nodes = look.nodes[distance[look.nodes] <= most_steps - left]"
+_OPEN = "np.where(value < 0, -1, value == wins).astype(np.int64),"
 _OF_EDGES = "apart += worth * (value_error + (np.bincount(self.behind).max(initial=0) + 8) * 2 * ROUNDOFF)"
 _CLOSE = "close = (np.abs(now - float(rest)) <= off * now) & (found < 0) & ~never & (rest > 0)"
 _GAIN = "verifier/analysis/robust/optimal_steps.py"
@@ -275,7 +296,10 @@ _BY_TABLE = "if most < 8 * (len(groups) + len(wanted)):"
 _EDGE = "margin = 8 * np.finfo(np.float64).eps * (total + abs(least))"
 _DEPENDENCE = "verifier/perception/confusion/dependence.py"
 _ALONE = "alone = 0 if outcomes.bin is None or not len(outcomes.bin) else int(outcomes.bin.max()) + 1"
+_SELECTION = "verifier/perception/confusion/context_selection.py"
+_RIGHT = "right = index[tracked, 2] == index[tracked, 3]"
 EQUIVALENT = {
+    (_SELECTION, _RIGHT, "=="): "the loss of right and wrong reports is the same if they change places",
     **{(_CANDIDATES, "BLOCK = 1 << 15", token): "how many at once" for token in ("1", "15")},
     **{(_CANDIDATES, "PART = 1 << 13", token): "how many at once" for token in ("1", "13")},
     **{(_CANDIDATES, _BY_TABLE, token): "which way, not what it finds" for token in ("<", "8", "*", "+")},
@@ -329,6 +353,17 @@ EQUIVALENT = {
     (_KERNEL, _NO_RULE, "0"): "without a rule nothing is shown but ends of 0",
     (_KERNEL, _GROUPS, "0"): "as many of both",
     (_KERNEL, _LATER, ">"): "where no step is left, what is met later is not asked",
+    ("verifier/analysis/belief_grid.py", _IN_REACH, "-"): "more is followed than is asked for",
+    ("verifier/analysis/best_planner.py", "exact: bool = True", "True"): "it is overwritten",
+    ("verifier/analysis/hidden_game.py", _OPEN, "1"): "any number below 0",
+    **{
+        ("verifier/analysis/intervals/drive_items.py", "_AT_ONCE = 2**22", token): "how many at once"
+        for token in ("2", "22")
+    },
+    **{
+        ("verifier/analysis/step_counts.py", "_NUMBERS_AT_ONCE = 2**23", token): "how many at once"
+        for token in ("2", "23")
+    },
     (_GAIN, _FINITE, "0"): "it is overwritten",
     (_GAIN, _OF_EDGES, "0"): "of no edges, where nothing is worth anything",
     (_GAIN, _CLOSE, "<"): "a goal, where nothing is left",
@@ -450,6 +485,30 @@ EQUIVALENT = {
         "size = max(_BLOCK // len(self.branches.observation), 1)",
         "//",
     ): "how many at once",
+    (_CONTEXTS, _BLOCKED, "1"): "how many at once",
+    **{(_CONTEXTS, "_BLOCK = 2**20", token): "how many at once" for token in ("2", "20")},
+    (_CONTEXTS, "who = np.where(remembering, plain.who + 1, 0)", "1"): "numbers that are only compared",
+    (_CONTEXTS, "fresh = np.setdiff1d(led, known, assume_unique=True)", "True"): "how, not what",
+    **{
+        (_CHANNEL, "bins = int(self.bins.max(initial=0)) + 1", token): "matrices that are not read"
+        for token in ("0", "1")
+    },
+    (_CHANNEL, _EVERY_ROW, "=="): "how, or noticed",
+    **{(_CHANNEL, line, "1"): "any number below 0" for line in (_NOT_DRAWN, _NONE_BESIDE)},
+    (_CHANNEL, _NEVER_BOTH, "0"): "not read",
+    ("verifier/systems/behaviour.py", _BITS, "2"): "numbers that are only compared, in the same order",
+    ("verifier/systems/behaviour.py", _BY_RUN, "0"): "not read",
+    ("verifier/systems/declarations.py", "count = -1", "1"): "any number below 0",
+    ("verifier/systems/model.py", "if kept is None or kept[0] is not node:", "0"): "how often it is resolved",
+    ("verifier/systems/model.py", "if len(self._answered) < _MOST_ANSWERED:", "<"): "how much is kept",
+    **{
+        (_EXPLORATION, line, token): "which way, not what it finds"
+        for line, tokens in _WAYS_TO_EXPLORE.items()
+        for token in tokens.split()
+    },
+    (_EXPLORATION, "if count and shape[2] > 1:", ">"): "one outcome alone can always occur",
+    (_EXPLORATION, _LAST_FOR_NONE, "1"): "any number below 0, and a place that is not read",
+    (_EXPLORATION, "beyond = not each.low <= moved <= each.high", "<="): "a number at an end is whole, and within",
     ("verifier/systems/space.py", _ROWS, "1"): "how wide a table without rows is",
     ("verifier/checking/component_solving.py", "below = np.zeros((levels + 1, 2))", "1"): "a row that is not read",
     ("verifier/checking/graphs.py", "if len(sources) <= FEW:", "<="): "which search, not what it finds",
@@ -494,13 +553,15 @@ EQUIVALENT = {
     (_KERNEL, _ROW, "1"): "any number below 0",
     ("verifier/systems/space.py", _NOWHERE, "low"): "it is overwritten",
     ("verifier/systems/strategies.py", _SAME_BEFORE, "1"): "any number below 0",
-    ("verifier/systems/strategies.py", _TRIMMED, "1"): "rows of no moves",
+    ("verifier/systems/strategies.py", "kept[:1] = True", "1"): "rows of no moves",
     ("verifier/systems/strategies.py", _OVER_ALREADY, "1"): "any number below 0",
+    ("verifier/systems/planners/tables.py", _LARGEST_END, "0"): "told apart more finely than any row asks",
     ("verifier/systems/space.py", _WHICH_ENDS, ">"): "upper ends below 1 have no lower ends that sum to 1",
     ("verifier/systems/space.py", "free = Fraction(0), Fraction(1)", "1"): "no probability is above 1",
     **{("verifier/systems/space.py", _NONE_MET, token): "where no state moves" for token in ("1", "0")},
     ("verifier/systems/strategies.py", _NUMBERED, "1"): "any number below 0, behind all others",
     ("verifier/systems/synthesis.py", _FARTHER, "1"): "any number below 0",
+    ("verifier/chains/jani.py", "return bool(mask.all())", "all"): "of all, or of none",
     ("verifier/chains/texts.py", "choices = list(range(chain.state_count + 1))", "1"): "an end that is not read",
     ("verifier/checking/expectations.py", _DIRECT, "and"): "how it is solved, not what",
     (

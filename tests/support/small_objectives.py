@@ -34,7 +34,7 @@ def channel_of(labels, bins, columns, observations=None):
     reports = list(dict.fromkeys(label & asked for label in labels))
     told = np.broadcast_to([reports.index(label & asked) for label in labels], (*bins.shape, len(labels)))
     then = [[known.index(old | new) if old | new in known else -1 for new in reports] for old in known]
-    return Channel(labels, tuple(known), bins, columns, told, np.array(then, dtype=np.int64), True)
+    return Channel(labels, tuple(known), bins, columns, told, np.array(then, dtype=np.int64))
 
 
 def objective_of(channel, following, row, true_in, formula, starts=(0,), ended=()):

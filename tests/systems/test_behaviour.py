@@ -1,14 +1,16 @@
 """Rules, pick orders and runs, against plain Python over one state at a time."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from verifier.language.ltl import parse_formula
 from verifier.perception.confusion import EMPTY
-from verifier.systems.behaviour import input_choices, rules_behaviour, runs_behaviour
+from verifier.systems.behaviour import input_choices, questions_of, rules_behaviour, runs_behaviour
 from verifier.systems.reader import read_model
 from verifier.systems.space import StateSpace
 
@@ -118,6 +120,14 @@ def test_the_published_order_of_speeds(root):
     assert [each["speed"] for each in input_choices(system, "lsb_first")] == [0, 8, 4, 2, 10, 6, 1, 9, 5, 3, 7]
 
 
+def test_a_planner_that_is_computed_asks_what_its_formula_speaks_of(tmp_path):
+    system = system_of(tmp_path, terminal="false", when="true", reach="true", through="true", pick="lowest")
+    deaf, formula = replace(system.planners["mover"], rules=(), runs=()), parse_formula("G !(ped & x = 2)")
+    computed = replace(deaf, kind="synthesis")
+    cases = [(deaf, formula), (computed, None), (computed, formula)]
+    assert [questions_of(system, *each).classes for each in cases] == [set(), set(), {"ped"}]
+
+
 def reach_step(room, order):
     """state -> next state of the run towards `reach`, by rounds over sets; None where it does not lead on."""
     goal = {state for state in STATES if CONDITIONS[room["reach"]](*state)}
@@ -167,23 +177,23 @@ def test_runs_are_followed_where_the_state_lies_on_them(tmp_path_factory, room):
             assert in_states(found.following[memory, :, column].tolist()) == expected
 
 
-def test_a_run_of_100000_steps_is_followed_at_once(tmp_path):
+def test_a_run_of_100000_steps_is_followed_at_once_to_its_end_in_the_first_state(tmp_path):
     path = tmp_path / "road.toml"
     path.write_text(
         """
-        initial = "x = 0"
+        initial = "x = 100000"
         [variables]
-        x = { range = [0, 100000], next = "min(x + 1, 100000)" }
+        x = { range = [0, 100000], next = "max(x - 1, 0)" }
         [environments]
         empty = [{ class = "empty", distance_m = 1 }]
         [planners.driver]
         kind = "runs"
-        runs = [{ when = "true", reach = "x = 100000", through = "true" }]
+        runs = [{ when = "true", reach = "x = 0", through = "true" }]
         rules = []
         """
     )
     system = read_model(path).instantiate()
     space = StateSpace(system.variables)
     nowhere = np.zeros(space.size, dtype=bool)
-    found = runs_behaviour(system, space, system.planners["driver"], (EMPTY,), np.array([0]), nowhere)
-    assert np.array_equal(found.following[0, :, 0], np.minimum(np.arange(100_001) + 1, 100_000))
+    found = runs_behaviour(system, space, system.planners["driver"], (EMPTY,), np.array([100_000]), nowhere)
+    assert np.array_equal(found.following[0, :, 0], np.maximum(np.arange(100_001) - 1, 0))

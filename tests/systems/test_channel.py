@@ -35,15 +35,18 @@ def channel_of(matrices, classes, bins, asked, false_positives):
     """The observations, and the channel of objects of these classes in each row of bins."""
     known = tuple(sorted({name for name in classes if name is not None}))
     what = np.array([0 if name is None else known.index(name) + 1 for name in classes], dtype=np.int64)
-    standing = Standing(known, ("",) * len(classes), np.broadcast_to(what, bins.shape), bins)
+    what = np.broadcast_to(what, bins.shape).copy()
+    what[1:] = -1
+    standing = Standing(known, ("",) * len(classes), what, bins)
     observations = told(matrices, classes, asked, false_positives)
     return observations, make_channel(matrices, standing, Questions(frozenset(asked)), observations, false_positives)
 
 
 def observed(matrices, classes, bins, asked, false_positives="as_counted"):
-    """Observation -> exact probability, for one combination of bins."""
-    observations, channel = channel_of(matrices, classes, np.array([bins]), asked, false_positives)
-    weights = channel.weights(exact_rates(matrices.counts))[0]
+    """Observation -> exact probability, for one combination of bins; where nothing stands, nothing is told."""
+    observations, channel = channel_of(matrices, classes, np.array([bins, bins]), asked, false_positives)
+    weights, nothing = channel.weights(exact_rates(matrices.counts))
+    assert nothing.tolist() == [1, *[0] * (len(observations) - 1)]
     return dict(zip(observations, weights, strict=True))
 
 
@@ -113,12 +116,17 @@ def test_unknown_true_labels_and_policies_are_named(by_class, by_set):
         observed(by_set, ("ped",), (0,), {"ped"}, "drop")
 
 
-def test_too_many_observations_are_refused_before_they_are_made():
+def test_too_many_observations_are_refused_before_they_are_made(monkeypatch):
     classes = [f"c{k}" for k in range(30)]
     labels = (*(frozenset({name}) for name in classes), EMPTY)
     matrices = ConfusionMatrices("class", labels, np.array([0.0, 1.0]), np.ones((1, 31, 31), dtype=np.int64))
     with pytest.raises(LimitError, match="more than 1000 observations"):
         told(matrices, tuple(classes), classes)
+    monkeypatch.setattr("verifier.systems.observation.LARGEST_OBSERVATION_COUNT", 4)
+    assert len(told(matrices, tuple(classes), classes[:2])) == 4
+    monkeypatch.setattr("verifier.systems.observation.LARGEST_OBSERVATION_COUNT", 3)
+    with pytest.raises(LimitError, match="about 2 classes and could receive more than 3 observations"):
+        told(matrices, tuple(classes), classes[:2])
 
 
 NAMES = ("ped", "obs", "bike")
@@ -186,20 +194,30 @@ def test_a_batch_of_matrices_gives_each_ones_own_weights(scene, copies):
         assert np.array_equal(together[k], channel.weights(rates(batch[k])))
 
 
+def test_what_is_never_drawn_together_is_not_told_together():
+    """The first draw is of one row and the others of another, and so nobody asks what both say."""
+    columns = np.array([[1, -1, -1], [-1, 1, 1]])
+    told = np.broadcast_to([[0, 1], [0, 2], [0, 2]], (2, 3, 2))
+    then = np.array([[0, 1, 2], [1, 1, -1], [2, -1, 2]])
+    channel = Channel((EMPTY, PED), (EMPTY, PED, OBS), np.zeros_like(columns), columns, told, then)
+    found = channel.told_weights(np.array([[[1, 0.25], [0, 0.75]]]))
+    assert found.tolist() == [[0.25, 0.75, 0], [0.0625, 0, 0.9375]]
+
+
 def test_roundings_between_counts_and_weights_are_counted():
     # Of each of 2 draws a rate is a quotient and a factor: 2. Its parts are added up: at most 2 labels times 2
     # observations times the bins that it may be reported in, where there are several times a quotient and a factor.
     labels, bins = (frozenset(), PED), np.zeros((1, 2), dtype=np.int64)
     told = np.broadcast_to([0, 1], (1, 2, 2))
-    plain = Channel(labels, labels, bins, bins + 1, told, np.array([[0, 1], [1, 1]]), True)
-    one, three = (
+    plain = Channel(labels, labels, bins, bins + 1, told, np.array([[0, 1], [1, 1]]))
+    one, two = (
         replace(
             plain, located=Located(np.broadcast_to(told, (count, 1, 2, 2)), np.ones((count, 1, 2), dtype=np.int64))
         )
-        for count in (1, 3)
+        for count in (1, 2)
     )
     # The 2 observations are then added up behind each other; where the world draws, 2 more for its chance.
     assert plain.rounding_steps == one.rounding_steps == 2 * (2 + 4) + 2
-    assert three.rounding_steps == 2 * (2 + 12 + 2) + 2
-    drawn = plain.moved_by(np.array([[Fraction(1, 3), Fraction(1, 3), Fraction(1, 3)]], dtype=object))
-    assert drawn.rounding_steps == 2 * (2 + 4) + 2 * 3 + 2
+    assert two.rounding_steps == 2 * (2 + 8 + 2) + 2
+    drawn = plain.moved_by(np.array([[Fraction(1, 3), Fraction(2, 3)]], dtype=object))
+    assert drawn.rounding_steps == 2 * (2 + 4) + 2 * 2 + 2

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
@@ -108,18 +109,25 @@ def drawn_document(labels, contexts, labelling, bins, seed):
     return found, columns
 
 
-def ends(folder, environment, written, options, top=""):
-    """History -> probability at the end, exactly, by walking the chain."""
-    from verifier.chains.chain import filled_counts, markov_chain
-
-    (folder / "m.toml").write_text(top + HISTORY + f"here = [{environment}]\n")
+def remembering(folder, environment, written, options, model=HISTORY):
+    """The matrices divided by context, and what a planner does with them."""
+    (folder / "m.toml").write_text(model + f"here = [{environment}]\n")
     counts = DocumentReader("c.json").counts(written)
     matrices = divided_matrices(counts.matrices(), counts.by_context, "error")
     system = read_model(folder / "m.toml").instantiate()
-    skeleton = build_skeleton(system, system.planners["driver"], "here", matrices, SkeletonOptions(**options))
+    options = SkeletonOptions(**options)
+    return matrices, build_skeleton(system, system.planners["driver"], "here", matrices, options)
+
+
+def ends(folder, environment, written, options):
+    """History -> probability at the end, exactly, by walking the chain, all of whose states are met."""
+    from verifier.chains.chain import filled_counts, markov_chain
+
+    matrices, skeleton = remembering(folder, environment, written, options)
     chain = markov_chain(skeleton, filled_counts(skeleton, matrices, "error"), {}, exact=True)
-    now, found = {int(chain.initial[0]): Fraction(1)}, {}
+    now, found, met = {int(chain.initial[0]): Fraction(1)}, {}, set()
     while now:
+        met |= now.keys()
         following = {}
         for state, weight in now.items():
             if skeleton.terminal[state]:
@@ -130,6 +138,7 @@ def ends(folder, environment, written, options, top=""):
                 after = int(chain.indices[edge])
                 following[after] = following.get(after, 0) + weight * chain.fractions[edge]
         now = following
+    assert len(met) == skeleton.state_count
     return found, skeleton
 
 
@@ -157,7 +166,7 @@ def test_two_objects_each_remember_their_own_outcomes(contexts, tmp_path):
     assert found == expected_ends(steps, columns, contexts, begun)
 
 
-def test_as_many_states_are_made_as_the_limit_says(tmp_path):
+def test_as_many_states_are_made_as_the_limit_says(tmp_path, monkeypatch):
     written, _ = drawn_document([PED, OBS, NOTHING], KINDS[0], "class", 2, 1)
     environment = '{ class = "ped", distance_m = "5 + 5 * t" }, { class = "obs", distance_m = 15 }'
     count = ends(tmp_path, environment, written, {})[1].state_count
@@ -165,6 +174,20 @@ def test_as_many_states_are_made_as_the_limit_says(tmp_path):
     assert same.state_count == count
     with pytest.raises(NoAnswerError, match=f"there are more than {count - 1} states"):
         ends(tmp_path, environment, written, {"limits": Limits(states=count - 1)})
+    # Each has 120 bytes, and 80 for each branch with each of two outcomes of what the world draws.
+    world = "[world]\nw = { range = [0, 1], probability = { 1 = 0.5, 0 = 0.5 } }\n"
+    drawing = HISTORY.replace("[planners", world + "[planners").replace("4 * h + note", "4 * h + note * w")
+    branches = (1 + 3) ** 2  # of two objects, each not there or reported as one of three
+    count = remembering(tmp_path, environment, written, {}, drawing)[1].state_count
+    needed = count * (120 + 80 * branches * 2)
+    remembering(tmp_path, environment, written, {"limits": Limits(memory_bytes=needed)}, drawing)
+    with pytest.raises(NoAnswerError, match=f"there are more than {count - 1} states"):
+        remembering(tmp_path, environment, written, {"limits": Limits(memory_bytes=needed - 1)}, drawing)
+    monkeypatch.setattr("verifier.systems.contexts.MOST_BRANCHES", branches)
+    remembering(tmp_path, environment, written, {})
+    monkeypatch.setattr("verifier.systems.contexts.MOST_BRANCHES", branches - 1)
+    with pytest.raises(LimitError, match=f"more than {branches - 1} branches"):
+        remembering(tmp_path, environment, written, {})
 
 
 @pytest.mark.parametrize("contexts", KINDS, ids=str)
@@ -257,25 +280,120 @@ def test_an_object_that_was_not_there_begins_again(tmp_path):
     written, columns = drawn_document([PED, OBS, NOTHING], contexts, "class", 2, 4)
     environment = '{ class = "ped", distance_m = 5, when = "t != 1" }'
     there = [("ped", 0, PED)]
-    found, _ = ends(tmp_path, environment, written, {})
+    found, skeleton = ends(tmp_path, environment, written, {})
     assert found == expected_ends([there, [], there], columns, contexts)
+    assert "context of ped" in skeleton.valuations
+    assert not skeleton.forgets
 
 
-def test_one_state_of_many_under_way_forgets():
-    """Of five states one leads to another object; each may be in the last of two frames, after either of two reports
-    in the first."""
-    channel = SimpleNamespace(outcome_count=1)
-    branches = SimpleNamespace(who=np.array([[1], [2]]), possible=np.ones((2, 1), dtype=bool), channel=channel)
-    following, row, ended = np.array([0, 1, 2, 3, 3]), np.array([0, 0, 0, 1, 0]), np.zeros(5, dtype=bool)
-    told = np.zeros((2, 1), dtype=np.int64)
-    walk = _Walk(SimpleNamespace(count=1), branches, following[:, None], row, ended, 99, Place(), told, told)
-    nodes = np.flatnonzero(np.arange(20) % walk.within >= 2)
+@pytest.mark.parametrize("distance_m", [5, 15])
+def test_who_else_is_there_matters_in_the_same_bin_only(distance_m, tmp_path):
+    contexts = KINDS[0]
+    written, columns = drawn_document([PED, OBS, BOTH, NOTHING], contexts, "proposition", 2, 4)
+    environment = (
+        f'{{ class = "obs", distance_m = {distance_m}, when = "t != 1" }}, {{ class = "ped", distance_m = 5 }}'
+    )
+    found, skeleton = ends(tmp_path, environment, written, {})
+    if distance_m == 5:
+        steps = [[("both", 0, BOTH)], [("ped", 0, PED)], [("both again", 0, BOTH)]]
+    else:
+        steps = [[("obs", 1, OBS), ("ped", 0, PED)], [("ped", 0, PED)], [("obs again", 1, OBS), ("ped", 0, PED)]]
+    assert found == expected_ends(steps, columns, contexts)
+    assert not skeleton.forgets
+
+
+def test_a_class_that_no_rule_asks_about_is_remembered(tmp_path):
+    """Whether an obstacle is reported as one is remembered, although the planner is told the same as of nothing."""
+    written, _ = drawn_document([PED, OBS, NOTHING], KINDS[0], "class", 2, 8)
+    asks_ped = HISTORY.replace('{ when = "sees(ped) & sees(obs)", set = { note = 3 } },', "")
+    asks_ped = asks_ped.replace('{ when = "sees(obs)", set = { note = 1 } },', "")
+    _, skeleton = remembering(tmp_path, '{ class = "obs", distance_m = 15 }', written, {}, asks_ped)
+    seen = [{"ped", "obs reported as ped"}, {"obs reported as obs"}, {"obs reported as empty"}]
+    assert set(skeleton.channel.observations) == {NOTHING, *map(frozenset, seen)}
+
+
+def walk_of(who, following, row, ended=(), *, contexts=None, most=99, frames=2):
+    """Draws of which each may be of several objects, under way in so many frames of two reports each."""
+    who, row, channel = np.array(who), np.array(row), SimpleNamespace(outcome_count=1)
+    branches = SimpleNamespace(who=who, possible=np.ones((len(who), 1), dtype=bool), channel=channel)
+    told = np.zeros((frames, 1), dtype=np.int64)
+    ended = np.array(ended or [False] * len(row))
+    return _Walk(
+        *(contexts or SimpleNamespace(count=1), branches, np.array(following)[:, None], row, ended, most, Place()),
+        *(told, np.zeros((2 if frames > 1 else 0, 2), dtype=np.int64)),
+    )
+
+
+@pytest.mark.parametrize("who", [[[1], [2]], [[2], [1]]])
+def test_one_state_of_many_under_way_forgets(who):
+    """Of five states one leads to another object; each may be in either of two frames, after either of two reports
+    in the first. In a sixth nothing is drawn."""
+    walk = walk_of(who, [0, 1, 2, 3, 3, 3], [0, 0, 0, 1, 0, 0], [False] * 5 + [True])
+    nodes = np.arange(6 * walk.within)
     alone = [node for node in nodes.tolist() if walk.forgets(np.array([node]))]
-    assert alone == [4 * walk.within + 2, 4 * walk.within + 3]
+    assert alone == [4 * walk.within + 2, 4 * walk.within + 3]  # in the last frame
     for node in alone:
         for other in nodes.tolist():
             assert walk.forgets(np.array([other, node]))
     assert not walk.forgets(np.setdiff1d(nodes, alone))
+
+
+def test_a_chain_that_is_over_at_once_has_a_state_and_no_context(tmp_path):
+    written, _ = drawn_document([PED, OBS, NOTHING], KINDS[0], "class", 2, 6)
+    over = HISTORY.replace("t = 0 & h = 0", "t = 3 & h = 0")
+    _, skeleton = remembering(tmp_path, '{ class = "ped", distance_m = 5 }', written, {}, over)
+    assert (skeleton.state_count, skeleton.forgets) == (1, False)
+
+
+def test_states_with_contexts_are_numbered_within_62_bits():
+    four = SimpleNamespace(count=4)
+    assert walk_of([[1] * 30], [0] * 3, [0] * 3, contexts=four, frames=1).within == 1
+    for draws, states, frames in ((31, 1, 1), (30, 4, 1), (30, 1, 2)):  # 4^31 is 2^62, and two frames of two reports
+        with pytest.raises(NoAnswerError, match=r"there are more than 2\^62 states"):
+            walk_of([[1] * draws], [0] * states, [0] * states, contexts=four, frames=frames)
+
+
+def test_every_context_is_begun_with_up_to_the_limit():
+    for most in (10, 9):  # of two states with a draw that remembers, and of one without
+        walk = walk_of([[1], [0]], [0] * 3, [0, 1, 0], contexts=Contexts("run", 2), most=most + 1, frames=1)
+        if most == 10:
+            assert walk.begun(np.arange(3), "worst").tolist() == [*range(5), 5, *range(10, 15)]
+            continue
+        with pytest.raises(NoAnswerError, match="there are more than 10 states"):
+            walk.begun(np.arange(3), "worst")
+
+
+def test_initial_contexts_weigh_as_often_as_they_were_counted(tmp_path):
+    contexts = Contexts("run", 1)
+    written, _ = drawn_document([PED, OBS, NOTHING], contexts, "class", 2, 9)
+    near, far = (each["contexts"] for each in written["bins"])
+    for matrix in (*near.values(), *far.values()):
+        for row in matrix:
+            row[1] = 0  # no obstacle was counted, and so none is on a track
+    for row in near["wrong*1"]:
+        row[0] = 0
+    items = [sum(row[0] for row in near[name]) for name in contexts.names]
+    environment = """{ class = "ped", distance_m = 5 }, { class = "obs", distance_m = 15 },
+        { class = "ped", distance_m = 15, when = "t > 0" }""".replace("\n", "")
+    begun = HISTORY.replace('"t = 0 & h = 0"', '"(t = 0 | t = 3) & h = 0"')
+
+    def weights():
+        for each in written["bins"]:
+            each["counts"] = np.sum(list(each["contexts"].values()), axis=0).tolist()
+        _, skeleton = remembering(tmp_path, environment, written, {"initial_context": "counted"}, begun)
+        held, time = (skeleton.valuations[name][skeleton.starts] for name in ("context of ped", "t"))
+        return dict(zip(zip(time.tolist(), held.tolist(), strict=True), skeleton.start_weights, strict=True))
+
+    total = sum(items)
+    assert weights() == {
+        (0, 0): Fraction(items[0], total), (0, 1): Fraction(items[1], total), (0, 2): 0, (3, 0): 1,
+    }  # fmt: skip
+    for name in ("start", "right*1"):
+        for row in near[name]:
+            row[0] = 0
+    said = "--initial-context counted: no item of true label ped in [0, 10) m is on a track"
+    with pytest.raises(InputError, match=re.escape(said)):
+        weights()
 
 
 def test_a_class_without_tracks_has_no_memory(tmp_path):

@@ -218,6 +218,6 @@ def test_what_the_world_does_in_a_choice_is_told(tmp_path):
 def test_an_outcome_is_possible_where_some_distribution_has_it(tmp_path):
     text = MODEL.replace('["0.1", "0.2 * push"]', '["0", "ite(x = 1, 0, 0.5)"]')
     world = World(read_model(written(tmp_path, text)[0]).inside("ped").instantiate())
-    found = world.possible({"x": np.array([0, 1]), "y": np.array([0, 0])}, 2)
+    found = world.possible({"x": np.array([0, 1]), "y": np.array([0, 0])}, 2, choice=0)
     assert [outcome["slips"] for outcome in world.outcomes] == [1, 0]
     assert found.tolist() == [[True, True], [False, True]]

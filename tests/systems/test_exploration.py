@@ -1,6 +1,7 @@
 """Reachable states by hand: what is met counts, ranges do not; defaults, the else rule, tables of environments."""
 
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from verifier.chains.chain import markov_chain
 from verifier.language.expressions import parse_expression
 from verifier.perception.confusion import EMPTY, ConfusionMatrices
 from verifier.systems import exploration
+from verifier.systems.exploration import Known
 from verifier.systems.reader import read_model
 from verifier.systems.scene import SkeletonOptions
 from verifier.systems.settings import Limits
@@ -197,6 +199,27 @@ def test_limits_count_what_is_reached_where_the_space_is_small(tmp_path):
     assert len(rows_of(skeleton_of(small, limits=Limits(states=9)))) == 9
     with pytest.raises(NoAnswerError, match=r"more than 8 states are reachable \(stopped at depth 3; 3 new"):
         skeleton_of(small, limits=Limits(states=8))
+    needed = 9 * (120 + 2 * 20 + 2 * 80)  # two variables, two observations
+    assert len(rows_of(skeleton_of(small, limits=Limits(memory_bytes=needed)))) == 9
+    with pytest.raises(NoAnswerError, match=r"on 9 reachable states needs about 2\.812 KiB"):
+        skeleton_of(small, limits=Limits(memory_bytes=needed - 1))
+
+
+def test_what_is_known_lies_in_few_parts_each_more_than_twice_as_large_as_the_next():
+    rng, known, every = np.random.default_rng(3), Known(), np.arange(0)
+    for size in rng.integers(1, 40, 60).tolist():
+        fresh = np.setdiff1d(rng.integers(0, 5000, size), every)
+        every = np.union1d(every, fresh)
+        known.add(fresh)
+        assert all(len(before) > 2 * len(after) for before, after in pairwise(known.parts))
+        assert known.count == len(every)
+        assert np.array_equal(known.unknown_among(np.arange(5000)), np.setdiff1d(np.arange(5000), every))
+    known = Known()
+    for first, size in ((0, 9), (9, 4), (13, 1)):
+        known.add(np.arange(first, first + size))
+    assert [len(part) for part in known.parts] == [9, 4, 1]
+    known.add(np.array([14]))
+    assert np.array_equal(known.parts, [np.arange(15)])
 
 
 def test_initial_is_solved_by_its_conjuncts(tmp_path, monkeypatch):
@@ -226,3 +249,7 @@ def test_a_space_beyond_64_bits(tmp_path):
     skeleton = skeleton_of(model_of(tmp_path, ('"x >= goal"', '"x >= goal | t = 3"'), text=text))
     assert skeleton.state_count == 9
     assert np.array_equal(skeleton.valuations["c"], skeleton.valuations["t"] - 3)
+    with pytest.raises(NoAnswerError) as caught:
+        skeleton_of(model_of(tmp_path, ('"x >= goal"', '"x >= goal | t = 3"'), text=text), limits=Limits(states=8))
+    # t, a, b and c have four values each, and x three; t comes first.
+    assert "the variables with most values: t 4, a 4, b 4; narrow them" in caught.value.hint

@@ -205,12 +205,32 @@ SEES = 'rules = [{ when = "sees(ped)" }]'
         (
             'reading = "all"\nrules = [{ when = "report(walker) = ped" }]',
             0.5,
-            'report(walker) means the last frame; reading = "all" goes with sees only',
+            ': report(walker) means the last frame; reading = "all" goes with sees only',
+        ),
+        (
+            'reading = "all"\nrules = [{ when = "report(walker, within = 10) = ped" }]',
+            0.5,
+            ': report(walker, within = 10) means the last frame; reading = "all" goes with sees only',
+        ),
+        (
+            'reading = "all"\nrules = [{ when = "count(ped, within = 10) = 1" }]',
+            0.5,
+            ': count(ped, within = 10) means the last frame; reading = "all" goes with sees only',
         ),
         ('rules = [{ when = "confirmed(ped)" }]', 1.5, "unknown tracker 'ped'"),
         ('trackers = { t = { of = "sees(ped)", confirm = [3, 2], delete = [1, 1] } }\n' + SEES, 1.5, "from 1 to 2"),
         ('trackers = { t = { of = "sees(ped)", confirm = [1, 2] } }\n' + SEES, 1.5, "either 'confirm' and 'delete'"),
-        ('trackers = { t = { of = "confirmed(t)", confirm = [1, 1], delete = [1, 1] } }\n' + SEES, 1.5, "not of"),
+        (
+            'trackers = { t = { of = "sees(ped) & confirmed(t)", confirm = [1, 1], delete = [1, 1] } }\n' + SEES,
+            1.5,
+            "a tracker is of what is reported, not of confirmed(...)",
+        ),
+        (
+            "memory = { t_confirmed = { range = [0, 1], initial = 0 } }\n"
+            'trackers = { t = { of = "x = 0", confirm = [1, 1], delete = [1, 1] } }\n' + SEES,
+            1.5,
+            "'t_confirmed' is declared already, as two things of the planner",
+        ),
         ("memory = { x = { range = [0, 1], initial = 0 } }\n" + SEES, 1.5, "'x' is declared already, as a variable"),
         ('memory = { m = { range = ["y", 1], initial = 0 } }\n' + SEES, 1.5, "memory.m.range[0]: unknown name 'y'"),
         ('memory = { m = { range = [0, "y"], initial = 0 } }\n' + SEES, 1.5, "memory.m.range[1]: unknown name 'y'"),

@@ -14,6 +14,7 @@ from verifier.language.expressions import Source, evaluate, parse_expression, re
 from verifier.perception.confusion import EMPTY, ConfusionMatrices
 from verifier.pipeline import verify_spec
 from verifier.study.options import RunOptions
+from verifier.systems.observation import Questions, Report
 from verifier.systems.reader import read_model
 from verifier.systems.scene import SkeletonOptions
 from verifier.systems.skeleton import build_skeleton
@@ -167,9 +168,13 @@ def test_false_positives_arise_in_every_bin_in_which_nothing_stands(tmp_path):
     assert steps_from(beside, 0)[3] == 1 - Fraction(9, 10) ** 3
     with_none = skeleton_of(tmp_path, TRUCK, rules, more=VIEW, false_positives="ignore")
     assert steps_from(with_none, 0) == {2: 1}
-    for view, bins in ((VIEW.replace("40", "10"), 1), (VIEW.replace("[0", "[10"), 2), (VIEW.replace("[0", "[20"), 1)):
-        narrow = skeleton_of(tmp_path, "", rules, more=view)
-        assert steps_from(narrow, 0)[3] == 1 - Fraction(9, 10) ** bins
+
+
+@pytest.mark.parametrize(("low", "high", "bins"), [(0, 10, 1), (10, 40, 2), (20, 40, 1)])
+def test_false_positives_arise_within_the_field_of_view_only(tmp_path, low, high, bins):
+    view = f"[field_of_view]\ndistance_m = [{low}, {high}]"
+    narrow = skeleton_of(tmp_path, "", '{ when = "sees(ped)", set = { step = 3 } }', more=view)
+    assert steps_from(narrow, 0)[3] == 1 - Fraction(9, 10) ** bins
 
 
 @pytest.mark.parametrize(
@@ -239,6 +244,26 @@ def test_atoms_read_back_as_written(text):
     node = parse_expression(text)
     assert to_text(node) == text
     assert parse_expression(to_text(node), Source(text)) == node
+
+
+@pytest.mark.parametrize(
+    ("texts", "caps"),
+    [
+        (["count(c) >= 2"], {"count(c)": 3}),
+        (["2 < count(c)", "count(c) != 5 & x > 7", "sees(c)"], {"count(c)": 6}),
+        (["count(c) = 1 | count(d) < 3"], {"count(c)": 2, "count(d)": 4}),
+        (["count(c) = 1", "x + count(c) > 2"], {}),
+        (["count(c) = 1 & count(c, within = 10) = 0", "count(c) < x"], {"count(c, within = 10)": 1}),
+    ],
+)
+def test_counting_ends_one_above_the_largest_number_it_is_compared_with(texts, caps):
+    asked = Questions.of(map(parse_expression, texts))
+    assert asked.caps == caps
+    for text, cap in caps.items():
+        report, told = Report(frozenset(), frozenset({text})), frozenset()
+        for number in range(1, cap + 2):
+            told = asked.after(told, report)
+            assert told == {f"{text} = {min(number, cap)}"}
 
 
 @pytest.mark.parametrize(

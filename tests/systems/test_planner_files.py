@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from verifier.base.errors import InputError, LimitError, Place, UsageError
-from verifier.language.expressions.syntax import Number
+from verifier.language.expressions.syntax import Name, Number
 from verifier.perception.confusion import EMPTY, ConfusionMatrices
 from verifier.systems.model_parts import Range
 from verifier.systems.planners.functions import with_planner
-from verifier.systems.planners.tables import ANY, table_of
+from verifier.systems.planners.tables import ANY, DecisionTable, table_of
 from verifier.systems.reader import read_model
 from verifier.systems.scene import SkeletonOptions
 from verifier.systems.skeleton import build_skeleton
@@ -259,12 +259,45 @@ def refusal(folder, monkeypatch, planner, environment="ped", **files):
         ),
         ("x,->,step\n*,,4\n", "rules.csv:2: step = 4, expected a whole number in 0..3"),
         ("x,->,step,node'\n*,,3,4\n", "rules.csv:2: node = 4, expected a whole number in 0..3"),
+        ("report(walker),->,step\n*,,1\n", "rules.csv:1: column report(walker): expected a class in some row"),
+        (
+            "x,node,->,step\n0..2,1..3,,1\n1..3,0..2,,2\n",
+            "rules.csv:3: overlaps line 2 at x = 1, node = 1\n"
+            "  hint: in every case one row decides; narrow one of the two",
+        ),
         ("report(walker),->,step\nped,,1\ntruck,,1\n*,,2\n", "rules.csv:4: overlaps line 2 at report(walker) = ped\n"
             "  hint: in every case one row decides; narrow one of the two"),
     ],
 )  # fmt: skip
 def test_tables_that_cannot_be_read_are_named(tmp_path, monkeypatch, text, message):
     assert refusal(tmp_path, monkeypatch, TABLE, rules_csv=text) == message
+
+
+def test_what_a_table_leaves_open_is_the_default_of_each_state(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rules.csv").write_text("x,->,node'\n*,,1\n")
+    (tmp_path / "m.toml").write_text(MODEL.replace("DEFAULT", ', default = "x % 3 + 1"') + TABLE)
+    assert sorted(set(chain_of(read_model("m.toml"))[0].valuations["x"].tolist())) == [0, 1, 3, 4, 6, 7, 9, 10, 12]
+
+
+@pytest.mark.parametrize(
+    ("text", "rules", "default", "where"),
+    [
+        ("x,->,node'\n*,,1\n", "", 7, "m.toml:7: inputs.step.default"),
+        (
+            "x,->,step\n1..16,,1\n",
+            "rules = [{ set = { step = 7 } }]",
+            "",
+            "m.toml:16: planners.driver.rules[0].set.step",
+        ),
+    ],
+)
+def test_what_a_table_does_not_set_is_named_where_it_stands(tmp_path, monkeypatch, text, rules, default, where):
+    assert refusal(tmp_path, monkeypatch, TABLE + rules, rules_csv=text, default=default) == (
+        f"{where}: planner 'driver' has no valid step in state x = 0, node = 0 when the detector reports nothing: "
+        "step = 7, expected a whole number in 0..3\n"
+        "  hint: add or correct a rule for this case, or make the state terminal"
+    )
 
 
 def with_nodes(**changes):
@@ -440,13 +473,15 @@ MODULE = "module d\n  [] sees_ped -> (step'=1);\n  [] !sees_ped -> (step'=2);\ne
             "  hint: known: x",
         ),
         (
-            MODULE.replace("!sees_ped", "!sees_ped | x >= 3"),
+            MODULE.replace("!sees_ped", "!sees_ped | x >= 3").replace(
+                "endmodule", "  [] sees_ped & x >= 3 -> (step'=3);\nendmodule"
+            ),
             "d.prism:3: in state x = 3 the guards of lines 2 and 3 both hold on report {ped}\n"
             "  hint: in every case one command decides",
         ),
         (
-            MODULE.replace("!sees_ped", "!sees_ped & x < 3"),
-            "d.prism: no guard holds in state x = 3 on report {}\n"
+            MODULE.replace("  [] !sees_ped -> (step'=2);\n", ""),
+            "d.prism: no guard holds in state x = 0 on report {}\n"
             "  hint: add or correct a rule for this case, or make the state terminal; "
             "rules = [...] of the planner decide where the file does not",
         ),
@@ -606,6 +641,10 @@ def test_a_table_is_looked_up_as_its_rows_say(monkeypatch, at_once):
 
 
 def test_a_table_too_large_to_be_looked_up_is_refused(monkeypatch):
+    # A row for each of 2^16 + 1 numbers would take just above 2^30 bytes.
+    cells = np.arange(2**16 + 1)[:, None]
+    with pytest.raises(LimitError, match=r"t\.csv: 65537 rows with 65537 different ends of cells are more than"):
+        DecisionTable({"x": (Name("x"), "number")}, ("step",), cells, cells, cells, "t.csv", cells[:, 0])
     # For each end those rows that begin there and those that are still open are a bit each: 2 * 30 * 30 / 8 bytes.
     text = "\n".join(["x,->,step", *(f"{x},,{x}" for x in range(30))]).encode()
     monkeypatch.setattr("verifier.systems.planners.tables.LARGEST_SETS", 225)

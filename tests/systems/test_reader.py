@@ -149,6 +149,44 @@ def test_settings_that_name_nothing_are_refused(lift, settings, message):
     assert str(caught.value).startswith(message)
 
 
+@pytest.mark.parametrize(
+    ("end", "got"),
+    [
+        *((sign * (2**31 + 1), str(sign * (2**31 + 1))) for sign in (1, -1)),
+        (Fraction(1, 2), "1/2"),
+        (10**20 - 1, "9" * 20),
+        (Fraction(1, 10**20 - 1), "1/" + "9" * 20),
+        *((end, "one of many digits") for end in (10**20, -(10**20), Fraction(1, 10**20))),
+    ],
+)
+def test_ends_of_ranges_are_whole_and_of_at_most_2_to_the_31(lift, end, got):
+    with pytest.raises(InputError, match=f"expected a whole number of at most 2\\*\\*31 in size, got {got}$"):
+        lift.instantiate({"top": end, "ground": 0})
+    widest, single = (
+        lift.instantiate({"top": top, "ground": low}).variables[0] for top, low in ((2**31, -(2**31)), (3, 3))
+    )
+    assert (widest.size, single.size) == (2**32 + 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("[constants]", "[constants]\nended = 1"),
+        ("[variables]", "[variables]\nended = { range = [0, 1], next = 1 }"),
+        ("[inputs]", "[inputs]\nended = { range = [0, 1], default = 0 }"),
+        ("[quantities]", '[quantities]\nended = "door"'),
+        ("[labels]", '[labels]\nended = "door = 1"'),
+        ('{ class = "ped"', '{ class = "ended", distance_m = 3 }, { class = "ped"'),
+        ("[planners.porter]", "[planners.porter]\nmemory = { ended = { range = [0, 1], initial = 0 } }"),
+        ("", ""),
+    ],
+)
+def test_what_is_over_has_a_name_unless_the_model_uses_it(tmp_path, old, new):
+    path = tmp_path / "lift.toml"
+    path.write_text(MODEL.replace(old, new, 1))
+    assert read_model(path).knows_ended == (not new)
+
+
 def test_a_replaced_constant_breaks_a_circle(tmp_path):
     path = tmp_path / "circle.toml"
     path.write_text(MODEL.replace("ground = -2", 'ground = "top - 4"'))

@@ -107,6 +107,9 @@ def test_after_the_goal_only_safety_is_kept():
     assert states_of(found.region) == {0, 1}
     assert moves_of(found.moves) == {(0, 1), (1, 2), (2, 3), (3, 3)}
     assert found.moves_terminate()
+    assert not found.goal_is_forgotten()
+    # 0 -> 1 -> 0: from the goal 1 back to where it is still ahead.
+    assert won(game([1, 0, 2]), {0, 1, 2}, {1}).goal_is_forgotten()
 
 
 @pytest.mark.parametrize(

@@ -203,8 +203,8 @@ def hidden_game(
     views[value < 0] = view.ravel()
     moves, width = np.max([each.shape[1:] for each in chances], axis=0).tolist()
     drawn = [np.pad(each, ((0, 0), (0, 0), (0, width - each.shape[2]))) for each in chances]
-    padded = [np.pad(each, ((0, 0), (0, moves - each.shape[1]), (0, 0)), mode="edge") for each in drawn]
-    padded_after = [np.pad(each, ((0, 0), (0, 0), (0, width - each.shape[2])), mode="edge") for each, _ in parts]
+    padded = [each[:, np.minimum(np.arange(moves), each.shape[1] - 1)] for each in drawn]
+    padded_after = [each[:, :, np.minimum(np.arange(width), each.shape[2] - 1)] for each, _ in parts]
     wins = 0 if negated else 1
     return HiddenGame(
         np.concatenate(padded_after),

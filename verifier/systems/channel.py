@@ -55,7 +55,6 @@ class Channel:
         columns: (rows, draws) int64, the column (true label) of each draw; -1 where a row has no such draw.
         told: (rows, draws, labels) int64, the number of the report that each label is told as.
         then: (observations, reports) int64, the observation after one more report; -1 where that cannot be.
-        plain: whether only `sees(class)` is asked: every draw is told alike, and observations are unions.
         motion: (rows, outcomes) fractions, how likely each outcome of what the world draws is, independently of the
             reports; None where it draws nothing, which is one outcome.
         located: where reports may be in another bin than the true one, and it matters; `told` is then for the true
@@ -71,7 +70,6 @@ class Channel:
     columns: NDArray[np.int64]
     told: NDArray[np.int64]
     then: NDArray[np.int64]
-    plain: bool
     motion: NDArray[Any] | None = None
     located: Located | None = None
     names: tuple[str, ...] = ()
@@ -229,16 +227,15 @@ def make_channel(
     """
     bins, names, real = standing.bins, standing.names, standing.what > 0
     places = matrices.place_of(bins)
-    columns = np.full(bins.shape, -1, dtype=np.int64)
+    columns = np.empty(bins.shape, dtype=np.int64)
     empty_column = matrices.labels.index(EMPTY)
     for j in range(bins.shape[1]):
         columns[:, j] = _object_column(matrices, replace(standing, bins=places), j)
-        place = standing.what == 0
-        alone = place[:, j] & ~_shares_bin(places, j, real) & _first_in_bin(places, j, place)
-        columns[alone, j] = empty_column
-    if false_positives == "ignore":
-        columns[columns == empty_column] = -1
-    elif false_positives == "background" and real.any():
+        if false_positives != "ignore":
+            place = standing.what == 0
+            alone = place[:, j] & ~_shares_bin(places, j, real) & _first_in_bin(places, j, place)
+            columns[alone, j] = empty_column
+    if false_positives == "background" and real.any():
         some = np.flatnonzero(real.any(axis=0))
         beside = np.full((len(bins), len(some)), -1, dtype=np.int64)
         for position, index in enumerate(some.tolist()):
@@ -246,21 +243,17 @@ def make_channel(
         columns = np.concatenate([columns, beside], axis=1)
         bins, names = np.concatenate([bins, places[:, some]], axis=1), (*names, *("" for _ in some))
     who = _identities(matrices, standing, places)
-    beside = 1 + matrices.place_of(bins[:, who.shape[1] :])
-    who = np.concatenate([who, who.max(initial=0) + beside], axis=1)
+    who = np.concatenate([who, matrices.place_of(bins[:, who.shape[1] :])], axis=1)
     of_objects = np.concatenate([real, np.zeros((len(bins), bins.shape[1] - real.shape[1]), dtype=bool)], axis=1)
     drawn: NDArray[np.bool_] = np.any(columns >= 0, axis=0)
     kept = frames.count * tuple(name for name, draws in zip(names, drawn.tolist(), strict=True) if draws)
     each = (bins, columns, of_objects, who)
     bins, columns, of_objects, who = (np.tile(found[:, drawn], (1, frames.count)) for found in each)
     told, then, of_bins = _reports(matrices, questions, observations, kept, bins, frames)
-    plain = not questions.atoms and not frames.told_apart
     located = None
     if matrices.localisation is not None and questions.asks_within:
         located = located_in(matrices, bins, of_objects & (columns >= 0), of_bins)
-    return Channel(
-        matrices.labels, observations, bins, columns, told, then, plain, located=located, names=kept, who=who
-    )
+    return Channel(matrices.labels, observations, bins, columns, told, then, located=located, names=kept, who=who)
 
 
 def _reports(
@@ -306,12 +299,12 @@ def _object_column(matrices: ConfusionMatrices, standing: Standing, j: int) -> N
 
 def _identities(matrices: ConfusionMatrices, standing: Standing, places: NDArray[np.int64]) -> NDArray[np.int64]:
     """(rows, objects) from 0, of which objects each draw is: a place, one of a class, or all that stand together."""
-    what = standing.what
-    if matrices.labelling == "proposition":
-        together = [np.where(places == places[:, [j]], what, 0) for j in range(what.shape[1])]
-        _, number = np.unique(np.concatenate(together), axis=0, return_inverse=True)
-        what = np.where(what > 0, number.reshape(what.shape[::-1]).T + 1, 0)
-    return what.clip(0)
+    what = standing.what.clip(0)
+    if matrices.labelling != "proposition":
+        return what
+    together = [np.where(places == places[:, [j]], what, 0) for j in range(what.shape[1])]
+    _, number = np.unique(np.concatenate(together), axis=0, return_inverse=True)
+    return number.reshape(what.shape[::-1]).T
 
 
 def _shares_bin(bins: NDArray[np.int64], j: int, others: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -384,7 +377,7 @@ def told_in_frames(channel: Channel, observation: Ints, read: Frames, count: int
     """(frames, branches) what each branch of a frame adds to what is told in a step, and (observations, observations)
     the two together; of one frame it is that."""
     if count == 1:
-        return observation[None], np.zeros((0, 0), dtype=np.int64)
+        return observation[None], np.empty((0, len(channel.observations)), dtype=np.int64)
     texts = channel.observations
     number_of = {text: number for number, text in enumerate(texts)}
 

@@ -122,18 +122,18 @@ def remembering(
     begun = np.searchsorted(nodes, first)
     weights = None
     if scene.options.initial_context == "counted":
-        weights = tuple(_share(matrices, lifted, -1 if ended[state[at]] else int(number[at])) for at in begun)
+        weights = tuple(Fraction(1) if ended[state[at]] else _share(matrices, lifted, number[at]) for at in begun)
     forgets = walk.forgets(nodes)
     return Remembering(
         state, held, begun, after, lifted, number, branches.names, forgets, walk.way_of(nodes), weights
     )
 
 
-def _share(matrices: ConfusionMatrices, channel: Channel, row: int) -> Fraction:
+def _share(matrices: ConfusionMatrices, channel: Channel, row: np.int64) -> Fraction:
     """How frequent the contexts of a channel row are, as counted in its bins; InputError where none was counted."""
     memory, found = matrices.memory, Fraction(1)
     assert memory is not None
-    for at, column in zip(channel.bins[row].tolist(), channel.columns[row].tolist(), strict=True) if row >= 0 else ():
+    for at, column in zip(channel.bins[row].tolist(), channel.columns[row].tolist(), strict=True):
         if column >= 0 and memory.followed[column]:
             low = at - at % memory.contexts.count
             items = matrices.counts[low : low + memory.contexts.count, :, column].sum(axis=1)
@@ -151,7 +151,7 @@ class _Branches:
     Attributes:
         channel: the rows of the one without contexts, with branches for observations.
         observation: (branches,) the observation of each.
-        right: (rows, draws, branches) whether the draw was right.
+        right: (rows, draws, branches) whether the draw was right, if it remembers.
         possible: (rows, branches) whether some matrix can make it.
         who: (rows, draws) what each draw is of; 0 where it is of nothing that remembers.
         names: of the draws.
@@ -180,20 +180,20 @@ class _Branches:
             for label in range(len(plain.labels)):
                 told_as = plain.told_as[..., draw, label]
                 if own:
-                    key = (told_as.tobytes(), label if label in own else -1)
+                    key = (told_as.tobytes(), label if label in own else None)
                     tags[draw, label] = groups.setdefault(key, len(groups) + 1)
                 for report in np.unique(told_as).tolist():
                     number = reports.setdefault((draw, int(tags[draw, label]), report), len(reports))
                     told[..., draw, label][told_as == report] = number
         found = _after_reports(plain, reports, draws)
-        then = np.full((len(found), len(reports)), -1, dtype=np.int64)
+        then = np.empty((len(found), len(reports)), dtype=np.int64)
         for (old, kept), at in found.items():
             for (draw, tag, report), number in reports.items():
                 after = int(plain.then[old, report])
                 then[at, number] = found.get((after, (*kept[:draw], tag, *kept[draw + 1 :])), -1)
         observation = np.array([old for old, _ in found], dtype=np.int64)
         tagged = np.array([kept for _, kept in found], dtype=np.int64).reshape(len(found), draws)
-        expected = np.where(remembering, np.take_along_axis(tags.T, np.maximum(plain.columns, 0), axis=0), -1)
+        expected = np.take_along_axis(tags.T, plain.columns, axis=0)
         right = expected[:, :, None] == tagged.T[None]
         names = _names(plain)
         texts = tuple(plain.observations[old] | _told_facts(plain, names, tags, kept) for old, kept in found)
@@ -225,8 +225,8 @@ def _names(channel: Channel) -> tuple[str, ...]:
     """A name for each draw, all different."""
     found: list[str] = []
     for draw, name in enumerate(channel.names):
-        columns = set(channel.columns[:, draw].tolist()) - {-1}
-        labels = {label_text(channel.labels[column]) for column in columns}
+        columns = channel.columns[:, draw]
+        labels = {label_text(channel.labels[column]) for column in columns[columns >= 0].tolist()}
         text = name or (labels.pop() if len(labels) == 1 else "object")
         text = "place" if text == "empty" else text
         numbered = (text if k == 1 else f"{text} {k}" for k in itertools.count(1))
@@ -346,8 +346,8 @@ class _Walk:
 
     def _led(self, state: Ints, told: Ints, outcomes: int) -> Ints:
         """(n, branches, outcomes) the states after what is told in a whole step."""
-        every = self.following[state].reshape(len(state), -1, outcomes)
-        return every[np.arange(len(state))[:, None], told]
+        every = self.following.reshape(len(self.following), -1, outcomes)
+        return every[state[:, None], told]
 
     def forgets(self, nodes: Ints) -> bool:
         """Whether a draw of some node is of something else in a state that can follow."""
@@ -379,14 +379,13 @@ class _Walk:
     def explored(self, starts: Ints, initial: InitialContext) -> tuple[Ints, Ints]:
         """All nodes that are reached, increasing, and those of the initial states."""
         first = self.begun(starts, initial)
-        known = np.zeros(0, dtype=np.int64)
-        fresh = np.unique(first)
+        known = fresh = np.unique(first)
         while len(fresh):
-            known = np.union1d(known, fresh)
             if len(known) > self.most:
                 raise self._too_many(f"more than {self.most}")
             size = max(_BLOCK // len(self.branches.observation), 1)
             blocks = (fresh[low : low + size] for low in range(0, len(fresh), size))
             led = np.unique(np.concatenate([np.unique(self.after(block)) for block in blocks]))
             fresh = np.setdiff1d(led, known, assume_unique=True)
+            known = np.union1d(known, fresh)
         return known, first

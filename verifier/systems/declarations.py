@@ -310,7 +310,7 @@ class _Checker:
         for atom in sorted({atom for node in nodes for atom in atoms_in(node)}, key=to_text):
             if atom.function in ("count", "report") and planner.reading != "last":
                 reading = f'"{planner.reading}"' if isinstance(planner.reading, str) else list(planner.reading)
-                asked = to_text(atom).partition(" = ")[0] if len(atom.arguments) < 3 else to_text(atom)
+                asked = to_text(atom).rpartition(" = ")[0] if atom.function == "report" else to_text(atom)
                 message = f"{asked} means the last frame; reading = {reading} goes with sees only"
                 raise self._fail(path, message)
             if atom.function == "confirmed" and labels_of(atom)[0] not in trackers:

@@ -289,6 +289,7 @@ def _reason(scene: Scene, told: Label, state: Mapping[str, int], case: str) -> t
             message = f"no guard holds {case} on report {{{', '.join(sorted(told))}}}"
             return InputError(message, Place(system.model.at(planner.commands[0].path).file), hint)
         return source.error(missing, None, hint)
+    source = source if decides else None
     unset = [each.name for each in system.inputs if each.name not in system.defaults and each.name not in own]
     if unset and not decides and rule is None:
         return f"planners.{planner.name}.rules", f"'{unset[0]}' has no default"
@@ -299,13 +300,13 @@ def _reason(scene: Scene, told: Label, state: Mapping[str, int], case: str) -> t
         found = inputs.get(each.name, own.get(each.name))
         if found is not None and not whole_in_range(found, each)[1]:
             message = f"{each.name} = {found:g}, {_wanted(each)}"
-            if decides and source is not None and each.name in own:
+            if source is not None and each.name in own:
                 return source.error(message, None)
             return f"{place}.set.{each.name}" if each.name in own else f"inputs.{each.name}.default", message
     whole = {name: int(found) for name, found in inputs.items() if found is not None}
     taken = ", ".join(f"{name} = {found}" for name, found in whole.items()) or "this step"
     if not evaluate(system.admissible, {**state, **whole}):
-        if decides and source is not None:
+        if source is not None:
             return source.error(f"{case} {taken} is not admissible", None, _HINT)
         return place, f"{taken} is not admissible"
     for each in system.variables:

@@ -124,8 +124,8 @@ class SystemModel:
     def text_at(self, path: str) -> Source:
         """The same with the text of the expression there, for errors in it as it was read."""
         place = self.at(path)
-        text = None if self.document is None else self.document.find(self.moved.get(path, path)).value
-        return replace(place, text=text) if isinstance(text, str) and not place.text else place
+        text = place.text or (self.document and self.document.find(self.moved.get(path, path)).value)
+        return replace(place, text=text) if isinstance(text, str) else place
 
     def object_path(self, environment: str, index: int) -> str:
         """The dotted key of an object."""

@@ -254,7 +254,7 @@ class World:
             raise model.at("world").error(message, None)
         return found
 
-    def possible(self, values: Mapping[str, Ints], count: int, choice: int = 0) -> Mask:
+    def possible(self, values: Mapping[str, Ints], count: int, choice: int) -> Mask:
         """(count, outcomes) bool, which outcomes can have a probability above 0 in each of some valuations."""
         rows, can = self.distributions(values, count, choice), self.can_occur
         return np.asarray((can[rows] & (rows >= 0)[:, :, None]).any(axis=1), dtype=bool)

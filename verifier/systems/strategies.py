@@ -157,7 +157,9 @@ def _compacted(step: Ints) -> Ints:
     ordered = np.sort(step, axis=0)
     ordered[1:][ordered[1:] == ordered[:-1]] = -1
     ordered = np.sort(ordered, axis=0)[::-1]
-    return ordered[: max(1, int((ordered >= 0).sum(axis=0).max()))].copy()
+    kept = (ordered >= 0).any(axis=1)
+    kept[:1] = True
+    return ordered[kept]
 
 
 def _combined(scene: Scene, options_at: list[Ints], ended: Mask) -> tuple[Ints, Ints]:

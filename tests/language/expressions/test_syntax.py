@@ -86,8 +86,13 @@ def test_deep_nodes_compare_hash_and_walk_without_recursion():
     assert one.depth == deep + 1
     assert names_in(one) == {"a", "b"}
     assert not is_temporal(one)
-    assert is_temporal(Temporal("F", (A,)))
-    assert is_temporal(Operation("&", (A, Operation("!", (Temporal("F", (A,)),)))))
+
+
+def test_a_node_is_temporal_where_an_operator_stands_anywhere_in_it():
+    eventually = Temporal("F", (A,))
+    assert not is_temporal(Operation("!", (A,)))
+    assert is_temporal(eventually)
+    assert is_temporal(Operation("&", (A, Operation("!", (eventually,)))))
 
 
 def test_shared_nodes_are_visited_once_but_count_at_every_use():

@@ -232,6 +232,7 @@ def test_what_a_formula_says_more_simply(formula, expected):
     normal = PositiveFormula(formula)
     found, meant = node_of(normal, normal.root), PositiveFormula(expected)
     assert found == node_of(meant, meant.root)
+    assert normal.nodes[normal.root].kind == meant.nodes[meant.root].kind
     names = [{proposition.name} for proposition in normal.propositions]
     for number, support in enumerate(normal.support):
         held = set().union(*(name for bit, name in enumerate(names) if support >> bit & 1))

@@ -91,9 +91,12 @@ def test_bounds_in_seconds(written, counted):
 
 
 def test_steps_are_counted_when_the_model_is_known():
-    spec = parse_spec('model "m"\nq: P = ? [ F<=2s a given G<1s b ]\nr: R{fuel} = ? [ C<=2.5s ]\n')
-    first, second = check_names(spec, TYPES, ["fuel"], Fraction(1, 2)).requirements
-    assert (to_text(first.formula), to_text(first.given), second.asked.steps) == ("F<=4 a", "G<=1 b", 5)
+    spec = parse_spec(
+        'model "m"\nq: P = ? [ F<=2s a given G<1s b ]\nr: R{fuel} = ? [ C<=2.5s ]\ns: R{fuel} = ? [ C<=0.5s ]\n'
+    )
+    first, second, third = check_names(spec, TYPES, ["fuel"], Fraction(1, 2)).requirements
+    assert (to_text(first.formula), to_text(first.given)) == ("F<=4 a", "G<=1 b")
+    assert (second.asked.steps, third.asked.steps) == (5, 1)
     assert first.original == spec.requirements[0].original
 
 

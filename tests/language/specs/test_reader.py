@@ -1,4 +1,5 @@
 import hashlib
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -8,11 +9,12 @@ from hypothesis import strategies as st
 
 from verifier.base.errors import InputError
 from verifier.language.expressions import parse_expression
+from verifier.language.expressions.syntax import TRUE
 from verifier.language.ltl import parse_formula
 from verifier.language.specs import Requirement, check_names, read_spec
 from verifier.language.specs.reader import parse_spec
 from verifier.language.specs.requirement_reader import _EXPECTED_TARGET
-from verifier.language.specs.specification import Setting, Sweep
+from verifier.language.specs.specification import Asked, Setting, Sweep
 
 TEXT = """\
 // Car and pedestrian at a crosswalk.
@@ -57,6 +59,9 @@ def test_statements(spec):
     assert spec.sweeps == (Sweep("vmax", (1, 2, 3, 4, 8)), Sweep("gap_m", (Fraction(1, 2), 2)))
     assert list(spec.lets) == ["at_line", "early", "moving", "moving_not"]
     assert spec.lets["moving_not"] == parse_expression("!moving")
+    elsewhere = replace(spec, model_at=None)
+    assert spec.model_at is not None
+    assert (elsewhere, repr(elsewhere)) == (spec, repr(spec))
 
 
 def test_requirements(spec):
@@ -183,7 +188,7 @@ def test_lets_may_form_a_long_chain():
 )
 def test_impossible_requirements_are_programming_errors(comparison, target):
     with pytest.raises(ValueError, match="not a"):
-        Requirement("r", comparison, target, parse_formula("a"), parse_formula("a"), 1, "")
+        Requirement("r", comparison, target, TRUE, TRUE, 1, "", Asked(), None, None, False)
 
 
 def test_a_model_in_place_of_a_spec_is_recognised(root):
@@ -225,6 +230,7 @@ def test_sweeps_of_as_many_values_as_the_limit_are_read():
         ("sweep a.b = 3", "1:7", "expected NAME = VALUE"),
         ("a: " + "x" * 38, "1:4", f"{_EXPECTED_TARGET}, found '{'x' * 38}'"),
         ("a: " + "x" * 39, "1:4", f"{_EXPECTED_TARGET}, found '{'x' * 35}...'"),
+        ("a: P <= 0." + "1" * 59 + "[ b ]", "1:9", f"expected a decimal or a fraction, found '0.{'1' * 53}...'"),
         ("a: P = ?[b]" + "x" * 38, "1:12", f"expected the end of the statement, found '{'x' * 38}'"),
         ("a: P = ?[b]" + "x" * 39, "1:12", f"expected the end of the statement, found '{'x' * 35}...'"),
         ("a: T <= 5s [ F b ]", "1:10", "expected '[' and a formula, found 's'"),
@@ -244,6 +250,9 @@ def test_what_is_no_statement_is_shown_where_it_stands(text, place, message):
 def test_no_spaces_are_needed_around_a_requirement():
     (found,) = parse_spec('model "m.toml"\na:P=?[b]').requirements
     assert (found.name, found.target, found.formula) == ("a", None, parse_formula("b"))
+    assert parse_spec(f'model "m.toml"\na: P <= 0.{"1" * 58} [ b ]').requirements[0].target == Fraction(
+        f"0.{'1' * 58}"
+    )
     (found,) = parse_spec('model "m.toml"\na:T=?[F b]').requirements
     assert (found.asked.quantity, found.formula) == ("T", parse_formula("F b"))
 

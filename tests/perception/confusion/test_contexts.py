@@ -4,7 +4,7 @@ import copy
 import json
 from collections import Counter
 from dataclasses import replace
-from itertools import pairwise, product
+from itertools import groupby, pairwise, product
 
 import jsonschema
 import numpy as np
@@ -22,7 +22,7 @@ from verifier.cli import main
 from verifier.evidence.documents import schema_of
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.context_counts import Memory, _histories, with_contexts
-from verifier.perception.confusion.context_matrices import persistent
+from verifier.perception.confusion.context_matrices import longest_run, persistent
 from verifier.perception.confusion.context_selection import held_out_loss, log10_e_value, selected_contexts
 from verifier.perception.confusion.contexts import UNTRACKED, Contexts, OfTracks
 from verifier.perception.confusion.counting import confusion_counts, count_and_observe
@@ -216,6 +216,18 @@ def test_by_hand(gaps, last):
     expected += Counter({(far, "wrong*1", none): 1, (far, "wrong*2", none): 1})
     expected[far, last, ped] += 1
     assert objects == expected
+
+
+def test_a_member_of_a_family_has_its_own_counts_by_context():
+    frames, objects, reports = HAND
+    reports = [replace(each, score=score) for each, score in zip(reports, (0.9, 0.5, 0.7), strict=True)]
+    memory = Memory(Contexts("run", 2))
+    family = count((frames, objects, reports), replace(by_class(), thresholds=(0.1, 0.6, 0.8)), memory)
+    for threshold in family.thresholds:
+        own = [each for each in reports if each.score >= threshold]
+        alone, member = count((frames, objects, own), by_class(), memory), family.member(threshold)
+        assert np.array_equal(member.by_context.counts, alone.by_context.counts)
+        assert cells(member) == cells(alone)
 
 
 # --- Documents.
@@ -456,6 +468,15 @@ def test_counts_by_context_have_a_matrix_for_each_context(shape):
         ContextCounts(contexts, "break", None, np.zeros(shape))
 
 
+def test_counts_by_context_of_all_bins_are_the_sum_context_by_context():
+    contexts, rng = Contexts("run", 1), np.random.default_rng(4)
+    counts = rng.integers(0, 9, (1, 3, 4, 2, 2))
+    index = np.array([(7, bin_ * 4 + context, *cell) for bin_, context, *cell in np.ndindex(counts.shape[1:])])
+    found = ContextCounts(contexts, "break", None, counts, summed(index, counts.reshape(-1, 1))).canonical()
+    assert np.array_equal(found.counts, counts.sum(axis=1)[:, None])
+    assert np.array_equal(found.tally.of_sequence(7).dense(4, 2)[0], found.counts[0, 0])
+
+
 # --- Replay on real tracks.
 
 
@@ -580,6 +601,8 @@ def replays_of(path):
         ({"confirm": "3/2"}, "--confirm: expected M/N with 1 <= M <= N <= 12"),
         ({"confirm": "1/13"}, "--confirm: expected M/N"),
         ({"frames": 0}, "--frames: expected a number from 1 to 1000, got 0"),
+        ({"frames": 1001}, "--frames: expected a number from 1 to 1000, got 1001"),
+        ({"frames": 1000}, "no track of ped has 1000 successive frames in that range"),
         ({"frames": 9}, "no track of ped has 9 successive frames in that range"),
         ({"true_class": "car"}, "the record has no tracks of class 'car'"),
         ({"memory": "run:1,x"}, "expected contexts"),
@@ -627,6 +650,22 @@ def test_of_counts_by_run_those_after_no_error_count_where_errors_persist(cap):
     assert np.array_equal(found.tally.dense(10, 2).reshape(expected.shape), expected)
     with pytest.raises(UsageError, match="--persist needs counts by run"):
         persistent(found, 2)
+
+
+@given(st.lists(st.lists(st.booleans(), max_size=7), max_size=3), st.lists(st.booleans(), max_size=7))
+def test_counts_by_run_show_the_longest_run_of_errors_about_some_labels(tracks, of_another_label):
+    contexts = Contexts("run", 3)
+    counts = np.zeros((1, 2, contexts.count + 1, 2, 2), dtype=np.int64)
+    for label, rights in ((1, of_another_label), *((0, rights) for rights in tracks)):
+        for number, right in enumerate(rights):
+            context = contexts.after([int(each) for each in rights[:number]])
+            counts[0, number % 2, context, label if right else 1 - label, label] += 1
+    runs = [len(list(run)) for rights in tracks for right, run in groupby(rights) if not right]
+    longest = max(runs, default=0)  # after three and more errors no one knows how many there were
+    found = ContextCounts(contexts, "break", None, counts)
+    assert longest_run(found, [0]) == (min(longest, 4), longest > 3)
+    counts[0, 1, -1, 1, 0] += 1  # an error of no track
+    assert longest_run(found, [0]) == (max(1, min(longest, 4)), longest > 3)
 
 
 @pytest.mark.parametrize(("gaps", "longest"), [("break", 3), ("hold", 4), ("miss", 6)])

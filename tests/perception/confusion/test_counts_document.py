@@ -183,6 +183,15 @@ def test_a_member_summed_over_occlusion_by_hand(tmp_path):
     assert list(said.member(0.1).rows()) == [
         {key: value for key, value in row.items() if key != "threshold"} for row in rows[:4]
     ]
+    # What was measured: of all objects of a bin, 4 of 5 are reported at the threshold 0.1, and 2 at 0.5.
+    measured = [(row["threshold"], row["true"], row["recall"], row["items"]) for row in said.measured_rows()]
+    assert measured == [
+        ("0.1", "ped", 4 / 5, 5),
+        ("0.1", "empty", 5 / 6, 6),
+        ("0.5", "ped", 2 / 5, 5),
+        ("0.5", "empty", 1, 6),
+    ]
+    assert [row["recall"] for row in said.member(0.5).measured_rows()] == [2 / 5, 1]
     with pytest.raises(UsageError, match=r"a family over score thresholds; choose one of: 0\.1, 0\.5"):
         read_confusion(path)
     with pytest.raises(UsageError, match=r"no matrices at score threshold 0\.3; there are: 0\.1, 0\.5"):

@@ -169,3 +169,14 @@ def test_origins_are_added_where_they_count():
         "regions": 7,
         "filters": [{"lowest": 3, "annotations": 11}],
     }
+
+
+def test_rectangles_placed_on_the_ground_are_added_where_the_same_ones_are_placed():
+    def placed(detections, **more):
+        return {"projected": {"name": "cam.csv", "detections": {"placed": detections, "farthest": 1}, **more}}
+
+    assert added_origin(placed(3), placed(4)) == {
+        "projected": {"name": "cam.csv", "detections": {"placed": 7, "farthest": 2}}
+    }
+    with pytest.raises(InputError, match="--calibration places the annotations of some sequences only"):
+        added_origin(placed(3), placed(4, annotations={"placed": 1, "farthest": 0}))

@@ -74,9 +74,19 @@ def maps(tmp_path):
     return folder
 
 
-@pytest.mark.parametrize("kind", ["npy", "npy32", "png", "named png"])
+def pfm_bytes(metres, order="<"):
+    """A portable float map, whose unknown depths are infinite; numpy's order of bytes."""
+    values = np.where(np.array(metres) == 0, np.inf, metres)
+    height, width = values.shape
+    head = f"Pf\n{width} {height}\n{'-1.0' if order == '<' else '1.0'}\n"
+    return head.encode() + values[::-1].astype(f"{order}f4").tobytes()
+
+
+@pytest.mark.parametrize("kind", ["npy", "npy32", "png", "named png", "<pfm", ">pfm"])
 def test_distances_by_hand(tmp_path, maps, kind):
-    if kind.startswith("npy"):
+    if kind.endswith("pfm"):
+        (maps / "a.pfm").write_bytes(pfm_bytes(METRES, kind[0]))
+    elif kind.startswith("npy"):
         np.save(maps / "a.npy", np.array(METRES, dtype=np.float32 if kind == "npy32" else np.float64))
     else:
         write_png(maps / ("a.png.png" if kind == "named png" else "a.png"), METRES)
@@ -263,6 +273,9 @@ REFUSED = [
     ("a.npy", npy_bytes(np.array([["a"]], dtype=object)), "a.npy: not a readable NumPy array: .*Object arrays"),
     ("a.npy", GOOD_NPY[:-1], "a.npy: not a readable NumPy array"),
     ("a.npy", b"", "a.npy: not a readable NumPy array"),
+    ("a.pfm", pfm_bytes(METRES)[:-1], r"a.pfm: 143 bytes; 6 x 6 pixels take 144"),
+    ("a.pfm", b"Pf\n0 6\n-1\n", r"a.pfm: 0 bytes; 0 x 6 pixels take 0"),
+    ("a.pfm", b"PF\n6 6\n-1\n", r"a.pfm: expected a portable float map of one channel"),
     ("b.npy", GOOD_NPY, r"maps: frame 'a.png' has no depth map 'a' with .npy, .png or .pfm"),
 ]
 

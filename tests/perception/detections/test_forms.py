@@ -439,7 +439,9 @@ def test_frames_of_a_video_of_cvat_are_those_of_its_task(tmp_path):
     task = "<meta><task><size>4</size><start_frame>10</start_frame><stop_frame>25</stop_frame>{}</task></meta>"
     filtered = task.format("<frame_filter>step=5</frame_filter>")
     others = '<polygon frame="10" points="1,2;3,4;5,6"/><points frame="15" points="1,2"/>'
-    (tmp_path / "t.xml").write_text(VIDEO.format(filtered, SHOWN.format(10, "") + SHOWN.format(15, "") + others))
+    (tmp_path / "t.xml").write_text(
+        VIDEO.format(filtered, SHOWN.format(10, "") + SHOWN.format(15, ' rotation="360"') + others)
+    )
     (tmp_path / "f.xml").write_text(VIDEO.format("", SHOWN.format(20, ' score="0.5"')))
     data = read_detections("cvat", tmp_path / "t.xml", tmp_path / "f.xml")
     assert data.frame_name == ("000010", "000015", "000020", "000025")
@@ -453,6 +455,7 @@ def test_frames_of_a_video_of_cvat_are_those_of_its_task(tmp_path):
         (VIDEO.format("<meta><task><size>99999999999</size></task></meta>", SHOWN.format(0, "")),
          "t.xml: 99999999999 frames, at most 20000000 are read"),
         ("<annotations>" + "<a>" * 100_000, "t.xml:1: nested too deeply"),
+        (VIDEO.format("", SHOWN.format(0, ' rotation="90.5"')), "t.xml:1: a box turned by 90.5 degrees"),
     ],
 )  # fmt: skip
 def test_odd_files_of_cvat_are_refused_at_once(text, words, tmp_path, monkeypatch):

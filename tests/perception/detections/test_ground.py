@@ -5,6 +5,7 @@ import itertools
 import json
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from verifier.cli import main
 from verifier.perception.confusion.document import read_counts
 from verifier.perception.detections import Reading, class_map, distance, keep_scores, read_detections, with_ground
 from verifier.perception.detections.arrays import from_arrays
-from verifier.perception.detections.cameras import FARTHEST_M, foot_centres, ground_distances, read_cameras
+from verifier.perception.detections.cameras import FARTHEST_M, foot_centres, ground_distances, in_space, read_cameras
 from verifier.perception.detections.distances import reported_distance
 from verifier.perception.matching import MatchingPolicy, match
 
@@ -61,6 +62,38 @@ def test_a_foot_at_or_above_the_horizon_is_as_far_as_can_be(tmp_path):
     found = with_ground(data, table(tmp_path, LEVEL), "forward")
     assert found.detections.distance_m.tolist() == [FARTHEST_M] * 3  # 1 pixel below: 1500 m
     assert found.origin["projected"]["detections"] == {"placed": 3, "farthest": 3}
+
+
+def test_a_rectangle_has_a_point_in_space_where_it_stands_or_as_deep_as_it_is(tmp_path):
+    data = rectangles((580, 300, 620, 400), (480, 200, 520, 250), (0, 0, 9, 999), (480, 280, 520, 310))
+    known = np.full((4, 7), np.nan)
+    known[2] = 7, 2, 1, 4, 2, 1.5, 0.1
+    annotations = replace(data.annotations, box_3d=known, distance_m=np.array([15.0, 20, 30, 10]))
+    data = data.change(annotations=annotations, detections=replace(data.detections, box_2d=None))
+    cameras = read_cameras(table(tmp_path, LEVEL), data)
+    cameras = replace(cameras, direction=2 * cameras.direction)  # directions of any length
+    sizeless = [0] * 4
+    nowhere = [math.nan] * 7
+    standing = [[15, -1.5, 0.75, *sizeless], nowhere, known[2], [150, 0, 2.25, *sizeless]]
+    found = in_space(data, cameras)
+    assert np.allclose(found.annotations.box_3d, standing, equal_nan=True)
+    assert np.isnan(found.detections.box_3d).all()
+    # The centre of the second is 75 pixels above the axis: 1.5 m in 20 m.
+    deep = [[15, -1.5, 0.75, *sizeless], [20, 0, 3, *sizeless], known[2], [10, 0, 1.55, *sizeless]]
+    assert np.allclose(in_space(data, cameras, deep=True).annotations.box_3d, deep, equal_nan=True)
+    unknown = data.change(annotations=replace(annotations, box_3d=None, distance_m=None))
+    assert np.isnan(in_space(unknown, cameras, deep=True).annotations.box_3d).all()
+    # 15 m further back the first lies beside the ego, not ahead of it; turned down by 30 degrees, lower and nearer.
+    pose = cameras.pose
+    behind = replace(cameras, pose=replace(pose, translation=pose.translation - [15, 0, 0]))
+    assert np.isnan(in_space(unknown.change(annotations=annotations), behind, deep=True).annotations.box_3d[0]).all()
+    down = read_cameras(table(tmp_path, f"{HEAD},pitch_deg\n1000,1000,500,240,1.5,30\n"), data)
+    x, _, z, *_ = in_space(data, down, deep=True).annotations.box_3d[3]
+    ahead, below = 10.0, 10 * (295 - 240) / 1000
+    turn = math.radians(30)
+    assert [x, z] == pytest.approx(
+        [ahead * math.cos(turn) - below * math.sin(turn), 1.5 - ahead * math.sin(turn) - below * math.cos(turn)]
+    )
 
 
 @given(

@@ -51,6 +51,23 @@ def test_pedestrians_of_2015(tmp_path):
     assert [found.classes[label] for label in found.annotations.label] == ["pedestrian"]
 
 
+def test_classes_are_those_of_mot16(tmp_path):
+    """Milan et al. 2016, table 3: targets, ambiguous ones and other classes."""
+    names = ["pedestrian", "person_on_vehicle", "car", "bicycle", "motorbike", "non_motorized_vehicle"]
+    names += ["static_person", "distractor", "occluder", "occluder_on_ground", "occluder_full", "reflection", "crowd"]
+    (tmp_path / "a").mkdir()
+    rows = (f"1,{number},100,50,30,80,1,{number},1\n" for number in range(1, 14))
+    (tmp_path / "a/x.txt").write_text("".join(rows))
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b/x.txt").write_text("")
+    found = mot(tmp_path / "a", tmp_path / "b")
+    every = [*found.annotations.label, *(found.ignored.label if found.ignored is not None else ())]
+    at = [*found.annotations.line, *(found.ignored.line if found.ignored is not None else ())]
+    assert {int(line): found.classes[label] for line, label in zip(at, every, strict=True)} == dict(
+        enumerate(names, 1)
+    )
+
+
 def test_distances_from_a_file(folder, tmp_path):
     rows = [f"{name}/{frame:06d},1,{10 + frame}" for name in ("MOT16-02", "MOT16-04") for frame in (3, 1)]
     (tmp_path / "far.csv").write_text("frame,track,distance_m\n" + "\n".join(rows) + "\n")

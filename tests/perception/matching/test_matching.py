@@ -351,6 +351,33 @@ def test_conventions_agree_with_the_rules_on_crowded_frames(name):
     assert {d: a for d, a in enumerate(found.nearest.tolist()) if a >= 0} == nearest
 
 
+@pytest.mark.parametrize("affinity", ["iou_bev", "iou_3d"])
+@pytest.mark.parametrize(("place", "size"), [((8, 0), (4, 1)), ((0, 8), (1, 4))])
+def test_a_small_box_at_the_end_of_a_long_one_is_near_it(affinity, place, size):
+    # 4 of 20 metres: an IoU of 1/5, though the centres are 8 m apart; the one seen or the other.
+    long = (0, 0, 0, *(20 if each == 4 else 1 for each in size), 1, 0)
+    small = (*place, 0, *size, 1, 0)
+    for truth, seen in ((long, small), (small, long)):
+        found = matched([Thing(0, 0, truth)], [Thing(0, 0, seen, 0.5)], MatchingPolicy(affinity, 0.2), width=7)
+        assert found.affinity.tolist() == [1 / 5]
+
+
+@pytest.mark.parametrize("most", [3, 1000])
+def test_parts_are_whole_groups_in_their_order_whatever_their_numbers(most):
+    rng = np.random.default_rng(6)
+    # Numbers that differ in a single bit, in random order.
+    numbers = np.concatenate([np.int64(1) << np.arange(45), [0]])
+    groups, others = rng.choice(numbers, 300), rng.choice(numbers, 200)
+    rows = []
+    with mock.patch.object(verifier.perception.matching.candidates, "PART", most):
+        for detections, annotations in verifier.perception.matching.candidates.parts(groups, others):
+            inside = (others >= groups[detections].min()) & (others <= groups[detections].max())
+            assert annotations.tolist() == sorted(np.flatnonzero(inside), key=lambda row: others[row])
+            rows += detections.tolist()
+            assert not np.isin(groups[np.setdiff1d(np.arange(300), rows)], groups[rows]).any()
+    assert rows == sorted(range(300), key=groups.__getitem__)
+
+
 # Laws.
 
 

@@ -278,8 +278,6 @@ class StatementReader:
         """Refuse a comment that would also read as a division: what was meant, nobody can tell."""
         for comment in statement.comments:
             behind = comment.offset + len(comment.text)
-            if not comment.text.startswith("//") or not begin <= comment.offset < end:
-                continue
             try:
                 parse(statement.text[begin : comment.offset] + comment.text + statement.text[behind:end])
             except InputError:
@@ -305,5 +303,5 @@ def skip(text: str, offset: int) -> int:
 
 
 def _found(text: str, offset: int) -> str:
-    rest = text[offset:].split(maxsplit=1)
+    rest = text[offset:].split()
     return shown(rest[0], 40) if rest else "the end of the statement"

@@ -77,10 +77,10 @@ class Requirement:
     original: Node
     line: int
     text: str
-    asked: Asked = Asked()
-    given: Node | None = None
-    original_given: Node | None = None
-    over_profile: bool = False
+    asked: Asked
+    given: Node | None
+    original_given: Node | None
+    over_profile: bool
 
     def __post_init__(self) -> None:
         if self.comparison not in COMPARISONS or (self.comparison == "=") != (self.target is None):

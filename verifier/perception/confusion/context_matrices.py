@@ -50,14 +50,14 @@ def persistent(found: ContextCounts, longest: int) -> ContextCounts:
 
 def longest_run(found: ContextCounts, columns: Sequence[int]) -> tuple[int, bool]:
     """The longest run of errors that counts by run show of these true labels, and whether it may be longer."""
-    cap = found.contexts.cap
+    cap, own = found.contexts.cap, found.counts[0].sum(axis=0)[:, :, list(columns)]
+    items = own.sum(axis=(1, 2))
+    wrong = items > own[:, list(columns), range(len(columns))].sum(axis=1)
     for length in range(cap, 0, -1):
-        own = found.counts[0, :, cap + length][:, :, list(columns)]
-        if own.any():
-            right = sum(int(own[:, column, at].sum()) for at, column in enumerate(columns))
-            again = bool(own.sum() > right)
+        if items[cap + length]:
+            again = bool(wrong[cap + length])
             return length + again, again and length == cap
-    return int(found.counts[0, :, : cap + 1].any()), False
+    return int(wrong.any()), False
 
 
 def divided_matrices(matrices: ConfusionMatrices, found: ContextCounts, policy: EmptyContexts) -> ConfusionMatrices:

@@ -276,7 +276,7 @@ class OfTracks:
         order = np.lexsort((number, series))
         series, number, hit = series[order], number[order], right[order] > 0
         new = np.append(True, series[1:] != series[:-1])[: len(series)]
-        gap = np.where(new, 0, np.diff(number, prepend=0) - 1)
+        gap = number - np.roll(number, 1) - 1  # not read where a track begins
         again = new | ((gap > 0) & (gaps == "break"))
         missing = np.where(again | (gaps != "miss"), 0, gap)
         wrong = np.cumsum(missing + ~hit)

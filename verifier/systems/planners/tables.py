@@ -19,7 +19,7 @@ import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -89,14 +89,13 @@ class DecisionTable:
 
     @property
     def compared(self) -> tuple[Node, ...]:
-        """The questions; a count is compared with the ends of its cells, beyond which it is not told apart."""
+        """The questions; a count is compared with the largest end of its cells, beyond which it is not told apart."""
         found: list[Node] = []
         for column, (node, _) in enumerate(self.asks.values()):
             if isinstance(node, Call) and node.function == "count":
-                ends = {int(end) for end in (*self.low[:, column], *self.high[:, column]) if abs(end) < ANY}
-                found += [Operation("<=", (node, Number(end))) for end in sorted(ends) or (0,)]
-            else:
-                found.append(node)
+                largest = max((int(end) for end in self.high[:, column] if end < ANY), default=0)
+                node = Operation("<=", (node, Number(largest)))
+            found.append(node)
         return tuple(found)
 
     def decided(self, views: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Mask, Mapping[str, Any]]]:
@@ -121,7 +120,7 @@ class DecisionTable:
             for ends, values in zip(self._ends, cases.T, strict=True)
         ]
         number, sample = distinct_rows(codes, len(cases))
-        found = np.full(len(sample), -1, dtype=np.int64)
+        found = np.empty(len(sample), dtype=np.int64)
         for first in range(0, len(sample), _CASES_AT_ONCE):
             few = slice(first, first + _CASES_AT_ONCE)
             met = self._holding(cases[sample[few]], cases[sample[few]])
@@ -132,12 +131,13 @@ class DecisionTable:
 
     def _holding(self, low: NDArray[Any], high: NDArray[Any]) -> Bits:
         """(k, rows / 8) the rows that have a value in common with each of k boxes, as bits."""
-        met: Bits | None = None
-        for column, (ends, begun, open_) in enumerate(zip(self._ends, self._begun, self._open, strict=True)):
-            mine = begun[np.searchsorted(ends, high[:, column], "right")]
-            mine &= open_[np.searchsorted(ends, low[:, column], "left")]
-            met = mine if met is None else met & mine
-        return np.packbits(np.ones((len(low), len(self.lines)), dtype=bool), axis=1) if met is None else met
+        met = [
+            begun[np.searchsorted(ends, last, "right")] & open_[np.searchsorted(ends, first, "left")]
+            for ends, begun, open_, first, last in zip(
+                self._ends, self._begun, self._open, low.T, high.T, strict=True
+            )
+        ]
+        return reduce(np.bitwise_and, met)
 
     @cached_property
     def _ends(self) -> list[Ints]:
@@ -255,6 +255,8 @@ def table_of(raw: bytes, file: str) -> tuple[DecisionTable, list[Source]]:
             asks[text] = (node, kind)
             ends.append(cells)
             places.append(column.head)
+    if not asks:
+        raise columns[0].head.error("expected a class in some row", None)
     boxes = np.array(ends, dtype=np.int64)
     values = [[_set(row[k], head[k], Place(file, line)) for k in range(arrow + 1, len(head))] for line, row in body]
     sets = tuple(name.removesuffix("'") for name in head[arrow + 1 :])
