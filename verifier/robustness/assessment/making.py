@@ -41,18 +41,21 @@ from verifier.robustness.assessment.plan import Plan, PlannedImage
 from verifier.robustness.assessment.result import MadeHere
 from verifier.robustness.brackets import gaps
 from verifier.robustness.campaign.definition import DataFiles, DetectorChoice
+from verifier.robustness.campaign.detecting import check_detector, check_places
 from verifier.robustness.campaign.looking import (
     Condition,
     Looking,
     Opened,
     Progress,
     Sources,
+    check_new,
+    check_outside,
     mutated_frame,
+    new_folder,
     no_progress,
+    write_coco,
 )
-from verifier.robustness.campaign.made_files import check_new, check_outside, new_folder, write_coco
 from verifier.robustness.campaign.making import UnderTest, depth_remarks, operating_remarks
-from verifier.robustness.campaign.preflight import check_detector, check_places
 from verifier.robustness.campaign.scenes import MovedBoxes, Scenes, moved_truth, open_scenes
 from verifier.robustness.detection_metrics import measured
 from verifier.robustness.detectors import Detector, Image, read_image, run_detector, with_detections
