@@ -157,7 +157,7 @@ def _compacted(step: Ints) -> Ints:
     ordered = np.sort(step, axis=0)
     ordered[1:][ordered[1:] == ordered[:-1]] = -1
     ordered = np.sort(ordered, axis=0)[::-1]
-    kept = (ordered >= 0).any(axis=1)
+    kept: Mask = np.any(ordered >= 0, axis=1)
     kept[:1] = True
     return ordered[kept]
 
