@@ -110,9 +110,7 @@ def test_half_found():
 def test_a_surer_false_positive_halves_the_precision():
     data = boxes([((0, 0, 10, 10), 0)], [((50, 0, 60, 10), 0.9, 0), ((0, 0, 10, 10), 0.8, 0)])
     found = coco_metrics(data)
-    assert (found["AP"], found["AR1"], found["AR10"]) == near(
-        (0.5, 0, 1)
-    )  # with one detection an image, only the false one
+    assert (found["AP"], found["AR1"], found["AR10"]) == near((0.5, 0, 1))  # with one detection: only the false one
 
 
 def test_a_less_sure_false_positive_costs_nothing():

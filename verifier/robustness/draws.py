@@ -85,9 +85,8 @@ def _drawn_metric(evaluation: Any, name: str, classes: int, weights: Ints) -> Fl
     area = next((at for at, size in enumerate(COCO_SIZES) if which == f"_{size[0].upper()}"), 0)
     most = int(which) if kind == "AR" and which.isdigit() else COCO_MOST[-1]
     ious = [round(iou * 100) for iou in evaluation.params.iouThrs.tolist()]
-    rows = (
-        [ious.index(round(100 * float(which)))] if kind == "AP" and which.startswith("0") else list(range(len(ious)))
-    )
+    one = kind == "AP" and which.startswith("0")
+    rows = [ious.index(round(100 * float(which)))] if one else list(range(len(ious)))
     frames = len(evaluation.params.imgIds)
     total, known = np.zeros(len(weights)), np.zeros(len(weights))
     for label in range(classes):
