@@ -11,8 +11,8 @@ from typed_documents import read_back
 
 from verifier.base.errors import ExitCode
 from verifier.cli import main
+from verifier.closedloop.fieldsafe import _utm
 from verifier.closedloop.logfiles import read_logs
-from verifier.closedloop.readers.fieldsafe import _utm
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document import write_confusion

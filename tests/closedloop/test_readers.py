@@ -12,11 +12,10 @@ import pytest
 from verifier.base.documents import read_document
 from verifier.base.errors import InputError, UsageError
 from verifier.cli import main
+from verifier.closedloop.fieldsafe import _utm, fieldsafe_logs
+from verifier.closedloop.from_sets import Placing, kitti_tracking_logs, nuscenes_logs
 from verifier.closedloop.logfiles import read_logs, write_logs
 from verifier.closedloop.logs import LogLimits
-from verifier.closedloop.readers import fieldsafe_logs, kitti_tracking_logs, nuscenes_logs
-from verifier.closedloop.readers.fieldsafe import _utm
-from verifier.closedloop.readers.from_sets import Placing
 from verifier.closedloop.request import logs_and_validation
 from verifier.closedloop.settings import ClosedLoopSettings
 from verifier.closedloop.trade_offs import TradeOffsResult

@@ -39,7 +39,7 @@ def test_thresholds_for_tools_that_keep_scores_at_least_so_great():
     rates = detection_rates(BASELINE, thresholds, HAND)
     for lowest, found, false in zip(thresholds.at_least, rates.found, rates.false_positives, strict=True):
         counted = count_hits(BASELINE, HAND.policy, lowest)
-        assert (counted.true_positives, counted.false_positives) == ((found,), (false,))
+        assert (counted["TP"], counted["FP"]) == (found, false)
 
 
 def test_adr_by_hand():

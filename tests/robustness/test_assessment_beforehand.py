@@ -202,9 +202,7 @@ def test_areas_of_masks_are_kept_and_judged_anew_alike(copied, run, tmp_path):
     (system,) = json.loads((tmp_path / "out.json").read_text())["systems"]
     for part, performance in (("source", system["source"]), ("follow_up", system["targets"][-1])):
         folder = tmp_path / "made/car" / part
-        recomputed = coco_metrics(
-            read_detections("coco", folder / "annotations.json", folder / "detections.json")
-        ).named
+        recomputed = coco_metrics(read_detections("coco", folder / "annotations.json", folder / "detections.json"))
         for name, value in recomputed.items():
             assert performance["performance"][name] == pytest.approx(value, abs=1e-12), name
     written = json.loads((tmp_path / "made/car/follow_up/annotations.json").read_text())["annotations"]

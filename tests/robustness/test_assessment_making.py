@@ -134,7 +134,7 @@ def test_follow_up_images_are_the_planned_mutations_of_their_sources(source, mad
     assert len({each.circumstances for each in plan.images}) >= 3
     for each in plan.images:
         name = f"{each.number:06d}_{each.source}"
-        steps = [f"{mutation}:{','.join(f'{k}={v}' for k, v in given.items())}" for mutation, given in each.mutations]
+        steps = [f"{one.name}:{','.join(f'{k}={v}' for k, v in one.parameters.items())}" for one in each.mutations]
         depth = np.load(source / "depth" / each.source.replace(".png", ".npy"))
         frame = Frame(read_image(source / "images" / each.source).pixels, depth)
         wanted = apply(parse_mutation("+".join(steps)), frame).pixels
@@ -156,8 +156,9 @@ def test_boxes_move_along_with_the_image(source, made):
                 continue
             x, y, width, height = one["bbox"]
             box = [x, y, x + width, y + height]
-            for mutation, given in each.mutations:
-                if mutation == "rotation":
+            for mutation in each.mutations:
+                given = mutation.parameters
+                if mutation.name == "rotation":
                     turn = math.radians(given["angle_deg"])
                     corners = [
                         (
@@ -170,7 +171,7 @@ def test_boxes_move_along_with_the_image(source, made):
                     us, vs = zip(*corners, strict=True)
                     box = [max(min(us), 0), max(min(vs), 0), min(max(us), 320), min(max(vs), 200)]
                     moved += 1
-                if mutation == "truncation":
+                if mutation.name == "truncation":
                     box[0] = max(box[0], 128)  # .4 of 320 columns are lost
                     moved += 1
             if box[2] > box[0]:
@@ -382,9 +383,9 @@ def test_annotations_of_other_formats_and_a_detector_from_python(copied, tmp_pat
     names = tuple(sorted(path.name for path in (copied / "images").iterdir()))
     plan = follow_up_plan(car.circumstances, names, occurrence="independent")
     scenes = check_made(car, plan, copied)
-    found, here = make(car, plan, scenes, copied, Workshop(tmp_path / "car", detector=Fixed()))
-    assert here.identity == {"detector": "fixed"}
-    assert here.images == SCENES
+    found, here, _ = make(car, plan, scenes, copied, Workshop(tmp_path / "car", detector=Fixed()))
+    assert here.detector == {"detector": "fixed"}
+    assert here.follow_up_images == SCENES
     # The first street's left person stands at exactly (64, 79, 95, 155); others by plain IoU.
     hits = 0
     for number in range(1, SCENES + 1):
@@ -692,7 +693,7 @@ def test_a_confusion_of_classes_shows_in_the_matrices(copied, tmp_path):
     truth["annotations"][0]["category_id"] = 2
     (copied / "truth.json").write_text(json.dumps(truth))
     (car,) = read_assessment(copied / "car.toml").assessments
-    found, _ = make(car, None, check_made(car, None, copied), copied, Workshop(tmp_path / "car", detector=Fixed()))
+    found, _, _ = make(car, None, check_made(car, None, copied), copied, Workshop(tmp_path / "car", detector=Fixed()))
     assert found.degradation.recipe is None
     document = json.loads(next((tmp_path / "car/levels").glob("00_*/confusion_*.json")).read_text())
     counts = np.array([each["counts"] for each in document["bins"]])

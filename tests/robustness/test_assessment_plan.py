@@ -81,13 +81,13 @@ def test_parameters_are_drawn_for_every_image_within_their_span():
         size=3000,
         occurrence="exclusive",
     )
-    angles = np.array([each.mutations[0][1]["angle_deg"] for each in plan.images])
+    angles = np.array([each.mutations[0].parameters["angle_deg"] for each in plan.images])
     assert angles.min() >= -20
     assert angles.max() <= 20
     # The mean of 3000 even draws from -20..20 has the standard deviation 40 / sqrt(12 * 3000) = .21.
     assert abs(angles.mean()) < 4 * 0.21
-    assert {each.mutations[0][1]["length_px"] for each in plan.images} == {1, 2, 3}
-    assert {each.mutations[0][0] for each in plan.images} == {"motion_blur"}
+    assert {each.mutations[0].parameters["length_px"] for each in plan.images} == {1, 2, 3}
+    assert {each.mutations[0].name for each in plan.images} == {"motion_blur"}
 
 
 def test_the_seed_fixes_everything():

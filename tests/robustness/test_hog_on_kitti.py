@@ -158,8 +158,8 @@ def test_the_table(people, study, matrices, probabilities, lowest, capsys):
         column = matrices[name].matrices().counts[0][:, 0]
         lines.append(
             f"{name:25}  {rates.adr:.3f}  {share:.3f} [{low:.2f}, {high:.2f}]  "
-            f"{coco_metrics(people[name]).ap_50:.3f}  {rates.false_positive_rates[DEPLOYED]:6.1f}  "
-            f"{hits.recall:6.3f}  {column[0]:5} of {column.sum()}   "
+            f"{coco_metrics(people[name])['AP0.5']:.3f}  {rates.false_positive_rates[DEPLOYED]:6.1f}  "
+            f"{hits['TP'] / (hits['TP'] + hits['FN']):6.3f}  {column[0]:5} of {column.sum()}   "
             + "  ".join(f"{p:.4f}" for p in probabilities[name].values())
         )
     print("\n".join(lines))
@@ -184,7 +184,7 @@ def test_the_matrices_are_the_hits_by_distance(people, matrices, lowest):
     for condition, counts in matrices.items():
         table = counts.matrices().counts
         assert table[:, :, 0].sum() == 24  # every person, in one of the two bins
-        assert table[:, 0, 0].sum() == count_hits(people[condition], POLICY, lowest).true_positives[0]
+        assert table[:, 0, 0].sum() == count_hits(people[condition], POLICY, lowest)["TP"]
         assert table[:, :, 1].sum() == 22  # cars, vans and a truck: reported by HOG as people, or not at all
         assert table[:, 1].sum() == 0
 

@@ -10,7 +10,7 @@ from verifier.base.statistics import drawn_with_replacement
 from verifier.perception.detections.columns import Boxes, DetectionSet
 from verifier.perception.matching import CONVENTIONS
 from verifier.robustness.adr import AdrSettings
-from verifier.robustness.detection_metrics import TABLE_6, coco_metrics, count_hits
+from verifier.robustness.detection_metrics import TABLE_6, Performance, coco_metrics, count_hits
 from verifier.robustness.draws import drawn_adr, drawn_coco, drawn_shares
 
 pytest.importorskip("pycocotools", reason="pycocotools is not installed")
@@ -84,13 +84,14 @@ def test_a_draw_is_the_data_set_with_repeated_images(seed):
     assert (weights.sum(axis=1) == 7).all()
     for number, weight in enumerate(weights):
         copied = repeated(data, weight)
-        wanted = coco_metrics(copied).named
+        wanted = coco_metrics(copied)
         for name in TABLE_6:
             value = found[name][number]
             assert np.isnan(value) if name not in wanted else value == pytest.approx(wanted[name], abs=1e-9), name
         hits = count_hits(copied, COCO, 0.3)
-        assert shares["recall"][number] == pytest.approx(hits.recall, nan_ok=True)
-        assert shares["precision"][number] == pytest.approx(hits.precision, nan_ok=True)
+        wanted = Performance(counts=hits).values
+        for name in ("recall", "precision"):
+            assert shares[name][number] == pytest.approx(float(wanted.get(name, np.nan)), nan_ok=True)
         assert rates[number] == pytest.approx(adr_study(copied, {}, adr).baseline.adr)
 
 

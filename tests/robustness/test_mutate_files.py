@@ -54,7 +54,7 @@ def images(tmp_path):
 
 def test_each_image_under_each_mutation_is_what_the_mutation_makes_of_its_pixels(images, tmp_path):
     result = batch([images], tmp_path / "out", BLUR, NOISE, seed=7)
-    assert [image.name for image in result.images] == ["drive/000", "drive/001", "drive/002"]
+    assert [image.record.name for image in result.images] == ["drive/000", "drive/001", "drive/002"]
     assert not result.failures
     for mutation in (BLUR, NOISE):
         for number in range(3):
@@ -171,7 +171,7 @@ def test_what_cannot_be_used_is_listed_and_the_rest_is_made(tmp_path, recwarn):
         (folder / name).rename(folder / f"{name.replace('.', '_')}{Path(name).suffix}")
     saved(folder / "zz_good.png", picture())
     result = batch([folder], out, BLUR, NOISE)
-    failed = {failure.image: failure for failure in result.failures}
+    failed = dict(result.failures)
     assert set(failed) == {name.replace(".", "_") for name in said}
     for name, part in said.items():
         assert part in failed[name.replace(".", "_")].message
@@ -189,7 +189,7 @@ def test_a_size_too_large_is_refused_before_pixels_are_unfolded(tmp_path, monkey
 
 def test_a_side_too_long_for_mutations_is_listed(tmp_path):
     saved(tmp_path / "long.png", np.zeros((1, 16_001, 3), np.uint8))
-    (failure,) = batch([tmp_path / "long.png"], tmp_path / "out").failures
+    ((_, failure),) = batch([tmp_path / "long.png"], tmp_path / "out").failures
     assert "16001 x 1 pixels; at most 16000 a side" in failure.message
     assert failure.mutation is None
 
@@ -294,7 +294,7 @@ def test_depth_of_every_kind_gives_the_same_haze(tmp_path):
     for number, source in enumerate(sources):
         result = batch([path], tmp_path / f"out{number}", HAZE, depth=source)
         assert np.array_equal(pixels_of(tmp_path / f"out{number}" / HAZE.slug / "a.png"), wanted)
-        assert result.images[0].depth_known == (0.5 if source.densify else 1)
+        assert result.images[0].record.depth.known == (0.5 if source.densify else 1)
 
 
 def test_stereo_and_portable_float_maps_give_the_same_haze(tmp_path):
@@ -391,7 +391,7 @@ def test_sky_is_infinitely_far_away_and_does_not_spread(tmp_path):
     result = batch([path], tmp_path / "out", HAZE, depth=source)
     assert pixels_of(tmp_path / "out" / HAZE.slug / "a.png")[0, 45].tolist() == [205, 208, 211]  # all haze
     # Row by row by hand: sky 2 x 60 + 2 x 31; the road is known; what the method filled lies at 6 or at 20 m.
-    shares = {each.low_m: (each.pixels, each.guessed) for each in result.images[0].depth_guessed}
+    shares = {each.low_m: (each.pixels, each.guessed) for each in result.images[0].record.depth.guessed}
     assert shares[1e5] == (182, 182)
     assert (shares[0][0] - shares[0][1], shares[20][0] - shares[20][1]) == (180, 30)
     assert sum(pixels for pixels, _ in shares.values()) == 480
@@ -420,7 +420,7 @@ def test_another_sky_is_another_image(tmp_path):
     for text, kept in (("horizon:0.5", 0), ("horizon:0.5", 1), ("horizon:0.2", 0)):
         source = DepthSource(tmp_path / "depth", densify="nearest", sky=Sky.of(text))
         result = batch([path], tmp_path / "out", HAZE, depth=source, resume=True)
-        assert sum(each.kept for each in result.outputs) == kept
+        assert sum(len(each.kept) for each in result.images) == kept
 
 
 def test_unit_of_a_depth_map(tmp_path):
@@ -459,9 +459,9 @@ def test_bad_depth_stops_what_needs_it_and_nothing_else(tmp_path, metres, densif
     paths = [saved(tmp_path / f"{name}.png", picture()) for name in "abc"]
     source = DepthSource(tmp_path / "depth", densify=densify)
     result = batch(paths, tmp_path / "out", HAZE, BLUR, depth=source)
-    assert [(each.image, each.mutation) for each in result.failures] == [("a", 0), ("c", 0)]
-    assert said in result.failures[0].message
-    assert "frame 'c' has no depth map" in result.failures[1].message
+    assert [(name, each.mutation) for name, each in result.failures] == [("a", 0), ("c", 0)]
+    assert said in result.failures[0][1].message
+    assert "frame 'c' has no depth map" in result.failures[1][1].message
     wanted = {f"{HAZE.slug}/b.png", *(f"{BLUR.slug}/{name}.png" for name in "abc")}
     assert set(tree(tmp_path / "out")) == wanted
 
@@ -471,7 +471,7 @@ def test_a_depth_map_is_not_read_where_no_mutation_needs_it(tmp_path):
     (tmp_path / "depth").mkdir()
     result = batch([path], tmp_path / "out", BLUR, depth=DepthSource(tmp_path / "depth"))
     assert not result.failures
-    assert result.images[0].depth_known is None
+    assert result.images[0].record.depth is None
 
 
 def test_haze_without_any_depth_is_refused_before_work():
@@ -516,10 +516,10 @@ def test_one_file_that_cannot_be_written_does_not_stop_the_others(images, tmp_pa
     (tmp_path / "out" / BLUR.slug / "drive" / "001.png").mkdir(parents=True)
     (tmp_path / "out" / NOISE.slug).write_text("no folder")
     result = batch([images], tmp_path / "out", BLUR, NOISE)
-    found = [(each.image, each.mutation) for each in result.failures]
+    found = [(name, each.mutation) for name, each in result.failures]
     assert found == [("drive/000", 1), ("drive/001", 0), ("drive/001", 1), ("drive/002", 1)]
-    assert "cannot be written: Is a directory" in result.failures[1].message
-    assert "the folder cannot be made" in result.failures[0].message
+    assert "cannot be written: Is a directory" in result.failures[1][1].message
+    assert "the folder cannot be made" in result.failures[0][1].message
     assert set(tree(tmp_path / "out")) == {
         f"{BLUR.slug}/drive/000.png", f"{BLUR.slug}/drive/002.png", NOISE.slug
     }  # fmt: skip
@@ -540,7 +540,7 @@ def test_an_interrupted_batch_goes_on_where_it_was(images, tmp_path, monkeypatch
     made.clear()
     result = batch(sorted((images / "drive").iterdir()), tmp_path / "out", *mutations, **source, resume=True)
     assert len(made) == 3
-    assert sum(output.kept for output in result.outputs) == 6
+    assert sum(len(each.kept) for each in result.images) == 6
     fresh = batch(sorted((images / "drive").iterdir()), tmp_path / "fresh", *mutations, **source)
     assert fresh.json_text() == result.json_text()
     assert tree(tmp_path / "out") == tree(tmp_path / "fresh")
@@ -569,7 +569,7 @@ def test_resuming_never_takes_a_file_made_from_something_else(tmp_path, change):
     if change == "foreign":
         saved(made, picture(5))
     result = batch([path], tmp_path / "out", mutation, **after, resume=True)
-    assert not any(output.kept for output in result.outputs)
+    assert not any(each.kept for each in result.images)
     fresh = batch([path], tmp_path / "fresh", mutation, **after)
     assert tree(tmp_path / "out") == tree(tmp_path / "fresh")
     assert fresh.json_text() == result.json_text()
@@ -625,7 +625,7 @@ def test_kitti_labels_move_along(tmp_path):
     assert (moved / "b.txt").read_text() == ""
     assert (tmp_path / "out" / BLUR.slug / "labels" / "a.txt").read_bytes() == (labels / "a.txt").read_bytes()
     said = "no labels 'c.txt'; an image without objects has an empty file"
-    assert [(each.image, each.mutation, each.message) for each in result.failures] == [("c", 0, said), ("c", 1, said)]
+    assert [(name, each.mutation, each.message) for name, each in result.failures] == [("c", 0, said), ("c", 1, said)]
 
 
 def test_kitti_tracking_labels_move_along(tmp_path):

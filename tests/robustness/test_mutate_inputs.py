@@ -114,8 +114,8 @@ def test_an_image_without_room_does_not_stop_the_others(tmp_path, monkeypatch, f
 
     monkeypatch.setattr(batch_module, "apply", full)
     result = batch(paths, tmp_path / "out")
-    assert [(each.image, each.mutation) for each in result.failures] == [("large", 0)]
-    assert "not enough memory; fewer images at the same time" in result.failures[0].message
+    assert [(name, each.mutation) for name, each in result.failures] == [("large", 0)]
+    assert "not enough memory; fewer images at the same time" in result.failures[0][1].message
     assert [each.path for each in result.outputs] == [f"{BLUR.slug}/small.png"]
 
 
@@ -137,7 +137,7 @@ def test_what_is_wrong_with_a_depth_map_says_so_without_folders_or_addresses(tmp
     source = DepthSource(tmp_path / "depth")
 
     def said():
-        (failure,) = batch([path], tmp_path / "out", HAZE, depth=source).failures
+        ((_, failure),) = batch([path], tmp_path / "out", HAZE, depth=source).failures
         return failure.message
 
     (tmp_path / "depth" / "a.png").write_text("no pixels")
@@ -213,7 +213,7 @@ def test_annotations_of_an_image_of_another_size_are_not_put_on_this_one(tmp_pat
     _, given = coco(tmp_path, height=16, width=24)
     result = batch(paths, tmp_path / "out", BLUR, TURN, annotations=given)
     said = "an image of 12 x 8 pixels; its annotations are of one of 24 x 16"
-    assert [(each.image, each.mutation, each.message) for each in result.failures] == [("a", 0, said), ("a", 1, said)]
+    assert [(name, each.mutation, each.message) for name, each in result.failures] == [("a", 0, said), ("a", 1, said)]
     assert sorted(path.name for path in (tmp_path / "out" / BLUR.slug).iterdir()) == ["annotations.json", "b.png"]
 
 

@@ -24,11 +24,11 @@ from verifier.base.result import recorded
 from verifier.closedloop.comparison import compare
 from verifier.closedloop.curvefiles import read_curves
 from verifier.closedloop.cutting import in_view, positive_by_path, windows
+from verifier.closedloop.fieldsafe import fieldsafe_logs
+from verifier.closedloop.from_sets import Placing, kitti_tracking_logs, nuscenes_logs
 from verifier.closedloop.logfiles import read_logs
 from verifier.closedloop.logs import LogLimits, Logs
 from verifier.closedloop.pathifier import PathSettings
-from verifier.closedloop.readers import fieldsafe_logs, kitti_tracking_logs, nuscenes_logs
-from verifier.closedloop.readers.from_sets import Placing
 from verifier.closedloop.settings import DRAWN, SELF, ClosedLoopSettings, RobrocSettings, checked_severities
 from verifier.closedloop.simulated_detections import Drawing, drawn_detections
 from verifier.closedloop.study import Progress, study, study_trace

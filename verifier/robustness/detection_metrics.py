@@ -37,77 +37,8 @@ COCO_SIZES = ("all", "small", "medium", "large")
 """Areas: all, below 32^2, from 32^2 to 96^2, above 96^2 square pixels."""
 COCO_MOST = (1, 10, 100)
 """Detections of a class and image that count, for average recall."""
-TABLE_6 = {
-    "AP": "ap",
-    "AP0.5": "ap_50",
-    "AP0.75": "ap_75",
-    "AP_S": "ap_small",
-    "AP_M": "ap_medium",
-    "AP_L": "ap_large",
-    "AR1": "ar_1",
-    "AR10": "ar_10",
-    "AR100": "ar_100",
-    "AR_S": "ar_small",
-    "AR_M": "ar_medium",
-    "AR_L": "ar_large",
-}
-
-
-@dataclass(frozen=True)
-class Hits:
-    """True positives, false positives and false negatives of each class (c)."""
-
-    classes: tuple[str, ...]
-    true_positives: tuple[int, ...]
-    false_positives: tuple[int, ...]
-    false_negatives: tuple[int, ...]
-
-    @property
-    def precision(self) -> float:
-        """TP / (TP + FP) over all classes; NaN without any detection."""
-        found = sum(self.true_positives)
-        return _share(found, found + sum(self.false_positives))
-
-    @property
-    def recall(self) -> float:
-        """TP / (TP + FN) over all classes; NaN without any object."""
-        found = sum(self.true_positives)
-        return _share(found, found + sum(self.false_negatives))
-
-
-@dataclass(frozen=True)
-class CocoMetrics:
-    """The twelve numbers of the COCO benchmark, in [0, 1]; NaN where there is no object of that kind.
-
-    Attributes:
-        ap: over IoU .50:.95; `ap_50` and `ap_75` at one IoU.
-        ap_small, ap_medium, ap_large: of objects by area (`COCO_SIZES`).
-        ar_1, ar_10, ar_100: with at most so many detections of a class and image.
-        ar_small, ar_medium, ar_large: with 100.
-        ap_by_class: `ap` of each class.
-    """
-
-    ap: float
-    ap_50: float
-    ap_75: float
-    ap_small: float
-    ap_medium: float
-    ap_large: float
-    ar_1: float
-    ar_10: float
-    ar_100: float
-    ar_small: float
-    ar_medium: float
-    ar_large: float
-    ap_by_class: Mapping[str, float]
-
-    @property
-    def named(self) -> dict[str, float]:
-        """The twelve under the names of Wozniak et al. 2024, Table 6 (M12, M13); those that are NaN are left out."""
-        values = {name: getattr(self, field) for name, field in TABLE_6.items()}
-        return {name: value for name, value in values.items() if not math.isnan(value)}
-
-
+TABLE_6 = ("AP", "AP0.5", "AP0.75", "AP_S", "AP_M", "AP_L", "AR1", "AR10", "AR100", "AR_S", "AR_M", "AR_L")
+"""The names of the COCO metrics in Wozniak et al. 2024 (M12, M13); S, M and L are small, medium and large objects."""
 COUNTS = ("TP", "FP", "FN")
 
 
@@ -166,16 +97,16 @@ def measured(
     Raises:
         UsageError: a library that is missing, or boxes that the data do not have.
     """
-    hits = count_hits(data, policy, lowest_score)
-    kinds = hits.true_positives, hits.false_positives, hits.false_negatives
     values: dict[str, Fraction] = {}
     if any(name in TABLE_6 for name in names):
-        values = {name: Fraction(value) for name, value in coco_metrics(data).named.items()}
-    return Performance(values, dict(zip(COUNTS, map(sum, kinds), strict=True)))
+        values = {name: Fraction(value) for name, value in coco_metrics(data).items()}
+    return Performance(values, count_hits(data, policy, lowest_score))
 
 
-def count_hits(data: DetectionSet, policy: MatchingPolicy | None = None, lowest_score: float | None = None) -> Hits:
-    """Match the detections that reach a score with the objects, and count.
+def count_hits(
+    data: DetectionSet, policy: MatchingPolicy | None = None, lowest_score: float | None = None
+) -> dict[str, int]:
+    """Match the detections that reach a score with the objects, and count TP, FP and FN.
 
     Without class-aware matching a detection matched with an object of another class is a false positive of its own
     class, and the object a false negative of its.
@@ -189,13 +120,9 @@ def count_hits(data: DetectionSet, policy: MatchingPolicy | None = None, lowest_
         UsageError: the policy compares boxes that the data does not have.
     """
     data, matches, right = right_detections(data, policy or CONVENTIONS["coco"], lowest_score)
-    true, reported = data.annotations.label, data.detections.label
-    found = np.zeros(len(true), dtype=np.bool_)
-    found[matches.annotation_of[right]] = True
-    number = len(data.classes)
-    counts = (reported[right], reported[~right & ~matches.ignored], true[~found])
-    listed = (tuple(np.bincount(each, minlength=number).tolist()) for each in counts)
-    return Hits(data.classes, *listed)
+    found = int(np.count_nonzero(right))
+    wrong = int(np.count_nonzero(~right & ~matches.ignored))
+    return dict(zip(COUNTS, (found, wrong, len(data.annotations) - found), strict=True))
 
 
 def right_detections(
@@ -214,8 +141,10 @@ def right_detections(
     return data, matches, right
 
 
-def coco_metrics(data: DetectionSet) -> CocoMetrics:
-    """The COCO metrics, computed by pycocotools (whose greatest precision is 1 - 2.2e-16: it keeps 0 / 0 away).
+def coco_metrics(data: DetectionSet) -> dict[str, float]:
+    """The COCO metrics of `TABLE_6` that have an object of their kind, in [0, 1].
+
+    They are computed by pycocotools (whose greatest precision is 1 - 2.2e-16: it keeps 0 / 0 away).
 
     The area of an object is its attribute `area` where the data has one (COCO: the area of the mask), else that of
     its rectangle. Regions not to be judged are COCO's crowds; a region of no class is one of every class.
@@ -230,15 +159,16 @@ def coco_metrics(data: DetectionSet) -> CocoMetrics:
     # (IoU, recall, class, area, most) and (IoU, class, area, most); -1 where a class has no object of that area.
     precision, recall = (np.asarray(evaluation.eval[name], dtype=np.float64) for name in ("precision", "recall"))
     at = {round(iou * 100): row for row, iou in enumerate(evaluation.params.iouThrs.tolist())}
-    return CocoMetrics(
-        ap=_mean(precision[..., 0, -1]),
-        ap_50=_mean(precision[at[50], ..., 0, -1]),
-        ap_75=_mean(precision[at[75], ..., 0, -1]),
-        **{f"ap_{name}": _mean(precision[..., area, -1]) for area, name in enumerate(COCO_SIZES) if area},
-        **{f"ar_{most}": _mean(recall[..., 0, place]) for place, most in enumerate(COCO_MOST)},
-        **{f"ar_{name}": _mean(recall[..., area, -1]) for area, name in enumerate(COCO_SIZES) if area},
-        ap_by_class={name: _mean(precision[:, :, label, 0, -1]) for label, name in enumerate(data.classes)},
-    )
+    sizes = [name[0].upper() for name in COCO_SIZES]
+    found = {
+        "AP": _mean(precision[..., 0, -1]),
+        "AP0.5": _mean(precision[at[50], ..., 0, -1]),
+        "AP0.75": _mean(precision[at[75], ..., 0, -1]),
+        **{f"AP_{name}": _mean(precision[..., area, -1]) for area, name in enumerate(sizes) if area},
+        **{f"AR{most}": _mean(recall[..., 0, place]) for place, most in enumerate(COCO_MOST)},
+        **{f"AR_{name}": _mean(recall[..., area, -1]) for area, name in enumerate(sizes) if area},
+    }
+    return {name: value for name, value in found.items() if not math.isnan(value)}
 
 
 def coco_evaluation(data: DetectionSet) -> Any:
@@ -322,10 +252,6 @@ def _index(coco: Any, data: DetectionSet, entries: list[dict[str, Any]]) -> Any:
 def _mean(values: Floats) -> float:
     known = values[values > -1]
     return float(known.mean()) if len(known) else float("nan")
-
-
-def _share(part: int, whole: int) -> float:
-    return part / whole if whole else float("nan")
 
 
 @dataclass(frozen=True, eq=False)

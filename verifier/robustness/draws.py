@@ -28,7 +28,6 @@ from verifier.robustness.adr import USUAL, AdrSettings, DetectionRates, Threshol
 from verifier.robustness.detection_metrics import (
     COCO_MOST,
     COCO_SIZES,
-    TABLE_6,
     Judged,
     coco_evaluation,
     judged,
@@ -77,22 +76,23 @@ def drawn_coco(data: DetectionSet, names: Sequence[str], weights: Ints) -> dict[
         InputError, UsageError: as `detection_metrics.coco_metrics`.
     """
     evaluation = coco_evaluation(data)
-    return {name: _drawn_metric(evaluation, TABLE_6[name], len(data.classes), weights) for name in names}
+    return {name: _drawn_metric(evaluation, name, len(data.classes), weights) for name in names}
 
 
 def _drawn_metric(evaluation: Any, name: str, classes: int, weights: Ints) -> Floats:
     """The mean over classes and IoU thresholds, in every draw."""
-    kind, _, which = name.partition("_")
-    area = COCO_SIZES.index(which) if which in COCO_SIZES else 0
-    most = int(which) if kind == "ar" and which.isdigit() else COCO_MOST[-1]
+    kind, which = name[:2], name[2:]
+    area = next((at for at, size in enumerate(COCO_SIZES) if which == f"_{size[0].upper()}"), 0)
+    most = int(which) if kind == "AR" and which.isdigit() else COCO_MOST[-1]
     ious = [round(iou * 100) for iou in evaluation.params.iouThrs.tolist()]
-    rows = [ious.index(int(which))] if kind == "ap" and which.isdigit() else list(range(len(ious)))
+    one = kind == "AP" and which.startswith("0")
+    rows = [ious.index(round(100 * float(which)))] if one else list(range(len(ious)))
     frames = len(evaluation.params.imgIds)
     total, known = np.zeros(len(weights)), np.zeros(len(weights))
     for label in range(classes):
         start = (label * len(COCO_SIZES) + area) * frames
         found = [each for each in evaluation.evalImgs[start : start + frames] if each is not None]
-        value = drawn_class(found, rows, most, weights, precise=kind == "ap")
+        value = drawn_class(found, rows, most, weights, precise=kind == "AP")
         there = ~np.isnan(value)
         total[there] += value[there]
         known += there

@@ -20,12 +20,12 @@ from verifier.robustness.assessment.document import (
     DegradationRecord,
     DistanceRecord,
     Level,
-    MadeRecord,
     OutcomeRecord,
     Performance,
     SystemRecord,
 )
 from verifier.robustness.assessment.measures import GQM_NUMBERS, METRICS, WORDS, Tolerance
+from verifier.robustness.assessment.result import MadeHere
 from verifier.robustness.detection_metrics import COUNTS
 from verifier.robustness.draws import CONFIDENCE
 from verifier.telling.blocks import Block, Cell, Row, Section, Table, told
@@ -174,7 +174,7 @@ def _performance(found: SystemRecord) -> Iterator[Block | str]:
     yield f"The verdict is over {', '.join(found.metrics)}." if found.metrics else "No metric was chosen."
 
 
-def _identity(made: MadeRecord) -> str:
+def _identity(made: MadeHere) -> str:
     """What a detector says it is, its plain values; settings and layouts stand in the JSON document."""
     plain = {name: each for name, each in (made.detector or {}).items() if isinstance(each, str | int | float)}
     return ", ".join(f"{each}" if name == "detector" else f"{name} {each}" for name, each in plain.items())

@@ -41,7 +41,7 @@ def mutate_table(result: BatchResult, folder: Path, result_file: str, left_over:
     `left_over` are files that an earlier run left among those of this one.
     """
     study = result.document()
-    kept = sum(output.kept for output in result.outputs)
+    kept = sum(len(image.kept) for image in result.images)
     before = f", {kept} kept from an earlier run" if kept else ""
     made = counted(study.counts.written - kept, "image")
     lines = [*block_lines(_mutations(study)), ""]

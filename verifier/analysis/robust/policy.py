@@ -170,11 +170,6 @@ class PolicySearch:
         if changed:
             self._equations = None
 
-    @property
-    def leaving(self) -> Ints:
-        """The rows by which the present policy leaves the unknown nodes."""
-        return self._rows[self._leaving]
-
     def burden(self, cost: Floats, value: Floats) -> float:
         """How much (p,) costs of leaving a node add to the (p,) values of the present policy, at most."""
         if len(self.open) == 0:

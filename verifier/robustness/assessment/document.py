@@ -12,7 +12,13 @@ from verifier.robustness.assessment.definition import DataSet, Sweep
 from verifier.robustness.assessment.degradation import CriterionName, SureOrder
 from verifier.robustness.assessment.measures import DistanceRule
 from verifier.robustness.assessment.plan import Occurrence, PlanSummary
-from verifier.robustness.assessment.result import AssessmentResult, DegradationResult, SystemResult, TargetResult
+from verifier.robustness.assessment.result import (
+    AssessmentResult,
+    DegradationResult,
+    MadeHere,
+    SystemResult,
+    TargetResult,
+)
 from verifier.robustness.brackets import Break, Criterion, Kind, Scale
 
 T = TypeVar("T")
@@ -131,15 +137,6 @@ class SweepRecord:
 
 
 @dataclass(frozen=True)
-class MadeRecord:
-    """What was made here: the identity of the detector that was run, from which score on, images."""
-
-    detector: Mapping[str, Any] | None
-    lowest_score: float | None
-    follow_up_images: Count
-
-
-@dataclass(frozen=True)
 class BreakRecord:
     """As `verifier.robustness.assessment.degradation.Break`."""
 
@@ -212,7 +209,7 @@ class SystemRecord:
     targets: tuple[TargetRecord, ...]
     sweeps: tuple[SweepRecord, ...]
     plan: PlanSummary | None
-    made: MadeRecord | None
+    made: MadeHere | None
     degradation: DegradationRecord | None
     tolerance_scaling: Scaling = "stated"
 
@@ -245,7 +242,7 @@ def assess_document(result: AssessmentResult) -> AssessResult:
 
 
 def _system(found: SystemResult) -> SystemRecord:
-    given, made = found.assessment, found.made
+    given = found.assessment
     return recorded(
         SystemRecord,
         *(found, given),
@@ -256,7 +253,6 @@ def _system(found: SystemResult) -> SystemRecord:
         targets=tuple(map(_target, found.targets)),
         sweeps=tuple(map(_sweep, given.sweeps)),
         plan=None if found.plan is None else found.plan.summary(),
-        made=None if made is None else MadeRecord(made.identity, made.lowest_score, made.images),
         degradation=None if found.degradation is None else _degradation(found.degradation),
     )
 

@@ -13,10 +13,9 @@ from verifier.closedloop.comparison import BASELINE
 from verifier.perception.matching import MatchingPolicy
 from verifier.robustness.assessment.degradation import Degradation, Level
 from verifier.robustness.brackets import halfway
-from verifier.robustness.campaign.looking import Condition, Looking
-from verifier.robustness.campaign.made_files import new_folder
+from verifier.robustness.campaign.detecting import check_counting
+from verifier.robustness.campaign.looking import Condition, Looking, new_folder
 from verifier.robustness.campaign.making import KNOWN, ROC, Maker, UnderTest, Wanted, measure_of
-from verifier.robustness.campaign.preflight import check_counting
 from verifier.robustness.campaign.scenes import Scenes
 from verifier.robustness.draws import weights_of
 from verifier.robustness.mutators import needs_depth

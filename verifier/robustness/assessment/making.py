@@ -41,18 +41,21 @@ from verifier.robustness.assessment.plan import Plan, PlannedImage
 from verifier.robustness.assessment.result import MadeHere
 from verifier.robustness.brackets import gaps
 from verifier.robustness.campaign.definition import DataFiles, DetectorChoice
+from verifier.robustness.campaign.detecting import check_detector, check_places
 from verifier.robustness.campaign.looking import (
     Condition,
     Looking,
     Opened,
     Progress,
     Sources,
+    check_new,
+    check_outside,
     mutated_frame,
+    new_folder,
     no_progress,
+    write_coco,
 )
-from verifier.robustness.campaign.made_files import check_new, check_outside, new_folder, write_coco
 from verifier.robustness.campaign.making import UnderTest, depth_remarks, operating_remarks
-from verifier.robustness.campaign.preflight import check_detector, check_places
 from verifier.robustness.campaign.scenes import MovedBoxes, Scenes, moved_truth, open_scenes
 from verifier.robustness.detection_metrics import measured
 from verifier.robustness.detectors import Detector, Image, read_image, run_detector, with_detections
@@ -135,7 +138,7 @@ def check_made(assessment: Assessment, plan: Plan | None, folder: Path, target: 
 
 def make(
     assessment: Assessment, plan: Plan | None, scenes: Scenes, folder: Path, workshop: Workshop
-) -> tuple[Assessment, MadeHere]:
+) -> tuple[Assessment, MadeHere, tuple[str, ...]]:
     """Make what the assessment asks for.
 
     Args:
@@ -146,7 +149,8 @@ def make(
         workshop: where to, and how.
 
     Returns:
-        The assessment with performance, a target data set and levels in place of how to make them; and what was made.
+        The assessment with performance, a target data set and levels in place of how to make them; what was made; and
+        what a reader must know of it.
 
     Raises:
         InputError: an image cannot be read or does not fit its mutation, or a file cannot be written (disk full);
@@ -181,8 +185,8 @@ def make(
         done = made_levels(asked, looking, under_test, levels, workshop.cache, refine)
         made = changed(made, DEFINED, degradation=done)
     identity = None if under_test is None else MappingProxyType(dict(under_test.detector.identity))
-    remarks = tuple(_remarks(assessment, scenes, plan, under_test))
-    return made, MadeHere(identity, None if under_test is None else under_test.lowest_score, images, remarks)
+    made_here = MadeHere(identity, None if under_test is None else under_test.lowest_score, images)
+    return made, made_here, tuple(_remarks(assessment, scenes, plan, under_test))
 
 
 def _remarks(
@@ -190,12 +194,12 @@ def _remarks(
 ) -> Iterator[str]:
     yield from depth_remarks(scenes)
     if plan is not None and under_test is not None:
-        if any(name == "rotation" for image in plan.images for name, _ in image.mutations):
+        if any(each.name == "rotation" for image in plan.images for each in image.mutations):
             yield (
                 "in images that were turned, a box is the smallest upright one around the turned corners, larger "
                 "than the object: part of what IoU and AP lose there is the box's, not the detector's"
             )
-        if any(MUTATORS[name].moves for image in plan.images for name, _ in image.mutations):
+        if any(MUTATORS[each.name].moves for image in plan.images for each in image.mutations):
             yield "what left the image is no object there; what its edge cuts still counts, however little is left"
     if under_test is not None:
         yield from operating_remarks(under_test.choice, under_test.source)
@@ -257,7 +261,7 @@ def _check_depth_files(assessment: Assessment, plan: Plan | None, scenes: Scenes
         return
     needed: set[str] = set()
     for each in () if plan is None else plan.images:
-        steps = [Mutation(name, parameters) for name, parameters in each.mutations]
+        steps = [Mutation(step.name, step.parameters) for step in each.mutations]
         if each.source not in needed and needs_depth(Composition(tuple(steps))):
             needed.add(each.source)
     asked = assessment.degradation
@@ -276,10 +280,10 @@ def _check_sizes(assessment: Assessment, plan: Plan | None) -> None:
     """Refuse distances from image to image where a mutation changes the size of follow-up images; UsageError."""
     compared = [each.name for each in assessment.rules.values() if each.measure in IMAGE_MEASURES]
     for each in () if plan is None or not compared else plan.images:
-        for name, parameters in each.mutations:
-            if parameters.get("canvas") == "cropped":
+        for step in each.mutations:
+            if step.parameters.get("canvas") == "cropped":
                 raise UsageError(
-                    f"{assessment.key}: {name} with canvas = 'cropped' changes the size of images, "
+                    f"{assessment.key}: {step.name} with canvas = 'cropped' changes the size of images, "
                     f"and '{compared[0]}' compares images of equal size\n"
                     '  hint: canvas = "kept", or a distance of features'
                 )
@@ -348,7 +352,7 @@ def check_complete(circumstances: Iterable[Circumstance]) -> None:
 def _mutated(each: PlannedImage, scenes: Scenes) -> Frame:
     path = scenes.files[each.source]
     try:
-        mutation = Composition(tuple(Mutation(name, parameters) for name, parameters in each.mutations))
+        mutation = Composition(tuple(Mutation(step.name, step.parameters) for step in each.mutations))
     except ValueError as error:
         raise InputError(str(error), Place(str(path))) from None
     rng = np.random.default_rng([each.seed[0], 2, each.seed[1]])

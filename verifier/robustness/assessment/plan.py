@@ -28,7 +28,7 @@ from verifier.base.documents import Count, Limits, json_values
 from verifier.base.documents import Share as Probability
 from verifier.base.errors import UsageError
 from verifier.robustness.assessment.circumstances import Circumstance
-from verifier.robustness.mutators.catalogue import Plain
+from verifier.robustness.mutators.batch_result import MutationRecord
 
 Occurrence: TypeAlias = Literal["independent", "exclusive"]
 Proportions: TypeAlias = Literal["target", "missing"]
@@ -53,18 +53,8 @@ class PlannedImage:
     number: int
     source: str
     circumstances: tuple[str, ...]
-    mutations: tuple[tuple[str, Mapping[str, Plain]], ...]
+    mutations: tuple[MutationRecord, ...]
     seed: tuple[int, int]
-
-    def document(self) -> dict[str, Any]:
-        """As JSON values."""
-        return {
-            "number": self.number,
-            "source": self.source,
-            "circumstances": list(self.circumstances),
-            "mutations": [{"name": name, "parameters": dict(each)} for name, each in self.mutations],
-            "seed": list(self.seed),
-        }
 
 
 @dataclass(frozen=True)
@@ -124,7 +114,7 @@ class Plan:
 
     def document(self) -> dict[str, Any]:
         """All of it, as JSON values."""
-        return {**json_values(self.summary()), "images": [each.document() for each in self.images]}
+        return {**json_values(self.summary()), "images": json_values(self.images)}
 
 
 def plans_text(title: str, plans: Mapping[str, Plan]) -> str:
@@ -249,7 +239,7 @@ def _images(
         own = np.random.default_rng([seed, 1, number])
         shown = [chosen[at] for at in np.flatnonzero(row).tolist()]
         made = [each.transformation for each in shown if each.transformation is not None]  # all have one
-        mutations = [(each.mutation, each.drawn(own)) for each in made]
+        mutations = [MutationRecord(each.mutation, each.drawn(own)) for each in made]
         names = tuple(each.name for each in shown)
         found.append(PlannedImage(number, sources[source], names, tuple(mutations), (seed, number)))
     return tuple(found)

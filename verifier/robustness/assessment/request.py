@@ -115,12 +115,12 @@ def _prepared(assessment: Assessment, folder: Path, settings: AssessSettings) ->
 def _with_verdicts(
     system: _Prepared, folder: Path, settings: AssessSettings, progress: Progress, pool: Pool
 ) -> SystemResult:
-    assessment, made, workshop = system.assessment, None, None
+    assessment, made, workshop, said = system.assessment, None, None, tuple[str, ...]()
     if system.scenes is not None:
         cache = None if settings.cache is None else Path(settings.cache)
         target = Path(settings.make or "") / assessment.key
         workshop = Workshop(target, cache, progress, refine=settings.refine, pool=pool)
-        assessment, made = make(assessment, system.plan, system.scenes, folder, workshop)
+        assessment, made, said = make(assessment, system.plan, system.scenes, folder, workshop)
     assessment = with_measured(assessment, folder)
     computed = computed_distances(assessment, folder)
     degradation, asked = None, assessment.degradation
@@ -128,7 +128,7 @@ def _with_verdicts(
         from verifier.robustness.assessment.criteria import degradation_of  # Storm is loaded only where it is asked
 
         degradation = degradation_of(asked, folder, progress, None if workshop is None else workshop.runs)
-    return assess(assessment, computed, system.plan, degradation, made)
+    return assess(assessment, computed, system.plan, degradation, made, said)
 
 
 def _plan(assessment: Assessment, folder: Path) -> Plan | None:
@@ -151,6 +151,7 @@ def assess(
     plan: Plan | None = None,
     degradation: DegradationResult | None = None,
     made: MadeHere | None = None,
+    said: tuple[str, ...] = (),
 ) -> SystemResult:
     """Judge one system.
 
@@ -159,6 +160,7 @@ def assess(
         plan: of the follow-up test cases, if one was drawn.
         degradation: what growing disturbances showed, if that was asked for.
         made: what was made for it, if anything was.
+        said: what a reader must know of that.
     """
     found = computed or {}
     targets = tuple(_judged(assessment, each, found.get(each.name, {})) for each in assessment.all_targets())
@@ -166,6 +168,7 @@ def assess(
         *_definition_remarks(assessment),
         *_outcome_remarks(assessment, targets),
         *_making_remarks(assessment, made),
+        *said,
     )
     return SystemResult(assessment, targets, plan, degradation, remarks, made)
 
@@ -246,10 +249,8 @@ def _making_remarks(assessment: Assessment, made: MadeHere | None) -> Iterator[s
         yield "the detector was not run: it is when data are made"
     if made is None and asked is not None and asked.recipe is not None:
         yield f"the levels of {asked.parameter} were not made, so nothing is known of them"
-    if made is not None and made.images and assessment.detector is None:
+    if made is not None and made.follow_up_images and assessment.detector is None:
         yield "follow-up images were made, and no detector is named that could be run on them"
-    if made is not None:
-        yield from made.remarks
 
 
 def _listed(circumstances: list[Circumstance]) -> str:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from verifier.base.documents import InputFile
+from verifier.base.documents import Count, InputFile
 from verifier.base.result import Result
 from verifier.checking.verdicts import Verdict, worst_verdict
 from verifier.robustness.assessment.definition import Assessment, DataSet
@@ -167,16 +167,13 @@ class MadeHere:
     """What was made for this assessment, and with what.
 
     Attributes:
-        identity: of the detector that was run; None where none was.
+        detector: the identity of the one that was run; None where none was.
         lowest_score: from which score on a detection counts; None where every detection does, or none was run.
-        images: how many follow-up images were made.
-        remarks: what a reader must know of what was made.
     """
 
-    identity: Mapping[str, Any] | None
+    detector: Mapping[str, Any] | None
     lowest_score: float | None
-    images: int
-    remarks: tuple[str, ...] = ()
+    follow_up_images: Count
 
 
 @dataclass(frozen=True)

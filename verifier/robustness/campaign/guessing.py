@@ -30,7 +30,7 @@ from verifier.base.errors import InputError, Place, UsageError
 from verifier.base.files import read_bytes, read_json
 from verifier.perception.detections.formats import recognised
 from verifier.robustness.campaign.definition import ANNOTATION_FORMATS
-from verifier.robustness.campaign.made_files import DISTANCE_FIELD
+from verifier.robustness.campaign.looking import DISTANCE_FIELD
 from verifier.robustness.campaign.scenes import image_files
 from verifier.robustness.detectors import OnnxInput, OnnxLayout, OnnxOutput, open_onnx, read_image
 from verifier.robustness.detectors.onnx_decode import network_input

@@ -35,11 +35,21 @@ from verifier.perception.detections import Reading
 from verifier.perception.detections.cameras import read_cameras
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.detections.depth import depth_file
-from verifier.robustness.campaign.detecting import KEPT, PACKAGES, condition_names, detect_all, digest, read_condition
+from verifier.robustness.campaign.detecting import (
+    KEPT,
+    PACKAGES,
+    check_counting,
+    check_detector,
+    check_places,
+    condition_names,
+    detect_all,
+    digest,
+    named,
+    read_condition,
+)
 from verifier.robustness.campaign.file import Campaign, read_campaign
-from verifier.robustness.campaign.judging import check_run, checked_runs, collision_at
-from verifier.robustness.campaign.logs import campaign_logs, read_poses
-from verifier.robustness.campaign.made_files import check_outside
+from verifier.robustness.campaign.judging import campaign_logs, check_run, checked_runs, collision_at, read_poses
+from verifier.robustness.campaign.looking import check_outside
 from verifier.robustness.campaign.making import (
     BY_MEDIAN,
     Made,
@@ -49,7 +59,6 @@ from verifier.robustness.campaign.making import (
     depth_remarks,
     operating_remarks,
 )
-from verifier.robustness.campaign.preflight import check_counting, check_detector, check_places, named
 from verifier.robustness.campaign.result import (
     CampaignDocument,
     CampaignResult,
@@ -192,7 +201,7 @@ def _moving(campaign: Campaign) -> list[str]:
 
 def _people(campaign: Campaign, target: Path, detector: str) -> dict[str, DetectionSet]:
     """Of a detector under every condition, people alone."""
-    from verifier.closedloop.readers.from_sets import people_map
+    from verifier.closedloop.from_sets import people_map
 
     reading, folder, moving = Reading(people_map(campaign.people or ("*",))), target / detector, _moving(campaign)
     names = [name for name in condition_names(campaign) if name not in moving]

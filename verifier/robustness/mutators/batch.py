@@ -31,7 +31,15 @@ from verifier.base.files import write_bytes
 from verifier.base.libraries import library
 from verifier.robustness.detectors.protocol import read_image
 from verifier.robustness.detectors.run import image_digest
-from verifier.robustness.mutators.batch_result import BatchSettings, Failure, ImageResult, Output, folder_name
+from verifier.robustness.mutators.batch_result import (
+    BatchSettings,
+    ImageDepth,
+    ImageResult,
+    MutatedFile,
+    MutatedImage,
+    MutateFailure,
+    folder_name,
+)
 from verifier.robustness.mutators.coco_annotations import Moved
 from verifier.robustness.mutators.frames import (
     DepthMap,
@@ -194,40 +202,32 @@ def _image(image: ImageFile, settings: BatchSettings, folder: Path) -> ImageResu
             check_pixels(read.pixels)
             digest = image_digest(read)
     except InputError as error:
-        failure = Failure(image.name, None, _reason(error))
-        return ImageResult(image.name, image.path.name, None, None, (), (failure,))
+        failure = MutateFailure(None, _reason(error))
+        return ImageResult(MutatedImage(image.name, image.path.name, None, None, None, (), (failure,)))
     try:
         boxes = None if settings.annotations is None else settings.annotations.boxes_of(image.name, read.size)
     except InputError as error:  # images that nobody labelled must not go among those without objects
-        lost = tuple(Failure(image.name, number, _reason(error)) for number in range(len(settings.mutations)))
-        return ImageResult(image.name, image.path.name, read.size, digest, (), lost)
+        lost = tuple(MutateFailure(number, _reason(error)) for number in range(len(settings.mutations)))
+        return ImageResult(MutatedImage(image.name, image.path.name, read.size, digest, None, (), lost))
     scene = _Scene(image, Frame(read.pixels, None, boxes), digest, settings.depth)
-    outputs, failures, moved = [], [], []
+    outputs, failures, kept, moved = [], [], [], []
     for number, mutation in enumerate(settings.mutations):
         try:
             with _enough_memory():
-                output, after = _made(scene, number, mutation, settings, folder)
+                output, after, is_kept = _made(scene, number, mutation, settings, folder)
         except DiskFullError:
             raise
         except (InputError, ValueError) as error:
-            failures.append(Failure(image.name, number, _reason(error)))
+            failures.append(MutateFailure(number, _reason(error)))
             continue
         outputs.append(output)
+        kept += [output.path] if is_kept else []
         if after.boxes is not None and after.kept is not None:
             moved.append((number, Moved(image.name, read.size, after.size, after.kept, after.boxes)))
-    depth = scene.depth_if_read(settings.mutations)
-    return ImageResult(
-        image.name,
-        image.path.name,
-        read.size,
-        digest,
-        tuple(outputs),
-        tuple(failures),
-        tuple(moved),
-        None if depth is None else depth.sha256,
-        None if depth is None else depth.known,
-        () if depth is None else scene.guessed(),
-    )
+    read_depth = scene.depth_if_read(settings.mutations)
+    depth = None if read_depth is None else ImageDepth(read_depth.sha256, read_depth.known, scene.guessed())
+    record = MutatedImage(image.name, image.path.name, read.size, digest, depth, tuple(outputs), tuple(failures))
+    return ImageResult(record, tuple(kept), tuple(moved))
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,8 +279,9 @@ class _Scene:
 
 def _made(
     scene: _Scene, number: int, mutation: AnyMutation, settings: BatchSettings, folder: Path
-) -> tuple[Output, Frame]:
-    """The file of one image under one mutation, and the frame after it (before it, for a file that is kept)."""
+) -> tuple[MutatedFile, Frame, bool]:
+    """The file of one image under one mutation, the frame after it (before it, for a file that is kept), and whether
+    it is kept."""
     depth = scene.depth_key if needs_depth(mutation) else ""
     programs = repr(sorted(settings.programs))
     key = output_key(mutation, (scene.digest, depth), settings.seed, scene.image.name, programs)
@@ -289,12 +290,12 @@ def _made(
     if settings.resume and still:
         found = kept_bytes(folder / path, key)
         if found is not None:
-            return Output(number, path, sha256(found).hexdigest(), kept=True), scene.plain
+            return MutatedFile(number, path, sha256(found).hexdigest()), scene.plain, True
     before = scene.deep if needs_depth(mutation) else scene.plain  # a bad depth map must not stop the others
     after = apply(mutation, before, generator_for(settings.seed, scene.image.name, mutation))
     data = png_bytes(after.pixels, key)
     write_output(folder / path, data)
-    return Output(number, path, sha256(data).hexdigest()), after
+    return MutatedFile(number, path, sha256(data).hexdigest()), after, False
 
 
 @contextmanager

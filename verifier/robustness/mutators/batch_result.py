@@ -14,7 +14,7 @@ from verifier.base.checksums import with_checksums
 from verifier.base.documents import Count, Limits, Sha256, Share, json_values
 from verifier.base.errors import UsageError
 from verifier.base.numbers import fixed
-from verifier.base.result import Result, recorded
+from verifier.base.result import Result
 from verifier.robustness.mutators.coco_annotations import AnnotationKind, Annotations, Moved
 from verifier.robustness.mutators.frames import DepthRecord, DepthSource, GuessedDepths, guessed_text
 from verifier.robustness.mutators.mutation import AnyMutation, Composition, moves_boxes, needs_depth
@@ -98,7 +98,7 @@ class MutatedFile:
 
 @dataclass(frozen=True)
 class MutateFailure:
-    """What could not be made; `mutation` is None where the image could not be read."""
+    """What could not be made, and why; `mutation` is None where the image could not be read."""
 
     mutation: int | None
     message: str
@@ -184,47 +184,18 @@ class BatchSettings:
             raise UsageError(f"expected from 1 to {MOST_JOBS} jobs, got {self.jobs}")
 
 
-@dataclass(frozen=True)
-class Output:
-    """A file that was made: of which mutation (its number), its path below the folder, the SHA-256 of its bytes.
-
-    `kept` where an earlier run had made it; that is not part of the document.
-    """
-
-    mutation: int
-    path: str
-    sha256: str
-    kept: bool = False
-
-
-@dataclass(frozen=True)
-class Failure:
-    """What could not be made, and why; `mutation` is None where the image could not be read."""
-
-    image: str
-    mutation: int | None
-    message: str
-
-
 @dataclass(frozen=True, eq=False)
 class ImageResult:
-    """What became of one image; `sha256` is of its pixels and size, None where it could not be read.
+    """What became of one image; beside its record, what is no part of the document.
 
-    `depth_sha256`, `depth_known` (a share of the pixels) and `depth_guessed` tell of its depth map, where one was
-    needed and read.
-    `moved` has the boxes under each mutation that was applied, by its number; they are not part of the document.
+    Attributes:
+        kept: paths of outputs that an earlier run had made.
+        moved: the boxes under each mutation that was applied, by its number.
     """
 
-    name: str
-    file: str
-    size: tuple[int, int] | None
-    sha256: str | None
-    outputs: tuple[Output, ...]
-    failures: tuple[Failure, ...]
+    record: MutatedImage
+    kept: tuple[str, ...] = ()
     moved: tuple[tuple[int, Moved], ...] = ()
-    depth_sha256: str | None = None
-    depth_known: float | None = None
-    depth_guessed: tuple[GuessedDepths, ...] = ()
 
 
 @dataclass(frozen=True, repr=False)
@@ -260,23 +231,23 @@ class BatchResult(Result):
     def rows(self) -> Iterator[dict[str, str]]:
         """One row per image that was made."""
         for image in self.images:
-            for made in image.outputs:
+            for made in image.record.outputs:
                 mutation = self.settings.mutations[made.mutation].text
-                yield {"image": image.name, "mutation": mutation, "path": made.path, "sha256": made.sha256}
+                yield {"image": image.record.name, "mutation": mutation, "path": made.path, "sha256": made.sha256}
 
     def measured_rows(self) -> Iterator[dict[str, int]]:
         """How many images there are now, and how many could not be made."""
         yield {"images": len(self.outputs), "failures": len(self.failures)}
 
     @property
-    def failures(self) -> tuple[Failure, ...]:
-        """What could not be made, in order."""
-        return tuple(failure for image in self.images for failure in image.failures)
+    def failures(self) -> tuple[tuple[str, MutateFailure], ...]:
+        """What could not be made, in order, with the name of its image."""
+        return tuple((image.record.name, failure) for image in self.images for failure in image.record.failures)
 
     @property
-    def outputs(self) -> tuple[Output, ...]:
+    def outputs(self) -> tuple[MutatedFile, ...]:
         """All files that are there now."""
-        return tuple(output for image in self.images for output in image.outputs)
+        return tuple(output for image in self.images for output in image.record.outputs)
 
     def document(self) -> MutateResult:
         """The document of the batch."""
@@ -289,12 +260,12 @@ class BatchResult(Result):
             mutations=tuple(map(named_mutation, settings.mutations)),
             counts=MutateCounts(
                 images=len(self.images),
-                unreadable=sum(image.size is None for image in self.images),
+                unreadable=sum(image.record.size is None for image in self.images),
                 written=len(self.outputs),
                 failures=len(self.failures),
             ),
             notes=self.remarks,
-            images=tuple(map(_image, self.images)),
+            images=tuple(image.record for image in self.images),
         )
 
     def json_text(self) -> str:
@@ -316,15 +287,16 @@ def folder_name(mutation: AnyMutation) -> str:
 
 def _notes(result: BatchResult) -> list[str]:
     settings, found = result.settings, []
-    known = [image.depth_known for image in result.images if image.depth_known is not None]
-    if known and min(known) < 1 and settings.depth is not None:
-        shares = " to ".join(dict.fromkeys(fixed(100 * share, 1) for share in (min(known), max(known))))
+    depths = [image.record.depth for image in result.images if image.record.depth is not None]
+    known = sorted(depth.known for depth in depths)
+    if known and known[0] < 1 and settings.depth is not None:
+        shares = " to ".join(dict.fromkeys(fixed(100 * share, 1) for share in (known[0], known[-1])))
         how = " and ".join(map(str, filter(None, (settings.depth.record.sky, settings.depth.densify))))
         found.append(f"depth is known for {shares} % of an image's pixels; the rest is a guess ({how})")
-        found += filter(None, [guessed_text(image.depth_guessed for image in result.images)])
+        found += filter(None, [guessed_text(depth.guessed for depth in depths)])
     if settings.annotations is None:
         return found
-    strangers = settings.annotations.strangers(frozenset(image.name for image in result.images))
+    strangers = settings.annotations.strangers(frozenset(image.record.name for image in result.images))
     if strangers:
         frames = "1 frame that is" if strangers == 1 else f"{strangers} frames that are"
         found.append(f"annotations of {frames} no image of this batch are left out")
@@ -341,12 +313,3 @@ def named_mutation(mutation: AnyMutation) -> NamedMutation:
     steps = tuple(MutationRecord(each.name, each.parameters) for each in parts)
     record = CompositionRecord(steps) if isinstance(mutation, Composition) else steps[0]
     return NamedMutation(mutation.text, folder_name(mutation), record)
-
-
-def _image(image: ImageResult) -> MutatedImage:
-    depth = None
-    if image.depth_sha256 is not None and image.depth_known is not None:
-        depth = ImageDepth(image.depth_sha256, image.depth_known, image.depth_guessed)
-    outputs = tuple(recorded(MutatedFile, each) for each in image.outputs)
-    failures = tuple(recorded(MutateFailure, each) for each in image.failures)
-    return recorded(MutatedImage, image, depth=depth, outputs=outputs, failures=failures)

@@ -192,7 +192,7 @@ def _files_of(batch: BatchSettings, folder: Path) -> dict[str, int]:
 
 def _left_over(earlier: dict[str, int], results: Sequence[ImageResult], folder: Path) -> tuple[str, ...]:
     """Those of `earlier` that this run neither wrote nor kept; what is written gets a new inode."""
-    of_this_run = {output.path for result in results for output in result.outputs}
+    of_this_run = {output.path for result in results for output in result.record.outputs}
     still = (path for path in earlier if path not in of_this_run and (folder / path).exists())
     return tuple(sorted(path for path in still if (folder / path).stat().st_ino == earlier[path]))
 
@@ -218,13 +218,13 @@ def contact_sheet(
         InputError: a file has gone since it was written.
     """
     blocks = []
-    shown = [pair for pair in zip(images, results, strict=True) if pair[1].size is not None][:MOST_ROWS]
+    shown = [pair for pair in zip(images, results, strict=True) if pair[1].record.size is not None][:MOST_ROWS]
     for image, result in shown:
         plain = read_image(image.path).pixels
         scale = min(1.0, CELL_PX / plain.shape[1], 3 * CELL_PX / plain.shape[0])
         moved = dict(result.moved)
         cells = [_cell(image.name, plain, _boxes(image.name, result, settings), scale)]
-        for output in result.outputs[: MOST_COLUMNS - 1]:
+        for output in result.record.outputs[: MOST_COLUMNS - 1]:
             boxes = moved[output.mutation].boxes if output.mutation in moved else None
             caption = settings.mutations[output.mutation].text
             cells.append(_cell(caption, read_image(folder / output.path).pixels, boxes, scale))
@@ -236,10 +236,10 @@ def contact_sheet(
 
 def _boxes(name: str, result: ImageResult, settings: BatchSettings) -> NDArray[np.float64] | None:
     """The boxes of an image before any mutation."""
-    if settings.annotations is None or result.size is None:
+    if settings.annotations is None or result.record.size is None:
         return None
     try:
-        return settings.annotations.boxes_of(name, result.size)
+        return settings.annotations.boxes_of(name, result.record.size)
     except InputError:
         return None  # that is among the failures
 
