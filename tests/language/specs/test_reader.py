@@ -62,6 +62,7 @@ def test_statements(spec):
     elsewhere = replace(spec, model_at=None)
     assert spec.model_at is not None
     assert (elsewhere, repr(elsewhere)) == (spec, repr(spec))
+    assert "source=" not in repr(spec)
 
 
 def test_requirements(spec):
