@@ -64,7 +64,7 @@ def run(
         verifier.base.errors.VerifierError: each says what was found, what was expected, and what to do.
 
     >>> found = run("specs/car_pedestrian.ltl", "examples/nuscenes_yolov3_class.json", environment="ped", draws=100)
-    >>> [(each.name, each.verdict_text) for each in found.requirements][1]
+    >>> [(requirement.name, requirement.verdict_text) for requirement in found.requirements][1]
     ('stops_for_pedestrians', 'violated, if items are independent')
     >>> round(found.metrics()["stops_for_pedestrians/published/probability"], 6)
     0.196203

@@ -161,8 +161,8 @@ def checked_study(
         from verifier.study.free import free_bounds  # linear programs take long to load
 
         with clock.running("bounds whatever the dependence: --horizon bounds their size. They"):
-            free = tuple(map(free_bounds, progress([each.case for each in cases])))
-        cases = tuple(replace(each, free=own) for each, own in zip(cases, free, strict=True))
+            free = tuple(map(free_bounds, progress([case.case for case in cases])))
+        cases = tuple(replace(case, free=own) for case, own in zip(cases, free, strict=True))
     return CheckedStudy(study, cases, evidence, storm.storm_version(), unanswered, found)
 
 
@@ -184,7 +184,7 @@ def _each_case(
 def checked_elsewhere(study: Study, partial: bool, number: int) -> dict[str, Any]:
     """What a worker finds of a case, without the case itself, for `put_back`."""
     checked = check_case(study.cases[number], own_storm(), partial=partial)
-    return {each.name: getattr(checked, each.name) for each in fields(checked) if each.name != "case"}
+    return {field.name: getattr(checked, field.name) for field in fields(checked) if field.name != "case"}
 
 
 def put_back(case: Case, sent: Mapping[str, Any]) -> CheckedCase:
@@ -242,7 +242,7 @@ def check_case(case: Case, storm: StormProcess, *, partial: bool = False) -> Che
     look, whole = look_at(case), clock_of(study.options, len(study.requirements))
     whole.spend(time.monotonic() - begun)
     with whole.running(f"{case}: looking for vacuous requirements"):
-        vacuity, notes = tuple(found.vacuity for found in case.findings), case.notes
+        vacuity, notes = tuple(finding.vacuity for finding in case.findings), case.notes
     whatever, unknown = _whatever_predicted(case, values, whole)
     remarks = (*case_remarks(case, values, strategies), *unknown)
     return CheckedCase(case, values, whatever, strategies, remarks, vacuity, notes, refused, look)
@@ -254,25 +254,25 @@ def _whatever_predicted(
     """For each requirement and initial state the probability, 0 or 1, where it does not depend on what the detector
     predicts; and what was not found out."""
     whatever, unknown = [], []
-    for number, (requirement, found) in enumerate(zip(case.study.requirements, values, strict=True)):
+    for number, (requirement, value) in enumerate(zip(case.study.requirements, values, strict=True)):
         try:
             with clock.running("looking at all detectors"):
-                whatever.append(_whatever(case, number, found))
+                whatever.append(_whatever(case, number, value))
         except (NoAnswerError, MemoryError):
-            whatever.append((None,) * len(found.probability))
+            whatever.append((None,) * len(value.probability))
             unknown.append(
                 f"{case}: {requirement.name}: not found out within the limits: whether the detector matters at all"
             )
     return tuple(whatever), unknown
 
 
-def _whatever(case: Case, number: int, found: TwoEngineValues) -> tuple[Literal[0, 1] | None, ...]:
+def _whatever(case: Case, number: int, values: TwoEngineValues) -> tuple[Literal[0, 1] | None, ...]:
     """Only what is 0 or 1 with the given matrices can be; rounded transitions are no probabilities of the system.
     Where steps are counted there is no product to tell, and errors that last no longer are an assumption."""
     options = case.study.options
-    told = case.study.requirements[number].is_plain and not found.counted and options.decimals is None
-    if options.persist is not None or not told or not np.isin(found.probability, (0, 1)).any():
-        return (None,) * len(found.probability)
+    told = case.study.requirements[number].is_plain and not values.counted and options.decimals is None
+    if options.persist is not None or not told or not np.isin(values.probability, (0, 1)).any():
+        return (None,) * len(values.probability)
     bounds = any_dependence(case.objective(number), case.study.measured)
     return tuple(low if low == high else None for low, high in bounds.tolist())
 
@@ -366,7 +366,7 @@ def result_of(checked: CheckedStudy, options: RunOptions) -> RunResult:
                 [text for checked_case in checked.cases for text in checked_case.case.assumed],
                 [
                     *grid_remarks(study.grid, options.false_positives, study.matrices),
-                    *model_remarks([each.look for each in checked.cases if each.look is not None]),
+                    *model_remarks([case.look for case in checked.cases if case.look is not None]),
                     *(text for checked_case in checked.cases for text in checked_case.remarks),
                     *noted((checked_case.case, checked_case.notes) for checked_case in checked.cases),
                 ],

@@ -107,7 +107,7 @@ SWAPS = {
 }  # fmt: skip
 
 _BOTH = "if bounds.lower is not None and bounds.upper is not None:"
-_DOUBTFUL = "doubtful = (found.of >= 0) & assumed[found.of]"
+_DOUBTFUL = "doubtful = (components.of >= 0) & assumed[components.of]"
 _POINT = "verifier/analysis/robust/point_certificate.py"
 _HALVED = "if largest <= 1 or (before is not None and 2 * largest > before):"
 _LTL = "verifier/language/ltl/normal_form.py"
@@ -119,12 +119,14 @@ _KNOWN = "known = Position(line, column) if line is not None and column is not N
 _QUOTIENT = "if size > _GREATEST and np.any(np.equal(a.data, _LEAST) & np.equal(b.data, -1)):"
 _ALIKE_KINDS = "if isinstance(first, Exact | Floating) and isinstance(second, Exact | Floating):"
 _BRANCH = 'return below[1] if is_choice(node) else result_kind(node) or "boolean"'
-_KEPT_COMMENTS = "kept = tuple(Comment(each.offset - begin, each.text) for each in comments if each.offset >= begin)"
+_KEPT_COMMENTS = (
+    "kept = tuple(Comment(comment.offset - begin, comment.text) for comment in comments if comment.offset >= begin)"
+)
 _AMOUNT = 'amount = "no" if high < low else f"more than {LONGEST_SWEEP}"'
 _PROGRESSION = "verifier/language/ltl/progression.py"
 _FORMULAS = "verifier/language/ltl/parser.py"
 _TAGS = "tags[draw, label] = groups.setdefault(key, len(groups) + 1)"
-_ROWS = "rows = np.full((len(each), max(map(len, each), default=1)), -1, dtype=np.int64)"
+_ROWS = "rows = np.full((len(group), max(map(len, group), default=1)), -1, dtype=np.int64)"
 _LONG = "if len(digits) > 10 or int(digits) > _LARGEST_BOUND:"
 _DRAWN = "valuations = {**valuations, **{name: np.full(index + 1, value) for name, value in drawn.items()}}"
 _CHANNEL, _CONTEXTS = "verifier/systems/channel.py", "verifier/systems/contexts.py"
@@ -144,7 +146,7 @@ _WAYS_TO_EXPLORE = {
     "looked_at += _BLOCK_COST + len(states)": "+= +",
     "if at_once and looked_at > size:": ">",
     "at_once = False": "False",
-    "return None if len(found.states) > scene.options.limits.states else found": ">",
+    "return None if len(reached.states) > scene.options.limits.states else reached": ">",
 }
 _REFINED = "verifier/checking/refinement.py"
 _BETTER = "better |= np.all(np.abs(other) <= 2 * other_slack, axis=0)"
@@ -163,7 +165,9 @@ _RAISED = "proven = _raised(about, np.minimum(value + (residual + 2) * steps, UN
 _WORST = "worst = about.fixed_step(values, ROUNDOFF * skeleton.channel.rounding_steps)"
 _THEN = 'self._then = whole(given["then"], "/subject/then", (told, None), -1, told)'
 _ROW = 'self._draws = [drawn[row] if row >= 0 else [] for row in whole(given["row"], "/subject/row", (ways,), -1)]'
-_NOWHERE = "following = np.repeat(space.number({each.name: each.low for each in space.variables}, 1), count)"
+_NOWHERE = (
+    "following = np.repeat(space.number({variable.name: variable.low for variable in space.variables}, 1), count)"
+)
 _FARTHER = "row[before & (steps[row] != steps - 1)] = -1"
 _WHICH_ENDS = (
     'what = f"lower ends sum to {float(lowest):g}" if lowest > 1 else f"upper ends sum to {float(highest):g}"'
@@ -274,7 +278,7 @@ _NONE = "return np.unique(np.array(result), axis=0) if result else np.zeros((0, 
 _DEEPEST = "level = levels(count, part[sources[crossing]], part[targets[crossing]], count + 1)"
 _LOOKED_UP = "if groups > _FEW_GROUPS or len(values) < 1 << groups**2:"
 _TAKEN = "return np.take(self._masses_by_order, code * len(self.lower) + column, axis=0)"
-_TILED = "ends = (np.tile(each, (len(wins), 1)) for each in (self.lower, self.upper))"
+_TILED = "ends = (np.tile(array, (len(wins), 1)) for array in (self.lower, self.upper))"
 _DRAWN_FROM = "drawn = np.where(channel.columns >= 0, channel.bins * true + channel.columns, -1)"
 _FREE = "inner: Floats = least + missing * free / np.maximum(free.sum(axis=1, keepdims=True), 1)"
 _MASSES = (
@@ -535,7 +539,11 @@ EQUIVALENT = {
     },
     (_EXPLORATION, "if count and shape[2] > 1:", ">"): "one outcome alone can always occur",
     (_EXPLORATION, _LAST_FOR_NONE, "1"): "any number below 0, and a place that is not read",
-    (_EXPLORATION, "beyond = not each.low <= moved <= each.high", "<="): "a number at an end is whole, and within",
+    (
+        _EXPLORATION,
+        "beyond = not variable.low <= moved <= variable.high",
+        "<=",
+    ): "a number at an end is whole, and within",
     ("verifier/systems/space.py", _ROWS, "1"): "how wide a table without rows is",
     ("verifier/checking/component_solving.py", "below = np.zeros((levels + 1, 2))", "1"): "a row that is not read",
     ("verifier/checking/graphs.py", "if len(sources) <= FEW:", "<="): "which search, not what it finds",

@@ -190,14 +190,14 @@ class _Look:
             highest, best, chosen = np.full(shape, -1.0), np.full(shape, -1.0), np.zeros_like(reached)
             for led in following.swapaxes(0, 1):
                 may, place = (led >= 0).all(axis=1), self.place[:, report]
-                each, drawn = chances[may].T, led[may].T
-                mean = sum(chance[:, None] * above[onward] for chance, onward in zip(each, drawn, strict=True))
+                parts, drawn = chances[may].T, led[may].T
+                mean = sum(chance[:, None] * above[onward] for chance, onward in zip(parts, drawn, strict=True))
                 ahead = np.einsum("kpc,pc->kp", mean[:, place], self.share[:, report])
                 highest[may] = np.maximum(highest[may], ahead)
                 for corner in place.T:
                     plan = sum(
                         chance[:, None, None] * plans[onward[:, None], corner]
-                        for chance, onward in zip(each, drawn, strict=True)
+                        for chance, onward in zip(parts, drawn, strict=True)
                     )
                     own = np.einsum("kpe,pe->kp", plan, self.after[:, report])
                     better = own > best[may]
@@ -234,9 +234,9 @@ def _weights(odds: Floats) -> Floats:
     """The weights with these log odds."""
     left, found = np.ones(len(odds)), np.empty((len(odds), odds.shape[1] + 1))
     with np.errstate(over="ignore"):
-        for index, each in enumerate(odds.T):
-            found[:, index] = left / (1 + np.exp(-each))
-            left = left / (1 + np.exp(each))
+        for index, column in enumerate(odds.T):
+            found[:, index] = left / (1 + np.exp(-column))
+            left = left / (1 + np.exp(column))
     found[:, -1] = left
     return found
 
@@ -245,9 +245,9 @@ def _between(odds: Floats, low: Floats, high: Floats) -> Floats:
     """How much the high end has in a mean of both that has these odds, in terms of probabilities."""
     upper = high > 0  # where odds are large it is the complement that has digits
 
-    def part(each: Floats) -> Floats:
+    def part(array: Floats) -> Floats:
         with np.errstate(over="ignore"):
-            return np.asarray(np.where(upper, -1 / (1 + np.exp(each)), 1 / (1 + np.exp(-each))))
+            return np.asarray(np.where(upper, -1 / (1 + np.exp(array)), 1 / (1 + np.exp(-array))))
 
     share = (part(odds) - part(low)) / (part(high) - part(low))
     return np.clip(share, 0, 1)

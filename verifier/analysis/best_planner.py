@@ -84,26 +84,28 @@ def worst_cases(game: Game | HiddenGame, most_steps: int) -> tuple[Bracket, ...]
                 search.go_on(partial(best, start), exact=spacing is None)
         if all(search.upper - search.lower <= WIDEST_BRACKET for search in searches):
             break
-    return tuple(_bracket(game, each.lower, each.upper, each.worst, most_steps, each.exact) for each in searches)
+    return tuple(
+        _bracket(game, search.lower, search.upper, search.worst, most_steps, search.exact) for search in searches
+    )
 
 
 def means(game: Game | HiddenGame, weights: Sequence[float] | Floats, most_steps: int) -> tuple[Bracket, ...]:
     """The best over planners of the mean over environments with these weights, (environments,) or of each initial
     state; the rest as `worst_cases`."""
     each_start = np.broadcast_to(np.asarray(weights, dtype=np.float64), (len(game.starts), game.environments))
-    found: list[Bracket] = []
+    brackets: list[Bracket] = []
     for spacing, best in _ways(game, most_steps):
         ends = [best(start, given) for start, given in enumerate(each_start)]
         lower = [float(given @ plan) for given, (plan, _) in zip(each_start, ends, strict=True)]
         upper = [above for _, above in ends]
-        if found:
-            lower = list(map(max, lower, (each.lower for each in found)))
-            upper = list(map(min, upper, (each.upper for each in found)))
+        if brackets:
+            lower = list(map(max, lower, (bracket.lower for bracket in brackets)))
+            upper = list(map(min, upper, (bracket.upper for bracket in brackets)))
         exact = spacing is None
-        found = [_bracket(game, *each, most_steps, exact) for each in zip(lower, upper, each_start, strict=True)]
-        if max(each.upper - each.lower for each in found) <= WIDEST_BRACKET:
+        brackets = [_bracket(game, *row, most_steps, exact) for row in zip(lower, upper, each_start, strict=True)]
+        if max(bracket.upper - bracket.lower for bracket in brackets) <= WIDEST_BRACKET:
             break
-    return tuple(found)
+    return tuple(brackets)
 
 
 _Best: TypeAlias = Callable[[int, Floats], tuple[Floats, float]]
@@ -135,7 +137,7 @@ class _Search:
             plan, above = best(self.weights)
             if above < self.upper:
                 self.upper, self.worst = above, self.weights
-            known = any(np.array_equal(plan, each) for each in self.plans)
+            known = any(np.array_equal(plan, array) for array in self.plans)
             self.plans.append(plan)
             self.lower, self.weights = _lots(np.array(self.plans))
             if known or self.upper - self.lower <= _SAME:
@@ -272,10 +274,10 @@ def _back(game: Game, layer: _Layer, plan: Floats) -> Floats:
     at = layer.nodes[layer.going]
     following = game.following[at]
     shape = layer.place.shape
-    each = np.broadcast_to(game.payoff[following][:, None], (*shape, plans.shape[1])).copy()
+    payoff = np.broadcast_to(game.payoff[following][:, None], (*shape, plans.shape[1])).copy()
     met = layer.place >= 0
-    each[met] = plan[layer.place[met]]
-    onward = np.einsum("ko,kycoe->kyce", game.chances[at], each)
+    payoff[met] = plan[layer.place[met]]
+    onward = np.einsum("ko,kycoe->kyce", game.chances[at], payoff)
     reached = np.einsum("kye,kyce->kyc", layer.after, onward)
     closed: Mask = np.asarray((following < 0).all(axis=2))
     reached[np.broadcast_to(closed[:, None], reached.shape)] = -1.0

@@ -139,7 +139,7 @@ class ContextTest:
         """The least of the p-values, of which the inverse of the e-value is one."""
         by_e = None if self.log10_e is None else 10.0 ** -max(self.log10_e, 0)
         by_replay = None if self.replay is None else self.replay.p_value
-        return min(each for each in (self.p_value, by_e, by_replay) if each is not None)
+        return min(value for value in (self.p_value, by_e, by_replay) if value is not None)
 
 
 ClassTest: TypeAlias = CountedTest | Untested | ContextTest
@@ -213,18 +213,18 @@ def _class_test(name: str, bins: Sequence[int], counted: DependenceTest | BinTes
     return CountedTest(label=name, test=test, bins=told, **{key: getattr(counted, key) for key in _NUMBERS})
 
 
-def _context_test(name: str, found: UsedContexts) -> ContextTest | Untested:
-    residual = next((test for test in found.tests if test.label == name), None)
-    compared = next((ratio for ratio in found.e_values if ratio.label == name), None)
-    replays = [test for test in found.replays if test.label == name]
-    tracks = (found.tracks or {}).get(name)
+def _context_test(name: str, contexts: UsedContexts) -> ContextTest | Untested:
+    residual = next((test for test in contexts.tests if test.label == name), None)
+    compared = next((ratio for ratio in contexts.e_values if ratio.label == name), None)
+    replays = [test for test in contexts.replays if test.label == name]
+    tracks = (contexts.tracks or {}).get(name)
     silent = tracks is not None and not tracks.longest_wrong_run
     if silent or ((residual is None or residual.z is None) and compared is None and not replays):
-        return Untested(label=name, contexts=found.used, no_misses=silent)
+        return Untested(label=name, contexts=contexts.used, no_misses=silent)
     said = ContextTest(
         label=name,
         test="not_contradicted",
-        contexts=found.used,
+        contexts=contexts.used,
         p_value=None if residual is None else residual.p_value,
         z=None if residual is None else residual.z,
         against=None if compared is None else compared.against,

@@ -205,9 +205,9 @@ def confidence(objectives: Sequence[Objective], data: Data, settings: Confidence
     """
     intervals = data.maker.intervals(objectives, data, settings)
     same = data.basis.tier == "approximate" and data.choice.kind == "bootstrap" and data.basis.looks == 1
-    bounded = [each.plain and not each.is_undecided(_above_zero(data.measured)) for each in objectives]
+    bounded = [objective.plain and not objective.is_undecided(_above_zero(data.measured)) for objective in objectives]
     both_of = zip(intervals, objectives, bounded, strict=True)
-    plain = [(each, objective) for each, objective, is_bounded in both_of if is_bounded]
+    plain = [(interval, objective) for interval, objective, is_bounded in both_of if is_bounded]
     if same:
         bounds = tuple(_of_interval(*both) for both in plain)
     else:
@@ -231,10 +231,10 @@ def bounds_of_chain(
         return ()
     region = data.region(objectives[0].skeleton)
     if region is not None:
-        return tuple(robust_bounds(each, region, settings.semantics, effort) for each in objectives)
+        return tuple(robust_bounds(objective, region, settings.semantics, effort) for objective in objectives)
     level = float(1 - alpha_of(settings.level) / data.basis.looks)
-    found = _drive_intervals(objectives, data, replace(settings, level=level))
-    return tuple(_of_interval(each, objective) for each, objective in zip(found, objectives, strict=True))
+    intervals = _drive_intervals(objectives, data, replace(settings, level=level))
+    return tuple(_of_interval(interval, objective) for interval, objective in zip(intervals, objectives, strict=True))
 
 
 def _of_interval(interval: Interval, objective: Objective) -> RobustBounds:
@@ -249,10 +249,10 @@ def _of_interval(interval: Interval, objective: Objective) -> RobustBounds:
 def _drawn_intervals(objectives: Sequence[Objective], data: Data, settings: ConfidenceSettings) -> Sequence[Interval]:
     width = len(objectives[0].product.start)
     kind = data.choice.kind
-    streams = [PercentileStream(data.draws, width, settings.level, kind, each.most) for each in objectives]
-    unknown = [each.is_undecided(_above_zero(data.measured)) for each in objectives]
+    streams = [PercentileStream(data.draws, width, settings.level, kind, objective.most) for objective in objectives]
+    unknown = [objective.is_undecided(_above_zero(data.measured)) for objective in objectives]
     pairs = zip(objectives, unknown, strict=True)
-    certain = [None if none else _certain(each, data.measured) for each, none in pairs]
+    certain = [None if none else _certain(objective, data.measured) for objective, none in pairs]
     for matrices in data.maker.matrices(objectives, data, settings):
         for objective, stream, known, none in zip(objectives, streams, certain, unknown, strict=True):
             for probabilities in probability_draws(objective, [matrices] if known is None and not none else []):
@@ -292,8 +292,8 @@ def _extreme_numbers(
 
 def _drive_intervals(objectives: Sequence[Objective], data: Data, settings: ConfidenceSettings) -> Sequence[Interval]:
     level, seed = settings.level, settings.seed
-    undrawn = [_undrawn(each, data, level) for each in objectives]
-    drawn = tuple(each for each, known in zip(objectives, undrawn, strict=True) if known is None)
+    undrawn = [_undrawn(objective, data, level) for objective in objectives]
+    drawn = tuple(objective for objective, known in zip(objectives, undrawn, strict=True) if known is None)
     found = drive_intervals(drawn, data.of_drives(*drawn), level, data.draws, seed) if drawn else iter(())
     return [next(found) if known is None else known for known in undrawn]
 
@@ -311,10 +311,10 @@ def _undrawn(objective: Objective, data: Data, level: float) -> Interval | None:
     counts, fixed = data.measured.counts, data.measured.fixed[:, None, :]
     least = np.where(fixed, data.measured.rates, np.where(counts > 0, 2 / UNIT, 0.0))
     region = Region.of_bounds(objective.skeleton, least, np.where(fixed, data.measured.rates, 1.0))
-    found = robust_bounds(objective, region, effort=Effort(attained=False, certificates=False))
-    ends = np.stack([found.lower, found.upper], axis=1)
+    bounds = robust_bounds(objective, region, effort=Effort(attained=False, certificates=False))
+    ends = np.stack([bounds.lower, bounds.upper], axis=1)
     ranges = np.repeat(ends[:, :1], 2, axis=1), np.repeat(ends[:, 1:], 2, axis=1)
-    return Interval(found.lower, found.upper, level, "bootstrap", *ranges, data.draws)
+    return Interval(bounds.lower, bounds.upper, level, "bootstrap", *ranges, data.draws)
 
 
 def _certain(objective: Objective, measured: Measured) -> NDArray[np.float64] | None:
@@ -322,8 +322,8 @@ def _certain(objective: Objective, measured: Measured) -> NDArray[np.float64] | 
 
     Posterior draws are such matrices.
     """
-    found = objective.probabilities(_above_zero(measured)[None])
-    return found.probability[0] if not found.error_bound.any() else None
+    result = objective.probabilities(_above_zero(measured)[None])
+    return result.probability[0] if not result.error_bound.any() else None
 
 
 def _above_zero(measured: Measured) -> NDArray[np.float64]:

@@ -240,17 +240,17 @@ def _least(program: Program, side: str) -> tuple[Fraction, float, Proof]:
     column = np.concatenate([flow, flows + program.rate_of])
     value = np.concatenate([np.ones(len(flow)), -np.ones(limited)])
     below = coo_array((value, (row, column)), shape=(limited, flows + rates)).tocsr()
-    ends = np.stack([np.asarray(each, dtype=float) for each in (program.lower, program.upper)], axis=1)
+    ends = np.stack([np.asarray(array, dtype=float) for array in (program.lower, program.upper)], axis=1)
     ends_of_all: Any = np.concatenate([np.tile([0.0, np.inf], (flows, 1)), ends.reshape(-1, 2)])
     objective = np.concatenate([np.asarray(cost / program.total, dtype=float), np.zeros(rates)])
     matrices: Any = (below, equal)  # sparse ones are accepted, whatever the types of the library say
     found = linprog(objective, matrices[0], np.zeros(limited), matrices[1], right, ends_of_all, method="highs-ipm")
     if found.status != 0 or found.fun is None or found.x is None:
         raise NoAnswerError(f"the linear program of {flows} flows has no answer: {found.message}")
-    duals, limits = (np.rint(each.marginals * UNIT).astype(np.int64) for each in (found.eqlin, found.ineqlin))
+    duals, limits = (np.rint(rows.marginals * UNIT).astype(np.int64) for rows in (found.eqlin, found.ineqlin))
     parts = duals[: program.nodes], duals[program.nodes :], np.minimum(limits, 0)
     names = ("nodes", "columns", "limits")
-    proof = Proof(program, side, {name: each.tolist() for name, each in zip(names, parts, strict=True)})
+    proof = Proof(program, side, {name: part.tolist() for name, part in zip(names, parts, strict=True)})
     proven = proof.bound()
     if found.fun < float(proven) - 1e-6:
         raise EngineError(
@@ -292,17 +292,17 @@ class _Unrolled:
             numbers = first + np.arange(len(layer))
             first += len(layer)
             led = [self._moves(layer[where], numbers[where], row, step) for row, where in self._by_row(layer)]
-            flows += sum(len(each["own"]) for each in led)
+            flows += sum(len(entry["own"]) for entry in led)
             if flows > self.most_flows:
                 raise NoAnswerError(
                     f"bounds whatever the dependence need more than {self.most_flows} flows, in step {step + 1}",
                     hint="a shorter --horizon, or raise --max-lp",
                 )
-            reached = np.unique(np.concatenate([each["to"].ravel() for each in led]))
+            reached = np.unique(np.concatenate([entry["to"].ravel() for entry in led]))
             layer = reached[open_[reached]]
-            for each in led:
-                goes_on = open_[each["to"]] & (step + 1 < last)
-                each["after"] = np.where(goes_on, first + np.searchsorted(layer, each["to"]), -1)
+            for entry in led:
+                goes_on = open_[entry["to"]] & (step + 1 < last)
+                entry["after"] = np.where(goes_on, first + np.searchsorted(layer, entry["to"]), -1)
             parts += led
             if not len(layer):
                 last = step + 1
@@ -311,14 +311,14 @@ class _Unrolled:
 
     def _joined(self, parts: Sequence[Mapping[str, Any]], horizon: int) -> Program:
         own, to, after, step, often = (
-            np.concatenate([each[name] for each in parts]) for name in ("own", "to", "after", "step", "often")
+            np.concatenate([part[name] for part in parts]) for name in ("own", "to", "after", "step", "often")
         )
-        width = max(each["limits"].shape[1] for each in parts)
+        width = max(part["limits"].shape[1] for part in parts)
         limits = np.full((len(own), width), -1, dtype=np.int64)
-        ends_at = np.cumsum([len(each["own"]) for each in parts])
-        for each, end in zip(parts, ends_at.tolist(), strict=True):
-            limits[end - len(each["own"]) : end, : each["limits"].shape[1]] = each["limits"]
-        total = math.lcm(*(Fraction(each).denominator for each in often.ravel().tolist()))
+        ends_at = np.cumsum([len(part["own"]) for part in parts])
+        for part, end in zip(parts, ends_at.tolist(), strict=True):
+            limits[end - len(part["own"]) : end, : part["limits"].shape[1]] = part["limits"]
+        total = math.lcm(*(Fraction(number).denominator for number in often.ravel().tolist()))
         whole = np.frompyfunc(lambda share: int(share * total), 1, 1)(often)
         columns: dict[tuple[int, ...], int] = {}
         column_of = [columns.setdefault(key[:3], len(columns)) for key in self._rates]

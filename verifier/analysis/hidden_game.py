@@ -168,15 +168,15 @@ def hidden_game(
         UsageError: runs begin in different states, or what is admissible depends on what is hidden.
     """
     first = systems[0]
-    begun = [{name: value[each.starts] for name, value in each.valuations.items()} for each in systems]
+    begun = [{name: value[system.starts] for name, value in system.valuations.items()} for system in systems]
     if any(
         len(one[name]) != len(begun[0][name]) or np.any(one[name] != begun[0][name]) for one in begun for name in one
     ):
         raise UsageError(f"{NOT_TOLD}, and runs begin in different states there")
-    if any(each.system.inputs != first.system.inputs for each in systems):
+    if any(system.system.inputs != first.system.inputs for system in systems):
         raise UsageError(f"{NOT_TOLD}, and 'inputs' differs there: name one of them (--env NAME)")
     hidden = hidden_names(first.system.model)
-    told = sorted({each for system in systems for each in system.observations}, key=sorted)
+    told = sorted({observation for system in systems for observation in system.observations}, key=sorted)
     parts: list[tuple[Ints, ...]] = []
     reports, chances, seen, starts, count = [], [], [], [], 0
     for system in systems:
@@ -190,7 +190,7 @@ def hidden_game(
         after = way.after.reshape(len(state), -1, outcomes)
         parts.append((np.where(after >= 0, after + count - len(state), -1), way.value))
         own = np.zeros((len(state), len(told)))
-        own[:, [told.index(each) for each in system.observations]] = system.reported(rates)[0][state]
+        own[:, [told.index(observation) for observation in system.observations]] = system.reported(rates)[0][state]
         reports.append(own)
         chances.append(system.chances[state])
         seen.append(
@@ -201,10 +201,10 @@ def hidden_game(
     _, view = np.unique(np.concatenate(seen, axis=1)[:, value < 0], axis=1, return_inverse=True)
     views = np.full(count, -1, dtype=np.int64)
     views[value < 0] = view.ravel()
-    moves, width = np.max([each.shape[1:] for each in chances], axis=0).tolist()
-    drawn = [np.pad(each, ((0, 0), (0, 0), (0, width - each.shape[2]))) for each in chances]
-    padded = [each[:, np.minimum(np.arange(moves), each.shape[1] - 1)] for each in drawn]
-    padded_after = [each[:, :, np.minimum(np.arange(width), each.shape[2] - 1)] for each, _ in parts]
+    moves, width = np.max([chance.shape[1:] for chance in chances], axis=0).tolist()
+    drawn = [np.pad(chance, ((0, 0), (0, 0), (0, width - chance.shape[2]))) for chance in chances]
+    padded = [array[:, np.minimum(np.arange(moves), array.shape[1] - 1)] for array in drawn]
+    padded_after = [array[:, :, np.minimum(np.arange(width), array.shape[2] - 1)] for array, _ in parts]
     wins = 0 if negated else 1
     return HiddenGame(
         np.concatenate(padded_after),
@@ -273,7 +273,7 @@ def game_of(
         flat = system.following.reshape(system.state_count, -1)
         led = [flat[state], *(way.after[at] for way, at in zip(ways, remaining, strict=True))]
         may = led[0] >= 0
-        following = np.where(may, _coded([np.maximum(each, 0) for each in led], sizes), -1)
+        following = np.where(may, _coded([np.maximum(array, 0) for array in led], sizes), -1)
         parts.append((fresh, following))
         fresh = known.unknown_among(np.unique(following[may]))
     codes = np.concatenate([codes for codes, _ in parts])

@@ -182,7 +182,7 @@ class HiddenSearch:
             self.work += sum(part.size * (len(bounds.plans) + len(bounds.points) + 1) for _, bounds, part in parts)
             ends = [(other, part, bounds.lower(part), bounds.upper(part)) for other, bounds, part in parts]
             won = choice.won @ told
-            lower, upper = (won + sum((each[k] for each in ends), np.zeros(len(won))) for k in (2, 3))
+            lower, upper = (won + sum((end[k] for end in ends), np.zeros(len(won))) for k in (2, 3))
             found.append(_Onward(lower, upper, ends))
         return found
 
@@ -192,7 +192,7 @@ class HiddenSearch:
             return None
         onward = self._onward(view, left, self._divided(view, left, weights)[0])
         widest, found = _BETTER, None
-        chosen = np.array([each.upper for each in onward]).argmax(axis=0)
+        chosen = np.array([successor.upper for successor in onward]).argmax(axis=0)
         for report, choice in enumerate(chosen.tolist()):
             for other, part, lower, upper in onward[choice].ends:
                 if upper[report] - lower[report] > widest:
@@ -206,7 +206,7 @@ class HiddenSearch:
             return
         divided, lots = self._divided(view, left, weights)
         onward = self._onward(view, left, divided)
-        above = float(np.array([each.upper for each in onward]).max(axis=0).sum())
+        above = float(np.array([successor.upper for successor in onward]).max(axis=0).sum())
         here, plan = self._view(view), np.zeros(len(divided))
         for report, told in enumerate(here.told):
             plan += told * (self._best_reply(view, left, onward, report) if lots is None else lots[report])
@@ -214,7 +214,7 @@ class HiddenSearch:
 
     def _best_reply(self, view: int, left: int, onward: list[_Onward], report: int) -> Floats:
         """(nodes with moves,) what the choice reaches that is best after a report, by what plans reach behind it."""
-        number = int(np.argmax([each.lower[report] for each in onward]))
+        number = int(np.argmax([successor.lower[report] for successor in onward]))
         choice = self._view(view).choices[number]
         reached = choice.won.copy()
         for other, part, _, _ in onward[number].ends:
@@ -233,7 +233,7 @@ class HiddenSearch:
             for number, choice in enumerate(here.choices)
             for other, matrix in choice.onward.items()
         }
-        self.work += 100 * LEAST_WORK + 100 * sum(each.size for each in behind.values()) * len(here.told)
+        self.work += 100 * LEAST_WORK + 100 * sum(array.size for array in behind.values()) * len(here.told)
         return _least_division(here, behind, weights)
 
 

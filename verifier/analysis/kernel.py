@@ -235,7 +235,7 @@ class System:
         demand(all(sum(often) for often, *_ in kinds), "/subject/told", "all 0")
         free: Column = [0] * len(kinds[0][1:]), [1] * len(kinds[0][1:]), 1
         which = whole(given["kinds"], "/subject/kinds", (None, None), 0, len(kinds))
-        draws = [zip(*each, strict=True) for each in zip(given["bins"], given["columns"], which, strict=True)]
+        draws = [zip(*row, strict=True) for row in zip(given["bins"], given["columns"], which, strict=True)]
         drawn = [[(kinds[k], *columns.get((b, true), free)) for b, true, k in row if true != -1] for row in draws]
         self._draws = [drawn[row] if row >= 0 else [] for row in whole(given["row"], "/subject/row", (ways,), -1)]
 
@@ -250,7 +250,7 @@ class System:
                 return draw([*map(leaf, ahead)], often, often, sum(often))
             ((often, *groups), *column), then = self._draws[way][k], self._then[seen]
             told = ([behind(way, k + 1, then[report]) for report in group] for group in groups)
-            return draw([draw(each, often, often, sum(often)) for each in told], *column)
+            return draw([draw(row, often, often, sum(often)) for row in told], *column)
 
         for way in self._ways[state]:
             yield behind(way), math.prod(u * sum(k[0]) for k, *_, u in self._draws[way]) * sum(self._chances[way])
@@ -341,7 +341,7 @@ class Proof:
             ahead = self.system.moves(state, within)
             fits = implied and all(known.leads(held[state], letters[after], held[after]) for after in ahead)
             demand(fits, f"{where}, state {state}", "who stays in the component may decide against the bound")
-        proofs = {each["until"]: each for each in component["without"]}
+        proofs = {entry["until"]: entry for entry in component["without"]}
         atoms = {atom for number in held.values() for term in known.table[number] for atom in term}
         for until in {number for number, low, high in atoms if (known.nodes[number][0], low, high) == ("U", 0, -1)}:
 

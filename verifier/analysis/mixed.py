@@ -46,7 +46,7 @@ class MixedIntervals(RateIntervals):
             return {}
         ends = np.array(
             [
-                [self.strata.ends[each._replace(bin=stratum * bins + each.bin)] for each in order]
+                [self.strata.ends[row._replace(bin=stratum * bins + row.bin)] for row in order]
                 for stratum in range(len(self.mix.names))
             ]
         )
@@ -70,25 +70,25 @@ class MixedData(Data):
     @property
     def weights(self) -> NDArray[np.float64]:
         """(strata,) at the point."""
-        return np.array([float(each) for each in self.mix.point])
+        return np.array([float(fraction) for fraction in self.mix.point])
 
     def region(self, skeleton: Skeleton) -> Region | None:
         """The mixed matrices that the data cannot rule out, whatever the weights within their bounds.
 
         Its evidence is not in it: a certificate takes it as assumed.
         """
-        found = self.strata_intervals
-        if found is None:
+        rate_intervals = self.strata_intervals
+        if rate_intervals is None:
             return None
         intervals = MixedIntervals(
-            self.measured, self.events, found.alpha, "independent_items", strata=found, mix=self.mix
+            self.measured, self.events, rate_intervals.alpha, "independent_items", strata=rate_intervals, mix=self.mix
         )
         return replace(region_of(skeleton, intervals), evidence=None)
 
     def posterior_draws(self, columns: Ints, settings: ConfidenceSettings) -> Iterator[NDArray[np.float64]]:
         """Mixed matrices that the counts make likely, some at a time, in these (k, 2) columns."""
         drawn = matrix_draws(self.strata, self._stacked(columns), settings.prior, self.draws, settings.seed)
-        return (mixed(each, self.weights) for each in drawn)
+        return (mixed(array, self.weights) for array in drawn)
 
     def of_drives(self, *objectives: Objective) -> DriveData:
         """What mixed matrices of a chain are drawn from, drive by drive; ValueError where drives are not known."""
@@ -134,11 +134,11 @@ def mixed_data(
         )
     needs = needs_of_run(chains, point)
     bins, labels, _ = point.counts.shape
-    strata = _stacked_measured(point, [measured(each) for each in matrices.strata])
+    strata = _stacked_measured(point, [measured(stratum) for stratum in matrices.strata])
     drives = None if matrices.sequences is None else _stacked_drives(matrices, bins, labels)
     number = len(matrices.strata)
     events = frozenset(
-        each._replace(bin=stratum * bins + each.bin) for stratum in range(number) for each in needs.events
+        event._replace(bin=stratum * bins + event.bin) for stratum in range(number) for event in needs.events
     )
     columns = stacked_columns(needs.estimated, bins, number)
     basis, intervals = choose_bounds(strata, drives, events, columns, settings)
@@ -171,13 +171,13 @@ def mixed_data(
 def _stacked_measured(point: Measured, strata: Sequence[Measured]) -> Measured:
     """The strata behind each other; what is fixed by convention in the mixed matrices is fixed as it is there."""
     fixed = np.concatenate([point.fixed] * len(strata))
-    rates = np.concatenate([each.rates for each in strata])
+    rates = np.concatenate([measured.rates for measured in strata])
     there = np.concatenate([point.rates] * len(strata))
-    counts = np.concatenate([each.counts for each in strata])
+    counts = np.concatenate([measured.counts for measured in strata])
     own = strata[0].annotation_error, strata[0].looks  # of one file
     return Measured(counts, np.where(fixed[:, None, :], there, rates), fixed, *own)
 
 
 def _stacked_drives(matrices: MixedMatrices, bins: int, labels: int) -> DriveItems:
-    tables = [drive_items(each, bins, labels) for each in matrices.sequences or ()]
-    return replace(tables[0], table=np.concatenate([each.table for each in tables], axis=1))
+    tables = [drive_items(sequence, bins, labels) for sequence in matrices.sequences or ()]
+    return replace(tables[0], table=np.concatenate([table.table for table in tables], axis=1))

@@ -44,7 +44,7 @@ from verifier.systems.skeleton import Skeleton
 
 def columns_of(objectives: Iterable[Objective]) -> Ints:
     """(k, 2) the (bin, column) pairs whose rates some of them, of one skeleton, depend on."""
-    return np.unique(np.concatenate([each.columns_needed for each in objectives]), axis=0)
+    return np.unique(np.concatenate([objective.columns_needed for objective in objectives]), axis=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,7 +308,7 @@ def _in_parts(objective: Objective, rates: Floats, solve: Callable[[Floats], Bat
     size = max(1, _NUMBERS_AT_ONCE // len(objective.skeleton.indices))
     parts = [solve(rates[low : low + size]) for low in range(0, len(rates), size)]
     return BatchResult(
-        *(np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(BatchResult))
+        *(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(BatchResult))
     )
 
 

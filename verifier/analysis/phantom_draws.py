@@ -182,20 +182,22 @@ def drive_intervals(
     Raises:
         VerifierError: as drawing and solving.
     """
-    tables = [_extreme_reports(each, data) for each in objectives]
+    tables = [_extreme_reports(objective, data) for objective in objectives]
     streams = []
-    for each in objectives:
-        width = len(each.product.start)
-        streams.append([PercentileStream(count, width, level, "bootstrap", each.most) for _ in ("worst", "best")])
+    for objective in objectives:
+        width = len(objective.product.start)
+        streams.append(
+            [PercentileStream(count, width, level, "bootstrap", objective.most) for _ in ("worst", "best")]
+        )
     for part in drive_draws(data, count, seed):
         for objective, table, (low, high) in zip(objectives, tables, streams, strict=True):
             ends = _extreme_probabilities(objective, part, table)
             low.add(ends.min(axis=0))
             high.add(ends.max(axis=0))
-    for each, (low, high) in zip(objectives, streams, strict=True):
+    for objective, (low, high) in zip(objectives, streams, strict=True):
         worst, best = low.interval(), high.interval()
         ranges = worst.lower_range, best.upper_range
-        yield Interval(worst.lower, best.upper, level, "bootstrap", *ranges, count, each.most)
+        yield Interval(worst.lower, best.upper, level, "bootstrap", *ranges, count, objective.most)
 
 
 def extreme_draws(objective: Objective, data: DriveData, count: int, seed: int) -> Iterator[tuple[Floats, Floats]]:
@@ -258,6 +260,6 @@ def _extreme_by_trial(objective: Objective, data: DriveData, mean: Floats) -> In
 def _exponentials(streams: list[np.random.Generator], rows: int) -> Floats:
     """(rows, streams) the next numbers of each."""
     found = np.empty((len(streams), rows))
-    for number, each in enumerate(streams):
-        found[number] = each.standard_exponential(rows)
+    for number, generator in enumerate(streams):
+        found[number] = generator.standard_exponential(rows)
     return found.T

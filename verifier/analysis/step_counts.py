@@ -93,10 +93,10 @@ class StepCount(Objective):
         """As `Objective.probabilities`; each matrix for itself with proven bounds, or all at once in doubles."""
         values = self.skeleton.entry_values(rates)
         if not roughly:
-            found = [
-                counted(chain_of_entries(self.skeleton, each, {}), self.window, ROUNDOFF, None) for each in values
+            results = [
+                counted(chain_of_entries(self.skeleton, value, {}), self.window, ROUNDOFF, None) for value in values
             ]
-            parts = ([getattr(each, name)[0] for each in found] for name in BatchResult.__dataclass_fields__)
+            parts = ([getattr(batch, name)[0] for batch in results] for name in BatchResult.__dataclass_fields__)
             return BatchResult(*(np.array(part) for part in parts))
         size = max(1, _NUMBERS_AT_ONCE // max(len(self.product.edge), 1))
         parts_of = [self.numbers(_Draws(values[low : low + size]), True)[0] for low in range(0, len(values), size)]
@@ -229,8 +229,8 @@ def counted_window(
     if not bounded:
         return None
     labels = {name: skeleton.mask_of(node) for name, node in propositions.items()}
-    found = long_window(formula, labels, skeleton.indptr, skeleton.indices)
-    return found if found is not None and found.cannot_unroll(memory_bytes) else None
+    window = long_window(formula, labels, skeleton.indptr, skeleton.indices)
+    return window if window is not None and window.cannot_unroll(memory_bytes) else None
 
 
 def build_step_count(skeleton: Skeleton, window: LongWindow) -> StepCount:
@@ -267,7 +267,7 @@ def _steps_left(aged: Objective, wait: int) -> Ints:
             number = chain.pop()
             if number not in left:
                 left[number] = left[product.obligations.progress(number, 0)] + 1
-    return np.array([left[each] for each in product.obligation.tolist()], dtype=np.int64)
+    return np.array([left[obligation] for obligation in product.obligation.tolist()], dtype=np.int64)
 
 
 class _Draws:
@@ -289,8 +289,8 @@ class _Draws:
         return self._each(at, self._shaped(ends), steps, None, 0.0)
 
     def ever(self, at: Objective, meets: bool) -> Floats:
-        found = satisfaction_probabilities(at.product, self._values, at.skeleton.entry, roughly=True)
-        return np.asarray(found.probability.T)
+        result = satisfaction_probabilities(at.product, self._values, at.skeleton.entry, roughly=True)
+        return np.asarray(result.probability.T)
 
     def rest(self, at: Objective, ends: Floats, steps: int, enough: float) -> float:
         greatest = 1.0

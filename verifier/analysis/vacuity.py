@@ -309,7 +309,7 @@ class _Search:
 
     def _constant_in_range(self, condition: Node) -> int:
         named = names_in(condition)
-        space = StateSpace(tuple(each for each in self.skeleton.system.variables if each.name in named))
+        space = StateSpace(tuple(variable for variable in self.skeleton.system.variables if variable.name in named))
         first: bool | None = None
         for low in range(0, space.size, AT_ONCE):
             states = np.arange(low, min(low + AT_ONCE, space.size))

@@ -41,7 +41,7 @@ def row_sums(table: Floats) -> Floats:
 
 def plain_fields(columns: Any) -> tuple[Any, ...]:
     """The fields of a dataclass in their order, as another process can be sent them: mappings as dictionaries."""
-    values = [getattr(columns, each.name) for each in fields(columns)]
+    values = [getattr(columns, field.name) for field in fields(columns)]
     return tuple(dict(value) if isinstance(value, MappingProxyType) else value for value in values)
 
 

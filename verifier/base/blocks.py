@@ -128,9 +128,9 @@ class Pool:
         """
         report(0, len(blocks))
         results = enumerate(map(work, blocks)) if self.is_here else self._results(work, blocks)
-        for done, found in enumerate(results, 1):
+        for done, result in enumerate(results, 1):
             report(done, len(blocks))
-            yield found
+            yield result
 
     def map(self, work: Callable[[Block], Result], blocks: Sequence[Block]) -> Iterator[Result]:
         """The results in the order of the blocks, each as soon as those before it are there; errors as `results`."""
@@ -248,7 +248,7 @@ class Pool:
         try:
             for future in self._completed(distributed.as_completed(futures, loop=client.loop)):
                 if future is None:
-                    left = [str(place_of[each.key] + 1) for each in futures if each.status == "pending"]
+                    left = [str(place_of[future.key] + 1) for future in futures if future.status == "pending"]
                     raise NoAnswerError(
                         f"all workers are lost, and none came back within {RETURN_S:g} s; "
                         f"not done, of {len(blocks)} blocks: {some_of(left)}",
@@ -264,7 +264,7 @@ class Pool:
         except (OSError, TimeoutError, distributed.client.FutureCancelledError):
             pass
         finally:
-            lost = client.status != "running" or any(each.status in ("lost", "cancelled") for each in futures)
+            lost = client.status != "running" or any(future.status in ("lost", "cancelled") for future in futures)
             with contextlib.suppress(OSError, TimeoutError):
                 client.cancel([*futures, once], force=True)
         if lost:

@@ -84,11 +84,11 @@ def _sums(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
         own = {key: _own(value[key]) for key in sorted(value)}
         deeper = [(pointer_part(key), value[key]) for key in sorted(value)]
     elif isinstance(value, list):
-        own, deeper = [_own(each) for each in value], [(str(at), each) for at, each in enumerate(value)]
+        own, deeper = [_own(part) for part in value], [(str(at), part) for at, part in enumerate(value)]
     yield pointer, hashlib.sha256(json.dumps(own).encode()).hexdigest()[:DIGITS]
-    for part, each in deeper:
-        if isinstance(each, dict | list):
-            yield from _sums(each, f"{pointer}/{part}")
+    for part, entry in deeper:
+        if isinstance(entry, dict | list):
+            yield from _sums(entry, f"{pointer}/{part}")
 
 
 def _own(value: Any) -> Any:

@@ -136,27 +136,27 @@ class Derives:
     """The base of classes with fields that follow from others."""
 
     def __post_init__(self) -> None:
-        for each in fields(self):  # type: ignore[arg-type]  # those of the dataclass that derives
-            if "derived" not in each.metadata:
+        for field_ in fields(self):  # type: ignore[arg-type]  # those of the dataclass that derives
+            if "derived" not in field_.metadata:
                 continue
-            follows, told = each.metadata["derived"](self), getattr(self, each.name)
+            follows, told = field_.metadata["derived"](self), getattr(self, field_.name)
             if told is _Open.OPEN:
-                object.__setattr__(self, each.name, follows)
-            elif told != follows and each.metadata["refused"]:
-                raise _misfit(_key(each.name), json_values(told), json_values(follows))
+                object.__setattr__(self, field_.name, follows)
+            elif told != follows and field_.metadata["refused"]:
+                raise _misfit(_key(field_.name), json_values(told), json_values(follows))
 
     def following(self) -> dict[str, Any]:
         """Key -> what follows, of every such field, whatever was given for it."""
-        rules = {_key(each.name): each.metadata.get("derived") for each in fields(self)}  # type: ignore[arg-type]
+        rules = {_key(field.name): field.metadata.get("derived") for field in fields(self)}  # type: ignore[arg-type]
         return {key: rule(self) for key, rule in rules.items() if rule is not None}
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
         """For pydantic: what follows has no default in JSON."""
         made = handler(source)
-        for each in made["schema"]["fields"]:
-            if "derived" in cls.__dataclass_fields__[each["name"]].metadata:  # type: ignore[attr-defined]
-                each["schema"] = each["schema"]["schema"]
+        for entry in made["schema"]["fields"]:
+            if "derived" in cls.__dataclass_fields__[entry["name"]].metadata:  # type: ignore[attr-defined]
+                entry["schema"] = entry["schema"]["schema"]
         return made
 
 
@@ -198,7 +198,7 @@ def json_values(value: Any) -> Any:
     'run.json'
     """
     if is_dataclass(value) and not isinstance(value, type):
-        return _head(type(value)) | {key: json_values(getattr(value, each.name)) for key, each in _written(value)}
+        return _head(type(value)) | {key: json_values(getattr(value, field.name)) for key, field in _written(value)}
     if isinstance(value, Mapping):
         return {name: json_values(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -214,10 +214,10 @@ def json_values(value: Any) -> Any:
 
 def _written(value: Any) -> Iterator[tuple[str, Field[Any]]]:
     """Keys and fields of a dataclass that are in its JSON."""
-    for each in fields(value):
-        default = each.default if each.default_factory is MISSING else each.default_factory()
-        if default is MISSING or "always" in each.metadata or getattr(value, each.name) != default:
-            yield _key(each.name), each
+    for field_ in fields(value):
+        default = field_.default if field_.default_factory is MISSING else field_.default_factory()
+        if default is MISSING or "always" in field_.metadata or getattr(value, field_.name) != default:
+            yield _key(field_.name), field_
 
 
 def _key(name: str) -> str:

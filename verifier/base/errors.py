@@ -104,7 +104,7 @@ def files_named(name: Callable[[str], str]) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        file, hint = (each and name(each) for each in (error.place.file, error.hint))
+        file, hint = (text and name(text) for text in (error.place.file, error.hint))
         raise type(error)(name(error.message), replace(error.place, file=file), hint) from None
     except VerifierError as error:
         raise type(error)(name(str(error))) from None

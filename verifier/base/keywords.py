@@ -53,7 +53,7 @@ def keywords_of(settings: object) -> dict[str, Typed]:
         if value != setting.default:
             spell = setting.option.spell or _spelled
             if get_origin(setting.kind) is Mapping:
-                found[setting.name] = tuple(f"{name}={spell(each)}" for name, each in value.items())
+                found[setting.name] = tuple(f"{name}={spell(part)}" for name, part in value.items())
             else:
                 found[setting.name] = tuple(map(spell, value)) if setting.several else spell(value)
     return found
@@ -76,7 +76,7 @@ def _meant(setting: Setting, value: Any) -> Any:
         return [one(pair) if isinstance(pair, str) else pair for pair in pairs]
     if setting.several or (setting.values > 1 and not isinstance(value, str)):
         listed = [value] if isinstance(value, str | PurePath) or not isinstance(value, Iterable) else value
-        return [one(each) for each in listed]
+        return [one(name) for name in listed]
     return one(value)
 
 

@@ -80,7 +80,7 @@ def number_text(number: float, target: Fraction | None = None, least: int = 6) -
     fewest = 3 - missing.adjusted() if 0 < missing < Decimal("0.5") else 0
     for digits in (least, 6, 9, 12, 17):
         text = f"{number:.{max(digits, min(fewest, 17))}g}"
-        if all(_side(Fraction(text), each) == _side(value, each) for each in (1, target) if each is not None):
+        if all(_side(Fraction(text), name) == _side(value, name) for name in (1, target) if name is not None):
             break
     return text
 

@@ -144,8 +144,8 @@ class Setting:
         """Every spelling with dashes, those that say no left out; empty for one told by its place."""
         if self.option.positional:
             return ()
-        short = tuple(each for each in self.option.also if not each.startswith("--"))
-        long = tuple(each for each in self.option.also if each.startswith("--"))
+        short = tuple(name for name in self.option.also if not name.startswith("--"))
+        long = tuple(name for name in self.option.also if name.startswith("--"))
         return (*short, self.full, *long)
 
     @property
@@ -240,13 +240,13 @@ def show_only(parser: argparse.ArgumentParser, names: Collection[str], words: Co
     spelled = {f"--{name}" for name in names} | {"--help"}
     if not spelled <= parser._option_string_actions.keys():
         raise ValueError(f"no options of these names: {sorted(spelled - parser._option_string_actions.keys())}")
-    hidden = [each for each in parser._actions if each.option_strings and spelled.isdisjoint(each.option_strings)]
+    hidden = [one for one in parser._actions if one.option_strings and spelled.isdisjoint(one.option_strings)]
     parser.add_argument("--help-all", action="help", help=f"show this help with {len(hidden)} more options and exit")
     if "--help-all" in words:
         return
     for action in hidden:
         action.help = argparse.SUPPRESS
-    places = [str(each.metavar or each.dest) for each in parser._actions if not each.option_strings]
+    places = [str(action.metavar or action.dest) for action in parser._actions if not action.option_strings]
     parser.usage = " ".join(["%(prog)s", "[options]", *places])
 
 

@@ -120,11 +120,11 @@ def recorded(kind: type[Record], /, *sources: object, **others: Any) -> Record:
     """A record of a document: each of its fields is one of `others`, or what the first source that has one of this
     name says there, as `plain` has it. So a record is spelled once, as its type."""
     chosen = dict(others)
-    for each in fields(kind):
-        source = next((source for source in sources if hasattr(source, each.name)), None)
-        open_ = each.default is MISSING and each.default_factory is MISSING
-        if each.name not in others and (source is not None or open_):
-            chosen[each.name] = plain(getattr(source, each.name))
+    for field in fields(kind):
+        source = next((source for source in sources if hasattr(source, field.name)), None)
+        open_ = field.default is MISSING and field.default_factory is MISSING
+        if field.name not in others and (source is not None or open_):
+            chosen[field.name] = plain(getattr(source, field.name))
     return kind(**chosen)
 
 

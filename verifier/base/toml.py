@@ -71,15 +71,15 @@ class Element:
 
     def find(self, path: str) -> Element:
         """The element at a dotted key as messages show it, or the last on the way there that exists."""
-        found = self
+        element = self
         for name, index in re.findall(r"([A-Za-z0-9_-]+)|\[(\d+)\]", path):
             key: Key = int(index) if index else name
-            if isinstance(key, int) != isinstance(found.value, list):
+            if isinstance(key, int) != isinstance(element.value, list):
                 break
-            if (key >= len(found.value)) if isinstance(key, int) else (key not in found.value):
+            if (key >= len(element.value)) if isinstance(key, int) else (key not in element.value):
                 break
-            found = found.at(key)
-        return found
+            element = element.at(key)
+        return element
 
     def has(self, key: str) -> bool:
         """Whether a table has this key."""
@@ -187,38 +187,38 @@ class Element:
 
     def number(self, least: int | None = None, most: int | None = None) -> Fraction:
         """A finite number, exactly as it is spelled, within the ends that are given; InputError."""
-        found = _exact(self.value)
-        if found is None or (least is not None and found < least) or (most is not None and found > most):
+        fraction = _exact(self.value)
+        if fraction is None or (least is not None and fraction < least) or (most is not None and fraction > most):
             ends = {
                 (False, False): "a finite number",
                 (True, False): f"a number from {least}",
                 (False, True): f"a number up to {most}",
                 (True, True): f"a number from {least} to {most}",
             }[least is not None, most is not None]
-            if found is None and isinstance(self.value, _Spelled) and "n" not in self.value.text:
+            if fraction is None and isinstance(self.value, _Spelled) and "n" not in self.value.text:
                 ends += f" of at most {LONGEST_NUMBER} digits and with an exponent up to {_LARGEST_EXPONENT}"
             raise self.fail(f"expected {ends}, got {shown(self.value)}")
-        return found
+        return fraction
 
     def positive(self) -> Fraction:
         """A finite number above 0; InputError."""
-        found = self.number()
-        if not found > 0:
+        fraction = self.number()
+        if not fraction > 0:
             raise self.fail("expected a number above 0")
-        return found
+        return fraction
 
     def level(self) -> Fraction:
         """A confidence level; InputError."""
-        found = self.number()
-        if not 0 < found < 1:
+        fraction = self.number()
+        if not 0 < fraction < 1:
             raise self.fail("a level lies strictly between 0 and 1")
-        return found
+        return fraction
 
     def share(self) -> tuple[Fraction, Fraction]:
         """A number from 0 to 1, or two in order that a share lies between; InputError."""
         if not isinstance(self.value, list):
             return (self.number(0, 1),) * 2
-        ends = [each.number(0, 1) for each in self.items()]
+        ends = [element.number(0, 1) for element in self.items()]
         if len(ends) != 2 or ends[0] > ends[1]:
             raise self.fail("expected a number from 0 to 1, or two in order that it lies between")
         return ends[0], ends[1]

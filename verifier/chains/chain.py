@@ -290,12 +290,12 @@ def markov_chain(
     entries = skeleton.entry_values(rates(counts))
     fractions: list[Fraction] | None = None
     if exact or decimals is not None:
-        fractions = [Fraction(each) for each in skeleton.entry_values(exact_rates(counts))]
+        fractions = [Fraction(entry_value) for entry_value in skeleton.entry_values(exact_rates(counts))]
     if decimals is not None and fractions is not None:
         if not 1 <= decimals <= LARGEST_DECIMALS:
             raise UsageError(f"expected 1 to {LARGEST_DECIMALS} decimals to round to, got {decimals}")
-        fractions = [round(each, decimals) for each in fractions]
-        entries = np.array([float(each) for each in fractions])
+        fractions = [round(fraction, decimals) for fraction in fractions]
+        entries = np.array([float(fraction) for fraction in fractions])
     defect = 0.0 if decimals is None else skeleton.entry_observations.shape[1] * 0.5 * 10.0**-decimals
     if np.any(np.maximum.reduceat(entries[skeleton.entry], skeleton.indptr[:-1]) == 0):
         raise UsageError(f"rounded to {decimals} decimals, every transition of some state is 0: keep more decimals")
@@ -319,7 +319,7 @@ def chain_of_entries(
         probabilities=entries[entry],
         labels=dict(labels),
         initial=skeleton.starts,
-        fractions=None if fractions is None else tuple(fractions[each] for each in entry),
+        fractions=None if fractions is None else tuple(fractions[place] for place in entry),
         valuations=valuations_of(skeleton),
         rounding_defect=defect,
     )

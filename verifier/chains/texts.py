@@ -46,7 +46,7 @@ def labels_to_write(model: Model, labels: Collection[str] | None = None) -> list
 
 def refuse_long_fractions(model: Model, form: str) -> None:
     """LimitError where a fraction is longer than the literals that readers of this format take."""
-    if model.fractions is not None and any(each.denominator > _LARGEST_LITERAL for each in model.fractions):
+    if model.fractions is not None and any(fraction.denominator > _LARGEST_LITERAL for fraction in model.fractions):
         hint = "the DRN and UMB exports take longer fractions"
         raise LimitError(f"a probability is a fraction of more than 63 bits, too long for {form}", hint=hint)
 

@@ -196,29 +196,29 @@ class Asking:
             return self._together(tasks, map(self._solved, tasks))
         return self._in_turn(tasks)
 
-    def ask(self, found: Found, text: str) -> CheckedValues:
+    def ask(self, answer: Found, text: str) -> CheckedValues:
         """Storm's answer to one formula; errors as `StormProcess.check`."""
-        seconds = found.task.seconds_for_storm(found.batch_s, self.settings.exact)
-        with self.limits(found.task) as share:
+        seconds = answer.task.seconds_for_storm(answer.batch_s, self.settings.exact)
+        with self.limits(answer.task) as share:
             return self.storm.check(
                 self.chain,
                 [text],
                 exact=self.settings.exact,
-                direct=found.direct,
+                direct=answer.direct,
                 timeout_s=seconds,
                 memory_bytes=share,
             )[0]
 
-    def on_product(self, found: Found) -> CheckedValues:
+    def on_product(self, answer: Found) -> CheckedValues:
         """Storm's answer to `F accept` on the product of chain and formula."""
-        if found.product is None:
+        if answer.product is None:
             raise ValueError("steps are counted: there is no product")
         exact = self.settings.exact
-        seconds = found.task.seconds_for_storm(found.batch_s, exact)
-        with self.limits(found.task) as share:
-            decided = decide(found.product, np.ones(self.chain.transition_count, dtype=bool))
+        seconds = answer.task.seconds_for_storm(answer.batch_s, exact)
+        with self.limits(answer.task) as share:
+            decided = decide(answer.product, np.ones(self.chain.transition_count, dtype=bool))
             return reaching_acceptance(
-                decided, self.chain, self.storm, exact, seconds, direct=found.direct, memory_bytes=share
+                decided, self.chain, self.storm, exact, seconds, direct=answer.direct, memory_bytes=share
             )
 
     @contextlib.contextmanager
@@ -306,8 +306,8 @@ class Asking:
                 look = waiting[len(looks)] = replace(look, direct=slow)
             looks.append(look)
         for direct in (False, True):
-            asked = {number: found for number, found in waiting.items() if found.direct is direct}
-            answered = self._together([found.task for found in asked.values()], asked.values(), direct)
+            asked = {number: answer for number, answer in waiting.items() if answer.direct is direct}
+            answered = self._together([answer.task for answer in asked.values()], asked.values(), direct)
             for number, answer in zip(asked, answered, strict=True):
                 looks[number] = answer
         return looks

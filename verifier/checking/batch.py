@@ -151,7 +151,7 @@ def expected_gains(
     rounding = gain_error + (int(np.diff(product.chain_indptr).max()) + 1) * ROUNDOFF
     for rows, decided in _by_support(product, values, entry):
         plan = decided.plan_of_gains(matrices=len(rows))
-        found = solve(
+        solution = solve(
             plan,
             values[rows],
             entry,
@@ -161,23 +161,23 @@ def expected_gains(
             roughly=roughly,
             gains=gains[rows][:, product.state[plan.unknown]],
         )
-        for name, array in _of_gains(found, rounding, value_error).items():
+        for name, array in _of_gains(solution, rounding, value_error).items():
             arrays[name][rows] = array
     return BatchResult(**arrays)
 
 
-def _of_gains(found: Solution, rounding: float, value_error: float) -> dict[str, NDArray[np.float64]]:
-    finite = np.where(np.isfinite(found.value), found.value, 0)
-    error = (found.error + (finite + found.error) * rounding) * (1 + 2.0**-50)
-    moved = (found.representation + (finite + error + found.representation) * 2 * value_error) * (1 + 2.0**-50)
+def _of_gains(solution: Solution, rounding: float, value_error: float) -> dict[str, NDArray[np.float64]]:
+    finite = np.where(np.isfinite(solution.value), solution.value, 0)
+    error = (solution.error + (finite + solution.error) * rounding) * (1 + 2.0**-50)
+    moved = (solution.representation + (finite + error + solution.representation) * 2 * value_error) * (1 + 2.0**-50)
     return {
-        "probability": found.value,
+        "probability": solution.value,
         "error_bound": error,
         "representation_bound": moved,
-        "expected_jumps": found.jumps,
-        "expected_steps": found.steps,
-        "lower": np.maximum(found.value - error, 0),
-        "upper": found.value + error,
+        "expected_jumps": solution.jumps,
+        "expected_steps": solution.steps,
+        "lower": np.maximum(solution.value - error, 0),
+        "upper": solution.value + error,
     }
 
 

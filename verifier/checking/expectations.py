@@ -136,14 +136,14 @@ class Expecting:
         upper = outwards(batch.upper[0], batch.representation_bound[0], np.inf)
         if not finite.any():
             return TwoEngineValues(value, value, value, None, value, "batch engine", remark)
-        found = TwoEngineValues(value, lower, upper, None, value, "batch engine", remark)
+        values = TwoEngineValues(value, lower, upper, None, value, "batch engine", remark)
         try:
             told = self._storm_gains(asked, self.chain, finite, batch, clock, memory, exact=self.settings.exact)
         except (RefusedError, NoAnswerError) as error:
             if self.settings.exact:
                 raise
-            return replace(found, remark="; ".join(filter(None, (remark, alone(error)))))
-        return self._settled(asked, _with_storm(found, told, finite), finite, batch, clock, memory)
+            return replace(values, remark="; ".join(filter(None, (remark, alone(error)))))
+        return self._settled(asked, _with_storm(values, told, finite), finite, batch, clock, memory)
 
     def _of_steps(self, asked: Expectation, count: int) -> BatchResult:
         chain = self.chain
@@ -196,28 +196,28 @@ class Expecting:
     def _settled(
         self,
         asked: Expectation,
-        found: TwoEngineValues,
+        values: TwoEngineValues,
         finite: Mask,
         batch: BatchResult,
         clock: Clock,
         memory: int | None,
     ) -> TwoEngineValues:
         """With the doubles around Storm's fractions where bounds are wide, or hold the target, and that is quick."""
-        lower, upper = found.lower[finite], found.upper[finite]
+        lower, upper = values.lower[finite], values.upper[finite]
         wide = bool(np.any(upper - lower > WIDTH * np.maximum(upper, 1))) or holds(lower, upper, asked.target)
         if self.settings.exact or not wide or self.chain.state_count > EXACT_STATES:
-            return found
+            return values
         left = clock.left_s
         seconds = EXACT_S if left is None else min(EXACT_S, left)
         try:
             chain = self.exact_chain()
             told = self._storm_gains(asked, chain, finite, batch, clock, memory, exact=True, seconds=seconds)
         except (RefusedError, NoAnswerError):
-            return found
+            return values
         ends_of = np.array([doubles_around(fraction) for fraction in told.fractions or ()])
-        lower, upper = found.lower.copy(), found.upper.copy()
+        lower, upper = values.lower.copy(), values.upper.copy()
         lower[finite], upper[finite] = ends_of[:, 0], ends_of[:, 1]
-        return replace(found, probability=_merged(found.probability, finite, told.value), lower=lower, upper=upper)
+        return replace(values, probability=_merged(values.probability, finite, told.value), lower=lower, upper=upper)
 
     def _quantile(self, asked: Expectation, product: Product, memory: int | None) -> TwoEngineValues:
         chain, (condition,) = self.chain, children(asked.formula)
@@ -233,7 +233,7 @@ class Expecting:
         found = exact_quantiles(chain, goal, asked.level, self.value_error, surely, self.exact_chain)
         steps = [None if k == NEVER else k for k in found.tolist()]
         fractions = [None if k is None else k * asked.step_s for k in steps]
-        value = np.array([np.inf if each is None else float(each) for each in fractions])
+        value = np.array([np.inf if fraction is None else float(fraction) for fraction in fractions])
         remark, engine = None, "batch engine"
         if None in steps:
             never = found == NEVER
@@ -265,7 +265,7 @@ def confirmed_by(
     operator: str = OPERATORS[0],
 ) -> str | None:
     """Who confirms quantiles; EngineError where Storm's probabilities (with this operator) contradict them."""
-    asked = sorted({each for k in steps if k is not None for each in (k - 1, k) if each >= 0})
+    asked = sorted({number for k in steps if k is not None for number in (k - 1, k) if number >= 0})
     if not asked:
         return None
     if len(asked) * asked[-1] * model.transition_count > MOST_STORM_WORK:
@@ -279,7 +279,7 @@ def confirmed_by(
     for at, k in enumerate(steps):
         if k is None:
             continue
-        now, before = (_at(by_steps[each], at) if each >= 0 else Fraction(0) for each in (k, k - 1))
+        now, before = (_at(by_steps[number], at) if number >= 0 else Fraction(0) for number in (k, k - 1))
         if now < level - allowed or before >= level + allowed:
             raise EngineError(
                 f"the engines disagree on {told}: the batch engine says that {k} steps are the least for "
@@ -292,15 +292,15 @@ def _at(answer: CheckedValues, number: int) -> Fraction:
     return Fraction(float(answer.value[number])) if answer.fractions is None else answer.fractions[number]
 
 
-def _with_storm(found: TwoEngineValues, told: CheckedValues, finite: Mask) -> TwoEngineValues:
+def _with_storm(values: TwoEngineValues, told: CheckedValues, finite: Mask) -> TwoEngineValues:
     """Storm's values within the batch engine's bounds."""
-    value = _merged(found.probability, finite, told.value)
+    value = _merged(values.probability, finite, told.value)
     if told.fractions is not None:
         exact = iter(told.fractions)
-        fractions = tuple(next(exact) if each else None for each in finite.tolist())
-        return replace(found, probability=value, lower=value, upper=value, fractions=fractions, engine=told.engine)
-    ends = np.minimum(found.lower, value), np.maximum(found.upper, value)
-    return replace(found, probability=value, lower=ends[0], upper=ends[1], engine=told.engine)
+        fractions = tuple(next(exact) if is_finite else None for is_finite in finite.tolist())
+        return replace(values, probability=value, lower=value, upper=value, fractions=fractions, engine=told.engine)
+    ends = np.minimum(values.lower, value), np.maximum(values.upper, value)
+    return replace(values, probability=value, lower=ends[0], upper=ends[1], engine=told.engine)
 
 
 def _merged(whole: Floats, finite: Mask, part: Floats) -> Floats:
@@ -325,7 +325,7 @@ def conditional(
     if both.fractions is not None and given.fractions is not None:
         pairs = zip(both.fractions, given.fractions, strict=True)
         fractions = tuple(a / b for a, b in pairs if a is not None and b is not None)
-        value = np.array([float(each) for each in fractions])
+        value = np.array([float(fraction) for fraction in fractions])
         lower = upper = value
     else:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -333,7 +333,7 @@ def conditional(
             upper = np.nextafter(np.where(given.lower > 0, both.upper / given.lower, 1.0), np.inf)
         lower = np.minimum(np.clip(lower, 0, 1), value)
         upper = np.maximum(np.clip(upper, 0, 1), value)
-    remarks = dict.fromkeys(each.remark for each in (both, given) if each.remark is not None)
+    remarks = dict.fromkeys(values.remark for values in (both, given) if values.remark is not None)
     remark = "; ".join(filter(None, remarks)) or None
     counted = both.counted or given.counted
     return TwoEngineValues(value, lower, upper, fractions, second, both.engine, remark, counted)

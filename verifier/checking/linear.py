@@ -181,7 +181,9 @@ def _in_chunks(
         side_by_side = np.ascontiguousarray(values[low : low + chunk].T)
         own = None if gains is None else np.ascontiguousarray(gains[low : low + chunk].T)
         parts.append(system.solve(side_by_side, value_error, own, at_once))
-    return Solution(**{each.name: np.concatenate([part[each.name].T for part in parts]) for each in fields(Solution)})
+    return Solution(
+        **{field.name: np.concatenate([part[field.name].T for part in parts]) for field in fields(Solution)}
+    )
 
 
 def _coarse(value: Floats, error: Floats, roughly: bool) -> NDArray[np.bool_]:
@@ -390,5 +392,5 @@ class _System:
         certified = (margin >= 0.5) & np.all(solved[:, 1] >= 0, axis=0)
         scale = np.where(certified, margin, np.nan)
         jumps, farthest = x[self._plan.start, 1] / scale, solved[:, 1].max(axis=0, initial=0) / scale
-        ends = (np.where(np.isnan(each), np.inf, each * (1 + slack)) for each in (jumps, farthest))
+        ends = (np.where(np.isnan(bound), np.inf, bound * (1 + slack)) for bound in (jumps, farthest))
         return residual, *ends

@@ -72,7 +72,7 @@ def product_chain(decided: Decided, chain: MarkovChain) -> tuple[MarkovChain, ND
         behind = [*(chain.fractions[edge] for edge in edges), Fraction(1), Fraction(1)]
         for key, fraction in zip(merged, behind, strict=True):
             fractions[key] += fraction
-        probabilities = np.array([float(each) for each in fractions])
+        probabilities = np.array([float(fraction) for fraction in fractions])
     initial, place = np.unique(number[decided.product.start], return_inverse=True)
     rows = np.bincount(keys // (count + 2), minlength=count + 2)
     product = MarkovChain(

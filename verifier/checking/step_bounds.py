@@ -175,8 +175,8 @@ def counted(chain: MarkovChain, window: LongWindow, value_error: float, seconds:
     if chain.rounding_defect > 0:
         raise NoAnswerError("long step bounds are counted on true probabilities only, not on rounded ones")
     count = _Count(chain, window, value_error, seconds)
-    found = count.window() if window.response is None else count.response(window.response)
-    lower, upper = found.lower[chain.initial], found.upper[chain.initial]
+    expected = count.window() if window.response is None else count.response(window.response)
+    lower, upper = expected.lower[chain.initial], expected.upper[chain.initial]
     if window.negated:
         lower, upper = np.nextafter(1 - upper, -np.inf), np.nextafter(1 - lower, np.inf)
     lower, upper = np.maximum(lower, 0.0), np.minimum(upper, 1.0)
@@ -184,7 +184,7 @@ def counted(chain: MarkovChain, window: LongWindow, value_error: float, seconds:
     return BatchResult(
         probability=((lower + upper) / 2)[None],
         error_bound=np.nextafter((upper - lower) / 2, np.inf)[None],
-        representation_bound=found.representation[chain.initial][None],
+        representation_bound=expected.representation[chain.initial][None],
         expected_jumps=steps,
         expected_steps=steps,
         lower=lower[None],
@@ -224,10 +224,10 @@ class _Count:
         rest = float(unanswered.upper.max())
         apart = (n + 1) * rest
         if apart <= MOST_APART:
-            found = self._waiting(p, b, lost, bound, None, rest)
+            expected = self._waiting(p, b, lost, bound, None, rest)
             moved = apart * np.exp(min(2.1 * bound * self.value_error, 700.0))
             apart_too = Expected(
-                np.maximum(found.lower - apart, 0), found.upper, found.representation + apart + moved
+                np.maximum(expected.lower - apart, 0), expected.upper, expected.representation + apart + moved
             )
             return self._later(apart_too)
         if bound * self.chain.transition_count > MOST_AGES:
@@ -237,10 +237,10 @@ class _Count:
             )
         return self._later(self._waiting(p, b, lost, bound, bound, 0.0))
 
-    def _later(self, found: Expected) -> Expected:
+    def _later(self, expected: Expected) -> Expected:
         """The same behind as many steps as the window begins later."""
         everywhere = np.ones_like(self.of.left)
-        return self._after(self._part(everywhere, everywhere, ~everywhere), found, self.of.low)
+        return self._after(self._part(everywhere, everywhere, ~everywhere), expected, self.of.low)
 
     def _waiting(self, p: Mask, b: Mask, lost: Mask, bound: int, counted_ages: int | None, rest: float) -> Expected:
         """With so many ages of the oldest p that waits; None for one bit that says whether one does."""
@@ -250,9 +250,9 @@ class _Count:
         settled = self._after(self._ageing(np.zeros_like(p), b, lost, counted_ages), known, bound)
         upper = np.minimum(settled.upper + np.where(start == 1, 0.0, rest), 1.0)
         final = Expected(settled.lower, upper, settled.representation)
-        found = self._after(self._ageing(p, b, lost, counted_ages), final, self.of.high - self.of.low)
+        expected = self._after(self._ageing(p, b, lost, counted_ages), final, self.of.high - self.of.low)
         place = np.where(p & ~b, n, 0) + np.arange(n)
-        return Expected(found.lower[place], found.upper[place], found.representation[place])
+        return Expected(expected.lower[place], expected.upper[place], expected.representation[place])
 
     def _ageing(self, p: Mask, b: Mask, lost: Mask, counted_ages: int | None) -> SubChain:
         """States 0 .. n-1 with nothing waiting, then n for every age of the oldest p, or n in all."""
@@ -285,6 +285,6 @@ class _Count:
         return rows_of(self.chain.indptr)
 
     def _after(self, chain: SubChain, ends: Expected, steps: int) -> Expected:
-        found = after_steps(chain, (ends.lower, ends.upper), steps, self.value_error, seconds=self.seconds)
-        moved = np.minimum(found.representation + float(ends.representation.max()), 1.0)
-        return Expected(found.lower, found.upper, moved)
+        expected = after_steps(chain, (ends.lower, ends.upper), steps, self.value_error, seconds=self.seconds)
+        moved = np.minimum(expected.representation + float(ends.representation.max()), 1.0)
+        return Expected(expected.lower, expected.upper, moved)

@@ -213,6 +213,6 @@ class _Masses:
                     if not self._goal[target]:
                         following[target] = following.get(target, Fraction(0)) + mass * self._fractions[edge]
             self._masses, self._steps = following, self._steps + 1
-            if sum(each.denominator.bit_length() for each in following.values()) > _MOST_DIGITS:
+            if sum(fraction.denominator.bit_length() for fraction in following.values()) > _MOST_DIGITS:
                 raise NoAnswerError("the quantile is too close to its level to be told within the limits")
         return sum(self._masses.values(), Fraction(0))

@@ -86,17 +86,17 @@ class TwoEngines:
         except LimitError as error:
             return error
 
-    def _settled(self, found: Found, target: Fraction | None) -> TwoEngineValues:
+    def _settled(self, answer: Found, target: Fraction | None) -> TwoEngineValues:
         try:
-            values = self._compared(found)
+            values = self._compared(answer)
         except (RefusedError, NoAnswerError, NoProbabilityError, _ImpreciseError) as error:
-            if isinstance(error, NoProbabilityError) and np.all(self._lost(found) <= AGREEMENT):
+            if isinstance(error, NoProbabilityError) and np.all(self._lost(answer) <= AGREEMENT):
                 raise
-            return self._exactly(found) or self._one_engine(found, error)
+            return self._exactly(answer) or self._one_engine(answer, error)
         wide = bool(np.any(values.upper - values.lower > WIDTH)) or enclosure.holds(
             values.lower, values.upper, target
         )
-        return (self._exactly(found) if wide else None) or values
+        return (self._exactly(answer) if wide else None) or values
 
     def _lacks_digits(self, found: Found, answer: CheckedValues) -> bool:
         """Whether Storm's value of something rare, as 1 less what is nearly certain, has too few digits."""
@@ -122,24 +122,24 @@ class TwoEngines:
             answer = self._bounds(found, answer)
         return self._joined(found, answer, fault)
 
-    def _answer(self, found: Found) -> tuple[CheckedValues, str | None]:
+    def _answer(self, answer: Found) -> tuple[CheckedValues, str | None]:
         """Storm's answer, and what is wrong with how it was got; an error where there is none."""
-        if found.answer is not None:
-            return found.answer, None
-        failure, task = found.failure, found.task
+        if answer.answer is not None:
+            return answer.answer, None
+        failure, task = answer.failure, answer.task
         if task.text is None:
             how = " in exact arithmetic" if self.asking.settings.exact else ""
             message = f"Storm would not finish with {to_text(task.formula)} within the limits{how}"
             failure = NoAnswerError(message, hint="leave out --exact" if how else None)
         elif failure is None:
             try:
-                return task.meant(self.asking.ask(found, task.text)), None
+                return task.meant(self.asking.ask(answer, task.text)), None
             except (RefusedError, NoAnswerError) as error:
                 failure = error
-        if isinstance(failure, NoProbabilityError) or found.product is None:
+        if isinstance(failure, NoProbabilityError) or answer.product is None:
             raise failure
         why = "cannot check the formula" if isinstance(failure, RefusedError) else "has no answer in time"
-        return self.asking.on_product(found), why
+        return self.asking.on_product(answer), why
 
     def _tolerance(self, found: Found, answer: CheckedValues) -> Floats:
         """(m,) how far Storm's values may lie outside the batch engine's enclosure."""
@@ -148,13 +148,13 @@ class TwoEngines:
             return np.asarray(AGREEMENT * batch.upper[0] + BOUND_ROUNDOFF + batch.representation_bound[0])
         return np.asarray(AGREEMENT * batch.upper[0]) if found.direct else np.full(len(answer.value), AGREEMENT)
 
-    def _lost(self, found: Found) -> Floats:
+    def _lost(self, answer: Found) -> Floats:
         """(m,) how far rounding may put Storm's value off the true one."""
         chain = self.asking.chain
         if self.asking.settings.exact or chain.rounding_defect > 0:
             return np.zeros(len(chain.initial))
-        factor = _FACTORISATION_LOSS if found.direct else 1
-        return np.asarray(factor * enclosure.rounding_of_iteration(chain, found.batch))
+        factor = _FACTORISATION_LOSS if answer.direct else 1
+        return np.asarray(factor * enclosure.rounding_of_iteration(chain, answer.batch))
 
     def _disputed(self, found: Found, answer: CheckedValues, lost: Floats | float = 0.0) -> bool:
         """Whether Storm's values lie too far outside, by more than rounding explains."""
@@ -235,9 +235,9 @@ class TwoEngines:
         ends = np.array([doubles_around(fraction) for fraction in answer.fractions or ()])
         return replace(joined, lower=ends[:, 0], upper=ends[:, 1], fractions=None)
 
-    def _one_engine(self, found: Found, failure: EngineError | NoAnswerError) -> TwoEngineValues:
+    def _one_engine(self, answer: Found, failure: EngineError | NoAnswerError) -> TwoEngineValues:
         """The batch engine's proven enclosure, where Storm has no answer that is good enough."""
-        batch, rounded = found.batch, self.asking.chain.rounding_defect > 0
+        batch, rounded = answer.batch, self.asking.chain.rounding_defect > 0
         if self.asking.settings.exact:
             raise failure
         lower, upper = batch.lower[0], batch.upper[0]
@@ -245,15 +245,17 @@ class TwoEngines:
             if np.any(upper - lower > ONE_ENGINE_WIDTH):
                 if not isinstance(failure, _ImpreciseError):
                     raise failure
-                formula = to_text(found.task.formula)
+                formula = to_text(answer.task.formula)
                 raise EngineError(f"neither engine can tell the probability of {formula} in doubles")
             lower = enclosure.outwards(lower, -batch.representation_bound[0])
             upper = enclosure.outwards(upper, batch.representation_bound[0])
         value, remark = batch.probability[0], alone(failure)
-        return TwoEngineValues(value, lower, upper, None, value, "batch engine", remark, self._is_out_of_reach(found))
+        return TwoEngineValues(
+            value, lower, upper, None, value, "batch engine", remark, self._is_out_of_reach(answer)
+        )
 
-    def _is_out_of_reach(self, found: Found) -> bool:
-        window = found.task.window
+    def _is_out_of_reach(self, answer: Found) -> bool:
+        window = answer.task.window
         return window is not None and window.cannot_unroll(self.asking.settings.memory_bytes)
 
 

@@ -64,11 +64,11 @@ def replay_command(arguments: ReplaySettings, command: Command) -> int:
         raise UsageError("--into adds a replay to matrices, and --splits halves drives: leave out one")
     from verifier.questions.validation import validate_record
 
-    found = replay_record(arguments) if arguments.splits is None else validate_record(arguments)
-    if arguments.into is not None and isinstance(found, Replayed):
-        write_confusion(with_replay(read_counts(arguments.into), arguments, found), arguments.into)
-    table = replay_table(found) if isinstance(found, Replayed) else validation_table(found)
-    print(json.dumps(asdict(found), indent=2) + "\n" if arguments.json else table, end="")
+    replayed = replay_record(arguments) if arguments.splits is None else validate_record(arguments)
+    if arguments.into is not None and isinstance(replayed, Replayed):
+        write_confusion(with_replay(read_counts(arguments.into), arguments, replayed), arguments.into)
+    table = replay_table(replayed) if isinstance(replayed, Replayed) else validation_table(replayed)
+    print(json.dumps(asdict(replayed), indent=2) + "\n" if arguments.json else table, end="")
     return 0
 
 
@@ -81,7 +81,7 @@ def _audit(arguments: CountSettings) -> int:
 
     found = audited(arguments, partial(progress_bar, what="policies", unit="policy"))
     if arguments.json:
-        print(json.dumps([each.row() for each in found], indent=2, ensure_ascii=False))
+        print(json.dumps([audited.row() for audited in found], indent=2, ensure_ascii=False))
     else:
         print(audit_table(found), end="")
     return 0

@@ -88,10 +88,10 @@ def export_command(arguments: ExportSettings, command: Command) -> int:
 def diff_command(arguments: DiffSettings, command: Command) -> int:
     """Run `verify evidence diff` and give its exit code."""
     check_targets(arguments, "comparison")
-    found = compare_bundles(arguments.old, arguments.new, arguments.odd)
-    found = replace(found, command=command, versions=program_versions())
-    give(arguments, document_text(found), lambda: text_of(blocks_lines(diff_blocks(found))))
-    return int(found.exit_code)
+    result = compare_bundles(arguments.old, arguments.new, arguments.odd)
+    result = replace(result, command=command, versions=program_versions())
+    give(arguments, document_text(result), lambda: text_of(blocks_lines(diff_blocks(result))))
+    return int(result.exit_code)
 
 
 def used_command(arguments: UsedSettings, command: Command) -> int:
@@ -103,15 +103,15 @@ def used_command(arguments: UsedSettings, command: Command) -> int:
     uses = list[UseRecord]()
     for path in arguments.results:
         run = read_result(path)
-        if run.kind != "run" or digest not in {each.sha256 for each in run.result.inputs if each.role == "confusion"}:
+        if run.kind != "run" or digest not in {file.sha256 for file in run.result.inputs if file.role == "confusion"}:
             said = f"a result of verify run with {arguments.matrices}, SHA-256 {digest[:16]}..."
             raise InputError(f"expected {said}", Place(path))
-        title = f"{run.name}: {listed([each.name for each in run.result.requirements])}"
+        title = f"{run.name}: {listed([requirement.name for requirement in run.result.requirements])}"
         uses.append(UseRecord(title, run.sha256, run.result.verdict.value, str(today())))
     stated = None if arguments.data_set is None else read_stated(arguments.data_set)
-    found = with_uses(with_record(counts, stated, arguments.data_set), uses, arguments.matrices)
-    write_confusion(found, arguments.output)
-    print(f"{one_line(arguments.output)}: the next verdict is look {looks_at(found.metadata)}")
+    confusion_counts = with_uses(with_record(counts, stated, arguments.data_set), uses, arguments.matrices)
+    write_confusion(confusion_counts, arguments.output)
+    print(f"{one_line(arguments.output)}: the next verdict is look {looks_at(confusion_counts.metadata)}")
     return 0
 
 
@@ -164,7 +164,7 @@ def _status(row: Mapping[str, str]) -> str:
 def check_text(report: CheckReport) -> str:
     """What was found, for people: what is wrong first, then what was checked, and what was not."""
     lines = [f"{one_line(report.bundle)}: digest {report.digest or 'none'}"]
-    lines += [f"WRONG {one_line(str(each))}" for each in report.findings]
+    lines += [f"WRONG {one_line(str(finding))}" for finding in report.findings]
     lines += [f"checked: {count} {what}" for count, what in report.checked]
     lines += [f"not checked: {what}" for what in report.unchecked]
     return text_of([*lines, *_grade_lines(report)])

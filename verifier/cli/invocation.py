@@ -202,7 +202,7 @@ def _option(token: str, named: Mapping[str, Setting | None]) -> tuple[str, str |
     if token.startswith("--"):
         name, equals, value = token.partition("=")
         # The parser takes the beginning of an option for the option where only one begins so.
-        known = [each for each in named if each == name] or [each for each in named if each.startswith(name)]
+        known = [text for text in named if text == name] or [text for text in named if text.startswith(name)]
         return (known[0], value if equals else None) if known and name != "--" else None
     return (token[:2], token[2:].removeprefix("=")) if token[:2] in named else None  # -oFILE
 

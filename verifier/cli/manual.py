@@ -40,8 +40,8 @@ def completion_command(arguments: CompletionSettings, command: Command) -> int:
 
     shtab = library("shtab")
     parser = command_parser()
-    for each in parser.all_parsers():
-        for action in each._actions:
+    for verb_parser in parser.all_parsers():
+        for action in verb_parser._actions:
             if action.nargs != 0 and not action.choices:
                 action.complete = shtab.FILE  # type: ignore[attr-defined]
     print(shtab.complete(parser, shell=arguments.shell))

@@ -99,7 +99,7 @@ def add_verbs(commands: Any, family: str = "") -> None:
 def _fill(parser: VerbParser, words: Collection[str], name: str) -> None:
     below = f"{name} {next(iter(words), '')}" in VERBS
     # Where a word could be a place or a command, it is what is typed first that says which of both is meant.
-    placed = name in VERBS and any(each.option.positional for _, each in options_of(VERBS[name].settings))
+    placed = name in VERBS and any(setting.option.positional for _, setting in options_of(VERBS[name].settings))
     if name in VERBS and not (placed and below):
         add_options(parser, VERBS[name].settings)
         add_common(parser)

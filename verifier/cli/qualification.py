@@ -41,7 +41,7 @@ def qualify_command(arguments: QualifySettings, command: Command) -> int:
             f"--kit: expected a file name ending in {', '.join(_WRITERS)}, got {one_line(arguments.kit)}"
         )
     tables = kit_tables()
-    tests = {each["id"]: each for each in tables["test"]}
+    tests = {table["id"]: table for table in tables["test"]}
     for name in arguments.test:
         if name not in tests:
             raise unknown_error("test", name, tests, before="--test: ")
@@ -78,7 +78,7 @@ def known_problems_command(arguments: KnownProblemsSettings, command: Command) -
         command=command,
         versions=program_versions(),
         result=Path(arguments.result).name,
-        problems=tuple(ProblemRecord(**{key: each[key] for key in keys}) for each in problems),
+        problems=tuple(ProblemRecord(**{key: problem[key] for key in keys}) for problem in problems),
         unlisted=unlisted,
     )
     give(arguments, document_text(study), lambda: "\n".join(blocks_lines(problem_blocks(study))) + "\n")

@@ -43,7 +43,7 @@ def report_command(arguments: ReportSettings, command: Command) -> int:
     _check_targets(arguments)
     documents = [read_document(path) for path in arguments.results]
     # Everything is made before anything is written.
-    made = {each: WRITERS[Path(each).suffix.lower()](documents, arguments.title) for each in arguments.output}
+    made = {name: WRITERS[Path(name).suffix.lower()](documents, arguments.title) for name in arguments.output}
     for target, text in made.items():
         write_bytes(target, text if isinstance(text, bytes) else text.encode())
         print(f"wrote {one_line(target)}")
@@ -105,7 +105,7 @@ def exposures(arguments: RateSettings) -> dict[str, Exposure]:
         found[EVERY] = Exposure.counted(arguments.encounters, arguments.hours)
     elif arguments.encounters is not None or arguments.hours is not None:
         raise UsageError("--encounters and --hours belong together: so many encounters in so many hours")
-    if level is not None and not any(each.level is not None for each in found.values()):
+    if level is not None and not any(exposure.level is not None for exposure in found.values()):
         raise UsageError("--exposure-level belongs to a stated interval, as --exposure 10..14/h")
     return found
 
@@ -158,5 +158,7 @@ def triggers_command(arguments: TriggersSettings, command: Command) -> int:
 def _read(arguments: RiskSettings | TriggersSettings) -> tuple[CaseContext, list[Document]]:
     """The context and the results; documents that the context names are inputs, too."""
     context = read_context(arguments.context)
-    check_targets(arguments, "result", [str(Path(arguments.context).parent / each) for each in context.documents])
+    check_targets(
+        arguments, "result", [str(Path(arguments.context).parent / document) for document in context.documents]
+    )
     return context, [read_document(path) for path in arguments.results]

@@ -147,8 +147,8 @@ def _check_certificates(study: Study, path: str) -> int:
 
     files = read_bundle(path)
     wrong = wrong_certificates(study, files, free_certificate_file)
-    for each in wrong:
-        print(f"WRONG {one_line(each)}")
+    for name in wrong:
+        print(f"WRONG {one_line(name)}")
     if not wrong:
         print(
             f"{len(files)} certificates prove every bound whatever the dependence of these spec, model and matrices."
@@ -281,19 +281,23 @@ def gates_of(asked: Asked, arguments: RunSettings, result: RunResult, storm: Sto
             options = replace(options, memory=result.settings.memory or "none")
         inputs = read_inputs(arguments.spec, asked.baseline, options)
         baseline = _verified_baseline(inputs, options, storm)
-        if next(each.sha256 for each in result.inputs if each.role == "confusion") == inputs.confusion.sha256:
+        if next(file.sha256 for file in result.inputs if file.role == "confusion") == inputs.confusion.sha256:
             gate, compared = gate_of_run(baseline, asked.max_drop, result, options.selection), SAME
             gate = replace(gate, drop_from=rule_text(asked.least_chance))
         elif not _draws(options):
             gate, compared = gate_of_run(baseline, asked.max_drop, result, options.selection), POINTS
         else:
-            names = dict.fromkeys(each.name for each in result.requirements if each.is_plain)
+            names = dict.fromkeys(requirement.name for requirement in result.requirements if requirement.is_plain)
             gate, compared = _paired(asked, baseline, replace(arguments, options=options), names), PAIRED
     if result.channel.test == "contradicted":
         compared += CONTRADICTED.format(detector_text(result.channel.contexts))
     known = {(requirement, planner) for _, requirement, _, planner in baseline.worst}
-    new = [each for each in result.requirements if each.is_plain and (each.name, each.planner) not in known]
-    added = tuple(NewRequirement(each.name, each.planner) for each in new)
+    new = [
+        requirement
+        for requirement in result.requirements
+        if requirement.is_plain and (requirement.name, requirement.planner) not in known
+    ]
+    added = tuple(NewRequirement(requirement.name, requirement.planner) for requirement in new)
     return Gates(floor, Regression(**vars(gate), compared=compared, not_in_baseline=added))
 
 
@@ -313,11 +317,11 @@ def _paired(asked: Asked, baseline: Baseline, arguments: RunSettings, names: Ite
     plain = replace(arguments.options, verdict_from="point", strategies=False, selection=selection)
     gated = CompareOptions(baseline=baseline, max_drop=asked.max_drop or Fraction(0), least_chance=asked.least_chance)
     files = {"baseline": str(asked.baseline), "now": str(arguments.cm)}
-    found = compare([arguments.spec], files, gated, plain).gate
-    if found is None:
+    gate = compare([arguments.spec], files, gated, plain).gate
+    if gate is None:
         raise ValueError("a comparison with a baseline has a gate")
-    drops = tuple(replace(drop, detector="") for drop in found.drops)
-    return replace(found, drops=drops)
+    drops = tuple(replace(drop, detector="") for drop in gate.drops)
+    return replace(gate, drops=drops)
 
 
 CI_OUTPUTS = ("junit", "sarif", "in_toto")
@@ -377,9 +381,9 @@ def ci_texts(
 
 def _subjects(result: RunResult) -> dict[str, str]:
     """Model, files of planners and matrices with their hashes; where two have one name, the role stands before it."""
-    tested = [each for each in result.inputs if each.role != "spec"]
-    names = [each.name for each in tested]
-    return {each.name if names.count(each.name) == 1 else f"{each.role}/{each.name}": each.sha256 for each in tested}
+    tested = [file for file in result.inputs if file.role != "spec"]
+    names = [file.name for file in tested]
+    return {file.name if names.count(file.name) == 1 else f"{file.role}/{file.name}": file.sha256 for file in tested}
 
 
 def _path_in_repository(path: str) -> str:

@@ -80,11 +80,11 @@ def watched(finished: Iterable[Item], count: int, what: str) -> Iterator[Item]:
         yield from tqdm(finished, desc=what, total=count, leave=False)
         return
     start = time.monotonic()
-    for number, each in enumerate(finished, 1):
+    for number, item in enumerate(finished, 1):
         left = (time.monotonic() - start) / number * (count - number)
         told = f", about {fixed(left, 0)} s left" if number < count else ""
         print(f"verify: {number} of {count} {what}{told}", file=sys.stderr, flush=True)
-        yield each
+        yield item
 
 
 def tell_shares(shares: Sequence[Share]) -> None:
@@ -140,23 +140,23 @@ def check_targets(settings: object, what: str = "run", within: Iterable[str] = (
     """
     chosen = list(chosen_of(settings))
     named = list(_files(chosen))
-    outputs = [(each, path) for each, path in named if each.option.role == "output"]
-    sources = [*(path for each, path in named if each.option.role != "output"), *within]
+    outputs = [(setting, path) for setting, path in named if setting.option.role == "output"]
+    sources = [*(path for setting, path in named if setting.option.role != "output"), *within]
     folders = [path for path in sources if apart and Path(path).is_dir()]
-    for each, path in outputs:
-        if each.name.startswith("plot"):
+    for setting, path in outputs:
+        if setting.name.startswith("plot"):
             check_plot_target(path)
     written: dict[str, str] = {}
-    for each, target in outputs:
+    for setting, target in outputs:
         if is_one_of(target, sources):
-            raise UsageError(f"{each.full}: {target} is an input of this {what}")
+            raise UsageError(f"{setting.full}: {target} is an input of this {what}")
         for path in folders:
             if Path(path).resolve() in Path(target).resolve().parents:
-                raise UsageError(f"{each.full}: {target} is in an input of this {what}, {path}")
+                raise UsageError(f"{setting.full}: {target} is in an input of this {what}, {path}")
         before = len(written)
-        other = written.setdefault(os.path.realpath(target), each.full)
+        other = written.setdefault(os.path.realpath(target), setting.full)
         if target and len(written) == before and (Path(target).is_file() or not Path(target).exists()):
-            both = f"{other} and {each.full}" if other != each.full else f"{other}: two outputs"
+            both = f"{other} and {setting.full}" if other != setting.full else f"{other}: two outputs"
             raise UsageError(f"{both} would be written to the same file")
         check_writable(target)
 
@@ -188,21 +188,21 @@ def give(settings: Any, document: str, table: Callable[[], str], **files: Callab
 
 def _files(chosen: list[tuple[Setting, Any]]) -> Iterator[tuple[Setting, str]]:
     """Every file that is named, with the option that names it; a spec with its model."""
-    for each, value in chosen:
+    for setting, value in chosen:
         paths = (value,) if isinstance(value, str) else value
-        metavar = str(each.option.metavar)
-        if isinstance(each.option.metavar, tuple) and paths:  # one of the values is the file
-            paths = tuple(path for part, path in zip(each.option.metavar, paths, strict=True) if "FILE" in part)
-        if each.option.role == "choice" or not paths or not isinstance(paths, tuple):
+        metavar = str(setting.option.metavar)
+        if isinstance(setting.option.metavar, tuple) and paths:  # one of the values is the file
+            paths = tuple(path for part, path in zip(setting.option.metavar, paths, strict=True) if "FILE" in part)
+        if setting.option.role == "choice" or not paths or not isinstance(paths, tuple):
             continue
-        if each.option.role == "output" and "FILE" not in metavar:
+        if setting.option.role == "output" and "FILE" not in metavar:
             continue
-        if each.option.role != "output":
+        if setting.option.role != "output":
             paths = tuple(path for path in paths if path)  # where nothing is read, the name is empty
         for path in with_models(paths) if metavar == "SPEC" else paths:
-            yield each, path
-            if each.option.role == "named_file" and "=" in path:
-                yield each, path.partition("=")[2]
+            yield setting, path
+            if setting.option.role == "named_file" and "=" in path:
+                yield setting, path.partition("=")[2]
 
 
 def with_models(specs: Iterable[str]) -> Iterator[str]:

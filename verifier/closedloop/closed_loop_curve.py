@@ -93,9 +93,9 @@ class ClosedLoop:
     @property
     def safe(self) -> Mask:
         """(P, K) of each positive log: the vehicle stops no later than the reference vehicle."""
-        found = self.outcomes
-        latest_m = found.true_stop_m[self.positive] + self.settings.tolerance_m
-        return found.stop_m[self.positive] <= latest_m[:, None]
+        outcomes = self.outcomes
+        latest_m = outcomes.true_stop_m[self.positive] + self.settings.tolerance_m
+        return outcomes.stop_m[self.positive] <= latest_m[:, None]
 
     def kept(self, violation_m: Floats) -> Mask:
         """(P, K) of each positive log: the vehicle is never in motion within the safety radius of a person.
@@ -163,13 +163,13 @@ def closed_loop(courses: Iterable[Course], sensitivity: Floats, settings: LoopSe
         InputError: there is no positive log (safety is undefined) or no negative log of any length (efficiency is).
     """
     every = list(courses)
-    positive = np.array([each.positive for each in every], dtype=bool)
+    positive = np.array([course.positive for course in every], dtype=bool)
     check_logs(positive)
     outcomes = simulate(every, sensitivity, settings.vehicle, settings.engine)
-    found = ClosedLoop(sensitivity, positive, outcomes, settings)
-    if not found.true_time_s.sum() > 0:
+    loop = ClosedLoop(sensitivity, positive, outcomes, settings)
+    if not loop.true_time_s.sum() > 0:
         raise InputError("the negative logs have no length, so efficiency is undefined")
-    return found
+    return loop
 
 
 def check_logs(positive: Mask) -> None:
@@ -255,21 +255,21 @@ class LogSums:
         return safety, np.broadcast_to(1 - np.minimum(rate / self.limit, 1), safety.shape)
 
 
-def closed_loop_sums(found: ClosedLoop, limit_m: Floats | None = None) -> LogSums:
+def closed_loop_sums(loop: ClosedLoop, limit_m: Floats | None = None) -> LogSums:
     """What each log adds to a closed-loop curve: whether it was safe; true time, and time with the cost of stops.
 
     Args:
         found: the runs.
         limit_m: (L,) as `ClosedLoop.kept` takes it, for that notion of safety; None for `ClosedLoop.safe`.
     """
-    logs, levels = found.outcomes.time_s.shape
+    logs, levels = loop.outcomes.time_s.shape
     safe, true_s, cost_s = np.zeros((logs, levels)), np.zeros((logs, 1)), np.zeros((logs, levels))
-    safe[found.positive] = found.safe if limit_m is None else found.kept(limit_m)
-    true_s[~found.positive, 0] = found.true_time_s
-    cost_s[~found.positive] = found.cost_s
-    idle = len(found.never_stops) if limit_m is None else int(np.isinf(limit_m[found.positive]).sum())
-    wanted = found.positive.astype(np.float64)
-    return LogSums(found.sensitivity, found.positive, safe, wanted, true_s, cost_s, idle=idle)
+    safe[loop.positive] = loop.safe if limit_m is None else loop.kept(limit_m)
+    true_s[~loop.positive, 0] = loop.true_time_s
+    cost_s[~loop.positive] = loop.cost_s
+    idle = len(loop.never_stops) if limit_m is None else int(np.isinf(limit_m[loop.positive]).sum())
+    wanted = loop.positive.astype(np.float64)
+    return LogSums(loop.sensitivity, loop.positive, safe, wanted, true_s, cost_s, idle=idle)
 
 
 def judged_sums(judged: Judged, sensitivity: Floats, positive: Mask, fpr_max: float = FPR_MAX) -> LogSums:

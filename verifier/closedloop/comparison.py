@@ -101,12 +101,12 @@ class Row:
 
     def best_of(self, detectors: Collection[str]) -> tuple[str, ...]:
         """The best among these."""
-        return _best({each.detector: each.area for each in self.cells if each.detector in detectors})
+        return _best({cell.detector: cell.area for cell in self.cells if cell.detector in detectors})
 
 
 def _best(of: Mapping[str, float]) -> tuple[str, ...]:
     greatest = max(of.values(), default=0.0)
-    return tuple(name for name, each in of.items() if each > greatest - EQUAL)
+    return tuple(name for name, value in of.items() if value > greatest - EQUAL)
 
 
 def winners(drawn: Floats) -> Mask:
@@ -150,7 +150,7 @@ class MetricTable:
 
     def worst(self, detector: str, row: Row) -> TradeOffCurve:
         """The curve behind a cell."""
-        return robroc([self.curves[detector, each].curve for each in row.conditions])
+        return robroc([self.curves[detector, condition].curve for condition in row.conditions])
 
 
 def compare(
@@ -167,16 +167,16 @@ def compare(
         UsageError: a curve is there twice, a baseline is missing, a condition has two severities, a group names an
             unknown condition.
     """
-    named = {(each.detector, each.condition): each for each in curves}
+    named = {(curve.detector, curve.condition): curve for curve in curves}
     if len(named) < len(curves):
-        keys = [(each.detector, each.condition) for each in curves]
+        keys = [(curve.detector, curve.condition) for curve in curves]
         detector, condition = next(key for key in keys if keys.count(key) > 1)
         raise UsageError(f"two curves for detector {shown(detector)} under condition {shown(condition)}")
-    detectors = tuple(dict.fromkeys(each.detector for each in curves))
-    for each in detectors:
-        if (each, BASELINE) not in named:
-            raise UsageError(f"detector {shown(each)} has no curve for the condition '{BASELINE}'")
-    conditions = tuple(dict.fromkeys([BASELINE, *(each.condition for each in curves)]))
+    detectors = tuple(dict.fromkeys(curve.detector for curve in curves))
+    for name in detectors:
+        if (name, BASELINE) not in named:
+            raise UsageError(f"detector {shown(name)} has no curve for the condition '{BASELINE}'")
+    conditions = tuple(dict.fromkeys([BASELINE, *(curve.condition for curve in curves)]))
     severities: dict[str, str] = {}
     for curve in curves:
         told = severities.setdefault(curve.condition, curve.severity)
@@ -184,7 +184,7 @@ def compare(
             both = " and ".join(shown(name) if name else "of no severity" for name in (told, curve.severity))
             raise UsageError(f"condition {shown(curve.condition)} is {both}: a condition has one severity")
     plan = _plan(conditions, severities, groups or {})
-    columns = [_column(each, plan, named, draws) for each in detectors]
+    columns = [_column(detector, plan, named, draws) for detector in detectors]
     return MetricTable(
         curves[0].metric,
         detectors,
@@ -202,17 +202,17 @@ def _plan(
 ) -> list[_Entry]:
     mutations = conditions[1:]
     plan: list[_Entry] = [(BASELINE, "baseline", (BASELINE,))]
-    plan += [(each, "condition", (BASELINE, each)) for each in mutations]
-    mild = tuple(each for each in mutations if severities[each] == "mild")
+    plan += [(mutation, "condition", (BASELINE, mutation)) for mutation in mutations]
+    mild = tuple(mutation for mutation in mutations if severities[mutation] == "mild")
     wanted: dict[str, Sequence[str]] = {"Any": mutations} if len(mutations) > 1 else {}
     if mild and len(mild) < len(mutations):
         wanted["AnyMild"] = mild
     for name, members in {**wanted, **groups}.items():
         if name in conditions:
             raise UsageError(f"a group cannot have the name of a condition, {shown(name)}")
-        for each in members:
-            if each not in mutations:
-                raise unknown_error("condition", each, mutations, before=f"group {shown(name)}: ")
+        for member in members:
+            if member not in mutations:
+                raise unknown_error("condition", member, mutations, before=f"group {shown(name)}: ")
         plan.append((name, "group", (BASELINE, *members)))
     return plan
 
@@ -232,46 +232,46 @@ class _Column:
 def _column(
     detector: str, plan: Sequence[_Entry], named: Mapping[tuple[str, str], NamedCurve], draws: Draws | None
 ) -> _Column:
-    own = {condition: each for (name, condition), each in named.items() if name == detector}
+    own = {condition: curve for (name, condition), curve in named.items() if name == detector}
     baseline = area(own[BASELINE].curve)
-    stepped = all(each.limit is not None for each in own.values())
-    resampled = {} if draws is None else {name: _drawn(each, draws, stepped) for name, each in own.items()}
+    stepped = all(curve.limit is not None for curve in own.values())
+    resampled = {} if draws is None else {name: _drawn(curve, draws, stepped) for name, curve in own.items()}
     drawn = np.full((len(plan), 0 if draws is None else len(draws.weights) * (1 + stepped)), np.nan)
     cells, limits, logs = list[Cell | None](), list[float | None](), list[Floats]()
     for at, (_, kind, conditions) in enumerate(plan):
-        there = [own[each] for each in conditions if each in own]
-        weights = [own for each in there if each.sums is not None for own in each.sums.informative]
+        there = [own[condition] for condition in conditions if condition in own]
+        weights = [own for curve in there if curve.sums is not None for own in curve.sums.informative]
         logs.append(max(weights, key=lambda own: unseen(own, 0.95), default=np.zeros(0)))
         limits.append(
-            area(robroc([each.limit.curve for each in there if each.limit is not None])) if stepped else None
+            area(robroc([curve.limit.curve for curve in there if curve.limit is not None])) if stepped else None
         )
         if len(there) < len(conditions):
             cells.append(None)
             continue
-        worst, limit = area(robroc([each.curve for each in there])), limits[-1]
+        worst, limit = area(robroc([curve.curve for curve in there])), limits[-1]
         alone = None if kind == "group" else area(there[-1].curve)
         error = None if limit is None else abs(worst - limit)
         cells.append(Cell(detector, worst, robustness(worst, baseline), alone, step_error=error))
         if draws is not None:
-            levels = [each.curve.sensitivity for each in there]
-            safety, efficiency = zip(*(resampled[each] for each in conditions), strict=True)
+            levels = [curve.curve.sensitivity for curve in there]
+            safety, efficiency = zip(*(resampled[condition] for condition in conditions), strict=True)
             drawn[at] = areas(*worst_case(levels, safety, efficiency)[1:])
     return _Column(baseline, cells, drawn, limits, logs)
 
 
-def _drawn(each: NamedCurve, draws: Draws, stepped: bool) -> tuple[Floats, Floats]:
+def _drawn(curve: NamedCurve, draws: Draws, stepped: bool) -> tuple[Floats, Floats]:
     """Safety and efficiency in every draw; where a step was taken, then in every draw without it."""
-    if each.sums is None:
-        raise ValueError(f"the logs behind the curve of {each.detector!r} under {each.condition!r} are not known")
-    both = [sums.drawn(draws.weights) for sums in (each.sums, each.limit if stepped else None) if sums is not None]
+    if curve.sums is None:
+        raise ValueError(f"the logs behind the curve of {curve.detector!r} under {curve.condition!r} are not known")
+    both = [sums.drawn(draws.weights) for sums in (curve.sums, curve.limit if stepped else None) if sums is not None]
     return np.concatenate([safety for safety, _ in both]), np.concatenate([efficiency for _, efficiency in both])
 
 
 def _row(entry: _Entry, at: int, columns: Sequence[_Column], draws: Draws | None) -> Row:
     cells = [column.cells[at] for column in columns]
-    found = [each for each in cells if each is not None]
+    found = [cell for cell in cells if cell is not None]
     if draws is not None:
-        best = winners(np.stack([each.drawn[at] for each in columns]))
+        best = winners(np.stack([column.drawn[at] for column in columns]))
         known = best.any(axis=0)
         shares = best[:, known] / best[:, known].sum(axis=0)
         found = [
@@ -284,7 +284,7 @@ def _row(entry: _Entry, at: int, columns: Sequence[_Column], draws: Draws | None
         for cell, column in zip(cells, columns, strict=True)
         if cell is not None and (limit := column.limits[at]) is not None
     }
-    best_areas = _best({each.detector: each.area for each in found})
+    best_areas = _best({cell.detector: cell.area for cell in found})
     return Row(*entry, best_areas, tuple(found), _best(limits) if found and len(limits) == len(found) else None)
 
 
@@ -312,17 +312,17 @@ def _ends(drawn: Floats, value: float | None, draws: Draws) -> tuple[float, floa
     """Of the draws, of both engines together; the value where nothing was drawn."""
     if not len(drawn):
         return (math.nan, math.nan) if value is None else (value, value)
-    both = [percentile_ends(each, draws.confidence) for each in np.split(drawn, len(drawn) // len(draws.weights))]
+    both = [percentile_ends(array, draws.confidence) for array in np.split(drawn, len(drawn) // len(draws.weights))]
     return min(low for low, _ in both), max(high for _, high in both)
 
 
 def _means(
     detectors: tuple[str, ...], mutations: tuple[str, ...], named: Mapping[tuple[str, str], NamedCurve]
 ) -> list[MeanArea]:
-    found = []
-    for each in detectors:
-        own = [area(named[each, condition].curve) for condition in mutations if (each, condition) in named]
+    mean_areas = []
+    for detector in detectors:
+        own = [area(named[detector, condition].curve) for condition in mutations if (detector, condition) in named]
         if own and len(own) == len(mutations):
             mean = math.fsum(own) / len(own)
-            found.append(MeanArea(each, mean, robustness(mean, area(named[each, BASELINE].curve))))
-    return found
+            mean_areas.append(MeanArea(detector, mean, robustness(mean, area(named[detector, BASELINE].curve))))
+    return mean_areas

@@ -104,7 +104,7 @@ def read_curves(path: str | Path) -> CurveFile:
 
 def curves_json(curves: Sequence[NamedCurve], title: str = "", remarks: Sequence[str] = ()) -> str:
     """The curves as a JSON document, with what a reader must know to read them rightly."""
-    listed = tuple(recorded(Curve, each, each.curve) for each in curves)
+    listed = tuple(recorded(Curve, curve, curve.curve) for curve in curves)
     return document_text(Curves(title=title, remarks=tuple(remarks), curves=listed))
 
 
@@ -114,9 +114,9 @@ def curves_csv(curves: Sequence[NamedCurve], remarks: Sequence[str] = ()) -> str
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow((*NAMES, *NUMBERS, *([REMARKS] if remarks else [])))
     rows: list[list[str]] = []
-    for each in curves:
-        names = [getattr(each, key) for key in NAMES]
-        columns = (getattr(each.curve, key).tolist() for key in NUMBERS)
+    for curve in curves:
+        names = [getattr(curve, key) for key in NAMES]
+        columns = (getattr(curve.curve, key).tolist() for key in NUMBERS)
         rows += ([*names, *map(repr, row)] for row in zip(*columns, strict=True))
     writer.writerows(with_remarks(rows, remarks))
     return stream.getvalue()
@@ -130,7 +130,7 @@ def with_remarks(rows: Sequence[list[str]], remarks: Sequence[str]) -> Iterator[
     if not remarks:
         yield from rows
         return
-    told = [one_line(each) for each in remarks]
+    told = [one_line(remark) for remark in remarks]
     for at, row in enumerate(rows):
         yield [*row, "; ".join(told[at:]) if at == len(rows) - 1 else told[at] if at < len(told) else ""]
 
@@ -138,8 +138,8 @@ def with_remarks(rows: Sequence[list[str]], remarks: Sequence[str]) -> Iterator[
 def curves_of(document: Curves, file: str) -> tuple[NamedCurve, ...]:
     """The curves of a document; InputError as `read_curves`, `file` being its name."""
     return tuple(
-        _named(vars(each), [getattr(each, key) for key in NUMBERS], Place(file, path=f"/curves/{number}"))
-        for number, each in enumerate(document.curves)
+        _named(vars(curve), [getattr(curve, key) for key in NUMBERS], Place(file, path=f"/curves/{number}"))
+        for number, curve in enumerate(document.curves)
     )
 
 
@@ -166,7 +166,7 @@ def _named(names: Mapping[str, str], numbers: Iterable[Any], place: Place) -> Na
     if names["severity"] not in SEVERITIES:
         raise InputError(f"severity: expected mild, severe or nothing, got {shown(names['severity'])}", place)
     try:
-        curve = TradeOffCurve(*(np.array(each, dtype=np.float64) for each in numbers))
+        curve = TradeOffCurve(*(np.array(number, dtype=np.float64) for number in numbers))
     except ValueError as error:
         raise InputError(f"the curve here: {error}", place) from None
     metric = names["metric"] or WITHOUT_METRIC

@@ -97,7 +97,9 @@ def robroc(curves: Sequence[TradeOffCurve]) -> TradeOffCurve:
         ValueError: there is no curve.
     """
     sensitivity, safety, efficiency = worst_case(
-        [each.sensitivity for each in curves], [each.safety for each in curves], [each.efficiency for each in curves]
+        [curve.sensitivity for curve in curves],
+        [curve.safety for curve in curves],
+        [curve.efficiency for curve in curves],
     )
     return TradeOffCurve(sensitivity, safety, efficiency)
 
@@ -119,8 +121,8 @@ def worst_case(
     """
     if not sensitivities:
         raise ValueError("the worst case of no curve")
-    curves = [_increasing(*each) for each in zip(sensitivities, safety, efficiency, strict=True)]
-    union, places = _union([each[0] for each in curves])
+    curves = [_increasing(*array) for array in zip(sensitivities, safety, efficiency, strict=True)]
+    union, places = _union([curve[0] for curve in curves])
     shape = (*safety[0].shape[:-1], len(union))
     worst = np.full(shape, np.inf), np.full(shape, np.inf)
     for place, (_, *own) in zip(places, curves, strict=True):
@@ -146,7 +148,7 @@ def _union(sensitivities: Sequence[Floats]) -> tuple[Floats, list[Ints]]:
     fresh = np.append(True, ordered[1:] != ordered[:-1])
     place = np.empty(len(joined), dtype=np.int64)
     place[order] = np.cumsum(fresh) - 1
-    return ordered[fresh], np.split(place, np.cumsum([len(each) for each in sensitivities])[:-1])
+    return ordered[fresh], np.split(place, np.cumsum([len(sensitivity) for sensitivity in sensitivities])[:-1])
 
 
 def _between(place: Ints, size: int) -> Ints:
@@ -180,7 +182,7 @@ def areas(safety: Floats, efficiency: Floats) -> Floats:
     """
     if not np.all(efficiency[..., 1:] <= efficiency[..., :-1]):
         order = np.argsort(efficiency, axis=-1)[..., ::-1]
-        safety, efficiency = (np.take_along_axis(each, order, axis=-1) for each in (safety, efficiency))
+        safety, efficiency = (np.take_along_axis(array, order, axis=-1) for array in (safety, efficiency))
     # From one efficiency down to the next, the union is as high as the greatest safety met so far.
     height = np.maximum.accumulate(safety, axis=-1)
     width = efficiency.copy()

@@ -28,9 +28,9 @@ def windows(logs: Logs, length_s: float) -> Logs:
     start = logs.time_s[logs.first_image[:-1]]
     duration = logs.time_s[logs.first_image[1:] - 1] - start
     pieces = np.maximum(np.floor(duration / length_s), 1).astype(np.int64)
-    each = np.where(duration > 0, duration, 1.0) / pieces
+    piece_s = np.where(duration > 0, duration, 1.0) / pieces
     log = logs.image_log
-    number = np.minimum((logs.time_s - start[log]) // each[log], pieces[log] - 1).astype(np.int64)
+    number = np.minimum((logs.time_s - start[log]) // piece_s[log], pieces[log] - 1).astype(np.int64)
     base = np.cumsum(pieces) - pieces
     found, image_log = np.unique(base[log] + number, return_inverse=True)
     parent = np.searchsorted(base, found, side="right") - 1
@@ -64,7 +64,9 @@ def selected(logs: Logs, kept: Mask) -> Logs:
         position_m=logs.position_m[image_kept],
         heading_rad=None if logs.heading_rad is None else logs.heading_rad[image_kept],
         person_image=number[seen.person_image],
-        detections={name: replace(each, image=number[each.image]) for name, each in seen.detections.items()},
+        detections={
+            name: replace(detection, image=number[detection.image]) for name, detection in seen.detections.items()
+        },
     )
 
 
@@ -76,7 +78,10 @@ def _seen(logs: Logs, kept: Callable[[Ints, Floats], Mask]) -> Logs:
         person_image=logs.person_image[people],
         person_m=logs.person_m[people],
         person_box_2d=None if logs.person_box_2d is None else logs.person_box_2d[people],
-        detections={name: each.take(kept(each.image, each.point_m)) for name, each in logs.detections.items()},
+        detections={
+            name: detection.take(kept(detection.image, detection.point_m))
+            for name, detection in logs.detections.items()
+        },
     )
 
 

@@ -151,15 +151,15 @@ def judge_roc_a(logs: Logs, source: str, standardizer: Standardizer, policy: Mat
         InputError: nobody can be judged.
         UsageError: no such source, or the policy does not fit, see `person_matches`.
     """
-    found = logs.source(source)
+    detections = logs.source(source)
     matches = person_matches(logs, source, policy)
-    strength = standardizer(found.strength)
+    strength = standardizer(detections.strength)
     log, false = logs.image_log[logs.person_image], matches.false
     return Judged(
         _recall(matches, strength)[matches.judged],
         log[matches.judged],
         strength[false],
-        logs.image_log[found.image[false]],
+        logs.image_log[detections.image[false]],
         np.diff(logs.first_image),
     )
 
@@ -173,10 +173,10 @@ def judge_roc_b(logs: Logs, source: str, standardizer: Standardizer, policy: Mat
         InputError: nobody in the positive logs can be judged, or there is no negative log.
         UsageError: as `judge_roc_a`.
     """
-    found = logs.source(source)
+    detections = logs.source(source)
     matches = person_matches(logs, source, policy)
-    strength = standardizer(found.strength)
-    alarms = _strongest(logs, found.image, np.where(matches.false, strength, np.inf))
+    strength = standardizer(detections.strength)
+    alarms = _strongest(logs, detections.image, np.where(matches.false, strength, np.inf))
     return _judged_people(logs, _recall(matches, strength), matches.judged, alarms)
 
 
@@ -193,18 +193,18 @@ def judge_roboticizer(
         UsageError: no such source.
     """
     metric = metric or RoboticizerMetric()
-    found = logs.source(source)
-    strength = standardizer(found.strength)
+    detections = logs.source(source)
+    strength = standardizer(detections.strength)
     hits = np.full(len(logs.person_image), np.inf)
-    explained = np.zeros(len(found), dtype=np.bool_)
+    explained = np.zeros(len(detections), dtype=np.bool_)
     radius = metric.match_radius_m
-    for people, rows in near_pairs(logs.person_image, logs.person_m, found.image, found.point_m, radius):
-        close = np.hypot(*(logs.person_m[people] - found.point_m[rows]).T) <= radius
+    for people, rows in near_pairs(logs.person_image, logs.person_m, detections.image, detections.point_m, radius):
+        close = np.hypot(*(logs.person_m[people] - detections.point_m[rows]).T) <= radius
         people, rows = people[close], rows[close]
         np.minimum.at(hits, people, strength[rows])
         explained[rows] = True
-    false = ~explained & _within(_distance(logs, found.image, found.point_m), metric.range_m)
-    alarms = _strongest(logs, found.image, np.where(false, strength, np.inf))
+    false = ~explained & _within(_distance(logs, detections.image, detections.point_m), metric.range_m)
+    alarms = _strongest(logs, detections.image, np.where(false, strength, np.inf))
     return _judged_people(logs, hits, _counted_people(logs, metric), alarms)
 
 
@@ -228,12 +228,12 @@ def judge_pathifier(
         UsageError: no such source.
     """
     metric = metric or PathifierMetric()
-    found = logs.source(source)
+    detections = logs.source(source)
     paths = paths_of(logs, settings)
-    strength = standardizer(found.strength)
-    ahead = pathified_distance(paths, found.image, found.point_m, control_radius_m)
+    strength = standardizer(detections.strength)
+    ahead = pathified_distance(paths, detections.image, detections.point_m, control_radius_m)
     truth = _strongest(logs, logs.person_image, people_ahead(logs, paths, control_radius_m))
-    match = _strongest(logs, found.image, np.where(ahead <= truth[found.image], strength, np.inf))
+    match = _strongest(logs, detections.image, np.where(ahead <= truth[detections.image], strength, np.inf))
     strict, lenient = _within(truth, metric.strict_m), _within(truth, metric.lenient_m)
     # A frame before which nothing could be missed is found at every sensitivity, or only by its own match.
     none = -np.inf if metric.first_frame == "forgiven" else np.inf
@@ -241,7 +241,7 @@ def judge_pathifier(
     twice = np.minimum(match, before)
     counted = (strict | lenient) & _positive(logs)
     alarm, soft = (
-        _strongest(logs, found.image, np.where(_within(ahead, bin_m), strength, np.inf))
+        _strongest(logs, detections.image, np.where(_within(ahead, bin_m), strength, np.inf))
         for bin_m in (metric.strict_m, metric.lenient_m)
     )
     alarms = np.minimum(alarm, np.maximum(soft, _previous(logs, soft, -none)))

@@ -98,12 +98,12 @@ def make_batch(courses: Sequence[Course], sensitivity: Floats, vehicle: VehicleS
     chosen = np.flatnonzero(place_of >= 0)
     place_m, view_end_m = np.empty(int(finish[-1]) + 1), np.empty(int(finish[-1]) + 1)
     place_m[place_of[chosen]], view_end_m[place_of[chosen]] = images.position_m[chosen], images.view_end_m[chosen]
-    place_m[finish] = view_end_m[finish] = [each.finish_m for each in courses]
+    place_m[finish] = view_end_m[finish] = [course.finish_m for course in courses]
     seen_m = _nearest(len(sensitivity), len(place_m), level, place_of[image], distance)
     differs = _differs(seen_m, first)
     number = np.cumsum(differs.ravel()).reshape(differs.shape) - 1
     return Batch(
-        np.array([each.positive for each in courses]),
+        np.array([course.positive for course in courses]),
         first,
         finish,
         place_m,
@@ -151,16 +151,18 @@ class _Images:
 
     @classmethod
     def of(cls, courses: Sequence[Course]) -> _Images:
-        ends = np.cumsum([0, *(len(each.image_s_m) for each in courses)])
-        position_m = np.concatenate([each.image_s_m for each in courses])
+        ends = np.cumsum([0, *(len(course.image_s_m) for course in courses)])
+        position_m = np.concatenate([course.image_s_m for course in courses])
         view_end_m = np.append(position_m[1:], 0.0)
-        view_end_m[ends[1:] - 1] = [each.finish_m for each in courses]
+        view_end_m[ends[1:] - 1] = [course.finish_m for course in courses]
         return cls(ends, position_m, view_end_m)
 
     def rows(self, courses: Sequence[Course], image: str, *others: str) -> tuple[NDArray[Any], ...]:
         """Columns of all courses, the first as an index into all images."""
-        index = [getattr(each, image) + start for each, start in zip(courses, self.ends.tolist(), strict=False)]
-        return np.concatenate(index), *(np.concatenate([getattr(each, name) for each in courses]) for name in others)
+        index = [getattr(course, image) + start for course, start in zip(courses, self.ends.tolist(), strict=False)]
+        return np.concatenate(index), *(
+            np.concatenate([getattr(course, name) for course in courses]) for name in others
+        )
 
     def places(self, image: Ints) -> tuple[Ints, Ints, Ints]:
         """(I,) the place of each image, -1 without one; (C,) first place and finish of each course."""

@@ -95,13 +95,14 @@ def logs_of(sets: Mapping[str, DetectionSet], drive: Drive, remarks: Sequence[st
     first = next(iter(sets.values()))
     if not (np.diff(first.frame_sequence) >= 0).all():
         raise ValueError("the frames of a sequence must stand together")
-    for name, each in sets.items():
-        if each.frame_name != first.frame_name:
+    for name, detections in sets.items():
+        if detections.frame_name != first.frame_name:
             raise InputError(
-                f"source '{name}' answers {each.frame_count} frames, the first source {first.frame_count}, or others",
+                f"source '{name}' answers {detections.frame_count} frames, the first source {first.frame_count}, "
+                "or others",
                 hint="compare detectors on the same frames",
             )
-        if placed and len(each.detections) and not each.detections.in_space:
+        if placed and len(detections.detections) and not detections.detections.in_space:
             raise UsageError(
                 f"the detections of source '{name}' have no boxes in space, only rectangles in the image\n"
                 "  hint: cameras place them, --calibration; --metric roc_a and roc_b need no places"
@@ -110,12 +111,12 @@ def logs_of(sets: Mapping[str, DetectionSet], drive: Drive, remarks: Sequence[st
     positive[first.frame_sequence[first.annotations.frame]] = True
     found = {
         name: Detections(
-            each.detections.frame,
-            np.zeros(0) if each.detections.score is None else each.detections.score,
-            _points(each.detections, drive),
-            each.detections.box_2d,
+            detections.detections.frame,
+            np.zeros(0) if detections.detections.score is None else detections.detections.score,
+            _points(detections.detections, drive),
+            detections.detections.box_2d,
         )
-        for name, each in sets.items()
+        for name, detections in sets.items()
     }
     return Logs(
         first.sequences,
@@ -189,14 +190,18 @@ def kitti_tracking_logs(
         0, f"the vehicle is assumed to drive straight ahead at {speed_mps:g} m/s: KITTI tracking has no ego pose"
     )
     if placing is not None:
-        sets = {name: placing(each) for name, each in sets.items()}
+        sets = {name: placing(detections) for name, detections in sets.items()}
         _check_people(next(iter(sets.values())))
         how = "the median depth of its rectangle" if placing.depth_folder else "where its foot meets flat ground"
         remarks.append(f"a detection without a box in space is placed by its rectangle: {how}")
-        for name, each in sets.items():
-            lost = 0 if each.detections.box_3d is None else int(np.isnan(each.detections.box_3d[:, 0]).sum())
+        for name, detections in sets.items():
+            lost = (
+                0 if detections.detections.box_3d is None else int(np.isnan(detections.detections.box_3d[:, 0]).sum())
+            )
             if lost:
-                remarks.append(f"{name}: {lost} of {len(each.detections)} detections have no place: they stop nobody")
+                remarks.append(
+                    f"{name}: {lost} of {len(detections.detections)} detections have no place: they stop nobody"
+                )
     return logs_of(sets, drive, remarks)
 
 

@@ -107,7 +107,7 @@ def write_logs(logs: Logs, folder: str | Path, kind: Literal["csv", "parquet"] =
         for name, columns in _tables(logs).items():
             write_bytes(beside / f"{name}{suffix}", table_bytes(columns, suffix))
         if logs.remarks:
-            write_text(beside / REMARKS, "".join(f"{each}\n" for each in logs.remarks))
+            write_text(beside / REMARKS, "".join(f"{remark}\n" for remark in logs.remarks))
         beside.replace(target)
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", Place(str(folder))) from None
@@ -230,12 +230,12 @@ def _detections(path: Path, index: _Index) -> Detections:
 
 
 def _one(root: Path, name: str) -> Path:
-    found = [root / f"{name}{suffix}" for suffix in SUFFIXES if (root / f"{name}{suffix}").is_file()]
-    if not found:
+    paths = [root / f"{name}{suffix}" for suffix in SUFFIXES if (root / f"{name}{suffix}").is_file()]
+    if not paths:
         raise InputError(f"no table '{name}.csv' or '{name}.parquet' in it", Place(str(root)))
-    if len(found) > 1:
-        raise InputError(f"the table '{name}' is there twice, also as {found[0].name}", Place(str(found[1])))
-    return found[0]
+    if len(paths) > 1:
+        raise InputError(f"the table '{name}' is there twice, also as {paths[0].name}", Place(str(paths[1])))
+    return paths[0]
 
 
 def _sources(root: Path) -> list[Path]:
@@ -280,8 +280,8 @@ def _tables(logs: Logs) -> dict[str, dict[str, Any]]:
         "images": images,
         "people": key(logs.person_image) | columns(logs.person_m, logs.person_box_2d),
     }
-    for name, each in logs.detections.items():
-        found = key(each.image) | {"strength": each.strength} | columns(each.point_m, each.box_2d)
+    for name, detection in logs.detections.items():
+        found = key(detection.image) | {"strength": detection.strength} | columns(detection.point_m, detection.box_2d)
         tables[f"detections/{name}"] = found
     return tables
 

@@ -122,8 +122,8 @@ class Logs:
         self._check_images()
         _check_points("person_m", self.person_m, self.person_box_2d)
         check_index("person_image", self.person_image, n)
-        for name, each in self.detections.items():
-            check_index(f"image of source {name!r}", each.image, n)
+        for name, detection in self.detections.items():
+            check_index(f"image of source {name!r}", detection.image, n)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), plain_fields(self)
@@ -166,7 +166,7 @@ class Logs:
         """These logs with one more source; ValueError when there is one of that name already."""
         if name in self.detections:
             raise ValueError(f"there is a source {name!r} already")
-        more = tuple(each for each in remarks if each not in self.remarks)
+        more = tuple(remark for remark in remarks if remark not in self.remarks)
         return replace(self, detections={**self.detections, name: detections}, remarks=self.remarks + more)
 
 
@@ -215,7 +215,7 @@ def person_matches(logs: Logs, source: str, policy: MatchingPolicy = IOU_HALF) -
     Raises:
         UsageError: no such source, the policy compares what the logs do not have, or it has another order.
     """
-    found = logs.source(source)
+    detections = logs.source(source)
     if policy.assignment != "greedy" or policy.order != "score":
         raise UsageError(
             "a trade-off curve needs a matching in which the detection with the highest score chooses first: "
@@ -224,7 +224,7 @@ def person_matches(logs: Logs, source: str, policy: MatchingPolicy = IOU_HALF) -
     if policy.affinity not in AFFINITIES:
         raise UsageError(f"logs have rectangles and points: affinity must be one of {', '.join(AFFINITIES)}")
     people = _boxes(logs.person_image, None, logs.person_box_2d, logs.person_m)
-    reported = _boxes(found.image, found.strength, found.box_2d, found.point_m)
+    reported = _boxes(detections.image, detections.strength, detections.box_2d, detections.point_m)
     images = tuple(map(str, range(logs.image_count)))
     frames = np.zeros(logs.image_count, dtype=np.int32)
     data = DetectionSet(("person",), ("logs",), frames, images, people, reported, None, ("logs",))
@@ -370,6 +370,6 @@ def standardizer_of(validation: Logs, source: str, policy: MatchingPolicy = IOU_
     Raises:
         UsageError: no such source, or the policy does not fit (see `person_matches`).
     """
-    found = validation.source(source)
+    detections = validation.source(source)
     false = person_matches(validation, source, policy).false
-    return Standardizer.from_validation(found.strength[false], validation.image_count)
+    return Standardizer.from_validation(detections.strength[false], validation.image_count)

@@ -107,7 +107,7 @@ def _direction(logs: Logs, log: int, settings: PathSettings) -> Floats:
     """(2,) unit vector in which the path goes on."""
     from scipy.interpolate import CubicSpline
 
-    first, end = (int(each) for each in logs.first_image[log : log + 2])
+    first, end = (int(number) for number in logs.first_image[log : log + 2])
     knots = _knots(logs.position_m[first:end], settings.knot_spacing_m)
     if len(knots) < 2:
         if logs.heading_rad is None:
@@ -165,7 +165,7 @@ def near_pairs(
     """
     from scipy.spatial import cKDTree
 
-    mine, theirs = (np.flatnonzero(np.isfinite(each).all(axis=1)) for each in (point_m, other_m))
+    mine, theirs = (np.flatnonzero(np.isfinite(array).all(axis=1)) for array in (point_m, other_m))
     if not len(mine) or not len(theirs):
         return
     # Distances are taken from a point in the middle: coordinates of a map have millions of metres. The third
@@ -314,13 +314,13 @@ def courses(
         InputError: a negative log with somebody in the way; a path without direction, see `paths_of`.
         ValueError: the radius is not positive and finite.
     """
-    found = logs.source(source)
+    detections = logs.source(source)
     paths = paths_of(logs, settings)
-    ahead = pathified_distance(paths, found.image, found.point_m, control_radius_m)
-    seen, seen_ends = _by_log(logs, found.image, ahead)
+    ahead = pathified_distance(paths, detections.image, detections.point_m, control_radius_m)
+    seen, seen_ends = _by_log(logs, detections.image, ahead)
     people = people_ahead(logs, paths, control_radius_m)
     there, there_ends = _by_log(logs, logs.person_image, people)
-    strength = standardizer(found.strength[seen])
+    strength = standardizer(detections.strength[seen])
     ends = zip(_slices(logs.first_image), _slices(seen_ends), _slices(there_ends), strict=True)
     return tuple(
         Course(
@@ -328,7 +328,7 @@ def courses(
             image_s_m=paths.image_s_m[images],
             image_time_s=logs.time_s[images],
             end_s_m=float(paths.end_s_m[log]),
-            detection_image=found.image[seen[rows]] - images.start,
+            detection_image=detections.image[seen[rows]] - images.start,
             detection_distance_m=ahead[seen[rows]],
             detection_sensitivity=strength[rows],
             truth_image=logs.person_image[there[sightings]] - images.start,

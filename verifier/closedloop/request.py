@@ -341,14 +341,14 @@ def _curves_of_files(paths: Sequence[str]) -> CurveSet:
     )
 
 
-def _trade_offs(settings: RobrocSettings, found: CurveSet) -> TradeOffs:
+def _trade_offs(settings: RobrocSettings, curve_set: CurveSet) -> TradeOffs:
     named, more = checked_severities(settings.severity), settings.group
-    known = {curve.condition for curve in found.curves}
+    known = {curve.condition for curve in curve_set.curves}
     for name in named:
         if name not in known:
             raise unknown_error("condition", name, known, before="severity: ")
-    judged = [replace(curve, severity=named.get(curve.condition, curve.severity)) for curve in found.curves]
+    judged = [replace(curve, severity=named.get(curve.condition, curve.severity)) for curve in curve_set.curves]
     metrics = dict.fromkeys(curve.metric for curve in judged)
     chosen = {"severities": named, "groups": {name: list(conditions) for name, conditions in more.items()}}
     tables = tuple(compare([curve for curve in judged if curve.metric == metric], more) for metric in metrics)
-    return recorded(TradeOffs, found, settings={**found.settings, **chosen}, tables=tables)
+    return recorded(TradeOffs, curve_set, settings={**curve_set.settings, **chosen}, tables=tables)

@@ -322,7 +322,7 @@ class ClosedLoopSettings:
     @property
     def of_formats(self) -> dict[str, Any]:
         """What is given of the options that belong to some formats (`BELONGS`), by their names."""
-        given = {each.name: getattr(self, each.field) for _, each in options_of(ClosedLoopSettings)}
+        given = {setting.name: getattr(self, setting.field) for _, setting in options_of(ClosedLoopSettings)}
         return {name: given[name] for name in BELONGS if given[name] not in (None, (), "")}
 
     def __post_init__(self) -> None:

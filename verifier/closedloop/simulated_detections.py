@@ -101,7 +101,7 @@ def drawn_detections(
     told = level >= 0
     parts = [(image[told], channel.thresholds[level[told]], (point + error)[told])]
     parts.append(_alarms(logs, channel, drawing, image, bin_of, rng))
-    images, strengths, points = (np.concatenate(each) for each in zip(*parts, strict=True))
+    images, strengths, points = (np.concatenate(column) for column in zip(*parts, strict=True))
     return logs.with_source(name, Detections(images, strengths, points), *_remarks(name, counts, channel, drawing))
 
 
@@ -111,9 +111,9 @@ def _channel(counts: ConfusionCounts, class_name: str, drawing: Drawing) -> _Cha
     label = frozenset({class_name})
     if label not in counts.labels:
         raise unknown_error("class of the confusion file", class_name, sorted(frozenset().union(*counts.labels)))
-    members = [counts] if counts.thresholds is None else [counts.member(each) for each in counts.thresholds]
+    members = [counts] if counts.thresholds is None else [counts.member(threshold) for threshold in counts.thresholds]
     own, empty = counts.labels.index(label), counts.labels.index(EMPTY)
-    share = np.stack([rates(each.matrices().without_empty_columns(drawing.empty_columns)[0]) for each in members])
+    share = np.stack([rates(member.matrices().without_empty_columns(drawing.empty_columns)[0]) for member in members])
     edges = np.array(counts.bins.edges_m)
     thresholds = np.array([drawing.strength] if counts.thresholds is None else counts.thresholds)
     found, alarm = share[:, :, own, own], share[:, :, own, empty]

@@ -205,11 +205,13 @@ def simulate(
     for some in _chunks(courses, LARGEST_TABLE // (len(sensitivity) + 1)):
         batch = make_batch(some, sensitivity, vehicle)
         ended = Fleet(batch, vehicle, chosen).run()
-        parts.append([each[batch.run_of].T for each in (ended.stop_m, ended.time_s, ended.stops)])
+        parts.append([array[batch.run_of].T for array in (ended.stop_m, ended.time_s, ended.stops)])
     if not parts:
         raise ValueError("there are no courses")
-    whole = [np.concatenate(each) for each in zip(*parts, strict=True)]
-    return Outcomes(*(np.ascontiguousarray(each[:, :-1]) for each in whole), *(each[:, -1].copy() for each in whole))
+    whole = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    return Outcomes(
+        *(np.ascontiguousarray(array[:, :-1]) for array in whole), *(array[:, -1].copy() for array in whole)
+    )
 
 
 def _check_steps(vehicle: VehicleSettings) -> None:
@@ -227,12 +229,12 @@ def _chunks(courses: Iterable[Course], most_places: int) -> Iterator[list[Course
     """Consecutive courses with together at most so many places; a longer course stands alone."""
     some: list[Course] = []
     places = 0
-    for each in courses:
-        own = len(each.image_s_m) + 1
+    for course in courses:
+        own = len(course.image_s_m) + 1
         if some and places + own > most_places:
             yield some
             some, places = [], 0
-        some.append(each)
+        some.append(course)
         places += own
     if some:
         yield some

@@ -96,15 +96,15 @@ def study(
     _check(sources, settings)
     nominal = logs if validation is None else validation
     tables = {
-        each: standardizer_of(nominal, each, settings.policy)
-        for each in dict.fromkeys(source.detector for source in sources)
+        name: standardizer_of(nominal, name, settings.policy)
+        for name in dict.fromkeys(source.detector for source in sources)
     }
     logs, left_out = _without_unstopped(logs, settings)
     if set(settings.metrics) != {"roc_a"}:  # which judges all logs alike
         check_logs(np.asarray(logs.positive))
     draws, remarks = _draws(logs, settings)
     settings, undefined = _defined(logs, sources[0].name, tables[sources[0].detector], settings)
-    found: dict[str, list[NamedCurve]] = {each: [] for each in settings.metrics}
+    found: dict[str, list[NamedCurve]] = {metric: [] for metric in settings.metrics}
     loops: list[_Driven] = []
     limit_m = np.zeros(0)
     if settings.radii is not None and set(settings.metrics) & set(DRIVEN):
@@ -122,7 +122,7 @@ def study(
         raise InputError(
             "; ".join(map(str, undefined)), hint="add logs that end before a person, or another --metric"
         )
-    compared = tuple(compare(each, settings.groups, draws) for each in found.values())
+    compared = tuple(compare(curves, settings.groups, draws) for curves in found.values())
     notes = _remarks(logs, validation, tables, settings, used)
     return Study(compared, tuple(undefined), used, second, (*notes, *remarks))
 
@@ -137,7 +137,7 @@ def study_trace(
         LimitError: the run is too long, see `trace`.
     """
     check_known("log", log, logs.names)
-    sources = {each.name: each for each in sources_of(logs.detections)}
+    sources = {source.name: source for source in sources_of(logs.detections)}
     name = source if source is not None else next(iter(sources), None)
     if name is None or name not in sources:
         raise unknown_error("source of detections", name or "", sources)
@@ -149,26 +149,27 @@ def study_trace(
 
 def sources_of(names: Iterable[str]) -> list[Source]:
     """What names of sources stand for, baselines first; UsageError where a detector has no baseline."""
-    found = []
+    sources = []
     for name in names:
         detector, at, condition = name.rpartition("@")
-        found.append(Source(detector, condition, name) if at else Source(name, BASELINE, name))
-    with_baseline = {each.detector for each in found if each.condition == BASELINE}
-    for each in found:
-        if not each.detector or not each.condition:
-            raise UsageError(f"source {shown(each.name)}: expected DETECTOR or DETECTOR@CONDITION")
-        if each.detector not in with_baseline:
+        sources.append(Source(detector, condition, name) if at else Source(name, BASELINE, name))
+    with_baseline = {source.detector for source in sources if source.condition == BASELINE}
+    for source in sources:
+        if not source.detector or not source.condition:
+            raise UsageError(f"source {shown(source.name)}: expected DETECTOR or DETECTOR@CONDITION")
+        if source.detector not in with_baseline:
             raise UsageError(
-                f"source {shown(each.name)}: there is no source {shown(each.detector)} with the detections on the "
+                f"source {shown(source.name)}: there is no source {shown(source.detector)} with the detections on "
+                "the "
                 "images as they were taken"
             )
-    return sorted(found, key=lambda each: each.condition != BASELINE)
+    return sorted(sources, key=lambda source: source.condition != BASELINE)
 
 
 def _check(sources: Sequence[Source], settings: StudySettings) -> None:
     if not sources:
         raise UsageError("the logs hold no detections")
-    conditions = {each.condition for each in sources}
+    conditions = {source.condition for source in sources}
     for name in settings.severities:
         if name not in conditions:
             raise unknown_error("condition", name, conditions, before="severity: ")
@@ -217,7 +218,7 @@ def _curves(
     driven = closed_loop(ahead, settings.sensitivity, settings.loop)
     other = closed_loop(ahead, settings.sensitivity, replace(settings.loop, engine=_other(settings.loop.engine)))
     kinds: dict[Metric, Floats | None] = {"safety_radius": limit_m, "closed_loop": None}
-    for metric in (each for each in kinds if each in settings.metrics):
+    for metric in (kind for kind in kinds if kind in settings.metrics):
         safe = driven.safe if metric == "closed_loop" else driven.kept(limit_m)
         limit = closed_loop_sums(other, kinds[metric]) if settings.loop.engine == "steps" else None
         found[metric] = driven.curve_of(safe), (closed_loop_sums(driven, kinds[metric]), limit)
@@ -292,7 +293,7 @@ def _draws(logs: Logs, settings: StudySettings) -> tuple[Draws | None, list[str]
 def _logs_used(logs: Logs, left_out: tuple[str, ...], loops: Sequence[_Driven]) -> LogsUsed:
     positive = int(np.count_nonzero(logs.positive))
     numbers = (loops[0].never_stops, loops[0].truth_breaks) if loops else ((), ())
-    never, breaks = (tuple(logs.names[at] for at in each) for each in numbers)
+    never, breaks = (tuple(logs.names[at] for at in number) for number in numbers)
     return LogsUsed(positive, len(logs.names) - positive, never, breaks, left_out)
 
 
@@ -301,9 +302,9 @@ def _second(loops: Sequence[_Driven], settings: StudySettings) -> SecondEngine |
         return None
     return SecondEngine(
         _other(settings.loop.engine),
-        max(each.area_difference for each in loops),
-        sum(each.runs for each in loops),
-        sum(each.safety_differs for each in loops),
+        max(loop.area_difference for loop in loops),
+        sum(loop.runs for loop in loops),
+        sum(loop.safety_differs for loop in loops),
     )
 
 
@@ -321,12 +322,12 @@ def _remarks(
             "validation images"
         )
     else:
-        remarks += [f"validation logs: {each}" for each in validation.remarks if each not in logs.remarks]
+        remarks += [f"validation logs: {remark}" for remark in validation.remarks if remark not in logs.remarks]
     lost = int(np.isnan(logs.person_m[:, 0]).sum())
     if lost and set(settings.metrics) - {"roc_a", "roc_b"}:
         people = f"{lost} of {len(logs.person_m)} people have no position"
         remarks.append(f"{people}: only ROC A and B ask whether they are found")
-    images = min(each.image_count for each in tables.values())
+    images = min(table.image_count for table in tables.values())
     if settings.sensitivity[0] * images < 1:
         remarks.append(
             f"{images} validation images cannot tell sensitivities below {significant(1 / images, 2)} false "

@@ -93,7 +93,7 @@ class StudySettings:
             "first_frame": self.pathifier.first_frame,
             "never_stops": self.never_stops,
             "severities": dict(self.severities),
-            "groups": {name: list(each) for name, each in self.groups.items()},
+            "groups": {name: list(group) for name, group in self.groups.items()},
             "bootstrap": {"draws": self.draws, "seed": self.seed, "confidence": self.confidence},
         }
 

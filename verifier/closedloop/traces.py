@@ -278,7 +278,7 @@ class VehicleSettings:
 
     def record(self) -> dict[str, Any]:
         """Every setting by name."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 def safe_speed_mps(distance_m: Floats, speed_mps: Floats, vehicle: VehicleSettings) -> Floats:

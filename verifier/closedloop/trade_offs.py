@@ -74,17 +74,17 @@ def flips_between_metrics(tables: Sequence[MetricTable]) -> list[Flip]:
 def _flips(first: MetricTable, at: int, second: MetricTable, there: int) -> list[Flip]:
     """Whether the choice changes from a row to one there; nothing where they share fewer than two detectors."""
     row, other = first.rows[at], second.rows[there]
-    known = {each.detector for each in other.cells}
-    common = [each.detector for each in row.cells if each.detector in known]
+    known = {cell.detector for cell in other.cells}
+    common = [cell.detector for cell in row.cells if cell.detector in known]
     if len(common) < 2:
         return []
     probability = None
     if first.drawn is not None and second.drawn is not None:
-        own = winners(first.drawn[at, [first.detectors.index(each) for each in common]])
-        others = winners(second.drawn[there, [second.detectors.index(each) for each in common]])
+        own = winners(first.drawn[at, [first.detectors.index(name) for name in common]])
+        others = winners(second.drawn[there, [second.detectors.index(name) for name in common]])
         # Where only one of the metrics takes a time step, it has the same draws once more, without the step.
         count = max(own.shape[1], others.shape[1])
-        own, others = (np.tile(each, (1, count // each.shape[1] if count else 1)) for each in (own, others))
+        own, others = (np.tile(mask, (1, count // mask.shape[1] if count else 1)) for mask in (own, others))
         decided = np.flatnonzero(own.any(axis=0) & others.any(axis=0))
         both = np.any(own[:, decided] & others[:, decided], axis=0)
         probability = float(np.mean(~both)) if len(decided) else None
@@ -272,7 +272,7 @@ class TradeOffs(Result):
             self,
             metrics=tuple(map(_table, self.tables)),
             flips=Flips(
-                tuple(each for table in self.tables for each in flips_under_mutation(table)),
+                tuple(flip for table in self.tables for flip in flips_under_mutation(table)),
                 tuple(flips_between_metrics(self.tables)),
             ),
             second_engine=self.second,
@@ -297,9 +297,11 @@ def _table(table: MetricTable) -> TradeOffTable:
     return recorded(
         TradeOffTable,
         table,
-        conditions=tuple(NamedCondition(each, table.severities.get(each, "")) for each in table.conditions),
+        conditions=tuple(
+            NamedCondition(condition, table.severities.get(condition, "")) for condition in table.conditions
+        ),
         curves=tuple(
-            recorded(CurvePoints, each, each.curve, area=area(each.curve)) for each in table.curves.values()
+            recorded(CurvePoints, curve, curve.curve, area=area(curve.curve)) for curve in table.curves.values()
         ),
     )
 

@@ -98,10 +98,10 @@ def _family_record(result: RunResult) -> dict[str, Any]:
 
 def _remarks(results: Sequence[RunResult]) -> tuple[str, ...]:
     """What every run says, and what only some of them say."""
-    counted = Counter(each for result in results for each in dict.fromkeys(result.remarks))
+    counted = Counter(name for result in results for name in dict.fromkeys(result.remarks))
     total = len(results)
     return tuple(
-        each if count == total else f"at {count} of {total} thresholds: {each}" for each, count in counted.items()
+        name if count == total else f"at {count} of {total} thresholds: {name}" for name, count in counted.items()
     )
 
 
@@ -123,7 +123,7 @@ def _options(settings: RobrocSettings) -> RunOptions:
 
 
 def _check_requirements(settings: RobrocSettings) -> None:
-    requirements = {each.name: each for each in read_spec(settings.spec).requirements}
+    requirements = {requirement.name: requirement for requirement in read_spec(settings.spec).requirements}
     for option in ("safety", "progress"):
         name = getattr(settings, option)
         if name not in requirements:
@@ -158,7 +158,7 @@ def _curve(
 
 def _least(result: RunResult, requirement: str) -> float:
     """The least probability over all scenarios."""
-    checked = [each for each in result.requirements if each.name == requirement]
+    checked = [answer for answer in result.requirements if answer.name == requirement]
     if len(checked) != 1:
         raise UsageError(f"the spec is checked with {len(checked)} planners; a curve is of one: --planner NAME")
     return min(point.probability for point in checked[0].points)

@@ -222,7 +222,7 @@ def approach_chain(runs: Approach, starts: Ints, first_command: bool | None, exa
     if not len(starts) or starts[0] < 0 or starts[-1] >= cells or np.any(np.diff(starts) <= 0):
         raise ValueError("starts must be cells of the approach in strictly increasing order")
     driving = cells * speeds * 2**runs.drive.delay
-    cell, speed, queue = (each.ravel() for each in np.indices((cells, speeds, 2**runs.drive.delay)))
+    cell, speed, queue = (index.ravel() for index in np.indices((cells, speeds, 2**runs.drive.delay)))
     zero = np.zeros(len(starts), dtype=np.int64)
     drives = _rows(runs, 0, (cell, speed, queue), None)
     begins = _rows(runs, driving + 2, (starts, zero, zero), first_command)
@@ -268,7 +268,7 @@ def _reached_chain(edges: tuple[Ints, Ints, Ints], total: Ints, first: int, clos
     """The chain of whole weights over their row's total, without the states that no run from `first` on reaches."""
     n = len(total)
     some = edges[2] > 0
-    origin, target, weight = (each[some] for each in edges)
+    origin, target, weight = (edge[some] for edge in edges)
     start = np.zeros(n, dtype=bool)
     start[first:] = True
     kept = reachable(n, origin, target, start)

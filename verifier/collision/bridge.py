@@ -80,7 +80,7 @@ class Cars:
 
 
 def closed_loop(
-    found: ReadPairs,
+    pairs: ReadPairs,
     first_report_m: float,
     width_m: float,
     speeds_mps: Sequence[float],
@@ -109,9 +109,9 @@ def closed_loop(
         LimitError: a chain would be too large.
         EngineError: the engines disagree or fail.
     """
-    cars = cars_near(found, first_report_m, width_m, channel)
+    cars = cars_near(pairs, first_report_m, width_m, channel)
     reach_m = float(cars.true_m.max())
-    table = distance_channel(found, reach_m, channel)
+    table = distance_channel(pairs, reach_m, channel)
     points = []
     for speed in speeds_mps:
         points.append(_point(speed, first_report_m, reach_m, cars, table, drive, storm, engines))
@@ -123,7 +123,7 @@ def closed_loop(
         width_m,
         len(cars.weight),
         effective_number(cars.weight),
-        len(found.missed_m) if channel.misses else 0,
+        len(pairs.missed_m) if channel.misses else 0,
         drive.period,
         drive.cell_m,
         tuple(borrowed.tolist()),
@@ -259,7 +259,7 @@ class _Resampled:
 
 
 def closed_loop_intervals(
-    found: ReadPairs,
+    pairs: ReadPairs,
     first_report_m: float,
     width_m: float,
     speeds_mps: Sequence[float],
@@ -279,12 +279,12 @@ def closed_loop_intervals(
     check_level(level)
     if drive.braking != "to_rest":
         raise UsageError("the bootstrap of the closed loop is for planners that brake to rest")
-    cars = cars_near(found, first_report_m, width_m, channel)
+    cars = cars_near(pairs, first_report_m, width_m, channel)
     reach_m = float(cars.true_m.max())
-    table = distance_channel(found, reach_m, channel)
-    draws = image_draws(found.pairs.image_count, replicates, rng)
-    weights = _resampled(found, table, draws)
-    car_weight = cars.weight[:, None] * draws.T[found.pairs.image[cars.rows]]
+    table = distance_channel(pairs, reach_m, channel)
+    draws = image_draws(pairs.pairs.image_count, replicates, rng)
+    weights = _resampled(pairs, table, draws)
+    car_weight = cars.weight[:, None] * draws.T[pairs.pairs.image[cars.rows]]
     lower, upper = np.empty(len(speeds_mps)), np.empty(len(speeds_mps))
     for at, speed in enumerate(speeds_mps):
         if drive.speed_units(speed) == 0:
@@ -302,14 +302,14 @@ def closed_loop_intervals(
     return lower, upper
 
 
-def _resampled(found: ReadPairs, channel: DistanceChannel, draws: NDArray[np.uint8]) -> _Resampled:
-    lost = np.floor(found.missed_m / channel.settings.bin_m).astype(np.int64)
+def _resampled(pairs: ReadPairs, channel: DistanceChannel, draws: NDArray[np.uint8]) -> _Resampled:
+    lost = np.floor(pairs.missed_m / channel.settings.bin_m).astype(np.int64)
     drawn: list[Floats] = []
     items: list[Floats] = []
     for number, rows in zip(channel.source.tolist(), channel.rows, strict=True):
-        own = draws[:, found.pairs.image[rows]].T.astype(np.float64)
+        own = draws[:, pairs.pairs.image[rows]].T.astype(np.float64)
         drawn.append(np.concatenate([np.zeros((1, len(draws))), np.cumsum(own, axis=0)]))
-        missed = draws[:, found.missed_image[lost == number]].sum(axis=1) if channel.settings.misses else 0.0
+        missed = draws[:, pairs.missed_image[lost == number]].sum(axis=1) if channel.settings.misses else 0.0
         # A bin without a source gives no report, whatever is drawn.
         items.append(drawn[-1][-1] + missed if number >= 0 else np.ones(len(draws)))
     return _Resampled(tuple(drawn), tuple(items))

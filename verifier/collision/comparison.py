@@ -123,12 +123,14 @@ def compare(
     count, size = subsampling.counts(joint.object_count)
     check_memory(predicted_bytes(4 * max(joint.object_count, count * size), grid.shape, 6 * count))
     maps = with_common_width(joint.pairs, grid, policy, settings)
-    oracles = [oracle_map(each, of) for each, of in zip(joint.pairs, maps, strict=True)]
-    losses = _losses([each.probability for each in maps], [each.probability for each in oracles])
+    oracles = [oracle_map(pair, of) for pair, of in zip(joint.pairs, maps, strict=True)]
+    losses = _losses(
+        [collision_map.probability for collision_map in maps], [oracle.probability for oracle in oracles]
+    )
     area = areas(losses, threshold)
     drawn = subsampling.draw(joint.object_count, rng)
     batches = [_batch(joint, at, maps[at], drawn) for at in range(2)]
-    batches += [each.as_oracle() for each in batches]
+    batches += [batch.as_oracle() for batch in batches]
     p_value, undefined = np.full(grid.shape, np.nan), np.zeros(grid.shape, dtype=np.int64)
     ratio = (size / joint.object_count) ** RATE
     for block, (*found, oracle_1, oracle_2) in subsample_blocks(batches, grid, settings.reach, progress):
@@ -166,8 +168,8 @@ def bootstrap_p_values(
         ValueError: the comparison is of other pairs.
     """
     joint = joined([first, second])
-    for pairs, each in zip(joint.pairs, of.maps, strict=True):
-        each.check_made_from(pairs)
+    for pairs, collision_map in zip(joint.pairs, of.maps, strict=True):
+        collision_map.check_made_from(pairs)
     p_value = np.full(of.area.shape, np.nan)
     for block, found, oracles in oracle_blocks(joint.pairs, of.maps, replicates, rng, progress):
         sampled = _losses(found, oracles)
@@ -224,7 +226,9 @@ def _p_values(area: NDArray[np.uint8], losses: Floats, sampled: Floats, threshol
 
 
 def _losses(probabilities: Sequence[Floats], oracles: Sequence[Floats]) -> Floats:
-    return np.stack([EVEN.loss(each, oracle) for each, oracle in zip(probabilities, oracles, strict=True)])
+    return np.stack(
+        [EVEN.loss(probability, oracle) for probability, oracle in zip(probabilities, oracles, strict=True)]
+    )
 
 
 def _batch(joint: JointPairs, detector: int, of: CollisionMap, drawn: Ints) -> Samples:

@@ -130,8 +130,8 @@ def distance_channel(found: ReadPairs, reach_m: float, settings: ChannelSettings
         missed = np.bincount(lost[lost < count], minlength=count).astype(np.int64)
     items = np.diff(edges).astype(np.int64) + missed
     source = _sources(items, settings, found.name)
-    rows = tuple(own[each] if each >= 0 else order[:0] for each in source.tolist())
-    reports = tuple(value[each] for each in rows)
+    rows = tuple(own[place] if place >= 0 else order[:0] for place in source.tolist())
+    reports = tuple(value[row] for row in rows)
     return DistanceChannel(settings, rows, reports, np.where(source >= 0, items[source], 1), source)
 
 
@@ -144,7 +144,7 @@ def _sources(items: Ints, settings: ChannelSettings, name: str) -> Ints:
         return np.where(items > 0, source, -1)
     if settings.empty_bins == "error" or not len(filled):
         width = settings.bin_m
-        first = ", ".join(f"[{each * width:g}, {(each + 1) * width:g}) m" for each in empty[:4].tolist())
+        first = ", ".join(f"[{number * width:g}, {(number + 1) * width:g}) m" for number in empty[:4].tolist())
         more = f" and {len(empty) - 4} more" if len(empty) > 4 else ""
         raise InputError(
             f"{name}no object in the bins {first}{more} of the true distance, which the vehicle drives through",

@@ -258,7 +258,7 @@ def filled(of: CollisionMap, sample: Samples) -> CollisionMap:
     for start in range(0, grid.shape[0], step):
         block = slice(start, start + step)
         found = estimate(sample, grid.distances_m[block], of.settings.reach)
-        probability[block], reason[block], density[block] = (each[0] for each in found)
+        probability[block], reason[block], density[block] = (array[0] for array in found)
     return replace(of, probability=probability, reason=reason, density_per_m=density)
 
 
@@ -271,17 +271,17 @@ def with_common_width(
     detector with large errors, and therefore a wide kernel, would look close to its oracle. With two bandwidths each
     detector keeps its own.
     """
-    maps = [collision_map(each, grid, policy, settings) for each in detectors]
-    widths = [each.width_m for each in maps if each.width_m > 0]
-    if settings.two_bandwidths or not widths or all(each.width_m == min(widths) for each in maps):
+    maps = [collision_map(detector, grid, policy, settings) for detector in detectors]
+    widths = [collision_map.width_m for collision_map in maps if collision_map.width_m > 0]
+    if settings.two_bandwidths or not widths or all(collision_map.width_m == min(widths) for collision_map in maps):
         return maps
     width = min(widths)
     common = replace(settings, bandwidth="fixed", width_m=width)
-    found = []
-    for pairs, each in zip(detectors, maps, strict=True):
-        blank = replace(each, settings=common, rule=WidthRule.fixed(width, len(pairs)), width_m=width)
-        found.append(filled(blank, blank.sample(pairs)) if len(pairs) else blank)
-    return found
+    collision_maps = []
+    for pairs, estimated in zip(detectors, maps, strict=True):
+        blank = replace(estimated, settings=common, rule=WidthRule.fixed(width, len(pairs)), width_m=width)
+        collision_maps.append(filled(blank, blank.sample(pairs)) if len(pairs) else blank)
+    return collision_maps
 
 
 def _width_m(rule: WidthRule, pairs: Pairs) -> float:

@@ -236,11 +236,11 @@ def samples_of(
     true_m = np.take_along_axis(true_m, order, axis=1)
     predicted_m = np.take_along_axis(predicted_m, order, axis=1)
     sizes = (true_m > -np.inf).sum(axis=1)
-    beyond = np.array([(true_m > each).sum(axis=1) for each in stopping_m]).T
+    beyond = np.array([(true_m > distance_m).sum(axis=1) for distance_m in stopping_m]).T
     subset = None
     if two_widths:
         at = np.arange(true_m.shape[1])
-        columns = [rule.widths_m(np.where(at < each[:, None], predicted_m, -np.inf), each) for each in beyond.T]
+        columns = [rule.widths_m(np.where(at < count[:, None], predicted_m, -np.inf), count) for count in beyond.T]
         subset = np.array(columns).T
     factors, lowest = _factors(image_counts, sizes, true_m.shape[1])
     return Samples(true_m, predicted_m, sizes, beyond, factors, lowest, rule.widths_m(predicted_m, sizes), subset)

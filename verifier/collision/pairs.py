@@ -158,23 +158,23 @@ def joined(detectors: Sequence[Pairs]) -> JointPairs:
     """
     if len(detectors) < 2:
         raise UsageError("at least two detectors are needed to compare them")
-    named = [bool(each.image_names) for each in detectors]
+    named = [bool(detector.image_names) for detector in detectors]
     if any(named) and not all(named):
         raise UsageError("some detectors name their images and some do not: their images cannot be recognised")
     if all(named):
-        names, maps = named_places([each.image_names for each in detectors])
+        names, maps = named_places([detector.image_names for detector in detectors])
     else:
-        counts = {each.image_count for each in detectors}
+        counts = {detector.image_count for detector in detectors}
         if len(counts) > 1:
             raise UsageError(
                 f"the detectors have different numbers of images, {sorted(counts)}, and no names for them"
             )
-        maps, names = [np.arange(each.image_count) for each in detectors], ()
+        maps, names = [np.arange(detector.image_count) for detector in detectors], ()
     total = len(names) or detectors[0].image_count
-    drive = common_drives([each.drive for each in detectors], maps, total)
+    drive = common_drives([detector.drive for detector in detectors], maps, total)
     pairs = tuple(
-        replace(each, image=where[each.image], image_count=total, image_names=names, drive=drive)
-        for each, where in zip(detectors, maps, strict=True)
+        replace(detector, image=where[detector.image], image_count=total, image_names=names, drive=drive)
+        for detector, where in zip(detectors, maps, strict=True)
     )
     return JointPairs(pairs, total, _pair_of(pairs))
 
@@ -182,7 +182,7 @@ def joined(detectors: Sequence[Pairs]) -> JointPairs:
 def named_places(sources: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], list[Ints]]:
     """All names of some sources, in the order in which they first occur, and where those of each stand among them."""
     number = {name: at for at, name in enumerate(dict.fromkeys(chain.from_iterable(sources)))}
-    return tuple(number), [np.array([number[name] for name in each], dtype=np.int64) for each in sources]
+    return tuple(number), [np.array([number[name] for name in source], dtype=np.int64) for source in sources]
 
 
 def common_drives(drives: Sequence[Ints], places: Sequence[Ints], image_count: int) -> Ints:
@@ -194,11 +194,13 @@ def common_drives(drives: Sequence[Ints], places: Sequence[Ints], image_count: i
         drives: of the images of each source; empty where it knows none.
         places: of the same images among all.
     """
-    offsets = np.cumsum([0, *(int(each.max(initial=-1)) + 1 for each in drives)])
-    known = [(each + start, place) for each, start, place in zip(drives, offsets, places, strict=False) if len(each)]
+    offsets = np.cumsum([0, *(int(drive.max(initial=-1)) + 1 for drive in drives)])
+    known = [
+        (drive + start, place) for drive, start, place in zip(drives, offsets, places, strict=False) if len(drive)
+    ]
     if not known or np.bincount(np.concatenate([place for _, place in known]), minlength=image_count).min() == 0:
         return np.zeros(0, np.int64)
-    node, image = (np.concatenate(each) for each in zip(*known, strict=True))
+    node, image = (np.concatenate(column) for column in zip(*known, strict=True))
     every = int(offsets[-1]) + image_count
     graph = coo_array((np.ones(len(node)), (node, offsets[-1] + image)), shape=(every, every))
     of_images = connected_components(graph, directed=False)[1][offsets[-1] :]
@@ -207,10 +209,10 @@ def common_drives(drives: Sequence[Ints], places: Sequence[Ints], image_count: i
 
 def _pair_of(detectors: Sequence[Pairs]) -> Ints:
     """(K, m), objects in order of image, true distance and rank among equals."""
-    owner = np.repeat(np.arange(len(detectors)), [len(each) for each in detectors])
-    pair = np.concatenate([np.arange(len(each)) for each in detectors])
-    image = np.concatenate([each.image for each in detectors])
-    true = np.concatenate([each.true_m for each in detectors])
+    owner = np.repeat(np.arange(len(detectors)), [len(detector) for detector in detectors])
+    pair = np.concatenate([np.arange(len(detector)) for detector in detectors])
+    image = np.concatenate([detector.image for detector in detectors])
+    true = np.concatenate([detector.true_m for detector in detectors])
     order = np.lexsort((pair, true, image))
     owner, pair, image, true = owner[order], pair[order], image[order], true[order]
     # Numbers the places: runs of pairs of one image whose distances are steps of at most SAME_M apart.

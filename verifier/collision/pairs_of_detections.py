@@ -127,13 +127,13 @@ def _candidates(data: DetectionSet) -> Iterator[tuple[Ints, Ints]]:
     reports = np.argsort(data.detections.frame, kind="stable")
     count = np.bincount(data.detections.frame, minlength=frames)
     start = np.cumsum(count) - count
-    each = count[data.annotations.frame[rows]]
-    ends = np.cumsum(each)
+    counts = count[data.annotations.frame[rows]]
+    ends = np.cumsum(counts)
     first = 0
     while first < len(rows):
-        before = int(ends[first] - each[first])
+        before = int(ends[first] - counts[first])
         last = max(int(np.searchsorted(ends, before + BLOCK, side="right")), first + 1)
-        some, sizes = rows[first:last], each[first:last]
+        some, sizes = rows[first:last], counts[first:last]
         objects = np.repeat(some, sizes)
         within = np.arange(len(objects)) - np.repeat(ends[first:last] - sizes - before, sizes)
         if len(objects):

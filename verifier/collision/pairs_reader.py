@@ -156,8 +156,8 @@ def read_pairs(
     origin |= {"negative_reports": below, "negative_reports_are": negative_reports}
     remarks = [one_line(text) for text in table.texts.get("remarks", ()) if text.strip()]
     origin |= {"remarks": remarks} if remarks else {}
-    found = Objects(image[kept], true_m[kept], predicted_m[kept], names)
-    made = made_pairs(found, title or PurePath(path).stem, origin, str(path), image_count)
+    objects = Objects(image[kept], true_m[kept], predicted_m[kept], names)
+    made = made_pairs(objects, title or PurePath(path).stem, origin, str(path), image_count)
     return made if "drive" not in table.texts else _in_drives(made, table, image)
 
 
@@ -219,9 +219,9 @@ def read_record(
     far = reported & np.isinf(report_m)
     if far.any():
         raise InputError("the report is too far away for a distance", table.place(int(rows[int(far.argmax())])))
-    found = Objects(image, table.columns["distance_m"][rows], np.where(reported, report_m, np.nan), tuple(frames))
+    objects = Objects(image, table.columns["distance_m"][rows], np.where(reported, report_m, np.nan), tuple(frames))
     origin = {**_digest(path, raw), "format": "record", "classes": list(classes), "measure": measure}
-    return made_pairs(found, title or PurePath(path).stem, {**origin, "same_class": same_class}, str(path))
+    return made_pairs(objects, title or PurePath(path).stem, {**origin, "same_class": same_class}, str(path))
 
 
 def made_pairs(
@@ -267,14 +267,14 @@ def on_common_images(found: Sequence[ReadPairs]) -> list[ReadPairs]:
     A source that does not name an image that another one names has no object in it: it is one of those of which the
     source gives the number alone, or one more.
     """
-    named, places = named_places([each.pairs.image_names[: each.listed] for each in found])
-    count = max(len(named), *(each.pairs.image_count for each in found))
+    named, places = named_places([pairs.pairs.image_names[: pairs.listed] for pairs in found])
+    count = max(len(named), *(pairs.pairs.image_count for pairs in found))
     names = (*named, *_unlisted(count - len(named)))
-    drive = common_drives([each.pairs.drive[: each.listed] for each in found], places, count)
+    drive = common_drives([pairs.pairs.drive[: pairs.listed] for pairs in found], places, count)
     moved = []
-    for each, place in zip(found, places, strict=True):
-        pairs = replace(each.pairs, image=place[each.pairs.image], image_count=count, image_names=names, drive=drive)
-        moved.append(replace(each, pairs=pairs, missed_image=place[each.missed_image], listed=len(named)))
+    for read, place in zip(found, places, strict=True):
+        pairs = replace(read.pairs, image=place[read.pairs.image], image_count=count, image_names=names, drive=drive)
+        moved.append(replace(read, pairs=pairs, missed_image=place[read.missed_image], listed=len(named)))
     return moved
 
 

@@ -115,7 +115,7 @@ class Ranking:
             rise = slope[one] - slope[other]
             if base[one] < base[other] and rise > 0:
                 found.append(Crossing(one, other, float((base[other] - base[one]) / rise)))
-        return tuple(sorted(found, key=lambda each: each.ratio))
+        return tuple(sorted(found, key=lambda crossing: crossing.ratio))
 
     def crossing_replicates(self, crossing: Crossing) -> Floats:
         """(R,) ratio at which the same two change places the same way in each replicate; NaN where they do not."""
@@ -126,7 +126,7 @@ class Ranking:
         return np.where(changes, gap / np.where(changes, rise, 1.0), np.nan)
 
     def _own_lines(self) -> tuple[Floats, Floats]:
-        return self._line(*(np.array([getattr(each, side) for each in self.scores]) for side in ("above", "below")))
+        return self._line(*(np.array([getattr(score, side) for score in self.scores]) for side in ("above", "below")))
 
     def _line(self, above: Floats, below: Floats) -> tuple[Floats, Floats]:
         """Base and slope."""
@@ -164,12 +164,12 @@ def rank(
     joint = joined(detectors)
     weight = weight_on(grid, weight)
     maps = with_common_width(joint.pairs, grid, policy, settings)
-    oracles = [oracle_map(each, of) for each, of in zip(joint.pairs, maps, strict=True)]
+    oracles = [oracle_map(pair, of) for pair, of in zip(joint.pairs, maps, strict=True)]
     among = common_points([*maps, *oracles])
     scores = tuple(score(m.probability, o.probability, weight, among) for m, o in zip(maps, oracles, strict=True))
     blocks = oracle_blocks(joint.pairs, maps, replicates, rng, progress)
     above, below = _replicated(blocks, (replicates, len(maps)), weight, among)
-    titles = tuple(each.title for each in detectors)
+    titles = tuple(detector.title for detector in detectors)
     return Ranking(titles, scores, above, below, penalty.heavy, level, weight.name)
 
 
@@ -233,19 +233,20 @@ def combine(
     joint = joined(detectors)
     drive = joint.pairs[0].drive
     units = drive if drive.max(initial=0) else np.arange(joint.image_count)  # images of a drive stay together
-    parts = [np.flatnonzero(np.isin(units, each)) for each in split(int(units.max()) + 1, fraction, rng)]
+    parts = [np.flatnonzero(np.isin(units, array)) for array in split(int(units.max()) + 1, fraction, rng)]
     maps: list[list[CollisionMap]] = []
     oracles: list[list[CollisionMap]] = []
     for images in parts:
-        kept = [each.take(images) for each in joint.pairs]
+        kept = [pair.take(images) for pair in joint.pairs]
         maps.append(with_common_width(kept, grid, policy, settings))
-        oracles.append([oracle_map(each, of) for each, of in zip(kept, maps[-1], strict=True)])
+        oracles.append([oracle_map(pairs, of) for pairs, of in zip(kept, maps[-1], strict=True)])
     choice = trusted(_stacked(maps[0]), _stacked(oracles[0]), penalty)
     probability, oracle = _chosen(choice, _stacked(maps[1])), _chosen(choice, _stacked(oracles[1]))
     weight = weight_on(grid, weight)
     among = common_points([*maps[1], *oracles[1]]) & (choice >= 0)
     single = tuple(
-        score(each.probability, of.probability, weight, among) for each, of in zip(maps[1], oracles[1], strict=True)
+        score(collision_map.probability, of.probability, weight, among)
+        for collision_map, of in zip(maps[1], oracles[1], strict=True)
     )
     combined = score(probability, oracle, weight, among)
     return Combination(choice, probability, oracle, single, combined, len(parts[0]), len(parts[1]))
@@ -265,7 +266,7 @@ def trusted(probabilities: Floats, oracles: Floats, penalty: Penalty) -> Ints:
 
 
 def _stacked(maps: Sequence[CollisionMap]) -> Floats:
-    return np.stack([each.probability for each in maps])
+    return np.stack([collision_map.probability for collision_map in maps])
 
 
 def _chosen(choice: Ints, values: Floats) -> Floats:

@@ -177,8 +177,8 @@ def study_remarks(
 ) -> tuple[str, ...]:
     """Remarks on the data, the estimate, the comparisons and the closed loop, without repetitions."""
     remarks: list[str] = []
-    for each in found:
-        remarks += _of_data(each)
+    for pairs in found:
+        remarks += _of_data(pairs)
     for result in policies[0].detectors:
         if result.confidence.independence.refuted:
             remarks.append(f"{result.map.title}: {independence_text(result.confidence.independence)}")
@@ -192,9 +192,9 @@ def study_remarks(
     return tuple(dict.fromkeys(remarks))
 
 
-def _of_data(found: ReadPairs) -> Iterator[str]:
-    title, origin = found.pairs.title, found.origin
-    yield from (f"{title}: {each}" for each in origin.get("remarks", ()))
+def _of_data(pairs: ReadPairs) -> Iterator[str]:
+    title, origin = pairs.pairs.title, pairs.origin
+    yield from (f"{title}: {text}" for text in origin.get("remarks", ()))
     if origin.get("overlapping_in_image"):
         yield (
             f"{title}: {origin['overlapping_in_image']} objects have a report in the image that is too far off in "
@@ -225,12 +225,15 @@ def _of_data(found: ReadPairs) -> Iterator[str]:
         yield f"{title}: reports below 0 m, {policy[origin['negative_reports_are']]}: {origin['negative_reports']}"
 
 
-def independence_text(found: Independence) -> str:
+def independence_text(independence: Independence) -> str:
     """What the tests of the assumption of the estimator say."""
-    if not found.permutations:
+    if not independence.permutations:
         return "independence of pairs and their number: not tested, each image has one pair"
-    said = {"pairs of one image of each other": found.pairs, "pairs of their number per image": found.number}
-    said |= {} if found.drives is None else {"images of one drive of each other": found.drives}
+    said = {
+        "pairs of one image of each other": independence.pairs,
+        "pairs of their number per image": independence.number,
+    }
+    said |= {} if independence.drives is None else {"images of one drive of each other": independence.drives}
     parts = [
         f"{what}: "
         + ("not tested" if p is None else f"{'refuted' if p <= REFUTED else 'not refuted'} (p = {significant(p)})")
@@ -275,7 +278,9 @@ def _of_loop(loop: ClosedLoop, title: str, settings: StudySettings) -> Iterator[
     assert settings.loop is not None  # there is a loop, so it was asked for
     channel = settings.loop.channel
     if loop.borrowed_bins:
-        first = [f"[{each * channel.bin_m:g}, {(each + 1) * channel.bin_m:g}) m" for each in loop.borrowed_bins[:4]]
+        first = [
+            f"[{number * channel.bin_m:g}, {(number + 1) * channel.bin_m:g}) m" for number in loop.borrowed_bins[:4]
+        ]
         more = f" and {len(loop.borrowed_bins) - 4} more" if len(loop.borrowed_bins) > 4 else ""
         assumed = "those of the nearest bin" if channel.empty_bins == "neighbour" else "no report"
         yield f"{title}: closed loop: no object in the bins {', '.join(first)}{more}; reports there are {assumed}"
@@ -293,9 +298,9 @@ def _of_loop(loop: ClosedLoop, title: str, settings: StudySettings) -> Iterator[
 def _of_comparison(
     found: Sequence[ReadPairs], settings: StudySettings, policies: Sequence[PolicyResult]
 ) -> Iterator[str]:
-    for each in policies[0].comparisons:
-        comparison = each.found
-        names = f"{found[each.first].pairs.title} and {found[each.second].pairs.title}"
+    for compared in policies[0].comparisons:
+        comparison = compared.found
+        names = f"{found[compared.first].pairs.title} and {found[compared.second].pairs.title}"
         if comparison.thin_share > 0:
             yield (
                 f"{names}: at {percent(comparison.thin_share, 2)} of the points compared more than a fifth of the "

@@ -348,12 +348,12 @@ def replicate_blocks(
         LimitError: even a block of one distance would need more than the memory limit.
     """
     distances, speeds = grid.shape
-    row = 8 * 3 * (len(draws) * speeds * len(sides) + max(len(each.true_m) for each in sides))
+    row = 8 * 3 * (len(draws) * speeds * len(sides) + max(len(side.true_m) for side in sides))
     check_memory(draws.nbytes + row + 3 * BLOCK_BYTES)
     step = max(1, min(BLOCK_BYTES // row, distances))
     for start in range(0, distances, step):
         block = slice(start, min(start + step, distances))
-        yield block, [each.estimates(grid.distances_m[block], draws) for each in sides]
+        yield block, [side.estimates(grid.distances_m[block], draws) for side in sides]
         if progress is not None:
             progress(block.stop, distances)
 
@@ -377,12 +377,12 @@ def oracle_blocks(
         UsageError: two bandwidths, no replicate, or a detector without spread in its reported distances.
     """
     check_bootstrap(maps[0].settings, replicates)
-    for at, each in enumerate(maps, start=1):
-        if not each.width_m > 0:
-            name = each.title or f"detector {at}"
+    for at, collision_map in enumerate(maps, start=1):
+        if not collision_map.width_m > 0:
+            name = collision_map.title or f"detector {at}"
             raise UsageError(f"{name} cannot be resampled: its reported distances have no spread")
-    sides = [Weighted.of(each, of) for each, of in zip(pairs, maps, strict=True)]
+    sides = [Weighted.of(pair, of) for pair, of in zip(pairs, maps, strict=True)]
     draws = unit_draws(pairs[0].image_count, pairs[0].drive, replicates, rng)
-    every = [*sides, *(each.as_oracle() for each in sides)]
+    every = [*sides, *(side.as_oracle() for side in sides)]
     for block, found in replicate_blocks(every, maps[0].grid, draws, progress):
         yield block, found[: len(sides)], found[len(sides) :]

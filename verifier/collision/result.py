@@ -76,20 +76,20 @@ class CollisionResult(Result):
     def document(self) -> CollisionStudy:
         """The document."""
         grid = self.settings.grid
-        made = {kind for each in self.policies for one in each.detectors for kind in one.confidence.intervals}
+        made = {kind for policy in self.policies for one in policy.detectors for kind in one.confidence.intervals}
         return CollisionStudy(
             title=self.title,
-            inputs=tuple({"title": each.pairs.title, **each.origin} for each in self.detectors),
+            inputs=tuple({"title": detector.pairs.title, **detector.origin} for detector in self.detectors),
             settings=_settings(self.settings),
             versions=self.versions,
             remarks=self.remarks,
             grid=recorded(GridRecord, grid),
             codes=CodeTexts(
-                reason={str(each.value): each.text for each in Reason},
-                trust={str(each.value): f"{_kind_text(each, made)}: {each.text}" for each in Trust},
-                area={str(each.value): each.text for each in Area},
+                reason={str(reason.value): reason.text for reason in Reason},
+                trust={str(trust.value): f"{_kind_text(trust, made)}: {trust.text}" for trust in Trust},
+                area={str(area.value): area.text for area in Area},
             ),
-            policies=tuple(_policy(each, self.settings) for each in self.policies),
+            policies=tuple(_policy(policy, self.settings) for policy in self.policies),
         )
 
     def json_text(self) -> str:
@@ -100,21 +100,21 @@ class CollisionResult(Result):
         """One flat row per policy, detector, distance and speed; an empty text where a number is not defined."""
         grid = self.settings.grid
         for policy in self.policies:
-            for each in policy.detectors:
-                lower, upper = each.confidence.trusted
-                made = each.confidence.intervals
+            for detector in policy.detectors:
+                lower, upper = detector.confidence.trusted
+                made = detector.confidence.intervals
                 band = made[safer(IntervalKind.EXACT_SIMULTANEOUS, made)]
-                tables = [each.map.probability, lower, upper, each.oracle.probability, band.lower, band.upper]
+                tables = [detector.map.probability, lower, upper, detector.oracle.probability, band.lower, band.upper]
                 for y, v in np.ndindex(grid.shape):
                     probability, low, high, oracle, *both = (_cell(float(table[y, v])) for table in tables)
-                    trust = Trust(int(each.confidence.trust[y, v]))
+                    trust = Trust(int(detector.confidence.trust[y, v]))
                     yield {
                         "deceleration_mps2": policy.policy.deceleration_mps2,
                         "reaction_s": policy.policy.reaction_s,
-                        "detector": each.map.title,
+                        "detector": detector.map.title,
                         "distance_m": float(grid.distances_m[y]),
                         "speed_mps": float(grid.speeds_mps[v]),
-                        "stopping_m": float(each.map.stopping_m[v]),
+                        "stopping_m": float(detector.map.stopping_m[v]),
                         "probability": probability,
                         "lower": low,
                         "upper": high,
@@ -122,7 +122,7 @@ class CollisionResult(Result):
                         "band_lower": both[0],
                         "band_upper": both[1],
                         "oracle": oracle,
-                        "reason": Reason(int(each.map.reason[y, v])).name.lower(),
+                        "reason": Reason(int(detector.map.reason[y, v])).name.lower(),
                     }
 
 
@@ -148,42 +148,42 @@ def _settings(settings: StudySettings) -> CollisionSettings:
     )
 
 
-def _policy(found: PolicyResult, settings: StudySettings) -> PolicyRecord:
+def _policy(result: PolicyResult, settings: StudySettings) -> PolicyRecord:
     return recorded(
         PolicyRecord,
-        found.policy,
-        stopping_m=plain(found.detectors[0].map.stopping_m),
-        detectors=tuple(map(_detector, found.detectors)),
-        comparisons=tuple(map(_comparison, found.comparisons)),
-        ranking=None if found.ranking is None else _ranking(found.ranking, settings),
-        combination=None if found.combination is None else _combination(found.combination),
+        result.policy,
+        stopping_m=plain(result.detectors[0].map.stopping_m),
+        detectors=tuple(map(_detector, result.detectors)),
+        comparisons=tuple(map(_comparison, result.comparisons)),
+        ranking=None if result.ranking is None else _ranking(result.ranking, settings),
+        combination=None if result.combination is None else _combination(result.combination),
     )
 
 
-def _detector(found: DetectorResult) -> DetectorRecord:
+def _detector(result: DetectorResult) -> DetectorRecord:
     return recorded(
         DetectorRecord,
-        *(found.map, found.confidence),
-        pairs=found.map.pair_count,
-        images=found.map.image_count,
-        score=recorded(ScoreRecord, found.score),
-        oracle=plain(found.oracle.probability),
-        images_near=plain(found.confidence.images),
+        *(result.map, result.confidence),
+        pairs=result.map.pair_count,
+        images=result.map.image_count,
+        score=recorded(ScoreRecord, result.score),
+        oracle=plain(result.oracle.probability),
+        images_near=plain(result.confidence.images),
         intervals=tuple(
-            recorded(IntervalRecord, each, each.kind, kind=each.kind.value)
-            for each in found.confidence.intervals.values()
+            recorded(IntervalRecord, interval, interval.kind, kind=interval.kind.value)
+            for interval in result.confidence.intervals.values()
         ),
-        closed_loop=found.loop,
+        closed_loop=result.loop,
     )
 
 
-def _comparison(each: Compared) -> ComparisonRecord:
+def _comparison(compared: Compared) -> ComparisonRecord:
     return recorded(
         ComparisonRecord,
-        *(each, each.found),
-        bootstrap_p_value=plain(each.bootstrap_p),
-        width_m=plain(each.found.maps[0].width_m),
-        undefined_most=int(each.found.undefined.max(initial=0)),
+        *(compared, compared.found),
+        bootstrap_p_value=plain(compared.bootstrap_p),
+        width_m=plain(compared.found.maps[0].width_m),
+        undefined_most=int(compared.found.undefined.max(initial=0)),
     )
 
 
@@ -193,11 +193,11 @@ def _ranking(found: Ranking, settings: StudySettings) -> RankingRecord:
     return recorded(
         RankingRecord,
         found,
-        scores=tuple(recorded(ScoreRecord, each) for each in found.scores),
+        scores=tuple(recorded(ScoreRecord, score) for score in found.scores),
         ratios=tuple(_at_ratio(found, ratio) for ratio in ratios),
         crossings=tuple(
-            recorded(CrossingRecord, each, share=plain(np.isfinite(found.crossing_replicates(each)).mean()))
-            for each in found.crossings()
+            recorded(CrossingRecord, crossing, share=plain(np.isfinite(found.crossing_replicates(crossing)).mean()))
+            for crossing in found.crossings()
         ),
     )
 
@@ -207,12 +207,12 @@ def _at_ratio(found: Ranking, ratio: float) -> RatioRecord:
     return RatioRecord(ratio, tuple(found.order(ratio)), *map(plain, columns))
 
 
-def _combination(found: Combination) -> CombinationRecord:
+def _combination(combination: Combination) -> CombinationRecord:
     return recorded(
         CombinationRecord,
-        found,
-        single=tuple(recorded(ScoreRecord, each) for each in found.single),
-        combined=recorded(ScoreRecord, found.combined),
+        combination,
+        single=tuple(recorded(ScoreRecord, score) for score in combination.single),
+        combined=recorded(ScoreRecord, combination.combined),
     )
 
 
@@ -220,8 +220,8 @@ def _text(value: Any, depth: int) -> str:
     """JSON in which a list of plain values is one line."""
     pad, inner = "  " * depth, "  " * (depth + 1)
     if isinstance(value, dict) and value:
-        parts = [f"{inner}{json.dumps(key)}: {_text(each, depth + 1)}" for key, each in value.items()]
+        parts = [f"{inner}{json.dumps(key)}: {_text(part, depth + 1)}" for key, part in value.items()]
         return "{\n" + ",\n".join(parts) + f"\n{pad}}}"
-    if isinstance(value, list) and any(isinstance(each, list | dict) for each in value):
-        return "[\n" + ",\n".join(inner + _text(each, depth + 1) for each in value) + f"\n{pad}]"
+    if isinstance(value, list) and any(isinstance(part, list | dict) for part in value):
+        return "[\n" + ",\n".join(inner + _text(part, depth + 1) for part in value) + f"\n{pad}]"
     return json.dumps(value, allow_nan=False)

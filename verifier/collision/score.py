@@ -215,9 +215,9 @@ def common_points(maps: Sequence[CollisionMap]) -> Mask:
     Raises:
         ValueError: the maps have different grids.
     """
-    if not all(_same(maps[0].grid, each.grid) for each in maps[1:]):
+    if not all(_same(maps[0].grid, collision_map.grid) for collision_map in maps[1:]):
         raise ValueError("the maps have different grids")
-    return np.asarray(np.all([np.isfinite(each.probability) for each in maps], axis=0))
+    return np.asarray(np.all([np.isfinite(collision_map.probability) for collision_map in maps], axis=0))
 
 
 def _same(one: Grid, other: Grid) -> bool:

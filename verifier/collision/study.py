@@ -195,7 +195,7 @@ def collision_study(
         UsageError, LimitError, InputError, EngineError: as the functions that are called.
         ValueError: no detector, equal titles, or a closed loop without a worker.
     """
-    titles = [each.pairs.title for each in detectors]
+    titles = [detector.pairs.title for detector in detectors]
     if not titles or len(set(titles)) < len(titles):
         raise ValueError("expected at least one detector, and different titles")
     if settings.loop is not None:
@@ -205,7 +205,7 @@ def collision_study(
             replace(settings.loop.drive, policy=policy)  # refused now rather than after minutes of work
     found = on_common_images(detectors)
     numbers = range(len(detectors))
-    pieces: list[tuple[int, ...]] = [*((each,) for each in numbers), *combinations(numbers, 2)]
+    pieces: list[tuple[int, ...]] = [*((number,) for number in numbers), *combinations(numbers, 2)]
     pieces += [()] if len(detectors) > 1 else []
     blocks = [(policy, piece) for policy in settings.policies for piece in pieces]
     here, elsewhere = partial(_piece, found, settings, storm, stages), partial(_piece_elsewhere, found, settings)
@@ -215,8 +215,8 @@ def collision_study(
 
 def _put_together(policy: BrakingPolicy, found: Sequence[Any]) -> PolicyResult:
     """The pieces of a policy: those of single detectors, of every two, and of all together where they are several."""
-    detectors = tuple(each for each in found if isinstance(each, DetectorResult))
-    comparisons = tuple(each for each in found if isinstance(each, Compared))
+    detectors = tuple(detector for detector in found if isinstance(detector, DetectorResult))
+    comparisons = tuple(compared for compared in found if isinstance(compared, Compared))
     ranking, combination = (None, None) if len(detectors) == 1 else found[-1]
     return PolicyResult(policy, detectors, comparisons, ranking, combination)
 
@@ -234,7 +234,7 @@ def _piece(
 ) -> DetectorResult | Compared | tuple[Ranking | None, Combination]:
     """What is found of one detector, of two, or, without numbers, of all together."""
     policy, numbers = block
-    pairs = [each.pairs for each in found]
+    pairs = [pairs.pairs for pairs in found]
     if len(numbers) == 1:
         return _detector(found[numbers[0]], policy, settings, storm, stages)
     if numbers:
@@ -267,7 +267,7 @@ def _compared(
     pairs: Sequence[Pairs], one: int, other: int, policy: BrakingPolicy, settings: StudySettings, stages: Stages
 ) -> Compared:
     name = f"{pairs[one].title} against {pairs[other].title}"
-    found = compare(
+    comparison = compare(
         pairs[one],
         pairs[other],
         settings.grid,
@@ -279,16 +279,16 @@ def _compared(
         progress=stages(name),
     )
     if not settings.bootstrap or settings.estimator.two_bandwidths:
-        return Compared(one, other, found, None)
+        return Compared(one, other, comparison, None)
     resampled = bootstrap_p_values(
         pairs[one],
         pairs[other],
-        found,
+        comparison,
         rng=np.random.default_rng([settings.seed, 5, one, other]),
         replicates=settings.bootstrap,
         progress=stages(f"{name}, bootstrap"),
     )
-    return Compared(one, other, found, resampled)
+    return Compared(one, other, comparison, resampled)
 
 
 def _detector(
@@ -315,7 +315,7 @@ def _detector(
 
 
 def _loop(
-    found: ReadPairs,
+    pairs: ReadPairs,
     width_m: float,
     policy: BrakingPolicy,
     settings: StudySettings,
@@ -323,13 +323,13 @@ def _loop(
     storm: StormProcess,
     stages: Stages,
 ) -> ClosedLoop:
-    told = stages(f"{found.pairs.title}, closed loop")
+    told = stages(f"{pairs.pairs.title}, closed loop")
     drive = replace(asked.drive, policy=policy)
-    what = (found, asked.first_report_m, width_m, asked.speeds_mps, drive, asked.channel)
+    what = (pairs, asked.first_report_m, width_m, asked.speeds_mps, drive, asked.channel)
     loop = closed_loop(*what, storm, asked.engines, told)
     if drive.braking != "to_rest" or not asked.replicates:
         return loop
     rng = np.random.default_rng([settings.seed, 4])
     ends = closed_loop_intervals(*what, rng=rng, level=settings.level, replicates=asked.replicates)
-    drawn = zip(loop.points, *(each.tolist() for each in ends), strict=True)
+    drawn = zip(loop.points, *(end.tolist() for end in ends), strict=True)
     return replace(loop, points=tuple(replace(point, interval=(low, high)) for point, low, high in drawn))

@@ -91,7 +91,7 @@ class Independence:
     @property
     def refuted(self) -> bool:
         """Whether any is refuted at 1 %."""
-        return any(each is not None and each <= REFUTED for each in (self.pairs, self.number, self.drives))
+        return any(value is not None and value <= REFUTED for value in (self.pairs, self.number, self.drives))
 
 
 def independence(pairs: Pairs, rng: np.random.Generator) -> Independence:
@@ -100,7 +100,7 @@ def independence(pairs: Pairs, rng: np.random.Generator) -> Independence:
     several, differ = len(sizes) > 1 and bool((sizes > 1).any()), len(np.unique(sizes)) > 1
     permutations = max(FEWEST, min(MOST, SHUFFLED // max(len(pairs), 1)))
     order = np.argsort(pairs.image, kind="stable")
-    ranks = np.stack([_centred_ranks(each[order]) for each in (pairs.true_m, pairs.predicted_m - pairs.true_m)])
+    ranks = np.stack([_centred_ranks(array[order]) for array in (pairs.true_m, pairs.predicted_m - pairs.true_m)])
     p, drives = _p_values(ranks, sizes, permutations, rng) if several or differ else None, None
     shown = pairs.drive[pairs.per_image > 0] if len(pairs.drive) else np.zeros(0, np.int64)
     images = np.unique(shown, return_counts=True)[1]
@@ -201,9 +201,9 @@ class Confidence:
     def trusted(self) -> tuple[Floats, Floats]:
         """(Y, V) ends of the recommended interval at each point, not cut to [0, 1]."""
         lower, upper = np.full(self.trust.shape, np.nan), np.full(self.trust.shape, np.nan)
-        for each in Trust.counted(self.trust):
-            at = self.trust == each
-            kind = safer(each.kind, self.intervals)
+        for trust in Trust.counted(self.trust):
+            at = self.trust == trust
+            kind = safer(trust.kind, self.intervals)
             lower[at], upper[at] = self.intervals[kind].lower[at], self.intervals[kind].upper[at]
         return lower, upper
 
@@ -228,7 +228,7 @@ def confidence(
         LimitError: it would need more memory than the limit.
     """
     drives = len(np.unique(pairs.drive))
-    first, second, third, fourth = (np.random.default_rng(each) for each in np.random.SeedSequence(seed).spawn(4))
+    first, second, third, fourth = (np.random.default_rng(stream) for stream in np.random.SeedSequence(seed).spawn(4))
     tested = independence(pairs, third)
     exact = [IntervalKind.EXACT_WINDOW, IntervalKind.EXACT_MONOTONE, IntervalKind.EXACT_SIMULTANEOUS]
     by_drives = tested.drives is not None and tested.drives <= REFUTED
@@ -240,7 +240,7 @@ def confidence(
         if drives > 1:
             made += bootstrap_intervals(pairs, of, rng=fourth, level=level, replicates=replicates, by_drive=True)[:1]
     images, collisions = window_counts(pairs, of.grid, of.policy, window_m / 2, window_m / 2)
-    intervals = MappingProxyType({each.kind: each for each in made})
+    intervals = MappingProxyType({interval_map.kind: interval_map for interval_map in made})
     effective = effective_images(pairs, of.grid, window_m / 2, window_m / 2) if by_drives else images
     trust = which(of, images, collisions, window_m, effective)
     monotone = intervals[safer(IntervalKind.EXACT_MONOTONE, intervals)]
@@ -249,7 +249,7 @@ def confidence(
     if tested.refuted:
         resampled = Trust.DEPENDENT_BY_DRIVE, Trust.DEPENDENT, Trust.DEPENDENT_EXACT
         few = 1 < drives < FEW_UNITS
-        code = Trust.DEPENDENT_EXACT if few else next(each for each in resampled if each.kind in intervals)
+        code = Trust.DEPENDENT_EXACT if few else next(trust for trust in resampled if trust.kind in intervals)
         trust = np.where(trust == Trust.SUBSAMPLING, np.uint8(code), trust)
     return Confidence(intervals, trust, images, tested)
 

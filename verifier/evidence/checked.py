@@ -90,7 +90,11 @@ def run_of(document: Document) -> RunResult:
 
 def checked(run: RunResult) -> tuple[Checked, ...]:
     """Every requirement in every scenario of a run, in the order of its document."""
-    return tuple(Checked(run, each, number) for each in run.requirements for number in range(len(each.points)))
+    return tuple(
+        Checked(run, requirement, number)
+        for requirement in run.requirements
+        for number in range(len(requirement.points))
+    )
 
 
 @dataclass(frozen=True)

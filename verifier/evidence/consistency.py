@@ -109,19 +109,19 @@ def check_documents(documents: Sequence[Document]) -> None:
     if not documents:
         raise InputError("a report needs at least one document")
     seen: dict[str, str] = {}
-    for each in documents:
-        if each.sha256 in seen:
+    for document in documents:
+        if document.sha256 in seen:
             raise InputError(
-                f"the same document as {shown(seen[each.sha256])}: equal bytes",
-                Place(each.name),
+                f"the same document as {shown(seen[document.sha256])}: equal bytes",
+                Place(document.name),
                 "name every document once",
             )
-        seen[each.sha256] = each.name
-        _check_parts(each)
-    for each in documents:
-        refuse_misfits(each, against_its_run(each, documents))
-    for each in documents:  # last: what contradicts another part is told as that
-        check_sums(each)
+        seen[document.sha256] = document.name
+        _check_parts(document)
+    for document in documents:
+        refuse_misfits(document, against_its_run(document, documents))
+    for document in documents:  # last: what contradicts another part is told as that
+        check_sums(document)
 
 
 def _extremes(document: Document) -> Misfits:
@@ -133,17 +133,17 @@ def _extremes(document: Document) -> Misfits:
 
 def _run_misfits(document: Document) -> Misfits:
     run: RunResult = document.result
-    yield from once("/requirements", ((each.name, each.planner) for each in run.requirements))
-    for at, each in enumerate(run.requirements):
+    yield from once("/requirements", ((requirement.name, requirement.planner) for requirement in run.requirements))
+    for at, requirement in enumerate(run.requirements):
         where = f"/requirements/{at}"
-        yield from once(f"{where}/points", (point.scenario for point in each.points))
-        yield from position_apart(f"{where}/worst", each.worst, len(each.points))
-        for k, point in enumerate(each.points):
-            if each.is_plain and (point.exact is not None) != run.settings.exact:
+        yield from once(f"{where}/points", (point.scenario for point in requirement.points))
+        yield from position_apart(f"{where}/worst", requirement.worst, len(requirement.points))
+        for k, point in enumerate(requirement.points):
+            if requirement.is_plain and (point.exact is not None) != run.settings.exact:
                 yield f"{where}/points/{k}/exact", "expected a fraction where the settings are exact"
-            yield from below(f"{where}/points/{k}", contradictions(point, run.settings, each.asked))
+            yield from below(f"{where}/points/{k}", contradictions(point, run.settings, requirement.asked))
             yield from _too_far(document, f"{where}/points/{k}", point)
-            ends = None if each.strategies is None else each.strategies[k]
+            ends = None if requirement.strategies is None else requirement.strategies[k]
             if ends is not None and not ends.smallest - SOLVING <= point.probability <= ends.largest + SOLVING:
                 yield f"{where}/strategies/{k}", f"expected a range that holds {point.probability}"
     rounded = run.settings.round_transitions is not None
@@ -156,7 +156,7 @@ def _run_misfits(document: Document) -> Misfits:
         yield from told_apart(conclusions_apart(document.name, run, run.settings))
     except ValueError as error:  # a floor of 0, or one for bounds that are not there
         yield "/gates/fail_under", str(error)
-    drawn = {name for each in run.requirements for point in each.points for name in point.draws}
+    drawn = {name for requirement in run.requirements for point in requirement.points for name in point.draws}
     yield from channel_apart(run.channel, run.matrices, drawn)
 
 
@@ -178,25 +178,25 @@ def _explain_misfits(document: Document) -> Misfits:
     for at, told in enumerate(document.content["explanations"]):  # a type says less well where a table is torn
         if told["map"] is not None:
             yield from _map_misfits(f"/explanations/{at}/map", told["map"])
-    found: ExplainResult = document.result
-    bins = len(found.bins)
-    yield from channel_apart(found.channel, found.matrices)
-    judging = Judging(found.settings, found.channel.classes)
-    yield from once("/explanations", ((each.name, each.planner) for each in found.explanations))
-    for at, each in enumerate(found.explanations):
-        where, point = f"/explanations/{at}", each.point
-        yield from below(f"{where}/point", contradictions(point, found.settings))
+    result: ExplainResult = document.result
+    bins = len(result.bins)
+    yield from channel_apart(result.channel, result.matrices)
+    judging = Judging(result.settings, result.channel.classes)
+    yield from once("/explanations", ((explanation.name, explanation.planner) for explanation in result.explanations))
+    for at, explanation in enumerate(result.explanations):
+        where, point = f"/explanations/{at}", explanation.point
+        yield from below(f"{where}/point", contradictions(point, result.settings))
         yield from _too_far(document, f"{where}/point", point)
-        yield from decision_apart(f"{where}/point", point.decision, judging.decision(point, each.target))
-        yield from _violation_misfits(where, each)
-        yield from worst_apart(f"{where}/verdict", each.verdict, [point])
-        if each.condition is None and point.condition is not None and each.verdict is Verdict.SATISFIED:
+        yield from decision_apart(f"{where}/point", point.decision, judging.decision(point, explanation.target))
+        yield from _violation_misfits(where, explanation)
+        yield from worst_apart(f"{where}/verdict", explanation.verdict, [point])
+        if explanation.condition is None and point.condition is not None and explanation.verdict is Verdict.SATISFIED:
             yield f"{where}/condition", "expected that of the scenario, which is satisfied on a condition"
-        yield from _cause_misfits(f"{where}/violation", each.violation, bins)
+        yield from _cause_misfits(f"{where}/violation", explanation.violation, bins)
         for kind in ("fixes", "moves", "label_more", "gradient"):
-            for k, cell in enumerate(getattr(each, kind)):
+            for k, cell in enumerate(getattr(explanation, kind)):
                 yield from position_apart(f"{where}/{kind}/{k}/bin", cell.bin, bins)
-        for k, pattern in enumerate(each.violation.patterns):
+        for k, pattern in enumerate(explanation.violation.patterns):
             for r, run in enumerate(pattern.members):
                 for n, step in enumerate(run.steps):
                     for m, thing in enumerate(step.there):
@@ -204,8 +204,8 @@ def _explain_misfits(document: Document) -> Misfits:
                         yield from position_apart(pointer, thing.bin, bins)
     yield from _difference(document)
     yield from no_probabilities(document.content["explanations"], _PROBABILITIES, "/explanations")
-    yield from worst_apart("/verdict", found.verdict, found.explanations)
-    yield from condition_apart("/condition", found, found.explanations)
+    yield from worst_apart("/verdict", result.verdict, result.explanations)
+    yield from condition_apart("/condition", result, result.explanations)
 
 
 _PROBABILITIES = (
@@ -214,37 +214,37 @@ _PROBABILITIES = (
 """Keys of an explanation below which probabilities stand."""
 
 
-def _cause_misfits(where: str, found: Violation, bins: int) -> Misfits:
+def _cause_misfits(where: str, violation: Violation, bins: int) -> Misfits:
     """Causes and patterns speak of the listed types of detection errors, and the causes add up to the violation."""
-    kinds = len(found.detection_errors)
-    for k, kind in enumerate(found.detection_errors):
+    kinds = len(violation.detection_errors)
+    for k, kind in enumerate(violation.detection_errors):
         yield from position_apart(f"{where}/detection_errors/{k}/bin", kind.bin, bins)
     for name in ("causes", "corrections"):
-        for k, each in enumerate(getattr(found, name)):
-            for n, number in enumerate(each.detection_errors):
+        for k, entry in enumerate(getattr(violation, name)):
+            for n, number in enumerate(entry.detection_errors):
                 yield from position_apart(f"{where}/{name}/{k}/detection_errors/{n}", number, kinds)
-    for k, pattern in enumerate(found.patterns):
+    for k, pattern in enumerate(violation.patterns):
         for n, step in enumerate(pattern.steps):
             for number in (number for reports in step for number in reports):
                 yield from position_apart(f"{where}/patterns/{k}/steps/{n}", number, kinds)
-    total = math.fsum([found.rest, *(cause.probability for cause in found.causes)])
-    if not abs(total - found.probability) <= 1e-12:
-        yield f"{where}/causes", f"expected causes that add up to {found.probability}, found {total}"
+    total = math.fsum([violation.rest, *(cause.probability for cause in violation.causes)])
+    if not abs(total - violation.probability) <= 1e-12:
+        yield f"{where}/causes", f"expected causes that add up to {violation.probability}, found {total}"
     for name in ("causes", "patterns"):
-        for k, each in enumerate(getattr(found, name)):
-            if not abs(each.share * found.probability - each.probability) <= 1e-12:
+        for k, entry in enumerate(getattr(violation, name)):
+            if not abs(entry.share * violation.probability - entry.probability) <= 1e-12:
                 yield f"{where}/{name}/{k}/share", "expected the share of the violation"
-    listed = math.fsum(pattern.share for pattern in found.patterns)
-    if found.covered is not None and abs(listed - found.covered) > SOLVING:
-        yield f"{where}/covered", f"expected {listed}, the sum over the patterns, got {found.covered}"
+    listed = math.fsum(pattern.share for pattern in violation.patterns)
+    if violation.covered is not None and abs(listed - violation.covered) > SOLVING:
+        yield f"{where}/covered", f"expected {listed}, the sum over the patterns, got {violation.covered}"
 
 
 def _violation_misfits(where: str, explanation: Explained) -> Misfits:
     """The violation is what is missing to 1, or P itself where the formula says what is unwanted."""
-    found, value = explanation.violation, explanation.point.probability
-    expected = value if found.satisfies_the_formula else 1 - value
-    if abs(found.probability - expected) > SOLVING + found.error:
-        yield f"{where}/violation/probability", f"expected {expected}, got {found.probability}"
+    violation, value = explanation.violation, explanation.point.probability
+    expected = value if violation.satisfies_the_formula else 1 - value
+    if abs(violation.probability - expected) > SOLVING + violation.error:
+        yield f"{where}/violation/probability", f"expected {expected}, got {violation.probability}"
 
 
 def _map_misfits(where: str, found: Mapping[str, Any]) -> Misfits:
@@ -258,67 +258,67 @@ def _map_misfits(where: str, found: Mapping[str, Any]) -> Misfits:
     for k, row in enumerate(rows):
         cells = row if len(lengths) == 2 else [row]
         wrong = not isinstance(cells, list) or (len(lengths) == 2 and len(cells) != lengths[1])
-        if wrong or not all(each is None or is_probability(each) for each in cells):
+        if wrong or not all(cell is None or is_probability(cell) for cell in cells):
             yield f"{where}/probability/{k}", "expected a probability or null for each value"
 
 
 def _require_misfits(document: Document) -> Misfits:
-    found: RequireResult = document.result
-    yield from channel_apart(found.channel, found.matrices)
-    for at, each in enumerate(found.answers):
+    result: RequireResult = document.result
+    yield from channel_apart(result.channel, result.matrices)
+    for at, answer in enumerate(result.answers):
         where = f"/answers/{at}"
-        floors = None if each.floor is None else each.floor.floors
-        if floors is not None and len(floors) != len(each.cells):
+        floors = None if answer.floor is None else answer.floor.floors
+        if floors is not None and len(floors) != len(answer.cells):
             yield f"{where}/floor/floors", "expected one floor per cell"
         for name in ("measured", "at_value", "perfect"):
-            point = getattr(each, name)
+            point = getattr(answer, name)
             if point is not None:
-                yield from model_verdict_apart(f"{where}/{name}", point, found.requirement.target)
+                yield from model_verdict_apart(f"{where}/{name}", point, result.requirement.target)
                 yield from _too_far(document, f"{where}/{name}", point)
-        draws = set(each.measured.draws)  # of the other scenarios one class decides
-        further = [draws | {test.label} for test in found.channel.classes]
+        draws = set(answer.measured.draws)  # of the other scenarios one class decides
+        further = [draws | {test.label} for test in result.channel.classes]
         follows = {
-            channel_condition(channel_test(found.channel.classes, sorted(names))) for names in (draws, *further)
+            channel_condition(channel_test(result.channel.classes, sorted(names))) for names in (draws, *further)
         }
-        if each.condition not in follows:
+        if answer.condition not in follows:
             told = " or ".join(sorted(f"{shown(condition)}" for condition in follows))
-            yield f"{where}/condition", f"expected {told}, found {shown(each.condition)}"
+            yield f"{where}/condition", f"expected {told}, found {shown(answer.condition)}"
     yield from _difference(document)
-    yield from require_misfits(found)
+    yield from require_misfits(result)
 
 
 def _compare_misfits(document: Document) -> Misfits:
-    found: CompareResult = document.result
-    for s, spec in enumerate(found.specs):
-        yield from once(f"/specs/{s}/requirements", (each.name for each in spec.requirements))
+    result: CompareResult = document.result
+    for s, spec in enumerate(result.specs):
+        yield from once(f"/specs/{s}/requirements", (requirement.name for requirement in spec.requirements))
         channels = {drawn.detector: drawn.channel for drawn in spec.drawn}
         for k, drawn in enumerate(spec.drawn):
-            said = [detector.matrices for detector in found.detectors if detector.name == drawn.detector]
+            said = [detector.matrices for detector in result.detectors if detector.name == drawn.detector]
             apart = channel_apart(drawn.channel, said[0] if said else None)
             yield from below(f"/specs/{s}/drawn/{k}", apart)
-        for r, each in enumerate(spec.requirements):
+        for r, requirement in enumerate(spec.requirements):
             where = f"/specs/{s}/requirements/{r}"
-            if len(each.entries) != len(spec.configurations):
+            if len(requirement.entries) != len(spec.configurations):
                 yield f"{where}/entries", "expected one entry per configuration"
-            if [len(row) for row in each.better] != [len(each.entries)] * len(each.entries):
+            if [len(row) for row in requirement.better] != [len(requirement.entries)] * len(requirement.entries):
                 yield f"{where}/better", "expected a row and a column of each configuration"
-            for k, entry in enumerate(each.entries):
+            for k, entry in enumerate(requirement.entries):
                 for name in ("detector", "planner"):
                     expected = getattr(spec.configurations[k], name)
                     if getattr(entry, name) != expected:
                         yield f"{where}/entries/{k}/{name}", f"expected {expected}"
                 try:
-                    chosen, channel = found.settings.specs[spec.spec][entry.detector], channels[entry.detector]
+                    chosen, channel = result.settings.specs[spec.spec][entry.detector], channels[entry.detector]
                 except KeyError:
                     yield f"{where}/entries/{k}/detector", "expected settings and a channel of this detector"
                     return
-                yield from _entry_misfits(f"{where}/entries/{k}", each, entry, chosen, channel)
-            for k, curve in enumerate(each.curves):
+                yield from _entry_misfits(f"{where}/entries/{k}", requirement, entry, chosen, channel)
+            for k, curve in enumerate(requirement.curves):
                 yield from _curve_misfits(f"{where}/curves/{k}", curve, len(spec.configurations))
         for name in ("non_dominated", "chances"):
             if spec.pareto is not None and len(getattr(spec.pareto, name)) != len(spec.configurations):
                 yield f"/specs/{s}/pareto/{name}", "expected one entry per configuration"
-    points = _compared_points(found)
+    points = _compared_points(result)
     for where, point in points:
         yield from _too_far(document, where, point)
     furthest = document.content.get("engines", {}).get("largest_difference")
@@ -328,7 +328,7 @@ def _compare_misfits(document: Document) -> Misfits:
 
 
 def _entry_misfits(
-    where: str, each: RequirementComparison, entry: Entry, chosen: SettingsRecord, channel: Channel
+    where: str, requirement: RequirementComparison, entry: Entry, chosen: SettingsRecord, channel: Channel
 ) -> Misfits:
     """A configuration under a requirement, of a detector with these choices and this channel."""
     if entry.interval.lower > entry.interval.upper:
@@ -336,23 +336,23 @@ def _entry_misfits(
     yield from position_apart(f"{where}/worst", entry.worst, len(entry.points))
     for n, point in enumerate(entry.points):
         yield from below(f"{where}/points/{n}", contradictions(point, chosen))
-        yield from resting_apart(f"{where}/points/{n}", point, each.target, chosen, channel)
+        yield from resting_apart(f"{where}/points/{n}", point, requirement.target, chosen, channel)
     yield from once(f"{where}/points", (point.scenario for point in entry.points))
     yield from over_apart(f"{where}/verdict", entry.verdict, entry.points)
     if chosen.verdict_from == "point":  # else by bounds, which are not in the document
         whole = RequirementResult(
-            name=each.name, planner=entry.planner, formula="", target=each.target, points=entry.points
+            name=requirement.name, planner=entry.planner, formula="", target=requirement.target, points=entry.points
         )
         if entry.worst != whole.worst:
             yield f"{where}/worst", f"expected {whole.worst}, the worst scenario, got {entry.worst}"
     yield from condition_apart(f"{where}/condition", entry, entry.points)
 
 
-def _compared_points(found: CompareResult) -> list[tuple[str, Point]]:
+def _compared_points(result: CompareResult) -> list[tuple[str, Point]]:
     """Pointer and value of every point of a comparison."""
     return [
         (f"/specs/{s}/requirements/{r}/entries/{k}/points/{n}", point)
-        for s, spec in enumerate(found.specs)
+        for s, spec in enumerate(result.specs)
         for r, requirement in enumerate(spec.requirements)
         for k, entry in enumerate(requirement.entries)
         for n, point in enumerate(entry.points)

@@ -125,12 +125,12 @@ class Duty:
 
 
 _TABLE = tomllib.loads(Path(__file__).with_name("duties.toml").read_text(encoding="utf-8"))
-LEFT_TO_PEOPLE: Mapping[str, Duty] = {name: Duty(**each) for name, each in _TABLE["duty"].items()}
+LEFT_TO_PEOPLE: Mapping[str, Duty] = {name: Duty(**duty) for name, duty in _TABLE["duty"].items()}
 """All that is known of duties."""
 GOALS: tuple[str, ...] = tuple(_TABLE["goals"])
 """Duties that are goals of the case, in its order; that of training data stands before them."""
 MODULES: tuple[str, ...] = tuple(_TABLE["modules"])
-DUTIES: Mapping[str, str] = {name: each.answer for name, each in LEFT_TO_PEOPLE.items()}
+DUTIES: Mapping[str, str] = {name: duty.answer for name, duty in LEFT_TO_PEOPLE.items()}
 """What is not shown by this evidence: key in the file -> what they answer for."""
 Row = TypeVar("Row")
 _SETTING, _MOUNTING = ("weights", "threshold", "preprocessing"), ("sensor", "calibration")
@@ -226,12 +226,14 @@ class CaseContext:
     @property
     def documents(self) -> tuple[str, ...]:
         """The files beside the context that it names and that are there, to be copied with it."""
-        found = [each.file for each in self.declared.evidence.values() if each.copied]
+        found = [evidence.file for evidence in self.declared.evidence.values() if evidence.copied]
         listed = self.detector.trained_list
         found += [] if listed is None else [listed[0]]
-        found += [each.file for each in self.detector.frames or ()]
+        found += [frame.file for frame in self.detector.frames or ()]
         found += [self.counted[0], self.review[0]]
-        found += [each.matrices for each in self.risk.conditions] + [each.matrices for each in self.triggers]
+        found += [condition.matrices for condition in self.risk.conditions] + [
+            trigger.matrices for trigger in self.triggers
+        ]
         return tuple(dict.fromkeys(filter(None, found)))
 
     @property
@@ -241,7 +243,7 @@ class CaseContext:
 
     def exposures_for(self, environments: Collection[str]) -> dict[str, Exposure]:
         """Those to every encounter or one of these environments; a context may tell of more than a run is about."""
-        return {name: each for name, each in self.exposures.items() if name == EVERY or name in environments}
+        return {name: exposure for name, exposure in self.exposures.items() if name == EVERY or name in environments}
 
 
 TABLES = (
@@ -271,8 +273,8 @@ def read_context(
         _words(top, "odd", ("description",)),
         _words(top, "dataset", ("name", "description")),
         _detector(top),
-        {name: _exposure(each) for name, each in top.table_at("exposure")},
-        {name: _acceptance(each) for name, each in top.table_at("acceptance")},
+        {name: _exposure(element) for name, element in top.table_at("exposure")},
+        {name: _acceptance(element) for name, element in top.table_at("acceptance")},
         _responsible(top),
         (PurePath(path).name, top.sha256),
         read_declarations(top, tuple(DUTIES), day or today()),
@@ -287,9 +289,9 @@ def read_context(
 def _refuse_lookalikes(top: Element, key: str) -> None:
     """Refuse two names of a table that people would take for one."""
     seen: dict[str, str] = {}
-    for name, each in top.table_at(key):
+    for name, element in top.table_at(key):
         if (other := seen.setdefault(as_seen(name), name)) != name:
-            raise each.fail(f"a name that looks like {shown(other)}: nobody could tell them apart")
+            raise element.fail(f"a name that looks like {shown(other)}: nobody could tell them apart")
 
 
 def _words(top: Element, key: str, known: tuple[str, ...]) -> str:
@@ -310,7 +312,7 @@ def _detector(top: Element) -> Detector:
     setting, mounting = (
         {key: table.at(key).string() for key in keys if table.has(key)} for keys in (_SETTING, _MOUNTING)
     )
-    stated = tuple(each.string() for each in table.list_at("trained_on")) if table.has("trained_on") else None
+    stated = tuple(element.string() for element in table.list_at("trained_on")) if table.has("trained_on") else None
     if table.has(frames[0]) != table.has(frames[1]):
         raise table.fail(f"expected both {' and '.join(frames)}, or none of them")
     pair = [_frames(table.at(key)) if table.has(key) else None for key in frames]

@@ -122,27 +122,35 @@ class Declarations:
 
     def shown(self, claim: str) -> list[Evidence]:
         """What shows a claim: of a grade above declared, and nothing wrong with it."""
-        mine = (each for each in self.evidence.values() if claim in each.claims and each.grade is not Grade.DECLARED)
-        return [each for each in mine if not each.fault_on(self.day)]
+        mine = (
+            stated
+            for stated in self.evidence.values()
+            if claim in stated.claims and stated.grade is not Grade.DECLARED
+        )
+        return [evidence for evidence in mine if not evidence.fault_on(self.day)]
 
     def faulty(self, claim: str | None = None) -> list[str]:
         """In words, documents given for a claim, or for any, that are missing, altered or expired."""
-        mine = (each for each in self.evidence.values() if claim is None or claim in each.claims)
-        return [f"{each.name} ({each.told}): {fault}" for each in mine if (fault := each.fault_on(self.day))]
+        mine = (stated for stated in self.evidence.values() if claim is None or claim in stated.claims)
+        return [
+            f"{evidence.name} ({evidence.told}): {fault}"
+            for evidence in mine
+            if (fault := evidence.fault_on(self.day))
+        ]
 
     def answer(self, key: str, messages: Sequence[str]) -> Answer:
         """How the doubts of a key stand, from what they say and are about."""
         digest = hashlib.sha256("\n".join(sorted(messages)).encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]
-        found = self.dispositions.get(key)
-        if found is None or found.decision == "open":
-            return Answer(digest, "open", found)
-        if found.doubt != digest:
-            return Answer(digest, "stale", found)
-        if found.decision == "accepted":
-            return Answer(digest, "accepted", found)
-        proof = self.evidence.get(found.evidence)
+        disposition = self.dispositions.get(key)
+        if disposition is None or disposition.decision == "open":
+            return Answer(digest, "open", disposition)
+        if disposition.doubt != digest:
+            return Answer(digest, "stale", disposition)
+        if disposition.decision == "accepted":
+            return Answer(digest, "accepted", disposition)
+        proof = self.evidence.get(disposition.evidence)
         sound = proof is not None and proof.grade is not Grade.DECLARED and not proof.fault_on(self.day)
-        return Answer(digest, "refuted" if sound else "open", found, proof if sound else None)
+        return Answer(digest, "refuted" if sound else "open", disposition, proof if sound else None)
 
 
 @dataclass(frozen=True)
@@ -173,10 +181,10 @@ class Answer:
 
 def read_declarations(top: Element, duties: Sequence[str], day: datetime.date | None) -> Declarations:
     """Evidence and dispositions of a context; InputError with file, line and key."""
-    known = {each: each for each in (*duties, *NUMBERS)} | {node_of_duty(each): each for each in duties}
-    evidence = {name: _evidence(name, each, known) for name, each in top.table_at("evidence")}
-    given = {key: _disposition(key, each, evidence) for key, each in top.table_at("disposition")}
-    expires = any(each.valid_until is not None for each in evidence.values())
+    known = {duty: duty for duty in (*duties, *NUMBERS)} | {node_of_duty(duty): duty for duty in duties}
+    evidence = {name: _evidence(name, element, known) for name, element in top.table_at("evidence")}
+    given = {key: _disposition(key, element, evidence) for key, element in top.table_at("disposition")}
+    expires = any(stated.valid_until is not None for stated in evidence.values())
     return Declarations(evidence, given, day if expires else None)
 
 
@@ -194,8 +202,8 @@ def _evidence(name: str, table: Element, claims: Mapping[str, str]) -> Evidence:
             raise table.fail(f"missing key '{key}'", 'only grade = "declared" needs none')
     claim = table.at("claim")
     given = tuple(
-        claims[each.one_of(tuple(claims))]
-        for each in (claim.items(least=1) if isinstance(claim.value, list) else [claim])
+        claims[element.one_of(tuple(claims))]
+        for element in (claim.items(least=1) if isinstance(claim.value, list) else [claim])
     )
     told: dict[str, Any] = {
         key: table.given(key, Element.string, "") for key in ("title", "revision", "author", "limits")

@@ -28,9 +28,9 @@ def leaves(content: Any) -> Iterator[tuple[str, str]]:
         pointer, value = pending.pop()
         inner: list[tuple[str, Any]] = []
         if isinstance(value, dict):
-            inner = [(f"{pointer}/{pointer_part(key)}", each) for key, each in value.items()]
+            inner = [(f"{pointer}/{pointer_part(key)}", part) for key, part in value.items()]
         elif isinstance(value, list):
-            inner = [(f"{pointer}/{k}", each) for k, each in enumerate(value)]
+            inner = [(f"{pointer}/{k}", part) for k, part in enumerate(value)]
         if inner:
             pending += reversed(inner)
         else:
@@ -79,8 +79,8 @@ def differing(path: str, found: object, expected: object, why: str = "", pointer
     if json.dumps(mine) == json.dumps(other):
         return []
     return [
-        replace(each, where=pointer + each.where, expected=each.expected + why)
-        for each in _by_part(list(leaves(mine)), list(leaves(other)), path, Kind.CONTENT)
+        replace(finding, where=pointer + finding.where, expected=finding.expected + why)
+        for finding in _by_part(list(leaves(mine)), list(leaves(other)), path, Kind.CONTENT)
     ]
 
 
@@ -126,16 +126,18 @@ def compared(old: bytes, new: bytes, path: str, found: Log) -> int:
     Proofs rest on such numbers, differ with them, and hold all the same; they are not compared here.
     """
     rounded = 0
-    for each in differences(old, new, path, Kind.CONTENT):
-        if each.where.startswith(f"/{KEY}/"):  # they follow from what else differs
+    for difference in differences(old, new, path, Kind.CONTENT):
+        if difference.where.startswith(f"/{KEY}/"):  # they follow from what else differs
             continue
-        close = _close(each)
+        close = _close(difference)
         rounded += close
-        if each.where.startswith("/versions/"):
-            library = each.where.removeprefix("/versions/")
-            found.unchecked.append(f"{path} with {library} {each.found}, which made it; here it is {each.expected}")
+        if difference.where.startswith("/versions/"):
+            library = difference.where.removeprefix("/versions/")
+            found.unchecked.append(
+                f"{path} with {library} {difference.found}, which made it; here it is {difference.expected}"
+            )
         elif not close:
-            found.findings.append(each)
+            found.findings.append(difference)
     return rounded
 
 
@@ -163,7 +165,8 @@ def wrong_decisions(
     if stated is not None and again is not None:
         known = itertools.zip_longest(stated.decided[: len(again.decided)], again.decided)
         decided = (
-            each if mine is None else replace(each, visits=_rounded(mine.visits, each.visits)) for mine, each in known
+            state if mine is None else replace(state, visits=_rounded(mine.visits, state.visits))
+            for mine, state in known
         )
         probability = _rounded(stated.probability, again.probability)
         again = replace(again, probability=probability, decided=tuple(decided))

@@ -151,7 +151,7 @@ class SpiCheckResult:
     @property
     def exit_code(self) -> ExitCode:
         """Violated where one fired, inconclusive where one has no data, or there is none."""
-        states = {each.state for each in self.found}
+        states = {indicator.state for indicator in self.found}
         if "fired" in states:
             return ExitCode.VIOLATED
         return ExitCode.INCONCLUSIVE if "no data" in states or not states else ExitCode.SATISFIED
@@ -164,7 +164,7 @@ def read_field(path: str | Path) -> tuple[FieldRow, ...]:
 
 def field_rows(text: str, path: str | Path) -> tuple[FieldRow, ...]:
     """As `read_field`, for the text of the file."""
-    found, last = list[FieldRow](), dict[str, datetime.date]()
+    rows, last = list[FieldRow](), dict[str, datetime.date]()
     for row, place in rows_of(text, path, COLUMNS, (DATE,)):
         one = _row(row, place)
         if one.dated is not None and one.dated < last.get(one.metric, one.dated):
@@ -174,8 +174,8 @@ def field_rows(text: str, path: str | Path) -> tuple[FieldRow, ...]:
             )
         if one.dated is not None:
             last[one.metric] = one.dated
-        found.append(one)
-    return tuple(found)
+        rows.append(one)
+    return tuple(rows)
 
 
 def _row(row: Mapping[str, str], place: Place) -> FieldRow:
@@ -195,25 +195,27 @@ def tested(spi: SpiResult, rows: Sequence[FieldRow], file: str) -> tuple[Indicat
     Raises:
         InputError: a metric that no indicator is about, or of a share more counts than items, or a part of an item.
     """
-    metrics = {each.metric: each.kind for each in spi.indicators}
-    for each in rows:
-        if each.metric not in metrics:
-            message, hint = unknown_name("metric", each.metric, metrics)
+    metrics = {indicator.metric: indicator.kind for indicator in spi.indicators}
+    for row in rows:
+        if row.metric not in metrics:
+            message, hint = unknown_name("metric", row.metric, metrics)
             raise InputError(message, Place(file), hint)
-        if metrics[each.metric] == "share" and (each.count > each.of or each.of % 1):
-            found = f"found {significant(each.count, 10)} of {significant(each.of, 10)}"
-            said = f"{shown(each.metric)}: expected a count of at most as many items, a whole number, {found}"
+        if metrics[row.metric] == "share" and (row.count > row.of or row.of % 1):
+            found = f"found {significant(row.count, 10)} of {significant(row.of, 10)}"
+            said = f"{shown(row.metric)}: expected a count of at most as many items, a whole number, {found}"
             raise InputError(said, Place(file))
     by_metric = {name: [row for row in rows if row.metric == name] for name in metrics}
-    return tuple(_tested(each, by_metric[each.metric], spi.level) for each in spi.indicators)
+    return tuple(_tested(indicator, by_metric[indicator.metric], spi.level) for indicator in spi.indicators)
 
 
-def _tested(each: Indicator, rows: Sequence[FieldRow], level: float) -> IndicatorFound:
+def _tested(indicator: Indicator, rows: Sequence[FieldRow], level: float) -> IndicatorFound:
     count, of, most, fired, day = 0.0, 0.0, 0.0, None, None
     for look, row in enumerate(rows, 1):
         count, of = count + row.count, of + row.of
-        most = max(most, min(each.evidence(count, of) / math.log(10), _FAR))
+        most = max(most, min(indicator.evidence(count, of) / math.log(10), _FAR))
         if fired is None and most >= -math.log10(1 - level):
             fired, day = look, row.dated
-    summed = IndicatorFound(indicator=each, looks=len(rows), count=count, of=of, evidence_log10=most, fired_at=fired)
+    summed = IndicatorFound(
+        indicator=indicator, looks=len(rows), count=count, of=of, evidence_log10=most, fired_at=fired
+    )
     return replace(summed, fired_on=None if day is None else str(day))

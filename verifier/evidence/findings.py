@@ -183,7 +183,10 @@ class CheckReport:
         said = found.signed
         apart = [(f"the title {said.title}", self.title)] if said.title != self.title else []
         if self.status and said.tool.version == __version__:
-            signed = {f"{each.requirement}, planner {each.planner}": each.status for each in said.requirements}
+            signed = {
+                f"{requirement.requirement}, planner {requirement.planner}": requirement.status
+                for requirement in said.requirements
+            }
             here = {f"{name}, planner {planner}": told for name, planner, _, told in self.requirements}
             pairs = {"status": (said.status, self.status)}
             pairs |= {name: (signed.get(name, "nothing"), here.get(name, "nothing")) for name in {**here, **signed}}
@@ -194,7 +197,7 @@ class CheckReport:
             ]
         for was, shown in apart:
             return self._unsealed(Finding(file, "", f"signed as {one_line(was)}", one_line(shown), Kind.SIGNATURE))
-        known = tuple(each for each in self.unchecked if not each.startswith("authenticity: "))
+        known = tuple(name for name in self.unchecked if not name.startswith("authenticity: "))
         if self.status and said.status != self.status:
             known += (f"a status that differs, signed by verifier {said.tool.version} as: {one_line(said.status)}",)
         return replace(self, checked=(*self.checked, (1, f"signature: {found.told}")), unchecked=known)
@@ -221,7 +224,7 @@ class CheckReport:
         """
         if self.sound:
             return ExitCode.SATISFIED
-        ours = self.demanded and all(each.kind is Kind.CONTENT for each in self.findings)
+        ours = self.demanded and all(finding.kind is Kind.CONTENT for finding in self.findings)
         return ExitCode.INTERNAL if ours else ExitCode.BAD_INPUT
 
     def document(self) -> CheckResult:
@@ -230,8 +233,8 @@ class CheckReport:
             CheckResult,
             self,
             digest_demanded=self.demanded,
-            findings=tuple(recorded(FindingRecord, each) for each in self.findings),
+            findings=tuple(recorded(FindingRecord, finding) for finding in self.findings),
             checked=tuple(CheckedCount(count, what) for count, what in self.checked),
-            requirements=tuple(RequirementVerdict(*each) for each in self.requirements),
+            requirements=tuple(RequirementVerdict(*requirement) for requirement in self.requirements),
             numbers=self.grades,
         )

@@ -72,20 +72,22 @@ class Identity:
     @property
     def told(self) -> dict[str, str]:
         """For people, name -> what is stated; a day that is missing is "not issued"."""
-        found = {each.metadata["words"]: str(getattr(self, each.name) or "") for each in fields(self)}
+        found = {field.metadata["words"]: str(getattr(self, field.name) or "") for field in fields(self)}
         return found | {"issue date": str(self.issued or NOT_ISSUED)}
 
     @property
     def is_whole(self) -> bool:
         """Whether everything is stated but the revision before, which a first one does not have."""
-        return all(getattr(self, each.name) for each in fields(self) if each.name != "previous")
+        return all(getattr(self, field.name) for field in fields(self) if field.name != "previous")
 
     @property
     def missing(self) -> list[str]:
         """What is not stated, for people."""
         needed = ("id", "revision", "issued", "author", "reviewer", "approver")
         return [
-            each.metadata["words"] for each in fields(self) if each.name in needed and not getattr(self, each.name)
+            field.metadata["words"]
+            for field in fields(self)
+            if field.name in needed and not getattr(self, field.name)
         ]
 
 
@@ -93,8 +95,8 @@ def read_identity(top: Element, issued: datetime.date | None) -> Identity:
     """The identity that a context states; `issued` where it states no day. InputError with file, line and key."""
     if not top.has("document"):
         return Identity(issued=issued)
-    table = top.at("document").table(tuple(each.name for each in fields(Identity)), ("id",))
-    texts = (each.name for each in fields(Identity) if each.name not in ("issued", "previous"))
+    table = top.at("document").table(tuple(field.name for field in fields(Identity)), ("id",))
+    texts = (field.name for field in fields(Identity) if field.name not in ("issued", "previous"))
     told: dict[str, Any] = {key: table.given(key, _words, "") for key in texts}
     day, previous = table.given("issued", past_at, issued), table.given("previous", digest_at, "")
     return Identity(**told, issued=day, previous=previous)
@@ -125,7 +127,10 @@ class Tool:
 @cache
 def tool_identity() -> Tool:
     """This program."""
-    found = {each.metadata["Name"].lower(): each.version for each in importlib.metadata.distributions()}
+    found = {
+        distribution.metadata["Name"].lower(): distribution.version
+        for distribution in importlib.metadata.distributions()
+    }
     return Tool(DISTRIBUTION, __version__, _commit(), _package_digest(), dict(sorted(found.items())))
 
 
@@ -196,7 +201,7 @@ _FILES = tuple(Path(__file__).with_name(name) for name in ("requirements.lock", 
 
 def environment_texts() -> dict[str, str]:
     """The files of the folder, which are those of this version; it is named where they say {version}."""
-    texts = {f"{ENVIRONMENT}{each.name}": each.read_text(encoding="utf-8") for each in _FILES}
+    texts = {f"{ENVIRONMENT}{path.name}": path.read_text(encoding="utf-8") for path in _FILES}
     return {path: text.replace("{version}", __version__) for path, text in texts.items()}
 
 
@@ -216,15 +221,15 @@ def sbom_text() -> str:
             {"name": "verifier:platform", "value": platform.platform()},
         ],
     }
-    names = {name: f"pkg:pypi/{name}@{each.version}" for name, each in parts.items()}
+    names = {name: f"pkg:pypi/{name}@{part.version}" for name, part in parts.items()}
     known = {"": DISTRIBUTION, **names}
-    needs = {known[name]: sorted(names[each] for each in wanted if each in names) for name, wanted in _graph(parts)}
+    needs = {known[name]: sorted(names[name] for name in wanted if name in names) for name, wanted in _graph(parts)}
     found = {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
         "version": 1,
         "metadata": {"component": own},
-        "components": [_component(name, each, names[name]) for name, each in parts.items()],
+        "components": [_component(name, part, names[name]) for name, part in parts.items()],
         "dependencies": [{"ref": ref, "dependsOn": wanted} for ref, wanted in needs.items()],
     }
     return json.dumps(found, indent=2) + "\n"
@@ -243,15 +248,19 @@ def _normal(name: str) -> str:
 
 def _wanted(requirements: list[str] | None) -> Iterator[str]:
     """The distributions that requirements name, those for tests left out."""
-    for each in requirements or ():
-        if (named := re.match(r"[A-Za-z0-9._-]+", each)) and not re.search(r"extra\s*==\s*['\"]test['\"]", each):
+    for requirement in requirements or ():
+        if (named := re.match(r"[A-Za-z0-9._-]+", requirement)) and not re.search(
+            r"extra\s*==\s*['\"]test['\"]", requirement
+        ):
             yield _normal(named[0])
 
 
 @cache
 def _needed() -> Mapping[str, importlib.metadata.Distribution]:
     """Name -> distribution of all that this one needs and that is there, sorted; all where it is not installed."""
-    installed = {_normal(each.metadata["Name"]): each for each in importlib.metadata.distributions()}
+    installed = {
+        _normal(distribution.metadata["Name"]): distribution for distribution in importlib.metadata.distributions()
+    }
     if DISTRIBUTION not in installed:
         return dict(sorted((name, each) for name, each in installed.items() if name != DISTRIBUTION))
     found, open_ = dict[str, importlib.metadata.Distribution](), [DISTRIBUTION]
@@ -269,8 +278,8 @@ def _graph(parts: Mapping[str, importlib.metadata.Distribution]) -> Iterator[tup
         yield "", set(_wanted(importlib.metadata.requires(DISTRIBUTION)))
     except importlib.metadata.PackageNotFoundError:
         yield "", set(parts)
-    for name, each in parts.items():
-        yield name, set(_wanted(each.requires))
+    for name, part in parts.items():
+        yield name, set(_wanted(part.requires))
 
 
 def refuse_other_versions(raw: bytes, versions: Mapping[str, str]) -> None:
@@ -278,7 +287,7 @@ def refuse_other_versions(raw: bytes, versions: Mapping[str, str]) -> None:
     place = Place(SBOM_FILE)
     content = json_of(raw, SBOM_FILE)
     try:
-        found = {each["name"]: each["version"] for each in content["components"]}
+        found = {entry["name"]: entry["version"] for entry in content["components"]}
         own = str(content["metadata"]["component"]["version"])
         if content["bomFormat"] != "CycloneDX":
             raise KeyError

@@ -25,10 +25,10 @@ _ANEW = "count and state it again; until then what is said per hour is defeated"
 
 def indicators_of(title: str, documents: Sequence[Document]) -> SpiResult:
     """The indicators that follow from the documents of a case."""
-    runs = [each for each in documents if each.kind == "run"]
-    found = [*_recalls(runs, documents), *_false_positives(runs, documents), *_distances(runs, documents)]
-    found += [*_encounters(documents), *_conditions(documents)]
-    return SpiResult(title=title, level=LEVEL, indicators=tuple(dict.fromkeys(found)))
+    runs = [document for document in documents if document.kind == "run"]
+    indicators = [*_recalls(runs, documents), *_false_positives(runs, documents), *_distances(runs, documents)]
+    indicators += [*_encounters(documents), *_conditions(documents)]
+    return SpiResult(title=title, level=LEVEL, indicators=tuple(dict.fromkeys(indicators)))
 
 
 def _share(
@@ -75,16 +75,16 @@ def _false_positives(runs: Sequence[Document], documents: Sequence[Document]) ->
             continue
         at = counts.content["labels"].index("empty")
         names = [
-            each.name
-            for each in run.result.requirements
-            if each.target is not None and any("empty" in point.draws for point in each.points)
+            requirement.name
+            for requirement in run.result.requirements
+            if requirement.target is not None and any("empty" in point.draws for point in requirement.points)
         ]
-        for each in counts.content["bins"] if names else ():
-            column = [row[at] for row in each["counts"]]
+        for entry in counts.content["bins"] if names else ():
+            column = [row[at] for row in entry["counts"]]
             if sum(column):
                 upper = clopper_pearson(np.array(sum(column) - column[at]), np.array(sum(column)), (1 - LEVEL) / 2)[1]
-                further = [f"{name} {_bin_text(bin_)}" for name, bin_ in (each.get("where") or {}).items()]
-                where = ", ".join([f"{_bin_text(each['distance_m'])} m", *further])
+                further = [f"{name} {_bin_text(bin_)}" for name, bin_ in (entry.get("where") or {}).items()]
+                where = ", ".join([f"{_bin_text(entry['distance_m'])} m", *further])
                 measure = f"something reported, of frames without an object in {where}"
                 source = f"upper end at {LEVEL:g} of {name_text(counts.name)}"
                 metric = f"false positives {where}"
@@ -109,7 +109,7 @@ def _distances(runs: Sequence[Document], documents: Sequence[Document]) -> Itera
         right, items = int(np.trace(table)), int(table.sum())
         if items:
             lower = float(clopper_pearson(np.array(right), np.array(items), (1 - LEVEL) / 2)[0])
-            names = [each.name for each in run.result.requirements if each.target is not None]
+            names = [requirement.name for requirement in run.result.requirements if requirement.target is not None]
             source = f"lower end at {LEVEL:g} of {name_text(counts.name)}"
             measure = "in the bin of its true distance, of reported objects"
             yield from _share("reported in the true distance bin", lower, True, names, "requirement", measure, source)
@@ -140,7 +140,7 @@ def _conditions(documents: Sequence[Document]) -> Iterator[Indicator]:
     for document in documents:
         if document.kind != "risk":
             continue
-        names = list(dict.fromkeys(each.requirement for each in document.result.hazards))
+        names = list(dict.fromkeys(hazard.requirement for hazard in document.result.hazards))
         for where in document.result.environments:
             of = f"encounters {name_text(where.name)} in a listed condition"
             for share in where.shares:
@@ -154,26 +154,26 @@ def _conditions(documents: Sequence[Document]) -> Iterator[Indicator]:
             yield from _share(metric, where.unlisted.upper, False, names, "rate", measure, source)
 
 
-def spi_blocks(found: SpiCheckResult) -> Iterator[Block]:
+def spi_blocks(result: SpiCheckResult) -> Iterator[Block]:
     """What `verify spi check` tells."""
     rows = tuple(
         (
-            name_text(each.indicator.told),
-            f"{each.count:g} of {each.of:g}" if each.looks else "-",
-            str(each.looks),
-            power_text(each.evidence_log10),
-            each.fired_told if each.fired_at else each.state,
-            ", ".join(map(name_text, each.indicator.requirements)) if each.fired_at else "-",
+            name_text(indicator.indicator.told),
+            f"{indicator.count:g} of {indicator.of:g}" if indicator.looks else "-",
+            str(indicator.looks),
+            power_text(indicator.evidence_log10),
+            indicator.fired_told if indicator.fired_at else indicator.state,
+            ", ".join(map(name_text, indicator.indicator.requirements)) if indicator.fired_at else "-",
         )
-        for each in found.found
+        for indicator in result.found
     )
     header = ("indicator", "counted", "looks", "evidence against", "state", "what falls")
-    fired = sum(each.fired_at is not None for each in found.found)
-    wrong = significant(1 - found.level, 4)
+    fired = sum(indicator.fired_at is not None for indicator in result.found)
+    wrong = significant(1 - result.level, 4)
     said = (
-        f"{counted(fired, 'indicator')} of {len(found.found)} fired. Each fires where the evidence against it "
-        f"reaches {significant(1 / (1 - found.level), 4)} at any look; one that is true does so with probability "
+        f"{counted(fired, 'indicator')} of {len(result.found)} fired. Each fires where the evidence against it "
+        f"reaches {significant(1 / (1 - result.level), 4)} at any look; one that is true does so with probability "
         f"{wrong} at most, if items are independent."
     )
-    yield Table(name_text(found.title), header, rows)
+    yield Table(name_text(result.title), header, rows)
     yield Paragraph(said)

@@ -56,10 +56,10 @@ def statement(run: Document, subjects: Mapping[str, str], standings: Sequence[St
         raise ValueError("expected at least one subject, each with a SHA-256 of 64 hexadecimal digits")
     predicate: dict[str, Any] = {"passedTests": [], "warnedTests": [], "failedTests": []}
     result = run_of(run)
-    for each in checked(result):
-        if each.point.verdict.value in LISTS:
-            named = one_line(verdict_text(each.name, each.point.condition))
-            predicate[LISTS[each.point.verdict.value]].append(named)
+    for requirement in checked(result):
+        if requirement.point.verdict.value in LISTS:
+            named = one_line(verdict_text(requirement.name, requirement.point.condition))
+            predicate[LISTS[requirement.point.verdict.value]].append(named)
     for gate in gated(result):
         predicate["failedTests" if gate.failed else "passedTests"].append(one_line(gate.name))
     for one in standings:

@@ -63,8 +63,8 @@ def junit_xml(
         raise ValueError(f"expected one of {INCONCLUSIVE}, got {inconclusive!r}")
     result = run_of(run)
     suites: dict[str, list[Checked]] = {}
-    for each in checked(result):
-        suites.setdefault(suite_name(each.result.planner, each.point.block), []).append(each)
+    for requirement in checked(result):
+        suites.setdefault(suite_name(requirement.result.planner, requirement.point.block), []).append(requirement)
     if seconds is not None and not suites.keys() <= seconds.keys():
         raise ValueError(f"no seconds of {sorted(suites.keys() - seconds.keys())}")
     root = ET.Element("testsuites", {"name": one_line(result.title or spec_name)})
@@ -103,40 +103,40 @@ def _suite(
     said += [(f"version {library}", version) for library, version in run.versions.items()]
     _properties(suite, [*said, *run_grounds(run)])
     share = None if seconds is None else seconds / len(cases)
-    for each in cases:
-        _judged(_case(suite, f"{spec}.{each.result.planner}", each.name, share), each, inconclusive)
+    for case in cases:
+        _judged(_case(suite, f"{spec}.{case.result.planner}", case.name, share), case, inconclusive)
     _count(suite, seconds)
 
 
 def _unanswered_suite(root: ET.Element, unanswered: Sequence[Unanswered], spec: str, seconds: float | None) -> None:
     suite = under(root, "testsuite", name="no answer")
-    for each in unanswered:
-        case = _case(suite, spec, each.name, seconds)
-        under(case, "error", type="no answer", message=each.reason).text = one_line(each.formula)
+    for requirement in unanswered:
+        case = _case(suite, spec, requirement.name, seconds)
+        under(case, "error", type="no answer", message=requirement.reason).text = one_line(requirement.formula)
     _count(suite, seconds)
 
 
 def _gate_suite(root: ET.Element, gates: Sequence[Gated], spec: str, seconds: float | None) -> None:
     suite = under(root, "testsuite", name="gates")
-    for each in gates:
-        case = _case(suite, f"{spec}.{each.planner}", each.name, seconds)
-        if each.failed:
-            under(case, "failure", type=each.gate, message=each.message)
+    for gate in gates:
+        case = _case(suite, f"{spec}.{gate.planner}", gate.name, seconds)
+        if gate.failed:
+            under(case, "failure", type=gate.gate, message=gate.message)
         else:
-            under(case, "system-out").text = one_line(each.message)
+            under(case, "system-out").text = one_line(gate.message)
     _count(suite, seconds)
 
 
 def _status_suite(root: ET.Element, standings: Sequence[Standing], spec: str) -> None:
     suite = under(root, "testsuite", name="status over all runs")
     failing = (Status.VIOLATED, Status.INCONCLUSIVE, Status.DEFEATED)
-    for each in standings:
-        case = _case(suite, f"{spec}.{each.planner}", f"status of {each.name}", None)
-        _properties(case, [("status", each.status.value), ("grade", each.grade.value)])
-        if each.status in failing:
-            under(case, "failure", type=each.status.value, message=each.told)
-        elif each.status is not Status.SUPPORTED:
-            under(case, "skipped", message=each.told)
+    for standing in standings:
+        case = _case(suite, f"{spec}.{standing.planner}", f"status of {standing.name}", None)
+        _properties(case, [("status", standing.status.value), ("grade", standing.grade.value)])
+        if standing.status in failing:
+            under(case, "failure", type=standing.status.value, message=standing.told)
+        elif standing.status is not Status.SUPPORTED:
+            under(case, "skipped", message=standing.told)
     _count(suite, None)
 
 
@@ -145,13 +145,13 @@ def _case(suite: ET.Element, class_name: str, name: str, seconds: float | None) 
     return under(suite, "testcase", {"classname": class_name, "name": name, **time})
 
 
-def _judged(case: ET.Element, each: Checked, inconclusive: str) -> None:
-    point = each.point
+def _judged(case: ET.Element, checked: Checked, inconclusive: str) -> None:
+    point = checked.point
     values = {
         "verdict": point.verdict.value,
-        **each.grounds,
+        **checked.grounds,
         "probability": repr(point.probability),
-        "target": each.result.asked_text,
+        "target": checked.result.asked_text,
         "lower": repr(point.lower),
         "upper": repr(point.upper),
     }
@@ -164,12 +164,12 @@ def _judged(case: ET.Element, each: Checked, inconclusive: str) -> None:
     tags = {"violated": "failure", "inconclusive": inconclusive, "vacuous": "skipped", "no target": "skipped"}
     result = tags.get(point.verdict.value)
     if result is not None:
-        found = under(case, result, message=each.message)
+        found = under(case, result, message=checked.message)
         if result == "failure":
             found.set("type", point.verdict.value)
-        found.text = one_line(each.result.formula)
+        found.text = one_line(checked.result.formula)
     elif point.condition is not None:
-        under(case, "system-out").text = one_line(each.message)
+        under(case, "system-out").text = one_line(checked.message)
 
 
 def _properties(parent: ET.Element, values: Iterable[tuple[str, str]]) -> None:
@@ -183,6 +183,6 @@ def _count(element: ET.Element, seconds: float | None) -> None:
     listed = list(element.iter("testcase"))
     element.set("tests", str(len(listed)))
     for attribute, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
-        element.set(attribute, str(sum(each.find(tag) is not None for each in listed)))
+        element.set(attribute, str(sum(case.find(tag) is not None for case in listed)))
     if seconds is not None:
         element.set("time", f"{seconds:.6f}")

@@ -32,7 +32,7 @@ def study_misfits(document: Document) -> Misfits:
     from verifier.collision.document import CollisionInput  # with all that a study needs, for studies only
 
     study: CollisionStudy = document.result
-    known = [each.name for each in fields(CollisionInput)]
+    known = [field.name for field in fields(CollisionInput)]
     for k, source in enumerate(study.inputs):
         told = {key: source[key] for key in known if key in source}
         read_document(CollisionInput, told, document.name, f"/inputs/{k}")
@@ -122,10 +122,10 @@ def campaign_misfits(study: CampaignDocument) -> Misfits:
         for name in ("average_precision", "recall", "collision"):
             yield from ordered(f"/campaign/{k}/{name}_interval", getattr(row, f"{name}_interval"), 0, 1)
     yield from _shares_of_baseline("/campaign", study.campaign)
-    bins = {found.parameter: found.lower for found in study.magnitudes}
-    for k, found in enumerate(study.magnitudes):
-        lower = bins[found.parameter]
-        if found.parameter not in EDGES or (found.lower, len(found.shares)) != (lower, len(lower)):
+    bins = {magnitude.parameter: magnitude.lower for magnitude in study.magnitudes}
+    for k, magnitude in enumerate(study.magnitudes):
+        lower = bins[magnitude.parameter]
+        if magnitude.parameter not in EDGES or (magnitude.lower, len(magnitude.shares)) != (lower, len(lower)):
             yield f"/magnitudes/{k}", f"expected {' or '.join(EDGES)}, with a share for each of its bins"
 
 
@@ -135,13 +135,13 @@ def _number(value: Any) -> float:
 
 def _shares_of_baseline(where: str, rows: Sequence[RateRow | CampaignRow]) -> Misfits:
     """Normalised rates are rates by that of the detector's own baseline, and ends of intervals are in order."""
-    base = {each.detector: each.adr for each in rows if each.condition == BASELINE}
-    for k, each in enumerate(rows):
-        start = base.get(each.detector)
-        follows = each.adr / start if each.adr is not None and start else None
-        yield from misfits(f"{where}/{k}/normalised", each.normalised, follows)
-        yield from ordered(f"{where}/{k}/adr_interval", each.adr_interval, 0, 1)
-        yield from ordered(f"{where}/{k}/normalised_interval", getattr(each, "normalised_interval", None), 0)
+    base = {row.detector: row.adr for row in rows if row.condition == BASELINE}
+    for k, row in enumerate(rows):
+        start = base.get(row.detector)
+        follows = row.adr / start if row.adr is not None and start else None
+        yield from misfits(f"{where}/{k}/normalised", row.normalised, follows)
+        yield from ordered(f"{where}/{k}/adr_interval", row.adr_interval, 0, 1)
+        yield from ordered(f"{where}/{k}/normalised_interval", getattr(row, "normalised_interval", None), 0)
 
 
 def mutate_misfits(result: MutateResult) -> Misfits:
@@ -185,7 +185,7 @@ def assess_misfits(result: AssessResult) -> Misfits:
         for n, rule in enumerate(system.rules):
             try:
                 if rule.tolerance is not None:
-                    Tolerance.told((each.slope, each.constant, each.up_to) for each in rule.tolerance)
+                    Tolerance.told((piece.slope, piece.constant, piece.up_to) for piece in rule.tolerance)
             except ValueError as error:
                 yield f"{where}/rules/{n}/tolerance", str(error)
         degradation = system.degradation
@@ -210,14 +210,14 @@ def trade_offs_misfits(result: TradeOffsResult) -> Misfits:
         severities = {condition.name: condition.severity for condition in told.conditions}
         severities |= named if isinstance(named, dict) else {}
         curves = []
-        for n, each in enumerate(told.curves):
+        for n, points in enumerate(told.curves):
             try:
-                curve = TradeOffCurve(*(np.array(getattr(each, name), dtype=np.float64) for name in NUMBERS))
+                curve = TradeOffCurve(*(np.array(getattr(points, name), dtype=np.float64) for name in NUMBERS))
             except ValueError as error:
                 yield f"/metrics/{k}/curves/{n}", str(error)
                 return
-            severity = severities.get(each.condition, "")
-            curves.append(NamedCurve(told.metric, each.detector, each.condition, curve, severity))
+            severity = severities.get(points.condition, "")
+            curves.append(NamedCurve(told.metric, points.detector, points.condition, curve, severity))
         try:
             tables.append(compare(curves, groups))
         except (UsageError, AttributeError, LookupError, TypeError) as error:  # no curve, one twice, no such groups

@@ -89,5 +89,5 @@ def folded(path: str) -> str:
 def as_seen(name: str) -> str:
     """The same for names that people take for one: as `folded`, with letters of other scripts that look alike, and
     without what cannot be seen."""
-    signs = (each for each in " ".join(folded(name).split()) if each.isprintable() and each not in _UNSEEN)
+    signs = (text for text in " ".join(folded(name).split()) if text.isprintable() and text not in _UNSEEN)
     return "".join(signs).translate(_ALIKE).strip()

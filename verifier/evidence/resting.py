@@ -66,23 +66,23 @@ def conclusions_apart(path: str, run: RunResult, settings: SettingsRecord) -> li
         run: as its document has it, its numbers within their bounds.
         settings: say what decides a verdict.
     """
-    judging, found = Judging(settings, run.channel.classes), list[Finding]()
+    judging, findings = Judging(settings, run.channel.classes), list[Finding]()
     for r, one in enumerate(run.requirements):
         for k, point in enumerate(one.points):
             pointer = f"/requirements/{r}/points/{k}"
-            found += _decisions_apart(path, point.decision, judging.decision(point, one.target), pointer)
-        found += _derived_apart(path, one, f"/requirements/{r}")
-    found += _derived_apart(path, run, "")
+            findings += _decisions_apart(path, point.decision, judging.decision(point, one.target), pointer)
+        findings += _derived_apart(path, one, f"/requirements/{r}")
+    findings += _derived_apart(path, run, "")
     if run.gates is not None and run.gates.fail_under is not None:
         floor = run.gates.fail_under
         again = floor_of(run, fraction_of(floor.least))
-        found += differing(path, floor, again, FOLLOWS, "/gates/fail_under")
+        findings += differing(path, floor, again, FOLLOWS, "/gates/fail_under")
     if run.gates is not None and run.gates.regression is not None:
         for k, drop in enumerate(run.gates.regression.drops):
             known = _of_drop(drop, run, run.gates.regression)
             told = {name: getattr(drop, name) for name in known}
-            found += differing(path, told, known, FOLLOWS, f"/gates/regression/drops/{k}")
-    return found
+            findings += differing(path, told, known, FOLLOWS, f"/gates/regression/drops/{k}")
+    return findings
 
 
 def _derived_apart(path: str, whole: RunResult | RequirementResult, pointer: str) -> list[Finding]:
@@ -95,9 +95,9 @@ def _derived_apart(path: str, whole: RunResult | RequirementResult, pointer: str
 def _decisions_apart(path: str, told: Decision, follows: Decision, pointer: str) -> Iterator[Finding]:
     """Where a verdict, or what it rests on, is not what follows."""
     for name in vars(told):
-        mine, theirs = (json_values(getattr(each, name)) for each in (told, follows))
+        mine, theirs = (json_values(getattr(decision, name)) for decision in (told, follows))
         if mine != theirs:  # a reason of another kind is another reason
-            mine, theirs = (json.dumps(each) if isinstance(each, dict) else each for each in (mine, theirs))
+            mine, theirs = (json.dumps(entry) if isinstance(entry, dict) else entry for entry in (mine, theirs))
             yield from differing(path, {name: mine}, {name: theirs}, FOLLOWS, pointer)
 
 
@@ -129,7 +129,7 @@ def over_apart(where: str, told: Verdict, points: Sequence[Judged]) -> Misfits:
 
 def condition_apart(where: str, whole: Judged, parts: Sequence[Judged]) -> Misfits:
     """The condition of a whole follows from its parts."""
-    over = condition_over(whole.verdict, ((each.verdict, each.condition) for each in parts))
+    over = condition_over(whole.verdict, ((part.verdict, part.condition) for part in parts))
     if whole.condition != over:
         yield where, f"expected {shown(over)}, which follows from the parts, found {shown(whole.condition)}"
 
@@ -179,7 +179,7 @@ def decision_apart(where: str, told: Decision, follows: Decision) -> Misfits:
 
 def told_apart(findings: Iterable[Finding]) -> Misfits:
     """Findings about a document as what is wrong with its elements."""
-    return ((each.where, f"expected {each.expected}, found {each.found}") for each in findings)
+    return ((finding.where, f"expected {finding.expected}, found {finding.found}") for finding in findings)
 
 
 def position_apart(where: str, index: int, count: int) -> Misfits:

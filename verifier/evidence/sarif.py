@@ -51,7 +51,7 @@ def sarif_log(
     rules = list(_rules(result))
     rules += [
         _bare_rule(name)
-        for name in dict.fromkeys(each.requirement for each in standings)
+        for name in dict.fromkeys(standing.requirement for standing in standings)
         if _identifier(one_line(name)) not in {rule["id"] for rule in rules}
     ]
     results = list(_results(result, rules, spec_name, lines, standings))
@@ -84,10 +84,10 @@ def requirement_places(spec: Specification) -> dict[str, tuple[int, int]]:
     have where the world decides."""
     lines = spec.source.text.split("\n")
     found: dict[str, tuple[int, int]] = {}
-    for each in spec.requirements:
-        at = re.search(rf"(?<!\w){re.escape(each.name)}(?!\w)", lines[each.line - 1])
-        place = (each.line, 1 if at is None else at.start() + 1)
-        found |= {end.name: place for end in (*each.ends, each)}
+    for requirement in spec.requirements:
+        at = re.search(rf"(?<!\w){re.escape(requirement.name)}(?!\w)", lines[requirement.line - 1])
+        place = (requirement.line, 1 if at is None else at.start() + 1)
+        found |= {end.name: place for end in (*requirement.ends, requirement)}
     return found
 
 
@@ -102,14 +102,14 @@ def _driver(run: RunResult, rules: list[dict[str, Any]]) -> dict[str, Any]:
 def _rules(run: RunResult) -> Iterator[dict[str, Any]]:
     """One rule per requirement; its verdict is the worst over the planners, its condition that of all scenarios."""
     by_name: dict[str, list[Checked]] = {}
-    for each in _worst_of(run):
-        by_name.setdefault(one_line(each.result.name), []).append(each)
+    for worst in _worst_of(run):
+        by_name.setdefault(one_line(worst.result.name), []).append(worst)
     for name, mine in by_name.items():
-        results = [each.result for each in mine]
+        results = [checked.result for checked in mine]
         verdict = worst_verdict(result.verdict for result in results)
         text = f"{results[0].asked_text} [ {one_line(results[0].formula)} ]"
-        condition = condition_over(verdict, ((each.verdict, each.condition) for each in results))
-        messages = [one_line(f"{each.name}: {each.message}") for each in mine]
+        condition = condition_over(verdict, ((result.verdict, result.condition) for result in results))
+        messages = [one_line(f"{checked.name}: {checked.message}") for checked in mine]
         said = {"verdict": verdict.value, "condition": condition, "messages": messages}
         yield _rule(name, text, LEVELS.get(verdict.value, "none"), said)
     for left in run.unanswered:
@@ -153,13 +153,13 @@ def _results(
 
 def _problems(run: RunResult, standings: Sequence[Standing]) -> Iterator[tuple[str, str, str, str, dict[str, Any]]]:
     """Requirement, what else tells the problem from all others, level, message and properties."""
-    for each in _worst_of(run):
-        point, verdict = each.point, each.point.verdict.value
+    for worst in _worst_of(run):
+        point, verdict = worst.point, worst.point.verdict.value
         if verdict in LEVELS:
             said = {name: json_values(getattr(point, name)) for name in ("verdict", "probability", "lower", "upper")}
-            said |= {**each.grounds, "uncertainty": json_values(point.uncertainty)}
-            message = f"{each.name}: {each.message}"
-            yield each.result.name, each.result.planner, LEVELS[verdict], message, said
+            said |= {**worst.grounds, "uncertainty": json_values(point.uncertainty)}
+            message = f"{worst.name}: {worst.message}"
+            yield worst.result.name, worst.result.planner, LEVELS[verdict], message, said
     for gate in gated(run):
         if gate.failed:
             message, said = f"{gate.name}: {gate.message}", {"gate": gate.gate}
@@ -189,7 +189,7 @@ def _location(spec_name: str, place: tuple[int, int] | None) -> dict[str, Any]:
 
 def _worst_of(run: RunResult) -> tuple[Checked, ...]:
     """The worst scenario of each requirement under each planner."""
-    return tuple(each for each in checked(run) if each.worst)
+    return tuple(requirement for requirement in checked(run) if requirement.worst)
 
 
 def _artifacts(run: RunResult, spec_name: str) -> Iterator[dict[str, Any]]:

@@ -167,7 +167,7 @@ def _opened(content: Any, public: Any, key: str, place: Place) -> Seal | None:
     """What an envelope says; None where this key did not sign it, or it is about something else."""
     payload, kind, signatures = _parts(content, place)
     encoded = _encoded(kind, payload)
-    if not any(_holds(public, key, each, encoded) for each in signatures) or kind != PAYLOAD_TYPE:
+    if not any(_holds(public, key, signature, encoded) for signature in signatures) or kind != PAYLOAD_TYPE:
         return None
     try:
         statement = json_value(payload.decode(), place)
@@ -184,7 +184,7 @@ def _parts(content: Any, place: Place) -> tuple[bytes, str, list[bytes]]:
     """Payload, its type and the signatures of an envelope."""
     try:
         payload, kind = _bytes(content["payload"]), content["payloadType"]
-        found = [_bytes(each["sig"]) for each in content["signatures"]]
+        found = [_bytes(entry["sig"]) for entry in content["signatures"]]
     except (AttributeError, KeyError, TypeError, ValueError):
         found, kind = [], ""
     if not found or not isinstance(kind, str):

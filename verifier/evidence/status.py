@@ -39,8 +39,8 @@ class Grade(Enum):
 
 
 _ORDER: Mapping[Status | Grade, int] = {
-    **{each: k for k, each in enumerate(Status)},
-    **{each: k for k, each in enumerate(Grade)},
+    **{status: k for k, status in enumerate(Status)},
+    **{grade: k for k, grade in enumerate(Grade)},
 }
 
 
@@ -62,7 +62,7 @@ def worst_status(*found: Status) -> Status:
 def status_over(scenarios: Iterable[Status]) -> Status:
     """That of one requirement over its scenarios: the worst of those that are not vacuous, if there are any."""
     found = list(scenarios)
-    return worst_status(*([each for each in found if each is not Status.VACUOUS] or found))
+    return worst_status(*([status for status in found if status is not Status.VACUOUS] or found))
 
 
 def weakest(grades: Iterable[Grade]) -> Grade:
@@ -121,7 +121,7 @@ class Standing:
 
 def overall(standings: Sequence[Standing]) -> Standing | None:
     """The first of those that stand worst; None where there are none."""
-    return max(standings, key=lambda each: _ORDER[each.status], default=None)
+    return max(standings, key=lambda standing: _ORDER[standing.status], default=None)
 
 
 def overall_text(standings: Sequence[Standing], whole: Status) -> str:
@@ -133,7 +133,7 @@ def overall_text(standings: Sequence[Standing], whole: Status) -> str:
     worst = overall(standings)
     if worst is None:
         return "status: no requirement has a target"
-    listed = [each for each in standings if each.status is worst.status]
+    listed = [standing for standing in standings if standing.status is worst.status]
     more = f"; and {len(listed) - 1} more" if len(listed) > 1 else ""
     of = f" of {worst.run}" if worst.run else ""
     case = f"; the assurance case as a whole: {whole.value}" if severity(whole) > severity(worst.status) else ""

@@ -31,15 +31,15 @@ def risk_section(study: RiskResult, document: str, anchor: str, alone: str) -> S
 
 def risk_sentences(study: RiskResult, alone: str) -> Iterator[tuple[str, str]]:
     """Each hazard in a sentence, with its verdict, for a summary; `alone` as in `risk_section`."""
-    for hazard, found in zip(study.hazards, study.risks, strict=True):
-        text = f"Hazard {name_text(hazard.name)}: {_harm_text(found)} at {level_text(study.level)}"
-        most = next((each for each in found.contributions if each.kind == "condition"), None)
+    for hazard, risk in zip(study.hazards, study.risks, strict=True):
+        text = f"Hazard {name_text(hazard.name)}: {_harm_text(risk)} at {level_text(study.level)}"
+        most = next((contribution for contribution in risk.contributions if contribution.kind == "condition"), None)
         where = "" if most is None or most.name == UNLISTED else "condition "
         text += (
             f"; {percent(most.share, 3)} of the upper end comes from {where}{name_text(most.name)}" if most else ""
         )
         text += "; no criterion is stated" if hazard.accepted is None else f"; {_accepted_text(hazard.accepted)}"
-        yield f"{text}.{f' Note: {alone}.' if alone else ''}", told_verdict(found)
+        yield f"{text}.{f' Note: {alone}.' if alone else ''}", told_verdict(risk)
     if len(study.hazards) > 1 or study.accepted is not None:
         yield f"All hazards together: {_harm_text(study.total)}.", told_verdict(study.total)
 
@@ -48,8 +48,8 @@ def risk_blocks(study: RiskResult) -> Iterator[Block]:
     """What happens how often, where it comes from, and what would meet the criterion."""
     for where in study.environments:
         yield Paragraph(_met_text(where))
-    for hazard, found in zip(study.hazards, study.risks, strict=True):
-        yield from _hazard_blocks(study, hazard, found)
+    for hazard, risk in zip(study.hazards, study.risks, strict=True):
+        yield from _hazard_blocks(study, hazard, risk)
     if len(study.hazards) > 1 or study.accepted is not None:
         criterion = (
             ""
@@ -57,13 +57,13 @@ def risk_blocks(study: RiskResult) -> Iterator[Block]:
             else f"; {_accepted_text(study.accepted)}{source_text(study.source)}: {_met(study.total)}"
         )
         yield Paragraph(f"all hazards together, whatever their dependence: {_rates_text(study.total)}{criterion}")
-    budget = ", ".join(f"{significant(float(each.error))} {name_text(each.part)}" for each in study.parts)
+    budget = ", ".join(f"{significant(float(part.error))} {name_text(part.part)}" for part in study.parts)
     yield Paragraph(f"all ends hold at once at {level_text(study.level)} (error budget: {budget or 'nothing'})")
     if any(not where.initial for where in study.environments):
         yield Paragraph("from the least to the worst initial state, where no mix of them is stated", "note")
 
 
-def _hazard_blocks(study: RiskResult, hazard: RiskHazard, found: RiskFound) -> Iterator[Block]:
+def _hazard_blocks(study: RiskResult, hazard: RiskHazard, risk: RiskFound) -> Iterator[Block]:
     happens = {"violated": "is violated", "satisfied": "is satisfied, which is unwanted"}[hazard.event]
     about = ", ".join(map(name_text, filter(None, (hazard.severity, hazard.source))))
     told = f"{name_text(hazard.name)}{f' ({about})' if about else ''}"
@@ -82,27 +82,29 @@ def _hazard_blocks(study: RiskResult, hazard: RiskHazard, found: RiskFound) -> I
     yield Table(
         caption, ("condition", "environment", "share", "P per encounter", "worst scenario"), rows, sortable=True
     )
-    yield Paragraph(f"{name_text(hazard.name)}: {_rates_text(found)}")
-    stated = [f"{each.name} {ends_text(each)}{source_text(each.source)}" for each in hazard.chain]
-    missing = [name for name in CHAIN if name not in {each.name for each in hazard.chain}]
+    yield Paragraph(f"{name_text(hazard.name)}: {_rates_text(risk)}")
+    stated = [f"{share.name} {ends_text(share)}{source_text(share.source)}" for share in hazard.chain]
+    missing = [name for name in CHAIN if name not in {share.name for share in hazard.chain}]
     stated += [f"{listed(missing)} not stated, taken as 1"] if missing else []
     yield Paragraph(f"from behaviour to harm: {'; '.join(stated)}")
     for kind, text in _PARTS.items():
-        parts = [each for each in found.contributions if each.kind == kind and each.share]
+        parts = [
+            contribution for contribution in risk.contributions if contribution.kind == kind and contribution.share
+        ]
         if len(parts) > 1 or (kind != "environment" and parts):
-            yield Paragraph(text + "; ".join(f"{name_text(each.name)} {percent(each.share)}" for each in parts))
+            yield Paragraph(text + "; ".join(f"{name_text(part.name)} {percent(part.share)}" for part in parts))
     if hazard.accepted is not None:
-        yield Paragraph(f"{_accepted_text(hazard.accepted)}: {_met(found)}")
-    if found.improvements:
+        yield Paragraph(f"{_accepted_text(hazard.accepted)}: {_met(risk)}")
+    if risk.improvements:
         yield Paragraph("any one of these numbers alone would meet the criterion, the smallest change first:")
         yield Listing(
             tuple(
-                f"{name_text(each.number)}: at most {significant(each.needed, 4)} "
-                f"instead of {significant(each.now, 4)}"
-                for each in found.improvements[:MOST_TOLD]
+                f"{name_text(improvement.number)}: at most {significant(improvement.needed, 4)} "
+                f"instead of {significant(improvement.now, 4)}"
+                for improvement in risk.improvements[:MOST_TOLD]
             )
         )
-    elif hazard.accepted is not None and found.verdict is not Verdict.SATISFIED:
+    elif hazard.accepted is not None and risk.verdict is not Verdict.SATISFIED:
         yield Paragraph("no number alone would meet the criterion")
     if hazard.assumes:
         yield Paragraph(f"assumes that {' and '.join(hazard.assumes)}", "note")
@@ -124,21 +126,21 @@ def _met_text(where: RiskEnvironment) -> str:
     )
 
 
-def _rates_text(found: RiskFound) -> str:
-    best = "" if found.per_hour is None else f"{significant(found.per_hour, 4)}, "
-    return f"hazardous behaviour {best}{rate_interval_text(*found.behaviour)} per hour, {_harm_text(found)}"
+def _rates_text(risk: RiskFound) -> str:
+    best = "" if risk.per_hour is None else f"{significant(risk.per_hour, 4)}, "
+    return f"hazardous behaviour {best}{rate_interval_text(*risk.behaviour)} per hour, {_harm_text(risk)}"
 
 
-def _harm_text(found: RiskFound) -> str:
-    return f"harm {rate_interval_text(*found.harm)} per hour"
+def _harm_text(risk: RiskFound) -> str:
+    return f"harm {rate_interval_text(*risk.harm)} per hour"
 
 
 def _accepted_text(accepted: str) -> str:
     return f"accepted is at most {short_text(accepted)} per hour"
 
 
-def _met(found: RiskFound) -> str:
-    return verdict_text(CRITERION[found.verdict], found.condition)
+def _met(risk: RiskFound) -> str:
+    return verdict_text(CRITERION[risk.verdict], risk.condition)
 
 
 def ends_text(share: RiskShare) -> str:
@@ -163,7 +165,7 @@ def triggers_section(study: TriggersResult, document: str, anchor: str) -> Secti
 
 def triggers_sentence(study: TriggersResult) -> str:
     """How many conditions are known as what."""
-    counts = [(sort, sum(each.sort == sort for each in study.triggers)) for sort in get_args(Sort)]
+    counts = [(sort, sum(trigger.sort == sort for trigger in study.triggers)) for sort in get_args(Sort)]
     parts = listed([f"{count} {sort}" for sort, count in counts if count])
     return f"{counted(len(study.triggers), 'triggering condition')}: {parts}."
 
@@ -172,12 +174,12 @@ def triggers_blocks(study: TriggersResult) -> Iterator[Block]:
     """Every condition once, what each requirement is in it, what is missing, and which conditions came together."""
     header = ("condition", "known as", "part", "data", "items", "drives", "source", "effect")
     yield Table("Triggering conditions", header, tuple(map(_row, study.triggers)), sortable=True)
-    judged = [(each, one) for each in study.triggers for one in each.judged]
+    judged = [(trigger, one) for trigger in study.triggers for one in trigger.judged]
     if judged:
         header = ("condition", "requirement", "asked", "P", "bounds", "worst scenario", "verdict", "to decide it")
         rows = tuple(
             (
-                name_text(each.name),
+                name_text(trigger.name),
                 name_text(one.requirement) + (f", planner {name_text(one.planner)}" if one.planner else ""),
                 name_text(one.asked),
                 Cell(significant(one.probability, 9), one.probability),
@@ -186,10 +188,10 @@ def triggers_blocks(study: TriggersResult) -> Iterator[Block]:
                 Cell(told_verdict(one), None, told_verdict(one)),
                 name_text(one.needed or "-"),
             )
-            for each, one in judged
+            for trigger, one in judged
         )
         yield Table("What is known in each", header, rows, sortable=True)
-    missing = [name_text(each.name) for each in study.triggers if each.sort == "no data"]
+    missing = [name_text(trigger.name) for trigger in study.triggers if trigger.sort == "no data"]
     if missing:
         yield Paragraph(f"no data, in the operational design domain: {some_of(missing, 12)}", "note")
     yield from _pairs(study)
@@ -197,28 +199,28 @@ def triggers_blocks(study: TriggersResult) -> Iterator[Block]:
     yield Paragraph(f"{triggers_sentence(study)} That {CLAIM}: {verdict}")
 
 
-def _row(each: Trigger) -> tuple[Cell | str, ...]:
-    data = name_text(each.matrices) or "none"
-    data += "".join(f", {name_text(name)} {name_text(value)}" for name, value in each.where.items())
-    data += f" ({name_text(each.severity)})" if each.severity else ""
-    items = {} if each.items is None else each.items
-    sort = f"excluded by {name_text(each.excluded_by)}" if each.excluded_by else each.sort
+def _row(trigger: Trigger) -> tuple[Cell | str, ...]:
+    data = name_text(trigger.matrices) or "none"
+    data += "".join(f", {name_text(name)} {name_text(value)}" for name, value in trigger.where.items())
+    data += f" ({name_text(trigger.severity)})" if trigger.severity else ""
+    items = {} if trigger.items is None else trigger.items
+    sort = f"excluded by {name_text(trigger.excluded_by)}" if trigger.excluded_by else trigger.sort
     return (
-        f"{name_text(each.name)}: {name_text(each.text)}",
+        f"{name_text(trigger.name)}: {name_text(trigger.text)}",
         sort,
-        each.part or "-",
+        trigger.part or "-",
         data,
         ", ".join(f"{name_text(name)} {count}" for name, count in items.items()) or "-",
-        "-" if each.drives is None else str(each.drives),
-        name_text(each.source) or "-",
-        name_text(each.effect) or "-",
+        "-" if trigger.drives is None else str(trigger.drives),
+        name_text(trigger.source) or "-",
+        name_text(trigger.effect) or "-",
     )
 
 
 def _pairs(study: TriggersResult) -> Iterator[Block]:
     """Which two conditions were seen together, as a matrix; the pairs that never were, by name."""
-    known = {(each.first, each.second): each.items for each in study.pairs if each.items is not None}
-    names = [each.name for each in study.triggers if any(each.name in pair for pair in known)]
+    known = {(pair.first, pair.second): pair.items for pair in study.pairs if pair.items is not None}
+    names = [trigger.name for trigger in study.triggers if any(trigger.name in pair for pair in known)]
     if names:
         rows = tuple(
             (
@@ -270,7 +272,7 @@ def rate_sentences(study: RateResult, alone: str) -> Iterator[tuple[str, str]]:
     text = f"{what}{estimate} within {ends} per hour ({SOURCES[bounds.source]}), in the worst scenario of each "
     text += "environment"
     if study.left_out:
-        text += f" and without what happens in {listed([name_text(each) for each in study.left_out])}"
+        text += f" and without what happens in {listed([name_text(name) for name in study.left_out])}"
     asked, assumes = study.acceptance, bounds.assumes
     rests = f" Assumes that {' and '.join(assumes)}." if assumes else ""
     if asked is None:

@@ -98,7 +98,7 @@ def _sort(trigger: Trigger) -> Sort:
         return "excluded"
     if trigger.run is None or not trigger.judged:
         return "no data"
-    worst = worst_verdict(each.verdict for each in trigger.judged)
+    worst = worst_verdict(verdict.verdict for verdict in trigger.judged)
     return {Verdict.SATISFIED: "not hazardous", Verdict.VIOLATED: "hazardous"}.get(worst, "undecided")  # type: ignore[return-value]
 
 
@@ -131,11 +131,11 @@ class TriggersResult(Derives):
     versions: Mapping[str, str]
     triggers: Annotated[tuple[Trigger, ...], Limits(min_length=1)]
     pairs: tuple[TriggerPair, ...]
-    verdict: Verdict = derived(lambda found: worst_verdict(_VERDICTS[each.sort] for each in found.triggers))
+    verdict: Verdict = derived(lambda found: worst_verdict(_VERDICTS[trigger.sort] for trigger in found.triggers))
     condition: Condition | None = derived(
         lambda found: (
             condition_over(
-                found.verdict, ((one.verdict, one.condition) for each in found.triggers for one in each.judged)
+                found.verdict, ((one.verdict, one.condition) for trigger in found.triggers for one in trigger.judged)
             )
             if found.verdict in (Verdict.SATISFIED, Verdict.VIOLATED)
             else None
@@ -164,7 +164,7 @@ def _trigger(name: str, table: Element) -> Trigger:
         part=table.given("part", Element.one_of, None, get_args(Part)),
         matrices=matrices,
         sha256=sha256,
-        where={key: each.string() for key, each in table.table_at("where")},
+        where={key: element.string() for key, element in table.table_at("where")},
         **told,
     )
 
@@ -191,21 +191,25 @@ def known_triggers(
     """
     if not triggers:
         raise UsageError("the context states no triggering condition\n  hint: [trigger.NAME] with text = TEXT")
-    unique = list({each.sha256: each for each in documents}.values())
-    runs = {each.name: _run_of(each, unique) for each in triggers}
+    unique = list({document.sha256: document for document in documents}.values())
+    runs = {trigger.name: _run_of(trigger, unique) for trigger in triggers}
     tables = {
-        each.sha256: DocumentReader(each.name).counts(dict(each.content))
-        for each in unique
-        if each.kind == "confusion"
+        document.sha256: DocumentReader(document.name).counts(dict(document.content))
+        for document in unique
+        if document.kind == "confusion"
     }
-    found = tuple(_known(each, runs[each.name], tables) for each in triggers)
+    found = tuple(_known(trigger, runs[trigger.name], tables) for trigger in triggers)
     used = {run.sha256: run for run in runs.values() if run is not None}.values()
-    named = {each.sha256 for each in triggers}
+    named = {trigger.sha256 for trigger in triggers}
     return TriggersResult(
         inputs=(
             *(() if context is None else (RateInput("context", *context),)),
             *(RateInput("result", run.name, run.sha256) for run in used),
-            *(RateInput("confusion", each.name, each.sha256) for each in unique if each.sha256 in named),
+            *(
+                RateInput("confusion", document.name, document.sha256)
+                for document in unique
+                if document.sha256 in named
+            ),
         ),
         versions={"verifier": __version__},
         triggers=found,
@@ -216,11 +220,11 @@ def known_triggers(
 def _run_of(trigger: Trigger, documents: Sequence[Document]) -> Document | None:
     """The run of the data of a condition: of its matrices, in its bins."""
     found = [
-        each
-        for each in documents
-        if each.kind == "run"
-        and any(file.role == "confusion" and file.sha256 == trigger.sha256 for file in each.result.inputs)
-        and dict(each.result.settings.where) == dict(trigger.where)
+        document
+        for document in documents
+        if document.kind == "run"
+        and any(file.role == "confusion" and file.sha256 == trigger.sha256 for file in document.result.inputs)
+        and dict(document.result.settings.where) == dict(trigger.where)
     ]
     if len(found) > 1:
         raise UsageError(f"two runs of the data of {trigger.name}: {found[0].name} and {found[1].name}")
@@ -233,7 +237,9 @@ def _known(trigger: Trigger, run: Document | None, tables: Mapping[str, Confusio
     table = _table(trigger, tables)
     if table is not None:
         counts, sequences = table.matrices(trigger.where).counts, table.by_sequence(trigger.where)
-        points = [] if result is None else [point for each in result.requirements for point in each.points]
+        points = (
+            [] if result is None else [point for requirement in result.requirements for point in requirement.points]
+        )
         drawn = {name for point in points for name in point.draws}
         columns = {label_text(label): counts[:, :, column] for column, label in enumerate(table.labels)}
         items = {name: int(column.sum()) for name, column in columns.items() if result is None or name in drawn}
@@ -245,25 +251,25 @@ def _known(trigger: Trigger, run: Document | None, tables: Mapping[str, Confusio
 
 def _table(trigger: Trigger, tables: Mapping[str, ConfusionCounts]) -> ConfusionCounts | None:
     """The counts of the data of a condition; None where they are not at hand, or are a family over thresholds."""
-    found = tables.get(trigger.sha256 or "")
-    return found if found is not None and found.thresholds is None else None
+    counts = tables.get(trigger.sha256 or "")
+    return counts if counts is not None and counts.thresholds is None else None
 
 
 def _judged(run: RunResult) -> Iterator[TriggerVerdict]:
-    for each in run.requirements:
-        if each.target is not None:
-            point, plan = each.worst_point, each.additional_data
+    for requirement in run.requirements:
+        if requirement.target is not None:
+            point, plan = requirement.worst_point, requirement.additional_data
             lower, upper = point.bounds(run.settings.verdict_from)
             yield TriggerVerdict(
-                requirement=each.name,
-                planner=each.planner,
-                asked=each.asked_text,
+                requirement=requirement.name,
+                planner=requirement.planner,
+                asked=requirement.asked_text,
                 scenario=point.scenario,
                 probability=point.probability,
                 lower=lower,
                 upper=upper,
-                verdict=each.verdict,
-                condition=each.condition,
+                verdict=requirement.verdict,
+                condition=requirement.condition,
                 needed="" if plan is None else needed_text(plan),
             )
 

@@ -63,5 +63,5 @@ def _numbered(read: dict[str, Any]) -> dict[str | int, Any]:
 
 
 if __name__ == "__main__":
-    for each in KEPT:
-        _tables(each).write_text(tables_text(each), encoding="ascii")
+    for path in KEPT:
+        _tables(path).write_text(tables_text(path), encoding="ascii")

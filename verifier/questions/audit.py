@@ -74,7 +74,7 @@ class Candidate:
 
 def policies_text(candidates: Sequence[Candidate]) -> str:
     """Policies for people; several in one line where they are all that their parts can make."""
-    choices = [dict.fromkeys(parts) for parts in zip(*(each.parts for each in candidates), strict=True)]
+    choices = [dict.fromkeys(parts) for parts in zip(*(candidate.parts for candidate in candidates), strict=True)]
     if math.prod(map(len, choices)) != len(candidates):
         return f"{candidates[0]} (and {len(candidates) - 1} more)"
     affinity, assignment, classes, _ = map(" or ".join, choices)
@@ -123,7 +123,7 @@ def candidates(data: DetectionSet, rule: CountingRule, ignore_overlap: float | N
     if data.annotations.box_3d is not None and data.detections.box_3d is not None:
         kinds += IN_SPACE
         if not all((box[:, 3:6] > 0).any() for box in (data.annotations.box_3d, data.detections.box_3d)):
-            kinds = [each for each in kinds if each[0].startswith("centre")]  # boxes without a size do not overlap
+            kinds = [kind for kind in kinds if kind[0].startswith("centre")]  # boxes without a size do not overlap
     if data.annotations.box_2d is not None and data.detections.box_2d is not None:
         kinds += IN_IMAGE
     given = data.detections.box_3d is not None if rule.measure != "given" else data.detections.distance_m is not None
@@ -133,7 +133,7 @@ def candidates(data: DetectionSet, rule: CountingRule, ignore_overlap: float | N
         for aware in (False, True):
             for assignment in ("greedy", "optimal"):
                 policy = MatchingPolicy(affinity, threshold, assignment, aware, ignore_overlap=ignore_overlap)
-                found += [Candidate(policy, *each) for each in leftovers]
+                found += [Candidate(policy, *leftover) for leftover in leftovers]
     return found
 
 
@@ -182,12 +182,16 @@ def audit(
 
 def _counted(data: DetectionSet, rule: CountingRule, chosen: Iterable[Candidate]) -> Iterator[Audited]:
     matched: tuple[MatchingPolicy, Matches] | None = None
-    for each in chosen:
-        own = replace(rule, unmatched=each.unmatched, duplicates=each.duplicates, thresholds=None)
-        if matched is None or matched[0] != each.policy:  # leftovers are counted otherwise, not matched otherwise
-            matched = each.policy, match(data, each.policy)
-        counts = confusion_counts(count(data, matched[1], own), own, each.policy, dict(data.origin), str(each))
-        yield _audited(each, counts)
+    for candidate in chosen:
+        own = replace(rule, unmatched=candidate.unmatched, duplicates=candidate.duplicates, thresholds=None)
+        if (
+            matched is None or matched[0] != candidate.policy
+        ):  # leftovers are counted otherwise, not matched otherwise
+            matched = candidate.policy, match(data, candidate.policy)
+        counts = confusion_counts(
+            count(data, matched[1], own), own, candidate.policy, dict(data.origin), str(candidate)
+        )
+        yield _audited(candidate, counts)
 
 
 def _audited(candidate: Candidate, counts: ConfusionCounts) -> Audited:
@@ -215,21 +219,23 @@ def _verified(counted: Iterable[Audited], spec: str | Path, options: RunOptions)
     study: Study | None = None
     with StormProcess() as storm, tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "matrices.json"
-        for each in counted:
-            key = each.counts.counts.tobytes()
+        for audited in counted:
+            key = audited.counts.counts.tobytes()
             if key not in known:  # equal matrices give equal probabilities
-                write_confusion(each.counts, path)
+                write_confusion(audited.counts, path)
                 inputs = read_inputs(spec, path, options, None if study is None else study.inputs.model)
                 study = Study.of(inputs, options) if study is None else study.with_inputs(inputs)
                 known[key] = _worst(verified(study, storm))
             probabilities, one_engine = known[key]
-            yield replace(each, probabilities=probabilities, one_engine=one_engine)
+            yield replace(audited, probabilities=probabilities, one_engine=one_engine)
 
 
 def _worst(result: RunResult) -> tuple[dict[str, float], tuple[str, ...]]:
-    many = len({each.planner for each in result.requirements}) > 1
+    many = len({requirement.planner for requirement in result.requirements}) > 1
     probabilities = {
-        f"{each.name}, {each.planner}" if many else each.name: each.worst_point.probability
-        for each in result.requirements
+        f"{requirement.name}, {requirement.planner}"
+        if many
+        else requirement.name: requirement.worst_point.probability
+        for requirement in result.requirements
     }
-    return probabilities, tuple(each for each in result.remarks if f"{ONE_ENGINE}: " in each)
+    return probabilities, tuple(remark for remark in result.remarks if f"{ONE_ENGINE}: " in remark)

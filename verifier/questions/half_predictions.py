@@ -86,7 +86,7 @@ class Windows:
         ahead = np.arange(int(length.max(initial=0)))
         at_row = begin[:, None] + np.minimum(ahead, length[:, None] - 1)
         ends = ahead >= length[:, None]
-        at_bin, right = (np.where(ends, -1, each[at_row]) for each in (rows.bin, rows.right))
+        at_bin, right = (np.where(ends, -1, array[at_row]) for array in (rows.bin, rows.right))
         return cls(begin, length, at_bin, right, number)
 
     def of_drives(self, rows: Tracked, chosen: Mask) -> Windows:
@@ -114,7 +114,7 @@ class Windows:
             for a, b, c, d in ([self.at(side, number) for side in sides] for number in numbers)
         ]
         expected = np.array([float(self.at(said.counted[0], number).sum()) for number in numbers])
-        seen = np.array([np.count_nonzero(each) for each in silent], dtype=np.int64)
+        seen = np.array([np.count_nonzero(array) for array in silent], dtype=np.int64)
         return Half(None if said.bounds else expected, seen, np.array(list(map(len, silent))), laws)
 
 
@@ -207,7 +207,7 @@ class Fit:
         ends = self._drawn(drives).reshape(2, self.draws, bins)
         for tracker in trackers:
             both = [
-                [each.swapaxes(1, 2) for each in whatever_the_dependence(rates[:, windows.bins], tracker.needed)]
+                [array.swapaxes(1, 2) for array in whatever_the_dependence(rates[:, windows.bins], tracker.needed)]
                 for rates in (counted[None], *ends)
             ]
             (lesser, greater), *drawn = both

@@ -362,10 +362,10 @@ def drop_rule(text: str | None, *, gated: bool) -> Fraction | None:
     rule, colon, chance = text.partition(":")
     if rule.strip() != "probability" or not colon:
         raise UsageError(f"--drop-from: expected point, or probability:C such as probability:0.95, got {shown(text)}")
-    found = share("--drop-from probability", chance)
-    if not 0 < found < 1:
+    fraction = share("--drop-from probability", chance)
+    if not 0 < fraction < 1:
         raise UsageError(f"--drop-from: a probability that decides lies strictly between 0 and 1, got {shown(text)}")
-    return found
+    return fraction
 
 
 def share(option: str, text: str) -> Fraction:

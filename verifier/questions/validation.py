@@ -111,7 +111,7 @@ def validate_record(settings: ReplaySettings) -> Validation:
         InputError: as `replay_record`.
     """
     trackers = [Tracker.parsed(text.strip()) for text in settings.confirm.split(",")]
-    whole = all(each.needed == each.window for each in trackers)
+    whole = all(tracker.needed == tracker.window for tracker in trackers)
     default = DEFAULT_MODELS if whole else DEFAULT_MODELS.removesuffix(",any")
     models = [text.strip() for text in (settings.memory or default).split(",")]
     for text in models:
@@ -124,16 +124,16 @@ def validate_record(settings: ReplaySettings) -> Validation:
         if not 1 <= value <= most:
             raise UsageError(f"{option}: expected a number from 1 to {most}, got {value}")
     check_seed(settings.seed)
-    found, bins, names = tracked_of(settings)
+    tracked, bins, names = tracked_of(settings)
     result = validated(
-        found, names, bins, settings.frames, trackers, models, splits,
+        tracked, names, bins, settings.frames, trackers, models, splits,
         settings.gaps, settings.confidence, settings.draws, settings.seed,
     )  # fmt: skip
     return replace(result, true_class=settings.true_class, range=settings.range)
 
 
 def validated(
-    found: Tracked,
+    tracked: Tracked,
     names: Sequence[str],
     bins: Sequence[int],
     frames: int,
@@ -158,7 +158,7 @@ def validated(
         level: of the intervals.
         draws, seed: of the rates.
     """
-    rows = in_order(found)
+    rows = in_order(tracked)
     drives = np.unique(rows.sequence)
     fewest = 2 * FEWEST_SEQUENCES if AUTO in models else 2
     if len(drives) < fewest:
@@ -182,9 +182,9 @@ def validated(
                     chosen[used] = chosen.get(used, 0) + 1
                 if used not in known:
                     said = (fit.bounds if used == ANY else fit.predictions)(used, judged, trackers)
-                    known[used] = [judged.half(*each) for each in zip(said, confirmed, strict=True)]
-                for tracker, each in zip(trackers, known[used], strict=True):
-                    halves.setdefault((str(tracker), model), []).append(each)
+                    known[used] = [judged.half(*half) for half in zip(said, confirmed, strict=True)]
+                for tracker, known_half in zip(trackers, known[used], strict=True):
+                    halves.setdefault((str(tracker), model), []).append(known_half)
     looks = (
         _look(str(tracker), model, at, halves[str(tracker), model], level)
         for tracker in trackers
@@ -201,7 +201,7 @@ def _look(confirm: str, model: str, at: int, halves: Sequence[Half], level: floa
         halves: those of each halving after the other.
     """
     pairs = list(zip(halves[::2], halves[1::2], strict=True))
-    windows, seen = (sum(int(getattr(each, what)[at]) for each in pairs[0]) for what in ("windows", "seen"))
+    windows, seen = (sum(int(getattr(half, what)[at]) for half in pairs[0]) for what in ("windows", "seen"))
     if not windows:
         return None
     calibrations = []
@@ -217,7 +217,7 @@ def _look(confirm: str, model: str, at: int, halves: Sequence[Half], level: floa
         outside = int(np.count_nonzero((seen < low) | (seen > high)))
         shares = float(low.mean()) / windows, float(high.mean()) / windows
         calibrations.append(Calibration(*shares, outside, min(1.0, 2 * float(np.mean(p_seen)))))
-    expected = [each.expected[at] for each in halves if each.expected is not None]
+    expected = [half.expected[at] for half in halves if half.expected is not None]
     return Look(
         confirm,
         model,

@@ -126,10 +126,10 @@ class DetectionRates:
     false_positives: tuple[int, ...]
 
     @classmethod
-    def of(cls, found: Judged, thresholds: Thresholds) -> DetectionRates:
+    def of(cls, judged: Judged, thresholds: Thresholds) -> DetectionRates:
         """From what matching says of a data set."""
-        counts = (_above(scores, thresholds.scores) for scores in (found.hit, found.false))
-        return cls(thresholds, len(found.hit), found.images, *counts)
+        counts = (_above(scores, thresholds.scores) for scores in (judged.hit, judged.false))
+        return cls(thresholds, len(judged.hit), judged.images, *counts)
 
     def part(self, which: slice) -> DetectionRates:
         """At some of the thresholds."""

@@ -81,13 +81,13 @@ class Break:
 
 def break_of(criterion: Criterion, levels: Sequence[float], scale: Scale) -> Break:
     """Where the criterion breaks; `levels` from the mildest on, as many as margins."""
-    known = [(at, each) for at, each in zip(levels, criterion.margins, strict=True) if each is not None]
+    known = [(at, margin) for at, margin in zip(levels, criterion.margins, strict=True) if margin is not None]
     undefined = len(levels) - len(known)
     names = criterion.kind, criterion.name, criterion.limit
     first = next((number for number, (_, margin) in enumerate(known) if criterion.fails(margin)), None)
     told = list(zip(levels, criterion.verdicts, strict=False))
-    fails = next((at for at, each in told if each is Verdict.VIOLATED), None)
-    holding = [at for at, _ in takewhile(lambda each: each[1] is Verdict.SATISFIED, told)]
+    fails = next((at for at, verdict in told if verdict is Verdict.VIOLATED), None)
+    holding = [at for at, _ in takewhile(lambda level: level[1] is Verdict.SATISFIED, told)]
     sure = fails, holding[-1] if holding else None, bool(gaps(criterion, levels, scale))
     if first is None:
         return Break(*names, known[-1][0] if known else None, None, False, undefined, *sure)
@@ -105,7 +105,9 @@ def middle(mild: float, severe: float, scale: Scale) -> float | None:
     if not math.isfinite(half):
         return None
     exact = {"linear": lambda: half, "log": lambda: math.exp(half), "reciprocal": lambda: 1 / half}[scale]()
-    inside = (each for each in (float(significant(exact, 4)), exact) if min(mild, severe) < each < max(mild, severe))
+    inside = (
+        value for value in (float(significant(exact, 4)), exact) if min(mild, severe) < value < max(mild, severe)
+    )
     return next(inside, None)
 
 

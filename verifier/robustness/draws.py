@@ -91,7 +91,7 @@ def _drawn_metric(evaluation: Any, name: str, classes: int, weights: Ints) -> Fl
     total, known = np.zeros(len(weights)), np.zeros(len(weights))
     for label in range(classes):
         start = (label * len(COCO_SIZES) + area) * frames
-        found = [each for each in evaluation.evalImgs[start : start + frames] if each is not None]
+        found = [image for image in evaluation.evalImgs[start : start + frames] if image is not None]
         value = drawn_class(found, rows, most, weights, precise=kind == "AP")
         there = ~np.isnan(value)
         total[there] += value[there]
@@ -152,8 +152,10 @@ def adr_intervals(
     if len(frames) < FEWEST_UNITS:
         raise UsageError(f"a bootstrap needs at least {FEWEST_UNITS} {unit}s, got {len(frames)}")
     reference = judged(baseline, settings.policy)
-    all_found = {"baseline": reference} | {name: judged(each, settings.policy) for name, each in conditions.items()}
-    largest = max(max(len(each.hit), len(each.false), len(frames)) for each in all_found.values())
+    all_found = {"baseline": reference} | {
+        name: judged(condition, settings.policy) for name, condition in conditions.items()
+    }
+    largest = max(max(len(judged.hit), len(judged.false), len(frames)) for judged in all_found.values())
     blocks = (drawn_with_replacement(len(frames), part.stop - part.start, rng) for part in _parts(draws, largest))
     drawn = _drawn(reference, all_found, unit_of, frames, blocks, settings.levels)
     picked = pick_thresholds(baseline, settings)
@@ -161,17 +163,17 @@ def adr_intervals(
     return {
         name: _interval(
             (drawn[name], drawn["baseline"]),
-            (_own_adr(found, picked), start),
-            np.bincount(unit_of[found.hit_frame]),
+            (_own_adr(judged, picked), start),
+            np.bincount(unit_of[judged.hit_frame]),
             confidence,
             is_baseline=name == "baseline",
         )
-        for name, found in all_found.items()
+        for name, judged in all_found.items()
     }
 
 
-def _own_adr(found: Judged, thresholds: Thresholds) -> float:
-    return DetectionRates.of(found, thresholds).adr if len(found.hit) else np.nan
+def _own_adr(judged: Judged, thresholds: Thresholds) -> float:
+    return DetectionRates.of(judged, thresholds).adr if len(judged.hit) else np.nan
 
 
 def drawn_adr(baseline: DetectionSet, data: DetectionSet, weights: Ints, settings: AdrSettings = USUAL) -> Floats:
@@ -220,26 +222,26 @@ def _drawn(
     parts: list[dict[str, Floats]] = []
     for weight in blocks:
         score = _thresholds(reference, unit_of, weight, weight @ frames, np.array(levels))
-        parts.append({name: _adr(each, unit_of, weight, score) for name, each in conditions.items()})
+        parts.append({name: _adr(condition, unit_of, weight, score) for name, condition in conditions.items()})
     return {name: np.concatenate([part[name] for part in parts]) for name in conditions}
 
 
-def _thresholds(found: Judged, unit_of: Ints, weight: Ints, images: Ints, levels: Floats) -> Floats:
+def _thresholds(judged: Judged, unit_of: Ints, weight: Ints, images: Ints, levels: Floats) -> Floats:
     """(B, k) the score to exceed: that of the first false positive too many, -inf where there is none."""
-    order = np.argsort(-found.false, kind="stable")
-    score = np.append(found.false[order], -np.inf)
-    counted = np.cumsum(weight[:, unit_of[found.false_frame[order]]], axis=1)
+    order = np.argsort(-judged.false, kind="stable")
+    score = np.append(judged.false[order], -np.inf)
+    counted = np.cumsum(weight[:, unit_of[judged.false_frame[order]]], axis=1)
     rate = counted / images[:, np.newaxis]
     # How many stand before the rate exceeds the level, in every draw: rows differ, so one search per level.
     first = [np.count_nonzero(rate <= level, axis=1) for level in levels.tolist()]
     return np.asarray(score[np.stack(first, axis=1)])
 
 
-def _adr(found: Judged, unit_of: Ints, weight: Ints, threshold: Floats) -> Floats:
+def _adr(judged: Judged, unit_of: Ints, weight: Ints, threshold: Floats) -> Floats:
     """(B,) ADR; NaN where nothing is to be found."""
-    order = np.argsort(-found.hit, kind="stable")
-    falling = found.hit[order]
-    share = weight[:, unit_of[found.hit_frame[order]]]
+    order = np.argsort(-judged.hit, kind="stable")
+    falling = judged.hit[order]
+    share = weight[:, unit_of[judged.hit_frame[order]]]
     counted = np.hstack([np.zeros((len(weight), 1), dtype=np.int64), np.cumsum(share, axis=1)])
     above = np.searchsorted(-falling, -threshold, side="left")
     hits = np.take_along_axis(counted, above, axis=1).sum(axis=1)

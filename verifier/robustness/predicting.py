@@ -86,17 +86,22 @@ class PredictResult(DocumentHead, Result):
     @property
     def headline(self) -> str:
         """The pairs, with the pooled R^2 of each."""
-        told = (f"{each.target} from {each.simple}, R^2 {r_squared_text(each)}" for each in self.models)
+        told = (f"{model.target} from {model.simple}, R^2 {r_squared_text(model)}" for model in self.models)
         return f"{self.title}: {'; '.join(told)}"
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """One flat row per prediction."""
         for model in self.models:
-            for each in model.predictions:
-                lower, upper = each.interval or ("", "")
-                told = {"predicted": each.predicted, "lower": lower, "upper": upper, "unique": int(each.unique)}
-                observed = "" if each.observed is None else each.observed
-                yield {"target": each.target, "detector": each.detector, "observed": observed} | told
+            for prediction in model.predictions:
+                lower, upper = prediction.interval or ("", "")
+                told = {
+                    "predicted": prediction.predicted,
+                    "lower": lower,
+                    "upper": upper,
+                    "unique": int(prediction.unique),
+                }
+                observed = "" if prediction.observed is None else prediction.observed
+                yield {"target": prediction.target, "detector": prediction.detector, "observed": observed} | told
 
 
 def r_squared_text(model: PairModel) -> str:
@@ -127,7 +132,7 @@ def predict_result(settings: PredictSettings) -> PredictResult:
     for text in chosen:
         target, simple = pair("--pair", "TARGET=SIMPLE", text)
         targets, features = (
-            [each for each in table.conditions if each.startswith(start)] for start in (target, simple)
+            [condition for condition in table.conditions if condition.startswith(start)] for start in (target, simple)
         )
         if not targets or not features:
             if settings.pair:
@@ -138,14 +143,15 @@ def predict_result(settings: PredictSettings) -> PredictResult:
         if both := set(targets) & set(features):
             raise UsageError(f"--pair {text}: {shown(min(both))} would be predicted from itself")
         with _named(settings.rates):
-            found = predict(table, targets, features, settings.identity, settings.confidence)
-        models.append(_model(target, simple, found))
-        if not found.unique.all():
+            prediction = predict(table, targets, features, settings.identity, settings.confidence)
+        models.append(_model(target, simple, prediction))
+        if not prediction.unique.all():
             remarks.append(
-                f"{target}: with {len(found.features)} features and {len(table.detectors) - 1} other detectors other "
+                f"{target}: with {len(prediction.features)} features and {len(table.detectors) - 1} other "
+                "detectors other "
                 "weights fit as well in some models; their predictions are one of several"
             )
-        if np.isnan(found.lower).any():
+        if np.isnan(prediction.lower).any():
             remarks.append(
                 f"{target}: intervals at {settings.confidence:g} need more detectors than are known under some "
                 "targets; they are not defined there"
@@ -153,7 +159,7 @@ def predict_result(settings: PredictSettings) -> PredictResult:
     if not models:
         message = f"nothing to predict: no conditions of {' or '.join(chosen)}"
         raise InputError(message, Place(settings.rates), "name others, --pair")
-    if any(each.interval is not None for model in models for each in model.predictions):
+    if any(prediction.interval is not None for model in models for prediction in model.predictions):
         sure = 2 * Fraction(repr(settings.confidence)) - 1
         proven = f"with probability {float(sure):g} at least" if sure > 0 else "with no probability that is proven"
         remarks.append(
@@ -172,18 +178,24 @@ def predict_result(settings: PredictSettings) -> PredictResult:
     )
 
 
-def _model(target: str, simple: str, found: Prediction) -> PairModel:
+def _model(target: str, simple: str, prediction: Prediction) -> PairModel:
     rows = []
-    for at, name in enumerate(found.targets):
-        columns = (found.observed[at], found.predicted[at], found.lower[at], found.upper[at], found.unique[:, at])
+    for at, name in enumerate(prediction.targets):
+        columns = (
+            prediction.observed[at],
+            prediction.predicted[at],
+            prediction.lower[at],
+            prediction.upper[at],
+            prediction.unique[:, at],
+        )
         for detector, observed, predicted, lower, upper, unique in zip(
-            found.detectors, *(each.tolist() for each in columns), strict=True
+            prediction.detectors, *(column.tolist() for column in columns), strict=True
         ):
             ends = None if math.isnan(lower) else (lower, upper)
             rows.append(PredictedRate(name, detector, plain(observed), predicted, ends, unique))
-    shares = {name: plain(value) for name, value in found.r_squared.items()}
-    own = {"weights": plain(found.weights_of_all), "r_squared": shares, "predictions": tuple(rows)}
-    return recorded(PairModel, found, target=target, simple=simple, **own)
+    shares = {name: plain(value) for name, value in prediction.r_squared.items()}
+    own = {"weights": plain(prediction.weights_of_all), "r_squared": shares, "predictions": tuple(rows)}
+    return recorded(PairModel, prediction, target=target, simple=simple, **own)
 
 
 @contextlib.contextmanager
@@ -206,10 +218,10 @@ def _rates(path: str) -> tuple[dict[str, dict[str, float]], InputFile]:
         raise InputError("expected a result of verify adr (.json), or a table (.csv)", Place(path))
     result = read_document(AdrResult, content, PurePath(path).name)
     rates: dict[str, dict[str, float]] = {name: {} for name in result.detectors}
-    for each in result.rates:
-        if each.condition in rates.setdefault(each.detector, {}):
-            raise InputError(f"{each.detector} under {shown(each.condition)} occurs twice", Place(path, path="rates"))
-        rates[each.detector][each.condition] = math.nan if each.adr is None else each.adr
+    for rate in result.rates:
+        if rate.condition in rates.setdefault(rate.detector, {}):
+            raise InputError(f"{rate.detector} under {shown(rate.condition)} occurs twice", Place(path, path="rates"))
+        rates[rate.detector][rate.condition] = math.nan if rate.adr is None else rate.adr
     for known in rates.values():
         for condition in result.conditions:
             known.setdefault(condition, math.nan)
@@ -244,6 +256,6 @@ def _of_csv(text: str, path: str) -> dict[str, dict[str, float]]:
                 message = f"{name}: expected an ADR from 0 to 1{' or an empty cell' if row[0] != BASELINE else ''}"
                 raise InputError(f"{message}, got {shown(cell)}", place)
             rates[name][row[0]] = value
-    if any(BASELINE not in each for each in rates.values()):
+    if any(BASELINE not in rate for rate in rates.values()):
         raise InputError(f"no row has the condition '{BASELINE}'", Place(path))
     return rates

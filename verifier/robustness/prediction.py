@@ -91,7 +91,7 @@ class AdrTable:
             if set(rates[name]) != set(names) or baseline not in rates[name]:
                 raise UsageError(f"'{name}' has other conditions than '{detectors[0]}', or no '{baseline}'")
         conditions = tuple(name for name in names if name != baseline)
-        adr: ArrayLike = [[rates[name][each] for name in detectors] for each in conditions]
+        adr: ArrayLike = [[rates[name][condition] for name in detectors] for condition in conditions]
         table = np.array(adr, dtype=np.float64).reshape(len(conditions), len(detectors))
         return cls(detectors, np.array([rates[name][baseline] for name in detectors]), conditions, table)
 
@@ -223,10 +223,10 @@ def jackknife_plus(features: Floats, values: Floats, at: Floats, confidence: flo
     if count < 2 or place > count:
         return math.nan, math.nan
     predicted, residual = np.zeros(count), np.zeros(count)
-    for each in range(count):
-        rest = np.arange(count) != each
+    for number in range(count):
+        rest = np.arange(count) != number
         weights = _fit(features[rest], values[rest])[0]
-        predicted[each], residual[each] = at @ weights, abs(values[each] - features[each] @ weights)
+        predicted[number], residual[number] = at @ weights, abs(values[number] - features[number] @ weights)
     return float(np.sort(predicted - residual)[count - place]), float(np.sort(predicted + residual)[place - 1])
 
 

@@ -109,38 +109,40 @@ class AdrResult(DocumentHead, Result):
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """One flat row per condition and detector."""
-        for each in self.rates:
-            ends = {"adr": each.adr_interval, "normalised": each.normalised_interval}
+        for rate in self.rates:
+            ends = {"adr": rate.adr_interval, "normalised": rate.normalised_interval}
             numbers: dict[str, float | None] = {}
             for name, interval in ends.items():
                 lower, upper = interval or (None, None)
-                numbers |= {name: getattr(each, name), f"{name}_lower": lower, f"{name}_upper": upper}
+                numbers |= {name: getattr(rate, name), f"{name}_lower": lower, f"{name}_upper": upper}
             told = {name: "" if value is None else value for name, value in numbers.items()}
-            named = {"condition": each.condition, "detector": each.detector}
-            yield named | {"images": each.images, "objects": each.objects} | told
+            named = {"condition": rate.condition, "detector": rate.detector}
+            yield named | {"images": rate.images, "objects": rate.objects} | told
 
     def required_rows(self) -> Iterator[dict[str, Any]]:
         """One row per object and condition, for `--objects`; empty where it is not found at any sensitivity."""
-        for each in self.required:
-            yield {name: "" if value is None else value for name, value in vars(each).items()}
+        for rate in self.required:
+            yield {name: "" if value is None else value for name, value in vars(rate).items()}
 
 
 def published_order(conditions: Sequence[str]) -> list[str]:
     """The conditions, those of the papers in the order of the first list that has most of them, the others after."""
-    best = max(map(_named, PUBLISHED.values()), key=lambda named: sum(each in named for each in conditions))
+    best = max(map(_named, PUBLISHED.values()), key=lambda named: sum(condition in named for condition in conditions))
     order = {name: at for at, name in enumerate(best)}
-    return sorted(conditions, key=lambda each: order.get(each, len(order)))
+    return sorted(conditions, key=lambda name: order.get(name, len(order)))
 
 
 def published_severities(conditions: Sequence[str]) -> dict[str, str]:
     """Condition -> "mild" or "severe", of those that section 5.3 of Pezzementi et al. 2021 puts into a group."""
     known = _named(PUBLISHED["published-2021"])
-    return {each: str(known[each].group) for each in conditions if each in known}
+    return {condition: str(known[condition].group) for condition in conditions if condition in known}
 
 
 def _named(listed: Iterable[Published]) -> dict[str, Published]:
     """The mutations of a list by what their conditions can be called."""
-    return {name: each for each in listed for name in (each.mutation.text, folder_name(each.mutation))}
+    return {
+        name: published for published in listed for name in (published.mutation.text, folder_name(published.mutation))
+    }
 
 
 def adr_result(settings: RatesSettings) -> AdrResult:
@@ -157,24 +159,24 @@ def adr_result(settings: RatesSettings) -> AdrResult:
     if "" not in truth:
         raise UsageError("name the ground truth of the images as they were taken: --annotations PATH")
     for name in truth:
-        if name and name not in {each.condition for each in sources}:
+        if name and name not in {source.condition for source in sources}:
             raise UsageError(f"--annotations: no source has the condition {name!r}")
     reading = Reading(None if settings.class_map is None else read_class_map(settings.class_map), settings.ignore)
     options = {} if settings.frames is None else {"frames": settings.frames}
     data: dict[str, dict[str, DetectionSet]] = {}
-    for each in sources:
-        path = truth.get("" if each.condition == BASELINE else each.condition, truth[""])
-        found = read_detections(settings.format, path, files[each.name], reading, **options)
-        data.setdefault(each.detector, {})[each.condition] = found
+    for source in sources:
+        path = truth.get("" if source.condition == BASELINE else source.condition, truth[""])
+        detections = read_detections(settings.format, path, files[source.name], reading, **options)
+        data.setdefault(source.detector, {})[source.condition] = detections
     inputs = {
         (record["role"], PurePath(record["name"]).name, record["sha256"])
         for found in data.values()
-        for each in found.values()
-        for record in each.origin.get("sources", [])
+        for detections in found.values()
+        for record in detections.origin.get("sources", [])
         if "sha256" in record
     }
     title = f"ADR: {', '.join(data)}"
-    return adr_of(data, settings, title, tuple(InputFile(*each) for each in sorted(inputs)))
+    return adr_of(data, settings, title, tuple(InputFile(*row) for row in sorted(inputs)))
 
 
 def adr_of(
@@ -190,7 +192,7 @@ def adr_of(
     asked = AdrSettings(levels, policy)
     parts = [_of_detector(detector, found, asked, settings) for detector, found in data.items()]
     rows = sorted((row for part in parts for row in part[0]), key=lambda row: conditions.index(row.condition))
-    remarks = [each for part in parts for each in part[2]]
+    remarks = [name for part in parts for name in part[2]]
     if settings.unit == "frame" and settings.draws:
         remarks.append("intervals draw single images; of images of one drive they are too narrow")
     record = {"levels": list(levels), "matching": policy.record()}
@@ -204,7 +206,7 @@ def adr_of(
         detectors=tuple(data),
         conditions=conditions,
         rates=tuple(rows),
-        required=tuple(each for part in parts for each in part[1]),
+        required=tuple(rate for part in parts for rate in part[1]),
     )
 
 
@@ -213,8 +215,8 @@ def _of_detector(
 ) -> tuple[list[RateRow], list[RequiredRate], list[str]]:
     """Rows, required rates and remarks."""
     baseline = found[BASELINE]
-    for name, each in found.items():
-        if each.frame_name != baseline.frame_name:
+    for name, detections in found.items():
+        if detections.frame_name != baseline.frame_name:
             raise InputError(f"{detector}: the images under {name} are not those of the baseline")
     thresholds = pick_thresholds(baseline, asked)
     all_thresholds = thresholds + pick_thresholds(baseline, AdrSettings(tuple(CURVE.tolist()), asked.policy))
@@ -225,14 +227,14 @@ def _of_detector(
         remarks.append(f"{detector}: no intervals, for which {FEWEST_UNITS} {settings.unit}s are needed")
     note = few_units_note(_units(baseline, settings), settings.unit) if intervals else None
     remarks += [] if note is None else [f"{detector}: ADR is {note}"]
-    undefined = max((each.undefined for each in intervals.values()), default=0)
+    undefined = max((interval.undefined for interval in intervals.values()), default=0)
     if undefined:
         remarks.append(f"{detector}: up to {undefined} draws have no normalised ADR; they are left out")
     start = _row(detector, BASELINE, baseline, all_thresholds, asked.policy)[1]
     if start is None or not any(start.found):
         remarks.append(f"{detector}: nothing is found in the baseline, so there is no normalised ADR")
-    for name, each in found.items():
-        row, own = _row(detector, name, each, all_thresholds, asked.policy)
+    for name, detections in found.items():
+        row, own = _row(detector, name, detections, all_thresholds, asked.policy)
         if own is None:
             remarks.append(f"{detector}: under {name} no object is left that can be judged, so there is no ADR")
         elif start is not None and any(start.found):
@@ -242,7 +244,7 @@ def _of_detector(
             row = replace(row, adr_interval=_known(drawn.adr), normalised_interval=_known(drawn.normalised))
         rows.append(row)
         if name != BASELINE and (settings.objects or settings.plot_objects):
-            required += _required(detector, name, (baseline, each), asked.policy)
+            required += _required(detector, name, (baseline, detections), asked.policy)
     return rows, required, remarks
 
 
@@ -250,16 +252,18 @@ def _known(ends: tuple[float, float]) -> Ends:
     return None if math.isnan(ends[0]) else ends
 
 
-def threshold_remarks(found: Thresholds, about: str = "") -> Iterator[str]:
+def threshold_remarks(thresholds: Thresholds, about: str = "") -> Iterator[str]:
     """Where the images do not tell the levels apart, or the detector reports too little to reach them."""
-    if found.unresolved:
+    if thresholds.unresolved:
         yield (
-            f"{about}ADR: with {found.images} source images, {len(found.unresolved)} of {len(found.levels)} rates of "
+            f"{about}ADR: with {thresholds.images} source images, {len(thresholds.unresolved)} of "
+            f"{len(thresholds.levels)} rates of "
             "false positives cannot be distinguished from none; all of these have the same threshold"
         )
-    if found.all_pass:
+    if thresholds.all_pass:
         yield (
-            f"{about}ADR: {len(found.all_pass)} of {len(found.levels)} rates of false positives are not reached by "
+            f"{about}ADR: {len(thresholds.all_pass)} of {len(thresholds.levels)} rates of false positives are not "
+            "reached by "
             "all that the detector reports on the source images; every detection counts there"
         )
 
@@ -274,7 +278,7 @@ def _intervals(
     """By condition; empty where none can be made."""
     baseline = found[BASELINE]
     units = _units(baseline, settings)
-    others = {name: each for name, each in found.items() if name != BASELINE}
+    others = {name: detections for name, detections in found.items() if name != BASELINE}
     if not settings.draws or units < FEWEST_UNITS:
         return {}
     rng, draws, level = np.random.default_rng(settings.seed), settings.draws, settings.confidence
@@ -291,7 +295,7 @@ def _row(
     both = DetectionRates.of(found, thresholds)
     count = len(thresholds.levels) - len(CURVE)
     own, curve = both.part(slice(0, count)), both.part(slice(count, None))
-    missed = tuple(1 - each for each in curve.rates)
+    missed = tuple(1 - rate for rate in curve.rates)
     rates = own.rates, own.false_positive_rates, curve.false_positive_rates, missed
     return RateRow(detector, condition, found.images, own.objects, own.adr, None, None, None, *rates), own
 
@@ -300,11 +304,11 @@ def _required(
     detector: str, condition: str, found: tuple[DetectionSet, DetectionSet], policy: MatchingPolicy
 ) -> Iterator[RequiredRate]:
     """Of every object of the baseline, known again by its image and its id or line."""
-    before, after = (judged(each, policy) for each in found)
+    before, after = (judged(detections, policy) for detections in found)
     table = Standardizer.from_validation(before.false, before.images)
     keys, rates = [], []
-    for each, judgement in zip(found, (before, after), strict=True):
-        objects = each.annotations
+    for detections, judgement in zip(found, (before, after), strict=True):
+        objects = detections.annotations
         ids = objects.attributes.get("id", objects.line)[judgement.hit_row].tolist()
         keys.append(list(zip(judgement.hit_frame.tolist(), ids, strict=True)))
         hit = judgement.hit > -np.inf

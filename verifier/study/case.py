@@ -73,7 +73,7 @@ class Study:
 
     def __getstate__(self) -> dict[str, object]:
         """In another process it begins without what was built here."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @classmethod
     def of(cls, inputs: Inputs, options: RunOptions) -> Study:
@@ -85,7 +85,7 @@ class Study:
     def under(self, options: RunOptions) -> Study:
         """The same scenarios under other options, which may select some of the requirements."""
         selected = asked_requirements(self.inputs.spec, self.inputs.model, options.selection.requirements)
-        chosen = [number for number, each in enumerate(self.requirements) if each in selected]
+        chosen = [number for number, requirement in enumerate(self.requirements) if requirement in selected]
         return replace(self.asking(chosen), options=options, matrices=self.inputs.matrices(options))
 
     def asking(self, numbers: Iterable[int]) -> Study:
@@ -135,7 +135,7 @@ class Study:
     def cases(self) -> tuple[Case, ...]:
         """One per block of the grid."""
         blocks = self.grid.blocks
-        return tuple(Case(each.planner, each.swept, each.system, each.environment, self) for each in blocks)
+        return tuple(Case(block.planner, block.swept, block.system, block.environment, self) for block in blocks)
 
     def place_of(self, planner: str, point: Numbers) -> tuple[Case, int]:
         """The case of a scenario, and the number of its initial state there."""
@@ -146,7 +146,7 @@ class Study:
     @cached_property
     def conditions(self) -> dict[str, Node]:
         """What the proposition names of all formulas stand for."""
-        every = (*self.formulas, *(each for each in self.given if each is not None))
+        every = (*self.formulas, *(formula for formula in self.given if formula is not None))
         return {name: node for formula in every for name, node in formula.propositions.items()}
 
     @property
@@ -239,8 +239,8 @@ class Case(Block):
         choices: for what is about states, columns and the graph alone."""
         if not self.decides:
             return self.skeleton
-        found = self.choices
-        return replace(found.choices, indptr=found.choices.indptr[found.choice_starts])
+        skeleton = self.choices
+        return replace(skeleton.choices, indptr=skeleton.choices.indptr[skeleton.choice_starts])
 
     def objective(self, number: int) -> Objective:
         """The product of the skeleton with a requirement; errors as `build_objective`."""
@@ -285,7 +285,7 @@ class Case(Block):
         if (window := self.window(number)) is not None:
             return build_step_count(self.skeleton, window)
         requirement, plain, given = self.study.requirements[number], self.objective(number), self.study.given[number]
-        parts, asked = {each.name: getattr(plain, each.name) for each in fields(plain)}, requirement.asked
+        parts, asked = {field.name: getattr(plain, field.name) for field in fields(plain)}, requirement.asked
         if self.decides and not requirement.is_plain:
             limit, states = self.study.options.engines.product_states, self.states
             return of_deciding_world(requirement, plain, self.choices, states, lambda: self.gains(number), limit)
@@ -364,7 +364,7 @@ class Case(Block):
     @cached_property
     def beginnings(self) -> tuple[tuple[dict[str, int], dict[int, Fraction]], ...]:
         """The initial states: valuation, and the number of each start of the skeleton with its weight."""
-        names = [each.name for each in self.system.variables]  # memory begins alike, but for worst contexts
+        names = [variable.name for variable in self.system.variables]  # memory begins alike, but for worst contexts
         if self.study.options.initial_context == "worst":
             names += [name for name in self.states.valuations if name.startswith(CONTEXT_OF)]
         return self.states.beginnings(names)
@@ -388,13 +388,13 @@ class Case(Block):
     def findings(self) -> tuple[Findings, ...]:
         """For each requirement what is vacuous in it."""
         requirements = self.study.requirements
-        asked = [in_frames(each.formula, self.study.inputs.frames) for each in requirements if each.is_plain]
+        asked = [in_frames(one.formula, self.study.inputs.frames) for one in requirements if one.is_plain]
         plain = iter(find_vacuity(self.states, asked))
         nothing = Findings(((),) * len(self.states.starts), ())
-        return tuple(next(plain) if each.is_plain else nothing for each in requirements)
+        return tuple(next(plain) if requirement.is_plain else nothing for requirement in requirements)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """For each requirement that is not vacuous throughout, what is constant in it."""
         named = zip(self.study.requirements, self.findings, strict=True)
-        return tuple(f"{requirement.name}: {note}" for requirement, found in named for note in found.notes)
+        return tuple(f"{requirement.name}: {note}" for requirement, findings in named for note in findings.notes)

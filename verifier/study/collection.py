@@ -199,7 +199,7 @@ def _strategies(cases: Sequence[CheckedCase], number: int) -> tuple[StrategyEnds
     if not all(checked.strategies for checked in cases):
         return None
     ranges = [checked.strategies[number] for checked in cases]
-    ends = ((each.smallest.tolist(), each.largest.tolist()) for each in ranges)
+    ends = ((strategy_range.smallest.tolist(), strategy_range.largest.tolist()) for strategy_range in ranges)
     return tuple(StrategyEnds(*pair) for smallest, largest in ends for pair in zip(smallest, largest, strict=True))
 
 
@@ -213,7 +213,7 @@ def _points(
     case, target = checked.case, target_of(requirement)
     told = zip(_numbers(checked, number), case.beginnings, _free(checked, number), strict=True)
     for numbers, (_, parts), free in told:
-        k, whatever = next(iter(parts)), {checked.whatever[number][each] for each in parts}
+        k, whatever = next(iter(parts)), {checked.whatever[number][part] for part in parts}
         point = Point(
             **numbers,
             **vars(Decision(Verdict.NO_TARGET)),
@@ -303,9 +303,9 @@ def point_interval(interval: Interval, k: int) -> PointInterval:
 def interval_remarks(results: Iterable[RequirementResult]) -> list[str]:
     """Say where a statistical interval excludes the probability beside it, and why that is no contradiction."""
     beside = [
-        (each, point)
-        for each in results
-        for point in each.points
+        (result, point)
+        for result in results
+        for point in result.points
         if point.uncertainty is not None
         and not (point.uncertainty.interval.lower <= point.upper and point.lower <= point.uncertainty.interval.upper)
     ]
@@ -325,7 +325,9 @@ def unbounded_remarks(results: Iterable[RequirementResult], settings: SettingsRe
     """Name what has intervals and no confidence bounds."""
     if settings.confidence is None:
         return []
-    named = dict.fromkeys(f"{each.name} ({each.asked_text})" for each in results if not each.is_plain or each.means)
+    named = dict.fromkeys(
+        f"{result.name} ({result.asked_text})" for result in results if not result.is_plain or result.means
+    )
     judged = ", and verdicts on them are from their intervals" if settings.verdict_from == "bounds" else ""
     if not named:
         return []
@@ -384,12 +386,12 @@ def _plan(
     if result.verdict is not Verdict.INCONCLUSIVE:
         return None
     known = None if data.drives is None else len(data.drives.names)
-    found = additional_data(objective, intervals, question, known)
-    if found is None:
+    plan = additional_data(objective, intervals, question, known)
+    if plan is None:
         return None
-    rows = zip(found.columns.tolist(), found.items.tolist(), found.further.tolist(), strict=True)
+    rows = zip(plan.columns.tolist(), plan.items.tolist(), plan.further.tolist(), strict=True)
     columns = tuple(
         PlannedColumn(label_text(matrices.labels[column]), matrices.bin_text(at), items, further)
         for (at, column), items, further in rows
     )
-    return EvidencePlan(columns, found.drives, found.lower, found.upper, found.verdict)
+    return EvidencePlan(columns, plan.drives, plan.lower, plan.upper, plan.verdict)

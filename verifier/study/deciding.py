@@ -39,7 +39,7 @@ def of_deciding_world(
         NoAnswerError: it is not computed where the world decides.
     """
     model, asked, starts = choices.choices.system.model, requirement.asked, choices.choice_starts
-    parts: dict[str, Any] = {each.name: getattr(plain, each.name) for each in fields(plain)}
+    parts: dict[str, Any] = {field.name: getattr(plain, field.name) for field in fields(plain)}
     refuse_unknown(requirement, model)
     if requirement.given is not None:
         held = np.zeros(states.state_count, dtype=np.int64)
@@ -61,7 +61,7 @@ def of_deciding_world(
 def refuse_unknown(requirement: Requirement, model: SystemModel) -> None:
     """Refuse what a requirement asks that is not computed where the world decides; NoAnswerError."""
     asked = requirement.asked
-    reads = names_in(model.rewards[asked.reward]) & {each.name for each in model.world} if asked.reward else ()
+    reads = names_in(model.rewards[asked.reward]) & {choice.name for choice in model.world} if asked.reward else ()
     if reads:
         what = f"rewards that read what a deciding world does ({', '.join(sorted(reads))})"
         raise NoAnswerError(f"{asked}: {what} are not computed", hint="keep it in a variable, read it a step later")

@@ -56,10 +56,10 @@ def chain_of(
         VerifierError: as `verify_spec`.
     """
     study = Study.of(read_inputs(spec_path, confusion_path, options, system), options)
-    found = model_of(study)
-    if isinstance(found, DecisionProcess):
+    chain = model_of(study)
+    if isinstance(chain, DecisionProcess):
         raise world_decides(study.inputs.model)
-    return found
+    return chain
 
 
 def _labels_of(case: Case) -> dict[str, NDArray[np.bool_]]:

@@ -49,9 +49,9 @@ def free_certificates(cases: Sequence[CheckedCase], named: Named) -> dict[str, b
     files: dict[str, bytes] = {}
     for block, checked in enumerate(cases):
         for number, starts in enumerate(checked.free):
-            for start, found in enumerate(starts):
+            for start, bounds in enumerate(starts):
                 about = _about(forgetful(checked.case), number, start)
-                for proof, end in zip(found.proofs, (found.lower, found.upper), strict=False):
+                for proof, end in zip(bounds.proofs, (bounds.lower, bounds.upper), strict=False):
                     content = {"about": about, **proof.document(end)}
                     files[named(block, number, proof.side, start)] = _bytes_of(content)
     return files
@@ -114,9 +114,9 @@ def checked_ends(study: Study, files: Mapping[str, bytes], named: Named) -> Iter
 def wrong_certificates(study: Study, files: Mapping[str, bytes], named: Named) -> list[str]:
     """What is wrong with certificates: as `checked_ends`, and certificates of nothing that is asked."""
     wrong, left = [], set(files)
-    for each in checked_ends(study, files, named):
-        left -= {*each.paths}
-        wrong += [f"{path}: {message}" for path, message in each.wrong]
+    for checked_end in checked_ends(study, files, named):
+        left -= {*checked_end.paths}
+        wrong += [f"{path}: {message}" for path, message in checked_end.wrong]
     return wrong + [f"{path}: about nothing that is asked" for path in sorted(left)]
 
 

@@ -71,11 +71,11 @@ class Inputs:
         self, asked: Sequence[Requirement]
     ) -> tuple[tuple[AbstractFormula, ...], tuple[AbstractFormula | None, ...]]:
         """What requirements ask of steps of the chain, and what they suppose, as a study has it."""
-        supposed = [each.given for each in asked if each.given is not None]
-        nodes = [in_frames(each, self.frames) for each in (*(each.joint for each in asked), *supposed)]
+        supposed = [requirement.given for requirement in asked if requirement.given is not None]
+        nodes = [in_frames(node, self.frames) for node in (*(requirement.joint for requirement in asked), *supposed)]
         found = iter(abstracted(nodes))
         joint = tuple(itertools.islice(found, len(asked)))
-        return joint, tuple(None if each.given is None else next(found) for each in asked)
+        return joint, tuple(None if requirement.given is None else next(found) for requirement in asked)
 
     def grid(self, options: RunOptions) -> Grid:
         """The scenario grid that spec and options ask for."""
@@ -99,8 +99,8 @@ class Inputs:
 
     def mixed(self, options: RunOptions) -> MixedMatrices | None:
         """The matrices by the bins of the variable that is weighed, where one is."""
-        found = self.confusion.mixed
-        return found.canonical() if found is not None and options.canonical else found
+        matrices = self.confusion.mixed
+        return matrices.canonical() if matrices is not None and options.canonical else matrices
 
     def sequences(self, options: RunOptions) -> Sequences | None:
         """The counts by sequence, or the units that bounds name, behind these matrices, where there are any."""
@@ -117,10 +117,10 @@ class Inputs:
         """The stated box of rates, where there is one; errors as `read_rate_box`."""
         if options.rate_box is None:
             return None
-        matrices, found = self.matrices(options), self.confusion.by_context
+        matrices, context = self.matrices(options), self.confusion.by_context
         tested = [matrices]
-        if found is not None and self.contexts is None:  # a box speaks of every past, used or not
-            contexts = self._contexts(found, options)
+        if context is not None and self.contexts is None:  # a box speaks of every past, used or not
+            contexts = self._contexts(context, options)
             tested.append(divided_matrices(matrices, contexts, options.empty_contexts))
         return read_rate_box(options.rate_box, matrices, () if options.assume_rate_box else tested)
 
@@ -163,7 +163,7 @@ def read_inputs(
         if name in options.where:
             raise UsageError(f"--where chooses a bin of '{name}', and the model says in which its objects are")
     confusion = read_confusion(confusion_path, options.where, options.score_threshold, options.mix, kept)
-    known = {each.name for each in confusion.matrices.variables}
+    known = {variable.name for variable in confusion.matrices.variables}
     for environment, objects in model.environments.items():
         for index, placed in enumerate(objects):
             for name in sorted(placed.at.keys() - known):
@@ -253,17 +253,19 @@ def make_grid(spec: Specification, model: SystemModel, selection: Selection) -> 
     for name in selection.settings:
         if name in selection.sweeps:
             raise UsageError(f"constant {name}: --set gives it one value and --sweep several; leave one out")
-    sweeps = {each.name: each.values for each in spec.sweeps if each.name not in selection.settings}
+    sweeps = {sweep.name: sweep.values for sweep in spec.sweeps if sweep.name not in selection.settings}
     sweeps.update(selection.sweeps)
-    named: dict[str, Setting] = {**{each.name: each.value for each in spec.settings}, **selection.settings}
+    named: dict[str, Setting] = {**{setting.name: setting.value for setting in spec.settings}, **selection.settings}
     settings = {name: value for name, value in named.items() if name not in sweeps}
     count = len(planner_names) * len(environments) * math.prod(len(values) for values in sweeps.values())
     if count > LARGEST_GRID:
         raise LimitError(f"the grid has {count} blocks; at most {LARGEST_GRID} are run at once")
-    conditions = [each for each in (spec.initial, selection.initial) if each is not None]
-    plain = [each for each in spec.requirements if each.is_plain]
-    wanted = [each.formula for each in plain if each.comparison in (">=", ">")]
-    wanted += [Operation("!", (each.formula,)) for each in plain if each.comparison in ("<=", "<")]
+    conditions = [node for node in (spec.initial, selection.initial) if node is not None]
+    plain = [requirement for requirement in spec.requirements if requirement.is_plain]
+    wanted = [requirement.formula for requirement in plain if requirement.comparison in (">=", ">")]
+    wanted += [
+        Operation("!", (requirement.formula,)) for requirement in plain if requirement.comparison in ("<=", "<")
+    ]
     return Grid(
         tuple(_blocks(model, planner_names, environments, settings, sweeps)),
         asked_requirements(spec, model, selection.requirements),
@@ -315,26 +317,26 @@ def _blocks(
 ) -> list[Block]:
     blocks = []
     points = [dict(zip(sweeps, values, strict=True)) for values in itertools.product(*sweeps.values())]
-    inside = {each: model.inside(each) for each in environments}
-    distinct = {id(each): each for each in inside.values()}
-    systems = [{key: each.instantiate({**settings, **point}) for key, each in distinct.items()} for point in points]
+    inside = {environment: model.inside(environment) for environment in environments}
+    distinct = {id(model): model for model in inside.values()}
+    systems = [{key: model.instantiate({**settings, **point}) for key, model in distinct.items()} for point in points]
     for name in planner_names:
         for point, made in zip(points, systems, strict=True):
-            for each in environments:
-                system = made[id(inside[each])]
-                blocks.append(Block(system.planners[name], point, system, each))
+            for environment in environments:
+                system = made[id(inside[environment])]
+                blocks.append(Block(system.planners[name], point, system, environment))
     return blocks
 
 
 def checked_names(spec: Specification, model: SystemModel, planners: Iterable[str] = ()) -> Specification:
     """The spec with its bounds in steps, when every name in it fits the model; InputError as `check_names`."""
     free = (ENDED,) if model.knows_ended else ()
-    found = check_names(spec, model.types(planners), model.rewards, model.step_s, free)
-    asked = (node for each in spec.requirements for node in (each.original, each.original_given))
+    specification = check_names(spec, model.types(planners), model.rewards, model.step_s, free)
+    asked = (node for requirement in spec.requirements for node in (requirement.original, requirement.original_given))
     for node in (*spec.lets.values(), spec.initial, *asked):
         if node is not None:
             refuse_absent(model, node, spec.source)
-    return found
+    return specification
 
 
 def refuse_others(requirements: Iterable[Requirement], what: str, model: SystemModel | None = None) -> None:
@@ -346,9 +348,12 @@ def refuse_others(requirements: Iterable[Requirement], what: str, model: SystemM
             f"{what} is about Markov chains, and the world decides {names}: verify run gives its least and greatest "
             "probabilities"
         )
-    others = [each for each in requirements if not each.is_plain]
+    others = [requirement for requirement in requirements if not requirement.is_plain]
     if others:
-        listed = ", ".join(f"'{each.name}' asks {each.asked}{' given' * (each.given is not None)}" for each in others)
+        listed = ", ".join(
+            f"'{requirement.name}' asks {requirement.asked}{' given' * (requirement.given is not None)}"
+            for requirement in others
+        )
         raise UsageError(f"{what} is about probabilities of formulas, and {listed}: name others with --requirement")
 
 
@@ -362,14 +367,15 @@ def asked_requirements(spec: Specification, model: SystemModel, names: tuple[str
     selected = selected_requirements(spec, names)
     if not model.decides:
         return selected
-    known = {each.name for each in spec.requirements}
-    for each in selected:
-        for end in ends_of(each, model):
-            if end.name != each.name and end.name in known:
-                message = f"{each.name}: the world decides, and its least and greatest value are called {end.name} .."
-                place = Position(each.line, 1)
+    known = {requirement.name for requirement in spec.requirements}
+    for requirement in selected:
+        for end in ends_of(requirement, model):
+            if end.name != requirement.name and end.name in known:
+                called = f"its least and greatest value are called {end.name} .."
+                message = f"{requirement.name}: the world decides, and {called}"
+                place = Position(requirement.line, 1)
                 raise spec.source.error(message, place, f"rename {end.name}, which is another requirement")
-    return tuple(end for each in selected for end in ends_of(each, model))
+    return tuple(end for requirement in selected for end in ends_of(requirement, model))
 
 
 def ends_of(requirement: Requirement, model: SystemModel) -> tuple[Requirement, ...]:
@@ -379,8 +385,8 @@ def ends_of(requirement: Requirement, model: SystemModel) -> tuple[Requirement, 
 
 def selected_requirements(spec: Specification, names: tuple[str, ...]) -> tuple[Requirement, ...]:
     """Those of these names, in the order of the spec; all where none is named. UsageError for an unknown name."""
-    known = {each.name: each for each in spec.requirements}
+    known = {requirement.name: requirement for requirement in spec.requirements}
     for name in names:
         if name not in known:
             raise UsageError(": ".join(unknown_name("requirement", name, known)))
-    return tuple(each for each in spec.requirements if not names or each.name in names)
+    return tuple(requirement for requirement in spec.requirements if not names or requirement.name in names)

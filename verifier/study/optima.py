@@ -177,7 +177,7 @@ class _Asking:
         )
         if self._greatest:
             return told
-        fractions = None if told.fractions is None else tuple(1 - each for each in told.fractions)
+        fractions = None if told.fractions is None else tuple(1 - fraction for fraction in told.fractions)
         return replace(told, value=1 - told.value, lower=None, upper=None, fractions=fractions)
 
     def _quantile(
@@ -189,7 +189,7 @@ class _Asking:
         found = objective.quantiles(measured, error, exactly)
         steps = [None if k == NEVER else k for k in found.tolist()]
         times = [None if k is None else k * objective.step_s for k in steps]
-        value = np.array([np.inf if each is None else float(each) for each in times])
+        value = np.array([np.inf if time is None else float(time) for time in times])
         operator, text = _OPERATORS[objective.greatest], to_text(self._requirement.formula)
         remark, engine = None, "batch engine"
         if None in steps:
@@ -247,7 +247,9 @@ class _Asking:
             ends = np.array([doubles_around(fraction) for fraction in told.fractions])
             lower[finite], upper[finite] = (told.value, told.value) if self._exact else (ends[:, 0], ends[:, 1])
             exact = iter(told.fractions)
-            fractions = tuple(next(exact) if each else None for each in finite.tolist()) if self._exact else None
+            fractions = (
+                tuple(next(exact) if is_finite else None for is_finite in finite.tolist()) if self._exact else None
+            )
         wide = (bracket.upper - bracket.lower)[finite]
         if np.any(~(wide <= ONE_ENGINE_WIDTH * np.maximum(value[finite], 1))):
             remark = (
@@ -290,12 +292,12 @@ def answers_of(
     study, requirements = case.study, case.study.requirements
     engines, value_error = study.options.engines, ROUNDOFF * case.skeleton.channel.rounding_steps
     exact_chain = partial(case.chain, conditions, exact=True)
-    numbers = [number for number, each in enumerate(requirements) if each.asked.is_probability]
-    supposed = [(number, each) for number, each in enumerate(study.given) if each is not None]
+    numbers = [number for number, requirement in enumerate(requirements) if requirement.asked.is_probability]
+    supposed = [(number, formula) for number, formula in enumerate(study.given) if formula is not None]
     products = dict(enumerate(numbers))
     found = answers_within_limits(
         chain,
-        [*(study.formulas[number].formula for number in numbers), *(each.formula for _, each in supposed)],
+        [*(study.formulas[number].formula for number in numbers), *(formula.formula for _, formula in supposed)],
         storm,
         engines,
         value_error,
@@ -310,9 +312,9 @@ def answers_of(
         assert node is not None
         answers[number] = conditional(answers[number], given, to_text(node))
     expecting = Expecting(chain, storm, engines, value_error, exact_chain, spent_s)
-    for number, each in enumerate(requirements):
-        if not each.asked.is_probability:
-            product = case.product(number) if each.asked.steps is None else None
+    for number, requirement in enumerate(requirements):
+        if not requirement.asked.is_probability:
+            product = case.product(number) if requirement.asked.steps is None else None
             answers[number] = expecting.answer(expectation_of(case, number), product)
     return [answers[number] for number in range(len(requirements))]
 
@@ -343,9 +345,9 @@ def weights_of(case: Case) -> Sequence[Fraction]:
     """What each initial state counts for in means over the profile; InputError for one below 0."""
     model, system = case.system.model, case.system
     source, node = model.at("weight"), system.resolve(model.weight, "weight")
-    found = [Fraction(exact_number(node, state, source)) for state in case.initial_states]
-    for state, weight in zip(case.initial_states, found, strict=True):
+    fractions = [Fraction(exact_number(node, state, source)) for state in case.initial_states]
+    for state, weight in zip(case.initial_states, fractions, strict=True):
         if weight < 0:
             where = ", ".join(f"{name} = {value}" for name, value in state.items())
             raise source.error(f"in state {where} the weight is {float(weight):g}; a weight is at least 0", None)
-    return found
+    return fractions

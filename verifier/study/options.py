@@ -250,16 +250,16 @@ class RunOptions:
 
     def _check_box(self) -> None:
         """Refuse what a stated box of rates knows nothing of; UsageError."""
-        found = self.confidence
+        settings = self.confidence
         others = {
             "--persist": self.persist is not None,
             "--mix": self.mix is not None,
-            "--point-only": found is None,
+            "--point-only": settings is None,
             "--round-transitions": self.decimals is not None,
             f"--verdict-from {self.verdict_from}": self.verdict_from != "bounds",
-            "--semantics shared-matrix": found is not None and found.semantics != "per_state",
-            "options of bounds from data": found is not None
-            and any(getattr(found, name) != getattr(ConfidenceSettings(), name) for name in BOUNDS_ASSUME),
+            "--semantics shared-matrix": settings is not None and settings.semantics != "per_state",
+            "options of bounds from data": settings is not None
+            and any(getattr(settings, name) != getattr(ConfidenceSettings(), name) for name in BOUNDS_ASSUME),
         }
         for option in [option for option, given in others.items() if given]:
             raise UsageError(f"--rate-box states bounds in each state, which {option} is not about: leave out one")

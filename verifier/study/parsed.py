@@ -173,7 +173,7 @@ def parsed_study(
     system = grid.blocks[0].system
     view = system.field_of_view_m
     chosen = dict.fromkeys(block.environment for block in grid.blocks)
-    given = {each.name: each for each in model.variables}
+    given = {variable.name: variable for variable in model.variables}
     hidden = hidden_names(model)
     conditions = {"initial": model.initial, "terminal": model.terminal, "admissible": model.admissible}
     conditions |= {} if model.weight == ONE else {"weight": model.weight}
@@ -186,13 +186,18 @@ def parsed_study(
         field_of_view_m=None if view is None else (decimal_text(view[0]), decimal_text(view[1])),
         constants={name: decimal_text(value) for name, value in system.constants.items()},
         variables=tuple(
-            _variable(each, next=_text(given[each.name].next), hidden=each.name in hidden, unit=given[each.name].unit)
-            for each in system.variables
+            _variable(
+                variable,
+                next=_text(given[variable.name].next),
+                hidden=variable.name in hidden,
+                unit=given[variable.name].unit,
+            )
+            for variable in system.variables
         ),
-        world=tuple(_move(system, each) for each in model.world),
+        world=tuple(_move(system, choice) for choice in model.world),
         steers=tuple(
-            _variable(each, default=None if own.default is None else _text(own.default), unit=own.unit)
-            for each, own in zip(system.inputs, model.inputs, strict=True)
+            _variable(variable, default=None if own.default is None else _text(own.default), unit=own.unit)
+            for variable, own in zip(system.inputs, model.inputs, strict=True)
         ),
         conditions={name: _text(node) for name, node in conditions.items()},
         quantities=_texts(model.quantities),
@@ -204,7 +209,9 @@ def parsed_study(
             )
             for name in chosen
         ),
-        planners=tuple(_planner(system, each) for each in {b.planner.name: b.planner for b in grid.blocks}.values()),
+        planners=tuple(
+            _planner(system, planner) for planner in {b.planner.name: b.planner for b in grid.blocks}.values()
+        ),
         cases=cases,
         remarks=remarks,
     )
@@ -218,8 +225,8 @@ def _texts(nodes: Mapping[str, Node]) -> dict[str, str]:
     return {name: _text(node) for name, node in nodes.items()}
 
 
-def _variable(each: BoundedVariable, **more: Any) -> ParsedVariable:
-    return ParsedVariable(each.name, each.low, each.high, **more)
+def _variable(variable: BoundedVariable, **more: Any) -> ParsedVariable:
+    return ParsedVariable(variable.name, variable.low, variable.high, **more)
 
 
 def _move(system: System, own: Draw | Decision) -> ParsedMove:
@@ -254,14 +261,18 @@ def _changes(variant: Variant) -> dict[str, str]:
 def _planner(system: System, planner: Planner) -> ParsedPlanner:
     decider = planner.decider
     window = {
-        each.name: f"{_text(each.of)}, confirm {list(each.confirm)}, delete {list(each.delete)}"
-        for each in planner.trackers
+        tracker.name: f"{_text(tracker.of)}, confirm {list(tracker.confirm)}, delete {list(tracker.delete)}"
+        for tracker in planner.trackers
     }
-    kept = {each.name for each in planner.memory}
+    kept = {memory.name for memory in planner.memory}
     return ParsedPlanner(
         planner.name,
         planner.kind,
-        tuple(_variable(each, initial=value) for each, value in remembered(system, planner) if each.name in kept),
+        tuple(
+            _variable(variable, initial=value)
+            for variable, value in remembered(system, planner)
+            if variable.name in kept
+        ),
         window,
         planner.file.name if planner.file else "",
         tuple(decider.asks) if decider else (),
@@ -279,5 +290,5 @@ def _rule(rule: Rule | Run) -> ParsedRule:
     return ParsedRule(_text(rule.when), _texts(rule.inputs or {}), rule.inputs is None)
 
 
-def _requirement(each: Requirement) -> ParsedRequirement:
-    return ParsedRequirement(each.name, each.question, target_of(each), each.formula_text)
+def _requirement(requirement: Requirement) -> ParsedRequirement:
+    return ParsedRequirement(requirement.name, requirement.question, target_of(requirement), requirement.formula_text)

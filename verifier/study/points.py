@@ -208,9 +208,9 @@ class FreeBounds:
     rates: RatesOf
 
     @classmethod
-    def told(cls, found: ProvenBounds, rates: RatesOf) -> FreeBounds:
+    def told(cls, bounds: ProvenBounds, rates: RatesOf) -> FreeBounds:
         """Bounds that were proven, as documents have them."""
-        return cls.rounded(found.lower, found.upper, found.horizon, found.flows, found.undecided, rates)
+        return cls.rounded(bounds.lower, bounds.upper, bounds.horizon, bounds.flows, bounds.undecided, rates)
 
     @classmethod
     def rounded(

@@ -40,13 +40,13 @@ class Profile:
         groups: dict[tuple[tuple[str, str], ...], list[int]] = {}
         for at, point in enumerate(points):
             groups.setdefault(tuple(point.constants.items()), []).append(at)
-        found = []
+        profile_means = []
         for number, (constants, places) in enumerate(groups.items()):
             weighed = [(self.weights[at], points[at]) for at in places if self.weights[at]]
             value = sum(weight * point.value for weight, point in weighed)
             lower, upper = (sum(w * _exactly(getattr(p, end)) for w, p in weighed) for end in ("lower", "upper"))
             exact = value if all(point.exact is not None for _, point in weighed) else None
-            found.append(
+            profile_means.append(
                 ProfileMean(
                     constants=dict(constants),
                     probability=float(value),
@@ -56,7 +56,7 @@ class Profile:
                     interval=_document(self.intervals[number]) if self.intervals else None,
                 )
             )
-        return tuple(found)
+        return tuple(profile_means)
 
 
 def profiles(study: Study, data: Data | None) -> Mapping[tuple[str, str], Profile]:
@@ -66,7 +66,11 @@ def profiles(study: Study, data: Data | None) -> Mapping[tuple[str, str], Profil
         UsageError: all weights are 0.
         VerifierError: as drawing and solving.
     """
-    names = [(number, each.name) for number, each in enumerate(study.requirements) if each.over_profile]
+    names = [
+        (number, requirement.name)
+        for number, requirement in enumerate(study.requirements)
+        if requirement.over_profile
+    ]
     if names and study.options.initial_context in ("worst", "counted"):
         raise UsageError(
             f"requirement '{names[0][1]}' asks for the mean over the profile, which is known for one context at the "
@@ -88,8 +92,8 @@ def profiles(study: Study, data: Data | None) -> Mapping[tuple[str, str], Profil
             intervals: tuple[Interval, ...] = ()
             if data is not None and settings is not None:
                 together = [[(cases[place], weights[place]) for place in places] for places in groups.values()]
-                intervals = tuple(_interval(each, number, data, settings) for each in together)
-            found[planner, name] = Profile(tuple(w for each in weights for w in each), intervals)
+                intervals = tuple(_interval(row, number, data, settings) for row in together)
+            found[planner, name] = Profile(tuple(w for weight in weights for w in weight), intervals)
     return found
 
 
@@ -103,12 +107,12 @@ def profile_weights(study: Study, constants: Mapping[str, str]) -> dict[str, lis
 def _shared(cases: Sequence[Case]) -> list[list[Fraction]]:
     """The weights of the initial states of some cases of one planner, as shares of their sum."""
     weights = [weights_of(case) for case in cases]
-    total = sum(sum(each) for each in weights)
+    total = sum(sum(weight) for weight in weights)
     if total == 0:
         who = cases[0].planner.name
         message = f"planner {who}: the weights of all scenarios are 0, so there is no mean"
         raise cases[0].system.model.at("weight").error(message, None)
-    return [[weight / total for weight in each] for each in weights]
+    return [[weight / total for weight in fractions] for fractions in weights]
 
 
 def _interval(
@@ -133,10 +137,15 @@ def _interval(
     return Interval(least.lower, largest.upper, settings.level, kind, *ranges, data.draws, most)
 
 
-def _document(found: Interval) -> PointInterval:
-    (low, least), (high, most) = found.lower_range[0].tolist(), found.upper_range[0].tolist()
+def _document(interval: Interval) -> PointInterval:
+    (low, least), (high, most) = interval.lower_range[0].tolist(), interval.upper_range[0].tolist()
     return PointInterval(
-        found.kind, float(found.lower[0]), float(found.upper[0]), (low, least), (high, most), found.draws or 0
+        interval.kind,
+        float(interval.lower[0]),
+        float(interval.upper[0]),
+        (low, least),
+        (high, most),
+        interval.draws or 0,
     )
 
 

@@ -67,7 +67,7 @@ def model_files(spec: Specification, model: SystemModel) -> tuple[RunInput, ...]
     return (
         RunInput.of("spec", spec.file or "", spec.sha256),
         RunInput.of("model", model.file, model.sha256),
-        *(RunInput.of("planner", each.name, each.sha256) for each in files_of(model.planners)),
+        *(RunInput.of("planner", file.name, file.sha256) for file in files_of(model.planners)),
     )
 
 
@@ -76,7 +76,7 @@ def matrices_record(confusion: ConfusionFile, drawn: ConfusionMatrices | None = 
     matrices, metadata = confusion.matrices, confusion.matrices.metadata
     return MatricesRecord(
         labelling=matrices.labelling,
-        labels=tuple(label_text(each) for each in matrices.labels),
+        labels=tuple(label_text(label) for label in matrices.labels),
         bins=tuple((drawn or matrices).bin_text(index) for index in range((drawn or matrices).bin_count)),
         items=matrices.item_count,
         sequences=None if confusion.sequences is None else len(confusion.sequences.names),
@@ -92,8 +92,8 @@ def run_settings(study: Study, options: RunOptions, data: Data | None) -> Settin
     return SettingsRecord(
         environments_left_out=tuple(grid.left_out),
         planners={
-            each.name: PlannerRecord(each.kind, each.pick, tables.get(each.name))
-            for each in (block.planner for block in grid.blocks)
+            planner.name: PlannerRecord(planner.kind, planner.pick, tables.get(planner.name))
+            for planner in (block.planner for block in grid.blocks)
         },
         environments=tuple(dict.fromkeys(block.environment for block in grid.blocks)),
         set_={
@@ -103,7 +103,7 @@ def run_settings(study: Study, options: RunOptions, data: Data | None) -> Settin
         constants={
             name: decimal_text(value)
             for name, value in systems[0].constants.items()
-            if all(each.constants[name] == value for each in systems)
+            if all(system.constants[name] == value for system in systems)
         },
         synthesised_from=None if grid.goal_formula is None else to_text(grid.goal_formula, parenthesise=True),
         initial=None if grid.initial is None else to_text(grid.initial),
@@ -187,7 +187,7 @@ def run_remarks(
     tests = tuple(tests)
     dependence = dependence_remark(test for test in tests if isinstance(test, CountedTest))
     against = [*([] if dependence is None else [dependence]), *map(memory_remark, tests)]
-    remarks += [each for each in against if each]
+    remarks += [name for name in against if name]
     remarks += remark_texts(matrices.metadata)
     if data is not None and data.choice.remark is not None:
         remarks.append(data.choice.remark)
@@ -257,16 +257,17 @@ def grid_remarks(grid: Grid, false_positives: str, matrices: ConfusionMatrices) 
         false_positives: the policy, one of `FALSE_POSITIVE_POLICIES`.
     """
     asking = dict.fromkeys(
-        each.planner.name for each in grid.blocks if questions_of(each.system, each.planner, None).asks_within
+        block.planner.name for block in grid.blocks if questions_of(block.system, block.planner, None).asks_within
     )
     if matrices.localisation is not None and asking:
         items = counted(int(matrices.localisation.sum()), "item")
         yield f"planner {_listed(list(asking))}: reported distances err as {items} say, which are taken as exact"
-    for each in grid.requirements:
-        formula = each.text[each.text.find("[") + 1 : each.text.rfind("]")]
+    for requirement in grid.requirements:
+        formula = requirement.text[requirement.text.find("[") + 1 : requirement.text.rfind("]")]
         if read_otherwise_by_prism(formula):
             yield (
-                f"{each.name}: read as {to_text(each.original, parenthesise=True)}. Temporal operators bind tighter "
+                f"{requirement.name}: read as {to_text(requirement.original, parenthesise=True)}. Temporal "
+                "operators bind tighter "
                 "than & and | here, as in Spot; PRISM and Storm would read it differently"
             )
     decides = grid.blocks[0].system.model.decides
@@ -285,7 +286,7 @@ def _places_remark(grid: Grid, *, beside_objects: bool) -> str:
     """Where alone a false positive can arise: the channel draws column 'empty' for what the model declares, and a
     road without any place is one on which the detector sees nothing (`verifier.systems.channel`)."""
     placed = {
-        block.environment: {name for each in block.system.environment(block.environment) for name in each.classes}
+        block.environment: {name for placed in block.system.environment(block.environment) for name in placed.classes}
         for block in grid.blocks
     }
     viewed = [block.system.field_of_view_m for block in grid.blocks if block.system.field_of_view_m is not None]
@@ -324,17 +325,17 @@ def _tables(study: Study) -> dict[str, str]:
             with contextlib.suppress(NoAnswerError):
                 found.setdefault(case.planner.name, []).append(case.states.table)
     return {
-        name: each[0] if len(each) == 1 else hashlib.sha256("".join(each).encode()).hexdigest()
-        for name, each in found.items()
+        name: row[0] if len(row) == 1 else hashlib.sha256("".join(row).encode()).hexdigest()
+        for name, row in found.items()
     }
 
 
 def case_remarks(case: Case, values: Sequence[TwoEngineValues], strategies: Sequence[StrategyRange]) -> Iterator[str]:
     """What a reader must know about the initial states and the single requirements of one case."""
     yield from start_remarks(case)
-    for requirement, found in zip(case.study.requirements, values, strict=True):
-        if found.remark is not None:
-            yield f"{requirement.name}: {found.remark}"
+    for requirement, value in zip(case.study.requirements, values, strict=True):
+        if value.remark is not None:
+            yield f"{requirement.name}: {value.remark}"
     for requirement, found_range in zip(case.study.requirements, strategies, strict=False):
         if not found_range.confirmed:
             yield f"{requirement.name}: the range over all winning strategies is Storm's alone, not confirmed"

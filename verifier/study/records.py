@@ -162,9 +162,9 @@ class SettingsRecord:
         Args:
             source: what decides; that of the run if left out.
         """
-        found, source = self.confidence, source or self.verdict_from
-        if found is None or source == "point":
+        confidence, source = self.confidence, source or self.verdict_from
+        if confidence is None or source == "point":
             return None
         if source == "interval":
-            return INTERVALS[found.interval].condition(found.bounds.unit)
-        return found.bounds.condition if found.bounds.conditional else None
+            return INTERVALS[confidence.interval].condition(confidence.bounds.unit)
+        return confidence.bounds.condition if confidence.bounds.conditional else None

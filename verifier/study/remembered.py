@@ -39,7 +39,7 @@ def with_memory(
     """
     used, counts = _with_memory(file, model, options)
     if options.dependence_free and file.by_context is not None:
-        kept = [each for each in used.matrices.metadata.get("remarks", ()) if each["kind"] == SUMMED]
+        kept = [entry for entry in used.matrices.metadata.get("remarks", ()) if entry["kind"] == SUMMED]
         told = [remark("memory", text) for text in _first_looks(file, file.by_context, _columns(file, model))]
         used = _with_remarks(used, [*kept, *told])
     idle = {
@@ -55,13 +55,13 @@ def with_memory(
 def _with_memory(
     file: ConfusionFile, model: SystemModel, options: RunOptions
 ) -> tuple[ConfusionFile, ContextCounts | None]:
-    asked, found = options.memory, file.by_context
+    asked, context = options.memory, file.by_context
     if options.persist is not None:
         return _persistent(file, model, options, options.persist)
     if asked in (None, "none"):
         return file, None
     by_default = asked == MEMORY_BY_DEFAULT
-    if found is None:
+    if context is None:
         if by_default:
             return file, None
         raise UsageError(
@@ -70,19 +70,19 @@ def _with_memory(
         )
     columns = _columns(file, model)
     try:
-        _refuse_what_stands_against(file, model, options, found)
-        if found.units is not None and (by_default or asked == "auto"):
-            raise UsageError(f"contexts are chosen over drives, and these are counted by {found.units}: name run:L")
-        chosen = selected_contexts(found, columns) if by_default or asked == "auto" else None
+        _refuse_what_stands_against(file, model, options, context)
+        if context.units is not None and (by_default or asked == "auto"):
+            raise UsageError(f"contexts are chosen over drives, and these are counted by {context.units}: name run:L")
+        chosen = selected_contexts(context, columns) if by_default or asked == "auto" else None
         contexts = Contexts.parsed(str(asked)) if chosen is None else chosen.contexts
-        counts = found.coarsened(contexts)
+        counts = context.coarsened(contexts)
     except UsageError as error:
         if not by_default:
             raise
         return _noted(file, f"the detector is memoryless: {error}"), None
     if contexts.kind == "none":
         return _noted(file, f"the detector is memoryless, as the data support ({_losses(chosen)})"), None
-    metadata = {**file.matrices.metadata, "contexts": _record(file, found, counts, columns)}
+    metadata = {**file.matrices.metadata, "contexts": _record(file, context, counts, columns)}
     told = [remark("memory", text) for text in _texts(counts, chosen, model, options)]
     file = replace(file, matrices=replace(file.matrices, metadata=metadata))
     return _with_remarks(file, told), counts
@@ -92,25 +92,25 @@ def _persistent(
     file: ConfusionFile, model: SystemModel, options: RunOptions, longest: int
 ) -> tuple[ConfusionFile, ContextCounts]:
     """For bounds if errors may persist for so many frames."""
-    found = file.by_context
-    if found is None:
+    context = file.by_context
+    if context is None:
         raise UsageError(
             f"--persist {longest}: the matrices '{file.name}' are not counted by context, so nobody knows how long "
             "errors last; count them again with verify confusion --memory run:50"
         )
-    _refuse_what_stands_against(file, model, options, found)
-    counts = persistent(found, longest)
+    _refuse_what_stands_against(file, model, options, context)
+    counts = persistent(context, longest)
     seen, more = longest_shown(file, model)
     told = f"the data show {counted(seen, 'wrong report')} in a row" + (" or more" if more else "")
     if (seen > longest or more) and not options.assume_persistence:
         hint = (
-            "; verify confusion --memory run:50 tells longer ones apart" if more and found.contexts.cap < 50 else ""
+            "; verify confusion --memory run:50 tells longer ones apart" if more and context.contexts.cap < 50 else ""
         )
         raise UsageError(
             f"--persist {longest}: {told}{hint}; name a longer time (50 at most), or accept it with "
             "--assume-persistence"
         )
-    metadata = {**file.matrices.metadata, "contexts": _record(file, found, counts, [])}
+    metadata = {**file.matrices.metadata, "contexts": _record(file, context, counts, [])}
     text = (
         f"errors about an object may persist for up to {counted(longest, 'frame')}, at whatever rates ({told}); the "
         "bounds are those of every such detector. P and intervals are not: they take the rates of the bin for errors"
@@ -127,12 +127,14 @@ def longest_shown(file: ConfusionFile, model: SystemModel) -> tuple[int, bool]:
     """
     if file.by_context is None:
         raise ValueError("the matrices are not counted by context")
-    found, labels = file.by_context, file.matrices.labels
+    context, labels = file.by_context, file.matrices.labels
     columns = [*_columns(file, model), labels.index(EMPTY)]
-    told = {at: (found.tracks or {}).get(label_text(labels[at])) for at in columns}
-    shown, more = longest_run(found, [at for at, each in told.items() if each is None])
-    known = [at for at, each in told.items() if each is not None]
-    longest = max(longest_run(found, known)[0], *(each.longest_wrong_run for each in told.values() if each), shown)
+    told = {at: (context.tracks or {}).get(label_text(labels[at])) for at in columns}
+    shown, more = longest_run(context, [at for at, tracks in told.items() if tracks is None])
+    known = [at for at, tracks in told.items() if tracks is not None]
+    longest = max(
+        longest_run(context, known)[0], *(tracks.longest_wrong_run for tracks in told.values() if tracks), shown
+    )
     return longest, more and longest == shown
 
 
@@ -143,7 +145,7 @@ def _columns(file: ConfusionFile, model: SystemModel) -> list[int]:
 
 
 def _refuse_what_stands_against(
-    file: ConfusionFile, model: SystemModel, options: RunOptions, found: ContextCounts
+    file: ConfusionFile, model: SystemModel, options: RunOptions, context: ContextCounts
 ) -> None:
     """Refuse memory together with what is only known without; UsageError."""
     with_what = {
@@ -163,7 +165,7 @@ def _refuse_what_stands_against(
         raise UsageError(
             f"--memory is not known together with {what}, for {why}: name --memory none, or leave that out"
         )
-    step, period = model.step_s, found.period_s
+    step, period = model.step_s, context.period_s
     frame = None if step is None else step / model.frames
     if frame is not None and period is not None and frame != _exactly(period):
         raise UsageError(
@@ -176,14 +178,14 @@ def _exactly(period_s: float) -> Fraction:
     return Fraction(repr(period_s))
 
 
-def _first_looks(file: ConfusionFile, found: ContextCounts, columns: list[int]) -> Iterator[str]:
+def _first_looks(file: ConfusionFile, context: ContextCounts, columns: list[int]) -> Iterator[str]:
     """Where first looks contradict, at 1 %, that errors have one rate in every step; of tracks as independent."""
     from scipy.stats import binomtest
 
     told = []
-    for at, column in product(range(found.counts.shape[1]), columns):
-        own = found.counts[0, at, :, :, column]
-        whole, first = own.sum(axis=0), own[found.contexts.start]
+    for at, column in product(range(context.counts.shape[1]), columns):
+        own = context.counts[0, at, :, :, column]
+        whole, first = own.sum(axis=0), own[context.contexts.start]
         wrong, many = int(first.sum() - first[column]), int(first.sum())
         rate = 1 - whole[column] / max(whole.sum(), 1)
         if many and (p_value := binomtest(wrong, many, rate).pvalue) < CONTRADICTED_BELOW:
@@ -205,21 +207,21 @@ def _noted(file: ConfusionFile, text: str) -> ConfusionFile:
 def _with_remarks(file: ConfusionFile, told: list[dict[str, str]]) -> ConfusionFile:
     """With these remarks instead of the one that contexts are not used."""
     matrices = file.matrices
-    kept = [each for each in matrices.metadata.get("remarks", ()) if each["kind"] != SUMMED]
+    kept = [entry for entry in matrices.metadata.get("remarks", ()) if entry["kind"] != SUMMED]
     return replace(file, matrices=replace(matrices, metadata={**matrices.metadata, "remarks": [*kept, *told]}))
 
 
-def _record(file: ConfusionFile, found: ContextCounts, used: ContextCounts, columns: list[int]) -> UsedContexts:
+def _record(file: ConfusionFile, context: ContextCounts, used: ContextCounts, columns: list[int]) -> UsedContexts:
     """What a result says of the contexts, with the test of those that are used."""
     own, name = used.contexts, str(used.contexts)
     alike = ("run:1", "last:1") if own.cap == 1 else (name,)
     compared = []
-    if found.tally is not None and file.sequences is not None and found.contexts != own:
+    if context.tally is not None and file.sequences is not None and context.contexts != own:
         for column in columns:
             label = " and ".join(sorted(file.matrices.labels[column]))
-            if found.counts[0, :, :-1, :, column].any():
-                value = log10_e_value(found, [column], own, file.sequences.names)
-                compared.append(LikelihoodRatio(label, str(found.contexts), value))
+            if context.counts[0, :, :-1, :, column].any():
+                value = log10_e_value(context, [column], own, file.sequences.names)
+                compared.append(LikelihoodRatio(label, str(context.contexts), value))
     return UsedContexts(
         kind=own.kind,
         cap=own.cap,
@@ -229,9 +231,9 @@ def _record(file: ConfusionFile, found: ContextCounts, used: ContextCounts, colu
         units=used.units,
         tracks=used.tracks,
         used=name,
-        tests=tuple(replace(test, contexts=name) for test in found.tests if test.contexts in alike),
+        tests=tuple(replace(test, contexts=name) for test in context.tests if test.contexts in alike),
         e_values=tuple(compared),
-        replays=tuple(replace(test, contexts=name) for test in found.replays if test.contexts in alike),
+        replays=tuple(replace(test, contexts=name) for test in context.replays if test.contexts in alike),
     )
 
 
@@ -259,5 +261,5 @@ def _texts(used: ContextCounts, chosen: Selection | None, model: SystemModel, op
 def _losses(chosen: Selection | None) -> str:
     """Bits per frame on sequences left out, of what was compared."""
     losses = () if chosen is None else chosen.losses
-    told = ", ".join(f"{each.contexts} {fixed(each.mean, 3)}" for each in losses)
+    told = ", ".join(f"{loss.contexts} {fixed(loss.mean, 3)}" for loss in losses)
     return f"bits per frame on sequences left out: {told}"

@@ -286,7 +286,7 @@ def engines_over(points: Iterable[Numbers]) -> Engines:
 
 def engines_of(runs: Iterable[RunResult]) -> Engines:
     """Over all points of some runs."""
-    return engines_over(point for run in runs for each in run.requirements for point in each.points)
+    return engines_over(point for run in runs for requirement in run.requirements for point in requirement.points)
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -315,7 +315,9 @@ class RunResult(Derives, JudgedResult):
     title: str
     verdict: Verdict = derived(lambda run: _verdict(run), refused=False)
     condition: Condition | None = derived(
-        lambda run: condition_over(run.verdict, ((each.verdict, each.condition) for each in run.requirements)),
+        lambda run: condition_over(
+            run.verdict, ((requirement.verdict, requirement.condition) for requirement in run.requirements)
+        ),
         refused=False,
     )
     inputs: tuple[RunInput, ...]
@@ -335,25 +337,27 @@ class RunResult(Derives, JudgedResult):
 
     def measured_rows(self) -> Iterator[dict[str, str | int | float]]:
         """The row of the worst scenario of each requirement, for each value of swept constants."""
-        for each in self.requirements:
+        for requirement in self.requirements:
             swept: dict[tuple[tuple[str, str], ...], list[int]] = {}
-            for at, point in enumerate(each.points):
+            for at, point in enumerate(requirement.points):
                 swept.setdefault(tuple(point.constants.items()), []).append(at)
-            yield from self._rows((each, each.points[each.worst_of(among)]) for among in swept.values())
+            yield from self._rows(
+                (requirement, requirement.points[requirement.worst_of(among)]) for among in swept.values()
+            )
 
     def rows(self) -> Iterator[dict[str, str | int | float]]:
         """One flat row per requirement and scenario, with the same columns throughout."""
-        return self._rows((each, point) for each in self.requirements for point in each.points)
+        return self._rows((requirement, point) for requirement in self.requirements for point in requirement.points)
 
     def _rows(self, points: Iterable[tuple[RequirementResult, Point]]) -> Iterator[dict[str, str | int | float]]:
         remembered = self.settings.memory
         memory = {} if remembered is None else {"memory": remembered, "memory_test": self.channel.test}
-        for each, point in points:
+        for requirement, point in points:
             yield {
-                "requirement": each.name,
-                "planner": each.planner,
-                "asked": each.asked,
-                "unit": each.unit,
+                "requirement": requirement.name,
+                "planner": requirement.planner,
+                "asked": requirement.asked,
+                "unit": requirement.unit,
                 "environment": point.environment,
                 **{f"constant_{name}": value for name, value in point.constants.items()},
                 **{f"initial_{name}": value for name, value in point.initial.items()},
@@ -364,8 +368,8 @@ class RunResult(Derives, JudgedResult):
                 "second_engine": point.second_engine,
                 **uncertainty_columns(point),
                 **memory,
-                "comparison": "" if each.target is None else each.target.comparison,
-                "target": "" if each.target is None else decimal_text(each.target.probability),
+                "comparison": "" if requirement.target is None else requirement.target.comparison,
+                "target": "" if requirement.target is None else decimal_text(requirement.target.probability),
                 "verdict": point.verdict.value,
                 "condition": point.condition or "",
                 "basis": point.basis or "",
@@ -374,4 +378,4 @@ class RunResult(Derives, JudgedResult):
 
 def _verdict(run: RunResult) -> Verdict:
     missing = [Verdict.NO_ANSWER] if run.unanswered else []
-    return worst_verdict([*missing, *(each.verdict for each in run.requirements)])
+    return worst_verdict([*missing, *(requirement.verdict for requirement in run.requirements)])

@@ -24,8 +24,8 @@ MOST_TOLD = 20
 def with_decisions(results: Sequence[RequirementResult], study: Study) -> tuple[RequirementResult, ...]:
     """The results, with what the world does in the worst scenario of each; errors as `confirmed_decisions`."""
     return tuple(
-        replace(each, world=confirmed_decisions(each, each.worst_point, study) if each.is_plain else None)
-        for each in results
+        replace(result, world=confirmed_decisions(result, result.worst_point, study) if result.is_plain else None)
+        for result in results
     )
 
 
@@ -36,12 +36,12 @@ def confirmed_decisions(result: RequirementResult, point: Point, study: Study) -
         EngineError: the chain that these decisions leave has another probability than the point.
         LimitError: as `world_strategy`.
     """
-    found = decisions_at(result.name, result.planner, point, study)
-    if found is not None and not abs(found.probability - point.probability) <= AGREEMENT:
+    decisions = decisions_at(result.name, result.planner, point, study)
+    if decisions is not None and not abs(decisions.probability - point.probability) <= AGREEMENT:
         raise EngineError(
-            f"{result.name}: the decisions that should give {point.probability!r} give {found.probability!r}"
+            f"{result.name}: the decisions that should give {point.probability!r} give {decisions.probability!r}"
         )
-    return found
+    return decisions
 
 
 def objective_left(case: Case, number: int) -> Objective:
@@ -69,17 +69,17 @@ def decisions_at(name: str, planner: str, point: Point, study: Study) -> WorldDe
     assert isinstance(objective, Optimum)
     assert choices.name is not None
     labels = {name: choices.choices.mask_of(node) for name, node in formula.propositions.items()}
-    found = world_strategy(choices, objective, _bracket(case, objective), rates(case.counts), labels, start)
-    again = float(check(found.chain, formula.formula).probability[0, 0])
-    deciding = np.flatnonzero((found.options > 1) & (found.visits > 0))
+    strategy = world_strategy(choices, objective, _bracket(case, objective), rates(case.counts), labels, start)
+    again = float(check(strategy.chain, formula.formula).probability[0, 0])
+    deciding = np.flatnonzero((strategy.options > 1) & (strategy.visits > 0))
     # Finite numbers first: they tell how the world gets to where it has won.
-    order = np.where(np.isinf(found.visits), 0, found.visits)[deciding]
+    order = np.where(np.isinf(strategy.visits), 0, strategy.visits)[deciding]
     most = deciding[np.argsort(-order, kind="stable")][:MOST_TOLD].tolist()
     told = tuple(
         DecidedState(
-            {name: int(value[at]) for name, value in found.chain.valuations.items()},
-            _joined([choices.names[int(choices.name[choice])] for choice in found.choices[at]]),
-            float(found.visits[at]),
+            {name: int(value[at]) for name, value in strategy.chain.valuations.items()},
+            _joined([choices.names[int(choices.name[choice])] for choice in strategy.choices[at]]),
+            float(strategy.visits[at]),
         )
         for at in most
     )
@@ -92,4 +92,4 @@ def _bracket(case: Case, objective: Optimum) -> Bracket:
 
 def _joined(named: Sequence[Mapping[str, str]]) -> dict[str, str]:
     """What the world does where it takes several choices in turn."""
-    return {name: " or ".join(dict.fromkeys(each[name] for each in named)) for name in named[0]}
+    return {name: " or ".join(dict.fromkeys(entry[name] for entry in named)) for name in named[0]}

@@ -82,12 +82,12 @@ def steps(
     following = np.repeat(states[:, None], len(observations) * outcomes, axis=1)
     following[:] = space.nowhere
     possible = world.possible(values, len(states), choice)
-    for each in actions(world.system, planner, observations, values, len(states)):
-        columns = slice(each.observation * outcomes, (each.observation + 1) * outcomes)
+    for action in actions(world.system, planner, observations, values, len(states)):
+        columns = slice(action.observation * outcomes, (action.observation + 1) * outcomes)
         drawn = [
-            ({**world.choices[choice], **draw}, possible[each.where, k]) for k, draw in enumerate(world.outcomes)
+            ({**world.choices[choice], **draw}, possible[action.where, k]) for k, draw in enumerate(world.outcomes)
         ]
-        following[each.where, columns] = step_by(world.system, space, each, states, drawn)
+        following[action.where, columns] = step_by(world.system, space, action, states, drawn)
     return following
 
 
@@ -210,10 +210,10 @@ def action_by(system: System, rule: Rule | Run, number: int, view: View, where: 
 def _whole_choice(system: System, there: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """What is set in states of these values, with the inputs that are not named at their defaults."""
     found = dict(own)
-    for each in system.inputs:
-        if each.name not in found:
-            source = system.model.at(f"inputs.{each.name}.default")
-            found[each.name] = evaluate(system.defaults[each.name], there, source)
+    for variable in system.inputs:
+        if variable.name not in found:
+            source = system.model.at(f"inputs.{variable.name}.default")
+            found[variable.name] = evaluate(system.defaults[variable.name], there, source)
     return found
 
 
@@ -232,20 +232,23 @@ def step_by(
     there, after = action.view.at(where)
     if action.sets is None:
         return space.number({**there, **after}, count)[:, None]
-    inputs = {each.name: action.sets[each.name] for each in system.inputs}
-    moving = {each.name for each in system.variables}
-    kept = {each.name: there[each.name] for each in space.variables if each.name not in moving}
+    inputs = {variable.name: action.sets[variable.name] for variable in system.inputs}
+    moving = {variable.name for variable in system.variables}
+    kept = {variable.name: there[variable.name] for variable in space.variables if variable.name not in moving}
     memory = {name: value for name, value in action.sets.items() if name in kept}
     new = {**kept, **memory, **after}
-    found = [successors(system, space, {**there, **each}, inputs, count, new, may) for each, may in drawn]
+    found = [successors(system, space, {**there, **entry}, inputs, count, new, may) for entry, may in drawn]
     return np.stack(found, axis=1)
 
 
 def input_choices(system: System, pick: str) -> Iterator[dict[str, int]]:
     """Every combination of inputs, in the order in which `pick` prefers them; the first input counts most."""
-    ranges = [sorted(range(each.low, each.high + 1), key=partial(_preference, each, pick)) for each in system.inputs]
+    ranges = [
+        sorted(range(variable.low, variable.high + 1), key=partial(_preference, variable, pick))
+        for variable in system.inputs
+    ]
     for combination in itertools.product(*ranges):
-        yield {each.name: value for each, value in zip(system.inputs, combination, strict=True)}
+        yield {variable.name: value for variable, value in zip(system.inputs, combination, strict=True)}
 
 
 def _preference(variable: BoundedVariable, pick: str, value: int) -> int:

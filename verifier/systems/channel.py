@@ -178,8 +178,8 @@ class Channel:
     def rounding_steps(self) -> int:
         """At most so many roundings of doubles lie between the counts and a sum of weights."""
         draws, reported = self.columns.shape[1], 1 if self.located is None else len(self.located.told)
-        each, outcomes = len(self.labels) * len(self.observations) * reported, self.outcome_count
-        told = draws * (2 + each + 2 * (reported > 1))
+        per_group, outcomes = len(self.labels) * len(self.observations) * reported, self.outcome_count
+        told = draws * (2 + per_group + 2 * (reported > 1))
         return int(told + len(self.observations) * outcomes + 2 * (outcomes > 1))
 
     def columns_used(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -247,8 +247,8 @@ def make_channel(
     of_objects = np.concatenate([real, np.zeros((len(bins), bins.shape[1] - real.shape[1]), dtype=bool)], axis=1)
     drawn: NDArray[np.bool_] = np.any(columns >= 0, axis=0)
     kept = frames.count * tuple(name for name, draws in zip(names, drawn.tolist(), strict=True) if draws)
-    each = (bins, columns, of_objects, who)
-    bins, columns, of_objects, who = (np.tile(found[:, drawn], (1, frames.count)) for found in each)
+    key = (bins, columns, of_objects, who)
+    bins, columns, of_objects, who = (np.tile(found[:, drawn], (1, frames.count)) for found in key)
     told, then, of_bins = _reports(matrices, questions, observations, kept, bins, frames)
     located = None
     if matrices.localisation is not None and questions.asks_within:
@@ -343,15 +343,15 @@ def possible_observations(
 
     def told(name: str | None, index: int | None) -> set[Report]:
         bins = range(matrices.bin_count) if index is None else (index,)
-        ends = {matrices.end_m(each) for each in bins} if questions.atoms else {0.0}
+        ends = {matrices.end_m(number) for number in bins} if questions.atoms else {0.0}
         return {questions.report(label, name or "", end) for end in ends for label in matrices.labels}
 
     draws = [told(name, None) for name in objects]
     draws += [] if false_positives == "ignore" else [told("", index) for index in places]
     draws += [told("", None) for _ in objects] if false_positives == "background" else []
-    each = range(frames.count)
+    frame = range(frames.count)
     return questions.observations(
-        [{frames.report(one, frame) for one in reports} for frame in each for reports in draws]
+        [{frames.report(one, frame) for one in reports} for frame in frame for reports in draws]
     )
 
 

@@ -18,7 +18,7 @@ def constant_settings(
     constants: Mapping[str, Node], planners: Mapping[str, Planner], settings: Mapping[str, Setting]
 ) -> dict[str, int | Fraction]:
     """The settings of constants; UsageError for a name that is neither one of them nor a planner's pick."""
-    known = {f"{name}.pick" for name, each in planners.items() if each.chooses} | set(constants)
+    known = {f"{name}.pick" for name, planner in planners.items() if planner.chooses} | set(constants)
     found: dict[str, int | Fraction] = {}
     for name, value in settings.items():
         if name not in known:

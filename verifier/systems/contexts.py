@@ -131,7 +131,7 @@ def remembering(
 
 def _share(matrices: ConfusionMatrices, channel: Channel, row: np.int64) -> Fraction:
     """How frequent the contexts of a channel row are, as counted in its bins; InputError where none was counted."""
-    memory, found = matrices.memory, Fraction(1)
+    memory, fraction = matrices.memory, Fraction(1)
     assert memory is not None
     for at, column in zip(channel.bins[row].tolist(), channel.columns[row].tolist(), strict=True):
         if column >= 0 and memory.followed[column]:
@@ -140,8 +140,8 @@ def _share(matrices: ConfusionMatrices, channel: Channel, row: np.int64) -> Frac
             if not items.any():
                 label, where = label_text(matrices.labels[column]), matrices.whole.bin_text(low // len(items))
                 raise InputError(f"--initial-context counted: no item of true label {label} in {where} is on a track")
-            found *= Fraction(int(items[at - low]), int(items.sum()))
-    return found
+            fraction *= Fraction(int(items[at - low]), int(items.sum()))
+    return fraction
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,7 +230,7 @@ def _names(channel: Channel) -> tuple[str, ...]:
         text = name or (labels.pop() if len(labels) == 1 else "object")
         text = "place" if text == "empty" else text
         numbered = (text if k == 1 else f"{text} {k}" for k in itertools.count(1))
-        found.append(next(each for each in numbered if each not in found))
+        found.append(next(name for name in numbered if name not in found))
     return tuple(found)
 
 
@@ -369,11 +369,11 @@ class _Walk:
         found: list[int] = []
         for state in starts.tolist():
             who = [int(self.who(np.array([state]), draw)[0]) for draw in range(self.draws)]
-            choices = [chosen if each else [self.contexts.start] for each in who]
+            choices = [chosen if number else [self.contexts.start] for number in who]
             if len(found) + math.prod(map(len, choices)) > self.most:
                 raise self._too_many(f"more than {self.most}")
             for held in itertools.product(*choices):
-                found.append(int(self.nodes(np.array(state), [np.array(each) for each in held])))
+                found.append(int(self.nodes(np.array(state), [np.array(number) for number in held])))
         return np.array(found, dtype=np.int64)
 
     def explored(self, starts: Ints, initial: InitialContext) -> tuple[Ints, Ints]:

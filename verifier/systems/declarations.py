@@ -59,16 +59,16 @@ def _settled(objects: tuple[PlacedObject, ...], place: Source) -> tuple[PlacedOb
     atoms: set[Call] = set()
 
     def named(_: str, node: Node) -> Node:
-        own = {each for each in atoms_in(node) if each.function == "present"}
+        own = {call for call in atoms_in(node) if call.function == "present"}
         atoms.update(own)
-        return replace_atoms(node, lambda each: Name(to_text(each)) if each in own else each)
+        return replace_atoms(node, lambda call: Name(to_text(call)) if call in own else call)
 
-    asking = tuple(each.with_nodes(named) for each in objects)
-    nodes = {to_text(each): presence(asking)(each) for each in atoms}
+    asking = tuple(placed.with_nodes(named) for placed in objects)
+    nodes = {to_text(atom): presence(asking)(atom) for atom in atoms}
     meanings: dict[str, Node] = {}
     for text in dependency_order(nodes, place):
         meanings[text] = substitute(nodes[text], meanings, place)
-    return tuple(each.with_nodes(lambda _, node: substitute(node, meanings, place)) for each in asking)
+    return tuple(placed.with_nodes(lambda _, node: substitute(node, meanings, place)) for placed in asking)
 
 
 def hidden_names(model: SystemModel) -> dict[str, str]:
@@ -86,16 +86,16 @@ def hidden_names(model: SystemModel) -> dict[str, str]:
     variants = model.variants.values()
     tables = [model.labels, model.quantities, *(variant.labels for variant in variants)]
     reading = [(name, read_by(node), False) for table in tables for name, node in table.items()]
-    drawn = {each.name: each.name for each in model.world}
-    found = {**drawn, **{each.name: each.name for each in model.variables if each.hidden}}
-    for each in model.variables:
-        moves = [each.next, *(variant.next.get(each.name) for variant in variants)]
-        reading += [(each.name, read_by(node), True) for node in moves if node is not None and each.hidden is None]
+    drawn = {choice.name: choice.name for choice in model.world}
+    found = {**drawn, **{variable.name: variable.name for variable in model.variables if variable.hidden}}
+    for own in model.variables:
+        moves = [own.next, *(variant.next.get(own.name) for variant in variants)]
+        reading += [(own.name, read_by(node), True) for node in moves if node is not None and own.hidden is None]
     count = -1
     while count != len(found):
         count = len(found)
         for name, names, moved in reading:
-            behind = next((found[each] for each in sorted(names) if each in found), None)
+            behind = next((found[name] for name in sorted(names) if name in found), None)
             if behind is not None:
                 found.setdefault(name, name if moved else behind)
     return {name: behind for name, behind in found.items() if name not in drawn}
@@ -105,9 +105,9 @@ def _declared(model: SystemModel) -> dict[str, str]:
     """Name -> what it is; InputError when it is two things at once."""
     kinds: dict[str, tuple[str, Iterable[str]]] = {
         "constants": ("a constant", model.constants),
-        "variables": ("a variable", [each.name for each in model.variables]),
-        "inputs": ("an input", [each.name for each in model.inputs]),
-        "world": ("an input of the world", [each.name for each in model.world]),
+        "variables": ("a variable", [variable.name for variable in model.variables]),
+        "inputs": ("an input", [variable.name for variable in model.inputs]),
+        "world": ("an input of the world", [choice.name for choice in model.world]),
         "quantities": ("a quantity", model.quantities),
         "labels": ("a label", model.labels),
         "environments": ("a class", sorted(model.environment_classes() | {EMPTY_CLASS})),
@@ -136,7 +136,7 @@ def _check_objects(model: SystemModel, environment: str, objects: tuple[PlacedOb
             "leave the empty places out; false positives beside objects need a field_of_view",
         )
     if model.field_of_view_m is not None and any(
-        each.class_name == EMPTY_CLASS and each.when == TRUE for each in objects
+        placed.class_name == EMPTY_CLASS and placed.when == TRUE for placed in objects
     ):
         raise place.error(VIEW_AND_PLACE, None)
     names = [placed.name for placed in objects if placed.name]
@@ -156,11 +156,11 @@ class _Checker:
     def check(self) -> None:
         model = self.model
         constants: dict[str, Type] = dict.fromkeys(model.constants, "number")
-        state: dict[str, Type] = {**constants, **dict.fromkeys([each.name for each in model.variables], "number")}
+        state: dict[str, Type] = {**constants, **dict.fromkeys([own.name for own in model.variables], "number")}
         state.update(dict.fromkeys(model.quantities, "number"))
         state.update(dict.fromkeys(model.labels, "boolean"))
-        setting: dict[str, Type] = {**state, **dict.fromkeys([each.name for each in model.inputs], "number")}
-        moving: dict[str, Type] = {**setting, **dict.fromkeys([each.name for each in model.world], "number")}
+        setting: dict[str, Type] = {**state, **dict.fromkeys([variable.name for variable in model.inputs], "number")}
+        moving: dict[str, Type] = {**setting, **dict.fromkeys([choice.name for choice in model.world], "number")}
         for name, node in model.constants.items():
             self._type(f"constants.{name}", node, constants, "number")
         for index, node in enumerate(model.constraints):
@@ -168,7 +168,7 @@ class _Checker:
         self._check_ranges("variables", model.variables, constants)
         self._check_ranges("inputs", model.inputs, constants)
         self._check_ranges("world", model.world, constants)
-        decided = [each.name for each in model.world if isinstance(each, Decision)]
+        decided = [choice.name for choice in model.world if isinstance(choice, Decision)]
         deciding: dict[str, Type] = {**state, **dict.fromkeys(decided, "number")}
         for own in model.world:
             if isinstance(own, Decision):
@@ -182,13 +182,13 @@ class _Checker:
             self._type(f"quantities.{name}", node, state, "number")
         for name, node in model.labels.items():
             self._type(f"labels.{name}", node, state, "boolean")
-        for each in model.variables:
-            if each.next is not None:
-                self._type(f"variables.{each.name}.next", each.next, moving, "number")
-        for each in model.inputs:
-            if each.default is not None:
-                self._type(f"inputs.{each.name}.default", each.default, state, "number")
-                self._refuse_hidden(f"inputs.{each.name}.default", each.default)
+        for variable in model.variables:
+            if variable.next is not None:
+                self._type(f"variables.{variable.name}.next", variable.next, moving, "number")
+        for variable in model.inputs:
+            if variable.default is not None:
+                self._type(f"inputs.{variable.name}.default", variable.default, state, "number")
+                self._refuse_hidden(f"inputs.{variable.name}.default", variable.default)
         for name, node in model.rewards.items():
             self._type(f"rewards.{name}", node, moving, "number")
         self._type("weight", model.weight, state, "number")
@@ -218,9 +218,9 @@ class _Checker:
     def _check_ranges(
         self, table: str, variables: tuple[Variable | Draw | Decision, ...], constants: Mapping[str, Type]
     ) -> None:
-        for each in variables:
-            for index, end in enumerate((each.range.low, each.range.high)):
-                self._type(f"{table}.{each.name}.range[{index}]", end, constants, "number")
+        for variable in variables:
+            for index, end in enumerate((variable.range.low, variable.range.high)):
+                self._type(f"{table}.{variable.name}.range[{index}]", end, constants, "number")
 
     def _check_variant(
         self,
@@ -231,7 +231,7 @@ class _Checker:
         moving: Mapping[str, Type],
     ) -> None:
         model = self.model
-        variables = {each.name for each in model.variables}
+        variables = {variable.name for variable in model.variables}
         tables: tuple[tuple[str, str, Mapping[str, Node], Iterable[str], Mapping[str, Type], Type], ...] = (
             ("set", "constant", variant.constants, model.constants, constants, "number"),
             ("next", "variable", variant.next, variables, moving, "number"),
@@ -249,17 +249,18 @@ class _Checker:
             self._type(f"{path}.terminal", variant.terminal, state, "boolean")
 
     def _check_planner(self, planner: Planner, state: Mapping[str, Type]) -> None:
-        own = [each.name for each in planner.memory]
+        own = [memory.name for memory in planner.memory]
         own += [name for tracker in planner.trackers for name in tracker.variables]
         for name in own:
             if name in self.declared or own.count(name) > 1:
                 kind = self.declared.get(name, "two things of the planner")
                 raise self._fail(f"planners.{planner.name}", f"'{name}' is declared already, as {kind}")
-        for each in planner.memory:
+        for memory in planner.memory:
             constants: dict[str, Type] = dict.fromkeys(self.model.constants, "number")
-            for key, node in (("range[0]", each.range.low), ("range[1]", each.range.high), ("initial", each.initial)):
-                self._type(f"planners.{planner.name}.memory.{each.name}.{key}", node, constants, "number")
-        state = {**state, **dict.fromkeys((each.name for each in planner.memory), "number")}
+            ends = {"range[0]": memory.range.low, "range[1]": memory.range.high, "initial": memory.initial}
+            for key, node in ends.items():
+                self._type(f"planners.{planner.name}.memory.{memory.name}.{key}", node, constants, "number")
+        state = {**state, **dict.fromkeys((memory.name for memory in planner.memory), "number")}
         for tracker in planner.trackers:
             path = f"planners.{planner.name}.trackers.{tracker.name}.of"
             self._type(path, tracker.of, state, "boolean", observes=True)
@@ -267,7 +268,7 @@ class _Checker:
             if any(atom.function == "confirmed" for atom in atoms_in(tracker.of)):
                 raise self._fail(path, "a tracker is of what is reported, not of confirmed(...)")
         if planner.chooses and self.model.world:
-            drawn = ", ".join(f"'{each.name}'" for each in self.model.world)
+            drawn = ", ".join(f"'{choice.name}'" for choice in self.model.world)
             message = f"planner '{planner.name}' is computed for a world that does not move on its own"
             raise self._fail(f"planners.{planner.name}.kind", f"{message}, and this one moves {drawn}", "use rules")
         self._check_reading(planner)
@@ -277,7 +278,7 @@ class _Checker:
             self._type(f"{rule.path}.when", rule.when, state, "boolean", observes=True)
             self._refuse_hidden(f"{rule.path}.when", rule.when)
             if rule.inputs is not None:
-                self._check_inputs(f"{rule.path}.set", rule.inputs, state, {each.name for each in planner.memory})
+                self._check_inputs(f"{rule.path}.set", rule.inputs, state, {memory.name for memory in planner.memory})
                 for name, node in rule.inputs.items():
                     self._refuse_hidden(f"{rule.path}.set.{name}", node)
             elif isinstance(rule, Rule) and self.model.world:
@@ -297,10 +298,9 @@ class _Checker:
             self._type(path, node, state, kind, observes=True)
             self._refuse_hidden(path, node)
         if planner.decider.sets is not None:
-            self._check_set(
-                *(f"planners.{planner.name}.sets[0]", planner.decider.sets, {each.name for each in planner.memory}),
-                "it sets every input of the model that has no default, memory, and nothing else",
-            )
+            where, remembered = f"planners.{planner.name}.sets[0]", {memory.name for memory in planner.memory}
+            hint = "it sets every input of the model that has no default, memory, and nothing else"
+            self._check_set(where, planner.decider.sets, remembered, hint)
 
     def _check_reading(self, planner: Planner) -> None:
         """Refuse counts and reports of other frames than the last, trackers that are not there, and other frames."""
@@ -330,8 +330,8 @@ class _Checker:
             self._type(f"{path}.{name}", node, state, "number", observes=True)
 
     def _check_set(self, path: str, found: Iterable[str], memory: Set[str], rule: str) -> None:
-        wanted, given = [each.name for each in self.model.inputs], list(found)
-        needed = {each.name for each in self.model.inputs if each.default is None}
+        wanted, given = [variable.name for variable in self.model.inputs], list(found)
+        needed = {variable.name for variable in self.model.inputs if variable.default is None}
         for name in given:
             if name not in {*wanted, *memory}:
                 message, hint = unknown_name("input or memory" if memory else "input", name, {*wanted, *memory})
@@ -369,7 +369,7 @@ class _Checker:
         for name in _names_at(node):
             behind = self.hidden.get(name.name)
             if behind is not None:
-                moved = next(each.hidden is None for each in self.model.variables if each.name == behind)
+                moved = next(variable.hidden is None for variable in self.model.variables if variable.name == behind)
                 why = f"hidden from planners: {'the world moves it' if moved else 'the model says so'}"
                 what = f"'{behind}'" if name.name == behind else f"'{name.name}' reads '{behind}', which"
                 message = f"{what} is {why}"
@@ -391,6 +391,6 @@ def refuse_absent(model: SystemModel, node: Node, source: Source) -> None:
 
 def _names_at(node: Node) -> list[Name]:
     """Every name in `node` where it stands, but for the classes inside `sees(...)`."""
-    found: list[Name] = []
-    fold(node, lambda each, _: found.append(each) if isinstance(each, Name) else None)
-    return found
+    names: list[Name] = []
+    fold(node, lambda name, _: names.append(name) if isinstance(name, Name) else None)
+    return names

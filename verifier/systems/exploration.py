@@ -67,9 +67,9 @@ def explored(scene: Scene) -> Reached:
         blocks.append((states, following))
         looked_at += _BLOCK_COST + len(states)
         if at_once and looked_at > size:
-            found = _all_at_once(scene)
-            if found is not None:
-                return found
+            reached = _all_at_once(scene)
+            if reached is not None:
+                return reached
             at_once = False
     states = np.concatenate([states for states, _ in blocks])
     order = np.argsort(states)
@@ -193,8 +193,8 @@ def _all_at_once(scene: Scene) -> Reached | None:
         moved[going] = _led(scene, going, {name: value[going] for name, value in scene.values.items()})
     except InputError:
         return None
-    found = reachable_part(scene, Behaviour(moved[np.newaxis], np.zeros(len(scene.starts), dtype=np.int64)))
-    return None if len(found.states) > scene.options.limits.states else found
+    reached = reachable_part(scene, Behaviour(moved[np.newaxis], np.zeros(len(scene.starts), dtype=np.int64)))
+    return None if len(reached.states) > scene.options.limits.states else reached
 
 
 def reachable_part(scene: Scene, behaviour: Behaviour) -> Reached:
@@ -239,10 +239,10 @@ def no_valid_step(scene: Scene, nowhere: Mask, valuations: Mapping[str, Ints]) -
     valuations = {**valuations, **{name: np.full(index + 1, value) for name, value in drawn.items()}}
     state = {name: int(value[index]) for name, value in valuations.items()}
     case = f"in state {state_text(valuations, index)}"
-    found = _reason(scene, told, state, case)
-    if isinstance(found, InputError):
-        return found
-    path, reason = found
+    error = _reason(scene, told, state, case)
+    if isinstance(error, InputError):
+        return error
+    path, reason = error
     source, report = scene.system.model.at(path), ", ".join(sorted(told))
     if not path.startswith(("planners", "inputs")):
         return source.error(f"{case} {reason}", None, _HINT)
@@ -272,16 +272,16 @@ def _reason(scene: Scene, told: Label, state: Mapping[str, int], case: str) -> t
     if planner.decider is not None:
         answers = asked(system, planner, view)
         (which, chosen), *_ = planner.decider.decided([answers])
-        source, missing = planner.decider.explained({text: found.tolist()[0] for text, found in answers.items()})
+        source, missing = planner.decider.explained({text: answer.tolist()[0] for text, answer in answers.items()})
         decides = bool(which[0])
         own = {name: found.tolist()[0] for name, found in chosen.items()} if decides else {}
-    holding = [each for each in planner.commands if value(each.when)]
+    holding = [command for command in planner.commands if value(command.when)]
     if len(holding) > 1:
-        lines = " and ".join(str(system.model.at(each.path).place(None).line) for each in holding[:2])
+        lines = " and ".join(str(system.model.at(rule.path).place(None).line) for rule in holding[:2])
         message = f"{case} the guards of lines {lines} both hold on report {{{', '.join(sorted(told))}}}"
         return system.model.at(holding[1].path).error(message, None, "in every case one command decides")
     if not decides:
-        rule = next((each for each in (*holding, *planner.rules) if value(each.when)), None)
+        rule = next((rule for rule in (*holding, *planner.rules) if value(rule.when)), None)
         own = {name: value(node) for name, node in (rule.inputs or {}).items()} if rule else {}
     if rule is None and not decides and planner.is_foreign and not planner.rules:
         hint = f"{_HINT}; rules = [...] of the planner decide where the file does not"
@@ -290,31 +290,38 @@ def _reason(scene: Scene, told: Label, state: Mapping[str, int], case: str) -> t
             return InputError(message, Place(system.model.at(planner.commands[0].path).file), hint)
         return source.error(missing, None, hint)
     source = source if decides else None
-    unset = [each.name for each in system.inputs if each.name not in system.defaults and each.name not in own]
+    unset = [
+        variable.name
+        for variable in system.inputs
+        if variable.name not in system.defaults and variable.name not in own
+    ]
     if unset and not decides and rule is None:
         return f"planners.{planner.name}.rules", f"'{unset[0]}' has no default"
-    inputs = {each.name: own.get(each.name) for each in system.inputs}
+    inputs = {variable.name: own.get(variable.name) for variable in system.inputs}
     inputs |= {name: value(system.defaults[name]) for name, found in inputs.items() if found is None}
     place = rule.path if rule else f"planners.{planner.name}"
-    for each in (*system.inputs, *(variable for variable, _ in remembered(system, planner))):
-        found = inputs.get(each.name, own.get(each.name))
-        if found is not None and not whole_in_range(found, each)[1]:
-            message = f"{each.name} = {found:g}, {_wanted(each)}"
-            if source is not None and each.name in own:
+    for variable in (*system.inputs, *(variable for variable, _ in remembered(system, planner))):
+        found = inputs.get(variable.name, own.get(variable.name))
+        if found is not None and not whole_in_range(found, variable)[1]:
+            message = f"{variable.name} = {found:g}, {_wanted(variable)}"
+            if source is not None and variable.name in own:
                 return source.error(message, None)
-            return f"{place}.set.{each.name}" if each.name in own else f"inputs.{each.name}.default", message
+            return (
+                f"{place}.set.{variable.name}" if variable.name in own else f"inputs.{variable.name}.default",
+                message,
+            )
     whole = {name: int(found) for name, found in inputs.items() if found is not None}
     taken = ", ".join(f"{name} = {found}" for name, found in whole.items()) or "this step"
     if not evaluate(system.admissible, {**state, **whole}):
         if source is not None:
             return source.error(f"{case} {taken} is not admissible", None, _HINT)
         return place, f"{taken} is not admissible"
-    for each in system.variables:
-        moved = evaluate(system.dynamics[each.name], {**state, **whole})
-        if not whole_in_range(moved, each)[1]:
-            beyond = not each.low <= moved <= each.high
-            wanted = f"outside {each.low}..{each.high}" if beyond else _wanted(each)
-            return f"variables.{each.name}.next", f"the next '{each.name}' is {moved:g}, {wanted}"
+    for variable in system.variables:
+        moved = evaluate(system.dynamics[variable.name], {**state, **whole})
+        if not whole_in_range(moved, variable)[1]:
+            beyond = not variable.low <= moved <= variable.high
+            wanted = f"outside {variable.low}..{variable.high}" if beyond else _wanted(variable)
+            return f"variables.{variable.name}.next", f"the next '{variable.name}' is {moved:g}, {wanted}"
     raise ValueError(f"planner '{planner.name}' has a valid step in state {state}")
 
 

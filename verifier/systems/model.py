@@ -139,9 +139,9 @@ class SystemModel:
             model = replace(
                 self,
                 variables=tuple(
-                    replace(each, next=each.next and replace_atoms(each.next, meaning)) for each in self.variables
+                    replace(own, next=own.next and replace_atoms(own.next, meaning)) for own in self.variables
                 ),
-                world=tuple(each.with_nodes(lambda node: replace_atoms(node, meaning)) for each in self.world),
+                world=tuple(choice.with_nodes(lambda node: replace_atoms(node, meaning)) for choice in self.world),
                 labels={name: replace_atoms(node, meaning) for name, node in self.labels.items()},
                 quantities={name: replace_atoms(node, meaning) for name, node in self.quantities.items()},
                 initial=replace_atoms(self.initial, meaning),
@@ -163,10 +163,10 @@ class SystemModel:
         return replace(
             model,
             constants={**self.constants, **changes.constants},
-            variables=tuple(replace(each, next=changes.next.get(each.name, each.next)) for each in model.variables),
+            variables=tuple(replace(own, next=changes.next.get(own.name, own.next)) for own in model.variables),
             labels={**model.labels, **changes.labels},
             weight=model.weight if changes.weight == ONE else Operation("*", (model.weight, changes.weight)),
-            initial=conjunction(tuple(each for each in (model.initial, changes.initial) if each != TRUE)),
+            initial=conjunction(tuple(node for node in (model.initial, changes.initial) if node != TRUE)),
             terminal=model.terminal if changes.terminal is None else changes.terminal,
             moved={key: f"environments.{environment}.{inner}" for key, inner in keys.items()},
         )
@@ -179,23 +179,23 @@ class SystemModel:
     def environment_classes(self) -> frozenset[str]:
         """Every class that stands in some environment; `empty` is not one."""
         objects = itertools.chain.from_iterable(self.environments.values())
-        return frozenset().union(*(each.classes for each in objects)) - {EMPTY_CLASS}
+        return frozenset().union(*(placed.classes for placed in objects)) - {EMPTY_CLASS}
 
     @cached_property
     def uses_presence(self) -> bool:
         """Whether an expression of the model asks `present(...)`, whose meaning depends on the environment."""
         nodes = [self.initial, self.terminal, self.admissible, *self.labels.values(), *self.quantities.values()]
         nodes += [*self.rewards.values(), self.weight]
-        nodes += [each.next for each in self.variables if each.next is not None]
+        nodes += [variable.next for variable in self.variables if variable.next is not None]
         nodes += itertools.chain.from_iterable(variant.nodes for variant in self.variants.values())
-        nodes += [node for each in self.world for node in each.nodes]
+        nodes += [node for choice in self.world for node in choice.nodes]
         return any(map(atoms_in, nodes))
 
     @property
     def decides(self) -> tuple[str, ...]:
         """Names of what the world decides, probabilities within intervals among it."""
-        decided = [each.name for each in self.world if isinstance(each, Decision)]
-        return (*decided, *(each.name for each in self.world if isinstance(each, Draw) and each.is_open))
+        decided = [choice.name for choice in self.world if isinstance(choice, Decision)]
+        return (*decided, *(choice.name for choice in self.world if isinstance(choice, Draw) and choice.is_open))
 
     def types(self, planners: Iterable[str] = ()) -> dict[str, Type]:
         """Every name that a spec about these planners may use, with its type.
@@ -204,11 +204,11 @@ class SystemModel:
         of that class stands in the environment) and `empty` (none does). Memory counts where all
         planners have it.
         """
-        memories = [{each.name for each in self.planners[name].memory} for name in planners if name in self.planners]
+        memories = [{own.name for own in self.planners[name].memory} for name in planners if name in self.planners]
         found: dict[str, Type] = dict.fromkeys(
             [
                 *self.constants,
-                *(each.name for each in self.variables),
+                *(variable.name for variable in self.variables),
                 *self.quantities,
                 *(set.intersection(*memories) if memories else ()),
             ],
@@ -220,8 +220,8 @@ class SystemModel:
     @property
     def knows_ended(self) -> bool:
         """Whether the name `ENDED` is free for the states in which the episode is over."""
-        remembered = {each.name for planner in self.planners.values() for each in planner.memory}
-        own = {each.name for each in (*self.variables, *self.inputs)} | self.environment_classes() | remembered
+        remembered = {memory.name for planner in self.planners.values() for memory in planner.memory}
+        own = {part.name for part in (*self.variables, *self.inputs)} | self.environment_classes() | remembered
         return ENDED not in own | {*self.constants, *self.quantities, *self.labels}
 
     def planner(self, name: str) -> Planner:
@@ -249,23 +249,23 @@ class SystemModel:
         return System(
             self,
             MappingProxyType(constants),
-            tuple(_bounded(self, resolve, f"variables.{each.name}.range", each) for each in self.variables),
-            tuple(_bounded(self, resolve, f"inputs.{each.name}.range", each) for each in self.inputs),
+            tuple(_bounded(self, resolve, f"variables.{own.name}.range", own) for own in self.variables),
+            tuple(_bounded(self, resolve, f"inputs.{variable.name}.range", variable) for variable in self.inputs),
             {
-                each.name: resolve(each.next, f"variables.{each.name}.next")
-                for each in self.variables
-                if each.next is not None
+                variable.name: resolve(variable.next, f"variables.{variable.name}.next")
+                for variable in self.variables
+                if variable.next is not None
             },
             {
-                each.name: resolve(each.default, f"inputs.{each.name}.default")
-                for each in self.inputs
-                if each.default is not None
+                variable.name: resolve(variable.default, f"inputs.{variable.name}.default")
+                for variable in self.inputs
+                if variable.default is not None
             },
             resolve(self.admissible, "admissible"),
             {
                 name: tuple(
-                    each.with_nodes(partial(_resolved, resolve, self.object_path(name, index)))
-                    for index, each in enumerate(objects)
+                    placed.with_nodes(partial(_resolved, resolve, self.object_path(name, index)))
+                    for index, placed in enumerate(objects)
                 )
                 for name, objects in self.environments.items()
             },
@@ -319,7 +319,7 @@ class System:
     def in_environment(self, node: Node, name: str) -> Node:
         """`node` over variables only, with every class replaced by whether the environment holds it."""
         objects = self.environment(name)
-        present = frozenset().union(*(each.classes for each in objects)) - {EMPTY_CLASS}
+        present = frozenset().union(*(placed.classes for placed in objects)) - {EMPTY_CLASS}
         return self.under(replace_atoms(node, presence(objects)), present)
 
     def under(self, node: Node, present: frozenset[str]) -> Node:

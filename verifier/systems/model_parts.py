@@ -71,19 +71,25 @@ class Draw:
     @property
     def is_open(self) -> bool:
         """Whether some probability is known only up to an interval."""
-        return any(isinstance(each, tuple) for each in self.chances.values())
+        return any(isinstance(chance, tuple) for chance in self.chances.values())
 
     @property
     def nodes(self) -> tuple[Node, ...]:
         """Every expression that it has."""
-        found = (each if isinstance(each, tuple) else (each,) for each in self.chances.values() if each is not None)
+        found = (
+            chance if isinstance(chance, tuple) else (chance,)
+            for chance in self.chances.values()
+            if chance is not None
+        )
         return tuple(itertools.chain.from_iterable(found))
 
     def with_nodes(self, change: Callable[[Node], Node]) -> Draw:
         """The same with each expression changed."""
         chances: dict[int, Node | tuple[Node, Node] | None] = {}
-        for value, each in self.chances.items():
-            chances[value] = (change(each[0]), change(each[1])) if isinstance(each, tuple) else each and change(each)
+        for value, chance in self.chances.items():
+            chances[value] = (
+                (change(chance[0]), change(chance[1])) if isinstance(chance, tuple) else chance and change(chance)
+            )
         return replace(self, chances=chances)
 
 
@@ -150,7 +156,7 @@ class PlacedObject:
         for name, where in self.at.items():
             change_here = partial(change, f"at.{name}")
             if isinstance(where, Mapping):
-                places[name] = {each: change_here(node) for each, node in where.items()}
+                places[name] = {name: change_here(node) for name, node in where.items()}
             else:
                 places[name] = change_here(where)
         return replace(
@@ -174,8 +180,8 @@ def presence(objects: tuple[PlacedObject, ...]) -> Callable[[Call], Node]:
     def meaning(atom: Call) -> Node:
         if atom.function != "present":
             return atom
-        each = [placed.is_present(labels_of(atom)[0]) for placed in objects]
-        known = [node for node in each if node != FALSE]
+        present = [placed.is_present(labels_of(atom)[0]) for placed in objects]
+        known = [node for node in present if node != FALSE]
         return reduce(lambda one, more: Operation("|", (one, more)), known or [FALSE])
 
     return meaning
@@ -320,7 +326,7 @@ class PlannerFile:
 
 def files_of(planners: Mapping[str, Planner]) -> tuple[PlannerFile, ...]:
     """The files of planners, each once."""
-    return tuple(dict.fromkeys(each.file for each in planners.values() if each.file is not None))
+    return tuple(dict.fromkeys(planner.file for planner in planners.values() if planner.file is not None))
 
 
 @dataclass(frozen=True)

@@ -103,31 +103,31 @@ class Questions:
         """What conditions and values ask, and these classes."""
         nodes = tuple(nodes)
         asked = frozenset().union(*map(atoms_in, nodes))
-        plain = {each for each in asked if each.function == "sees" and len(each.arguments) == 1}
+        plain = {call for call in asked if call.function == "sees" and len(call.arguments) == 1}
         caps: dict[str, int] = {}
-        for text in {to_text(each) for each in asked if each.function == "count"}:
+        for text in {to_text(call) for call in asked if call.function == "count"}:
             compared = [_compared(node, text) for node in nodes]
             if all(numbers is not None for numbers in compared):
                 caps[text] = 1 + max(number for numbers in compared for number in numbers or ())
-        names = frozenset(labels_of(each)[0] for each in plain)
-        return cls(classes | names, frozenset(each for each in asked - plain if each.function != "confirmed"), caps)
+        names = frozenset(labels_of(call)[0] for call in plain)
+        return cls(classes | names, frozenset(call for call in asked - plain if call.function != "confirmed"), caps)
 
     @property
     def asks_within(self) -> bool:
         """Whether it matters in which bin a report is."""
-        return any(isinstance(each, Number) for atom in self.atoms for each in atom.arguments)
+        return any(isinstance(argument, Number) for atom in self.atoms for argument in atom.arguments)
 
     @property
     def named(self) -> frozenset[str]:
         """Every class that is asked about in some way; `empty` is none."""
-        last = {labels_of(each)[-1] for each in self.atoms}
+        last = {labels_of(atom)[-1] for atom in self.atoms}
         return self.classes | (last - {EMPTY_CLASS})
 
     def report(self, label: Label, name: str, high_m: float) -> Report:
         """What a report of `label` adds, about the object of this name ("" for none), in a bin that ends there."""
         facts, counted = set(label & self.classes), set()
         for atom in self.atoms:
-            within = next((each.value for each in atom.arguments if isinstance(each, Number)), None)
+            within = next((argument.value for argument in atom.arguments if isinstance(argument, Number)), None)
             if not label or (within is not None and not high_m <= Fraction(within)):
                 continue
             text, (first, *rest) = to_text(atom), labels_of(atom)
@@ -237,12 +237,12 @@ def remembered(system: System, planner: Planner) -> list[tuple[BoundedVariable, 
         InputError: a range that is empty or not of whole numbers, or a beginning outside of it.
     """
     found: list[tuple[BoundedVariable, int]] = []
-    for each in planner.memory:
-        path = f"planners.{planner.name}.memory.{each.name}"
-        variable, source = bounded(system, f"{path}.range", each), system.model.at(f"{path}.initial")
-        value = exact_number(system.resolve(each.initial, source.path), {}, source)
+    for memory in planner.memory:
+        path = f"planners.{planner.name}.memory.{memory.name}"
+        variable, source = bounded(system, f"{path}.range", memory), system.model.at(f"{path}.initial")
+        value = exact_number(system.resolve(memory.initial, source.path), {}, source)
         if value not in range(variable.low, variable.high + 1):
-            raise source.error(f"'{each.name}' begins with {value}, outside {variable.low}..{variable.high}", None)
+            raise source.error(f"'{memory.name}' begins with {value}, outside {variable.low}..{variable.high}", None)
         found.append((variable, int(value)))
     for tracker in planner.trackers:
         confirmed, recent = tracker.variables

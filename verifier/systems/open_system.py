@@ -70,14 +70,14 @@ class OpenSystem:
         found = np.zeros((len(self.scenes), self.state_count, len(self.observations)))
         for of_environment, scene in zip(found, self.scenes, strict=True):
             channel, row = scene.channel_at(self.valuations, self.ended)
-            where = [self.observations.index(each) for each in channel.observations]
+            where = [self.observations.index(observation) for observation in channel.observations]
             of_environment[:, where] = channel.told_weights(rates)[row]
             of_environment[self.ended] = 0
         return found
 
     def mask_of(self, condition: Node, environment: str) -> Mask:
         """(n,) where a condition of a spec holds in an environment."""
-        system = next(each.system for each in self.scenes if each.environment == environment)
+        system = next(scene.system for scene in self.scenes if scene.environment == environment)
         return np.array(truth(system.in_environment(condition, environment), self.valuations, self.state_count))
 
 
@@ -103,7 +103,7 @@ def open_system(
     for other in systems.values():
         _refuse_other_motion(first, other)
     asking = _asking_everything(first, matrices)
-    scenes = tuple(set_scene(each, asking, name, matrices, options) for name, each in systems.items())
+    scenes = tuple(set_scene(system, asking, name, matrices, options) for name, system in systems.items())
     if any(not np.array_equal(scene.starts, scenes[0].starts) for scene in scenes):
         raise UsageError(f"{NOT_TOLD}, and runs begin in different states there")
     told = {observation for scene in scenes for observation in scene.observations}
@@ -112,7 +112,7 @@ def open_system(
     valuations = scenes[0].space.valuations(states)
     ended = scenes[0].ended(valuations, len(states))
     chances, *others = (_chances(scene, valuations, ended) for scene in scenes)
-    if any(not np.array_equal(chances, each) for each in others):
+    if any(not np.array_equal(chances, array) for array in others):
         raise UsageError(f"{NOT_TOLD}, and 'world' differs there: name one of them (--env NAME)")
     return OpenSystem(
         first,
@@ -137,7 +137,9 @@ def is_seen(systems: Mapping[str, System]) -> bool:
     behind = hidden_names(first.model)
     parts = [*_MOVING, *(["constants"] if first.model.world else [])]
     alike = all(getattr(first, what) == getattr(other, what) for other in systems.values() for what in parts)
-    return alike and not first.model.decides and not any(each.name in behind for each in first.model.variables)
+    return (
+        alike and not first.model.decides and not any(variable.name in behind for variable in first.model.variables)
+    )
 
 
 def _chances(scene: Scene, valuations: Mapping[str, Ints], ended: Mask) -> NDArray[Any]:
@@ -146,16 +148,16 @@ def _chances(scene: Scene, valuations: Mapping[str, Ints], ended: Mask) -> NDArr
     there = {name: value[going] for name, value in valuations.items()}
     may, width = world.admissible(there, len(going)), len(world.outcomes)
     rows = [np.where(may[:, [k]], world.distributions(there, len(going), k), -1) for k in range(len(world.choices))]
-    decided = np.concatenate([np.full(each.shape[1], k) for k, each in enumerate(rows)])
-    each = np.concatenate(rows, axis=1)
-    order = np.argsort(each < 0, axis=1, kind="stable")  # what it may do first
-    moves = (each >= 0).sum(axis=1)
+    decided = np.concatenate([np.full(row.shape[1], k) for k, row in enumerate(rows)])
+    joined = np.concatenate(rows, axis=1)
+    order = np.argsort(joined < 0, axis=1, kind="stable")  # what it may do first
+    moves = (joined >= 0).sum(axis=1)
     found = np.full((len(ended), int(moves.max(initial=1)), len(world.choices) * width), Fraction(0), dtype=object)
     found[:, :, 0] = Fraction(1)
     for move in range(found.shape[1]):
         at = order[np.arange(len(going)), np.minimum(move, moves - 1)]
         own = np.full((len(going), len(world.choices), width), Fraction(0), dtype=object)
-        own[np.arange(len(going)), decided[at]] = world.chances[each[np.arange(len(going)), at]]
+        own[np.arange(len(going)), decided[at]] = world.chances[joined[np.arange(len(going)), at]]
         found[going, move] = own.reshape(len(going), -1)
     return found
 
@@ -202,12 +204,14 @@ def _reached(scene: Scene) -> tuple[Codes, Ints]:
         going = np.flatnonzero(~scene.ended(values, len(fresh)))
         there = {name: value[going] for name, value in values.items()}
         may = scene.world.admissible(there, len(going))
-        each = [scene.world.possible(there, len(going), k) & may[:, [k]] for k in range(len(scene.world.choices))]
-        can = np.concatenate(each, axis=1)
+        possible = [scene.world.possible(there, len(going), k) & may[:, [k]] for k in range(len(scene.world.choices))]
+        can = np.concatenate(possible, axis=1)
         some = np.arange(len(going)), can.argmax(axis=1)
         for number, inputs in enumerate(choices):
             if inputs is not None:
-                drawn = [{name: np.full(len(going), value) for name, value in each.items()} for each in outcomes]
+                drawn = [
+                    {name: np.full(len(going), value) for name, value in outcome.items()} for outcome in outcomes
+                ]
                 led = np.stack(
                     [
                         successors(system, space, {**there, **own}, inputs, len(going), possible=possible)

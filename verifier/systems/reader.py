@@ -126,20 +126,20 @@ def _named(top: Element, key: str, *, least: int = 0) -> Iterator[tuple[str, Ele
         yield name, table.at(name)
 
 
-def _node(found: Element) -> Node:
+def _node(element: Element) -> Node:
     """A number, a truth value, or an expression in quotes."""
-    if isinstance(found.value, bool):
-        return TRUE if found.value else FALSE
-    if isinstance(found.value, str):
-        return parse_expression(found.value, _source(found))
-    if found.is_number():
-        value = found.number()
+    if isinstance(element.value, bool):
+        return TRUE if element.value else FALSE
+    if isinstance(element.value, str):
+        return parse_expression(element.value, _source(element))
+    if element.is_number():
+        value = element.number()
         return Number(value.numerator if value.denominator == 1 else value)
-    raise found.fail(f"expected a number or an expression in quotes, got {shown(found.value)}")
+    raise element.fail(f"expected a number or an expression in quotes, got {shown(element.value)}")
 
 
-def _source(found: Element) -> Source:
-    return Source(found.value, found.file, found.path, found.line)
+def _source(element: Element) -> Source:
+    return Source(element.value, element.file, element.path, element.line)
 
 
 def _nodes(top: Element, key: str) -> dict[str, Node]:
@@ -158,30 +158,30 @@ def _frames(top: Element) -> int:
     return int(step / frame)
 
 
-def _duration(found: Element) -> Fraction | None:
-    value = found.number()
+def _duration(element: Element) -> Fraction | None:
+    value = element.number()
     if value <= 0:
-        raise found.fail(f"expected a number of seconds above 0, got {shown(found.value)}")
+        raise element.fail(f"expected a number of seconds above 0, got {shown(element.value)}")
     return value
 
 
-def _variable(name: str, found: Element, *, moves: bool) -> Variable:
+def _variable(name: str, element: Element, *, moves: bool) -> Variable:
     known = ("range", "next", "hidden", "unit") if moves else ("range", "default", "unit")
-    found.table(known, required=("range", "next") if moves else ("range",))
-    ends = _range(found.at("range"))
-    following = _node(found.at("next")) if moves else None
-    default, hidden = found.given("default", _node, None), found.given("hidden", Element.truth, None)
-    return Variable(name, ends, following, default, hidden, found.given("unit", Element.string, "", empty=True))
+    element.table(known, required=("range", "next") if moves else ("range",))
+    ends = _range(element.at("range"))
+    following = _node(element.at("next")) if moves else None
+    default, hidden = element.given("default", _node, None), element.given("hidden", Element.truth, None)
+    return Variable(name, ends, following, default, hidden, element.given("unit", Element.string, "", empty=True))
 
 
-def _moved(name: str, found: Element) -> Draw | Decision:
-    found.table(("range", "probability", "admissible"), required=("range",))
-    if not found.has("probability"):
-        return Decision(name, _range(found.at("range")), found.given("admissible", _node, TRUE))
-    if found.has("admissible"):
-        raise found.at("admissible").fail(f"the world draws '{name}': 'admissible' goes with what it decides")
+def _moved(name: str, element: Element) -> Draw | Decision:
+    element.table(("range", "probability", "admissible"), required=("range",))
+    if not element.has("probability"):
+        return Decision(name, _range(element.at("range")), element.given("admissible", _node, TRUE))
+    if element.has("admissible"):
+        raise element.at("admissible").fail(f"the world draws '{name}': 'admissible' goes with what it decides")
     chances: dict[int, Node | tuple[Node, Node] | None] = {}
-    for text, entry in found.at("probability").open_table().entries():
+    for text, entry in element.at("probability").open_table().entries():
         if not _WHOLE.match(text):
             raise entry.fail(f"expected a whole number as a value of '{name}', got {shown(text)}", _PROBABILITY)
         value, rest = int(text), entry.value == "rest"
@@ -193,143 +193,143 @@ def _moved(name: str, found: Element) -> Draw | Decision:
         else:
             chances[value] = None if rest else _node(entry)
     if not chances:
-        raise found.at("probability").fail("expected at least one value and its probability", _PROBABILITY)
-    return Draw(name, _range(found.at("range")), chances)
+        raise element.at("probability").fail("expected at least one value and its probability", _PROBABILITY)
+    return Draw(name, _range(element.at("range")), chances)
 
 
-def _range(found: Element) -> Range:
-    if not isinstance(found.value, list) or len(found.value) != 2:
-        raise found.fail(f"expected [low, high], got {shown(found.value)}")
-    low, high = map(_node, found.items())
+def _range(element: Element) -> Range:
+    if not isinstance(element.value, list) or len(element.value) != 2:
+        raise element.fail(f"expected [low, high], got {shown(element.value)}")
+    low, high = map(_node, element.items())
     return Range(low, high)
 
 
-def _variant(found: Element) -> Variant:
+def _variant(element: Element) -> Variant:
     return Variant(
-        _nodes(found, "set"),
-        _nodes(found, "next"),
-        _nodes(found, "labels"),
-        found.given("initial", _node, TRUE),
-        found.given("terminal", _node, None),
-        found.given("weight", _node, ONE),
+        _nodes(element, "set"),
+        _nodes(element, "next"),
+        _nodes(element, "labels"),
+        element.given("initial", _node, TRUE),
+        element.given("terminal", _node, None),
+        element.given("weight", _node, ONE),
     )
 
 
 def _field_of_view(top: Element) -> tuple[Node, Node] | None:
     if not top.has("field_of_view"):
         return None
-    found = top.at("field_of_view").table(("distance_m",), required=("distance_m",)).at("distance_m")
-    ends = _range(found)
+    element = top.at("field_of_view").table(("distance_m",), required=("distance_m",)).at("distance_m")
+    ends = _range(element)
     return ends.low, ends.high
 
 
-def _objects(found: Element, *, viewed: bool) -> tuple[PlacedObject, ...]:
-    if isinstance(found.value, dict):
-        found = found.table(ENVIRONMENT_KEYS, required=("objects",)).at("objects")
-    if not isinstance(found.value, list) or not (found.value or viewed):
+def _objects(element: Element, *, viewed: bool) -> tuple[PlacedObject, ...]:
+    if isinstance(element.value, dict):
+        element = element.table(ENVIRONMENT_KEYS, required=("objects",)).at("objects")
+    if not isinstance(element.value, list) or not (element.value or viewed):
         hint = 'where there is no object: [{ class = "empty", distance_m = ... }], or [] with a field_of_view'
-        raise found.fail(f"expected a list of objects, got {shown(found.value)}", hint)
-    return tuple(_object(entry) for entry in found.items())
+        raise element.fail(f"expected a list of objects, got {shown(element.value)}", hint)
+    return tuple(_object(entry) for entry in element.items())
 
 
-def _object(found: Element) -> PlacedObject:
-    found.table(("name", "class", "when", "distance_m", "at"), required=("class", "distance_m"))
-    kind = found.at("class")
+def _object(element: Element) -> PlacedObject:
+    element.table(("name", "class", "when", "distance_m", "at"), required=("class", "distance_m"))
+    kind = element.at("class")
     class_when = dict(_conditions(kind, "class")) if isinstance(kind.value, dict) else {}
     name = "" if class_when else _class(kind.string(empty=True), kind)
     if EMPTY_CLASS in class_when:
         raise kind.fail("an object is of no class 'empty'", "'when' says when it is there")
-    identity = found.given("name", Element.string, "")
+    identity = element.given("name", Element.string, "")
     if identity and not _NAME.match(identity):
-        raise found.at("name").fail(f"{shown(identity)} cannot be a name")
+        raise element.at("name").fail(f"{shown(identity)} cannot be a name")
     places: dict[str, Node | dict[str, Node]] = {}
-    for variable, entry in found.at("at").open_table().entries() if found.has("at") else ():
+    for variable, entry in element.at("at").open_table().entries() if element.has("at") else ():
         places[variable] = dict(_conditions(entry, "bin")) if isinstance(entry.value, dict) else _node(entry)
-    when = found.given("when", _node, TRUE)
-    return PlacedObject(name, _node(found.at("distance_m")), identity, when, class_when, places)
+    when = element.given("when", _node, TRUE)
+    return PlacedObject(name, _node(element.at("distance_m")), identity, when, class_when, places)
 
 
-def _conditions(found: Element, what: str) -> Iterator[tuple[str, Node]]:
-    for name, condition in found.open_table().entries():
-        yield _class(name, found), _node(condition)
-    if not found.value:
-        raise found.fail(f"expected at least one {what} and its condition")
+def _conditions(element: Element, what: str) -> Iterator[tuple[str, Node]]:
+    for name, condition in element.open_table().entries():
+        yield _class(name, element), _node(condition)
+    if not element.value:
+        raise element.fail(f"expected at least one {what} and its condition")
 
 
-def _class(name: str, found: Element) -> str:
+def _class(name: str, element: Element) -> str:
     if not name or not name.isprintable() or '"' in name:
-        raise found.fail(f"{shown(name)} cannot be a class")
+        raise element.fail(f"{shown(name)} cannot be a class")
     return name
 
 
-def _planner(name: str, found: Element, step_s: Fraction | None) -> Planner:
-    found.table(("kind", "source", "rules", *PLANNER_KEYS))
-    kind = found.at("kind").one_of(KINDS) if found.has("kind") else "rules"
+def _planner(name: str, element: Element, step_s: Fraction | None) -> Planner:
+    element.table(("kind", "source", "rules", *PLANNER_KEYS))
+    kind = element.at("kind").one_of(KINDS) if element.has("kind") else "rules"
     for key, kinds in PLANNER_KEYS.items():
-        if found.has(key) and kind not in kinds:
-            wanted = " or ".join(f'kind = "{each}"' for each in kinds)
-            raise found.fail(f"'{key}' goes with {wanted}, found kind = \"{kind}\"")
+        if element.has(key) and kind not in kinds:
+            wanted = " or ".join(f'kind = "{kind}"' for kind in kinds)
+            raise element.fail(f"'{key}' goes with {wanted}, found kind = \"{kind}\"")
     required = ("file", *(("reads", "sets") if kind == "gr1c" else ())) if kind in ELSEWHERE else ("rules",)
-    found.table(tuple(found.value), required)
-    if kind in ("rules", "runs") and not found.value.get(kind):
-        raise found.fail(f'a planner of kind "{kind}" needs a list of {kind}')
+    element.table(tuple(element.value), required)
+    if kind in ("rules", "runs") and not element.value.get(kind):
+        raise element.fail(f'a planner of kind "{kind}" needs a list of {kind}')
     planner = Planner(
         name,
         kind,
-        _rules(found.list_at("rules")),
-        tuple(_run(run) for run in found.list_at("runs")),
-        found.given("formula", _formula, None, step_s),
-        found.given("pick", Element.one_of, "lowest", tuple(PICKS)),
-        found.given("source", Element.string, "", empty=True),
-        tuple(_memory(key, entry) for key, entry in _named(found, "memory")),
-        tuple(_tracker(key, entry) for key, entry in _named(found, "trackers")),
-        found.given("reading", _reading, "last"),
+        _rules(element.list_at("rules")),
+        tuple(_run(run) for run in element.list_at("runs")),
+        element.given("formula", _formula, None, step_s),
+        element.given("pick", Element.one_of, "lowest", tuple(PICKS)),
+        element.given("source", Element.string, "", empty=True),
+        tuple(_memory(key, entry) for key, entry in _named(element, "memory")),
+        tuple(_tracker(key, entry) for key, entry in _named(element, "trackers")),
+        element.given("reading", _reading, "last"),
     )
-    return replace(planner, **_from_file(name, found)) if kind in ELSEWHERE else planner
+    return replace(planner, **_from_file(name, element)) if kind in ELSEWHERE else planner
 
 
-def _from_file(name: str, found: Element) -> dict[str, Any]:
+def _from_file(name: str, element: Element) -> dict[str, Any]:
     """What the file of a planner says of it; a relative path is relative to the model's."""
-    named, key = found.at("file").string(), f"planners.{name}"
-    path = str(Path(found.file).parent / named)
+    named, key = element.at("file").string(), f"planners.{name}"
+    path = str(Path(element.file).parent / named)
     raw = read_text(path)[1]
     said: dict[str, Any] = {"file": PlannerFile(named, path, hashlib.sha256(raw).hexdigest())}
-    if found.value["kind"] == "prism":
+    if element.value["kind"] == "prism":
         from verifier.systems.planners.prism import module_of
 
-        module = module_of(raw, path, found.given("module", Element.string, None), key)
+        module = module_of(raw, path, element.given("module", Element.string, None), key)
         places = {f"{key}.commands[{number}]": place for number, place in enumerate(module.places)}
         return {**said, "commands": module.rules, "memory": module.memory, "places": places}
-    if found.value["kind"] == "table":
+    if element.value["kind"] == "table":
         from verifier.systems.planners.tables import table_of
 
         table, columns = table_of(raw, path)
-        places = {f"{key}.asks[{k}]": each for k, each in enumerate(columns)}
+        places = {f"{key}.asks[{k}]": column for k, column in enumerate(columns)}
         return {**said, "decider": table, "places": {**places, f"{key}.sets[0]": replace(columns[0], path=None)}}
     from verifier.systems.planners.gr1c import controller_of
 
-    reads = {variable: (_node(entry), entry) for variable, entry in found.at("reads").entries()}
-    controller, node = controller_of(raw, path, reads, dict(found.at("sets").entries()))
-    asks = {f"{key}.asks[{k}]": _source(found.at("reads").at(each)) for k, each in enumerate(controller.asks) if k}
+    reads = {variable: (_node(entry), entry) for variable, entry in element.at("reads").entries()}
+    controller, node = controller_of(raw, path, reads, dict(element.at("sets").entries()))
+    asks = {f"{key}.asks[{k}]": _source(element.at("reads").at(name)) for k, name in enumerate(controller.asks) if k}
     return {**said, "decider": controller, "memory": (node,), "places": asks}
 
 
-def _memory(name: str, found: Element) -> Memory:
-    found.table(("range", "initial"), required=("range", "initial"))
-    return Memory(name, _range(found.at("range")), _node(found.at("initial")))
+def _memory(name: str, element: Element) -> Memory:
+    element.table(("range", "initial"), required=("range", "initial"))
+    return Memory(name, _range(element.at("range")), _node(element.at("initial")))
 
 
-def _tracker(name: str, found: Element) -> Tracker:
-    found.table(("of", "confirm", "delete", "log_odds"), required=("of",))
-    of = _node(found.at("of"))
-    if found.has("log_odds") == found.has("confirm") or found.has("confirm") != found.has("delete"):
-        raise found.fail("expected either 'confirm' and 'delete', or 'log_odds'")
-    if found.has("confirm"):
-        confirm, delete = (_of_the_last(found.at(key)) for key in ("confirm", "delete"))
+def _tracker(name: str, element: Element) -> Tracker:
+    element.table(("of", "confirm", "delete", "log_odds"), required=("of",))
+    of = _node(element.at("of"))
+    if element.has("log_odds") == element.has("confirm") or element.has("confirm") != element.has("delete"):
+        raise element.fail("expected either 'confirm' and 'delete', or 'log_odds'")
+    if element.has("confirm"):
+        confirm, delete = (_of_the_last(element.at(key)) for key in ("confirm", "delete"))
         return Tracker(name, of, confirm, delete, None, (0, 2 ** (max(confirm[1], delete[1]) - 1) - 1))
     keys = ("hit", "miss", "range", "confirm", "delete")
-    odds = found.at("log_odds").table((*keys, "start"), required=keys)
-    low, high = (each.whole(-MOST_LEVELS, MOST_LEVELS) for each in odds.at("range").items(least=2)[:2])
+    odds = element.at("log_odds").table((*keys, "start"), required=keys)
+    low, high = (element.whole(-MOST_LEVELS, MOST_LEVELS) for element in odds.at("range").items(least=2)[:2])
     if low > high or len(odds.at("range").value) != 2:
         raise odds.at("range").fail(f"expected [low, high], got {shown(odds.at('range').value)}")
     hit, miss = (odds.at(key).whole(-MOST_LEVELS, MOST_LEVELS) for key in ("hit", "miss"))
@@ -341,28 +341,28 @@ def _tracker(name: str, found: Element) -> Tracker:
     return Tracker(name, of, (up, up), (down, down), (hit, miss), (low, high), start)
 
 
-def _of_the_last(found: Element) -> tuple[int, int]:
+def _of_the_last(element: Element) -> tuple[int, int]:
     """[m, n]: m of the last n."""
-    if not isinstance(found.value, list) or len(found.value) != 2:
-        raise found.fail(f"expected [m, n], m of the last n, got {shown(found.value)}")
-    n = found.at(1).whole(1, LONGEST_WINDOW)
-    return found.at(0).whole(1, n), n
+    if not isinstance(element.value, list) or len(element.value) != 2:
+        raise element.fail(f"expected [m, n], m of the last n, got {shown(element.value)}")
+    n = element.at(1).whole(1, LONGEST_WINDOW)
+    return element.at(0).whole(1, n), n
 
 
-def _reading(found: Element) -> Reading:
-    if isinstance(found.value, list):
-        return _of_the_last(found)
-    return found.one_of(FRAME_WORDS)
+def _reading(element: Element) -> Reading:
+    if isinstance(element.value, list):
+        return _of_the_last(element)
+    return element.one_of(FRAME_WORDS)
 
 
-def _formula(found: Element, step_s: Fraction | None) -> Node | None:
-    if not isinstance(found.value, str):
-        raise found.fail(f"expected a formula in quotes, got {shown(found.value)}")
-    return in_steps(parse_formula(found.value, _source(found)), step_s, _source(found))
+def _formula(element: Element, step_s: Fraction | None) -> Node | None:
+    if not isinstance(element.value, str):
+        raise element.fail(f"expected a formula in quotes, got {shown(element.value)}")
+    return in_steps(parse_formula(element.value, _source(element)), step_s, _source(element))
 
 
-def _inputs(found: Element) -> dict[str, Node]:
-    return {name: _node(value) for name, value in found.entries()}
+def _inputs(element: Element) -> dict[str, Node]:
+    return {name: _node(value) for name, value in element.entries()}
 
 
 def _rules(entries: list[Element]) -> tuple[Rule, ...]:
@@ -376,19 +376,19 @@ def _rules(entries: list[Element]) -> tuple[Rule, ...]:
     return rules
 
 
-def _rule(found: Element) -> Rule:
-    found.table(("when", "set", "stay"))
-    if (found.has("set") and found.has("stay")) or found.value.get("stay", True) is not True:
-        raise found.fail("expected either 'set' with the inputs or 'stay = true'")
-    inputs = None if found.has("stay") else found.given("set", _inputs, {})
-    return Rule(found.given("when", _node, TRUE), inputs, found.path or "")
+def _rule(element: Element) -> Rule:
+    element.table(("when", "set", "stay"))
+    if (element.has("set") and element.has("stay")) or element.value.get("stay", True) is not True:
+        raise element.fail("expected either 'set' with the inputs or 'stay = true'")
+    inputs = None if element.has("stay") else element.given("set", _inputs, {})
+    return Rule(element.given("when", _node, TRUE), inputs, element.path or "")
 
 
-def _run(found: Element) -> Run:
-    found.table(("when", "set", "reach", "through"), required=("when",))
-    when = _node(found.at("when"))
-    if found.has("set") == found.has("reach") or found.has("through") != found.has("reach"):
-        raise found.fail("expected either 'set' with the inputs, or 'reach' and 'through'")
-    if found.has("set"):
-        return Run(when, _inputs(found.at("set")), path=found.path or "")
-    return Run(when, None, _node(found.at("reach")), _node(found.at("through")), found.path or "")
+def _run(element: Element) -> Run:
+    element.table(("when", "set", "reach", "through"), required=("when",))
+    when = _node(element.at("when"))
+    if element.has("set") == element.has("reach") or element.has("through") != element.has("reach"):
+        raise element.fail("expected either 'set' with the inputs, or 'reach' and 'through'")
+    if element.has("set"):
+        return Run(when, _inputs(element.at("set")), path=element.path or "")
+    return Run(when, None, _node(element.at("reach")), _node(element.at("through")), element.path or "")

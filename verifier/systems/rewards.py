@@ -116,7 +116,7 @@ def gains_of(skeleton: Skeleton, planner: Planner, name: str) -> Gains:
     """
     system, path = skeleton.system, f"rewards.{name}"
     node = system.resolve(system.model.rewards[name], path)
-    asks = bool(names_in(node) & {each.name for each in system.inputs})
+    asks = bool(names_in(node) & {variable.name for variable in system.inputs})
     if asks and planner.chooses:
         raise UsageError(
             f"R{{{name}}} asks for inputs, and planner '{planner.name}' of kind \"{planner.kind}\" chooses moves: "
@@ -130,29 +130,29 @@ def gains_of(skeleton: Skeleton, planner: Planner, name: str) -> Gains:
         )
     moving = np.flatnonzero(~skeleton.terminal & (frame == 0))  # a step gains once, whatever its frames
     channel, width = skeleton.channel, len(skeleton.channel.observations)
-    sure, values = len(channel.bins) * width, {each: value[moving] for each, value in skeleton.valuations.items()}
+    sure, values = len(channel.bins) * width, {name: value[moving] for name, value in skeleton.valuations.items()}
     row = skeleton.entry_row[skeleton.entry[skeleton.indptr[moving]]]
     if not asks:
         return Gains(skeleton, moving, np.full(len(moving), sure), *_gained(skeleton, node, path, values, row))
     possible = channel.possible[row]
     parts = []
-    for each in actions(system, planner, channel.observations, values, len(moving)):
-        of_those = np.flatnonzero(possible[each.where, each.observation])
-        here = each.where[of_those]
+    for action in actions(system, planner, channel.observations, values, len(moving)):
+        of_those = np.flatnonzero(possible[action.where, action.observation])
+        here = action.where[of_those]
         if not len(here):
             continue
-        if each.sets is None:
+        if action.sets is None:
             message = "the rule stays without setting inputs, and a reward asks for them"
-            raise system.model.at(each.path).error(message, None, "set the inputs in place of stay = true")
+            raise system.model.at(action.path).error(message, None, "set the inputs in place of stay = true")
         there = {name: value[here] for name, value in values.items()}
         for variable in system.inputs:
-            whole, _ = whole_in_range(each.sets[variable.name], variable)
-            there[variable.name] = np.broadcast_to(whole, each.where.shape)[of_those]
+            whole, _ = whole_in_range(action.sets[variable.name], variable)
+            there[variable.name] = np.broadcast_to(whole, action.where.shape)[of_those]
         gained = _gained(skeleton, node, path, there, row[here])
-        parts.append((moving[here], row[here] * width + each.observation, *gained))
+        parts.append((moving[here], row[here] * width + action.observation, *gained))
     none = np.zeros(0, dtype=np.int64)
     parts = parts or [(none, none, none.astype(np.float64), none.astype(object))]
-    states, places, rewards, exact = (np.concatenate(each) for each in zip(*parts, strict=True))
+    states, places, rewards, exact = (np.concatenate(column) for column in zip(*parts, strict=True))
     return Gains(skeleton, *_joined(states, places, rewards, exact, sure))
 
 
@@ -207,6 +207,8 @@ def _rewards(
     names = sorted(names_in(node))
     columns = [np.broadcast_to(values[name], (count,)) for name in names] or [np.zeros(count, dtype=np.int64)]
     distinct, number = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
-    each = [Fraction(exact_number(node, dict(zip(names, row, strict=False)), source)) for row in distinct.tolist()]
-    exact = np.array(each, dtype=object)[number.ravel()]
+    fractions = [
+        Fraction(exact_number(node, dict(zip(names, row, strict=False)), source)) for row in distinct.tolist()
+    ]
+    exact = np.array(fractions, dtype=object)[number.ravel()]
     return exact.astype(np.float64), exact

@@ -218,7 +218,7 @@ def _refuse_if_too_large(
     place, states = Place(system.model.file), space.size * runs
     limit = min(limits.states, MOST_STATES)
     if states > limit:
-        ranges = " x ".join(f"{each.name}: {each.size}" for each in space.variables)
+        ranges = " x ".join(f"{variable.name}: {variable.size}" for variable in space.variables)
         followed = f" x runs: {runs}" if runs > 1 else ""
         raise NoAnswerError(
             f"the model has {states} states ({ranges}{followed}); the limit is {limit}",
@@ -270,9 +270,9 @@ def _initial_states(
     if narrowed is not None:
         conditions.append((system.in_environment(narrowed, environment), None))
     box = _box(system.variables, [condition for condition, _ in conditions])
-    candidates = StateSpace(box).size if all(each.low <= each.high for each in box) else 0
+    candidates = StateSpace(box).size if all(variable.low <= variable.high for variable in box) else 0
     if candidates > MOST_CANDIDATES:
-        widest = max(box, key=lambda each: each.size)
+        widest = max(box, key=lambda variable: variable.size)
         raise system.model.at("initial").error(
             f"initial leaves {significant(candidates, 2)} candidates; fix variables: {widest.name} = {widest.low}",
             None,
@@ -292,7 +292,7 @@ def _initial_states(
 
 def _box(variables: tuple[BoundedVariable, ...], conditions: list[Node]) -> tuple[BoundedVariable, ...]:
     """The ranges that conjuncts `x = e`, `x <= e`, `x >= e` with constant e leave; a low end may exceed the high."""
-    ends = {each.name: (each.low, each.high) for each in variables}
+    ends = {variable.name: (variable.low, variable.high) for variable in variables}
     pending = list(conditions)
     while pending:
         node = pending.pop()
@@ -319,7 +319,7 @@ def _check_atoms(system: System, planner: Planner, matrices: ConfusionMatrices, 
     """Refuse distances off the edges, and identities where a bin is reported as a whole."""
     source = system.model.at(f"planners.{planner.name}")
     for atom in sorted(questions.atoms, key=to_text):
-        within = next((each.value for each in atom.arguments if isinstance(each, Number)), None)
+        within = next((argument.value for argument in atom.arguments if isinstance(argument, Number)), None)
         if within is not None and float(within) not in matrices.edges_m[1:]:
             message = f"within = {float(within):g}: no bin ends there; {edges_text(matrices)}"
             raise source.error(message, None)

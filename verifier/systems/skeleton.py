@@ -203,7 +203,7 @@ def build_skeleton(
 
 def digest_of(scene: Scene, valuations: Mapping[str, Ints], following: Ints) -> str:
     """SHA-256 of a planner's table, in hexadecimal: names, observations, states, and where these lead."""
-    names = json.dumps([list(valuations), [sorted(each) for each in scene.observations]])
+    names = json.dumps([list(valuations), [sorted(observation) for observation in scene.observations]])
     found = hashlib.sha256(names.encode())
     for column in (*valuations.values(), *following.T):
         found.update(column.astype("<i8").tobytes())
@@ -255,7 +255,7 @@ def merged_transitions(following: Ints, row_of_state: Ints, ended: Mask) -> tupl
     # Block by block, so that what is needed in between stays small.
     blocks = range(0, len(following), _ROWS_AT_ONCE)
     parts = [_merged_rows(following[low : low + _ROWS_AT_ONCE]) for low in blocks]
-    indices, told, counts = (np.concatenate(each) for each in zip(*parts, strict=True))
+    indices, told, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
     pattern, pattern_count = np.zeros(len(told), dtype=np.int64), 1
     for word, bits in enumerate(told.T):
         found, place = distinct(bits, 1 << min(_BITS, width - word * _BITS))
@@ -286,5 +286,5 @@ def _merged_rows(following: Ints) -> tuple[Ints, Ints, Ints]:
     word, bit = np.divmod(order, _BITS)
     bits = np.left_shift(np.int64(1), bit)
     words = [np.where(word == k, bits, 0) for k in range(-(-following.shape[1] // _BITS))]
-    told = np.stack([np.bitwise_or.reduceat(each.ravel(), begins) for each in words], axis=1)
+    told = np.stack([np.bitwise_or.reduceat(word.ravel(), begins) for word in words], axis=1)
     return successor.ravel()[begins], told, new.sum(axis=1)

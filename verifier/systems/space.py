@@ -44,16 +44,16 @@ class StateSpace:
     @property
     def size(self) -> int:
         """Number of states, n."""
-        return math.prod(each.size for each in self.variables)
+        return math.prod(variable.size for variable in self.variables)
 
     @cached_property
     def words(self) -> tuple[tuple[BoundedVariable, ...], ...]:
         """The variables of each 64-bit word of a code; one word where a code is an integer."""
         words: list[list[BoundedVariable]] = [[]]
-        for each in self.variables:
-            if words[-1] and math.prod(other.size for other in words[-1]) * each.size > LARGEST_WORD:
+        for variable in self.variables:
+            if words[-1] and math.prod(other.size for other in words[-1]) * variable.size > LARGEST_WORD:
                 words.append([])
-            words[-1].append(each)
+            words[-1].append(variable)
         return tuple(map(tuple, words))
 
     @property
@@ -70,10 +70,10 @@ class StateSpace:
             columns = list(np.ascontiguousarray(states).view(">u8").reshape(len(states), -1).astype(np.int64).T)
         found: dict[str, Ints] = {}
         for word, rest in zip(words, columns, strict=True):
-            for each in reversed(word):
-                rest, offset = np.divmod(rest, each.size)
-                found[each.name] = offset + each.low
-        return {each.name: found[each.name] for each in self.variables}
+            for variable in reversed(word):
+                rest, offset = np.divmod(rest, variable.size)
+                found[variable.name] = offset + variable.low
+        return {variable.name: found[variable.name] for variable in self.variables}
 
     def number(self, values: Mapping[str, Any], count: int) -> Codes:
         """(count,) code of each valuation; `nowhere` where a value is out of range or not whole."""
@@ -81,10 +81,10 @@ class StateSpace:
         columns = []
         for word in self.words:
             column = np.zeros(count, dtype=np.int64)
-            for each in word:
-                whole, allowed = whole_in_range(values[each.name], each)
+            for variable in word:
+                whole, allowed = whole_in_range(values[variable.name], variable)
                 valid &= allowed
-                column = column * each.size + (whole - each.low)
+                column = column * variable.size + (whole - variable.low)
             columns.append(column)
         if len(columns) == 1:
             codes: Codes = columns[0]
@@ -145,12 +145,12 @@ def successors(
     """
     allowed = np.full(count, possible)
     whole: dict[str, Ints] = {}
-    for each in system.inputs:
-        whole[each.name], in_range = whole_in_range(inputs[each.name], each)
+    for variable in system.inputs:
+        whole[variable.name], in_range = whole_in_range(inputs[variable.name], variable)
         allowed &= in_range
     scope = {**values, **whole}
     allowed &= truth(system.admissible, scope, count, system.model.at("admissible"))
-    following = np.repeat(space.number({each.name: each.low for each in space.variables}, 1), count)
+    following = np.repeat(space.number({variable.name: variable.low for variable in space.variables}, 1), count)
     following[:] = space.nowhere
     if not allowed.any():
         return following
@@ -188,21 +188,23 @@ class World:
     @cached_property
     def outcomes(self) -> tuple[Mapping[str, np.int64], ...]:
         """Every combination of drawn values, as name -> value; a single empty one where nothing is drawn."""
-        return self._combinations({each.name: tuple(each.chances) for each in self._draws}, "drawn")
+        return self._combinations({draw.name: tuple(draw.chances) for draw in self._draws}, "drawn")
 
     @cached_property
     def choices(self) -> tuple[Mapping[str, np.int64], ...]:
         """Every combination of decided values; a single empty one where nothing is decided."""
-        ranges = (bounded(self.system, f"world.{each.name}.range", each) for each in self._decisions)
-        return self._combinations({each.name: range(each.low, each.high + 1) for each in ranges}, "decided")
+        ranges = (bounded(self.system, f"world.{decision.name}.range", decision) for decision in self._decisions)
+        return self._combinations(
+            {variable.name: range(variable.low, variable.high + 1) for variable in ranges}, "decided"
+        )
 
     def _combinations(self, values: Mapping[str, Sequence[int]], what: str) -> tuple[Mapping[str, np.int64], ...]:
         count = math.prod(map(len, values.values()))
         if count > MOST_COMBINATIONS:
             message = f"the world has {count} combinations of {what} values; at most {MOST_COMBINATIONS} are tried"
             raise LimitError(message, Place(self.system.model.file), hint="narrow the ranges of its inputs")
-        each = ([(name, np.int64(value)) for value in own] for name, own in values.items())
-        return tuple(map(dict, itertools.product(*each)))
+        groups = ([(name, np.int64(value)) for value in own] for name, own in values.items())
+        return tuple(map(dict, itertools.product(*groups)))
 
     @property
     def chances(self) -> NDArray[Any]:
@@ -241,9 +243,9 @@ class World:
     def admissible(self, values: Mapping[str, Ints], count: int) -> Mask:
         """(count, choices) bool, what it may decide in each of some valuations; InputError where that is nothing."""
         model, found = self.system.model, np.ones((count, len(self.choices)), dtype=bool)
-        for each in self._decisions:
-            source = model.at(f"world.{each.name}.admissible")
-            node = self.system.resolve(each.admissible, source.path)
+        for decision in self._decisions:
+            source = model.at(f"world.{decision.name}.admissible")
+            node = self.system.resolve(decision.admissible, source.path)
             for number, decided in enumerate(self.choices):
                 own = {name: np.full(count, value) for name, value in decided.items()}
                 found[:, number] &= truth(node, {**values, **own}, count, source)
@@ -267,21 +269,21 @@ class World:
         """
         read = np.array([values[name] for name in self._reads], dtype=np.int64).reshape(len(self._reads), count)
         found, place = np.unique(read.T, axis=0, return_inverse=True)
-        each = [self._rows(choice, tuple(own)) for own in found.tolist()]
-        rows = np.full((len(each), max(map(len, each), default=1)), -1, dtype=np.int64)
-        for row, own in zip(rows, each, strict=True):
+        group = [self._rows(choice, tuple(own)) for own in found.tolist()]
+        rows = np.full((len(group), max(map(len, group), default=1)), -1, dtype=np.int64)
+        for row, own in zip(rows, group, strict=True):
             row[: len(own)] = own
         return rows[place.ravel()]
 
     @property
     def _decisions(self) -> tuple[Decision, ...]:
-        return tuple(each for each in self.system.model.world if isinstance(each, Decision))
+        return tuple(draw_ for draw_ in self.system.model.world if isinstance(draw_, Decision))
 
     @cached_property
     def _draws(self) -> tuple[Draw, ...]:
         """With probabilities over variables only; InputError where one can have a value outside its range."""
         system = self.system
-        draws = [each for each in system.model.world if isinstance(each, Draw)]
+        draws = [draw_ for draw_ in system.model.world if isinstance(draw_, Draw)]
         for draw in draws:
             within = bounded(system, f"world.{draw.name}.range", draw)
             for value in draw.chances:
@@ -293,8 +295,10 @@ class World:
     @cached_property
     def _reads(self) -> tuple[str, ...]:
         """The variables that probabilities depend on."""
-        nodes = [node for each in self._draws for node in each.nodes]
-        return tuple(sorted(frozenset().union(*map(names_in, nodes)) - {each.name for each in self._decisions}))
+        nodes = [node for draw in self._draws for node in draw.nodes]
+        return tuple(
+            sorted(frozenset().union(*map(names_in, nodes)) - {decision.name for decision in self._decisions})
+        )
 
     def _rows(self, choice: int, read: tuple[int, ...]) -> tuple[int, ...]:
         if (choice, *read) not in self._known:
@@ -302,7 +306,7 @@ class World:
             state = {**dict(zip(self._reads, read, strict=True)), **decided}
             rows: dict[int, None] = {}
             for chosen in itertools.product(*(self._of(draw, state) for draw in self._draws)):
-                together = tuple(math.prod(each, start=Fraction(1)) for each in itertools.product(*chosen))
+                together = tuple(math.prod(fractions, start=Fraction(1)) for fractions in itertools.product(*chosen))
                 rows[self._number.setdefault(together, len(self._number))] = None
             self._known[choice, *read] = tuple(rows)
         return self._known[choice, *read]
@@ -325,7 +329,7 @@ class World:
                     message = f"the interval of '{draw.name} = {value}' is {float(low):g} to {float(high):g}"
                     raise source.error(where + message, None)
                 ends[value] = low, high
-        lowest, highest = (sum((each[end] for each in ends.values()), Fraction(0)) for end in (0, 1))
+        lowest, highest = (sum((row[end] for row in ends.values()), Fraction(0)) for end in (0, 1))
         rest = len(ends) < len(draw.chances)
         if lowest > 1 or (highest < 1 and not rest):
             if all(low == high for low, high in ends.values()):
@@ -337,7 +341,7 @@ class World:
             raise model.at(path).error(message, None)
         free = Fraction(0), Fraction(1)
         known = [ends.get(value, free) for value in draw.chances]
-        tried = len(known) * math.prod(len(set(each)) for each in known)
+        tried = len(known) * math.prod(len(set(row)) for row in known)
         if tried > MOST_COMBINATIONS:
             message = f"'{draw.name}' has {tried} combinations of the ends of its intervals"
             place, hint = model.at(path).place(None), "join values, or give some of them a single probability"
@@ -349,7 +353,7 @@ def _extreme_points(ends: list[tuple[Fraction, Fraction]]) -> list[Chances]:
     """The extreme points of {low <= p <= high, sum p = 1}: all but one probability at an end."""
     found: dict[Chances, None] = {}
     for free, (least, most) in enumerate(ends):
-        others = [sorted(set(each)) for k, each in enumerate(ends) if k != free]
+        others = [sorted(set(end)) for k, end in enumerate(ends) if k != free]
         for chosen in itertools.product(*others):
             own = 1 - sum(chosen, Fraction(0))
             if least <= own <= most:

@@ -115,7 +115,7 @@ def _bins_of_object(
             raise system.model.at(path).error(message, None, f"add at = {{ {variable.name} = ... }}")
         inner = np.zeros(count, dtype=np.int64)
         if isinstance(own, Mapping):
-            numbers = [_bin_named(variable, each, source) for each in own]
+            numbers = [_bin_named(variable, name, source) for name in own]
             words = f"'{name}' is in", f"no bin of '{variable.name}'"
             inner = np.array(numbers, dtype=np.int64)[_the_one_that_holds(own, there, count, source, words)]
         elif own is not None:

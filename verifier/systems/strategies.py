@@ -74,9 +74,9 @@ def build_strategies(
     number = np.full(scene.space.size + 1, -1, dtype=np.int64)  # the last one answers for -1
     number[states] = np.arange(len(states))
     ended = scene.terminal[states]
-    options_at = [_compacted(number[each[:, states]]) for each in open_moves]
+    options_at = [_compacted(number[move[:, states]]) for move in open_moves]
     valuations = {name: value[states] for name, value in scene.values.items()}
-    stuck = np.stack([each[0] for each in options_at], axis=1)
+    stuck = np.stack([array[0] for array in options_at], axis=1)
     if np.any(stuck < 0):
         raise no_valid_step(scene, stuck < 0, valuations)
 
@@ -147,8 +147,8 @@ def _reached(scene: Scene, open_moves: list[NDArray[np.int32]]) -> Ints:
     """The states that some strategy reaches from an initial state, increasing."""
     begun = np.zeros(scene.space.size, dtype=bool)
     begun[scene.starts] = True
-    edges = [Moves(each).edges() for each in open_moves]
-    sources, targets = (np.concatenate(each) for each in zip(*edges, strict=True))
+    edges = [Moves(move).edges() for move in open_moves]
+    sources, targets = (np.concatenate(column) for column in zip(*edges, strict=True))
     return np.flatnonzero(reachable(*rows(len(begun), sources, targets), begun))
 
 
@@ -169,7 +169,7 @@ def _combined(scene: Scene, options_at: list[Ints], ended: Mask) -> tuple[Ints, 
         owner: (rows,) int64 state of each row, increasing.
         following: (rows, observations) int64 next states.
     """
-    counts = np.stack([(each >= 0).sum(axis=0) for each in options_at])
+    counts = np.stack([(array >= 0).sum(axis=0) for array in options_at])
     rows = int(counts.prod(axis=0, dtype=np.float64).sum())  # as floats, which cannot wrap around
     limits = scene.options.limits
     needed = rows * (BYTES_PER_STATE + BYTES_PER_TRANSITION * len(options_at))
@@ -183,9 +183,9 @@ def _combined(scene: Scene, options_at: list[Ints], ended: Mask) -> tuple[Ints, 
     product = counts.prod(axis=0)
     owner = np.repeat(np.arange(len(ended)), product)
     rank, columns = np.arange(rows), []  # so many in a row are every combination, wherever they begin
-    for each, count in zip(options_at, counts, strict=True):
+    for array, count in zip(options_at, counts, strict=True):
         rank, pick = np.divmod(rank, count[owner])
-        columns.append(each[pick, owner])
+        columns.append(array[pick, owner])
     return owner, np.stack(columns, axis=1)
 
 
@@ -213,7 +213,7 @@ def build_decisions(
         parts += found
         fresh = known.unknown_among(np.unique(np.concatenate([following.ravel() for _, following, _, _ in found])))
         depth += 1
-    owners, following, moved, decided = (np.concatenate(each) for each in zip(*parts, strict=True))
+    owners, following, moved, decided = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.argsort(owners, kind="stable")
     states, owner = np.unique(owners[order], return_inverse=True)
     numbers = np.searchsorted(states, following[order].ravel()).reshape(following.shape)

@@ -23,7 +23,7 @@ def assess_tables(result: AssessmentResult) -> str:
             lines.append(f"source: {one_line(system.citation)}")
         for section in sections(system):
             lines += ["", *terminal.section_lines(section)]
-        lines += ["", *(f"note: {one_line(each)}" for each in _notes(system)), f"{title}: {_verdict(system)}"]
+        lines += ["", *(f"note: {one_line(note)}" for note in _notes(system)), f"{title}: {_verdict(system)}"]
     return terminal.text_of([*lines, f"verdict: {study.verdict}"])
 
 
@@ -32,7 +32,7 @@ def assess_markdown(result: AssessmentResult) -> str:
     study = assess_document(result)
     lines = [f"# {escaped(study.title)}"]
     lines += ["", "Method: Wozniak, Segura and Mazo, Electronics 13(7), 1368, 2024."]
-    lines += ["", *(f"* {escaped(each.role)}: {escaped(each.name)}, SHA-256 {each.sha256}" for each in study.inputs)]
+    lines += ["", *(f"* {escaped(file.role)}: {escaped(file.name)}, SHA-256 {file.sha256}" for file in study.inputs)]
     for system in study.systems:
         lines += ["", f"## {escaped(system.title)}", ""]
         lines += [f"Verdict: **{_verdict(system)}**."]

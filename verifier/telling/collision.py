@@ -306,16 +306,17 @@ def _loss_text(ratio: RatioRecord, at: int) -> str:
     return f"{_cell(ratio.loss[at]).text}{interval}"
 
 
-def _combination(policy: PolicyRecord, found: CombinationRecord) -> Table:
-    choice = np.array(found.choice)
+def _combination(policy: PolicyRecord, combination: CombinationRecord) -> Table:
+    choice = np.array(combination.choice)
     rows: list[Row] = []
-    for at, (title, score) in enumerate(zip(_titles(policy), found.single, strict=True)):
+    for at, (title, score) in enumerate(zip(_titles(policy), combination.single, strict=True)):
         share = float((choice == at).mean())
         rows.append((title, Cell(percent(share, 3), share), *_score_cells(score), _total(score)))
-    rows.append(("combined", "", *_score_cells(found.combined), _total(found.combined)))
+    rows.append(("combined", "", *_score_cells(combination.combined), _total(combination.combined)))
     caption = (
-        f"Combination, each point to the detector closer to its oracle: chosen on {found.chosen_on} images, scored "
-        f"on the other {found.scored_on}"
+        f"Combination, each point to the detector closer to its oracle: chosen on {combination.chosen_on} images, "
+        "scored "
+        f"on the other {combination.scored_on}"
     )
     return Table(caption, ("detector", "of the grid", "above", "below", "above + below"), tuple(rows))
 
@@ -339,4 +340,4 @@ def _trusted(study: CollisionStudy) -> Iterator[Block]:
     )
     kinds = {interval.kind: interval for detector in detectors for interval in detector.intervals}
     yield Paragraph("Intervals: what each covers and assumes:")
-    yield Listing(tuple(f"{kind}: {found.covers}; {found.assumes}" for kind, found in kinds.items()))
+    yield Listing(tuple(f"{kind}: {interval.covers}; {interval.assumes}" for kind, interval in kinds.items()))

@@ -155,7 +155,7 @@ def _reach_row(reach: Reach, requirement: RequirementComparison) -> Row:
 def short_name(configurations: Sequence[Configuration], configuration: int) -> str:
     """Detector and planner, as far as they differ among the configurations."""
     kinds = ("detector", "planner")
-    differing = [kind for kind in kinds if len({getattr(each, kind) for each in configurations}) > 1] or kinds[:1]
+    differing = [kind for kind in kinds if len({getattr(one, kind) for one in configurations}) > 1] or kinds[:1]
     return one_line(", ".join(name_text(getattr(configurations[configuration], kind)) for kind in differing))
 
 
@@ -201,14 +201,14 @@ def _metrics(spec: SpecComparison) -> Iterator[Block]:
     if not spec.metrics:
         return
     rows: list[Row] = []
-    for each in spec.metrics:
-        whole = (each.average_precision, each.recall, each.precision, each.recall_that_matters)
-        rows.append((name_text(each.detector), name_text(each.label), *map(_estimate_cell, whole)))
+    for metric in spec.metrics:
+        whole = (metric.average_precision, metric.recall, metric.precision, metric.recall_that_matters)
+        rows.append((name_text(metric.detector), name_text(metric.label), *map(_estimate_cell, whole)))
     who = ("detector", "class")
     header: tuple[str, ...] = (*who, "AP", "recall", "precision", "recall in bins that matter")
     yield Table("Detection metrics, with 95 % intervals", header, tuple(rows), sortable=True)
     drawn, alone = (
-        dict.fromkeys(name_text(each.detector) for each in spec.metrics if bool(each.drives) is several)
+        dict.fromkeys(name_text(metric.detector) for metric in spec.metrics if bool(metric.drives) is several)
         for several in (True, False)
     )
     kinds = [f"of {', '.join(drawn)}: drives drawn again"] if drawn else []
@@ -219,9 +219,14 @@ def _metrics(spec: SpecComparison) -> Iterator[Block]:
         "note",
     )
     bins: list[Row] = [
-        (name_text(each.detector), name_text(each.label), own.bin, *map(_estimate_cell, (own.recall, own.precision)))
-        for each in spec.metrics
-        for own in each.bins
+        (
+            name_text(metric.detector),
+            name_text(metric.label),
+            own.bin,
+            *map(_estimate_cell, (own.recall, own.precision)),
+        )
+        for metric in spec.metrics
+        for own in metric.bins
         if own.matters
     ]
     if bins:
@@ -232,23 +237,27 @@ def _metrics(spec: SpecComparison) -> Iterator[Block]:
             sortable=True,
         )
     drives: list[Row] = [
-        (name_text(each.detector), name_text(each.label), name_text(own.drive), Cell(str(own.items), own.items),
+        (name_text(metric.detector), name_text(metric.label), name_text(own.drive), Cell(str(own.items), own.items),
          *(_share_cell(value) for value in (own.average_precision, own.recall, own.precision)))
-        for each in spec.metrics
-        for own in each.drives
+        for metric in spec.metrics
+        for own in metric.drives
     ]  # fmt: skip
     if drives:
         header = (*who, "drive", "items", "AP", "recall", "precision")
         yield Table("Detection metrics by drive", header, tuple(drives), sortable=True)
-    if not any(each.average_precision for each in spec.metrics):
+    if not any(metric.average_precision for metric in spec.metrics):
         yield Paragraph("No AP: count the matrices with verify confusion --average-precision.", "note")
 
 
-def _estimate_cell(found: Estimate | None) -> Cell:
-    if found is None or found.value is None:
-        return Cell("-" if found is None else "no items")
-    ends = "" if found.lower is None or found.upper is None else f" {interval_text(found.lower, found.upper)}"
-    return Cell(f"{number_text(found.value, least=3)}{ends}", found.value)
+def _estimate_cell(estimate: Estimate | None) -> Cell:
+    if estimate is None or estimate.value is None:
+        return Cell("-" if estimate is None else "no items")
+    ends = (
+        ""
+        if estimate.lower is None or estimate.upper is None
+        else f" {interval_text(estimate.lower, estimate.upper)}"
+    )
+    return Cell(f"{number_text(estimate.value, least=3)}{ends}", estimate.value)
 
 
 def _share_cell(found: float | None) -> Cell:
@@ -257,19 +266,19 @@ def _share_cell(found: float | None) -> Cell:
 
 def _reversals(requirement: RequirementComparison) -> Iterator[Block]:
     """Where P and average precision rank detectors differently, and which bins explain it."""
-    for each in requirement.reversals:
-        p = {entry.detector: entry.probability for entry in requirement.entries if entry.planner == each.planner}
-        first, second = name_text(each.first), name_text(each.second)
+    for reversal in requirement.reversals:
+        p = {entry.detector: entry.probability for entry in requirement.entries if entry.planner == reversal.planner}
+        first, second = name_text(reversal.first), name_text(reversal.second)
         yield Paragraph(
-            f"P and AP disagree (planner {name_text(each.planner)}): {first} has the better P "
-            f"({number_text(p[each.first])} against {number_text(p[each.second])}) and the lower AP of "
-            f"{name_text(each.label)} ({number_text(each.first_average_precision)} against "
-            f"{number_text(each.second_average_precision)}).",
+            f"P and AP disagree (planner {name_text(reversal.planner)}): {first} has the better P "
+            f"({number_text(p[reversal.first])} against {number_text(p[reversal.second])}) and the lower AP of "
+            f"{name_text(reversal.label)} ({number_text(reversal.first_average_precision)} against "
+            f"{number_text(reversal.second_average_precision)}).",
             "note",
         )
         rows = tuple(
             (own.bin, Cell(number_text(own.first), own.first), Cell(number_text(own.second), own.second))
-            for own in each.bins
+            for own in reversal.bins
         )
         header = ("bin", f"P of {first} with rates of {second} there", f"P of {second} with rates of {first} there")
         yield Table("Bins that explain it, most first", header, rows)
@@ -320,7 +329,7 @@ def _pareto(spec: SpecComparison) -> Iterator[Block]:
     yield Paragraph(f"{both} together: not dominated {'is' if len(good) == 1 else 'are'} {listed(good)}.")
     rows = []
     for k in range(count):
-        both_entries = (found.entries[k] for found in (first, second))
+        both_entries = (requirement.entries[k] for requirement in (first, second))
         row: Row = (
             short_name(spec.configurations, k),
             *map(_probability_cell, both_entries),
@@ -363,18 +372,18 @@ def _notes(result: CompareResult) -> Iterator[str]:
     else:
         bounds = [mine.bounds for mine in settings if mine.bounds is not None]
         yield from dict.fromkeys(f"Verdicts use the {bounds_told(basis)}." for basis in bounds)
-    drawn = [each for spec in result.specs for each in spec.drawn]
+    drawn = [drawn for spec in result.specs for drawn in spec.drawn]
     tests = (
-        (name_text(each.detector), assumed_text(each.channel), "; ".join(channel_lines(each.channel)))
-        for each in drawn
+        (name_text(missing.detector), assumed_text(missing.channel), "; ".join(channel_lines(missing.channel)))
+        for missing in drawn
     )
     yield from dict.fromkeys(f"{detector}: assumes {assumed}: {told}." for detector, assumed, told in tests if told)
-    yield from dict.fromkeys(f"{name_text(each.detector)}: {each.reason}." for each in drawn)
+    yield from dict.fromkeys(f"{name_text(missing.detector)}: {missing.reason}." for missing in drawn)
 
 
 def _best_planner_notes(result: CompareResult) -> Iterator[str]:
     """What the best possible planner is, and what its numbers rest on."""
-    reaches = [each for spec in result.specs for asked in spec.requirements for each in asked.reach]
+    reaches = [reach for spec in result.specs for asked in spec.requirements for reach in asked.reach]
     if not reaches:
         return
     yield (
@@ -385,6 +394,6 @@ def _best_planner_notes(result: CompareResult) -> Iterator[str]:
         "measured matrices are taken for exact and successive reports for independent: where a detector errs again "
         "and again, collecting reports gains less."
     )
-    if not all(each.all_end for each in reaches):
-        steps = max(each.steps for each in reaches)
+    if not all(reach.all_end for reach in reaches):
+        steps = max(reach.steps for reach in reaches)
         yield f"{BEST.capitalize()}: an episode that has not ended after {counted(steps, 'step')} counts as lost."

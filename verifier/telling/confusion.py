@@ -71,54 +71,63 @@ def _recall_table(counts: ConfusionCounts) -> Table:
     return Table("Reported as what it is, by true label and distance: rate (count of items)", header, rows, True)
 
 
-def _precision_table(found: AveragePrecision) -> Table:
+def _precision_table(average_precision: AveragePrecision) -> Table:
     """Average precision of each class, with its interval."""
     rows = []
-    for each in found.classes:
-        ends = "" if each.lower is None or each.upper is None else interval_text(each.lower, each.upper)
-        text = "no objects" if each.value is None else number_text(each.value, least=3 if ends else 6)
-        value = Cell(text, each.value)
-        rows.append((name_text(each.label), value, ends, Cell(str(each.objects), each.objects)))
-    header = ("class", "AP", f"{level_text(found.level)} interval, by {found.unit}", "objects")
+    for precision in average_precision.classes:
+        ends = (
+            ""
+            if precision.lower is None or precision.upper is None
+            else interval_text(precision.lower, precision.upper)
+        )
+        text = "no objects" if precision.value is None else number_text(precision.value, least=3 if ends else 6)
+        value = Cell(text, precision.value)
+        rows.append((name_text(precision.label), value, ends, Cell(str(precision.objects), precision.objects)))
+    header = (
+        "class",
+        "AP",
+        f"{level_text(average_precision.level)} interval, by {average_precision.unit}",
+        "objects",
+    )
     return Table("Average precision under this matching", header, tuple(rows), True)
 
 
-def _context_table(counts: ConfusionCounts, found: ContextCounts) -> Table:
+def _context_table(counts: ConfusionCounts, context: ContextCounts) -> Table:
     """Hits by items of every true label, by context, over all bins."""
-    total = found.counts[0].sum(axis=0)
+    total = context.counts[0].sum(axis=0)
     hits, items = np.diagonal(total, axis1=1, axis2=2).tolist(), total.sum(axis=1).tolist()
     rows = tuple(
         (Cell(name, at), *map(_rate_cell, hits[at], items[at]))
-        for at, name in enumerate((*found.contexts.names, UNTRACKED))
+        for at, name in enumerate((*context.contexts.names, UNTRACKED))
         if any(items[at])
     )
     header = ("context", *(name_text(label_text(label)) for label in counts.labels))
-    caption = f"Reported as what it is, by true label and context ({found.contexts}), over all bins"
+    caption = f"Reported as what it is, by true label and context ({context.contexts}), over all bins"
     return Table(f"{caption}: rate (count of items)", header, rows, True)
 
 
 def context_lines(counts: ConfusionCounts) -> list[str]:
     """What the data say of the contexts: which of them they support, and whether more of the past matters."""
-    found = counts.by_context
-    if found is None or counts.thresholds is not None or found.tally is None:
+    context = counts.by_context
+    if context is None or counts.thresholds is not None or context.tally is None:
         return []
     lines = []
     for number, label in enumerate(counts.labels):
         name = label_text(label)
-        if label == EMPTY or not found.counts[0, :, :-1, :, number].any():
+        if label == EMPTY or not context.counts[0, :, :-1, :, number].any():
             continue
         try:
-            chosen = selected_contexts(found, [number])
+            chosen = selected_contexts(context, [number])
         except UsageError:
             lines.append(f"{name}: too few sequences to say which contexts the data support")
             continue
-        lines += _track_lines(name, (found.tracks or {}).get(name))
+        lines += _track_lines(name, (context.tracks or {}).get(name))
         losses = {str(loss.contexts): fixed(loss.mean, 3) for loss in chosen.losses}
         lines.append(
             f"{name}: the data support {chosen.contexts} ({losses[str(chosen.contexts)]} bits per frame on sequences "
             f"left out; without memory {losses['none']})"
         )
-        left = next((e for e in found.tests if e.label == name and e.contexts == str(chosen.contexts)), None)
+        left = next((e for e in context.tests if e.label == name and e.contexts == str(chosen.contexts)), None)
         if left is not None and left.p_value < CONTRADICTED_BELOW and left.z is not None:
             lines.append(
                 f"warning: misses of {name} depend on more of the past than {chosen.contexts} "
@@ -127,14 +136,15 @@ def context_lines(counts: ConfusionCounts) -> list[str]:
     return lines
 
 
-def _track_lines(name: str, found: OfTracks | None) -> list[str]:
+def _track_lines(name: str, tracks: OfTracks | None) -> list[str]:
     """How the tracks of a class begin, and how long they are missed."""
-    if found is None:
+    if tracks is None:
         return []
     return [
-        f"{name}: missed in the first frame of {found.with_drive[0]} of {found.with_drive[1]} tracks that begin with "
-        f"their drive, and of {found.later[0]} of {found.later[1]} others; the longest run of wrong reports has "
-        f"{counted(found.longest_wrong_run, 'frame')}"
+        f"{name}: missed in the first frame of {tracks.with_drive[0]} of {tracks.with_drive[1]} tracks that begin "
+        "with "
+        f"their drive, and of {tracks.later[0]} of {tracks.later[1]} others; the longest run of wrong reports has "
+        f"{counted(tracks.longest_wrong_run, 'frame')}"
     ]
 
 
@@ -201,27 +211,36 @@ def _family_lines(counts: ConfusionCounts) -> list[str]:
 
 def canonical_recall(matrices: ConfusionMatrices) -> dict[str, float]:
     """Class -> recall over all bins; NaN without items."""
-    return {each.name: each.hits / each.items if each.items else math.nan for each in recalls(matrices.canonical())}
+    return {
+        recall.name: recall.hits / recall.items if recall.items else math.nan
+        for recall in recalls(matrices.canonical())
+    }
 
 
 def _weight_lines(counts: ConfusionCounts) -> list[str]:
     """The columns whose rates depend on whether an item, a track or a drive is drawn, where sequences are known."""
     if counts.sequences is None:
         return []
-    found = rate_differences(counts.sequences, counts.bins.count, len(counts.labels))
-    if not found:
+    differences = rate_differences(counts.sequences, counts.bins.count, len(counts.labels))
+    if not differences:
         return []
     names = [label_text(label) for label in counts.labels]
     rows = [
         [
-            f"{names[each.true]} in {counts.bins.text(each.bin)} reported as {names[each.predicted]}",
-            *("-" if rate is None else fixed(rate, 3) for rate in (each.item, each.track, each.drive)),
+            f"{names[difference.true]} in {counts.bins.text(difference.bin)} reported as "
+            f"{names[difference.predicted]}",
+            *(
+                "-" if rate is None else fixed(rate, 3)
+                for rate in (difference.item, difference.track, difference.drive)
+            ),
         ]
-        for each in found[:MOST_DIFFERENCES]
+        for difference in differences[:MOST_DIFFERENCES]
     ]
     lines = aligned(["rate of a random", "item", "track", "drive"], rows)
-    if len(found) > len(rows):
-        lines.append(f"and {len(found) - len(rows)} more columns in which these differ by more than {WORTH_SAYING}")
+    if len(differences) > len(rows):
+        lines.append(
+            f"and {len(differences) - len(rows)} more columns in which these differ by more than {WORTH_SAYING}"
+        )
     return [*lines, ""]
 
 
@@ -239,7 +258,7 @@ def _notes(counts: ConfusionCounts) -> list[str]:
     thin = list(thin_columns(counts))
     if not thin:
         return [f"every column has at least {THIN_COLUMN} items", *warnings]
-    listed = ", ".join(f"{each.label} in {each.bin} ({each.items})" for each in thin[:MOST_THIN])
+    listed = ", ".join(f"{column.label} in {column.bin} ({column.items})" for column in thin[:MOST_THIN])
     more = f" and {len(thin) - MOST_THIN} more" if len(thin) > MOST_THIN else ""
     return [f"note: {len(thin)} columns with fewer than {THIN_COLUMN} items: {listed}{more}", *warnings]
 
@@ -254,21 +273,21 @@ def _of_data_set(counts: ConfusionCounts) -> Iterator[str]:
         yield f"note: of the data set not stated: {', '.join(record.missing)}"
 
 
-def replay_table(found: Replayed) -> str:
+def replay_table(replayed: Replayed) -> str:
     """What the tracker did on real tracks, and what each memory predicts of it."""
     rows = [
         [
-            each.contexts,
-            significant(each.expected, 4),
-            p_value_text(each.p_value),
-            "contradicted" if each.p_value < CONTRADICTED_BELOW else "",
+            prediction.contexts,
+            significant(prediction.expected, 4),
+            p_value_text(prediction.p_value),
+            "contradicted" if prediction.p_value < CONTRADICTED_BELOW else "",
         ]
-        for each in found.predictions
+        for prediction in replayed.predictions
     ]
     lines = [
-        f"{found.needed} right reports among {found.tracker_window} do not come in {found.not_confirmed} of "
-        f"{found.windows} windows of {found.frames} frames, from {found.sequences} drives",
-        f"for a new track: {significant(found.low)} to {significant(found.high)}, if tracks are exchangeable",
+        f"{replayed.needed} right reports among {replayed.tracker_window} do not come in {replayed.not_confirmed} of "
+        f"{replayed.windows} windows of {replayed.frames} frames, from {replayed.sequences} drives",
+        f"for a new track: {significant(replayed.low)} to {significant(replayed.high)}, if tracks are exchangeable",
         "",
         *aligned(["memory", "windows expected", "p-value", ""], rows),
         "Each window is the first of its track; rates are counted on the other drives.",
@@ -276,43 +295,44 @@ def replay_table(found: Replayed) -> str:
     return text_of(line.rstrip() for line in lines)
 
 
-def validation_table(found: Validation) -> str:
+def validation_table(validation: Validation) -> str:
     """What each model predicts of the other half of the drives, beside what was seen there."""
     lines = [
-        f"{found.true_class} in {found.range} m: each half of {found.drives} drives predicts the other, "
-        f"{found.splits} random halvings"
+        f"{validation.true_class} in {validation.range} m: each half of {validation.drives} drives predicts the "
+        "other, "
+        f"{validation.splits} random halvings"
     ]
-    for confirm in dict.fromkeys(each.confirm for each in found.looks):
+    for confirm in dict.fromkeys(look.confirm for look in validation.looks):
         needed, of = confirm.split("/")
-        told = [each for each in found.looks if each.confirm == confirm]
+        told = [look for look in validation.looks if look.confirm == confirm]
         rows = [
             [
-                "passage" if each.frames is None else str(each.frames),
-                each.model,
-                str(each.windows),
-                fixed(each.not_confirmed / each.windows, 3),
-                "" if each.predicted is None else significant(each.predicted, 2),
+                "passage" if look.frames is None else str(look.frames),
+                look.model,
+                str(look.windows),
+                fixed(look.not_confirmed / look.windows, 3),
+                "" if look.predicted is None else significant(look.predicted, 2),
                 *(
                     text
-                    for own in (each.counted, each.resampled)
+                    for own in (look.counted, look.resampled)
                     for text in (
                         interval_text(own.low, own.high),
-                        f"{own.outside}/{found.splits}",
+                        f"{own.outside}/{validation.splits}",
                         p_value_text(own.p_value) + (" contradicted" if own.p_value < CONTRADICTED_BELOW else ""),
                     )
                 ),
             ]
-            for each in told
-            if each.frames is None or each.frames < 4 or each.frames % 5 == 0
+            for look in told
+            if look.frames is None or look.frames < 4 or look.frames % 5 == 0
         ]
         header = ["frames", "model", "tracks", "seen", "predicted", *(["interval", "outside", "p-value"] * 2)]
         lines += ["", f"share of tracks without {needed} right reports among {of}", *aligned(header, rows)]
-    chosen = ", ".join(f"{name} in {count} halves" for name, count in sorted(found.chosen.items()))
+    chosen = ", ".join(f"{name} in {count} halves" for name, count in sorted(validation.chosen.items()))
     lines += [
         "",
         *([f"auto chose {chosen}."] if chosen else []),
-        f"interval: {percent(found.level)} for the share of tracks, in the mean over halvings; first with "
-        f"the rates as counted, then with drives weighted at random ({found.draws} draws).",
+        f"interval: {percent(validation.level)} for the share of tracks, in the mean over halvings; first with "
+        f"the rates as counted, then with drives weighted at random ({validation.draws} draws).",
         "outside: halvings whose interval does not hold the share seen. p-value: twice their mean, at most 1.",
         "Assumes: tracks are independent given the rates, and drives alike. any: bounds whatever the dependence.",
         "shown: 1 to 3 frames, every fifth number of them, and the passage; --json has all.",
@@ -325,14 +345,14 @@ def audit_table(found: Sequence[Audited]) -> str:
     """One row per set of policies with equal matrices, then the range of every number over all policies."""
     from verifier.questions.audit import policies_text
 
-    classes = list(dict.fromkeys(name for each in found for name in each.recall))
-    requirements = list(dict.fromkeys(name for each in found for name in each.probabilities))
+    classes = list(dict.fromkeys(name for audited in found for name in audited.recall))
+    requirements = list(dict.fromkeys(name for audited in found for name in audited.probabilities))
     header = ["policy", *(f"recall {name}" for name in classes), "confused", "alarms",
               *(f"P {name}" for name in requirements)]  # fmt: skip
-    numbers = [_audit_numbers(each, classes, requirements) for each in found]
+    numbers = [_audit_numbers(audited, classes, requirements) for audited in found]
     equal: dict[bytes, list[int]] = {}
-    for at, each in enumerate(found):
-        equal.setdefault(each.counts.counts.tobytes(), []).append(at)
+    for at, audited in enumerate(found):
+        equal.setdefault(audited.counts.counts.tobytes(), []).append(at)
     rows = [
         [policies_text([found[at].candidate for at in group]), *map(_share_text, numbers[group[0]])]
         for group in equal.values()
@@ -345,16 +365,16 @@ def audit_table(found: Sequence[Audited]) -> str:
             lines.append(f"  {name}: {_share_text(min(known))} to {_share_text(max(known))}")
     lines.append("confused: reported, but not as what it is. alarms: share of empty places with a report.")
     if requirements:
-        alone = dict.fromkeys(text for each in found for text in each.one_engine)
+        alone = dict.fromkeys(text for audited in found for text in audited.one_engine)
         lines.append(f"P: computed by Storm and confirmed by an independent solver{', but for:' if alone else '.'}")
         lines += [f"  {text}" for text in alone]
     return text_of(lines)
 
 
-def _audit_numbers(each: Audited, classes: Sequence[str], requirements: Sequence[str]) -> list[float]:
-    recall = [each.recall.get(name, math.nan) for name in classes]
-    probabilities = [each.probabilities.get(name, math.nan) for name in requirements]
-    return [*recall, each.confused, each.false_positives, *probabilities]
+def _audit_numbers(audited: Audited, classes: Sequence[str], requirements: Sequence[str]) -> list[float]:
+    recall = [audited.recall.get(name, math.nan) for name in classes]
+    probabilities = [audited.probabilities.get(name, math.nan) for name in requirements]
+    return [*recall, audited.confused, audited.false_positives, *probabilities]
 
 
 def _share_text(share: float) -> str:

@@ -55,7 +55,7 @@ def contact_sheet_page(
         Paragraph(_privacy(blurred), "note"),
     ]
     sections = [Section("Frames behind detection errors", tuple(first), id="frames")]
-    sections += [_section(each, bins, blurred, f"c{k}") for k, each in enumerate(sheets, start=1)]
+    sections += [_section(sheet, bins, blurred, f"c{k}") for k, sheet in enumerate(sheets, start=1)]
     return Page(f"Contact sheet: {name_text(title)}", tuple(sections), f"the images and {name_text(record.file)}")
 
 

@@ -41,8 +41,8 @@ def png_of(svg: str) -> tuple[bytes, int]:
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, width), ylim=(height, 0))
     axes.axis("off")
-    for order, (each, at, turn) in enumerate(_shapes(root, (0.0, 0.0), 0.0)):
-        _draw(axes, each, at, turn, order)
+    for order, (shape, at, turn) in enumerate(_shapes(root, (0.0, 0.0), 0.0)):
+        _draw(axes, shape, at, turn, order)
     written = io.BytesIO()
     figure.savefig(written, format="png", metadata={"Software": None})
     return written.getvalue(), width
@@ -52,34 +52,34 @@ def _shapes(
     group: ElementTree.Element, at: tuple[float, float], turn: float
 ) -> Iterator[tuple[ElementTree.Element, tuple[float, float], float]]:
     """The shapes in their order, with where their group lies and how it is turned, in degrees."""
-    for each in group:
-        if each.tag != "g":
-            yield each, at, turn
+    for shape in group:
+        if shape.tag != "g":
+            yield shape, at, turn
             continue
-        moved, turned = re.fullmatch(r"translate\(([^)]*)\) rotate\(([^)]*)\)", each.attrib["transform"]).groups()  # type: ignore[union-attr]
+        moved, turned = re.fullmatch(r"translate\(([^)]*)\) rotate\(([^)]*)\)", shape.attrib["transform"]).groups()  # type: ignore[union-attr]
         x, y = map(float, moved.split())
-        yield from _shapes(each, (at[0] + x, at[1] + y), turn + float(turned))
+        yield from _shapes(shape, (at[0] + x, at[1] + y), turn + float(turned))
 
 
-def _draw(axes: Any, each: ElementTree.Element, at: tuple[float, float], turn: float, order: int) -> None:
-    given, paths = each.attrib, library("matplotlib.path").Path
-    if each.tag == "text":
+def _draw(axes: Any, shape: ElementTree.Element, at: tuple[float, float], turn: float, order: int) -> None:
+    given, paths = shape.attrib, library("matplotlib.path").Path
+    if shape.tag == "text":
         place = (at[0] + float(given["x"]), at[1] + float(given["y"]))
         side = {"start": "left", "middle": "center", "end": "right"}[given["text-anchor"]]
         size = float(given["font-size"]) * 0.75
-        text = axes.text(*place, each.text or "", ha=side, va="baseline", rotation=-turn, color=given["fill"])
+        text = axes.text(*place, shape.text or "", ha=side, va="baseline", rotation=-turn, color=given["fill"])
         text.set(fontsize=size, rotation_mode="anchor", zorder=order, parse_math=False)
         return
     x, y = (float(given.get(name, 0)) for name in ("x", "y"))
-    if each.tag == "rect":
+    if shape.tag == "rect":
         width, height = float(given["width"]), float(given["height"])
         path = paths([(x, y), (x + width, y), (x + width, y + height), (x, y + height), (x, y)], closed=True)
-    elif each.tag == "circle":
+    elif shape.tag == "circle":
         path = paths.circle((float(given["cx"]), float(given["cy"])), float(given["r"]))
-    elif each.tag == "path":
+    elif shape.tag == "path":
         path = paths(*_steps(given["d"], paths))
     else:
-        raise ValueError(f"unknown shape {each.tag}")
+        raise ValueError(f"unknown shape {shape.tag}")
     fill = given.get("fill", "none" if "stroke" in given else "#000")
     line = float(given.get("stroke-width", 1)) * 0.75 if "stroke" in given else 0.0
     patch = library("matplotlib.patches").PathPatch(path, facecolor="none", edgecolor="none", zorder=order)
@@ -203,7 +203,7 @@ def _table(document: Any, table: Table) -> None:
         return
     made = document.add_table(len(rows), len(rows[0]), style="Table Grid")
     cells = list(made._cells)  # asking for each row's cells takes quadratic time
-    for cell, told in zip(cells, (each for row in rows for each in row), strict=True):
+    for cell, told in zip(cells, (told_cell for row in rows for told_cell in row), strict=True):
         cell.text = one_line(told.text if isinstance(told, Cell) else told)
     if table.header:
         repeated = library("docx.oxml").OxmlElement("w:tblHeader")

@@ -56,17 +56,17 @@ def failing_blocks(result: ExplainResult, explained: Explained) -> Iterator[Bloc
 
 def world_blocks(explained: Explained) -> Iterator[Block]:
     """What the world does in the scenario explained; nothing where it decides nothing."""
-    found = explained.world
-    if found is None:
+    decisions = explained.world
+    if decisions is None:
         return
-    if not found.decided:
+    if not decisions.decided:
         yield Paragraph("The world decides, and nothing that it decides matters here.")
         return
     yield Paragraph(
         f"The world decides. How it {world_aim(explained.asked)} most often ({explained.asked} = "
-        f"{number_text(found.probability)}; it decides in {counted(found.states, 'state')}):"
+        f"{number_text(decisions.probability)}; it decides in {counted(decisions.states, 'state')}):"
     )
-    yield Listing(tuple(decided_lines(found)))
+    yield Listing(tuple(decided_lines(decisions)))
     end = "most" if explained.asked.endswith("min") else "least"
     yield Paragraph(
         "All that follows is about the chain that is left while the world does so. With other matrices, or with "
@@ -93,22 +93,22 @@ def cause_blocks(result: ExplainResult, explained: Explained) -> Iterator[Block]
 
 def _violation_text(explained: Explained) -> str:
     """How probable the violation is, as a sentence."""
-    found = explained.violation
-    verb = "holds" if found.satisfies_the_formula else "fails"
-    if not found.patterns:
+    violation = explained.violation
+    verb = "holds" if violation.satisfies_the_formula else "fails"
+    if not violation.patterns:
         return f"There is no run on which the formula {verb}: with these matrices none has a positive probability."
-    if found.is_certain:
+    if violation.is_certain:
         return f"The formula {verb} whatever the detector reports."
-    return f"The formula {verb} with probability {number_text(found.probability)}."
+    return f"The formula {verb} with probability {number_text(violation.probability)}."
 
 
 def cause_lines(result: ExplainResult, explained: Explained) -> Iterator[str]:
     """One line for each cause, the most probable first; their shares add up to the whole violation."""
-    found = explained.violation
-    for cause in found.causes:
+    violation = explained.violation
+    for cause in violation.causes:
         yield f"Cause of {percent(cause.share)} of the violation: {_cause_text(result, explained, cause)}"
-    if found.rest > 0:
-        share = percent(found.rest / found.probability)
+    if violation.rest > 0:
+        share = percent(violation.rest / violation.probability)
         yield f"Cause of {share} of the violation: other sets of detection errors, each less probable"
 
 
@@ -169,11 +169,11 @@ def _frames(frames: Sequence[Frame]) -> Table:
 
 def pattern_blocks(result: ExplainResult, explained: Explained) -> Iterator[Block]:
     """The patterns of violating paths, each with its runs step by step."""
-    found = explained.violation
-    if not found.patterns:
+    violation = explained.violation
+    if not violation.patterns:
         return
     yield Paragraph(f"{_patterns_text(explained)}.")
-    for number, pattern in enumerate(found.patterns, start=1):
+    for number, pattern in enumerate(violation.patterns, start=1):
         yield Paragraph(f"{number}. {sentence(_pattern_text(result, explained, pattern))}.")
         for run in pattern.members:
             alone = pattern.complete and len(pattern.members) == 1
@@ -183,7 +183,7 @@ def pattern_blocks(result: ExplainResult, explained: Explained) -> Iterator[Bloc
             start = f"with probability {probability}, from {state_text(run.initial, result.channel.contexts)}"
             yield Paragraph(f"{'The only run' if alone else 'A run'} of it, {start}:")
             yield Listing(tuple(_run_items(result, explained, run)))
-    if any(run.replayed != "whole" for pattern in found.patterns for run in pattern.members):
+    if any(run.replayed != "whole" for pattern in violation.patterns for run in pattern.members):
         yield Paragraph(
             "Some paths are too long to evaluate the formula on them again; their steps were replayed.", "note"
         )
@@ -191,13 +191,14 @@ def pattern_blocks(result: ExplainResult, explained: Explained) -> Iterator[Bloc
 
 def _patterns_text(explained: Explained) -> str:
     """How many patterns are listed, and what share of the violation they are."""
-    found = explained.violation
-    many = counted(len(found.patterns), "pattern")
-    if found.complete:
+    violation = explained.violation
+    many = counted(len(violation.patterns), "pattern")
+    if violation.complete:
         return f"Violating paths, grouped by detection errors: {many}"
-    which = "most probable" if found.ranked else "probable (others may be more so)"
+    which = "most probable" if violation.ranked else "probable (others may be more so)"
     return (
-        f"Violating paths, grouped by detection errors: the {which} {many}, {percent(found.covered or 0.0)} of the "
+        f"Violating paths, grouped by detection errors: the {which} {many}, {percent(violation.covered or 0.0)} of "
+        "the "
         "violation"
     )
 
@@ -255,7 +256,7 @@ def _stretch_text(result: ExplainResult, explained: Explained, steps: Sequence[S
     told = [_classes_text(explained, report.classes) for report in first.reported if report in likeliest]
     others = len(first.reported) - len(told)
     told += [f"{others} less probable combinations"] if others else []
-    combined = "; or ".join(told) if any(" and " in each for each in told) else listed(told, "or")
+    combined = "; or ".join(told) if any(" and " in name for name in told) else listed(told, "or")
     rate = number_text(sum(report.probability for report in first.reported))
     often = f" in each {unit}" if len(steps) > 1 else ""
     again = _again_text(result, explained, first)
@@ -293,17 +294,17 @@ def _fact(fact: str) -> re.Match[str]:
 def _fact_text(fact: str, told: Sequence[str], asked: Sequence[str]) -> str:
     """What the planner was told, in words; nothing where another fact says more."""
     parts, what = _fact(fact), fact.rpartition(" = ")[0]
-    alike = [each.removeprefix(f"{what} = ") for each in asked if each.startswith(f"{what} = ")]
+    alike = [name.removeprefix(f"{what} = ") for name in asked if name.startswith(f"{what} = ")]
     name, near = name_text(parts["plain"] or parts["name"]), f" within {parts['within']} m" if parts["within"] else ""
     frame = f" in frame {parts['frame']}" if parts["frame"] else ""
     value = parts["value"]
     if parts["atom"] == "count" and value and value.isdecimal():
         often = {"1": "once", "2": "twice"}.get(value, f"{value} times")
         # Counting may end at the largest number.
-        more = "" if any(each.isdecimal() and int(each) > int(value) for each in alike) else " or more often"
+        more = "" if any(name.isdecimal() and int(name) > int(value) for name in alike) else " or more often"
         return f"{name} {often}{more}{near}{frame}"
     if value == "*":
-        if any(each != fact and each.startswith(f"{what} = ") for each in told):
+        if any(name != fact and name.startswith(f"{what} = ") for name in told):
             return ""
         return f"{name} as another class{near}{frame}" if len(alike) > 1 else f"a report of {name}{near}{frame}"
     return f"{name}{f' as {name_text(value)}' if value else ''}{near}{frame}"

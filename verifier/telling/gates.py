@@ -107,7 +107,11 @@ def _outcome(parts: Sequence[Drop | Held]) -> str:
 
 
 def _unheld(result: RunResult) -> Iterator[str]:
-    others = dict.fromkeys(f"{each.name} ({each.question})" for each in result.requirements if not each.is_plain)
+    others = dict.fromkeys(
+        f"{requirement.name} ({requirement.question})"
+        for requirement in result.requirements
+        if not requirement.is_plain
+    )
     if others:
         yield f"gates are for probabilities of formulas; not held: {', '.join(map(name_text, others))}"
 

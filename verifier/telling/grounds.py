@@ -229,9 +229,9 @@ def world_aim(asked: str) -> str:
     return "makes it fail" if asked.endswith("min") else "makes it hold"
 
 
-def decided_lines(found: WorldDecisions) -> Iterator[str]:
+def decided_lines(decisions: WorldDecisions) -> Iterator[str]:
     """What it decides, most visited states first."""
-    for state in found.decided[:MOST_DECIDED]:
+    for state in decisions.decided[:MOST_DECIDED]:
         what = ", ".join(f"{name_text(name)} = {name_text(value)}" for name, value in state.decides.items())
         times = "from then on" if math.isinf(state.visits) else f"visited {significant(state.visits)} times"
         yield f"{state_text(state.state)}: {what} ({times})"

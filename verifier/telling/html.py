@@ -66,7 +66,7 @@ def html_text(page: Page) -> str:
             f"<header><h1>{title}</h1></header>\n",
             _contents(page),
             "<main>\n",
-            *(_section(each, 2) for each in page.sections),
+            *(_section(section, 2) for section in page.sections),
             "</main>\n",
             f"<footer>Made by verifier {__version__} from {escaped(page.source)}. End of the document.</footer>\n",
             f"<script>{SCRIPT}</script>\n</body>\n</html>\n",
@@ -77,7 +77,7 @@ def html_text(page: Page) -> str:
 def html_fragment(page: Page) -> str:
     """The sections of a page to stand in another one, such as a notebook: no script, a style for itself alone."""
     style = STYLE.replace(":root", ":scope").replace("body{", ":scope{")
-    sections = "".join(_section(each, 2) for each in page.sections)
+    sections = "".join(_section(section, 2) for section in page.sections)
     inside = re.sub(r' id="[^"]*"', "", re.sub(r'<a href="#[^"]*">(.*?)</a>', r"\1", sections))
     title = f"<h1>{escaped(page.title)}</h1>"
     return f'<div class="verifier">\n<style>@scope (.verifier){{{style}}}</style>\n{title}\n{inside}</div>\n'
@@ -95,7 +95,7 @@ def escaped(text: str) -> str:
 
 def _style(page: Page) -> str:
     """The style, with what every printed page has: title and identity above, its number below."""
-    left, right = (_css_text(each) for each in (page.title, page.identity))
+    left, right = (_css_text(name) for name in (page.title, page.identity))
     number = '"page " counter(page) " of " counter(pages)'
     boxes = f"@top-left{{content:{left}}}@top-right{{content:{right}}}@bottom-right{{content:{number}}}"
     return f"{STYLE}@page{{font:7.5pt system-ui,'Noto Sans','Liberation Sans',sans-serif;color:#414952;{boxes}}}\n"
@@ -120,16 +120,20 @@ def _policy(page: Page) -> str:
 
 
 def _has_photo(section: Section) -> bool:
-    return any(isinstance(each, Photo) for each in section.blocks) or any(map(_has_photo, section.sections))
+    return any(isinstance(inner_section, Photo) for inner_section in section.blocks) or any(
+        map(_has_photo, section.sections)
+    )
 
 
 def _contents(page: Page) -> str:
     parts = ['<nav aria-label="Contents"><ul>\n']
     for section in page.sections:
         parts.append(f'<li><a href="#{section.id}">{escaped(section.title)}</a>')
-        inner = [each for each in section.sections if each.listed and each.id]
+        inner = [inner_section for inner_section in section.sections if inner_section.listed and inner_section.id]
         if inner:
-            items = [f'<li><a href="#{each.id}">{escaped(each.title)}</a></li>' for each in inner[:MOST_LISTED]]
+            items = [
+                f'<li><a href="#{section.id}">{escaped(section.title)}</a></li>' for section in inner[:MOST_LISTED]
+            ]
             if len(inner) > MOST_LISTED:
                 items.append(f"<li>and {len(inner) - MOST_LISTED} more</li>")
             names = f"<ul>{''.join(items)}</ul>"
@@ -144,8 +148,8 @@ def _section(section: Section, level: int) -> str:
     heading = f"h{min(level, 6)}"
     badge = f" {_badge(section.verdict)}" if section.verdict else ""
     parts = [f"<section{anchor}>\n<{heading}>{escaped(section.title)}{badge}</{heading}>\n"]
-    parts += [_block(_captioned(each, section.title)) for each in section.blocks]
-    parts += [_section(each, level + 1) for each in section.sections]
+    parts += [_block(_captioned(block, section.title)) for block in section.blocks]
+    parts += [_section(inner_section, level + 1) for inner_section in section.sections]
     return "".join([*parts, "</section>\n"])
 
 
@@ -175,7 +179,7 @@ def _block(block: Block) -> str:
             picture = f'<img src="data:image/jpeg;base64,{source}" alt="{_plain(block.told)}">'
             return f'<figure class="photo">{picture}<figcaption>{escaped(block.caption)}</figcaption></figure>\n'
         case Fold():
-            inner = "".join(_block(each) for each in block.blocks)
+            inner = "".join(_block(inner_block) for inner_block in block.blocks)
             kind = "" if block.printed else ' class="screen"'
             return f"<details{kind}><summary>{escaped(block.summary)}</summary>\n{inner}</details>\n"
 

@@ -15,8 +15,8 @@ RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\
 def markdown_text(page: Page) -> str:
     """The whole file."""
     lines = [f"# {escaped(page.title)}"]
-    for each in page.sections:
-        lines += section_lines(each, 2)
+    for section in page.sections:
+        lines += section_lines(section, 2)
     return "\n".join(lines) + "\n"
 
 

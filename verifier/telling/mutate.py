@@ -20,11 +20,14 @@ MOST_FAILURES = 50
 def shown_mutations(mutations: Sequence[AnyMutation]) -> str:
     """The mutations asked for, or every mutator with its parameters."""
     if mutations:
-        return "".join(f"{each.text}\n" for each in mutations)
+        return "".join(f"{mutation.text}\n" for mutation in mutations)
     lines = []
     for mutator in MUTATORS.values():
         lines.append(f"{mutator.name}: {mutator.summary}")
-        lines += [f"  {each.name}: {each.meaning}; {each.expected}{_usual(each)}" for each in mutator.parameters]
+        lines += [
+            f"  {parameter.name}: {parameter.meaning}; {parameter.expected}{_usual(parameter)}"
+            for parameter in mutator.parameters
+        ]
     return text_of(lines)
 
 
@@ -47,7 +50,7 @@ def mutate_table(result: BatchResult, folder: Path, result_file: str, left_over:
     lines = [*block_lines(_mutations(study)), ""]
     lines += [f"{made} written to {folder}{before}; the list is {result_file} there"]
     failures = list(_failures(study))
-    lines += [f"failed: {each}" for each in failures[:MOST_FAILURES]]
+    lines += [f"failed: {failure}" for failure in failures[:MOST_FAILURES]]
     if len(failures) > MOST_FAILURES:
         lines.append(f"and {len(failures) - MOST_FAILURES} more failures, see {folder / result_file}")
     lines += [f"note: {note}" for note in study.notes]
@@ -59,7 +62,7 @@ def mutate_table(result: BatchResult, folder: Path, result_file: str, left_over:
 def batch_table(result: BatchResult) -> str:
     """The same without the folder, which a result does not know."""
     study = result.document()
-    lines = [*block_lines(_mutations(study)), *(f"failed: {each}" for each in _failures(study))]
+    lines = [*block_lines(_mutations(study)), *(f"failed: {failure}" for failure in _failures(study))]
     return "\n".join(one_line(line) for line in [*lines, *(f"note: {note}" for note in study.notes)])
 
 
@@ -83,7 +86,8 @@ def _mutations(study: MutateResult) -> Table:
         for kind in ("outputs", "failures")
     )
     rows = (
-        (name_text(each.text), str(there[number]), str(failed[number])) for number, each in enumerate(study.mutations)
+        (name_text(mutation.text), str(there[number]), str(failed[number]))
+        for number, mutation in enumerate(study.mutations)
     )
     return Table("", ("mutation", "images", "failed"), tuple(rows))
 

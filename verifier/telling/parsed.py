@@ -8,44 +8,44 @@ from verifier.study.parsed import ParsedEnvironment, ParsedPlanner, ParsedRule, 
 from verifier.telling.terminal import text_of
 
 
-def parsed_text(found: ParsedStudy) -> str:
+def parsed_text(study: ParsedStudy) -> str:
     """The text of `verify run --parse`: requirements, then the model, then what its chains are like."""
-    return text_of(map(one_line, _lines(found)))
+    return text_of(map(one_line, _lines(study)))
 
 
-def _lines(found: ParsedStudy) -> Iterator[str]:
-    for requirement in found.requirements:
+def _lines(study: ParsedStudy) -> Iterator[str]:
+    for requirement in study.requirements:
         yield f"{requirement.name}: {requirement.question}"
-    yield f"model {found.model}"
-    if found.step_s:
-        yield f"  a step takes {found.step_s} s, with {counted(found.frames, 'report')}"
-    if found.field_of_view_m is not None:
-        yield f"  field of view from {found.field_of_view_m[0]} to {found.field_of_view_m[1]} m"
-    if found.constants:
-        yield f"  constants {', '.join(f'{name} = {value}' for name, value in found.constants.items())}"
-    for each in found.variables:
-        yield f"  variable {_variable(each)}{', hidden' if each.hidden else ''}"
-    for move in found.world:
+    yield f"model {study.model}"
+    if study.step_s:
+        yield f"  a step takes {study.step_s} s, with {counted(study.frames, 'report')}"
+    if study.field_of_view_m is not None:
+        yield f"  field of view from {study.field_of_view_m[0]} to {study.field_of_view_m[1]} m"
+    if study.constants:
+        yield f"  constants {', '.join(f'{name} = {value}' for name, value in study.constants.items())}"
+    for variable in study.variables:
+        yield f"  variable {_variable(variable)}{', hidden' if variable.hidden else ''}"
+    for move in study.world:
         chances = "".join(f", {value} with {chance}" for value, chance in move.probability.items())
         where = "" if move.admissible is None else f", admissible {move.admissible}"
         yield f"  world {move.name} in {move.low}..{move.high}{chances}{where}"
-    for each in found.steers:
-        yield f"  input {_variable(each)}"
-    for name, condition in found.conditions.items():
+    for variable in study.steers:
+        yield f"  input {_variable(variable)}"
+    for name, condition in study.conditions.items():
         yield f"  {name} {condition}"
-    for kind, named in (("quantity", found.quantities), ("label", found.labels), ("reward", found.rewards)):
+    for kind, named in (("quantity", study.quantities), ("label", study.labels), ("reward", study.rewards)):
         for name, meaning in named.items():
             yield f"  {kind} {name} = {meaning}"
-    for environment in found.environments:
+    for environment in study.environments:
         yield f"environment {environment.name}"
         yield from environment_lines(environment)
-    for planner in found.planners:
+    for planner in study.planners:
         yield from _planner(planner)
-    for case in found.cases:
+    for case in study.cases:
         states = counted(case.states, "state")
         same = f"in {case.same} of them nothing depends on the report"
         yield f"{case.case}: {states} before the end; {same}"
-    for remark in found.remarks:
+    for remark in study.remarks:
         yield f"note: {remark}"
 
 
@@ -66,16 +66,16 @@ def _bin(where: str | Mapping[str, str]) -> str:
     return where if isinstance(where, str) else " or ".join(f"{name} where {when}" for name, when in where.items())
 
 
-def _variable(each: ParsedVariable) -> str:
-    more = {"next": each.next, "default": each.default, "initial": each.initial}
+def _variable(variable: ParsedVariable) -> str:
+    more = {"next": variable.next, "default": variable.default, "initial": variable.initial}
     said = "".join(f", {key} {value}" for key, value in more.items() if value is not None)
-    return f"{each.name} in {each.low}..{each.high}{said}"
+    return f"{variable.name} in {variable.low}..{variable.high}{said}"
 
 
 def _planner(planner: ParsedPlanner) -> Iterator[str]:
     yield f"planner {planner.name}, kind {planner.kind}{f', {planner.file}' if planner.file else ''}"
-    for each in planner.memory:
-        yield f"  memory {_variable(each)}"
+    for variable in planner.memory:
+        yield f"  memory {_variable(variable)}"
     for name, text in planner.trackers.items():
         yield f"  tracker {name} of {text}"
     if planner.asks:

@@ -43,7 +43,7 @@ def campaign_blocks(study: CampaignDocument) -> Iterator[Block]:
             shares = (row.average_precision, row.average_precision_interval), (row.recall, row.recall_interval)
             if row.images:
                 found.append(
-                    (name_text(row.condition), row.severity, *(_ended(*each) for each in shares), _rate(row))
+                    (name_text(row.condition), row.severity, *(_ended(*share) for share in shares), _rate(row))
                 )
             cells: list[Cell | str] = [name_text(row.condition)]
             for name in metrics:
@@ -59,13 +59,16 @@ def campaign_blocks(study: CampaignDocument) -> Iterator[Block]:
         yield from _system_table(detector, [row for row in own if row.images])
     if study.breaks:
         yield _break_table(study.breaks)
-    for parameter in dict.fromkeys(each.parameter for each in study.magnitudes):
-        listed = [each for each in study.magnitudes if each.parameter == parameter]
+    for parameter in dict.fromkeys(magnitude.parameter for magnitude in study.magnitudes):
+        listed = [magnitude for magnitude in study.magnitudes if magnitude.parameter == parameter]
         table: tuple[Row, ...] = tuple(
-            (name_text(each.condition), *(Cell(fixed(100 * share, 0), share, heat=share) for share in each.shares))
-            for each in listed
+            (
+                name_text(magnitudes.condition),
+                *(Cell(fixed(100 * share, 0), share, heat=share) for share in magnitudes.shares),
+            )
+            for magnitudes in listed
         )
-        bins = ("condition", *(f"{each:g} .." for each in listed[0].lower))
+        bins = ("condition", *(f"{value:g} .." for value in listed[0].lower))
         strength = {"alpha": "weight of the haze", "sigma_px": "blur in pixels"}[parameter]
         yield Table(f"Percent of the pixels of objects, by the {strength} ({parameter}) at their depth", bins, table)
     yield Paragraph(
@@ -97,17 +100,29 @@ def _system_table(detector: str, rows: Sequence[CampaignRow]) -> Iterator[Block]
         yield Table(f"The system with {name_text(detector)}", tuple(header), tuple(lines), sortable=True)
 
 
-def _break_table(found: Sequence[BreakRow]) -> Table:
+def _break_table(rows: Sequence[BreakRow]) -> Table:
     """Between which two conditions each requirement breaks, and which levels the data confirm."""
     lines = []
-    for each in found:
-        between = f"fails from {each.fails_at} on" if each.holds_at is None else f"{each.holds_at} to {each.fails_at}"
-        told = "nowhere" if each.fails_at is None else f"{between}{', holds again' if each.recovers else ''}"
-        sure = [f"holds up to {each.sure_until}"] if each.sure_until else []
-        sure += [f"fails from {each.sure_at} on"] if each.sure_at else []
-        sweep = f"{each.mutation} by {each.parameter}"
-        about = (name_text(each.requirement), name_text(each.detector), sweep, told, ", ".join(sure) or "nothing")
-        lines.append((*about, "yes" if each.can_narrow else "no"))
+    for break_row in rows:
+        between = (
+            f"fails from {break_row.fails_at} on"
+            if break_row.holds_at is None
+            else f"{break_row.holds_at} to {break_row.fails_at}"
+        )
+        told = (
+            "nowhere" if break_row.fails_at is None else f"{between}{', holds again' if break_row.recovers else ''}"
+        )
+        sure = [f"holds up to {break_row.sure_until}"] if break_row.sure_until else []
+        sure += [f"fails from {break_row.sure_at} on"] if break_row.sure_at else []
+        sweep = f"{break_row.mutation} by {break_row.parameter}"
+        about = (
+            name_text(break_row.requirement),
+            name_text(break_row.detector),
+            sweep,
+            told,
+            ", ".join(sure) or "nothing",
+        )
+        lines.append((*about, "yes" if break_row.can_narrow else "no"))
     header = ("requirement", "detector", "sweep", "breaks", "confirmed", "--refine helps")
     return Table("Between which measured levels requirements break", header, tuple(lines), sortable=True)
 
@@ -122,12 +137,12 @@ def _ended(value: float | None, ends: tuple[float, float] | None, verdict: str =
 
 def _told(title: str, blocks: Iterator[Block], remarks: tuple[str, ...], colour: bool) -> str:
     lines = blocks_lines([Paragraph(title), *blocks], colour=colour)
-    return text_of([*lines, *(f"note: {one_line(each)}" for each in remarks)])
+    return text_of([*lines, *(f"note: {one_line(remark)}" for remark in remarks)])
 
 
 def adr_blocks(result: AdrResult) -> Iterator[Block]:
     """ADR and its interval, with the share of the detector's own baseline in brackets; shaded by that."""
-    cells = {(each.condition, each.detector): each for each in result.rates}
+    cells = {(rate.condition, rate.detector): rate for rate in result.rates}
     rows: list[Row] = [
         (name_text(condition), *(_rate(cells.get((condition, name))) for name in result.detectors))
         for condition in result.conditions
@@ -166,12 +181,12 @@ def _rate(row: RateRow | CampaignRow | None) -> Cell:
 def _model_blocks(model: PairModel) -> Iterator[Block]:
     """What was predicted beside what was observed, and how good that is."""
     rows: list[Row] = []
-    for each in model.predictions:
-        observed = "not measured" if each.observed is None else fixed(each.observed, 3)
-        ends = "not defined" if each.interval is None else interval_text(*each.interval)
-        mark = "" if each.unique else " (one of several)"
-        names = name_text(each.target), name_text(each.detector)
-        rows.append((*names, observed, Cell(f"{fixed(each.predicted, 3)}{mark}", each.predicted), ends))
+    for prediction in model.predictions:
+        observed = "not measured" if prediction.observed is None else fixed(prediction.observed, 3)
+        ends = "not defined" if prediction.interval is None else interval_text(*prediction.interval)
+        mark = "" if prediction.unique else " (one of several)"
+        names = name_text(prediction.target), name_text(prediction.detector)
+        rows.append((*names, observed, Cell(f"{fixed(prediction.predicted, 3)}{mark}", prediction.predicted), ends))
     header = ("mutation", "detector", "observed", "predicted", "prediction interval")
     title = f"Normalised ADR under {name_text(model.target)}, predicted from {name_text(model.simple)}"
     yield Table(title, header, tuple(rows), sortable=True)
@@ -181,7 +196,7 @@ def _model_blocks(model: PairModel) -> Iterator[Block]:
     )
     yield Table("R^2 of each detector left out", ("detector", "R^2"), (*quality, ("pooled", r_squared_text(model))))
     weights = tuple(
-        (name_text(name), *(fixed(each, 3) for each in own))
+        (name_text(name), *(fixed(value, 3) for value in own))
         for name, own in zip(model.targets, model.weights, strict=True)
     )
     yield Table("Weights of the model of all detectors", ("mutation", *map(name_text, model.features)), weights)

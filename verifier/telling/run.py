@@ -39,9 +39,9 @@ def run_table(result: RunResult, *, points: bool = False, colour: bool = False) 
     A requirement without a target has no worst scenario: its least and its greatest number are shown, or the mean
     over the profile where that is asked for.
     """
-    planners = list(dict.fromkeys(each.planner for each in result.requirements))
+    planners = list(dict.fromkeys(requirement.planner for requirement in result.requirements))
     lines = [one_line(result.title), *choices_made(result, planners), ""]
-    plain = all(each.asked == "P" for each in result.requirements)
+    plain = all(requirement.asked == "P" for requirement in result.requirements)
     header = [
         "requirement",
         "target",
@@ -52,13 +52,13 @@ def run_table(result: RunResult, *, points: bool = False, colour: bool = False) 
     header.append("verdict")
     rows = [
         [
-            *([each.planner] if len(planners) > 1 else []),
-            each.name,
-            each.target_text if plain else each.asked_text,
+            *([requirement.planner] if len(planners) > 1 else []),
+            requirement.name,
+            requirement.target_text if plain else requirement.asked_text,
             *cells,
         ]
-        for each in result.requirements
-        for cells in _cells(each, points)
+        for requirement in result.requirements
+        for cells in _cells(requirement, points)
     ]
     header = [*(["planner"] if len(planners) > 1 else []), *header]
     table = aligned(header, rows)
@@ -71,19 +71,24 @@ def run_table(result: RunResult, *, points: bool = False, colour: bool = False) 
     return text_of(lines)
 
 
-def _cells(each: RequirementResult, points: bool) -> list[list[str]]:
+def _cells(requirement: RequirementResult, points: bool) -> list[list[str]]:
     """P, bound, scenario and verdict of each row of a requirement."""
-    if each.means and not points:
-        return [_mean_cells(each, mean) for mean in each.means]
+    if requirement.means and not points:
+        return [_mean_cells(requirement, mean) for mean in requirement.means]
     if points:
-        chosen = [("", point, told_verdict(point)) for point in each.points]
-    elif each.target is None and probability_text(each.best_point) != probability_text(each.worst_point):
-        chosen = [("min: ", each.worst_point, each.verdict_text), ("max: ", each.best_point, each.verdict_text)]
+        chosen = [("", point, told_verdict(point)) for point in requirement.points]
+    elif requirement.target is None and probability_text(requirement.best_point) != probability_text(
+        requirement.worst_point
+    ):
+        chosen = [
+            ("min: ", requirement.worst_point, requirement.verdict_text),
+            ("max: ", requirement.best_point, requirement.verdict_text),
+        ]
     else:
-        chosen = [("", each.worst_point, each.verdict_text)]
+        chosen = [("", requirement.worst_point, requirement.verdict_text)]
     return [
         [
-            each.with_unit(probability_text(point, each.threshold)),
+            requirement.with_unit(probability_text(point, requirement.threshold)),
             *_bounds(point),
             f"{which}{point.scenario}",
             one_line(verdict) + mark,
@@ -94,53 +99,55 @@ def _cells(each: RequirementResult, points: bool) -> list[list[str]]:
 
 
 def _bounds_header(result: RunResult) -> list[str]:
-    found = result.settings.confidence
-    if found is None:
+    confidence = result.settings.confidence
+    if confidence is None:
         return ["numerical error"]
-    level = level_text(found.level)
-    bounds = "bounds of the rate box" if found.bounds.box is not None else f"{level} confidence bounds"
-    return [f"{level} {found.interval} interval", bounds]
+    level = level_text(confidence.level)
+    bounds = "bounds of the rate box" if confidence.bounds.box is not None else f"{level} confidence bounds"
+    return [f"{level} {confidence.interval} interval", bounds]
 
 
 def _bounds(point: Point) -> list[str]:
-    found = point.uncertainty
-    if found is None:
+    uncertainty = point.uncertainty
+    if uncertainty is None:
         return [bound_text(point)]
-    both = (found.interval, found.confidence_bounds)
+    both = (uncertainty.interval, uncertainty.confidence_bounds)
     return [NOT_KNOWN if ends is None else interval_text(ends.lower, ends.upper) for ends in both]
 
 
-def _mean_cells(each: RequirementResult, mean: ProfileMean) -> list[str]:
+def _mean_cells(requirement: RequirementResult, mean: ProfileMean) -> list[str]:
     """The cells of a mean over the profile."""
     off = max(mean.upper - mean.probability, mean.probability - mean.lower) if mean.lower < mean.upper else 0.0
     bounds = ["exact" if mean.exact is not None else f"+- {error_text(off)}"]
     if mean.interval is not None:
         bounds = [interval_text(mean.interval.lower, mean.interval.upper), NOT_KNOWN]
     constants = "".join(f" {name}={value}" for name, value in mean.constants.items())
-    number = each.with_unit(exact_or_number(mean.probability, mean.exact, least=6 if mean.interval is None else 3))
-    return [number, *bounds, f"profile{constants}", each.verdict_text]
+    number = requirement.with_unit(
+        exact_or_number(mean.probability, mean.exact, least=6 if mean.interval is None else 3)
+    )
+    return [number, *bounds, f"profile{constants}", requirement.verdict_text]
 
 
 def choices_made(result: RunResult | ExplainResult, planners: Sequence[str]) -> list[str]:
     """The files that went in, and every choice that is not the default."""
     word = "planner" if len(planners) == 1 else "planners"
-    lines = [f"{', '.join(one_line(each.name) for each in result.inputs)}; {word} {', '.join(planners)}"]
-    found = result.settings
-    choices = [f"{name} = {value}" for name, value in found.set_.items()]
-    choices += [f"where {name} = {one_line(value)}" for name, value in found.where.items()]
-    choices += [f"initially {found.initial}"] if found.initial is not None else []
-    choices += [name.replace("_", " ") for name in SWITCHES if getattr(found, name)]
-    choices += [f"score threshold {found.score_threshold:g}"] if found.score_threshold is not None else []
-    choices += [f"empty columns: {found.empty_columns}"] if found.empty_columns != "error" else []
-    choices += [f"false positives: {found.false_positives}"] if found.false_positives != "as_counted" else []
-    if found.memory is not None:
-        beginning = f", beginning with {found.initial_context}" if found.initial_context != "start" else ""
-        choices.append(f"memory {found.memory}{beginning}")
-        choices += [f"empty contexts: {found.empty_contexts}"] if found.empty_contexts != "backoff" else []
-    decimals = found.round_transitions
+    lines = [f"{', '.join(one_line(file.name) for file in result.inputs)}; {word} {', '.join(planners)}"]
+    settings = result.settings
+    choices = [f"{name} = {value}" for name, value in settings.set_.items()]
+    choices += [f"where {name} = {one_line(value)}" for name, value in settings.where.items()]
+    choices += [f"initially {settings.initial}"] if settings.initial is not None else []
+    choices += [name.replace("_", " ") for name in SWITCHES if getattr(settings, name)]
+    choices += [f"score threshold {settings.score_threshold:g}"] if settings.score_threshold is not None else []
+    choices += [f"empty columns: {settings.empty_columns}"] if settings.empty_columns != "error" else []
+    choices += [f"false positives: {settings.false_positives}"] if settings.false_positives != "as_counted" else []
+    if settings.memory is not None:
+        beginning = f", beginning with {settings.initial_context}" if settings.initial_context != "start" else ""
+        choices.append(f"memory {settings.memory}{beginning}")
+        choices += [f"empty contexts: {settings.empty_contexts}"] if settings.empty_contexts != "backoff" else []
+    decimals = settings.round_transitions
     choices += [f"transitions rounded to {decimals} decimals"] if decimals is not None else []
-    if found.confidence is not None and found.verdict_from != "bounds":
-        choices.append(f"verdicts from the {found.verdict_from}")
+    if settings.confidence is not None and settings.verdict_from != "bounds":
+        choices.append(f"verdicts from the {settings.verdict_from}")
     return [*lines, f"with {', '.join(choices)}"] if choices else lines
 
 
@@ -169,25 +176,26 @@ def _coloured(line: str) -> str:
 
 def _strategy_lines(result: RunResult) -> list[str]:
     lines: list[str] = []
-    for each in result.requirements:
-        if each.strategies is not None:
-            ends = each.strategies[each.worst]
+    for requirement in result.requirements:
+        if requirement.strategies is not None:
+            ends = requirement.strategies[requirement.worst]
             lines.append(
-                f"{each.name}, planner {each.planner}, {each.worst_point.scenario}: range of P over all winning "
+                f"{requirement.name}, planner {requirement.planner}, {requirement.worst_point.scenario}: range of "
+                "P over all winning "
                 f"strategies: {bounds_text(ends.smallest, ends.largest)}"
             )
-        if each.world is not None:
-            lines += _world_lines(each, each.world)
+        if requirement.world is not None:
+            lines += _world_lines(requirement, requirement.world)
     return ["", *lines] if lines else []
 
 
-def _world_lines(each: RequirementResult, found: WorldDecisions) -> list[str]:
+def _world_lines(requirement: RequirementResult, decisions: WorldDecisions) -> list[str]:
     """What the world decides to give a requirement its value, most visited states first."""
-    place = f"{each.name}, planner {each.planner}, {each.worst_point.scenario}"
-    if not found.decided:
+    place = f"{requirement.name}, planner {requirement.planner}, {requirement.worst_point.scenario}"
+    if not decisions.decided:
         return [f"{place}: nothing the world decides matters"]
     return [
-        f"{place}: how the world {world_aim(each.asked)} most often ({each.asked} = "
-        f"{number_text(found.probability)}; it decides in {counted(found.states, 'state')}):",
-        *(f"  {line}" for line in decided_lines(found)),
+        f"{place}: how the world {world_aim(requirement.asked)} most often ({requirement.asked} = "
+        f"{number_text(decisions.probability)}; it decides in {counted(decisions.states, 'state')}):",
+        *(f"  {line}" for line in decided_lines(decisions)),
     ]

@@ -34,7 +34,9 @@ def decision_lines(result: RunResult) -> list[str]:
     ]
     lines += [line for requirement in result.requirements for line in _vacuous_elsewhere(requirement)]
     for verdict, said in ((Verdict.SATISFIED, "holds"), (Verdict.VIOLATED, "fails")):
-        names = dict.fromkeys(each.name for each in result.requirements if _whatever_predicted(each, verdict))
+        names = dict.fromkeys(
+            requirement.name for requirement in result.requirements if _whatever_predicted(requirement, verdict)
+        )
         lines += [f"{name} {said} whatever the detector predicts{_held(result)}" for name in names]
     lines += [
         f"{_where(requirement)}: {free_text(requirement.worst_point.dependence_free)}"
@@ -66,7 +68,7 @@ def _whatever_predicted(requirement: RequirementResult, verdict: Verdict) -> boo
 
 def _held(result: RunResult) -> str:
     """What a detector that can predict anything cannot do in the model."""
-    dropped = any(each.startswith(DROPPED) for each in result.remarks)
+    dropped = any(remark.startswith(DROPPED) for remark in result.remarks)
     without = dropped or result.settings.false_positives == "ignore"
     return ", as long as it has no false positives" if without else ""
 
@@ -133,8 +135,8 @@ def unplanned(settings: SettingsRecord, *, mixed: bool = False) -> str:
 def tipping_lines(result: RunResult) -> list[str]:
     """How wrong what the bounds assume may be before a verdict falls, a blank line first; nothing where unknown."""
     lines = []
-    for each in result.requirements:
-        lines += [f"{_where(each)}: {text}" for text in tipping_sentences(each.tipping_points)]
+    for requirement in result.requirements:
+        lines += [f"{_where(requirement)}: {text}" for text in tipping_sentences(requirement.tipping_points)]
     return ["", *lines] if lines else []
 
 
@@ -148,7 +150,7 @@ def _where(requirement: RequirementResult) -> str:
 
 def summary_lines(result: RunResult) -> list[str]:
     """Engines, numerical error, what intervals, bounds and chain assume, notes, and the verdict."""
-    count = sum(len(each.points) for each in result.requirements)
+    count = sum(len(requirement.points) for requirement in result.requirements)
     furthest = result.engines.largest_difference
     agreement = f"largest difference {error_text(furthest)}" if furthest else "identical results"
     alone = ", but for those of one engine (see the notes)" if any(ONE_ENGINE in r for r in result.remarks) else ""
@@ -170,7 +172,7 @@ def summary_lines(result: RunResult) -> list[str]:
 
 def _numbers_are(result: RunResult) -> tuple[str, str]:
     """What the numbers of a run are called, one and many."""
-    plain = all(each.asked.startswith("P") for each in result.requirements)
+    plain = all(requirement.asked.startswith("P") for requirement in result.requirements)
     return ("probability", "probabilities") if plain else ("number", "numbers")
 
 
@@ -184,7 +186,7 @@ def remark_lines(remarks: Sequence[str]) -> list[str]:
 def _numerical_line(result: RunResult) -> str:
     if result.settings.exact:
         return "Numerical error: none, exact for the given counts. It says nothing about how certain these are."
-    off = max(farthest(point) for each in result.requirements for point in each.points)
+    off = max(farthest(point) for requirement in result.requirements for point in requirement.points)
     return f"Numerical error: at most {error_text(off)}."
 
 
@@ -236,8 +238,10 @@ def _channel_lines(channel: Channel) -> Iterator[str]:
             f"Assumes {detector_text(channel.contexts)}: one rate per bin, class and context for all objects and "
             "drives, and objects independent given what went before."
         )
-    untested = [each for each in channel.classes if isinstance(each, Untested)]
-    silent, unknown = ([each.label for each in untested if each.no_misses == no] for no in (True, False))
+    untested = [untested for untested in channel.classes if isinstance(untested, Untested)]
+    silent, unknown = (
+        [label_test.label for label_test in untested if label_test.no_misses == no] for no in (True, False)
+    )
     tested = [test for test in channel.classes if not isinstance(test, Untested) and test.test == "not_contradicted"]
     said = []
     if tested:

@@ -320,12 +320,12 @@ class _Steps:
                 known[key] = alike[self._together([told for told, _ in heard])], self._counting(heard, ranks)
             observation, counting = known[key]
             weight, reported = 1.0, []
-            for (at, true, heard_as), each in zip(draws, heard, strict=True):
-                if each in counting:
-                    own = heard_as[each].items()
+            for (at, true, heard_as), group in zip(draws, heard, strict=True):
+                if group in counting:
+                    own = heard_as[group].items()
                     reported.append([(DetectionError(at, label, true), rate) for label, rate in own])
                 else:
-                    weight *= math.fsum(heard_as[each].values())
+                    weight *= math.fsum(heard_as[group].values())
             for kinds in itertools.product(*reported):
                 reports = frozenset(kind for kind, _ in kinds)
                 probability = weight * math.prod(rate for _, rate in kinds)

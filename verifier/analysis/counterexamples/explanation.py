@@ -276,7 +276,7 @@ def explain(
 
 
 def _causes(
-    found: Attribution,
+    attribution: Attribution,
     objective: Objective,
     rates: Floats,
     start: int,
@@ -285,14 +285,14 @@ def _causes(
     most: int,
 ) -> tuple[tuple[Kind, ...], tuple[ToldCause, ...], float, tuple[Correction, ...]]:
     """The kinds that are spoken of, the most probable causes, the probability of the others, and corrections."""
-    listed, hidden = found.causes[:most], found.not_told_apart
+    listed, hidden = attribution.causes[:most], attribution.not_told_apart
     steps = itertools.chain.from_iterable(pattern.steps for pattern in patterns.patterns)
     in_patterns = {report for step in steps for reports in step for report in reports}
-    kinds = sorted({*found.told_apart, *hidden, *in_patterns})
+    kinds = sorted({*attribution.told_apart, *hidden, *in_patterns})
     choices = [
         tuple(sorted(chosen))
-        for size in range(1, len(found.told_apart) + 1)
-        for chosen in itertools.combinations(found.told_apart, size)
+        for size in range(1, len(attribution.told_apart) + 1)
+        for chosen in itertools.combinations(attribution.told_apart, size)
     ]
     of_causes = [(*cause.reports, *(hidden if cause.others else ())) for cause in listed]
     sets = list(dict.fromkeys([*((kind,) for kind in kinds), *choices, *of_causes]))
@@ -300,7 +300,7 @@ def _causes(
     return (
         tuple(Kind(kind, kind not in hidden, chance[kind,]) for kind in kinds),
         tuple(ToldCause(cause, chance[reports]) for cause, reports in zip(listed, of_causes, strict=True)),
-        math.fsum(cause.probability for cause in found.causes[most:]),
+        math.fsum(cause.probability for cause in attribution.causes[most:]),
         tuple(_best_corrections([Correction(chosen, chance[chosen]) for chosen in choices], satisfying)),
     )
 
@@ -369,8 +369,8 @@ def _seen(
     there = tuple(Thing(label_text(channel.labels[column]), bin_) for column, bin_ in drawn if column >= 0)
     chance = np.where(told, rows[row], 0).reshape(len(channel.observations), -1).sum(axis=1).tolist()
     reported: dict[Label, float] = {}
-    for each, own in zip(map(told_to_planner, channel.observations), chance, strict=True):
+    for group, own in zip(map(told_to_planner, channel.observations), chance, strict=True):
         if own > 0:
-            reported[each] = reported.get(each, 0.0) + own
+            reported[group] = reported.get(group, 0.0) + own
     told_as = tuple(Report(tuple(sorted(label)), rate) for label, rate in reported.items())
     return there, told_as, bool(skeleton.depends_on_reports[entry])

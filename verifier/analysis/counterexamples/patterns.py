@@ -174,20 +174,20 @@ class PatternSearch:
         # (-probability, number, symbols so far, the beginning; None where the probability is that of the pattern).
         heap: list[tuple[float, int, tuple[int, ...], _Beginning | None]] = [(-1.0, 0, (), _Beginning(first))]
         numbers, solved = itertools.count(1), 0
-        found: list[Pattern] = []
-        while heap and len(found) < count and solved < self._most:
+        patterns: list[Pattern] = []
+        while heap and len(patterns) < count and solved < self._most:
             probability, _, steps, beginning = heapq.heappop(heap)
             if beginning is None:
-                found.append(self._pattern(steps, -probability))
+                patterns.append(self._pattern(steps, -probability))
                 continue
             solved += 1
             for following, bound, further in self._extended(steps, beginning):
                 heapq.heappush(heap, (-bound, next(numbers), following, further))
-        complete, ranked = not heap, len(found) == count or not heap
+        complete, ranked = not heap, len(patterns) == count or not heap
         if not ranked:
-            known = heapq.nsmallest(count - len(found), [node for node in heap if node[3] is None])
-            found += [self._pattern(steps, -probability) for probability, _, steps, _ in known]
-        return Patterns(tuple(found), complete, ranked)
+            known = heapq.nsmallest(count - len(patterns), [node for node in heap if node[3] is None])
+            patterns += [self._pattern(steps, -probability) for probability, _, steps, _ in known]
+        return Patterns(tuple(patterns), complete, ranked)
 
     def _extended(
         self, steps: tuple[int, ...], beginning: _Beginning

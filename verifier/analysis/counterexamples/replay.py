@@ -108,7 +108,9 @@ class _Letters:
         self._masks = {name: skeleton.mask_of(node) for name, node in propositions.items()}
 
     def holds(self, prefix: Sequence[int], loop: Sequence[int]) -> bool:
-        return holds_on_lasso(self._formula, [self._at(each) for each in prefix], [self._at(each) for each in loop])
+        return holds_on_lasso(
+            self._formula, [self._at(number) for number in prefix], [self._at(number) for number in loop]
+        )
 
     def _at(self, state: int) -> frozenset[str]:
         return frozenset(name for name, mask in self._masks.items() if mask[state])

@@ -88,7 +88,7 @@ def prospects(objective: Objective, values: Values, satisfying: bool = False) ->
         EngineError, LimitError: as `state_values`.
     """
     perfect = state_values(objective, np.broadcast_to(np.eye(values.rates.shape[-1]), values.rates.shape))
-    both = [(each.failure, each.value) if satisfying else (each.value, each.failure) for each in (values, perfect)]
+    both = [(side.failure, side.value) if satisfying else (side.value, side.failure) for side in (values, perfect)]
     (hope, violation), (perfect_hope, perfect_violation) = both
     lost = values.recurrent & (hope == 0)
     certain = lost | ((hope == 0) & (perfect_hope == 0))
@@ -152,8 +152,8 @@ def exact_probability(skeleton: Skeleton, run: Run, exact: Mapping[int, Fraction
 
 
 def _rounded_once(skeleton: Skeleton, run: Run, exact: Mapping[int, Fraction]) -> float:
-    found = exact_probability(skeleton, run, exact)
-    return run.probability if found is None else float(found)
+    fraction = exact_probability(skeleton, run, exact)
+    return run.probability if fraction is None else float(fraction)
 
 
 def exact_entries(skeleton: Skeleton, counts: NDArray[np.int64], entries: Ints) -> dict[int, Fraction]:
@@ -182,8 +182,8 @@ def violation_probability(
     product = replace(objective.product, start=objective.product.start[[start]])
     entries = skeleton.entry_values(rates)
     plan = decide(product, entries[skeleton.entry] > 0).plan(accepting=satisfying, exact_one=True, matrices=1)
-    found = solve(plan, entries[np.newaxis], skeleton.entry, stochastic=True)
-    return float(found.value[0, 0]), float(found.error[0, 0])
+    solution = solve(plan, entries[np.newaxis], skeleton.entry, stochastic=True)
+    return float(solution.value[0, 0]), float(solution.error[0, 0])
 
 
 class RunGraph:

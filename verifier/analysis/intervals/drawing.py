@@ -170,7 +170,7 @@ def default_draws(objectives: Iterable[Objective]) -> int:
 
 def cost_of_draw(objectives: Iterable[Objective]) -> int:
     """What one matrix costs, in transitions visited once."""
-    return sum(_cost(each.product) * each.effort for each in objectives)
+    return sum(_cost(objective.product) * objective.effort for objective in objectives)
 
 
 def _cost(product: Product) -> int:

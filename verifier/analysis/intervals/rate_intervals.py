@@ -135,7 +135,7 @@ class RateIntervals:
             return anytime_ends(hits[0], total[0], 2 * float(self.tail), self.times or 1.0)
         if self.tier != "independent_drives":
             return _of_effective_items(hits, total, self.icc or Fraction(0), float(self.tail), self.times)
-        at = tuple(np.array([(each.bin, each.true) for each in order]).T)
+        at = tuple(np.array([(row.bin, row.true) for row in order]).T)
         largest = np.zeros(len(order), dtype=np.int64) if self.largest is None else self.largest[at]
         sides = np.concatenate([hits, total - hits], axis=1)
         both = np.concatenate([total, total], axis=1), np.concatenate([largest, largest])
@@ -148,8 +148,8 @@ class RateIntervals:
 
 def held_in_events(table: Ints, order: Sequence[Event]) -> tuple[Ints, Ints]:
     """(drives, events) items in each event and of its column, from (drives, bins, predicted, true)."""
-    hits = np.stack([table[:, each.bin, list(each.labels), each.true].sum(axis=1) for each in order], axis=1)
-    column = np.array([(each.bin, each.true) for each in order])
+    hits = np.stack([table[:, row.bin, list(row.labels), row.true].sum(axis=1) for row in order], axis=1)
+    column = np.array([(row.bin, row.true) for row in order])
     total = table[:, column[:, 0], :, column[:, 1]].sum(axis=-1).T
     return hits, total
 
@@ -164,8 +164,8 @@ def _of_effective_items(
     ends = []
     of_event, of_rest = zip(*pairs, strict=True)
     for event, rest in ((of_event, of_rest), (of_rest, of_event)):
-        seen = np.array([math.floor(each) for each in event], dtype=np.int64)
-        others = np.array([math.ceil(each) for each in rest], dtype=np.int64)
+        seen = np.array([math.floor(bound) for bound in event], dtype=np.int64)
+        others = np.array([math.ceil(bound) for bound in rest], dtype=np.int64)
         ends.append(lower_end(seen, seen + others, tail))
     return ends[0], ends[1]
 
@@ -245,11 +245,11 @@ def rate_differences(sequences: Sequences, bins: int, labels: int, events: Set[E
     Args:
         sequences: each a drive.
     """
-    found = weighted_rates(sequences, bins, labels)
-    by_weights: dict[Weights, Floats] = {"item": found.item, "drive": found.drive}
+    rates = weighted_rates(sequences, bins, labels)
+    by_weights: dict[Weights, Floats] = {"item": rates.item, "drive": rates.drive}
     if sequences.tracks is not None:
         # What has no tracks (false positives, each of its own) counts by item.
-        by_weights["track"] = np.where(np.isnan(found.track), found.item, found.track)
+        by_weights["track"] = np.where(np.isnan(rates.track), rates.item, rates.track)
     all_of_them = [
         RateDifference(
             event,
@@ -260,8 +260,8 @@ def rate_differences(sequences: Sequences, bins: int, labels: int, events: Set[E
         )
         for event in sorted(events)
     ]
-    telling = [each for each in all_of_them if each.spread > WORTH_SAYING]
-    return tuple(sorted(telling, key=lambda each: -each.spread))
+    telling = [difference for difference in all_of_them if difference.spread > WORTH_SAYING]
+    return tuple(sorted(telling, key=lambda difference: -difference.spread))
 
 
 def difference_remark(differences: Sequence[RateDifference], matrices: ConfusionMatrices) -> str | None:
@@ -269,10 +269,10 @@ def difference_remark(differences: Sequence[RateDifference], matrices: Confusion
     if not differences:
         return None
     told = []
-    for each in differences[:_LISTED]:
-        at, true, labels = each.event
+    for difference in differences[:_LISTED]:
+        at, true, labels = difference.event
         reported = " or ".join(label_text(matrices.labels[label]) for label in labels)
-        rates = ", ".join(f"{fixed(rate, 3)} by {weights}" for weights, rate in each.rates.items())
+        rates = ", ".join(f"{fixed(rate, 3)} by {weights}" for weights, rate in difference.rates.items())
         told.append(f"{label_text(matrices.labels[true])} reported as {reported} in {matrices.bin_text(at)}: {rates}")
     more = f"; and {len(differences) - _LISTED} more" if len(differences) > _LISTED else ""
     return f"rates differ with what is counted (--weights): {'; '.join(told)}{more}"

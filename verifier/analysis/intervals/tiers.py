@@ -129,7 +129,7 @@ def read_rate_box(path: str, matrices: ConfusionMatrices, tested: Sequence[Confu
 def _ends(element: Element) -> tuple[Fraction, Fraction]:
     if element.is_number():
         return (element.number(0, 1),) * 2
-    ends = [each.number(0, 1) for each in element.items()]
+    ends = [bound.number(0, 1) for bound in element.items()]
     if len(ends) != 2 or ends[0] > ends[1]:
         raise element.fail("expected a rate, or [least, most]")
     return ends[0], ends[1]
@@ -144,7 +144,7 @@ def _bins(entry: Element, matrices: ConfusionMatrices) -> list[int]:
     """The bins, contexts included, of which an entry speaks."""
     edges, found = matrices.edges_m, np.arange(matrices.bin_count)
     if entry.has("distance_m"):
-        ends = [each.number(0) for each in entry.at("distance_m").items()]
+        ends = [element.number(0) for element in entry.at("distance_m").items()]
         known = [Fraction(float(edge)) for edge in edges.tolist() if math.isfinite(edge)]
         if len(ends) != 2 or not ends[0] < ends[1] or not set(ends) <= set(known):
             listed = ", ".join(f"{edge:g}" for edge in edges.tolist())
@@ -167,10 +167,10 @@ def _refuse_contradicted(
     upper: NDArray[Any],
 ) -> None:
     """UsageError where some of the counts contradict a stated rate."""
-    total = int(stated.sum()) * sum(each.bin_count for each in tested) // len(stated)
+    total = int(stated.sum()) * sum(matrices.bin_count for matrices in tested) // len(stated)
     for matrices in tested:
         parts = matrices.bin_count // len(stated)
-        ends = (each.repeat(parts, axis=0) for each in (stated, lower, upper))
+        ends = (mask.repeat(parts, axis=0) for mask in (stated, lower, upper))
         _refuse_one(path, matrices, total, *ends)
 
 

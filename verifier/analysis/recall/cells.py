@@ -81,8 +81,8 @@ def relevant_columns(objective: Objective, rates: Floats) -> Ints:
     drawing = np.flatnonzero(objective.row >= 0)
     counts: list[Ints] = []
     forever: list[Ints] = []
-    for each in (rates, np.broadcast_to(np.eye(size), rates.shape), inside):
-        value, recurrent = _values(objective, each)
+    for array in (rates, np.broadcast_to(np.eye(size), rates.shape), inside):
+        value, recurrent = _values(objective, array)
         after = objective.mean_behind(value, drawing)
         counts.append(drawing[after.max(axis=1) - after.min(axis=1) > SAME_VALUE])
         forever.append(drawing[recurrent[objective.owner[drawing]]])
@@ -101,8 +101,8 @@ def _values(objective: Objective, rates: Floats) -> tuple[Floats, Mask]:
     """(p,) what each product state is worth, and whether a run may stay there."""
     if isinstance(objective, Optimum):
         return objective.worth(rates)
-    found = state_values(objective, rates)
-    return found.value, found.recurrent
+    values = state_values(objective, rates)
+    return values.value, values.recurrent
 
 
 def with_recall(rates: Floats, cells: RecallCells, recall: Floats) -> Floats:
@@ -142,14 +142,14 @@ def counts_with_recall(counts: Ints, cells: RecallCells, recall: Sequence[int], 
     """
     result = counts.copy()
     for at, column, part in zip(cells.bins.tolist(), cells.columns.tolist(), recall, strict=True):
-        rest = [int(each) for each in counts[at, :, column]]
+        rest = [int(count) for count in counts[at, :, column]]
         rest[column] = 0
         if sum(rest) == 0:
             rest[cells.empty] = 1
-        scaled = [each * (whole - part) for each in rest]
+        scaled = [number * (whole - part) for number in rest]
         scaled[column] = sum(rest) * part
         divisor = math.gcd(*scaled)
-        scaled = [each // divisor for each in scaled]
+        scaled = [number // divisor for number in scaled]
         if sum(scaled) > LARGEST_COUNT:
             raise LimitError(
                 f"a matrix column of recall {part}/{whole} needs {sum(scaled)} items to be exact; at most 2**53 fit",

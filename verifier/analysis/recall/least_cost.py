@@ -75,13 +75,13 @@ class Improvement:
     def __post_init__(self) -> None:
         if not len(self.measured) == len(self.costs) == self.cells.count or min(self.costs) < 0 or self.whole < 1:
             raise ValueError("expected for each cell a measured recall and a price from 0")
-        if not all(0 <= each <= 1 for each in self.measured):
+        if not all(0 <= fraction <= 1 for fraction in self.measured):
             raise ValueError("a recall lies between 0 and 1")
 
     @property
     def least(self) -> Ints:
         """(k,) the measured recalls, rounded up to a part of 1/whole."""
-        return np.array([-int(-each * self.whole // 1) for each in self.measured], dtype=np.int64)
+        return np.array([-int(-fraction * self.whole // 1) for fraction in self.measured], dtype=np.int64)
 
     def cost(self, recall: Sequence[int]) -> Fraction:
         """The price of recalls in parts of 1/whole, counted from `least`."""
@@ -109,8 +109,8 @@ def least_cost(
     low, k = improvement.least, improvement.cells.count
     top = np.full(k, improvement.whole, dtype=np.int64)
     if improvement.met(low[None])[0]:
-        return [int(each) for each in low]
-    starts = [top, low, *(np.maximum(np.array(each, dtype=np.int64), low) for each in begin)]
+        return [int(number) for number in low]
+    starts = [top, low, *(np.maximum(np.array(row, dtype=np.int64), low) for row in begin)]
     if rng is not None:
         starts += [low + (rng.random(k) * (top - low)).astype(np.int64) for _ in range(RANDOM_STARTS)]
     points = starts
@@ -118,14 +118,14 @@ def least_cost(
     if followed and improvement.problem.target.probability not in (0, 1):  # their logarithms have no slope
         points = [top, *(_local_minimum(improvement, start / improvement.whole) for start in starts)]
     distinct = {tuple(np.round(point * SAME / improvement.whole).tolist()): point for point in points}
-    found = [each for each in (_polished(improvement, point) for point in distinct.values()) if each is not None]
-    return min(found, key=lambda each: (improvement.cost(each), each), default=None)
+    found = [row for row in (_polished(improvement, point) for point in distinct.values()) if row is not None]
+    return min(found, key=lambda point: (improvement.cost(point), point), default=None)
 
 
 def _local_minimum(improvement: Improvement, start: Floats) -> Ints:
     """(k,) where SLSQP ends, rounded up to parts of 1/whole; whether it meets the target is not known."""
-    measured = np.array([float(each) for each in improvement.measured])
-    price = np.array([float(each) for each in improvement.costs])
+    measured = np.array([float(fraction) for fraction in improvement.measured])
+    price = np.array([float(cost) for cost in improvement.costs])
     price = price / max(price.max(), _TINY)
     known: dict[bytes, tuple[Floats, Floats]] = {}
 
@@ -167,7 +167,7 @@ def _slack(improvement: Improvement, recall: Floats) -> tuple[Floats, Floats]:
     rates = with_recall(problem.rates, cells, recall[None])[0]
     asked = float(problem.target.probability)
     sign, asked = (-1.0, 1 - asked) if problem.target.is_upper else (1.0, asked)
-    many = sum(len(each.product.start) for each in problem.objectives) > MOST_CONSTRAINTS
+    many = sum(len(objective.product.start) for objective in problem.objectives) > MOST_CONSTRAINTS
     slack, slope = [], []
     for objective in problem.objectives:
         values = state_values(objective, rates)
@@ -222,7 +222,7 @@ def _polished(improvement: Improvement, point: Ints) -> list[int] | None:
 
         part = _least_met(improvement, lowered, int(improvement.least[cell]), int(recall[cell]))
         recall = recall if part is None else lowered(part)
-    return [int(each) for each in recall]
+    return [int(number) for number in recall]
 
 
 def _least_met(improvement: Improvement, point: Callable[[int], Ints], low: int, high: int) -> int | None:
@@ -267,7 +267,7 @@ class BoxFamily:
     semantics: Semantics = "per_state"
 
     def __post_init__(self) -> None:
-        if len(self.begin) != self.cells.count or not all(0 <= each <= self.whole for each in self.begin):
+        if len(self.begin) != self.cells.count or not all(0 <= number <= self.whole for number in self.begin):
             raise ValueError("expected for each cell a floor from 0 to 1")
         if np.any(self.held[self.cells.bins, self.cells.columns]):
             raise ValueError("a column cannot have a floor and be held as measured")
@@ -275,12 +275,12 @@ class BoxFamily:
     @property
     def top(self) -> int:
         """The place at which every floor is 1."""
-        return max(self.whole - each for each in self.begin)
+        return max(self.whole - number for number in self.begin)
 
     def floors(self, place: int) -> list[int]:
         """The floors at a place in parts of 1/whole: `place` of `top` steps towards 1, rounded up."""
         top = max(self.top, 1)
-        return [each - (-(self.whole - each) * place // top) for each in self.begin]
+        return [number - (-(self.whole - number) * place // top) for number in self.begin]
 
     def region(self, objective: Objective, place: int) -> Region:
         """All matrices above the floors at a place."""
@@ -303,9 +303,9 @@ class BoxFamily:
         if beside is not None:
             worst.append(beside.worst[0])
         for objective in self.problem.objectives:
-            found = robust_bounds(objective, self.region(objective, place), self.semantics, effort)
-            met &= bool(target.met(found.lower, found.upper).all())
-            worst.append(found.upper.max() if target.is_upper else found.lower.min())
+            bounds = robust_bounds(objective, self.region(objective, place), self.semantics, effort)
+            met &= bool(target.met(bounds.lower, bounds.upper).all())
+            worst.append(bounds.upper.max() if target.is_upper else bounds.lower.min())
         return float(max(worst) if target.is_upper else min(worst)), met
 
     def proven(self, place: int) -> bool:
@@ -326,7 +326,7 @@ class BoxFamily:
             except kernel.Rejected as error:
                 raise EngineError(f"the certificate of a certified floor does not hold: {error}") from None
             for bounds in zip(*checked, strict=True):
-                known = [each for each in bounds if each is not None]
+                known = [bound for bound in bounds if bound is not None]
                 if not known or not _meets(pick(known), target):
                     return False
         return True

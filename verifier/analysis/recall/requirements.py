@@ -118,12 +118,12 @@ class Problem:
         met, failed = np.ones(len(rates), dtype=bool), np.zeros(len(rates), dtype=bool)
         worst = []
         for objective in self.objectives:
-            found = objective.probabilities(rates)
-            lower = np.maximum(found.lower - found.representation_bound, 0)
-            upper = np.minimum(found.upper + found.representation_bound, 1)
+            result = objective.probabilities(rates)
+            lower = np.maximum(result.lower - result.representation_bound, 0)
+            upper = np.minimum(result.upper + result.representation_bound, 1)
             met &= self.target.met(lower, upper).all(axis=1)
             failed |= self.target.failed(lower, upper).any(axis=1)
-            worst.append(self.target.worst(found.probability, 1))
+            worst.append(self.target.worst(result.probability, 1))
         if self.beside is not None:
             met &= self.beside.met
             failed |= self.beside.failed
@@ -168,7 +168,7 @@ class Path:
     misses: tuple[Fraction, ...]
 
     def __post_init__(self) -> None:
-        if self.whole < 1 or len(self.misses) != self.cells.count or not all(0 <= each <= 1 for each in self.misses):
+        if self.whole < 1 or len(self.misses) != self.cells.count or not all(0 <= miss <= 1 for miss in self.misses):
             raise ValueError("expected a whole from 1, and for each cell a miss rate from 0 to 1")
 
     @property
@@ -280,7 +280,7 @@ def _evaluated(problem: Problem, path: Path, places: Sequence[int]) -> Evaluated
         for low in range(0, len(places), at_once)
     ]
     return Evaluated(
-        *(np.concatenate([getattr(each, name) for each in parts]) for name in ("worst", "met", "failed"))
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in ("worst", "met", "failed"))
     )
 
 
@@ -311,7 +311,7 @@ def _narrowed(problem: Problem, path: Path, places: Sequence[int], met: Mask) ->
 
 def _unsure_below(problem: Problem, path: Path, place: int) -> tuple[int, ...]:
     """The undecided places that directly precede `place`, at most `MOST_UNSURE`."""
-    below = [each for each in range(place - MOST_UNSURE, place) if each >= 0]
+    below = [number for number in range(place - MOST_UNSURE, place) if number >= 0]
     if not below:
         return ()
     failed = _evaluated(problem, path, below).failed

@@ -64,11 +64,11 @@ def ends_of(objective: Objective, measured: Measured) -> Ends:
         objective.skeleton, np.where(fixed, measured.rates, 0.0), np.where(fixed, measured.rates, 1.0)
     )
     step = uncertain_step(objective, region)
-    found = decided_components(objective, step, most_combinations=0)
+    components = decided_components(objective, step, most_combinations=0)
     rows, seen = np.nonzero(step.usable(np.ones(step.following.shape, dtype=bool)))
     sources, targets = step.owner[rows], step.following[rows, seen]
     can_end = (
-        coreachable(step.state_count, sources, targets, (found.of >= 0) & ends[found.of])
-        for ends in (found.can_fail, found.can_hold)
+        coreachable(step.state_count, sources, targets, (components.of >= 0) & ends[components.of])
+        for ends in (components.can_fail, components.can_hold)
     )
     return Ends(*can_end)

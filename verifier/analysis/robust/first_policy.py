@@ -44,15 +44,15 @@ def first_policy(first: Ints, behind: Ints, targets: Ints, weights: Floats, goal
         rows = ranges(first[states], first[states + 1])
         edges = ranges(begun[rows], begun[rows + 1])
         ends = np.cumsum(begun[rows + 1] - begun[rows])[:-1]
-        each = np.cumsum(first[states + 1] - first[states])[:-1]
-        each, ends = np.concatenate([[0], each]), np.concatenate([[0], ends])
+        begins = np.cumsum(first[states + 1] - first[states])[:-1]
+        begins, ends = np.concatenate([[0], begins]), np.concatenate([[0], ends])
         for _ in range(MOST_ROUNDS if circles[states].any() else 1):
             worth = np.add.reduceat(weights[edges] * value[targets[edges]], ends)
-            most = np.maximum.reduceat(worth, each)
+            most = np.maximum.reduceat(worth, begins)
             same = np.array_equal(most, value[states])
             value[states] = most
             if same:
                 break
         best = worth == np.repeat(most, first[states + 1] - first[states])
-        policy[states] = np.minimum.reduceat(np.where(best, rows, len(owner)), each)
+        policy[states] = np.minimum.reduceat(np.where(best, rows, len(owner)), begins)
     return policy

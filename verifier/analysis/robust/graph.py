@@ -279,7 +279,7 @@ def _other_value(
         return {}, tried
     if 2 ** min(len(optional), 64) > most:
         return None, tried
-    ways = [[frozenset(each.tolist())] for each in np.split(led, np.cumsum(whole[members])[:-1])]
+    ways = [[frozenset(array.tolist())] for array in np.split(led, np.cumsum(whole[members])[:-1])]
     for number in optional.tolist():
         found = _reduced_moves(step, rows[own == number].tolist(), inside[own == number], most)
         if found is None:
@@ -303,8 +303,8 @@ def _tried_out(
     `value`, on that component, if there is one; how many were tried."""
     count = 0
     for count, led in enumerate(itertools.product(*ways), 1):
-        sources = np.repeat(members, [len(each) for each in led])
-        targets = np.array([state for each in led for state in sorted(each)], dtype=np.int64)
+        sources = np.repeat(members, [len(group) for group in led])
+        targets = np.array([state for group in led for state in sorted(group)], dtype=np.int64)
         component, values = _bottom_values(objective, members, sources, targets)
         for number in np.flatnonzero(values != value).tolist()[:1]:
             inside = np.flatnonzero(component == number).tolist()
@@ -360,7 +360,7 @@ def _reports(
     behind: dict[int, list[frozenset[int]]] = {}
     for group, led in enumerate(step.told.after[seen, kind, step.told.often[kind] > 0].T.tolist()):
         below = [_reports(step, row, draw + 1, after, inside, limit) for after in dict.fromkeys(led)]
-        ways = [each for each in below if each is not None]
+        ways = [way for way in below if way is not None]
         if len(ways) < len(below) or math.prod(map(len, ways)) > limit:
             return None
         together = {frozenset().union(*parts) for parts in itertools.product(*ways)}

@@ -94,7 +94,7 @@ def best_of(objective: Objective, region: Region, known: Attained | None, masses
     if not tried:
         nothing = np.full(len(objective.product.start), np.nan)
         return Attained(nothing, nothing, np.full((len(nothing), *region.lower.shape), np.nan))
-    value, error, matrices = (np.array(each) for each in zip(*tried, strict=True))
+    value, error, matrices = (np.array(column) for column in zip(*tried, strict=True))
     choice = np.argmin(np.where(np.isnan(value), np.inf, sign * value), axis=0)
     every = np.arange(value.shape[1])
     return Attained(value[choice, every], error[choice, every], matrices[choice, every])
@@ -104,14 +104,14 @@ def _evaluated(objective: Objective, region: Region, masses: Floats) -> list[tup
     """Of each matrix that can be evaluated the (m,) values, their errors, and its masses m times."""
     count = len(objective.product.start)
     try:
-        found = objective.probabilities(rates_of(region, masses))
+        result = objective.probabilities(rates_of(region, masses))
     except (EngineError, NoAnswerError):
         if len(masses) == 1:
             return []
-        return [each for matrix in masses for each in _evaluated(objective, region, matrix[None])]
+        return [array for matrix in masses for array in _evaluated(objective, region, matrix[None])]
     return [
         (value, error, np.broadcast_to(matrix, (count, *matrix.shape)))
-        for value, error, matrix in zip(found.probability, found.error_bound, masses, strict=True)
+        for value, error, matrix in zip(result.probability, result.error_bound, masses, strict=True)
     ]
 
 
@@ -218,16 +218,18 @@ def bound_sides(
         own = _with_the_world(objective, region, side)
         if not result or own is not result[-1].objective:
             step = uncertain_step(own, region)
-            found = decided_components(own, step, Provable(own, region))
-            nodes = make_nodes(step, found.of)
+            components = decided_components(own, step, Provable(own, region))
+            nodes = make_nodes(step, components.of)
             begun = np.zeros(step.state_count, dtype=bool)
             begun[own.product.start] = True
             met = reachable(step.state_count, nodes.sources, nodes.targets, begun)
         won, assumed = (
-            (found.can_fail, found.fail_assumed) if side == "lower" else (found.can_hold, found.hold_assumed)
+            (components.can_fail, components.fail_assumed)
+            if side == "lower"
+            else (components.can_hold, components.hold_assumed)
         )
-        target = (found.of >= 0) & won[found.of]
-        doubtful = (found.of >= 0) & assumed[found.of]
+        target = (components.of >= 0) & won[components.of]
+        doubtful = (components.of >= 0) & assumed[components.of]
         # What is bad for one side is good for the other.
         guide = 1 - result[-1].reached.value if result and result[-1].objective is own else None
         reached = greatest_reach(step, nodes, target, starts, guide)

@@ -86,7 +86,7 @@ class OptimalConditional(Optimum):
         """
         values = self.skeleton.entry_values(rates)
         patterns, kind = np.unique(values > 0, axis=0, return_inverse=True)
-        found = {each.name: np.empty((len(rates), len(self.skeleton.starts))) for each in fields(BatchResult)}
+        found = {field.name: np.empty((len(rates), len(self.skeleton.starts))) for field in fields(BatchResult)}
         for number in range(len(patterns)):
             at = np.flatnonzero(kind.ravel() == number)
             part = self.restarting(values[at[0]]).optimum.probabilities(rates[at], roughly=roughly)

@@ -163,7 +163,7 @@ class OptimalQuantile(Optimum):
                 close = (np.abs(now - float(rest)) <= off * now) & (found < 0) & ~never & (rest > 0)
                 if close.any():
                     exactly = exactly or _Left(exact(), goal, not self.greatest)
-                    told = np.array([each <= rest for each in exactly.after(taken)[start]], dtype=bool)
+                    told = np.array([chance <= rest for chance in exactly.after(taken)[start]], dtype=bool)
                     done = np.where(close, told, done)
             found[done & (found < 0) & ~never] = taken
             before, left, taken = left, best(steps.of(left)), taken + 1
@@ -183,7 +183,7 @@ class _Left:
     def __init__(self, process: DecisionProcess, goal: Mask, greatest: bool) -> None:
         assert process.fractions is not None
         self._process, self._goal, self._choose, self._taken = process, goal, max if greatest else min, 0
-        self._left = np.array([Fraction(int(not each)) for each in goal], dtype=object)
+        self._left = np.array([Fraction(int(not is_goal)) for is_goal in goal], dtype=object)
 
     def stays(self, steps: int) -> bool:
         """Whether nothing changes any more by so many steps."""
@@ -200,7 +200,7 @@ class _Left:
             left = np.array([self._choose(rows[low:high]) for low, high in ends], dtype=object)
             left[self._goal] = Fraction(0)
             self._left, self._taken = left, self._taken + 1
-            if sum(Fraction(each).denominator.bit_length() for each in left) > _MOST_DIGITS:
+            if sum(Fraction(number).denominator.bit_length() for number in left) > _MOST_DIGITS:
                 raise NoAnswerError("the quantile is too close to its level to be told within the limits")
         return self._left
 
@@ -253,9 +253,9 @@ class OptimalGain(Optimum):
         values = self._values(rates[None])
         target, begun = self._begin(values[0])
         policy = self._best(target, values, begun)[0][1]
-        found, start = self._solved(target, policy, values, value_error), self.product.start
-        value = found.value[0]
-        infinite, off = np.isinf(value[start]), (found.error[0] + found.representation[0])[start]
+        solution, start = self._solved(target, policy, values, value_error), self.product.start
+        value = solution.value[0]
+        infinite, off = np.isinf(value[start]), (solution.error[0] + solution.representation[0])[start]
         share, apart = self._slack(target, values, value, value_error)
         spread = 2 * apart * self._longest(rates, value_error)[start] if apart else 0.0
         told, rough = np.where(infinite, 0, value[start]), self.gains.relative_error + 2**-40
@@ -270,7 +270,7 @@ class OptimalGain(Optimum):
     def _longest(self, rates: Floats, value_error: float) -> Floats:
         """(p,) the greatest expected number of steps until the condition holds, off by a quarter of a step at most;
         infinite where it may never hold, or nothing is proven."""
-        parts = {each.name: getattr(self, each.name) for each in fields(self)}
+        parts = {field.name: getattr(self, field.name) for field in fields(self)}
         steps = OptimalGain(**{**parts, "greatest": True, "gains": gains_of_time(self.skeleton, Fraction(1))})
         values = steps._values(rates[None])
         target, begun = steps._begin(values[0])
@@ -349,7 +349,7 @@ class OptimalGain(Optimum):
     def _worth(self, values: Floats, reached: Floats) -> Floats:
         return super()._worth(values, reached) + self._gain(values)[:, self.owner]
 
-    def _told(self, found: Solution) -> BatchResult:
-        value = found.value[:, self.product.start]
+    def _told(self, solution: Solution) -> BatchResult:
+        value = solution.value[:, self.product.start]
         zero = np.zeros_like(value)
         return BatchResult(value, zero + 1, zero, zero, zero, value, value)

@@ -112,7 +112,7 @@ class Optimum(Objective):
                 parts += [
                     (at[rows], self._told(solution)) for rows, _, solution in self._best(target, values[at], policy)
                 ]
-        arrays = {each.name: np.empty((len(values), len(self.product.start))) for each in fields(BatchResult)}
+        arrays = {field.name: np.empty((len(values), len(self.product.start))) for field in fields(BatchResult)}
         for rows, part in parts:
             for name, array in arrays.items():
                 array[rows] = getattr(part, name)
@@ -164,7 +164,7 @@ class Optimum(Objective):
             guide=inner.value[0],
         ).value[self.product.start]
         start = self.product.start
-        value, off = (each[0, start] for each in (inner.value, inner.error + inner.representation))
+        value, off = (array[0, start] for array in (inner.value, inner.error + inner.representation))
         least, most = np.maximum(value - off, 0), np.minimum(np.maximum(outer, value), 1)
         if not self.greatest:
             value, least, most = 1 - value, complement(most, -np.inf), complement(least, np.inf)
@@ -239,10 +239,14 @@ class Optimum(Objective):
 
     def goal(self, values: Floats) -> Goal:
         """What the world wants to reach where the entries have these values; errors as `decided_components`."""
-        found = decided_components(self, self.fixed_step(values))
-        won, assumed = (found.can_hold, found.hold_assumed) if self.greatest else (found.can_fail, found.fail_assumed)
-        inside = found.of >= 0
-        return Goal(found, inside & (won & ~assumed)[found.of], inside & won[found.of])
+        components = decided_components(self, self.fixed_step(values))
+        won, assumed = (
+            (components.can_hold, components.hold_assumed)
+            if self.greatest
+            else (components.can_fail, components.fail_assumed)
+        )
+        inside = components.of >= 0
+        return Goal(components, inside & (won & ~assumed)[components.of], inside & won[components.of])
 
     def _best(self, target: Mask, values: Floats, policy: Ints) -> list[tuple[Ints, Ints, Solution]]:
         """Policies that are best for (M, entries) values: for each the rows that it is best for, the alternative that
@@ -256,7 +260,7 @@ class Optimum(Objective):
             better, solution = self._improved(target, own, values[rows])
             same = (better == own).all(axis=1)
             if same.any():
-                part = {each.name: getattr(solution, each.name)[same] for each in fields(solution)}
+                part = {field.name: getattr(solution, field.name)[same] for field in fields(solution)}
                 found.append((rows[same], own, Solution(**part)))
             others: dict[bytes, list[int]] = {}
             for place in np.flatnonzero(~same).tolist():
@@ -312,10 +316,10 @@ class Optimum(Objective):
     def _everywhere(self) -> Product:
         return replace(self.product, start=np.arange(self.state_count))
 
-    def _told(self, found: Solution) -> BatchResult:
+    def _told(self, solution: Solution) -> BatchResult:
         start = self.product.start
         value, error, moved, jumps, steps = (
-            np.asarray(getattr(found, name)[:, start])
+            np.asarray(getattr(solution, name)[:, start])
             for name in ("value", "error", "representation", "jumps", "steps")
         )
         value, error = np.clip(value, 0, 1), np.minimum(error, 1)

@@ -103,7 +103,7 @@ def point_certificates(objective: Objective, counts: NDArray[np.int64]) -> Itera
         return
     for about, side, value, order, component in proofs:
         subject = subject_of(about)
-        arrays = (each[subject.origin].tolist() for each in (value, order, component))
+        arrays = (array[subject.origin].tolist() for array in (value, order, component))
         box = BoxArrays(UNIT, *arrays)
         claimed = [_outwards(side, value[state]) for state in objective.product.start.tolist()]
         content = content_document(side, claimed, subject_document(subject), region, [box], 0)

@@ -68,9 +68,9 @@ def recurrences(objective: Objective, obligation: int) -> tuple[list[Recurrence]
     if found is None:
         return None
     terms = [[literal(number) for number in term] for term in found]
-    if any(each is None for term in terms for each in term):
+    if any(mask is None for term in terms for mask in term):
         return None
-    told = [[each for each in term if each is not None] for term in terms]
+    told = [[mask for mask in term if mask is not None] for term in terms]
     if math.prod(map(len, told)) > MOST_TERMS:
         return None
     # What is violated: of every conjunction some part, whose opposite then holds.
@@ -103,7 +103,7 @@ def _recurrence(parts: Sequence[tuple[bool, Mask]], size: int) -> Recurrence:
 
 
 def component_meeting(
-    found: Sequence[Recurrence], inside: Mask, components_among: Callable[[Mask], Ints]
+    recurrences: Sequence[Recurrence], inside: Mask, components_among: Callable[[Mask], Ints]
 ) -> Ints | None:
     """The states of an end component that meets one of the conjunctions; None where there is none.
 
@@ -112,13 +112,15 @@ def component_meeting(
         inside: (p,) the states of the component to look in.
         components_among: the maximal end components among some states, (p,) numbers, -1 outside.
     """
-    return next(_meeting(found, inside, components_among), None)
+    return next(_meeting(recurrences, inside, components_among), None)
 
 
-def _meeting(found: Sequence[Recurrence], inside: Mask, components_among: Callable[[Mask], Ints]) -> Iterator[Ints]:
-    for each in found:
-        of = components_among(inside & each.always)
+def _meeting(
+    recurrences: Sequence[Recurrence], inside: Mask, components_among: Callable[[Mask], Ints]
+) -> Iterator[Ints]:
+    for recurrence in recurrences:
+        of = components_among(inside & recurrence.always)
         for number in range(int(of.max(initial=-1)) + 1):
             members = of == number
-            if all(np.any(members & mask) for mask in each.often):
+            if all(np.any(members & mask) for mask in recurrence.often):
                 yield np.flatnonzero(members)

@@ -149,8 +149,8 @@ class Region:
         for index, column in np.argwhere(needed).tolist():
             for number in range(shape[1]):
                 members = np.flatnonzero(group == number)
-                low = sum((Fraction(each) for each in lower[index, members, column]), Fraction(0))
-                high = sum((Fraction(each) for each in upper[index, members, column]), Fraction(0))
+                low = sum((Fraction(number) for number in lower[index, members, column]), Fraction(0))
+                high = sum((Fraction(number) for number in upper[index, members, column]), Fraction(0))
                 least[index, number, column] = math.floor(low * UNIT)
                 most[index, number, column] = min(math.ceil(high * UNIT), UNIT)
         return cls(channel.labels, group, least, most, needed)
@@ -198,7 +198,7 @@ def region_of(skeleton: Skeleton, intervals: RateIntervals) -> Region:
     for index, column in np.argwhere(fixed).tolist():
         for number in range(len(members)):
             rate = (
-                sum((Fraction(each) for each in measured.rates[index, group == number, column]), Fraction(0)) * UNIT
+                sum((Fraction(rate) for rate in measured.rates[index, group == number, column]), Fraction(0)) * UNIT
             )
             lower[index, number, column] = math.floor(rate)
             upper[index, number, column] = min(math.ceil(rate), UNIT)
@@ -319,8 +319,8 @@ def _told_of(channel: Channel) -> Told:
     numbers: dict[bytes, int] = {}
     group = [numbers.setdefault(told[:, :, label].tobytes(), len(numbers)) for label in range(len(channel.labels))]
     first = np.unique(group, return_index=True)[1]
-    each = np.concatenate([often[:, :, None], told[:, :, first]], axis=2)
-    patterns, number = np.unique(each.reshape(len(each), math.prod(each.shape[1:])), axis=0, return_inverse=True)
+    keys = np.concatenate([often[:, :, None], told[:, :, first]], axis=2)
+    patterns, number = np.unique(keys.reshape(len(keys), math.prod(keys.shape[1:])), axis=0, return_inverse=True)
     kinds: dict[tuple[tuple[tuple[int, ...], int], ...], int] = {}
     own = np.array(
         [kinds.setdefault(_ways(pattern.reshape(-1, 1 + len(first)).tolist()), len(kinds)) for pattern in patterns],

@@ -81,10 +81,10 @@ def covered(
             if region is None:
                 part.below.append(None)
                 continue
-            found = bound_sides(root.objective, region, (root.side,), [np.array([state])])[0]
+            bound = bound_sides(root.objective, region, (root.side,), [np.array([state])])[0]
             part.below.append(len(parts))
-            heapq.heappush(heap, (-found.reached.value[state], len(parts)))
-            parts.append(_Part(found, found.reached.steps[0]))
+            heapq.heappush(heap, (-bound.reached.value[state], len(parts)))
+            parts.append(_Part(bound, bound.reached.steps[0]))
     leaves = [number for number, part in enumerate(parts) if not part.below]
     return Covered(
         tuple(parts[number].bound for number in leaves),
@@ -128,7 +128,7 @@ def _tree(parts: list[_Part], position: dict[int, int], number: int | None) -> T
     if number is None or not parts[number].below:
         return None if number is None else position[number]
     part = parts[number]
-    below, above = (_tree(parts, position, each) for each in part.below)
+    below, above = (_tree(parts, position, number) for number in part.below)
     return Split(*part.place, part.at, below, above)
 
 

@@ -127,7 +127,9 @@ def robust_bounds(
     certificates: tuple[Certificate, ...] = ()
     if effort.certificates:
         certificates = tuple(
-            each for side in (lower, upper) for each in side.certificates(subject_of(side.root.objective))
+            certificate
+            for side in (lower, upper)
+            for certificate in side.certificates(subject_of(side.root.objective))
         )
     return RobustBounds(
         lower.bounds(),
@@ -157,9 +159,9 @@ def _counted_bounds(objective: StepCount, region: Region, semantics: Semantics, 
     without certificates."""
     sides: tuple[Side, Side] = ("lower", "upper")
     lower, upper = (counted_side(objective, region, side, attained=effort.attained) for side in sides)
-    for side, each in zip(sides, (lower, upper), strict=True):
-        _refuse_outside(side, each.bounds, each.attained)
-    apart = [np.any(np.abs(each.bounds - each.attained.value) > effort.gap) for each in (lower, upper)]
+    for side, counted in zip(sides, (lower, upper), strict=True):
+        _refuse_outside(side, counted.bounds, counted.attained)
+    apart = [np.any(np.abs(side.bounds - side.attained.value) > effort.gap) for side in (lower, upper)]
     return RobustBounds(
         lower.bounds,
         upper.bounds,
@@ -181,13 +183,13 @@ def _sides(
     if semantics not in SEMANTICS or (semantics == "shared_matrix" and not effort.attained):
         raise ValueError(f"semantics is one of {', '.join(SEMANTICS)}, and shared_matrix needs attained values")
     starts = _sets_of_starts(objective) if effort.attained else []
-    for found in bound_sides(objective, region, sides, starts):
-        proven, known = _whole(objective, found), _nothing_attained(objective, region)
+    for bound_side in bound_sides(objective, region, sides, starts):
+        proven, known = _whole(objective, bound_side), _nothing_attained(objective, region)
         if effort.attained:
-            known = _attained(objective, found)
+            known = _attained(objective, bound_side)
             if semantics == "shared_matrix":
-                proven, known = _narrowed(objective, found, known, effort)
-            _refuse_outside(found.side, proven.bounds(), known)
+                proven, known = _narrowed(objective, bound_side, known, effort)
+            _refuse_outside(bound_side.side, proven.bounds(), known)
         yield proven, known
 
 
@@ -199,21 +201,21 @@ def _sets_of_starts(objective: Objective) -> list[Ints]:
     return [starts[k : k + 1] for k in range(len(starts))]
 
 
-def _attained(objective: Objective, found: SideBound) -> Attained:
+def _attained(objective: Objective, bound: SideBound) -> Attained:
     """What single matrices attain: nature's common choices, and in small products what climbing from there gives.
 
     Where moves vanish at an end of an interval, a matrix next to it may attain more than the one at the end.
     """
-    choices = [common_choices(found, steps) for steps in found.reached.steps]
-    sign, small = _sign(found.side), objective.slopes and objective.state_count <= LARGEST_CLIMBED
-    tried = [each.best for each in choices]
+    choices = [common_choices(bound, steps) for steps in bound.reached.steps]
+    sign, small = _sign(bound.side), objective.slopes and objective.state_count <= LARGEST_CLIMBED
+    tried = [choice.best for choice in choices]
     if small:
-        middle = middle_of(found.region)
-        tried += [middle, *(each.mean for each in choices)]
-        tried += [each.best + _NEXT_TO * (middle - each.best) for each in choices]
-    known = best_of(objective, found.region, None, np.unique(np.array(tried), axis=0), sign)
+        middle = middle_of(bound.region)
+        tried += [middle, *(choice.mean for choice in choices)]
+        tried += [choice.best + _NEXT_TO * (middle - choice.best) for choice in choices]
+    known = best_of(objective, bound.region, None, np.unique(np.array(tried), axis=0), sign)
     few = len(objective.product.start) <= MOST_STARTS
-    return climbed(objective, found.region, known, sign) if small and few else known
+    return climbed(objective, bound.region, known, sign) if small and few else known
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,28 +264,30 @@ class _Proven:
         )
 
 
-def _whole(objective: Objective, found: SideBound) -> _Proven:
+def _whole(objective: Objective, bound: SideBound) -> _Proven:
     """One box for all initial states."""
     states = tuple(objective.product.start.tolist())
-    cover = _Cover((found,), 0, tuple(range(len(states))))
-    return _Proven(found, states, (cover,), found.reached.iterations)
+    cover = _Cover((bound,), 0, tuple(range(len(states))))
+    return _Proven(bound, states, (cover,), bound.reached.iterations)
 
 
-def _narrowed(objective: Objective, found: SideBound, known: Attained, effort: Effort) -> tuple[_Proven, Attained]:
+def _narrowed(
+    objective: Objective, side_bound: SideBound, known: Attained, effort: Effort
+) -> tuple[_Proven, Attained]:
     """Branch and bound for the initial states in which no single matrix is known to attain the bound."""
-    whole = _whole(objective, found)
+    whole = _whole(objective, side_bound)
     covers, rest, iterations = [], [], whole.iterations
     for number, bound in enumerate(whole.bounds().tolist()):
         if abs(bound - known.value[number]) <= effort.gap:
             rest.append(number)
             continue
-        steps = found.reached.steps[number if len(found.reached.steps) > number else 0]
-        cut = covered(objective, found, steps, number, known, effort.boxes, effort.gap)
+        steps = side_bound.reached.steps[number if len(side_bound.reached.steps) > number else 0]
+        cut = covered(objective, side_bound, steps, number, known, effort.boxes, effort.gap)
         known, iterations = cut.attained, iterations + cut.iterations
         covers.append(_Cover(cut.boxes, cut.tree, (number,)))
     if rest:
-        covers.append(_Cover((found,), 0, tuple(rest)))
-    return _Proven(found, whole.states, tuple(covers), iterations), known
+        covers.append(_Cover((side_bound,), 0, tuple(rest)))
+    return _Proven(side_bound, whole.states, tuple(covers), iterations), known
 
 
 def _refuse_outside(side: Side, bounds: Floats, known: Attained) -> None:

@@ -104,7 +104,7 @@ def greatest_reach(
         iterations += search.iterations
         if value is not None:
             if best is None:
-                steps = np.array([search.steps_from(each) for each in starts]).reshape(steps.shape)
+                steps = np.array([search.steps_from(start) for start in starts]).reshape(steps.shape)
                 best = value
             elif is_proven(step, np.minimum(best, value), target):
                 best = np.minimum(best, value)

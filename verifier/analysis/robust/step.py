@@ -103,7 +103,7 @@ class UncertainStep:
             distinct(kind[column >= 0]).tolist() for kind, column in zip(self.kind.T, self.columns.T, strict=True)
         )
         single = np.count_nonzero(self.told.often, axis=1) == 1
-        return tuple(each[0] if len(each) == 1 and single[each[0]] else None for each in kinds)
+        return tuple(kind[0] if len(kind) == 1 and single[kind[0]] else None for kind in kinds)
 
     def behind(self, values: Floats, draw: int, seen: int, at: Ints | slice = _EVERY) -> Floats:
         """(k, groups) the mean of (k, observations) values once a draw reports each group, behind what was seen."""
@@ -194,7 +194,7 @@ class UncertainStep:
             later = np.arange(len(wins)) >> bit & 1
             wins[:, one] += 1 - later
             wins[:, other] += later
-        ends = (np.tile(each, (len(wins), 1)) for each in (self.lower, self.upper))
+        ends = (np.tile(array, (len(wins), 1)) for array in (self.lower, self.upper))
         return greatest_masses(np.repeat(wins, columns, axis=0), *ends)
 
     def mean(self, values: Floats, at: Ints | slice = _EVERY) -> Floats:

@@ -101,7 +101,7 @@ def counted_side(objective: StepCount, region: Region, side: Side, *, attained: 
     walk = _Greatest(region)
     number, missing = objective.numbers(walk, (side == "upper") != objective.window.negated)
     worst = np.minimum((number + missing) * _WIDER, 1.0)
-    bounds = np.array([claimed_bound(side, each) for each in worst.tolist()])
+    bounds = np.array([claimed_bound(side, value) for value in worst.tolist()])
     nothing = np.full(len(bounds), np.nan)
     known = Attained(nothing, nothing, np.full((len(bounds), *region.lower.shape), np.nan))
     if attained:
@@ -117,7 +117,7 @@ def _each_for_itself(objective: StepCount, region: Region, sign: float) -> Float
     columns = np.argwhere(region.needed & (region.lower < region.upper).any(axis=1))[:_MOST_FAVOURED]
     favoured = np.repeat(middle[None], len(columns) * groups, axis=0).reshape(len(columns), groups, *middle.shape)
     for number, (index, true) in enumerate(columns.tolist()):
-        ends = (np.repeat(each[None, index, :, true], groups, axis=0) for each in (region.lower, region.upper))
+        ends = (np.repeat(array[None, index, :, true], groups, axis=0) for array in (region.lower, region.upper))
         favoured[number, :, index, :, true] = greatest_masses(np.eye(groups), *ends)
     if len(columns):
         rates = rates_of(region, favoured.reshape(-1, *middle.shape))
@@ -189,13 +189,13 @@ class _Greatest:
         other = middle.swapaxes(1, 2).reshape(total.shape)
         mean = np.where(used, total / np.maximum(often, 1)[:, None], other)
         vertex = np.where(used, greatest_masses(mean, step.lower, step.upper), other)
-        return np.array([middle, *(per_column(each, self.region) for each in (mean, vertex))])
+        return np.array([middle, *(per_column(array, self.region) for array in (mean, vertex))])
 
     def _limit(self, at: Objective, meets: bool) -> Floats:
         """(p,) a bound c of what infinitely many steps can give, with T c <= c proven."""
         if (at, meets) not in self._limits:
-            (found,) = bound_sides(at, self.region, ("upper" if meets else "lower",))
-            self._limits[at, meets] = np.minimum(found.reached.value, 1.0)
+            (bound,) = bound_sides(at, self.region, ("upper" if meets else "lower",))
+            self._limits[at, meets] = np.minimum(bound.reached.value, 1.0)
         return self._limits[at, meets]
 
     def _stepped(
@@ -258,7 +258,7 @@ def _jumped(
         share = (worth - limit) / (before - limit)
     share = np.where(before == limit, np.where(worth == limit, np.nan, np.inf), share)
     share = share * (_NARROWER if rises else _WIDER)
-    fewest, most = (_over_reach(at, share, each) for each in (np.fmin, np.fmax))
+    fewest, most = (_over_reach(at, share, pick) for pick in (np.fmin, np.fmax))
     kept = np.where(np.isnan(fewest), 1.0, np.clip(fewest if rises else most, 0.0, None))
     other = np.where(np.isnan(fewest), 1.0, np.clip(most if rises else fewest, 0.0, 1.0))
     if not rises and np.any(kept > 1):  # it grows, if by rounding alone

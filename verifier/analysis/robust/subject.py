@@ -160,13 +160,13 @@ def _needed_in_order(formula: PositiveFormula) -> list[int]:
 
 def subject_document(subject: Subject) -> dict[str, Any]:
     """What a document says about the subject."""
-    drawn = {"motion": [list(each) for each in subject.motion], "moving": np.asarray(subject.moving).tolist()}
+    drawn = {"motion": [list(row) for row in subject.motion], "moving": np.asarray(subject.moving).tolist()}
     return {
         "formula": [[kind, list(operands), low, high] for kind, operands, low, high in subject.formula],
         "propositions": list(subject.propositions),
-        "observations": [list(each) for each in subject.observations],
+        "observations": [list(observation) for observation in subject.observations],
         "then": subject.told.then.tolist(),
-        "told": [_kind_document(*each) for each in zip(subject.told.report, subject.told.often, strict=True)],
+        "told": [_kind_document(*row) for row in zip(subject.told.report, subject.told.often, strict=True)],
         "kinds": subject.told.kind.tolist(),
         "bins": subject.bins.tolist(),
         "columns": subject.columns.tolist(),
@@ -198,7 +198,7 @@ def kept_of(subject: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str
     said = {name: given.get(name) for name in _OF_WAYS if name in subject}
     if said["owner"] is None:  # one way for each state
         said["owner"] = [*range(len(subject["letters"]))]
-    listed = iter([*zip(*said.values(), strict=False)] if all(type(each) is list for each in said.values()) else [])
+    listed = iter([*zip(*said.values(), strict=False)] if all(type(value) is list for value in said.values()) else [])
     wanted, kept = next(listed, None), list[int]()
     for way, own in enumerate(zip(*(subject[name] for name in said), strict=True)):
         if own == wanted:
@@ -266,7 +266,7 @@ def _columns_document(
     labels: Sequence[Label], group: Ints, columns: list[dict[str, Any]], rule: dict[str, Any] | None
 ) -> dict[str, Any]:
     return {
-        "labels": [sorted(each) for each in labels],
+        "labels": [sorted(label) for label in labels],
         "group": group.tolist(),
         "groups": int(group.max()) + 1,
         "columns": columns,

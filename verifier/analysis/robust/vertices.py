@@ -99,7 +99,7 @@ def vertices(lower: Sequence[int], upper: Sequence[int]) -> list[tuple[int, ...]
     found = dict.fromkeys(
         (*ends[:free], UNIT - sum(ends), *ends[free:])
         for free in range(len(lower))
-        for ends in itertools.product(*(each for k, each in enumerate(zip(lower, upper, strict=True)) if k != free))
+        for ends in itertools.product(*(row for k, row in enumerate(zip(lower, upper, strict=True)) if k != free))
         if lower[free] <= UNIT - sum(ends) <= upper[free]
     )
     return list(found)
@@ -153,7 +153,7 @@ class _Draws:
             for (share, led), (group, rate) in itertools.product(ways, enumerate(rates)):
                 if rate:
                     mass[led[group]] = mass.get(led[group], Fraction(0)) + share * Fraction(rate, UNIT)
-            after = [self._behind(draw + 1, each) for each in mass]
+            after = [self._behind(draw + 1, number) for number in mass]
             if math.prod(map(len, after)) > MOST_CHOICES:
                 raise self._too_many()
             for picked in itertools.product(*after):
@@ -162,16 +162,16 @@ class _Draws:
     def _end(self, seen: int) -> _Shares:
         chances = self.channel.chances(np.dtype(object))[self.row]
         led = self.place.reshape(-1, len(chances))[seen]
-        found = [Fraction(0)] * (int(self.place.max()) + 1)
+        fractions = [Fraction(0)] * (int(self.place.max()) + 1)
         for state, chance in zip(led.tolist(), chances.tolist(), strict=True):
-            found[state] += chance
-        return tuple(found)
+            fractions[state] += chance
+        return tuple(fractions)
 
 
-def _mean(weights: Sequence[Fraction], each: Sequence[_Shares]) -> _Shares:
+def _mean(weights: Sequence[Fraction], parts: Sequence[_Shares]) -> _Shares:
     return tuple(
         sum((weight * share for weight, share in zip(weights, shares, strict=True)), Fraction(0))
-        for shares in zip(*each, strict=True)
+        for shares in zip(*parts, strict=True)
     )
 
 

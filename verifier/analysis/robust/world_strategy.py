@@ -148,16 +148,16 @@ def _mixed(ways: list[Ints], target: Ints, row: Ints, channel: Channel) -> tuple
     if most == 1:
         return target[first], channel, row[first]
     rows = [tuple(row[way].tolist()) for way in ways]
-    known = {each: number for number, each in enumerate(dict.fromkeys(rows))}
+    known = {row: number for number, row in enumerate(dict.fromkeys(rows))}
     chances = channel.chances(np.dtype(object))
     motion = np.full((len(known), chances.shape[1], most), Fraction(0), dtype=object)
-    for each, number in known.items():
-        for place, own in enumerate(each):
-            motion[number, :, place] = chances[own] / Fraction(len(each))
+    for group, number in known.items():
+        for place, own in enumerate(group):
+            motion[number, :, place] = chances[own] / Fraction(len(group))
     filled = np.array([[*way.tolist(), *[way[0]] * (most - len(way))] for way in ways])
     following = np.moveaxis(target[filled], 1, 2).reshape(len(ways), -1)
-    mixed = channel.at(np.array([each[0] for each in known]))
-    return following, mixed.moved_by(motion.reshape(len(known), -1)), np.array([known[each] for each in rows])
+    mixed = channel.at(np.array([row[0] for row in known]))
+    return following, mixed.moved_by(motion.reshape(len(known), -1)), np.array([known[row] for row in rows])
 
 
 def world_strategy(

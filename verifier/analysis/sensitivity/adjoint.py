@@ -200,8 +200,8 @@ def through_draws(channel: Channel, rates: Floats, adjoint: Floats) -> Floats:
                 after[:, places[:, None], channel.then[:, told].T] * np.reshape(share, (-1, 1))
                 for told, share in channel.ways(d, label, rates.dtype)
             )
-            each = (before[d] * continued).sum(axis=-1)
-            np.add.at(result, (bins[real], np.full(real.sum(), label), columns[real]), each[:, real].T)
+            expected = (before[d] * continued).sum(axis=-1)
+            np.add.at(result, (bins[real], np.full(real.sum(), label), columns[real]), expected[:, real].T)
             earlier += drawn[:, label, None] * continued
         after = np.where(real[:, None], earlier, after)
     return np.moveaxis(result, -1, 0)

@@ -68,7 +68,9 @@ class ColumnShares:
         return float(np.sqrt(self.variance.sum()))
 
 
-def column_shares(found: Sensitivity, data: Measured, level: float = 0.95, prior: float = JEFFREYS) -> ColumnShares:
+def column_shares(
+    sensitivity: Sensitivity, data: Measured, level: float = 0.95, prior: float = JEFFREYS
+) -> ColumnShares:
     """Where more data would narrow the probability most.
 
     Columns that are held by convention are no data and have no share. In a column without items the posterior is
@@ -84,17 +86,17 @@ def column_shares(found: Sensitivity, data: Measured, level: float = 0.95, prior
     """
     if not 0 < level < 1 or not 0 < prior < np.inf:
         raise ValueError(f"expected a level between 0 and 1 and a prior above 0, got {level} and {prior}")
-    measured = ~data.fixed[found.columns[:, 0], found.columns[:, 1]]
-    bins, columns = found.columns[measured].T
-    counts, slopes = data.counts[bins, :, columns], found.slopes[bins, :, columns]
+    measured = ~data.fixed[sensitivity.columns[:, 0], sensitivity.columns[:, 1]]
+    bins, columns = sensitivity.columns[measured].T
+    counts, slopes = data.counts[bins, :, columns], sensitivity.slopes[bins, :, columns]
     items = counts.sum(axis=1)
     weight = counts + prior
     concentration = weight.sum(axis=1)
     mean = weight / concentration[:, np.newaxis]
     centred = slopes - (mean * slopes).sum(axis=1, keepdims=True)
-    centred[np.ptp(slopes, axis=1) <= found.rounding[bins, columns]] = 0.0
+    centred[np.ptp(slopes, axis=1) <= sensitivity.rounding[bins, columns]] = 0.0
     variance = (mean * centred**2).sum(axis=1) / (concentration + 1)
-    ranges = np.abs(_slope_alone(slopes, found.rates[bins, :, columns])) * _interval_width(counts, level)
+    ranges = np.abs(_slope_alone(slopes, sensitivity.rates[bins, :, columns])) * _interval_width(counts, level)
     share = variance / max(variance.sum(), np.finfo(np.float64).tiny)
     p_range = ranges.max(axis=1, initial=0.0)
     # Where two cells p_range alike, as with two labels, it is the correct one that people think of.
@@ -164,7 +166,13 @@ class Fixes:
 
 
 def fixes(
-    objective: Objective, found: Sensitivity, data: Measured, start: int, *, raising: bool = True, most: int = 1000
+    objective: Objective,
+    sensitivity: Sensitivity,
+    data: Measured,
+    start: int,
+    *,
+    raising: bool = True,
+    most: int = 1000,
 ) -> Fixes:
     """What correcting each type of detection error would do, all solved in one batch.
 
@@ -174,26 +182,34 @@ def fixes(
         raising: whether a larger P is wanted.
         most: types of detection error to solve for; those with the largest effect to first order are taken.
     """
-    bins, columns = found.columns[~data.fixed[found.columns[:, 0], found.columns[:, 1]]].T
-    wrong = found.rates[bins, :, columns] > 0
+    bins, columns = sensitivity.columns[~data.fixed[sensitivity.columns[:, 0], sensitivity.columns[:, 1]]].T
+    wrong = sensitivity.rates[bins, :, columns] > 0
     wrong[np.arange(len(columns)), columns] = False
     at, predicted = np.nonzero(wrong)
     cell = (bins[at], predicted, columns[at])
-    gain = found.against(np.arange(found.rates.shape[1]))
-    first_order = found.rates[cell] * (0.0 - gain[cell])
+    gain = sensitivity.against(np.arange(sensitivity.rates.shape[1]))
+    first_order = sensitivity.rates[cell] * (0.0 - gain[cell])
     chosen = np.argsort(-np.abs(first_order), kind="stable")[:most]
     cells = np.column_stack([bins[at], predicted, columns[at]])[chosen].tolist()
-    probability = corrected_probabilities(objective, found.rates, [[tuple(one)] for one in cells], start)
-    perfect = np.broadcast_to(np.eye(found.rates.shape[1]), found.rates.shape)
+    probability = corrected_probabilities(objective, sensitivity.rates, [[tuple(one)] for one in cells], start)
+    perfect = np.broadcast_to(np.eye(sensitivity.rates.shape[1]), sensitivity.rates.shape)
     best = float(objective.probabilities(perfect[np.newaxis]).probability[0, start])
     listed = [
-        Fix(b, true, label, float(found.rates[b, label, true]), change, p, bool(found.jumps[b, true, true]))
+        Fix(
+            b,
+            true,
+            label,
+            float(sensitivity.rates[b, label, true]),
+            change,
+            p,
+            bool(sensitivity.jumps[b, true, true]),
+        )
         for b, label, true, change, p in zip(
-            *(each[chosen].tolist() for each in (*cell, first_order)), probability.tolist(), strict=True
+            *(array[chosen].tolist() for array in (*cell, first_order)), probability.tolist(), strict=True
         )
     ]
-    listed = [each for each in listed if abs(each.probability - found.probability) > UNCHANGED]
-    listed.sort(key=lambda each: each.probability * (-1 if raising else 1))
+    listed = [fix for fix in listed if abs(fix.probability - sensitivity.probability) > UNCHANGED]
+    listed.sort(key=lambda fix: fix.probability * (-1 if raising else 1))
     return Fixes(tuple(listed), len(at) - len(chosen), best)
 
 
@@ -300,19 +316,19 @@ class Move:
     jumps: bool
 
 
-def moves(found: Sensitivity, most: int) -> tuple[Move, ...]:
+def moves(sensitivity: Sensitivity, most: int) -> tuple[Move, ...]:
     """The `most` moves with the steepest slopes, and before them those at which P may jump.
 
     Each pair of labels of a column is listed once, and not at all where moving mass changes nothing.
     """
-    bins, columns = found.columns.T
+    bins, columns = sensitivity.columns.T
     slopes, rates, jumps = (
-        found.slopes[bins, :, columns],
-        found.rates[bins, :, columns],
-        found.jumps[bins, :, columns],
+        sensitivity.slopes[bins, :, columns],
+        sensitivity.rates[bins, :, columns],
+        sensitivity.jumps[bins, :, columns],
     )
     rise = slopes[:, np.newaxis, :] - slopes[:, :, np.newaxis]  # (column, source, target)
-    rise[np.abs(rise) <= found.rounding[bins, columns][:, np.newaxis, np.newaxis]] = 0.0
+    rise[np.abs(rise) <= sensitivity.rounding[bins, columns][:, np.newaxis, np.newaxis]] = 0.0
     jump = np.logical_or(jumps[:, np.newaxis, :], jumps[:, :, np.newaxis])
     labels = np.arange(slopes.shape[1])
     first = labels[:, np.newaxis] < labels[np.newaxis, :]

@@ -221,7 +221,7 @@ def _walk(folder: Path, prefix: str, bundle: str, depth: int) -> Iterator[tuple[
     if depth > _DEEPEST:
         raise InputError(f"folders nest more than {_DEEPEST} deep", Place(bundle))
     with os.scandir(folder) as entries:
-        for entry in sorted(entries, key=lambda each: each.name):
+        for entry in sorted(entries, key=lambda one: one.name):
             name = prefix + entry.name
             if entry.is_symlink():
                 raise InputError(f"{shown(name)} is a link", Place(bundle), "a bundle holds files and folders only")

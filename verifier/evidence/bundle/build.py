@@ -143,7 +143,7 @@ class BuiltResult:
 
 def built_document(bundle: Bundle, name: str) -> BuiltResult:
     """The document of a bundle that was written under a name."""
-    columns = [each.name for each in fields(BuiltRequirement)]
+    columns = [field.name for field in fields(BuiltRequirement)]
     return BuiltResult(
         bundle=name,
         digest=bundle.digest,
@@ -222,9 +222,9 @@ def _given(
         refuse_unfounded(path, documents[path], given)
         with memory_limit(options.limits.memory_bytes):
             wrong, _ = wrong_given(path, inputs[path], given, storm)
-        for each in wrong[:1]:
-            said = f"found {each.found}; expected {each.expected}, computed again from its inputs"
-            raise InputError(said, Place(path, path=each.where))
+        for finding in wrong[:1]:
+            said = f"found {finding.found}; expected {finding.expected}, computed again from its inputs"
+            raise InputError(said, Place(path, path=finding.where))
     return found
 
 
@@ -233,10 +233,10 @@ def _refuse_inputs_inside(target: str | Path, sources: Sources) -> None:
     if not Path(target).exists():
         return
     place, spec = Path(target).resolve(), read_spec(sources.spec)
-    planners = [each.path for each in files_of(read_model(spec.model).planners)]
-    for each in (sources.spec, spec.model, sources.matrices, sources.context, *sources.given, *planners):
-        if each is not None and place in (Path(each).resolve(), *Path(each).resolve().parents):
-            raise UsageError(f"{target}: {each}, an input, lies there and would be replaced")
+    planners = [file.path for file in files_of(read_model(spec.model).planners)]
+    for planner in (sources.spec, spec.model, sources.matrices, sources.context, *sources.given, *planners):
+        if planner is not None and place in (Path(planner).resolve(), *Path(planner).resolve().parents):
+            raise UsageError(f"{target}: {planner}, an input, lies there and would be replaced")
 
 
 def _check_count(rebuilt: Study) -> None:
@@ -296,9 +296,9 @@ def _copied(
     if spec.sha256 != digest_of(files[request.spec]):
         raise InputError("changed while it was read", Place(str(sources.spec)))
     results = [document_of(files[path], str(found[path])) for path in given]
-    for path, each in zip(given, results, strict=True):
-        check_document(each, str(found[path]))
-        refuse_misfits(each, against_its_run(each, results))
+    for path, result in zip(given, results, strict=True):
+        check_document(result, str(found[path]))
+        refuse_misfits(result, against_its_run(result, results))
     about = input_words(request)
     recorded = {REQUEST_FILE: request.json_text().encode(), SBOM_FILE: sbom_text().encode()}
     return request, {**recorded, **files}, about, {**found, **documents}

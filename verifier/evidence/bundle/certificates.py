@@ -155,10 +155,10 @@ def certificates_of(rebuilt: Study, block: int, objectives: Sequence[Objective])
             continue
         (bounds,) = bounds_of_chain([objective], data, settings, effort)
         parts = {"lower": 0, "upper": 0}
-        for each in bounds.certificates:
-            path = certificate_file(block, number, each.side, parts[each.side])
-            parts[each.side] += 1
-            yield path, json.dumps(document(each), allow_nan=False) + "\n"
+        for certificate in bounds.certificates:
+            path = certificate_file(block, number, certificate.side, parts[certificate.side])
+            parts[certificate.side] += 1
+            yield path, json.dumps(document(certificate), allow_nan=False) + "\n"
 
 
 def check_certificates(
@@ -243,11 +243,11 @@ def _about_something_else(path: str, content: Any, raw: bytes, about: Mapping[st
         return [misstated(path, "", "the same certificate in other bytes", "those that were written")]
     about, given = {**about, "region": dict(about["region"])}, content["region"].get("columns")
     columns = about["region"]["columns"]
-    if isinstance(given, list) and len(given) == len(columns) and all(isinstance(each, dict) for each in given):
+    if isinstance(given, list) and len(given) == len(columns) and all(isinstance(value, dict) for value in given):
         # The kernel proves ends from counts, however they were computed.
         about["region"]["columns"] = [
-            each if each["counts"] is None else {**each, **{end: own.get(end) for end in ("lower", "upper")}}
-            for each, own in zip(columns, given, strict=True)
+            column if column["counts"] is None else {**column, **{end: own.get(end) for end in ("lower", "upper")}}
+            for column, own in zip(columns, given, strict=True)
         ]
     said = {key: content.get(key) for key in about}
     return differing(path, said, about, ", as the inputs give it")[:MOST]
@@ -275,7 +275,7 @@ def certified_recalls(rebuilt: Study, number: int, result: RequireResult) -> Ite
     Args:
         number: of the requirement in the spec, from 1.
     """
-    names = [each.name for each in rebuilt.grid.requirements]
+    names = [requirement.name for requirement in rebuilt.grid.requirements]
     requirement = names.index(result.requirement.name)
     for k, answer in enumerate(result.answers):
         for kind in ("measured", "at_value", "perfect"):

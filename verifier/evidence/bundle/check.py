@@ -136,7 +136,7 @@ def check_files(
     altered = set[str]()
     if manifest is not None:
         wrong = check_hashes(files, manifest)
-        altered = {each.file for each in wrong}
+        altered = {finding.file for finding in wrong}
         log.findings += wrong
         log.checked.append((len(manifest.files), "files compared with their SHA-256"))
     again = partial(check_recomputed, progress=progress) if recompute else None
@@ -281,7 +281,7 @@ def _materials(parts: Parts, log: Log) -> None:
 def _given(parts: Parts, log: Log) -> None:
     """Compute runs that were put in again, from inputs that are here, and compare them."""
     again = 0
-    with StormProcess() if any(each.studies for each in parts.given.values()) else nullcontext() as storm:
+    with StormProcess() if any(given.studies for given in parts.given.values()) else nullcontext() as storm:
         for path, given in parts.given.items():
             try:
                 refuse_unfounded(path, parts.documents[path], given)
@@ -295,11 +295,15 @@ def _given(parts: Parts, log: Log) -> None:
     if again:
         log.checked.append((again, "given runs computed again from their inputs and compared"))
     evidence = parts.context.declared.evidence.values()
-    if away := [f"{each.name} ({each.file})" for each in evidence if each.sha256 and not (each.copied or each.fault)]:
+    if away := [
+        f"{stated.name} ({stated.file})"
+        for stated in evidence
+        if stated.sha256 and not (stated.copied or stated.fault)
+    ]:
         log.unchecked.append(f"documents of which the bundle has the SHA-256 alone: {', '.join(away)}")
-    for each in evidence:
-        if not each.fault_on(parts.context.declared.day) and (since := each.fault_on(today())):
-            log.unchecked.append(f"evidence {each.name}, which {since}, after this bundle was built")
+    for stated in evidence:
+        if not stated.fault_on(parts.context.declared.day) and (since := stated.fault_on(today())):
+            log.unchecked.append(f"evidence {stated.name}, which {since}, after this bundle was built")
     for path in parts.request.given:
         if path in parts.documents and parts.documents[path].sha256 in parts.unverified:
             why = parts.unverified[parts.documents[path].sha256]
@@ -308,10 +312,15 @@ def _given(parts: Parts, log: Log) -> None:
 
 def _graded(parts: Parts, recompute: bool, log: Log) -> None:
     """What the requirements are, and how the numbers of the results were checked."""
-    status = {(each.requirement, each.planner): each.told for each in log.standings}
+    status = {(standing.requirement, standing.planner): standing.told for standing in log.standings}
     log.requirements = tuple(
-        (each.name, each.planner, each.verdict.value, status.get((each.name, each.planner), ""))
-        for each in parts.result.requirements
+        (
+            requirement.name,
+            requirement.planner,
+            requirement.verdict.value,
+            status.get((requirement.name, requirement.planner), ""),
+        )
+        for requirement in parts.result.requirements
     )
     results = (document.content for path, document in parts.documents.items() if path.startswith("results/"))
     count = sum(map(numbers_in, results))
@@ -369,7 +378,7 @@ def _derived(files: Mapping[str, bytes], altered: set[str], parts: Parts, log: L
         if path not in files:
             log.findings.append(Finding(path, "", "nothing", "a derived file"))
         elif files[path] != expected:
-            log.findings = [each for each in log.findings if each.file != path or each.where]
+            log.findings = [finding for finding in log.findings if finding.file != path or finding.where]
             log.findings += findings_of(files[path], expected, path, Kind.FILES if path in altered else Kind.CONTENT)
     for path in sorted(path for path in files if path not in made and derived_row(path) is not None):
         log.findings.append(Finding(path, "", "a derived file that these inputs do not give", "nothing"))

@@ -93,24 +93,24 @@ def _required(parts: Parts, points: Mapping[tuple[int, int], Proven], found: Log
     """
     count = 0
     spec, model = parts.rebuilt.inputs.spec, parts.rebuilt.inputs.model
-    for number, each in enumerate(spec.requirements, 1):
-        path = require_file(number, each.name)
+    for number, requirement in enumerate(spec.requirements, 1):
+        path = require_file(number, requirement.name)
         if path not in parts.documents:
             continue
         count += 1
-        selection = replace(parts.rebuilt.options.selection, requirements=(each.name,))
+        selection = replace(parts.rebuilt.options.selection, requirements=(requirement.name,))
         rebuilt = parts.rebuilt.under(replace(parts.rebuilt.options, selection=selection))
         result: RequireResult = parts.documents[path].result
         found.findings += check_frame(path, parts.documents[path], parts.files[path], parts.rebuilt)
         found.findings += check_same_frame(path, result, parts.result, ("versions",))
         found.findings += check_head(path, result, rebuilt, rebuilt.options, with_confidence=False)
         asked = {
-            "name": each.name,
-            "formula": to_text(each.formula, parenthesise=True),
-            "comparison": each.comparison,
-            "probability": str(each.target),
+            "name": requirement.name,
+            "formula": to_text(requirement.formula, parenthesise=True),
+            "comparison": requirement.comparison,
+            "probability": str(requirement.target),
         }
-        end = str(ends_of(each, model)[0].asked)
+        end = str(ends_of(requirement, model)[0].asked)
         asked |= {"asked": end} if end != "P" else {}
         answered = [{"planner": answer.planner, "constants": answer.constants} for answer in result.answers]
         found.findings += differing(
@@ -149,9 +149,9 @@ def _asked_of(rebuilt: Study) -> list[dict[str, Any]]:
     """Planner and swept constants of each answer about required recalls, in their order."""
     found: list[dict[str, Any]] = []
     for block in rebuilt.grid.blocks:
-        each = {"planner": block.planner.name, "constants": block.constants}
-        if each not in found:
-            found.append(each)
+        entry = {"planner": block.planner.name, "constants": block.constants}
+        if entry not in found:
+            found.append(entry)
     return found
 
 
@@ -161,8 +161,8 @@ def _as_measured(path: str, parts: Parts) -> list[Finding]:
     for k, answer in enumerate(result.answers):
         point, asked = answer.measured, (result.requirement.name, answer.planner)
         mine = (one.points for one in parts.result.requirements if (one.name, one.planner) == asked)
-        same = [each for points in mine for each in points if each.place == point.place]
-        if not any(_overlap(each, point) for each in same):
+        same = [known for points in mine for known in points if known.place == point.place]
+        if not any(_overlap(known, point) for known in same):
             wanted = f"{repr(same[0].probability) if same else 'a scenario of the run'}, as in the run"
             where = f"/answers/{k}/measured/probability"
             findings.append(misstated(path, where, repr(point.probability), wanted))
@@ -171,7 +171,7 @@ def _as_measured(path: str, parts: Parts) -> list[Finding]:
 
 def _overlap(one: Point, other: Point) -> bool:
     values = (other.probability, other.second_engine)
-    close = all(abs(each - one.probability) <= AGREEMENT for each in values)
+    close = all(abs(value - one.probability) <= AGREEMENT for value in values)
     return close and max(one.lower, other.lower) <= min(one.upper, other.upper)
 
 
@@ -227,7 +227,7 @@ def numbers_in(value: Any) -> int:
 def _intervals(parts: Parts) -> dict[str, tuple[int, str]]:
     """Path -> how many numbers, and the run, with the intervals that the recorded seed gives."""
     rebuilt, made, own = parts.rebuilt, dict[str, tuple[int, str]](), dict[tuple[int, int], PointInterval]()
-    others = {alternative_file(each.name): each.options for each in alternatives(rebuilt)}
+    others = {alternative_file(alternative.name): alternative.options for alternative in alternatives(rebuilt)}
     for path, options in ({RUN_FILE: rebuilt.options} | others).items():
         if path not in parts.documents:
             continue
@@ -254,18 +254,18 @@ def _each_interval(study: Study) -> Iterator[tuple[tuple[int, int], PointInterva
     if data is None or settings is None:
         return
     for _, case, places in places_of(study):
-        for (row, first), found in zip(places, data.maker.intervals(case.objectives, data, settings), strict=True):
-            yield from (((row, first + k), point_interval(found, k)) for k in range(len(found.lower)))
+        for (row, first), interval in zip(places, data.maker.intervals(case.objectives, data, settings), strict=True):
+            yield from (((row, first + k), point_interval(interval, k)) for k in range(len(interval.lower)))
 
 
 def _curves(parts: Parts) -> dict[str, tuple[int, str]]:
     """Path -> how many numbers, and the answer about a required recall, with the curves that the matrices give."""
     made: dict[str, tuple[int, str]] = {}
-    for number, each in enumerate(parts.rebuilt.inputs.spec.requirements, 1):
-        path = require_file(number, each.name)
+    for number, requirement in enumerate(parts.rebuilt.inputs.spec.requirements, 1):
+        path = require_file(number, requirement.name)
         if path in parts.documents:
             result: RequireResult = parts.documents[path].result
-            curves = curves_of(*asked_recall(parts.rebuilt, each.name))
+            curves = curves_of(*asked_recall(parts.rebuilt, requirement.name))
             pairs = zip(result.answers, curves, strict=True)
             answers = tuple(replace(answer, curve=curve) for answer, curve in pairs)
             made[path] = numbers_in(json_values(curves)), replace(result, answers=answers).json_text()

@@ -55,7 +55,7 @@ def identity_blocks(parts: Parts) -> tuple[Block, ...]:
 def answered_notes(answers: Mapping[str, Answer]) -> list[str]:
     """Doubts that somebody accepted, then those that are open again, for page one."""
     words = {"accepted": "Residual doubt", "stale": "Doubt reopened"}
-    told = [(each.state, f"{key}: {each.told}") for key, each in answers.items()]
+    told = [(answer.state, f"{key}: {answer.told}") for key, answer in answers.items()]
     return [f"{said}, {text}" for state, said in words.items() for one, text in told if one == state]
 
 
@@ -71,10 +71,10 @@ def doubts_told(answers: Mapping[str, Answer]) -> dict[str, list[str]]:
 def compared(documents: Sequence[Document]) -> dict[tuple[str, str, str], str]:
     """Requirement, planner and run -> what is compared with its target, at which level, on which condition."""
     return {
-        (one.name, one.planner, each.name): _compared(one, each.result.settings)
-        for each in documents
-        if each.kind == "run"
-        for one in each.result.requirements
+        (one.name, one.planner, document.name): _compared(one, document.result.settings)
+        for document in documents
+        if document.kind == "run"
+        for one in document.result.requirements
         if one.target is not None
     }
 
@@ -175,35 +175,39 @@ def reviewed(case: Case, findings: Sequence[ReviewFinding]) -> tuple[Reviewed, .
     """How each finding stands about a case as it is now."""
     at, digests = {anchor: name for name, anchor in anchors_of(case).items()}, digests_of(case)
     found = []
-    for each in findings:
-        name = at.get(each.node)
-        same = name is not None and each.content == digests[name]
-        state = GONE if name is None else each.state if same or each.state == "open" else REOPENED
-        found.append(Reviewed(each, name, state))
+    for finding in findings:
+        name = at.get(finding.node)
+        same = name is not None and finding.content == digests[name]
+        state = GONE if name is None else finding.state if same or finding.state == "open" else REOPENED
+        found.append(Reviewed(finding, name, state))
     return tuple(found)
 
 
 def with_review(case: Case, findings: Sequence[Reviewed]) -> Case:
     """The case with its findings at their nodes; those whose node is gone stand at the top goal."""
     said: dict[str, list[str]] = {}
-    for each in findings:
-        said.setdefault(each.id or case.top.id, []).append(f"Review finding {each.told}")
-    elements = (replace(each, review=tuple(said.get(each.id, ()))) for each in case.elements)
+    for finding in findings:
+        said.setdefault(finding.id or case.top.id, []).append(f"Review finding {finding.told}")
+    elements = (replace(element, review=tuple(said.get(element.id, ()))) for element in case.elements)
     return replace(case, elements=tuple(elements)) if findings else case
 
 
 def review_notes(findings: Sequence[Reviewed]) -> list[str]:
     """What page one says: the findings that somebody has to look at."""
-    return [f"Review finding at {each.id or each.finding.node}, {each.told}" for each in findings if each.is_open]
+    return [
+        f"Review finding at {finding.id or finding.finding.node}, {finding.told}"
+        for finding in findings
+        if finding.is_open
+    ]
 
 
 def review_section(findings: Sequence[Reviewed]) -> Section:
     """All findings as a section of the report."""
     header = ("node", "state", "class", "finding", "by", "date")
     rows = tuple(
-        (each.id or each.finding.node, each.state, each.finding.grade, each.finding.text, each.finding.by,
-         str(each.finding.dated))
-        for each in findings
+        (reviewed.id or (finding := reviewed.finding).node, reviewed.state, finding.grade, finding.text, finding.by,
+         str(finding.dated))
+        for reviewed in findings
     )  # fmt: skip
     said = "Findings of an assessor about nodes of the assurance case. None of them changes a status by itself."
     return Section("Review findings", (Paragraph(said), Table("Review", header, rows)), id="review")

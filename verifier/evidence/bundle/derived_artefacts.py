@@ -130,9 +130,9 @@ class Basis:
     def traced(self) -> Traced:
         """What the trace from requirements to evidence is made from."""
         against: dict[str, list[str]] = {}
-        for each in open_doubts(self.defeaters, self.answers):
-            for name in dict.fromkeys(claim.requirement for claim in each.claims if each.kind not in PER_HOUR):
-                against.setdefault(name, []).append(f"{each.id} {each.title}")
+        for doubt in open_doubts(self.defeaters, self.answers):
+            for name in dict.fromkeys(claim.requirement for claim in doubt.claims if doubt.kind not in PER_HOUR):
+                against.setdefault(name, []).append(f"{doubt.id} {doubt.title}")
         rates = rate_paths(self.parts.result)
         told = {
             k: path if path in self.made else f"omitted: {self.unrated[path]}"
@@ -140,7 +140,7 @@ class Basis:
             if path in {**self.made, **self.unrated}
         }
         hashes, omitted = self.parts.hashes, self.parts.omitted
-        answers = {key: f"{key} {each.digest} {each.state}" for key, each in self.answers.items()}
+        answers = {key: f"{key} {answer.digest} {answer.state}" for key, answer in self.answers.items()}
         return Traced(self.parts.rebuilt, self.parts.result, hashes, omitted, against, answers, self.standings, told)
 
     @cached_property
@@ -149,9 +149,9 @@ class Basis:
         rebuilt = self.parts.rebuilt
         read = parsed_study(rebuilt.inputs.model, rebuilt.grid, self.parts.result.inputs)
         worse = {
-            (each.requirement, each.planner): each.status.value
-            for each in self.standings
-            if each.status not in (Status.SUPPORTED, Status.CONDITIONAL)
+            (standing.requirement, standing.planner): standing.status.value
+            for standing in self.standings
+            if standing.status not in (Status.SUPPORTED, Status.CONDITIONAL)
         }
         about = About(read, self.parts.context, open_doubts(self.defeaters, self.answers), worse)
         page = report_page(self.cited, self.parts.title, about)
@@ -190,10 +190,10 @@ class Basis:
     @cached_property
     def left_out(self) -> dict[str, str]:
         """Requirement -> why there is no result of it."""
-        run = {each.name for each in self.parts.result.requirements}
+        run = {requirement.name for requirement in self.parts.result.requirements}
         inputs = self.parts.rebuilt.inputs
-        asked = {each.name: {end.name for end in ends_of(each, inputs.model)} for each in inputs.spec.requirements}
-        chosen = {each.name for each in self.parts.rebuilt.grid.requirements}
+        asked = {one.name: {end.name for end in ends_of(one, inputs.model)} for one in inputs.spec.requirements}
+        chosen = {requirement.name for requirement in self.parts.rebuilt.grid.requirements}
         return {
             name: "the run does not have it" if names & chosen else NOT_RUN
             for name, names in asked.items()
@@ -220,10 +220,10 @@ class Basis:
     @cached_property
     def cited(self) -> list[Document]:
         """The documents that report and case tell of: all but the runs under other policies; equal ones once."""
-        others = {each.sha256 for each in self.parts.alternatives.values()}
-        found = [each for each in self.parts.documents.values() if each.sha256 not in others]
-        found += [document_of(self.made[path].encode(), path) for path in _rate_files(self.made)]
-        return list({each.sha256: each for each in found}.values())
+        others = {alternative.sha256 for alternative in self.parts.alternatives.values()}
+        documents = [document for document in self.parts.documents.values() if document.sha256 not in others]
+        documents += [document_of(self.made[path].encode(), path) for path in _rate_files(self.made)]
+        return list({document.sha256: document for document in documents}.values())
 
 
 @dataclass(frozen=True)
@@ -247,16 +247,20 @@ class Derived:
 def derived(parts: Parts) -> Basis:
     """Every derived file, the manifest last, and how the requirements stand."""
     basis = Basis(parts, {})
-    for each in DERIVED:
-        found = each.make(basis)
-        basis.made.update({each.path: found} if isinstance(found, str) else found)
+    for artefact in DERIVED:
+        found = artefact.make(basis)
+        basis.made.update({artefact.path: found} if isinstance(found, str) else found)
     return basis
 
 
 def derived_row(path: str) -> Derived | None:
     """The row of the table that a path belongs to; None for what is not derived."""
     return next(
-        (each for each in DERIVED if path == each.path or (each.path.endswith("/") and path.startswith(each.path))),
+        (
+            artefact
+            for artefact in DERIVED
+            if path == artefact.path or (artefact.path.endswith("/") and path.startswith(artefact.path))
+        ),
         None,
     )
 
@@ -280,8 +284,8 @@ def _exchange(basis: Basis) -> Texts:
 
 
 def _citations(basis: Basis) -> str:
-    rows = [each.path for each in DERIVED]
-    later = [each for each in rows[rows.index(CITATIONS) :] if each != CLAUSES]
+    rows = [artefact.path for artefact in DERIVED]
+    later = [row for row in rows[rows.index(CITATIONS) :] if row != CLAUSES]
     return citations_text([*basis.parts.files, *basis.made, *later, *CLAUSE_FILES], basis.case)
 
 
@@ -299,8 +303,8 @@ def _statement(basis: Basis) -> str:
 
 
 def _indicators(basis: Basis) -> Texts:
-    found = indicators_of(basis.parts.title, basis.cited)
-    return {INDICATORS: document_text(found)} if found.indicators else {}
+    result = indicators_of(basis.parts.title, basis.cited)
+    return {INDICATORS: document_text(result)} if result.indicators else {}
 
 
 def _rate_files(made: Texts) -> list[str]:

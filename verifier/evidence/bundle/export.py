@@ -68,14 +68,15 @@ def _case_section(case: Case) -> Section:
             COLUMNS,
             tuple(
                 (
-                    each.id,
-                    each.kind.name.lower().replace("_", " "),
-                    f"{each.text}. {each.note}" if each.note else each.text,
-                    each.told or ("defeated" if each.defeated else "-"),
-                    ", ".join(each.supported_by) or "-",
-                    ", ".join(each.in_context_of) or (f"challenges {each.challenges}" if each.challenges else "-"),
+                    element.id,
+                    element.kind.name.lower().replace("_", " "),
+                    f"{element.text}. {element.note}" if element.note else element.text,
+                    element.told or ("defeated" if element.defeated else "-"),
+                    ", ".join(element.supported_by) or "-",
+                    ", ".join(element.in_context_of)
+                    or (f"challenges {element.challenges}" if element.challenges else "-"),
                 )
-                for each in elements
+                for element in elements
             ),
         )
         for module, elements in modules_of(case).items()

@@ -71,12 +71,12 @@ def input_paths(
     }
     if context is not None:
         found[f"{INPUTS}/context/{PurePath(context).name}"] = Path(context)
-    for each in given:
-        path = f"{INPUTS}/given/{PurePath(each).name}"
+    for name in given:
+        path = f"{INPUTS}/given/{PurePath(name).name}"
         if path in found:
-            raise InputError(f"two given results are called {PurePath(each).name}", Place(str(each)), "rename one")
-        found[path] = Path(each)
-    found |= {path_of_planner(model, each.name, str(spec.model)): Path(each.path) for each in planners}
+            raise InputError(f"two given results are called {PurePath(name).name}", Place(str(name)), "rename one")
+        found[path] = Path(name)
+    found |= {path_of_planner(model, planner.name, str(spec.model)): Path(planner.path) for planner in planners}
     if len(found) != 3 + (context is not None) + len(given) + len(planners):
         raise InputError("two inputs would lie at one place of the bundle", Place(spec.file), "rename one")
     check_paths(found, "an input")

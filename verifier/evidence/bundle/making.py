@@ -127,8 +127,8 @@ class Runs:
     def result(self, options: RunOptions, of: str = "") -> RunResult:
         """The run under these options, of the alternative `of`; errors as `verifier.pipeline.verified`."""
         if not is_alike(options, self._rebuilt):
-            found = self._solved[of] = checked_study(self._rebuilt.under(options), self.storm)
-            return result_of(found, options)
+            study = self._solved[of] = checked_study(self._rebuilt.under(options), self.storm)
+            return result_of(study, options)
         if self._own is None:
             self._own = self._solved[""] = checked_study(self._rebuilt, self.storm)
         if options != self._rebuilt.options:
@@ -143,8 +143,8 @@ class Runs:
             return
         from verifier.study.free import free_certificates  # linear programs take long to load
 
-        for of, found in self._solved.items():
-            made = free_certificates(found.cases, partial(free_certificate_file, of=of))
+        for of, study in self._solved.items():
+            made = free_certificates(study.cases, partial(free_certificate_file, of=of))
             yield from ((path, raw.decode()) for path, raw in made.items())
 
 
@@ -183,10 +183,10 @@ def planned(rebuilt: Study) -> Iterator[Planned]:
         "how each requirement fails, and what would help",
         lambda runs: explanation_text(rebuilt, runs.result(options)),
     )
-    for number, each in enumerate(rebuilt.inputs.spec.requirements, 1):
-        if each.target is not None and each.name in {known.name for known in rebuilt.grid.requirements}:
-            about = f"what recall {each.name} asks of the detector"
-            yield Planned(require_file(number, each.name), about, _require(rebuilt, each.name))
+    for number, requirement in enumerate(rebuilt.inputs.spec.requirements, 1):
+        if requirement.target is not None and requirement.name in {known.name for known in rebuilt.grid.requirements}:
+            about = f"what recall {requirement.name} asks of the detector"
+            yield Planned(require_file(number, requirement.name), about, _require(rebuilt, requirement.name))
     for other in alternatives(rebuilt):
         about = f"the run under another policy: {other.words}"
         yield Planned(alternative_file(other.name), about, _run(other.options, other.name))
@@ -215,18 +215,18 @@ def make_results(rebuilt: Study, storm: StormProcess, progress: Progress = iter,
     about: dict[str, str] = {OMITTED_FILE: OMITTED_WORDS}
     omitted: list[Omission] = []
     runs = Runs(rebuilt, storm)
-    for each in progress([*planned(rebuilt), *enumerate(rebuilt.cases)]):
-        if not isinstance(each, Planned):
-            texts.update(_certificates(rebuilt, *each, texts))
+    for artefact in progress([*planned(rebuilt), *enumerate(rebuilt.cases)]):
+        if not isinstance(artefact, Planned):
+            texts.update(_certificates(rebuilt, *artefact, texts))
             continue
         try:
-            texts[each.path] = each.make(runs)
+            texts[artefact.path] = artefact.make(runs)
         except _REFUSALS as error:
-            if each.path == RUN_FILE or (isinstance(error, LimitError) and each.path in known):
+            if artefact.path == RUN_FILE or (isinstance(error, LimitError) and artefact.path in known):
                 raise
-            omitted.append(omission(each.path, error))
+            omitted.append(omission(artefact.path, error))
         else:
-            about[each.path] = each.about
+            about[artefact.path] = artefact.about
     texts.update(runs.free_certificates())
     texts.update(_certificates_of_recalls(rebuilt, texts))
     about.update(_certificate_words(rebuilt, texts))
@@ -240,7 +240,7 @@ def planned_words(rebuilt: Study, files: Iterable[str]) -> dict[str, str]:
 
     How many certificates a bound needs is known when it is proven; so they are told by their names.
     """
-    words = {OMITTED_FILE: OMITTED_WORDS, **{each.path: each.about for each in planned(rebuilt)}}
+    words = {OMITTED_FILE: OMITTED_WORDS, **{artefact.path: artefact.about for artefact in planned(rebuilt)}}
     return words | _certificate_words(rebuilt, files)
 
 
@@ -269,10 +269,10 @@ def omitted_text(omitted: Sequence[Omission]) -> str:
 
 def read_omitted(raw: bytes, file: str = OMITTED_FILE) -> dict[str, str]:
     """Path -> reason, from the bytes of a list of what was omitted; InputError where they are none."""
-    found = read_document(Omissions, json_of(raw, file), file)
-    if document_text(found).encode() != raw:
+    omissions = read_document(Omissions, json_of(raw, file), file)
+    if document_text(omissions).encode() != raw:
         raise InputError("the same list in other bytes than were written", Place(file))
-    return {each.path: each.reason for each in found.omitted}
+    return {omission.path: omission.reason for omission in omissions.omitted}
 
 
 def _run(options: RunOptions, of: str = "") -> Callable[[Runs], str]:
@@ -305,8 +305,8 @@ def _certificates(rebuilt: Study, number: int, case: Case, results: Mapping[str,
 
 def _certificates_of_recalls(rebuilt: Study, results: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Path and text of the certificates of the probabilities in answers about required recalls."""
-    for number, each in enumerate(rebuilt.inputs.spec.requirements, 1):
-        path = require_file(number, each.name)
+    for number, requirement in enumerate(rebuilt.inputs.spec.requirements, 1):
+        path = require_file(number, requirement.name)
         if path in results:
             result = read_document(RequireResult, json.loads(results[path]), path)
             for recall in certified_recalls(rebuilt, number, result):

@@ -199,8 +199,8 @@ def check_hashes(files: Mapping[str, bytes], manifest: Manifest) -> list[Finding
         files: of the bundle, path -> bytes.
         manifest: sound in itself.
     """
-    listed = {each.path: each for each in manifest.files}
-    by_hash = {each.sha256: each.path for each in manifest.files}
+    listed = {file.path: file for file in manifest.files}
+    by_hash = {file.sha256: file.path for file in manifest.files}
     findings = []
     for path, entry in listed.items():
         if path not in files:

@@ -89,7 +89,7 @@ def check_head(
     }
     found = {
         "inputs": result.inputs,
-        "settings": SettingsRecord(**{each.name: getattr(told, each.name) for each in fields(SettingsRecord)}),
+        "settings": SettingsRecord(**{field.name: getattr(told, field.name) for field in fields(SettingsRecord)}),
         "matrices": result.matrices,
         "channel": result.channel,
     }
@@ -170,16 +170,18 @@ class Again:
         if not isinstance(self.objective, StepCount) or data is None or settings is None or data.intervals is None:
             return None
         effort = Effort(attained=False, certificates=False)
-        (found,) = bounds_of_chain([self.objective], data, settings, effort)
-        return Proven([Fraction(low) for low in found.lower], [Fraction(high) for high in found.upper])
+        (robust_bounds,) = bounds_of_chain([self.objective], data, settings, effort)
+        return Proven(
+            [Fraction(low) for low in robust_bounds.lower], [Fraction(high) for high in robust_bounds.upper]
+        )
 
     def _optimum(self, objective: Optimum) -> list[Enclosure]:
         error = ROUNDOFF * objective.skeleton.channel.rounding_steps
-        found = objective.bracket(self.rebuilt.measured.rates, error)
-        slack = AGREEMENT * found.value
-        ends = (found.value, found.lower - slack, found.upper + slack)
+        bracket = objective.bracket(self.rebuilt.measured.rates, error)
+        slack = AGREEMENT * bracket.value
+        ends = (bracket.value, bracket.lower - slack, bracket.upper + slack)
         source = "a strategy of the world, and a proof that no other does better, enclose again"
-        numbers = zip(*(each.tolist() for each in ends), self.whatever, strict=True)
+        numbers = zip(*(end.tolist() for end in ends), self.whatever, strict=True)
         return [Enclosure(value, low, high, known, source) for value, low, high, known in numbers]
 
     def wrong(self, point: Point, k: int) -> list[tuple[str, str, str]]:
@@ -269,7 +271,7 @@ def places_of(rebuilt: Study) -> Iterator[tuple[int, Case, list[tuple[int, int]]
     for number, case in enumerate(rebuilt.cases):
         planner = case.planner.name
         first = begun.get(planner, 0)
-        yield number, case, [(rows[planner, each], first) for each in range(count)]
+        yield number, case, [(rows[planner, number], first) for number in range(count)]
         begun[planner] = first + len(case.initial_states)
 
 
@@ -281,7 +283,7 @@ def _rows(rebuilt: Study) -> list[tuple[str, int]]:
 
 def _expected(planner: str, number: int, rebuilt: Study) -> dict[str, Any]:
     requirement = rebuilt.grid.requirements[number]
-    kinds = {each.planner.kind for each in rebuilt.grid.blocks if each.planner.name == planner}
+    kinds = {block.planner.kind for block in rebuilt.grid.blocks if block.planner.name == planner}
     return {
         "name": requirement.name,
         "planner": planner,

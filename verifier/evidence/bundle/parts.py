@@ -64,7 +64,7 @@ class Parts:
     def unverified(self) -> dict[str, str]:
         """SHA-256 of a result that was put in -> why its numbers are not made again here."""
         own = {document.sha256 for path, document in self.documents.items() if path not in self.request.given}
-        found = {self.documents[path].sha256: each.why_not for path, each in self.given.items() if each.why_not}
+        found = {self.documents[path].sha256: given.why_not for path, given in self.given.items() if given.why_not}
         for path in self.request.given:
             if path in self.documents and self.documents[path].kind not in ("run", "confusion"):
                 found[self.documents[path].sha256] = "it was made elsewhere"
@@ -142,11 +142,11 @@ def read_parts(
         if path not in files:
             raise InputError("is not there", Place(path))
     omitted = read_omitted(files[OMITTED_FILE])
-    results = [each.path for each in planned(rebuilt) if each.path in files]
+    results = [artefact.path for artefact in planned(rebuilt) if artefact.path in files]
     matrices = [path for path in (request.matrices,) if path in files]
     documents = {path: document_of(files[path], path) for path in (*results, *matrices)}
     documents |= {path: _given(files[path], path) for path in request.given if path in files}
-    words = {alternative_file(each.name): each.words for each in alternatives(rebuilt)}
+    words = {alternative_file(alternative.name): alternative.words for alternative in alternatives(rebuilt)}
     others = {words[path]: documents[path] for path in results if path in words}
     if given is None:
         given = given_runs(documents, request, files, rebuilt.options)
@@ -182,13 +182,16 @@ def check_context(context: CaseContext, path: str | None, rebuilt: Study) -> Non
     """
     inputs = rebuilt.inputs
     _refuse_unknown("environment", "exposure", context.exposures, {*inputs.model.environments, EVERY}, path)
-    names = [each.name for each in inputs.spec.requirements]
+    names = [requirement.name for requirement in inputs.spec.requirements]
     _refuse_unknown("requirement", "acceptance", context.acceptances, names, path)
-    asked = [*names, *(end.name for each in inputs.spec.requirements for end in ends_of(each, inputs.model))]
+    asked = [
+        *names,
+        *(end.name for requirement in inputs.spec.requirements for end in ends_of(requirement, inputs.model)),
+    ]
     doubts = [f"{kind}/{name}" for kind in KINDS for name in asked]
     _refuse_unknown("doubt", "disposition", context.declared.dispositions, doubts, path)
     _refuse_unknown("environment", "condition", context.risk.environments, inputs.model.environments, path)
-    _refuse_unknown("requirement", "hazard", [each.requirement for each in context.risk.hazards], asked, path)
+    _refuse_unknown("requirement", "hazard", [hazard.requirement for hazard in context.risk.hazards], asked, path)
     if EVERY in context.exposures and len(context.exposures) > 1:
         raise InputError(
             "an exposure to every encounter leaves no room for one to a single environment",
@@ -212,14 +215,16 @@ def made_rates(parts: Parts) -> dict[str, str]:
     omitted: list[Omission] = []
     exposures = context.exposures_for(parts.result.settings.environments)
     for number, path in rate_paths(parts.result).items() if exposures else ():
-        each = parts.result.requirements[number - 1]
-        asked = RateQuestion(each.name, each.planner, acceptance=context.acceptances.get(each.name))
+        requirement = parts.result.requirements[number - 1]
+        asked = RateQuestion(
+            requirement.name, requirement.planner, acceptance=context.acceptances.get(requirement.name)
+        )
         try:
-            found = hazard_rate(run, asked, exposures, context.file)
+            result = hazard_rate(run, asked, exposures, context.file)
         except (UsageError, LimitError) as error:
             omitted.append(omission(path, error))
         else:
-            texts[path] = document_text(found)
+            texts[path] = document_text(result)
     return texts | ({OMITTED_RATES: omitted_text(omitted)} if omitted else {})
 
 
@@ -236,7 +241,7 @@ def made_triggers(parts: Parts) -> dict[str, str]:
     context = parts.context
     if not context.triggers:
         return {}
-    matrices = [each for each in parts.documents.values() if each.kind == "confusion"]
+    matrices = [document for document in parts.documents.values() if document.kind == "confusion"]
     return {TRIGGERS: document_text(known_triggers(context.triggers, [*_runs_of(parts), *matrices], context.file))}
 
 
@@ -253,16 +258,18 @@ def made_data_set(parts: Parts) -> dict[str, str]:
 
 def _runs_of(parts: Parts) -> list[Document]:
     """The run and those that were put in, without those under other policies."""
-    others = {each.sha256 for each in parts.alternatives.values()} - {parts.run.sha256}
-    return [each for each in parts.documents.values() if each.kind == "run" and each.sha256 not in others]
+    others = {alternative.sha256 for alternative in parts.alternatives.values()} - {parts.run.sha256}
+    return [
+        document for document in parts.documents.values() if document.kind == "run" and document.sha256 not in others
+    ]
 
 
 def rate_paths(run: RunResult) -> dict[int, str]:
     """Number in the document of a run, from 1 -> where the rate of a requirement with a target lies."""
     return {
-        number: numbered_file(RATES.rstrip("/"), number, each.name)
-        for number, each in enumerate(run.requirements, 1)
-        if each.target is not None
+        number: numbered_file(RATES.rstrip("/"), number, requirement.name)
+        for number, requirement in enumerate(run.requirements, 1)
+        if requirement.target is not None
     }
 
 

@@ -44,7 +44,7 @@ from verifier.systems.contexts import told_to_planner
 
 _wrong = partial(misstated, EXPLAIN_FILE)
 _TOLERANCE = 1e-11
-_TOLD_AGAIN = {each.name for each in fields(Explained)} & {each.name for each in fields(RequirementResult)} - {
+_TOLD_AGAIN = {field.name for field in fields(Explained)} & {field.name for field in fields(RequirementResult)} - {
     "world"
 }
 """What an explanation repeats of a requirement of the run; what the world does it says of its own scenario."""
@@ -72,19 +72,19 @@ def check_explanations(told: Document, run: Document, rebuilt: Study) -> Replaye
     if len(result.explanations) != len(run.result.requirements):
         said, wanted = len(result.explanations), len(run.result.requirements)
         findings.append(_wrong("/explanations", f"{said} explanations", f"{wanted}, one per requirement"))
-    for k, (each, one) in enumerate(zip(result.explanations, run.result.requirements, strict=False)):
-        pointer, violation = f"/explanations/{k}", each.violation
-        same = [point for point in one.points if point.place == each.point.place]
+    for k, (explanation, one) in enumerate(zip(result.explanations, run.result.requirements, strict=False)):
+        pointer, violation = f"/explanations/{k}", explanation.violation
+        same = [point for point in one.points if point.place == explanation.point.place]
         expected = {name: getattr(one, name) for name in _TOLD_AGAIN} | {"point": same[0] if same else None}
-        found = {name: getattr(each, name) for name in expected}
+        found = {name: getattr(explanation, name) for name in expected}
         findings += differing(EXPLAIN_FILE, found, expected, ", as in the run", pointer)
         if not same:
             continue
-        walked = _Walked.of(each, rebuilt)
-        findings += wrong_decisions(EXPLAIN_FILE, each.world, walked.world, pointer)
+        walked = _Walked.of(explanation, rebuilt)
+        findings += wrong_decisions(EXPLAIN_FILE, explanation.world, walked.world, pointer)
         asked = sorted(told_to_planner(frozenset().union(*walked.objective.skeleton.channel.observations)))
-        findings += differing(EXPLAIN_FILE, each.asks_about, asked, "", f"{pointer}/asks_about")
-        findings += walked.total(each, pointer)
+        findings += differing(EXPLAIN_FILE, explanation.asks_about, asked, "", f"{pointer}/asks_about")
+        findings += walked.total(explanation, pointer)
         for number, pattern in enumerate(violation.patterns):
             for member, stated in enumerate(pattern.members):
                 at = f"{pointer}/violation/patterns/{number}/members/{member}"
@@ -107,22 +107,22 @@ class _Walked(NamedTuple):
     world: WorldDecisions | None
 
     @classmethod
-    def of(cls, each: Explained, rebuilt: Study) -> _Walked:
+    def of(cls, explained: Explained, rebuilt: Study) -> _Walked:
         names = [requirement.name for requirement in rebuilt.requirements]
-        case, start = rebuilt.place_of(each.planner, each.point)
-        number = names.index(each.name)
+        case, start = rebuilt.place_of(explained.planner, explained.point)
+        number = names.index(explained.name)
         objective = objective_left(case, number)
         values = state_values(objective, rebuilt.measured.rates)
-        world = decisions_at(each.name, each.planner, each.point, rebuilt)
+        world = decisions_at(explained.name, explained.planner, explained.point, rebuilt)
         return cls(objective, rebuilt.formulas[number], values, start, rebuilt, world)
 
-    def total(self, each: Explained, pointer: str) -> Iterator[Finding]:
+    def total(self, explained: Explained, pointer: str) -> Iterator[Finding]:
         """The probability of violation, which the second engine computes again."""
-        stated, satisfying = each.violation, each.violation.satisfies_the_formula
+        stated, satisfying = explained.violation, explained.violation.satisfies_the_formula
         value, error = violation_probability(self.objective, self.rebuilt.measured.rates, self.start, satisfying)
         if not abs(stated.probability - value) <= error + AGREEMENT * value:
             yield _wrong(f"{pointer}/violation/probability", repr(stated.probability), repr(value))
-        upper_target = each.target is not None and each.target.is_upper
+        upper_target = explained.target is not None and explained.target.is_upper
         if satisfying != upper_target:
             yield _wrong(f"{pointer}/violation/satisfies_the_formula", str(satisfying), str(upper_target))
 
@@ -176,7 +176,7 @@ class _Walked(NamedTuple):
             transitions.append(after[0])
             states.append(int(skeleton.indices[after[0]]))
             nodes.append(self._next(nodes[-1], after[0]))
-        path, taken, through = (np.array(each, dtype=np.int64) for each in (states, transitions, nodes))
+        path, taken, through = (np.array(row, dtype=np.int64) for row in (states, transitions, nodes))
         return Run(path, taken, through, told.counted_steps, told.probability, told.irrevocable_after)
 
     def _valuation(self, state: int) -> dict[str, int]:

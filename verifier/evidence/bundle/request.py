@@ -120,13 +120,15 @@ def _as_written_now(content: Mapping[str, Any]) -> dict[str, Any]:
     options = dict(content["options"])
     told = options.pop("selection") | (options.pop("confidence") or {"point_only": True}) | options
     for name in ("where", "settings", "sweeps"):
-        values = {key: each["word"] if isinstance(each, dict) else each for key, each in told[name].items()}
-        told[name] = [f"{key}={each if isinstance(each, str) else ','.join(each)}" for key, each in values.items()]
+        values = {key: entry["word"] if isinstance(entry, dict) else entry for key, entry in told[name].items()}
+        told[name] = [
+            f"{key}={value if isinstance(value, str) else ','.join(value)}" for key, value in values.items()
+        ]
     defaults = {setting.field: json_values(setting.default) for _, setting in options_of(RunOptions)}
     given = {name: value for name, value in told.items() if value and value != defaults.get(name)}
     if not given.keys().isdisjoint(_UNRECORDED):
         raise ValueError(f"an option of which no bundle is made: {', '.join(given)}")
-    rest = {key: each for key, each in content.items() if key not in ("version", "files", "options")}
+    rest = {key: part for key, part in content.items() if key not in ("version", "files", "options")}
     asked = typed(settings_from(RunOptions, given).by_default())
     return {**rest, **content["files"], "version": Request.version, "asked": asked}
 
@@ -166,7 +168,7 @@ def unpacked_inputs(files: Mapping[str, bytes], request: Request) -> Iterator[Un
                     f"the spec names the model {named}, which is not {request.model}", Place(request.spec)
                 )
             own = [
-                path_of_planner(request.model, each.name, request.model) for each in files_of(inputs.model.planners)
+                path_of_planner(request.model, file.name, request.model) for file in files_of(inputs.model.planners)
             ]
             if own != list(request.planners):
                 raise InputError(f"the model names {shown(own)} as files of planners", Place(REQUEST_FILE))
@@ -186,18 +188,21 @@ def _refuse_circles(files: Mapping[str, bytes], request: Request, context: CaseC
     """Refuse what a case is about as evidence for it, under any name and with blanks elsewhere; InputError."""
     folder = (request.context or "").rpartition("/")[0]
     names = [request.spec, request.model, request.matrices, *request.planners, *request.given]
-    matrices = [*(each.matrices for each in context.risk.conditions), *(each.matrices for each in context.triggers)]
-    names += [request.context or "", *(f"{folder}/{each}" for each in matrices)]
-    bare = {_bare(files[each]): each for each in names if each in files}
-    exact = {digest_of(files[each]): each for each in names if each in files}
-    for each in context.declared.evidence.values():
-        path = f"{folder}/{each.file}"
-        own = exact.get(each.sha256) or (bare.get(_bare(files[path])) if each.copied else None)
-        own = own or ("a result of this program" if each.copied and _RESULT.match(files[path]) else None)
+    matrices = [
+        *(condition.matrices for condition in context.risk.conditions),
+        *(trigger.matrices for trigger in context.triggers),
+    ]
+    names += [request.context or "", *(f"{folder}/{matrix}" for matrix in matrices)]
+    bare = {_bare(files[name]): name for name in names if name in files}
+    exact = {digest_of(files[name]): name for name in names if name in files}
+    for evidence in context.declared.evidence.values():
+        path = f"{folder}/{evidence.file}"
+        own = exact.get(evidence.sha256) or (bare.get(_bare(files[path])) if evidence.copied else None)
+        own = own or ("a result of this program" if evidence.copied and _RESULT.match(files[path]) else None)
         if own is not None:
-            said = f"{shown(each.file)} is {own}, which the case is about, and shows nothing of itself"
+            said = f"{shown(evidence.file)} is {own}, which the case is about, and shows nothing of itself"
             hint = "a document that says why it is right: a test, a review, an analysis"
-            raise InputError(said, Place(request.context, path=f"evidence.{each.name}.file"), hint)
+            raise InputError(said, Place(request.context, path=f"evidence.{evidence.name}.file"), hint)
 
 
 _RESULT = re.compile(rb'[\xef\xbb\xbf\s]*\{\s*"schema"\s*:\s*"verifier\.(run|explain|require|rate|risk|triggers)"')
@@ -210,7 +215,7 @@ def _bare(raw: bytes) -> str:
 
 def documents_of(path: str, context: CaseContext) -> list[str]:
     """Where the documents that a context names lie, for its own path."""
-    return [f"{path.rpartition('/')[0]}/{each}" for each in context.documents]
+    return [f"{path.rpartition('/')[0]}/{document}" for document in context.documents]
 
 
 def without_folder(text: str) -> str:

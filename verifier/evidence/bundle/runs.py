@@ -93,14 +93,14 @@ def check_frame(path: str, document: Document, raw: bytes, rebuilt: Study) -> li
 def check_remarks(path: str, run: RunResult, rebuilt: Study, options: RunOptions) -> tuple[list[Finding], int]:
     """Whether a run says all that follows from the inputs; and how many of its remarks do not follow from them."""
     expected = list(_expected_remarks(rebuilt, options))
-    missing = [each for each in expected if each not in run.remarks]
-    findings = [misstated(path, "/remarks", "nothing", f"the remark: {each}") for each in missing]
-    return findings, sum(each not in expected for each in run.remarks)
+    missing = [name for name in expected if name not in run.remarks]
+    findings = [misstated(path, "/remarks", "nothing", f"the remark: {name}") for name in missing]
+    return findings, sum(remark not in expected for remark in run.remarks)
 
 
 def check_same_frame(path: str, result: Told, run: RunResult, names: Sequence[str]) -> list[Finding]:
     """Entries of a result that are the run's as well, and must say the same."""
-    found, expected = ({name: getattr(each, name) for name in names} for each in (result, run))
+    found, expected = ({name: getattr(one, name) for name in names} for one in (result, run))
     return differing(path, found, expected, AS_IN_THE_RUN)
 
 
@@ -143,13 +143,13 @@ def check_runs(parts: Parts, log: Log) -> dict[tuple[int, int], Proven]:
     """
     rebuilt = parts.rebuilt
     alike, others = {RUN_FILE: rebuilt.options}, dict[str, tuple[str, RunOptions]]()
-    for each in alternatives(rebuilt):
-        path = alternative_file(each.name)
+    for alternative in alternatives(rebuilt):
+        path = alternative_file(alternative.name)
         if path in parts.documents:
-            if is_alike(each.options, rebuilt):
-                alike[path] = each.options
+            if is_alike(alternative.options, rebuilt):
+                alike[path] = alternative.options
             else:
-                others[path] = each.name, each.options
+                others[path] = alternative.name, alternative.options
     tally = Tally()
     points = _check_alike(parts, rebuilt, alike, tally, log)
     for path, (name, options) in others.items():
@@ -274,29 +274,29 @@ def check_free_bounds(parts: Parts, rebuilt: Study, runs: Sequence[str], log: Lo
 
     places, rates = {number: (case, rows) for number, case, rows in places_of(rebuilt)}, rates_of(rebuilt)
     proven = guessed = 0
-    for each in checked_ends(rebuilt, parts.files, partial(free_certificate_file, of=of)):
-        log.certificates |= {*each.paths} & parts.files.keys()
-        for path, message in each.wrong:
+    for checked_end in checked_ends(rebuilt, parts.files, partial(free_certificate_file, of=of)):
+        log.certificates |= {*checked_end.paths} & parts.files.keys()
+        for path, message in checked_end.wrong:
             log.findings.append(misstated(path, "", message, "a proof that holds"))
-        case, rows = places[each.block]
-        row, first = rows[each.requirement]
-        own = [first + place for place, start in enumerate(forgetful_starts(case)) if start == each.start]
+        case, rows = places[checked_end.block]
+        row, first = rows[checked_end.requirement]
+        own = [first + place for place, start in enumerate(forgetful_starts(case)) if start == checked_end.start]
         other = rebuilt.options.decimals is not None or rebuilt.memory != "none"
         for path, number in product(runs, own):
             point = parts.documents[path].result.requirements[row].points[number]
             stated, pointer = point.dependence_free, f"/requirements/{row}/points/{number}"
             for where, message in free_apart(stated, point.probability, bounded=rebuilt.bounded, other=other):
                 log.findings.append(misstated(path, pointer + where, message, "numbers that fit"))
-            if each.lower is None or each.upper is None:
+            if checked_end.lower is None or checked_end.upper is None:
                 continue
-            ends, size = (each.lower, each.upper), (each.horizon, each.flows)
-            known = FreeBounds.rounded(*ends, *size, stated.undecided if each.flows else (0.0, 0.0), rates)
-            why = ", as its certificates prove" if each.flows else ", as it is decided whatever is reported"
+            ends, size = (checked_end.lower, checked_end.upper), (checked_end.horizon, checked_end.flows)
+            known = FreeBounds.rounded(*ends, *size, stated.undecided if checked_end.flows else (0.0, 0.0), rates)
+            why = ", as its certificates prove" if checked_end.flows else ", as it is decided whatever is reported"
             log.findings += differing(path, stated, known, why, f"{pointer}/dependence_free")
-            log.proven += len(ends) if each.flows else 0
-            log.recomputed += 0 if each.flows else len(ends) + len(known.undecided)
-            proven += len(ends) if each.flows else 0
-            guessed += each.flows > 0
+            log.proven += len(ends) if checked_end.flows else 0
+            log.recomputed += 0 if checked_end.flows else len(ends) + len(known.undecided)
+            proven += len(ends) if checked_end.flows else 0
+            guessed += checked_end.flows > 0
     log.checked.append((proven, "bounds whatever the dependence that certificates prove about the rebuilt programs"))
     if guessed:
         log.until_recomputed.append(

@@ -80,19 +80,21 @@ def given_run(document: Document, request: Request, files: Mapping[str, bytes], 
         limits: options of which the limits are those of whoever looks.
     """
     run: RunResult = document.result
-    wanted = {each.role: each for each in run.inputs if each.role != "planner"}
+    wanted = {file.role: file for file in run.inputs if file.role != "planner"}
     places = {digest_of(files[path]): path for path in (*request.given, request.matrices) if path in files}
     own = {role: digest_of(files.get(path, b"")) for role, path in (("spec", request.spec), ("model", request.model))}
     planners = {digest_of(files.get(path, b"")) for path in request.planners}
-    missing = [each.name for role, each in wanted.items() if role in own and each.sha256 != own[role]]
-    missing += [each.name for each in run.inputs if each.role == "planner" and each.sha256 not in planners]
-    missing += [each.name for role, each in wanted.items() if role == "confusion" and each.sha256 not in places]
+    missing = [file.name for role, file in wanted.items() if role in own and file.sha256 != own[role]]
+    missing += [file.name for file in run.inputs if file.role == "planner" and file.sha256 not in planners]
+    missing += [file.name for role, file in wanted.items() if role == "confusion" and file.sha256 not in places]
     if missing or "confusion" not in wanted:
         return Given((), f"its inputs are not here: {', '.join(map(one_line, missing)) or 'matrices'}", False)
     matrices, why = places[wanted["confusion"].sha256], "its settings are not those of a run that is made here"
-    if run.unanswered or any(point.dependence_free for each in run.requirements for point in each.points):
+    if run.unanswered or any(
+        point.dependence_free for requirement in run.requirements for point in requirement.points
+    ):
         return Given((), "of a run put in, no answers and bounds whatever the dependence are not made again")
-    found, candidates = list[Study](), list[RunOptions]()
+    studies, candidates = list[Study](), list[RunOptions]()
     try:
         candidates = list(_options_of(run))
     except (VerifierError, ValueError) as error:
@@ -106,10 +108,10 @@ def given_run(document: Document, request: Request, files: Mapping[str, bytes], 
                 study = Study.of(read.inputs, asked)
                 settings = run_settings(study, asked, study.data)
             if json_values(settings) == json_values(run.settings):
-                found.append(study)
+                studies.append(study)
         except (VerifierError, ValueError) as error:
             why = one_line(without_folder(str(error)))
-    return Given(tuple(found), "" if found else why)
+    return Given(tuple(studies), "" if studies else why)
 
 
 def wrong_given(path: str, raw: bytes, given: Given, storm: StormProcess) -> tuple[list[Finding], Log]:
@@ -132,8 +134,8 @@ def wrong_given(path: str, raw: bytes, given: Given, storm: StormProcess) -> tup
             best = log.findings, log
         if not log.findings:
             break
-    found, log = best or ([], Log())
-    return sorted(found, key=lambda each: not each.where.endswith("/probability")), log  # the number first
+    findings, log = best or ([], Log())
+    return sorted(findings, key=lambda finding: not finding.where.endswith("/probability")), log  # the number first
 
 
 def refuse_unfounded(path: str, document: Document, given: Given) -> None:
@@ -150,7 +152,7 @@ def _options_of(run: RunResult) -> Iterator[RunOptions]:
     """Options that a run may have been made with, the likeliest first: a result says what came of some of them."""
     told = run.settings
     swept: dict[str, list[str]] = {}
-    for point in (point for each in run.requirements for point in each.points):
+    for point in (point for requirement in run.requirements for point in requirement.points):
         for name, text in point.constants.items():
             swept.setdefault(name, []).append(text)
     selection = Selection(
@@ -159,7 +161,7 @@ def _options_of(run: RunResult) -> Iterator[RunOptions]:
         None,
         dict(constant(f"{name}={text}") for name, text in told.set_.items()),
         dict(sweep(f"{name}={','.join(dict.fromkeys(texts))}") for name, texts in swept.items()),
-        tuple(dict.fromkeys(each.name for each in run.requirements)),
+        tuple(dict.fromkeys(requirement.name for requirement in run.requirements)),
     )
     initials: list[Any] = [None]
     if told.initial is not None:
@@ -168,7 +170,7 @@ def _options_of(run: RunResult) -> Iterator[RunOptions]:
     same = {name: getattr(told, name) for name in _SAME}
     if told.memory is not None:
         same |= {name: getattr(told, name) for name in ("initial_context", "empty_contexts", "assume_contexts")}
-    same |= {"strategies": any(each.strategies or each.world for each in run.requirements)}
+    same |= {"strategies": any(requirement.strategies or requirement.world for requirement in run.requirements)}
     same |= {"decimals": told.round_transitions, "engines": EngineSettings(exact=told.exact)}
     for initial, memory, confidence in itertools.product(initials, memories, _confidences(told.confidence)):
         yield RunOptions(replace(selection, initial=initial), memory=memory, confidence=confidence, **same)
@@ -180,7 +182,7 @@ def _confidences(told: ConfidenceRecord | None) -> Iterator[ConfidenceSettings |
         return
     basis = told.bounds
     largest = basis.largest_drive
-    declared = max(each.items for each in largest.columns) if largest is not None and largest.declared else None
+    declared = max(column.items for column in largest.columns) if largest is not None and largest.declared else None
     icc = None if basis.icc_at_most is None else Fraction(repr(basis.icc_at_most))
     same = {name: getattr(told, name) for name in ("level", "prior", "draws", "seed", "semantics")}
     same |= {"weights": basis.weights, "looks": basis.looks, "shift": Fraction(repr(basis.shift))}
@@ -195,5 +197,5 @@ def _confidences(told: ConfidenceRecord | None) -> Iterator[ConfidenceSettings |
 def _plain(raw: bytes) -> bytes:
     """The document without what is not computed, its inputs by role and hash: a file may have any name."""
     content = {name: value for name, value in json.loads(raw).items() if name not in _APART}
-    content["inputs"] = sorted([each["role"], each["sha256"]] for each in content["inputs"])
+    content["inputs"] = sorted([entry["role"], entry["sha256"]] for entry in content["inputs"])
     return (json.dumps(content, indent=2) + "\n").encode()

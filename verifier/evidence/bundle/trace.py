@@ -73,7 +73,7 @@ def not_argued_from() -> Mapping[str, str]:
 
 def clauses() -> tuple[Clause, ...]:
     """The table."""
-    return tuple(Clause(**each) for each in _tables()["clause"])
+    return tuple(Clause(**table) for table in _tables()["clause"])
 
 
 def clause_rows(
@@ -86,7 +86,7 @@ def clause_rows(
         standings: how the requirements stand.
         context: what people state.
     """
-    return [_row(each, files, standings, context) for each in clauses()]
+    return [_row(clause, files, standings, context) for clause in clauses()]
 
 
 def _row(
@@ -120,12 +120,12 @@ def _grade(clause: Clause, standings: Sequence[Standing], context: CaseContext) 
     """The weakest of what a clause rests on: results, documents of people, the identity of the document."""
     grades = []
     if clause.duty:
-        grades.append(weakest(each.grade for each in context.declared.shown(clause.duty)))
+        grades.append(weakest(evidence.grade for evidence in context.declared.shown(clause.duty)))
     if clause.identity:
         grades.append(Grade.DECLARED if context.identity.missing else Grade.DOCUMENTED)
     if clause.fields:
         grades.append(Grade.DOCUMENTED if context.identity.is_whole else Grade.DECLARED)
-    return weakest(grades or [each.grade for each in standings])
+    return weakest(grades or [standing.grade for standing in standings])
 
 
 def clauses_page(rows: Sequence[Mapping[str, str]], title: str) -> Page:
@@ -178,14 +178,18 @@ class Traced:
 def trace_rows(traced: Traced) -> list[dict[str, str]]:
     """One row per requirement of the spec and planner it was run under, or one that says why it was not."""
     rows = []
-    selected = [each.name for each in traced.rebuilt.grid.requirements]
-    for number, each in enumerate(traced.rebuilt.inputs.spec.requirements, 1):
-        about = {"requirement": each.name, "line": str(each.line), "as_written": each.text}
-        compared = "= ?" if each.target is None else f"{each.comparison} {decimal_text(each.target)}"
-        names = [end.name for end in ends_of(each, traced.rebuilt.inputs.model)]
+    selected = [requirement.name for requirement in traced.rebuilt.grid.requirements]
+    for number, requirement in enumerate(traced.rebuilt.inputs.spec.requirements, 1):
+        about = {"requirement": requirement.name, "line": str(requirement.line), "as_written": requirement.text}
+        compared = (
+            "= ?" if requirement.target is None else f"{requirement.comparison} {decimal_text(requirement.target)}"
+        )
+        names = [end.name for end in ends_of(requirement, traced.rebuilt.inputs.model)]
         found = [(k, one) for k, one in enumerate(traced.run.requirements, 1) if one.name in names]
         if not found:
-            rows.append({**about, "target": f"{each.asked} {compared}", **_standing(traced, each.name, "")})
+            rows.append(
+                {**about, "target": f"{requirement.asked} {compared}", **_standing(traced, requirement.name, "")}
+            )
         for k, one in found:
             place = selected.index(one.name)
             about |= {"requirement": one.name, "target": f"{one.asked} {compared}"}
@@ -247,15 +251,15 @@ def status_blocks(
     """
     rows = tuple(
         (
-            name_text(each.requirement),
-            Cell(name_text(each.told), verdict=each.status.value),
-            each.grade.value,
-            compared.get((each.requirement, each.planner, each.run), "-"),
-            some_of(doubts.get(each.requirement, ())) or "none",
-            name_text(each.planner or "-"),
-            name_text(each.run or "-"),
+            name_text(standing.requirement),
+            Cell(name_text(standing.told), verdict=standing.status.value),
+            standing.grade.value,
+            compared.get((standing.requirement, standing.planner, standing.run), "-"),
+            some_of(doubts.get(standing.requirement, ())) or "none",
+            name_text(standing.planner or "-"),
+            name_text(standing.run or "-"),
         )
-        for each in standings
+        for standing in standings
     )
     worst = overall(standings)
     if worst is None:
@@ -267,7 +271,7 @@ def status_blocks(
     return (
         Paragraph("Status over all runs:", "overall", worst.status.value),
         Table("Status of every requirement", header, rows, sortable=True),
-        *(Paragraph(each, "note") for each in notes),
+        *(Paragraph(note, "note") for note in notes),
     )
 
 
@@ -326,14 +330,14 @@ def _evidence(one: RequirementResult, traced: Traced, number: int, place: int) -
 
 def _standing(traced: Traced, name: str, planner: str) -> dict[str, str]:
     """The cells about the status of a requirement; none where it has no target."""
-    for each in traced.standings:
-        if (each.requirement, each.planner) == (name, planner):
+    for standing in traced.standings:
+        if (standing.requirement, standing.planner) == (name, planner):
             return {
-                "status": each.status.value,
-                "reason": each.reason,
-                "grade": each.grade.value,
-                "conditional_on": "; ".join(each.assumed),
-                "of_run": each.run,
+                "status": standing.status.value,
+                "reason": standing.reason,
+                "grade": standing.grade.value,
+                "conditional_on": "; ".join(standing.assumed),
+                "of_run": standing.run,
             }
     return {}
 
@@ -345,9 +349,9 @@ def _file(path: str, traced: Traced) -> str:
 def citations_text(files: Iterable[str], case: Case) -> str:
     """Every file with the elements that cite it, or the reason why none does, as CSV."""
     cited: dict[str, list[str]] = {}
-    for each in case.elements:
-        for path in case.files_of(each):
-            cited.setdefault(path, []).append(each.id)
+    for element in case.elements:
+        for path in case.files_of(element):
+            cited.setdefault(path, []).append(element.id)
     rows = [
         {
             "file": path,

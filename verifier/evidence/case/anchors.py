@@ -47,7 +47,10 @@ def anchors_of(case: Case) -> dict[str, str]:
 
 def digests_of(case: Case) -> dict[str, str]:
     """Identifier -> digest of text, findings, status and grade of every node."""
-    return {each.id: _digest(f"{each.text}\n{each.note}\n{each.told}\n{each.grade}") for each in case.elements}
+    return {
+        element.id: _digest(f"{element.text}\n{element.note}\n{element.told}\n{element.grade}")
+        for element in case.elements
+    }
 
 
 def _alone(element: Element) -> bool:
@@ -58,17 +61,17 @@ def _alone(element: Element) -> bool:
 def _above(case: Case) -> dict[str, str]:
     """Identifier -> the first node that refers to it, or that it challenges."""
     found: dict[str, str] = {}
-    for each in case.elements:
-        for name in (*each.supported_by, *each.in_context_of):
-            found.setdefault(name, each.id)
-    return found | {each.id: each.challenges for each in case.elements if each.challenges is not None}
+    for element in case.elements:
+        for name in (*element.supported_by, *element.in_context_of):
+            found.setdefault(name, element.id)
+    return found | {element.id: element.challenges for element in case.elements if element.challenges is not None}
 
 
 def _ordered(case: Case, above: dict[str, str]) -> list[str]:
     """All identifiers, each behind the one above it, else in the order of the case."""
     done: dict[str, None] = {}
-    for each in case.elements:
-        path = [each.id]
+    for element in case.elements:
+        path = [element.id]
         while path[-1] in above and above[path[-1]] not in done and above[path[-1]] not in path:
             path.append(above[path[-1]])
         done |= dict.fromkeys(reversed(path))
@@ -91,24 +94,24 @@ def nodes_text(case: Case) -> str:
     anchors, digests = anchors_of(case), digests_of(case)
     rows = [
         {
-            "id": each.id,
-            "kind": each.kind.name.lower().replace("_", " "),
+            "id": element.id,
+            "kind": element.kind.name.lower().replace("_", " "),
             "module": module,
-            "text": each.text,
-            "note": each.note,
-            "status": "" if each.status is None else each.status.value,
-            "conditional_on": " ".join(each.rests_on),
-            "grade": "" if each.grade is None else each.grade.value,
-            "undeveloped": "yes" if each.undeveloped else "no",
-            "defeated": "yes" if each.defeated else "no",
-            "amlas": each.amlas,
-            "file": each.url,
-            "review": "; ".join(each.review),
-            "anchor": anchors[each.id],
-            "content": digests[each.id],
+            "text": element.text,
+            "note": element.note,
+            "status": "" if element.status is None else element.status.value,
+            "conditional_on": " ".join(element.rests_on),
+            "grade": "" if element.grade is None else element.grade.value,
+            "undeveloped": "yes" if element.undeveloped else "no",
+            "defeated": "yes" if element.defeated else "no",
+            "amlas": element.amlas,
+            "file": element.url,
+            "review": "; ".join(element.review),
+            "anchor": anchors[element.id],
+            "content": digests[element.id],
         }
         for module, elements in modules_of(case).items()
-        for each in elements
+        for element in elements
     ]
     return csv_text(rows, NODES)
 
@@ -116,12 +119,12 @@ def nodes_text(case: Case) -> str:
 def links_text(case: Case) -> str:
     """A row for each relation: from what is supported, stands in a context, or challenges."""
     pairs = [
-        (each.id, name, kind)
-        for each in case.elements
+        (element.id, name, kind)
+        for element in case.elements
         for kind, names in (
-            ("supported by", each.supported_by),
-            ("in context of", each.in_context_of),
-            ("challenges", () if each.challenges is None else (each.challenges,)),
+            ("supported by", element.supported_by),
+            ("in context of", element.in_context_of),
+            ("challenges", () if element.challenges is None else (element.challenges,)),
         )
         for name in names
     ]

@@ -57,8 +57,8 @@ def build_case(
     Raises:
         UsageError: there is no run among the documents.
     """
-    unique = list({each.sha256: each for each in documents}.values())
-    runs = [each for each in unique if each.kind == "run"]
+    unique = list({document.sha256: document for document in documents}.values())
+    runs = [document for document in unique if document.kind == "run"]
     if not runs:
         raise UsageError("an assurance case needs the result of a verify run")
     draft = Draft(files, defeaters, unverified, proven, sensitivities, context.declared)
@@ -109,13 +109,15 @@ def standings(
     """
     claims: dict[tuple[str, str], list[tuple[Element, Document, RequirementResult]]] = {}
     for run in documents if case.goals else ():
-        for each in run.result.requirements if run.kind == "run" else ():
-            claim = Claim(run.sha256, each.name, each.planner)
+        for requirement in run.result.requirements if run.kind == "run" else ():
+            claim = Claim(run.sha256, requirement.name, requirement.planner)
             if claim in case.goals:
-                claims.setdefault((each.name, each.planner), []).append((case.by_id[case.goals[claim]], run, each))
+                claims.setdefault((requirement.name, requirement.planner), []).append(
+                    (case.by_id[case.goals[claim]], run, requirement)
+                )
     found = []
     for (name, planner), made in claims.items():
-        goal, run, each = max(made, key=lambda one: severity(one[0].status))
+        goal, run, requirement = max(made, key=lambda one: severity(one[0].status))
         assert goal.status is not None
         against = [
             one for one in defeaters if any(claim.about == (run.sha256, name, planner) for claim in one.claims)
@@ -128,7 +130,7 @@ def standings(
             Status.SUPPORTED: "",
             Status.CONDITIONAL: f"on {', '.join(rests_on)}",
             Status.DEFEATED: f"by {', '.join(one.id for one in against)}",
-        }.get(goal.status, worst_text(each))
+        }.get(goal.status, worst_text(requirement))
         found.append(Standing(name, planner, goal.status, grade, reason, run.name, assumed))
     return (
         *found,
@@ -140,8 +142,14 @@ def _rate_claims(
     draft: Draft, runs: Sequence[Document], documents: Sequence[Document], context: CaseContext
 ) -> list[str]:
     """The goals of rates that were compared with a criterion, and of criteria that no rate was compared with."""
-    rates = [(each, run) for each in documents if each.kind == "rate" for run in runs if is_rate_of(each, run)]
-    goals = [rate_goal(draft, each, run) for each, run in rates if each.result.acceptance is not None]
+    rates = [
+        (document, run)
+        for document in documents
+        if document.kind == "rate"
+        for run in runs
+        if is_rate_of(document, run)
+    ]
+    goals = [rate_goal(draft, document, run) for document, run in rates if document.result.acceptance is not None]
     return goals + _missing_rates(draft, runs, rates, context)
 
 
@@ -150,22 +158,28 @@ def _risk_claims(
 ) -> list[str]:
     """The goals of hazards with a criterion; those that no risk is of, of all its runs, are not developed."""
     known = {run.sha256 for run in runs}
-    risks = [each for each in documents if each.kind == "risk" and {run.sha256 for run in each.result.runs} <= known]
-    held = {(hazard.name, hazard.accepted) for each in risks for hazard in each.result.hazards}
-    missing = [each for each in context.risk.hazards if each.accepted and (each.name, each.accepted) not in held]
-    goals = [goal for each in risks for goal in risk_goals(draft, each, runs)]
-    triggers = [each for each in documents if each.kind == "triggers"]
-    goals += [triggers_goal(draft, each, runs) for each in triggers]
+    risks = [
+        document
+        for document in documents
+        if document.kind == "risk" and {run.sha256 for run in document.result.runs} <= known
+    ]
+    held = {(hazard.name, hazard.accepted) for risk in risks for hazard in risk.result.hazards}
+    missing = [
+        hazard for hazard in context.risk.hazards if hazard.accepted and (hazard.name, hazard.accepted) not in held
+    ]
+    goals = [goal for risk in risks for goal in risk_goals(draft, risk, runs)]
+    triggers = [document for document in documents if document.kind == "triggers"]
+    goals += [triggers_goal(draft, trigger, runs) for trigger in triggers]
     if context.triggers and not triggers:
         text, note = "Every known triggering condition is acceptable", "No result of verify evidence triggers"
         goals.append(undeveloped(draft, text, note))
     return goals + [
         undeveloped(
             draft,
-            f"The harm of hazard {name_text(each.name)} is at most {short_text(each.accepted or '')} per hour",
+            f"The harm of hazard {name_text(hazard.name)} is at most {short_text(hazard.accepted or '')} per hour",
             "Criterion stated, no result of verify evidence risk against it with its runs",
         )
-        for each in missing
+        for hazard in missing
     ]
 
 
@@ -175,15 +189,15 @@ def _requirement_claims(
     """The goals of requirements, and of those that there is no result for."""
     found = []
     for number, run in enumerate(runs, start=1):
-        for each in run.result.requirements:
-            if each.target is None:
+        for requirement in run.result.requirements:
+            if requirement.target is None:
                 continue  # reported in a context: it claims nothing
-            label = name_text(each.name)
+            label = name_text(requirement.name)
             if len(run.result.settings.planners) > 1:
-                label += f" with planner {name_text(each.planner)}"
+                label += f" with planner {name_text(requirement.planner)}"
             if len(runs) > 1:
                 label += f" (run {number}: {name_text(run.result.title)})"
-            found.append(requirement_goal(draft, Argued(run, each, label, documents)))
+            found.append(requirement_goal(draft, Argued(run, requirement, label, documents)))
     for name, why in unevidenced.items():
         found.append(undeveloped(draft, f"{name_text(name)} is met", f"No result: {name_text(why, 300)}"))
     return found
@@ -196,9 +210,14 @@ def _missing_rates(
     found = []
     for name, accepted in context.acceptances.items():
         verified = list(
-            dict.fromkeys(each.planner for run in runs for each in run.result.requirements if each.name == name)
+            dict.fromkeys(
+                requirement.planner
+                for run in runs
+                for requirement in run.result.requirements
+                if requirement.name == name
+            )
         )
-        held = {each.result.planner for each, run in rates if _is_held(each, run, name, accepted)}
+        held = {document.result.planner for document, run in rates if _is_held(document, run, name, accepted)}
         exposure = "" if context.exposures else f"; exposure: {NOT_STATED}"
         text = f"The rate at which {name_text(name)} fails is at most {float(accepted.per_hour):g} per hour"
         if not verified:
@@ -227,8 +246,8 @@ def _summary(draft: Draft, goals: Sequence[str], left: Sequence[str]) -> str:
     parts = []
     for what, names in (("Claims", goals), ("Not shown by the results", left)):
         found = [draft.over([name])["status"] for name in names]
-        counts = [(each, found.count(each)) for each in Status]
-        parts.append(f"{what}: {', '.join(f'{count} {each.value}' for each, count in counts if count) or 'none'}")
+        counts = [(status, found.count(status)) for status in Status]
+        parts.append(f"{what}: {', '.join(f'{count} {status.value}' for status, count in counts if count) or 'none'}")
     return ". ".join(parts)
 
 

@@ -55,7 +55,7 @@ def rate_goal(draft: Draft, rate: Document, run: Document) -> str:
     status = STATUS_OF[content.verdict.value]
     if status is Status.SUPPORTED and (bounds.level is None or content.left_out):
         status = Status.UNDEVELOPED  # the point alone shows nothing, and a part of the rate not the whole
-    reason, names = reason_text(content.reason), [name_text(each) for each in content.left_out]
+    reason, names = reason_text(content.reason), [name_text(name) for name in content.left_out]
     left_out = f"; without what happens in {some_of(names, 8)}, which was left out" if names else ""
     return _goal(
         draft,
@@ -97,7 +97,7 @@ def risk_goals(draft: Draft, risk: Document, runs: Sequence[Document]) -> Iterat
             what, mine = f"hazard {name_text(hazard.name)}", rests[hazard.name]
             yield _risk_goal(draft, risk, what, found, hazard.accepted, hazard.source, [hazard], mine)
     if content.accepted is not None:
-        every = [one for each in rests.values() for one in each]
+        every = [one for named in rests.values() for one in named]
         what, hazards = "all hazards together", content.hazards
         yield _risk_goal(draft, risk, what, content.total, content.accepted, content.source, hazards, every)
 
@@ -113,7 +113,7 @@ def _risk_goal(
     rests: Sequence[_Rests],
 ) -> str:
     ends = rate_interval_text(*found.harm)
-    most = next((each for each in found.contributions if each.kind == "condition"), None)
+    most = next((contribution for contribution in found.contributions if contribution.kind == "condition"), None)
     note = f"{ends} per hour (level {level_text(risk.result.level)}): {told_verdict(found)}"
     note += f"; {percent(most.share)} of the upper end by condition {name_text(most.name)}" if most else ""
     return _goal(
@@ -136,32 +136,34 @@ def triggers_goal(draft: Draft, document: Document, runs: Sequence[Document]) ->
         draft, runs: as for `risk_goals`.
         document: of the triggering conditions.
     """
-    found: TriggersResult = document.result
+    result: TriggersResult = document.result
     by_hash = {run.sha256: run for run in runs}
     rests = [
-        _Rests(by_hash[each.run], one.requirement, one.planner, "")
-        for each in found.triggers
-        for one in each.judged
-        if each.run in by_hash and not each.excluded_by
+        _Rests(by_hash[trigger.run], one.requirement, one.planner, "")
+        for trigger in result.triggers
+        for one in trigger.judged
+        if trigger.run in by_hash and not trigger.excluded_by
     ]
-    sorts = {each.sort for each in found.triggers}
-    status = STATUS_OF[found.verdict.value]
+    sorts = {trigger.sort for trigger in result.triggers}
+    status = STATUS_OF[result.verdict.value]
     if status is Status.INCONCLUSIVE and "undecided" not in sorts:
         status = Status.UNDEVELOPED
-    hazardous = [name_text(each.name) for each in found.triggers if each.sort == "hazardous"]
+    hazardous = [name_text(trigger.name) for trigger in result.triggers if trigger.sort == "hazardous"]
     excluded = [
-        f"{name_text(each.name)} by {name_text(each.excluded_by)}" for each in found.triggers if each.excluded_by
+        f"{name_text(trigger.name)} by {name_text(trigger.excluded_by)}"
+        for trigger in result.triggers
+        if trigger.excluded_by
     ]
     stated = {"triggers": "The list of triggering conditions is complete"}
     stated |= {"odd": f"Conditions are kept out as stated: {some_of(excluded, 8)}"} if excluded else {}
-    text = f"Every known triggering condition is acceptable, or excluded by a monitor{on_condition(found)}"
+    text = f"Every known triggering condition is acceptable, or excluded by a monitor{on_condition(result)}"
     why = f"hazardous: {some_of(hazardous, 8)}"
-    return _goal(draft, document, text, triggers_sentence(found), status, why, rests, stated)
+    return _goal(draft, document, text, triggers_sentence(result), status, why, rests, stated)
 
 
 def _stated_of(risk: RiskResult, hazards: Sequence[RiskHazard]) -> dict[str, str]:
     """Claim -> what people state that the risk of some hazards rests on."""
-    used = {name for each in hazards for name in each.environments}
+    used = {name for hazard in hazards for name in hazard.environments}
     places = [where for where in risk.environments if where.name in used]
     shares = [
         f"{name_text(share.name)} {ends_text(share)}{source_text(share.source)}" for share in places[0].shares
@@ -174,11 +176,11 @@ def _stated_of(risk: RiskResult, hazards: Sequence[RiskHazard]) -> dict[str, str
         "conditions": f"Encounters are in the conditions as often as stated: {some_of(shares, 8)}",
     }
     chain = [
-        f"{share.part} {ends_text(share)}{source_text(share.source)}" for each in hazards for share in each.chain
+        f"{share.part} {ends_text(share)}{source_text(share.source)}" for hazard in hazards for share in hazard.chain
     ]
     if chain:
         found["harm"] = f"Hazardous behaviour leads to harm as seldom as stated: {some_of(chain, 8)}"
-    left = [f"{name_text(each.name)} not in {name_text(name)}" for each in hazards for name in each.left_out]
+    left = [f"{name_text(hazard.name)} not in {name_text(name)}" for hazard in hazards for name in hazard.left_out]
     return found | ({"requirements": f"Hazards cannot happen elsewhere: {some_of(left, 8)}"} if left else {})
 
 
@@ -203,10 +205,10 @@ def _goal(
     """
     own, inherited = list[Defeater](), list[tuple[str, Defeater]]()
     for one in rests:
-        doubts = [each for each in draft.touching(one.claim) if _speaks_against(each, one.source)]
+        doubts = [defeater for defeater in draft.touching(one.claim) if _speaks_against(defeater, one.source)]
         goal = draft.goals.get(one.claim)
-        own += [each for each in doubts if goal is None or each.kind in PER_HOUR]
-        inherited += [(goal, each) for each in doubts if goal is not None and each.kind not in PER_HOUR]
+        own += [doubt for doubt in doubts if goal is None or doubt.kind in PER_HOUR]
+        inherited += [(goal, doubt) for doubt in doubts if goal is not None and doubt.kind not in PER_HOUR]
     own = list(dict.fromkeys(own))
     identifier, supported = draft.name(Kind.GOAL), status is Status.SUPPORTED
     whole = worst_status(status, *([Status.DEFEATED] if own or inherited else []))
@@ -235,11 +237,11 @@ def _goal(
 
 
 def _grounds(draft: Draft, one: _Rests) -> Iterator[Ground]:
-    for each in one.run.result.requirements:
-        if (each.name, each.planner) == (one.requirement, one.planner):
-            for k, point in enumerate(each.points):
+    for requirement in one.run.result.requirements:
+        if (requirement.name, requirement.planner) == (one.requirement, one.planner):
+            for k, point in enumerate(requirement.points):
                 if point.environment not in one.left_out:
-                    yield from grounds_at(draft, one.run, each, k)
+                    yield from grounds_at(draft, one.run, requirement, k)
 
 
 def _speaks_against(defeater: Defeater, source: str) -> bool:

@@ -54,9 +54,9 @@ class Draft:
         self.unverified, self.proven, self.sensitivities = unverified, proven, sensitivities
         self._paths = {digest: path for path, digest in sorted(files.items(), reverse=True)}
         self._against: dict[Claim, list[Defeater]] = {}
-        for each in defeaters:
-            for claim in each.claims:
-                self._against.setdefault(claim, []).append(each)
+        for defeater in defeaters:
+            for claim in defeater.claims:
+                self._against.setdefault(claim, []).append(defeater)
         self._counts: Counter[Kind] = Counter()
         self._elements: dict[str, Element | None] = {}
         self._shared: dict[tuple[Kind, str], str] = {}
@@ -120,16 +120,16 @@ class Draft:
         if key not in self._grounds:
             shown = () if self._declared.faulty(claim) else self._declared.shown(claim)
             if grade in (Grade.DECLARED, Grade.UNTESTED) and shown:
-                grade, note = weakest(each.grade for each in shown), f"{note}. Shown by documents"
+                grade, note = weakest(evidence.grade for evidence in shown), f"{note}. Shown by documents"
             identifier = self.add(Kind.ASSUMPTION, text, note, defeated=bool(against), grade=grade)
             self.challenge(identifier, against)
             holds = grade not in (Grade.DECLARED, Grade.UNTESTED) and not against
-            self._grounds[key] = Ground(identifier, holds, grade, tuple(each.name for each in shown))
+            self._grounds[key] = Ground(identifier, holds, grade, tuple(evidence.name for evidence in shown))
         return self._grounds[key]
 
     def documents(self, grounds: Iterable[Ground]) -> tuple[str, ...]:
         """The solutions that show grounds, each once."""
-        names = dict.fromkeys(name for each in grounds for name in each.documents)
+        names = dict.fromkeys(name for ground in grounds for name in ground.documents)
         return tuple(self._document(self._declared.evidence[name]) for name in names)
 
     def verification(self, document: Document) -> tuple[Ground, ...]:
@@ -142,9 +142,9 @@ class Draft:
 
     def standing(self, status: Status, grounds: Sequence[Ground], *grades: Grade) -> dict[str, Any]:
         """Status, grade and conditions, for an element, of what is supported by itself and rests on grounds."""
-        rests_on = tuple(dict.fromkeys(each.id for each in grounds if not each.holds))
+        rests_on = tuple(dict.fromkeys(ground.id for ground in grounds if not ground.holds))
         whole = worst_status(status, *([Status.CONDITIONAL] if rests_on else []))
-        grade = weakest([*grades, *(each.grade for each in grounds)])
+        grade = weakest([*grades, *(ground.grade for ground in grounds)])
         return {"status": whole, "grade": grade, "rests_on": rests_on if whole is not Status.SUPPORTED else ()}
 
     def over(self, names: Iterable[str], *own: Status, scenarios: bool = False) -> dict[str, Any]:
@@ -171,34 +171,34 @@ class Draft:
 
     def against(self, claim: Claim, *, per_hour: bool = False) -> list[Defeater]:
         """The defeaters of exactly this claim that nobody refuted or accepted; with those of its rate `per_hour`."""
-        mine = [each for each in self._against.get(claim, []) if self._defeats(each, claim)]
-        return [each for each in mine if per_hour or each.kind not in PER_HOUR]
+        mine = [defeater for defeater in self._against.get(claim, []) if self._defeats(defeater, claim)]
+        return [defeater for defeater in mine if per_hour or defeater.kind not in PER_HOUR]
 
     def _defeats(self, defeater: Defeater, claim: Claim) -> bool:
         return self._answers[key_of(defeater, claim)].state in ("open", "stale")
 
     def _answered(self, claim: Claim, state: str) -> list[tuple[Defeater, Answer]]:
-        found = [(each, self._answers[key_of(each, claim)]) for each in self._against.get(claim, [])]
-        return [(each, answer) for each, answer in found if answer.state == state]
+        found = [(defeater, self._answers[key_of(defeater, claim)]) for defeater in self._against.get(claim, [])]
+        return [(defeater, answer) for defeater, answer in found if answer.state == state]
 
     def residual(self, claim: Claim) -> list[Ground]:
         """The doubts of exactly this claim that somebody accepted: it stands on condition of them."""
         return [
             self.ground(
-                ("residual", each.id, answer.digest),
-                f"Residual doubt {each.id}, {each.title}: {each.message}",
+                ("residual", defeater.id, answer.digest),
+                f"Residual doubt {defeater.id}, {defeater.title}: {defeater.message}",
                 name_text(answer.told, 600),
                 Grade.DECLARED,
             )
-            for each, answer in self._answered(claim, "accepted")
+            for defeater, answer in self._answered(claim, "accepted")
         ]
 
     def refuted(self, identifier: str, claim: Claim) -> None:
         """Counter goals against an element that are defeated by evidence themselves."""
-        for each, answer in self._answered(claim, "refuted"):
+        for defeater, answer in self._answered(claim, "refuted"):
             counter = self.name(Kind.COUNTER_GOAL)
-            text = f"{identifier} is not shown: {each.title} ({each.id})"
-            doubt = (self._doubt(each),)
+            text = f"{identifier} is not shown: {defeater.title} ({defeater.id})"
+            doubt = (self._doubt(defeater),)
             self.put(Element(counter, Kind.COUNTER_GOAL, text, "", doubt, challenges=identifier, defeated=True))
             assert answer.proof is not None
             kind, proof = Kind.COUNTER_SOLUTION, answer.proof
@@ -227,11 +227,11 @@ class Draft:
             more: solutions beside the documents, which support it as well.
             doubts: what defeats it, whatever the documents say.
         """
-        faulty, shown = [f"evidence {each}" for each in self._declared.faulty(duty)], self._declared.shown(duty)
+        faulty, shown = [f"evidence {name}" for name in self._declared.faulty(duty)], self._declared.shown(duty)
         faulty += [f"of what it was trained on, {some_of(doubts, 8)}"] if doubts else []
         solutions = (*more, *map(self._document, shown))
-        grade = weakest([each.grade for each in shown] or [Grade.DOCUMENTED if more else Grade.UNTESTED])
-        if not solutions and (named or any(duty in each.claims for each in self._declared.evidence.values())):
+        grade = weakest([evidence.grade for evidence in shown] or [Grade.DOCUMENTED if more else Grade.UNTESTED])
+        if not solutions and (named or any(duty in evidence.claims for evidence in self._declared.evidence.values())):
             grade = Grade.DECLARED
         status = Status.DEFEATED if faulty else Status.SUPPORTED if solutions else Status.UNDEVELOPED
         stands = {"defeated": bool(faulty), "status": status, "grade": grade}
@@ -258,8 +258,10 @@ class Draft:
 
     def of_kind(self, run: Document, kind: str) -> list[Defeater]:
         """The defeaters of a kind that speak against claims of a run."""
-        found = [each for claim in self._against if claim.run == run.sha256 for each in self._against[claim]]
-        return [each for each in dict.fromkeys(found) if each.kind == kind and self._open(each)]
+        defeaters = [
+            defeater for claim in self._against if claim.run == run.sha256 for defeater in self._against[claim]
+        ]
+        return [defeater for defeater in dict.fromkeys(defeaters) if defeater.kind == kind and self._open(defeater)]
 
     def _open(self, defeater: Defeater) -> bool:
         return any(self._defeats(defeater, claim) for claim in defeater.claims)
@@ -267,15 +269,17 @@ class Draft:
     def touching(self, claim: Claim) -> list[Defeater]:
         """The defeaters of a claim about all scenarios, and of those about single ones."""
         key = (claim.run, claim.requirement, claim.planner)
-        found = [each for one in self._against for each in self.against(one, per_hour=True) if key == one.about]
-        return list(dict.fromkeys(found))
+        defeaters = [
+            defeater for one in self._against for defeater in self.against(one, per_hour=True) if key == one.about
+        ]
+        return list(dict.fromkeys(defeaters))
 
     def challenge(self, identifier: str, defeaters: Sequence[Defeater]) -> None:
         """A counter goal against an element, with a counter solution for each defeater."""
         if not defeaters:
             return
         counter = self.name(Kind.COUNTER_GOAL)
-        kinds = list(dict.fromkeys(f"{each.title} ({each.id})" for each in defeaters))
+        kinds = list(dict.fromkeys(f"{defeater.title} ({defeater.id})" for defeater in defeaters))
         text = f"{identifier} is not shown: {some_of(kinds, 8)}"
         doubts = tuple(map(self._doubt, defeaters))
         self.put(Element(counter, Kind.COUNTER_GOAL, text, "", doubts, challenges=identifier))
@@ -320,7 +324,7 @@ class Draft:
 
     def case(self, title: str) -> Case:
         """The case, once every identifier has its element."""
-        elements = tuple(each for each in self._elements.values() if each is not None)
+        elements = tuple(element for element in self._elements.values() if element is not None)
         return Case(title, elements, dict(self.goals), self.covers, self.duties)
 
 

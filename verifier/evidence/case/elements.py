@@ -136,11 +136,11 @@ class Case:
         known = self.by_id
         if len(known) != len(self.elements):
             raise ValueError("two elements have one identifier")
-        for each in self.elements:
-            self._check_references(each, known)
-        challenged = {each.challenges for each in self.elements} - {None}
-        standing = {each.challenges for each in self.elements if not each.defeated} - {None}
-        if not standing <= {each.id for each in self.elements if each.defeated} <= challenged:
+        for element in self.elements:
+            self._check_references(element, known)
+        challenged = {element.challenges for element in self.elements} - {None}
+        standing = {element.challenges for element in self.elements if not element.defeated} - {None}
+        if not standing <= {element.id for element in self.elements if element.defeated} <= challenged:
             raise ValueError(
                 "what is challenged by an element that stands is defeated, and nothing that is not challenged"
             )
@@ -151,14 +151,14 @@ class Case:
     @cached_property
     def by_id(self) -> dict[str, Element]:
         """Identifier -> element."""
-        return {each.id: each for each in self.elements}
+        return {element.id: element for element in self.elements}
 
     @cached_property
     def _challengers(self) -> Mapping[str, list[Element]]:
         found: dict[str, list[Element]] = {}
-        for each in self.elements:
-            if each.challenges is not None:
-                found.setdefault(each.challenges, []).append(each)
+        for element in self.elements:
+            if element.challenges is not None:
+                found.setdefault(element.challenges, []).append(element)
         return found
 
     def challengers(self, identifier: str) -> Sequence[Element]:
@@ -180,24 +180,24 @@ class Case:
         assert self.top.status is not None
         return self.top.status
 
-    def _check_references(self, each: Element, known: Mapping[str, Element]) -> None:
+    def _check_references(self, element: Element, known: Mapping[str, Element]) -> None:
         for references, allowed in (
-            (each.supported_by, _SUPPORTS.get(each.kind, ())),
-            (each.in_context_of, _CONTEXTS if each.kind in (Kind.GOAL, Kind.STRATEGY) else ()),
+            (element.supported_by, _SUPPORTS.get(element.kind, ())),
+            (element.in_context_of, _CONTEXTS if element.kind in (Kind.GOAL, Kind.STRATEGY) else ()),
         ):
             if len(set(references)) != len(references):
-                raise ValueError(f"{each.id} names an element twice")
+                raise ValueError(f"{element.id} names an element twice")
             if any(name not in known or known[name].kind not in allowed for name in references):
-                raise ValueError(f"{each.id} refers to what does not exist or cannot stand there")
+                raise ValueError(f"{element.id} refers to what does not exist or cannot stand there")
 
     def _check_order(self, known: Mapping[str, Element]) -> None:
         """One top goal, from which everything is reached, and no circle."""
-        referred = {name for each in self.elements for name in (*each.supported_by, *each.in_context_of)}
-        roots = [each.id for each in self.elements if each.id not in referred and each.challenges is None]
+        referred = {name for element in self.elements for name in (*element.supported_by, *element.in_context_of)}
+        roots = [element.id for element in self.elements if element.id not in referred and element.challenges is None]
         if roots != [self.top.id] or self.top.kind is not Kind.GOAL:
             raise ValueError("a case has one top element, a goal, and names it first")
         done: set[str] = set()
-        starts = [self.top.id, *(each.id for each in self.elements if each.challenges is not None)]
+        starts = [self.top.id, *(element.id for element in self.elements if element.challenges is not None)]
         pending = [(name, False) for name in reversed(starts)]
         open_now: set[str] = set()
         while pending:
@@ -217,10 +217,10 @@ class Case:
 
 TOP = "M-Top"
 OWNED: Mapping[str, tuple[str, ...]] = {
-    module: tuple(name for name, each in LEFT_TO_PEOPLE.items() if each.module == module) for module in MODULES
+    module: tuple(name for name, duty in LEFT_TO_PEOPLE.items() if duty.module == module) for module in MODULES
 }
 """Module -> duties whose goals it holds."""
-ACPS: Mapping[str, str] = {each.acp: name for name, each in LEFT_TO_PEOPLE.items() if each.acp}
+ACPS: Mapping[str, str] = {duty.acp: name for name, duty in LEFT_TO_PEOPLE.items() if duty.acp}
 """Assurance claim point -> duty whose goal is its confidence argument: that requirements and hazards are complete,
 that the sample represents the domain, that the model represents the system, that files are what they say."""
 
@@ -228,7 +228,7 @@ that the sample represents the domain, that the model represents the system, tha
 def modules_of(case: Case) -> dict[str, list[Element]]:
     """Module -> its elements, in the order of the case; every element is in exactly one."""
     roots = {TOP: [case.top.id]}
-    names = list(dict.fromkeys((each.requirement, each.planner) for each in case.goals if each.point is None))
+    names = list(dict.fromkeys((goal.requirement, goal.planner) for goal in case.goals if goal.point is None))
     for k, name in enumerate(names, 1):
         goals = [goal for claim, goal in case.goals.items() if (claim.requirement, claim.planner) == name]
         roots[f"M-Req-{k}"] = goals
@@ -237,9 +237,9 @@ def modules_of(case: Case) -> dict[str, list[Element]]:
     owned = {goal for module, goals in roots.items() if module != TOP for goal in goals}
     reached = {module: _reached(case, goals, owned - {*goals}) for module, goals in roots.items()}
     found: dict[str, list[Element]] = {module: [] for module in roots}
-    for each in case.elements:
-        mine = [module for module, names in reached.items() if each.id in names]
-        found[mine[0] if len(mine) == 1 else TOP].append(each)
+    for element in case.elements:
+        mine = [module for module, names in reached.items() if element.id in names]
+        found[mine[0] if len(mine) == 1 else TOP].append(element)
     return {module: elements for module, elements in found.items() if elements}
 
 
@@ -253,15 +253,15 @@ def points_of(case: Case) -> dict[str, dict[str, list[str]]]:
     held = {name for name, duty in ACPS.items() if duty in case.duties}
     found: dict[str, dict[str, list[str]]] = {}
     for name in known[case.top.id].supported_by:
-        claims = [each for each in known[name].supported_by if each not in case.duties.values()]
+        claims = [text for text in known[name].supported_by if text not in case.duties.values()]
         if claims and "ACP1" in held:
             found[name] = {"ACP1": claims}
     for claim, goal in case.goals.items():
         if claim.point is not None and known[goal].supported_by:
             found[goal] = {point: list(known[goal].supported_by[:1]) for point in ("ACP2", "ACP3") if point in held}
-    for each in case.elements:
-        if each.url and each.id.startswith("Sn") and "ACP4" in held:
-            found[each.id] = {"ACP4": [each.id]}
+    for element in case.elements:
+        if element.url and element.id.startswith("Sn") and "ACP4" in held:
+            found[element.id] = {"ACP4": [element.id]}
     return found
 
 
@@ -274,7 +274,7 @@ def _reached(case: Case, starts: Iterable[str], stops: Iterable[str]) -> set[str
         if name not in found and name not in stop:
             found.add(name)
             pending += [*known[name].supported_by, *known[name].in_context_of]
-            pending += [each.id for each in case.challengers(name)]
+            pending += [challenger.id for challenger in case.challengers(name)]
     return found
 
 

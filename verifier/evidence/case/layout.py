@@ -62,8 +62,8 @@ class Drawing:
         return Drawing(
             self.width + x,
             self.height + y,
-            tuple(replace(each, x=each.x + x, y=each.y + y) for each in self.placed),
-            tuple(replace(each, points=tuple((a + x, b + y) for a, b in each.points)) for each in self.edges),
+            tuple(replace(shape, x=shape.x + x, y=shape.y + y) for shape in self.placed),
+            tuple(replace(edge, points=tuple((a + x, b + y) for a, b in edge.points)) for edge in self.edges),
             tuple((a + x, b + y) for a, b in self.anchors),  # type: ignore[arg-type]
         )
 
@@ -73,11 +73,11 @@ def laid_out(case: Case) -> Drawing:
     known, maker = case.by_id, Maker(case)
     parts = [known[name] for name in case.top.supported_by]
     main = parts[0] if parts and parts[0].kind is Kind.STRATEGY else None
-    heads = [maker.flanked(each) for each in (case.top, main) if each is not None]
+    heads = [maker.flanked(element) for element in (case.top, main) if element is not None]
     own = [maker.block(known[name]) for name in main.supported_by] if main is not None else []
-    blocks = own + [maker.block(each) for each in parts if each is not main and each.kind not in SOLUTIONS]
+    blocks = own + [maker.block(part) for part in parts if part is not main and part.kind not in SOLUTIONS]
     rows = [blocks[at : at + COLUMNS] for at in range(0, len(blocks), COLUMNS)]
-    halves = [max(each.anchors[0][0], each.width - each.anchors[0][0]) for each in heads]
+    halves = [max(drawing.anchors[0][0], drawing.width - drawing.anchors[0][0]) for drawing in heads]
     widest = max([2 * max(halves), *(_row_width(row) for row in rows)])
     centre, y = MARGIN_PX + widest / 2, 0.0
     placed: list[Placed] = []
@@ -91,10 +91,10 @@ def laid_out(case: Case) -> Drawing:
         y += head.height + GAP_PX
         ends.append((moved.anchors[1], y - GAP_PX / 2))
     grid = _grid(rows, len(own), y, ends[-1], ends[0])
-    drawn = {each.shape.element.id for each in (*placed, *grid.placed)}
-    rest = [shape_of(each) for each in case.elements if each.id not in drawn]
+    drawn = {shape.shape.element.id for shape in (*placed, *grid.placed)}
+    rest = [shape_of(element) for element in case.elements if element.id not in drawn]
     tail = shelf(rest, widest, grid.height + GAP_PX)
-    bottom = max([grid.height, *(each.y + each.shape.height for each in tail)])
+    bottom = max([grid.height, *(placed.y + placed.shape.height for placed in tail)])
     return Drawing(widest + 2 * MARGIN_PX, bottom, (*placed, *grid.placed, *tail), (*edges, *grid.edges))
 
 
@@ -107,10 +107,10 @@ class Maker:
     def beside(self, element: Element) -> list[tuple[EdgeKind, Element]]:
         """What stands beside an element: contexts, solutions, counter goals, and what speaks against its contexts."""
         contexts = [self.known[name] for name in element.in_context_of]
-        found: list[tuple[EdgeKind, Element]] = [("in_context_of", each) for each in contexts]
+        found: list[tuple[EdgeKind, Element]] = [("in_context_of", context) for context in contexts]
         supports = (self.known[name] for name in element.supported_by)
-        found += [("supported_by", each) for each in supports if each.kind in SOLUTIONS]
-        found += [("challenges", each) for each in self._challengers(element.id)]
+        found += [("supported_by", support) for support in supports if support.kind in SOLUTIONS]
+        found += [("challenges", challenger) for challenger in self._challengers(element.id)]
         return found
 
     def block(self, element: Element, stubs: Sequence[str] | None = None, *, again: bool = False) -> Drawing:
@@ -145,7 +145,7 @@ class Maker:
         """An element with what stands beside it, or `around` of that, on both sides, about equally high; counter
         goals on the right."""
         main, around = shape_of(element), self.beside(element) if around is None else list(around)
-        heights = [0.0 if kind == "challenges" else shape_of(each).height + 12 for kind, each in around]
+        heights = [0.0 if kind == "challenges" else shape_of(element).height + 12 for kind, element in around]
         split = min(range(len(around) + 1), key=lambda at: abs(sum(heights[:at]) - sum(heights[at:])))
         left = [pair for pair in around[:split] if pair[0] != "challenges"]
         right = around[split:] + [pair for pair in around[:split] if pair[0] == "challenges"]
@@ -156,12 +156,12 @@ class Maker:
         top = (height - main.height) / 2
         body = [Placed(main, shift, top)]
         up_right, up_left = (height - right_height) / 2, (height - left_height) / 2
-        body += [replace(each, x=each.x + shift, y=each.y + up_right) for each in placed]
-        edges = [_shifted(each, shift, up_right, main, top, False) for each in edges]
-        for each in mirrored:
-            x = shift + main.width - each.x - each.shape.width
-            body.append(replace(each, x=x, y=each.y + up_left))
-        edges += [_shifted(each, shift, up_left, main, top, True) for each in lines]
+        body += [replace(shape, x=shape.x + shift, y=shape.y + up_right) for shape in placed]
+        edges = [_shifted(edge, shift, up_right, main, top, False) for edge in edges]
+        for shape in mirrored:
+            x = shift + main.width - shape.x - shape.shape.width
+            body.append(replace(shape, x=x, y=shape.y + up_left))
+        edges += [_shifted(line, shift, up_left, main, top, True) for line in lines]
         centre = shift + main.width / 2
         width = shift + main.width + (GAP_PX + right_width if right_width else 0)
         return Drawing(width, height, tuple(body), tuple(edges), ((centre, top), (centre, top + main.height)))
@@ -228,7 +228,7 @@ def _shifted(edge: Edge, shift: float, up: float, main: Shape, top: float, mirro
 
 
 def _row_width(row: Sequence[Drawing]) -> float:
-    return sum(each.width for each in row) + GAP_PX * (len(row) - 1)
+    return sum(drawing.width for drawing in row) + GAP_PX * (len(row) - 1)
 
 
 def _grid(

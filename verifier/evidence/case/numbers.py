@@ -41,15 +41,15 @@ def number_goals(draft: Draft, runs: Sequence[Document], documents: Sequence[Doc
 def _goals(draft: Draft, run: Document, documents: Sequence[Document]) -> Iterator[str]:
     about, settings = name_text(draft.path(run)), run.result.settings
     points: list[tuple[Claim, Point]] = [
-        (Claim(run.sha256, each.name, each.planner, at), point)
-        for each in run.result.requirements
-        if each.target is not None
-        for at, point in enumerate(each.points)
+        (Claim(run.sha256, requirement.name, requirement.planner, at), point)
+        for requirement in run.result.requirements
+        if requirement.target is not None
+        for at, point in enumerate(requirement.points)
     ]
     paths = tuple(dict.fromkeys(path for claim, _ in points for path in draft.proven.get(claim, ())))
     if paths:
         proven = sum(claim in draft.proven for claim, _ in points)
-        alone = any(each.endswith(UNCONFIRMED) for each in run.result.remarks)
+        alone = any(remark.endswith(UNCONFIRMED) for remark in run.result.remarks)
         whole = proven == len(points)
         text = f"Given the region of the rates, every probability of {about} lies in its bounds"
         note = (
@@ -70,7 +70,9 @@ def _goals(draft: Draft, run: Document, documents: Sequence[Document]) -> Iterat
         what = (
             "every look at the data" if every else f"the {counted(used, 'verdict')} that the record of the data names"
         )
-        solutions = tuple(draft.solution(each) for each in (run, *([] if every else [counts])) if each is not None)
+        solutions = tuple(
+            draft.solution(document) for document in (run, *([] if every else [counts])) if document is not None
+        )
         text, note = f"The level of {about} allows for {what}", f"Bounds hold {looks_text(basis)}"
         yield _goal(draft, text, note, solutions, (), Grade.RECOMPUTED)
     memory = _holding(ground for point in resting for ground in memory_grounds(draft, run, point))
@@ -82,13 +84,13 @@ def _goals(draft: Draft, run: Document, documents: Sequence[Document]) -> Iterat
 def _holding(grounds: Iterator[Ground]) -> tuple[Ground, ...]:
     """All of them, if all hold; none where there are none, or one does not."""
     found = tuple(dict.fromkeys(grounds))
-    return found if all(each.holds for each in found) else ()
+    return found if all(ground.holds for ground in found) else ()
 
 
 def _goal(
     draft: Draft, text: str, note: str, solutions: tuple[str, ...], grounds: tuple[Ground, ...], grade: Grade
 ) -> str:
-    identifier, contexts = draft.name(Kind.GOAL), tuple(each.id for each in grounds)
+    identifier, contexts = draft.name(Kind.GOAL), tuple(ground.id for ground in grounds)
     supports = (*solutions, *draft.documents(grounds))
     stands = draft.standing(Status.SUPPORTED, grounds, grade)
     return draft.put(Element(identifier, Kind.GOAL, text, note, supports, contexts, **stands))
@@ -110,7 +112,7 @@ class Asked(NamedTuple):
     @property
     def cells(self) -> list[CellRecall]:
         """Those in which more than recall 0 is required."""
-        return [each for each in self.answer.cells if each.required is not None and float(each.required) > 0]
+        return [cell for cell in self.answer.cells if cell.required is not None and float(cell.required) > 0]
 
 
 def asked_recalls(runs: Sequence[Document], documents: Sequence[Document]) -> Iterator[Asked]:
@@ -131,7 +133,7 @@ def recall_goals(draft: Draft, runs: Sequence[Document], documents: Sequence[Doc
 
 def _recall_goal(draft: Draft, asked: Asked, documents: Sequence[Document]) -> str:
     cells, requirement = asked.cells, asked.result.requirement
-    hits, items = (np.array([getattr(each.measured, name) for each in cells]) for name in ("hits", "items"))
+    hits, items = (np.array([getattr(cell.measured, name) for cell in cells]) for name in ("hits", "items"))
     counts, basis = matrices_behind(asked.run, documents), asked.run.result.settings.bounds
     stated = {} if counts is None else counts.content
     error = float(annotation_error(stated)) if basis is None else basis.annotation_error
@@ -140,20 +142,20 @@ def _recall_goal(draft: Draft, asked: Asked, documents: Sequence[Document]) -> s
     lower, upper = np.maximum(lower - error, 0), np.minimum(upper + error, 1)
     allowed = f", for {looks} looks" if looks > 1 else ""
     allowed += f", if at most a share of {error:g} of a column is annotated wrongly or missing" if error else ""
-    least = np.array([float(each.required or 0) for each in cells])
+    least = np.array([float(cell.required or 0) for cell in cells])
     status = Status.SUPPORTED if np.all(lower >= least) else Status.INCONCLUSIVE
     status = Status.VIOLATED if np.any(upper < least) else status
     said = [
-        f"{name_text(each.label)} in {name_text(each.bin)}: {each.measured.hits} of "
-        f"{counted(each.measured.items, 'item')}, {probability_text(each.measured.recall)} {bounds_text(low, high)}"
-        for each, low, high in zip(cells, lower.tolist(), upper.tolist(), strict=True)
+        f"{name_text(cell.label)} in {name_text(cell.bin)}: {cell.measured.hits} of "
+        f"{counted(cell.measured.items, 'item')}, {probability_text(cell.measured.recall)} {bounds_text(low, high)}"
+        for cell, low, high in zip(cells, lower.tolist(), upper.tolist(), strict=True)
     ]
-    wanted = [f"{name_text(each.label)} in {name_text(each.bin)} at least {each.required}" for each in cells]
+    wanted = [f"{name_text(cell.label)} in {name_text(cell.bin)} at least {cell.required}" for cell in cells]
     where = "".join(f", {name_text(name)} = {value}" for name, value in asked.answer.constants.items())
     identifier, met = draft.name(Kind.GOAL), status is Status.SUPPORTED
     text = "Bounds of measured recalls: items are independent" + ", and annotations as right as stated" * (error > 0)
     grounds = [draft.ground(("recalls", text), text, "Not tested", claim="statistics")] if met else []
-    shown_by = [each for each in (asked.document, counts) if each is not None] if met else []
+    shown_by = [document for document in (asked.document, counts) if document is not None] if met else []
     draft.put(
         Element(
             identifier,
@@ -163,7 +165,7 @@ def _recall_goal(draft: Draft, asked: Asked, documents: Sequence[Document]) -> s
             f"Measured, with exact bounds at {LEVEL:g} for all together{allowed}: {'; '.join(said)}. Least recall in "
             f"mode {asked.result.mode}, all other rates in their measured proportions",
             (*map(draft.solution, shown_by), *draft.documents(grounds)),
-            tuple(each.id for each in grounds),
+            tuple(ground.id for ground in grounds),
             undeveloped=not met,
             defeated=status is Status.VIOLATED,
             **draft.standing(status, grounds, Grade.TESTED),

@@ -63,21 +63,21 @@ class Argued:
 
 def requirement_goal(draft: Draft, argued: Argued) -> str:
     """The goal that a requirement is met, with everything below it."""
-    each = argued.requirement
+    requirement = argued.requirement
     identifier, strategy = draft.name(Kind.GOAL), draft.name(Kind.STRATEGY)
     defeaters = draft.against(argued.claim)
     inherited = [(identifier, defeater) for defeater in defeaters]
-    environments = list(dict.fromkeys(point.environment for point in each.points))
+    environments = list(dict.fromkeys(point.environment for point in requirement.points))
     children = [_environment_goal(draft, argued, name, inherited) for name in environments]
-    in_worst = f"Worst: {name_text(each.worst_point.scenario)}: {_judgement(argued, each.worst_point)}"
+    in_worst = f"Worst: {name_text(requirement.worst_point.scenario)}: {_judgement(argued, requirement.worst_point)}"
     listing = ", ".join(name_text(name) for name in environments[:8]) + (", ..." if len(environments) > 8 else "")
     draft.strategy(strategy, f"Argument over the environments {listing}: each must meet the target", children, True)
     draft.put(
         Element(
             identifier,
             Kind.GOAL,
-            f"{argued.label}: {each.asked_text} that {name_text(each.formula, 240)}, planner "
-            f"{name_text(each.planner)}, in every scenario{on_condition(each)}",
+            f"{argued.label}: {requirement.asked_text} that {name_text(requirement.formula, 240)}, planner "
+            f"{name_text(requirement.planner)}, in every scenario{on_condition(requirement)}",
             noted(in_worst, [], defeaters),
             (strategy,),
             tuple(_contexts(draft, argued)),
@@ -136,7 +136,7 @@ def _scenario_goal(draft: Draft, argued: Argued, at: int, inherited: Sequence[tu
             f"In {name_text(point.scenario)}, {argued.label} holds: {target}{on_condition(point)}",
             noted(_judgement(argued, point), inherited, own),
             (*results, *proofs, *draft.documents(grounds)) if holds else (),
-            (*(each.id for each in grounds), *(proofs if kind is Kind.CONTEXT else ())),
+            (*(ground.id for ground in grounds), *(proofs if kind is Kind.CONTEXT else ())),
             undeveloped=not holds,
             defeated=bool(own) or verdict is Status.VIOLATED,
             **draft.standing(status, grounds, *grades),
@@ -158,10 +158,10 @@ def _judgement(argued: Argued, point: Point) -> str:
     return f"{_bounds_text(argued, point)}: {told_verdict(point)}{basis}{f' ({reason})' if reason else ''}"
 
 
-def worst_text(each: RequirementResult) -> str:
+def worst_text(requirement: RequirementResult) -> str:
     """The number of the worst scenario, and why its verdict is what it is, on one line."""
-    point = each.worst_point
-    value = each.with_unit(f"{each.asked} = {probability_text(point.probability)}")
+    point = requirement.worst_point
+    value = requirement.with_unit(f"{requirement.asked} = {probability_text(point.probability)}")
     rest = [value + f" in {name_text(point.scenario)}", *filter(None, [point.condition, why(point)])]
     return one_line(", ".join(rest))
 
@@ -173,24 +173,24 @@ def on_condition(part: Judged) -> str:
 
 def _bounds_text(argued: Argued, point: Point) -> str:
     """The probability, and the bounds that were compared with the target."""
-    settings, found = argued.run.result.settings, point.uncertainty
+    settings, uncertainty = argued.run.result.settings, point.uncertainty
     asked = argued.requirement
     value = asked.with_unit(f"{asked.asked} = {probability_text(point.probability)}")
     source = settings.verdict_from
-    if found is None or source == "point":
+    if uncertainty is None or source == "point":
         return f"{value}, the data's uncertainty left out"
     ends = bounds_text(*point.bounds(source))
-    if source == "bounds" and found.confidence_bounds is not None:
+    if source == "bounds" and uncertainty.confidence_bounds is not None:
         return f"{value}, {settings.bounds_name} {ends}"
-    return f"{value}, {found.interval.kind} {ends} at level {found.level:g}"
+    return f"{value}, {uncertainty.interval.kind} {ends} at level {uncertainty.level:g}"
 
 
 def noted(found: str, inherited: Sequence[tuple[str, Defeater]], own: Sequence[Defeater]) -> str:
     """What was found, and what defeats a goal: its own doubts, and those of goals above it, each with that goal."""
     parts = [found] if found else []
     if own:
-        parts.append(f"Defeated by {some_of([f'{each.id}: {each.title}' for each in own], 8)}")
-    by = dict.fromkeys(each.id for _, each in inherited)
+        parts.append(f"Defeated by {some_of([f'{defeater.id}: {defeater.title}' for defeater in own], 8)}")
+    by = dict.fromkeys(defeater.id for _, defeater in inherited)
     if by:
         above = ", ".join(dict.fromkeys(name for name, _ in inherited))
         parts.append(f"Defeated with {above} by {some_of(list(by), 8)}")
@@ -199,24 +199,24 @@ def noted(found: str, inherited: Sequence[tuple[str, Defeater]], own: Sequence[D
 
 def _contexts(draft: Draft, argued: Argued) -> Iterator[str]:
     """How the requirement fails, and what it asks of the detector, where that was found out."""
-    each = argued.requirement
+    requirement = argued.requirement
     for doubt in draft.sensitivities:
-        if any(claim.about == (argued.run.sha256, each.name, each.planner) for claim in doubt.claims):
+        if any(claim.about == (argued.run.sha256, requirement.name, requirement.planner) for claim in doubt.claims):
             yield draft.context(f"Sensitivity: {doubt.message}", "A weaker choice than that of the run: no doubt")
     for document in argued.documents:
         if document.kind == "explain" and same_sources(document, argued.run):
             for part in document.result.explanations:
-                if (part.name, part.planner) == (each.name, each.planner):
+                if (part.name, part.planner) == (requirement.name, requirement.planner):
                     for line in itertools.islice(cause_lines(document.result, part), 1):
                         yield _file_context(draft, document, f"How it fails: {one_line(line)}")
         if document.kind == "require" and same_sources(document, argued.run):
-            for answer in document.result.answers if document.result.requirement.name == each.name else ():
-                if answer.planner == each.planner and not asks_for_recall(answer):
+            for answer in document.result.answers if document.result.requirement.name == requirement.name else ():
+                if answer.planner == requirement.planner and not asks_for_recall(answer):
                     words = f"What it asks of the detector: {answer_text(document.result, answer)}"
                     yield _file_context(draft, document, words)
         if document.kind == "rate" and document.result.acceptance is None and is_rate_of(document, argued.run):
             about = document.result.requirement, document.result.planner
-            if about == (each.name, each.planner):
+            if about == (requirement.name, requirement.planner):
                 yield _file_context(draft, document, f"How often it fails: {rate_text(document.result)}")
 
 
@@ -235,27 +235,27 @@ def rate_text(rate: RateResult) -> str:
     return f"{ends} per hour ({bounds.source}, {level}{assumes})"
 
 
-def grounds_at(draft: Draft, run: Document, each: RequirementResult, at: int) -> tuple[Ground, ...]:
+def grounds_at(draft: Draft, run: Document, requirement: RequirementResult, at: int) -> tuple[Ground, ...]:
     """What the number of a scenario of a requirement rests on, each ground once.
 
     What holds whatever the detector predicts rests on nothing but the computation. What holds however reports depend
     on each other rests on `FREE_ASSUMES`, which no data test: a verdict from it is conditional.
     """
-    point, claim = each.points[at], Claim(run.sha256, each.name, each.planner)
-    found = [*draft.verification(run), *draft.residual(claim), *draft.residual(claim.at(at))]
+    point, claim = requirement.points[at], Claim(run.sha256, requirement.name, requirement.planner)
+    grounds = [*draft.verification(run), *draft.residual(claim), *draft.residual(claim.at(at))]
     if point.whatever_predicted is None:
-        found += [*memory_grounds(draft, run, point), *statistics_grounds(draft, run, point)]
-    return tuple(dict.fromkeys(found))
+        grounds += [*memory_grounds(draft, run, point), *statistics_grounds(draft, run, point)]
+    return tuple(dict.fromkeys(grounds))
 
 
 def grounds_of(draft: Draft, runs: Sequence[Document]) -> list[str]:
     """Identifiers of all grounds of the runs, whatever their verdicts."""
     found = dict[str, None]()
     for run in runs:
-        each: RequirementResult
-        for each in run.result.requirements:
-            for at in range(len(each.points)):
-                found |= dict.fromkeys(ground.id for ground in grounds_at(draft, run, each, at))
+        requirement: RequirementResult
+        for requirement in run.result.requirements:
+            for at in range(len(requirement.points)):
+                found |= dict.fromkeys(ground.id for ground in grounds_at(draft, run, requirement, at))
     return list(found)
 
 

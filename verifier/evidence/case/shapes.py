@@ -53,7 +53,7 @@ def shape_of(element: Element) -> Shape:
     least = SIDE_PX if element.kind in (Kind.CONTEXT, Kind.COUNTER_GOAL) else MAIN_PX
     oval = element.kind in (Kind.ASSUMPTION, Kind.JUSTIFICATION)
     shapes = (_wide(element, (SIDE_PX + 40 if oval else least) * factor, oval) for factor in (1.0, 1.4, 1.8))
-    return next((each for each in shapes if each.height <= TALLEST_PX), None) or _wide(element, 2.4 * least, oval)
+    return next((shape for shape in shapes if shape.height <= TALLEST_PX), None) or _wide(element, 2.4 * least, oval)
 
 
 def _wide(element: Element, width: float, oval: bool) -> Shape:
@@ -126,7 +126,7 @@ def _lines(element: Element, width: float) -> tuple[tuple[str, str], ...]:
         parts.append(("status", f"{element.told}{also}"))
     if element.grade is not None:
         parts.append(("note", f"Evidence: {element.grade.value}"))
-    parts += [("status", _short(each)) for each in element.review]
+    parts += [("status", _short(name)) for name in element.review]
     return tuple((line, style) for style, text in parts for line in wrapped(text, width))
 
 

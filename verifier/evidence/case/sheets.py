@@ -56,7 +56,7 @@ class Sheet:
 
     def takes(self, part: Part) -> bool:
         """Put a part where there is room; whether there is."""
-        if self.parts and sum(each.nodes for each, _, _ in self.parts) + part.nodes > MOST_NODES:
+        if self.parts and sum(part.nodes for part, _, _ in self.parts) + part.nodes > MOST_NODES:
             return False
         x, y = (self.x, self.y) if self.x + part.drawing.width <= WIDTH_PX else (0.0, self.bottom)
         if self.parts and y + part.drawing.height > ROOM_PX:
@@ -72,12 +72,12 @@ def gsn_html(case: Case, identity: str = "") -> str:
     modules = modules_of(case)
     maker = Maker(case, WIDTH_PX)
     parts = {name: _parts(case, maker, elements) for name, elements in modules.items()}
-    drawn = {placed.shape.element.id for each in parts.values() for part in each for placed in part.drawing.placed}
+    drawn = {placed.shape.element.id for row in parts.values() for part in row for placed in part.drawing.placed}
     for name, elements in modules.items():
-        parts[name] += [Part(maker.block(each, ())) for each in elements if each.id not in drawn]
-    sheets = [each for name, some in parts.items() for each in _sheets(name, some)]
-    numbers = {part.main: at for at, each in enumerate(sheets, 1) for part, _, _ in each.parts if part.main}
-    homes = {each.id: name for name, elements in modules.items() for each in elements}
+        parts[name] += [Part(maker.block(element, ())) for element in elements if element.id not in drawn]
+    sheets = [sheet for name, some in parts.items() for sheet in _sheets(name, some)]
+    numbers = {part.main: at for at, sheet in enumerate(sheets, 1) for part, _, _ in sheet.parts if part.main}
+    homes = {element.id: name for name, elements in modules.items() for element in elements}
     title = escaped(case.title)
     size = f'width="{round(PAGE_PX / PX_PER_MM, 1)}mm" viewBox="0 0 {round(PAGE_PX)} {round(HEIGHT_PX)}"'
     lines = [
@@ -117,15 +117,15 @@ def _index(
     """Every module with the claims that it begins with, its sheets, and what it refers to in others."""
     yield "<table><thead><tr><th>module</th><th>claims</th><th>sheets</th><th>refers to</th></tr></thead><tbody>"
     for name in dict.fromkeys(homes.values()):
-        mine = [each for each in case.elements if homes[each.id] == name]
-        below = {one for each in mine for one in each.supported_by}
-        heads = [each for each in mine if each.status is not None and each.id not in below]
+        mine = [element for element in case.elements if homes[element.id] == name]
+        below = {one for element in mine for one in element.supported_by}
+        heads = [element for element in mine if element.status is not None and element.id not in below]
         claims = "<br>".join(
-            f"{each.id}, {escaped(each.told)}: {escaped(each.text[:LONGEST_CLAIM])}" for each in heads
+            f"{element.id}, {escaped(element.told)}: {escaped(element.text[:LONGEST_CLAIM])}" for element in heads
         )
-        on = [at for at, each in enumerate(sheets, 1) if each.module == name]
+        on = [at for at, sheet in enumerate(sheets, 1) if sheet.module == name]
         links = ", ".join(f'<a href="#sheet{at}">{at}</a>' for at in on)
-        away = [one for each in mine for one in each.supported_by if homes[one] != name and one in numbers]
+        away = [one for element in mine for one in element.supported_by if homes[one] != name and one in numbers]
         told = ", ".join(f"{one} in {homes[one]}, sheet {numbers[one]}" for one in dict.fromkeys(away)) or "-"
         yield f"<tr><td>{escaped(name)}</td><td>{claims}</td><td>{links}</td><td>{told}</td></tr>"
     yield "</tbody></table>"
@@ -145,9 +145,9 @@ def _sheets(module: str, parts: Sequence[Part]) -> Iterator[Sheet]:
 
 def _parts(case: Case, maker: Maker, elements: Sequence[Element]) -> list[Part]:
     """A module in parts; of a stub with nothing beside it or below there is no more than the stub."""
-    known, mine = case.by_id, {each.id for each in elements}
-    below = {name for each in elements for name in each.supported_by}
-    waiting = [each for each in elements if each.status is not None and each.id not in below]
+    known, mine = case.by_id, {element.id for element in elements}
+    below = {name for element in elements for name in element.supported_by}
+    waiting = [element for element in elements if element.status is not None and element.id not in below]
     parts: list[Part] = []
     while waiting:
         element = waiting.pop(0)
@@ -158,7 +158,7 @@ def _parts(case: Case, maker: Maker, elements: Sequence[Element]) -> list[Part]:
             continue
         parts += _cut(maker, element, inner)
         more = (known[name] for name in inner if name in mine)
-        waiting = [each for each in more if each.supported_by or maker.beside(each)] + waiting
+        waiting = [element for element in more if element.supported_by or maker.beside(element)] + waiting
     return parts
 
 
@@ -208,13 +208,13 @@ def _row(maker: Maker, head: Drawing, inner: Sequence[str]) -> tuple[tuple[str, 
 
 def _under(head: Drawing, stubs: Sequence[Drawing]) -> Drawing:
     """Stubs in a row under an element, with the lines to them."""
-    row = sum(each.width for each in stubs) + GAP_PX * (len(stubs) - 1)
+    row = sum(stub.width for stub in stubs) + GAP_PX * (len(stubs) - 1)
     width, start = max(row, head.width), head.anchors[1]
     middle = min(max(start[0] - row / 2, 0.0), width - row)
     top, line = head.height + GAP_PX, head.height + GAP_PX / 2
     placed, edges, x, height = list(head.placed), list(head.edges), middle, 0.0
-    for each in stubs:
-        moved = each.moved(x, top)
+    for stub in stubs:
+        moved = stub.moved(x, top)
         end = moved.anchors[0]
         placed += moved.placed
         edges.append(Edge("supported_by", (start, (start[0], line), (end[0], line), end)))

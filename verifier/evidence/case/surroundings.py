@@ -74,7 +74,7 @@ def _training_goal(
     text, amlas = "The detector was not trained on the data it was tested on", "Stage 3, separation of data sets"
     trained = context.detector.trained_on
     matrices = [matrices_behind(run, documents) for run in runs]
-    known = [each for each in matrices if each is not None and each.content.get("sequences")]
+    known = [matrix for matrix in matrices if matrix is not None and matrix.content.get("sequences")]
     duty, named, listed = "training_data", trained is not None, context.detector.trained_list
     frames, equal = _covering(context.detector.frames, matrices), shared_frames(context.detector)
     if equal:
@@ -94,7 +94,10 @@ def _training_goal(
         named = named or duty in context.responsible
     else:
         shared, unclear = shared_sequences(known, trained)
-        tested = sum(len(each.content["sequences"]) for each in {each.sha256: each for each in known}.values())
+        tested = sum(
+            len(document.content["sequences"])
+            for document in {document.sha256: document for document in known}.values()
+        )
         names = f" ({counted(len(trained), 'name')}, compared as they look)"
         how = "declared" if listed is None else f"listed in {name_text(listed[0])}{names}"
         note = f"{len(shared)} of {counted(tested, 'tested sequence')} are among those trained on, as {how}"
@@ -112,17 +115,17 @@ def _covering(
 ) -> tuple[FrameList, FrameList] | None:
     """Lists of frames whose tested ones are those that were counted, by the list that the matrices name, or at least
     as many where they name none; else None."""
-    known = {each.sha256: each.content for each in matrices if each is not None}.values()
-    if frames is None or None in matrices or not all(each.get("sequences") for each in known):
+    known = {matrix.sha256: matrix.content for matrix in matrices if matrix is not None}.values()
+    if frames is None or None in matrices or not all(entry.get("sequences") for entry in known):
         return None
-    listed = {name for each in known if (record := record_of(each)) is not None for name in record.frames}
-    few = sum(one["frames"] for each in known for one in each["sequences"]) > len(frames[1].hashes)
+    listed = {name for entry in known if (record := record_of(entry)) is not None for name in record.frames}
+    few = sum(one["frames"] for entry in known for one in entry["sequences"]) > len(frames[1].hashes)
     return None if few or listed - {frames[1].sha256} else frames
 
 
 def _by_frame(draft: Draft, frames: Iterable[FrameList] | None) -> tuple[str, ...]:
     """The solutions that point at lists of frames."""
-    return tuple(draft.listed(each.file, each.sha256) for each in frames or ())
+    return tuple(draft.listed(frame.file, frame.sha256) for frame in frames or ())
 
 
 def _refuted_training(draft: Draft, text: str, note: str, told: str, source: Document, amlas: str) -> str:
@@ -143,7 +146,7 @@ def _input_contexts(draft: Draft, runs: Sequence[Document], documents: Sequence[
     inputs = dict.fromkeys((str(file.role), file.name, file.sha256) for run in runs for file in run.result.inputs)
     for role, name, digest in inputs:
         text, amlas = words.get(role, (role, ""))
-        document = next((each for each in documents if each.sha256 == digest), None)
+        document = next((document for document in documents if document.sha256 == digest), None)
         title = ""
         if document is not None and document.content.get("title"):
             title = f" ({name_text(document.content['title'])})"
@@ -158,8 +161,8 @@ def _verdict_justification(draft: Draft, runs: Sequence[Document]) -> str:
         "interval": "the statistical interval, as far as its draws determine it",
         "point": "the probability for the given matrices alone",
     }
-    text = "; ".join(f"{each}: {means[each]}" for each in sources)
-    alone = any(each.endswith(UNCONFIRMED) for run in runs for each in run.result.remarks)
+    text = "; ".join(f"{source}: {means[source]}" for source in sources)
+    alone = any(remark.endswith(UNCONFIRMED) for run in runs for remark in run.result.remarks)
     confirmed = "confirmed by a second engine" + (" where nothing else is remarked" if alone else "")
     said = (
         f"Probabilities are Storm's, {confirmed}; compared with the targets are {text}; no verdict rests on a "
@@ -170,29 +173,33 @@ def _verdict_justification(draft: Draft, runs: Sequence[Document]) -> str:
 
 def _matching_text(runs: Sequence[Document], documents: Sequence[Document]) -> str:
     found = [matrices_behind(run, documents) for run in runs]
-    stated = [each.content["matching"] for each in found if each is not None and each.content.get("matching")]
-    texts = dict.fromkeys(matching_text(each) if isinstance(each, dict) else str(each) for each in stated)
-    return some_of([name_text(each, 200) for each in texts]) or NOT_STATED
+    stated = [
+        document.content["matching"]
+        for document in found
+        if document is not None and document.content.get("matching")
+    ]
+    texts = dict.fromkeys(matching_text(entry) if isinstance(entry, dict) else str(entry) for entry in stated)
+    return some_of([name_text(text, 200) for text in texts]) or NOT_STATED
 
 
 def _untargeted(runs: Sequence[Document]) -> Iterator[str]:
     """Probabilities that nothing was asked of."""
     for run in runs:
-        for each in run.result.requirements:
-            if each.target is None:
-                values = [point.probability for point in each.points]
-                ends = each.with_unit(f"{probability_text(min(values))} to {probability_text(max(values))}")
-                yield f"Reported without a target: {name_text(each.name)}, {each.asked_text}, {ends}"
+        for requirement in run.result.requirements:
+            if requirement.target is None:
+                values = [point.probability for point in requirement.points]
+                ends = requirement.with_unit(f"{probability_text(min(values))} to {probability_text(max(values))}")
+                yield f"Reported without a target: {name_text(requirement.name)}, {requirement.asked_text}, {ends}"
 
 
 def _unargued(runs: Sequence[Document], documents: Sequence[Document]) -> Iterator[str]:
     """Documents that nothing here argues from."""
     argued = {file.sha256 for run in runs for file in run.result.inputs}
     rest = [
-        f"{name_text(each.name)} ({each.kind}, SHA-256 {each.sha256[:12]}...)"
-        for each in documents
-        if not (each.kind in ("run", "explain", "require") or each.sha256 in argued)
-        and not (each.kind in RATED and any(is_rate_of(each, run) for run in runs))
+        f"{name_text(document.name)} ({document.kind}, SHA-256 {document.sha256[:12]}...)"
+        for document in documents
+        if not (document.kind in ("run", "explain", "require") or document.sha256 in argued)
+        and not (document.kind in RATED and any(is_rate_of(document, run) for run in runs))
     ]
     if rest:
         yield f"Also at hand, and argued from by nothing here: {some_of(rest, 8)}"
@@ -200,8 +207,8 @@ def _unargued(runs: Sequence[Document], documents: Sequence[Document]) -> Iterat
 
 def _exposure_text(context: CaseContext) -> str:
     parts = [
-        f"{'every encounter' if name == EVERY else name_text(name)}: {each}"
-        for name, each in context.exposures.items()
+        f"{'every encounter' if name == EVERY else name_text(name)}: {exposure}"
+        for name, exposure in context.exposures.items()
     ]
     return f"Exposure: {some_of(parts, 8) or NOT_STATED}"
 
@@ -216,7 +223,7 @@ def _left_to(context: CaseContext, duty: str, lists: object = ()) -> str:
     shown = lists or context.declared.shown(duty)
     rests = "Not shown by this evidence" if context.declared.faulty(duty) or not shown else "Rests on documents alone"
     person = context.responsible.get(duty)
-    points = "".join(f"; confidence argument of {point}" for point, each in ACPS.items() if each == duty)
+    points = "".join(f"; confidence argument of {point}" for point, name in ACPS.items() if name == duty)
     return f"{rests}; responsible: {NOT_STATED if person is None else name_text(person)}{points}"
 
 

@@ -94,10 +94,12 @@ def definitions() -> list[str]:
 
 def body(drawing: Drawing, folder: str | None = None) -> Iterator[str]:
     """Lines and shapes of a drawing; with a folder, what points at a file is a link to it from there."""
-    yield from (_line(each) for each in drawing.edges)
-    for each in drawing.placed:
-        file = each.shape.element.url if folder is not None else ""
-        yield from (f'<a href="{escaped(f"{folder}{file}")}">', *_element(each), "</a>") if file else _element(each)
+    yield from (_line(edge) for edge in drawing.edges)
+    for placed in drawing.placed:
+        file = placed.shape.element.url if folder is not None else ""
+        yield from (
+            (f'<a href="{escaped(f"{folder}{file}")}">', *_element(placed), "</a>") if file else _element(placed)
+        )
 
 
 def claim_points(drawing: Drawing, points: Mapping[str, Mapping[str, Sequence[str]]]) -> Iterator[str]:
@@ -105,9 +107,9 @@ def claim_points(drawing: Drawing, points: Mapping[str, Mapping[str, Sequence[st
 
     Beside a line that goes sideways their names are written downwards: there is no room for them across.
     """
-    at = {each.shape.element.id: each for each in drawing.placed}
-    lines = sorted((each.points for each in drawing.edges if each.kind == "supported_by"), key=_start)
-    for placed in (each for each in drawing.placed if each.shape.element.id in points):
+    at = {placed.shape.element.id: placed for placed in drawing.placed}
+    lines = sorted((edge.points for edge in drawing.edges if edge.kind == "supported_by"), key=_start)
+    for placed in (placed for placed in drawing.placed if placed.shape.element.id in points):
         first = bisect_left(lines, placed.y - 2, key=_start)
         last = bisect_right(lines, placed.y + placed.shape.height + 2, key=_start)
         marks: dict[tuple[float, float, float], list[str]] = {}

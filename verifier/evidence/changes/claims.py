@@ -156,10 +156,10 @@ def compare_bundles(old: str, new: str, odd: Domain = "widened") -> DiffResult:
         found = changes_between(before, after, odd)
         changes = tuple(_row(kind, what, before, after) for kind, what in found.items())
         claims = _with_chances(list(_claims(before, after, changes)), before, after)
-        first, second = (BundleRecord(each.name, each.digest, each.manifest.verifier) for each in (before, after))
-        kept = {each.about for each in after.context.review[1]}
-        gone = tuple(each.about for each in before.context.review[1] if each.about not in kept)
-    still = sum(not each.stands_again for each in claims)
+        first, second = (BundleRecord(side.name, side.digest, side.manifest.verifier) for side in (before, after))
+        kept = {finding.about for finding in after.context.review[1]}
+        gone = tuple(finding.about for finding in before.context.review[1] if finding.about not in kept)
+    still = sum(not claim.stands_again for claim in claims)
     return DiffResult(old=first, new=second, changes=changes, claims=claims, open_=still, findings_gone=gone)
 
 
@@ -185,9 +185,9 @@ def _claims(old: Side, new: Side, changes: Sequence[ChangeRecord]) -> Iterator[C
         kind, name, planner, requirement = key
         mine, other = before.get(key), after.get(key)
         rows = [
-            each
-            for each in changes
-            if mine and kind in IMPACT[each.kind].falls and (not IMPACT[each.kind].own or requirement in moved)
+            change
+            for change in changes
+            if mine and kind in IMPACT[change.kind].falls and (not IMPACT[change.kind].own or requirement in moved)
         ]
         reach = (mine.reach if mine else NOTHING, other.reach if other else NOTHING)
         yield ClaimRecord(
@@ -199,9 +199,9 @@ def _claims(old: Side, new: Side, changes: Sequence[ChangeRecord]) -> Iterator[C
             _relation(mine, other, bool(rows)),
             None,
             reach,
-            tuple(each.kind for each in rows),
+            tuple(row.kind for row in rows),
             not (mine and other and other.badness[0] > mine.badness[0])
-            and all(each.recomputed and all(one.done_by for one in each.repeat) for each in rows),
+            and all(row.recomputed and all(one.done_by for one in row.repeat) for row in rows),
         )
 
 
@@ -226,7 +226,7 @@ def _stands(side: Side) -> Iterator[tuple[_Key, _Stand]]:
     for (about, words), (verdict, upper, numbers) in side.per_hour.items():
         names = [about] if about else list(side.requirements)
         stated = side.reach_per_hour if about else str(side.context.triggers)
-        reach = digest([stated, *(side.reach(each, each) for each in names)])
+        reach = digest([stated, *(side.reach(name, name) for name in names)])
         bad = (float(SEVERITY.index(Verdict(verdict))), upper)
         kind: ClaimKind = "risk" if about else "triggers"
         yield (kind, f"{about}, {words}" if about else "", "", about), _Stand(verdict, reach, numbers, bad)
@@ -243,7 +243,7 @@ def _met(side: Side, row: Mapping[str, str], reach: str) -> _Stand:
     upper = row["target"].rsplit(" ", 2)[1].startswith("<")
     facing = row["bounds_upper" if upper else "bounds_lower"] or row["probability"]
     sign = 1 if upper else -1
-    numbers = [sign * float(Fraction(each) if "/" in each else each) for each in (row["probability"], facing)]
+    numbers = [sign * float(Fraction(name) if "/" in name else name) for name in (row["probability"], facing)]
     rests_on = [status, side.numbers_of(row["requirement"], row["planner"])]
     return _Stand(row["status"], reach, rests_on, (bad, *numbers))
 
@@ -259,16 +259,16 @@ def _with_chances(claims: Sequence[ClaimRecord], old: Side, new: Side) -> tuple[
     """The same, with the probability that what moved is worse now; not of what now says something else."""
     said = old.requirements, new.requirements
     moved = [
-        each.kind == "met"
-        and each.relation in _MOVED
-        and said[0].get(each.name) == said[1].get(each.name)
-        and old.numbers_of(each.name, each.planner) != new.numbers_of(each.name, each.planner)
-        for each in claims
+        claim.kind == "met"
+        and claim.relation in _MOVED
+        and said[0].get(claim.name) == said[1].get(claim.name)
+        and old.numbers_of(claim.name, claim.planner) != new.numbers_of(claim.name, claim.planner)
+        for claim in claims
     ]
     chances = _chances_worse(old, new) if any(moved) else {}
     return tuple(
-        replace(each, worse=chances.get((each.name, each.planner))) if looked_at else each
-        for each, looked_at in zip(claims, moved, strict=True)
+        replace(claim, worse=chances.get((claim.name, claim.planner))) if looked_at else claim
+        for claim, looked_at in zip(claims, moved, strict=True)
     )
 
 
@@ -316,64 +316,65 @@ _RELATIONS = {
 }
 
 
-def diff_blocks(found: DiffResult) -> Iterator[Block]:
+def diff_blocks(result: DiffResult) -> Iterator[Block]:
     """What changed, every claim, and what has to be done."""
-    sides = (f"{name_text(each.name)} ({each.digest[:16]}...)" for each in (found.old, found.new))
+    sides = (f"{name_text(bundle.name)} ({bundle.digest[:16]}...)" for bundle in (result.old, result.new))
     yield Paragraph(" -> ".join(sides))
-    if not found.changes:
+    if not result.changes:
         yield Paragraph("Nothing differs by which a claim falls.")
     else:
-        rows = tuple((each.changed, some_of(list(each.what)), _again(each)) for each in found.changes)
+        rows = tuple((change.changed, some_of(list(change.what)), _again(change)) for change in result.changes)
         yield Table("What changed", ("change", "what", "to compute again"), rows)
     claims = tuple(
-        (_claim(each), each.before or "-", each.after or "-", _compared(each), _falls(each)) for each in found.claims
+        (_claim(claim), claim.before or "-", claim.after or "-", _compared(claim), _falls(claim))
+        for claim in result.claims
     )
     yield Table("Claims", ("claim", "before", "now", "compared", "falls by"), claims)
     activities = dict.fromkeys(
         f"{one.text} ({_DUTIES[one.duty]}): "
         f"{f'done, {listed([*map(name_text, one.done_by)])}' if one.done_by else 'open, no new document'}"
-        for each in found.changes
-        for one in each.repeat
+        for change in result.changes
+        for one in change.repeat
     )
     if activities:
         yield Paragraph("What people do again:", "lead")
         yield Listing(tuple(activities))
-    if found.findings_gone:
+    if result.findings_gone:
         yield Paragraph("Review findings that the new bundle does not have, or not as they were:", "lead")
-        yield Listing(tuple(map(name_text, found.findings_gone)))
-    yield Paragraph(_whole(found), "lead")
+        yield Listing(tuple(map(name_text, result.findings_gone)))
+    yield Paragraph(_whole(result), "lead")
     yield Paragraph("Files were compared with their manifests; whether a bundle holds is for verify evidence check.")
 
 
-def _again(each: ChangeRecord) -> str:
-    return f"{each.recompute}: {'in the new bundle' if each.recomputed else 'open'}"
+def _again(change: ChangeRecord) -> str:
+    return f"{change.recompute}: {'in the new bundle' if change.recomputed else 'open'}"
 
 
-def _claim(each: ClaimRecord) -> str:
-    if each.kind == "met":
-        return f"{name_text(each.name)} is met, planner {name_text(each.planner)}"
-    if each.kind == "triggers":
+def _claim(claim: ClaimRecord) -> str:
+    if claim.kind == "met":
+        return f"{name_text(claim.name)} is met, planner {name_text(claim.planner)}"
+    if claim.kind == "triggers":
         return CLAIM
-    if each.kind == "risk":
-        return f"per hour: {name_text(each.name)}"
-    return f"{name_text(each.name)}: {DUTIES[each.kind]}" if each.name else DUTIES[each.kind]
+    if claim.kind == "risk":
+        return f"per hour: {name_text(claim.name)}"
+    return f"{name_text(claim.name)}: {DUTIES[claim.kind]}" if claim.name else DUTIES[claim.kind]
 
 
-def _compared(each: ClaimRecord) -> str:
-    told = _RELATIONS.get(each.relation, each.relation)
-    return told if each.worse is None else f"{told}; worse with probability {number_text(each.worse)}"
+def _compared(claim: ClaimRecord) -> str:
+    told = _RELATIONS.get(claim.relation, claim.relation)
+    return told if claim.worse is None else f"{told}; worse with probability {number_text(claim.worse)}"
 
 
-def _falls(each: ClaimRecord) -> str:
-    if not each.falls_by:
+def _falls(claim: ClaimRecord) -> str:
+    if not claim.falls_by:
         return "-"
-    by = listed([name.replace("_", " ") for name in each.falls_by])
-    return f"{by}; stands again" if each.stands_again else by
+    by = listed([name.replace("_", " ") for name in claim.falls_by])
+    return f"{by}; stands again" if claim.stands_again else by
 
 
-def _whole(found: DiffResult) -> str:
-    fell = [each.stands_again for each in found.claims if each.falls_by]
-    lost = found.open_ - fell.count(False)
+def _whole(result: DiffResult) -> str:
+    fell = [claim.stands_again for claim in result.claims if claim.falls_by]
+    lost = result.open_ - fell.count(False)
     said = "No claim falls."
     if fell:
         told = counted(len(fell), "claim falls", "claims fall")

@@ -56,8 +56,8 @@ class Row:
 
 _TABLE = Path(__file__).with_name("impact.toml")
 IMPACT: Mapping[Change, Row] = {
-    each.pop("kind"): read_document(Row, each, _TABLE.name)
-    for each in tomllib.loads(_TABLE.read_text(encoding="utf-8"))["change"]
+    load.pop("kind"): read_document(Row, load, _TABLE.name)
+    for load in tomllib.loads(_TABLE.read_text(encoding="utf-8"))["change"]
 }
 _COUNTED_BY = ("labelling", "labels", "matching", "false_positives", "grouping", "variables", "where", "contexts")
 UNLIKELY = 1e-3
@@ -78,7 +78,7 @@ def reached(side: Side, duty: ClaimKind) -> object:
         "training_data": [str(detector), _of(side, ("sequences",))],
         "test_data": [matrices, side.context.odd, side.context.dataset, str(detector.mounting)],
         "model": side.system,
-        "odd": [side.context.odd, [each.name for each in side.context.risk.conditions]],
+        "odd": [side.context.odd, [condition.name for condition in side.context.risk.conditions]],
         "counting": counting,
         "tool": side.manifest.verifier,
     }
@@ -87,13 +87,18 @@ def reached(side: Side, duty: ClaimKind) -> object:
 
 def changes_between(old: Side, new: Side, odd: Domain) -> dict[Change, list[str]]:
     """What changed, in the order of the table: kind -> what it is, in words."""
-    found: dict[Change, list[str]] = {each: [] for each in CHANGES}
+    found: dict[Change, list[str]] = {name: [] for name in CHANGES}
     mine, other = old.context.detector, new.context.detector
     found["detector"] += _changed(
         *(
-            {"name": each.name, "version": each.version, "trained on": each.trained_on, **each.setting}
+            {
+                "name": detector.name,
+                "version": detector.version,
+                "trained on": detector.trained_on,
+                **detector.setting,
+            }
             | _of(side, _SAME_POINT)
-            for each, side in ((mine, old), (other, new))
+            for detector, side in ((mine, old), (other, new))
         )
     )
     found["sensor"] += _changed(mine.mounting, other.mounting)
@@ -102,10 +107,10 @@ def changes_between(old: Side, new: Side, odd: Domain) -> dict[Change, list[str]
     for kind, text in _domain(old, new, odd):
         found[kind].append(text)
     found["requirement"] += _changed(old.requirements, new.requirements)
-    conditions = [{each.name for each in side.context.risk.conditions} for side in (old, new)]
+    conditions = [{condition.name for condition in side.context.risk.conditions} for side in (old, new)]
     found["exposure"] += _changed(*(_stated(side, conditions) for side in (old, new)))
     found["triggers"] += _changed(
-        *({each.name: replace(each, sha256=None) for each in side.context.triggers} for side in (old, new))
+        *({trigger.name: replace(trigger, sha256=None) for trigger in side.context.triggers} for side in (old, new))
     )
     found["counting"] += _changed(_of(old, _COUNTED_BY) | _edges(old), _of(new, _COUNTED_BY) | _edges(new))
     settings, counting = _options(old.request.options, new.request.options)
@@ -125,7 +130,7 @@ def _changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
     for name in dict.fromkeys([*old, *new]):
         before, after = old.get(name), new.get(name)
         if before != after:
-            plain = all(each is None or isinstance(each, (str, int, Exposure)) for each in (before, after))
+            plain = all(side is None or isinstance(side, (str, int, Exposure)) for side in (before, after))
             how = f"{_told(before)} -> {_told(after)}" if plain else "added" if before is None else "changed"
             yield f"{name_text(name)}: {'left out' if after is None else how}"
 
@@ -139,11 +144,11 @@ def _of(side: Side, keys: Iterable[str]) -> dict[str, Any]:
 
 
 def _edges(side: Side) -> dict[str, Any]:
-    return {"bins": [each["distance_m"] for each in side.matrices["bins"]]}
+    return {"bins": [matrix["distance_m"] for matrix in side.matrices["bins"]]}
 
 
 def _domain(old: Side, new: Side, odd: Domain) -> Iterator[tuple[Change, str]]:
-    before, after = ({each.name for each in side.context.risk.conditions} for side in (old, new))
+    before, after = ({condition.name for condition in side.context.risk.conditions} for side in (old, new))
     if added := sorted(after - before):
         yield "odd_widened", f"conditions added: {listed(added)}"
     if gone := sorted(before - after):
@@ -158,11 +163,15 @@ def _stated(side: Side, conditions: Sequence[Set[str]]) -> dict[str, Any]:
     context, risk, common = side.context, side.context.risk, conditions[0] & conditions[1]
     shares = risk.shares if conditions[0] == conditions[1] else {}
     return {
-        **{f"exposure of {name}": each for name, each in context.exposures.items()},
-        **{f"acceptance of {name}": each for name, each in context.acceptances.items()},
-        **{f"condition {each.name}": each.matrices for each in risk.conditions if each.name in common},
-        **{f"share of {name}": each for name, each in shares.items()},
-        **{f"hazard {each.name}": each for each in risk.hazards},
+        **{f"exposure of {name}": exposure for name, exposure in context.exposures.items()},
+        **{f"acceptance of {name}": acceptance for name, acceptance in context.acceptances.items()},
+        **{
+            f"condition {condition.name}": condition.matrices
+            for condition in risk.conditions
+            if condition.name in common
+        },
+        **{f"share of {name}": share for name, share in shares.items()},
+        **{f"hazard {hazard.name}": hazard for hazard in risk.hazards},
         "encounters in no condition": risk.unlisted,
         "initial states": risk.initial,
         "confidence of the risk": risk.confidence,
@@ -185,7 +194,7 @@ def _same_rates(old: Side, new: Side) -> float:
     """The p-value of Pearson's test that what was added has the rates of what was there, over all columns."""
     statistic, freedom = 0.0, 0
     for before, after in zip(old.counts[0], new.counts[0], strict=True):
-        mine, whole = (np.array(each, dtype=float) for each in (before, after))
+        mine, whole = (np.array(side, dtype=float) for side in (before, after))
         for table in np.stack([mine, whole - mine]).transpose(2, 0, 1):  # true label; before and added; predicted
             kept = table[:, table.sum(axis=0) > 0]
             if kept.shape[1] > 1 and np.all(kept.sum(axis=1) > 0):
@@ -211,7 +220,7 @@ def _data(old: Side, new: Side, apart: bool) -> Iterator[tuple[Change, str]]:
     if apart and list(before) == list(after):
         return  # the same data, counted anew
     grown = len(counts[0]) == len(counts[1]) and all(a <= b for a, b in zip(*counts, strict=True))
-    kept = all(after.get(name) == each for name, each in before.items()) and bool(before) == bool(after)
+    kept = all(after.get(name) == value for name, value in before.items()) and bool(before) == bool(after)
     items = [sum(int(value) for _, value in leaves(side.counts[0])) for side in (old, new)]
     said = f"{counted(items[0], 'item')} -> {counted(items[1], 'item')}"
     if apart or not (grown and kept):

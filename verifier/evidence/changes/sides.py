@@ -64,19 +64,19 @@ class Side:
     def counts(self) -> list[list[Any]]:
         """Counts of its bins, and of distances that were reported, if they were."""
         distances = self.matrices.get("localisation")
-        bins = [each["counts"] for each in self.matrices["bins"]]
+        bins = [matrix["counts"] for matrix in self.matrices["bins"]]
         return [bins] if distances is None else [bins, distances["counts"]]
 
     @cached_property
     def sequences(self) -> dict[str, Any]:
         """Name -> what was counted in it."""
-        return {each["name"]: each for each in self.matrices.get("sequences", ())}
+        return {entry["name"]: entry for entry in self.matrices.get("sequences", ())}
 
     @cached_property
     def conditions(self) -> dict[str, str | None]:
         """Condition, or triggering condition -> SHA-256 of its matrices, if it has its own."""
-        stated = {each.name: each.sha256 for each in self.context.risk.conditions}
-        return stated | {each.name: each.sha256 for each in self.context.triggers}
+        stated = {condition.name: condition.sha256 for condition in self.context.risk.conditions}
+        return stated | {trigger.name: trigger.sha256 for trigger in self.context.triggers}
 
     @cached_property
     def elsewhere(self) -> dict[str, str]:
@@ -84,7 +84,7 @@ class Side:
         known = {digest_of(self.files[self.request.matrices]), *self.conditions.values()}
         given = {path: digest_of(self.files[path]) for path in self.request.given}
         about = {
-            path: {each["sha256"] for each in self._json(path).get("inputs", ()) if each["role"] == "confusion"}
+            path: {entry["sha256"] for entry in self._json(path).get("inputs", ()) if entry["role"] == "confusion"}
             for path in given
         }
         return {path: sha256 for path, sha256 in given.items() if not known & {sha256, *about[path]}}
@@ -93,17 +93,23 @@ class Side:
     def rows(self) -> dict[tuple[str, str], dict[str, str]]:
         """Requirement and planner -> row of the trace, for those with a target and a result."""
         rows = csv.DictReader(io.StringIO(self.files[TRACE_FILE].decode()))
-        aimed = (each for each in rows if each["planner"] and not each["target"].endswith("= ?"))
-        return {(each["requirement"], each["planner"]): each for each in aimed}
+        aimed = (row for row in rows if row["planner"] and not row["target"].endswith("= ?"))
+        return {(entry["requirement"], entry["planner"]): entry for entry in aimed}
 
     @cached_property
     def requirements(self) -> dict[str, str]:
         """Name of a requirement of the spec with a target -> what it says, whatever lets and layout."""
-        return {each.name: _said(each) for each in self.inputs.spec.requirements if each.target is not None}
+        return {
+            requirement.name: _said(requirement)
+            for requirement in self.inputs.spec.requirements
+            if requirement.target is not None
+        }
 
     def requirement_of(self, row: Mapping[str, str]) -> str:
         """The requirement of the spec that a row of the trace is about."""
-        return next(each.name for each in self.inputs.spec.requirements if str(each.line) == row["line"])
+        return next(
+            requirement.name for requirement in self.inputs.spec.requirements if str(requirement.line) == row["line"]
+        )
 
     @cached_property
     def system(self) -> dict[str, str]:
@@ -116,18 +122,18 @@ class Side:
         """What the spec chooses of the scenarios."""
         spec = self.inputs.spec
         initial = "" if spec.initial is None else to_text(spec.initial, parenthesise=True)
-        told = {each.name: str(each.value) for each in spec.settings}
-        told |= {each.name: str([str(value) for value in each.values]) for each in spec.sweeps}
+        told = {setting.name: str(setting.value) for setting in spec.settings}
+        told |= {sweep.name: str([str(value) for value in sweep.values]) for sweep in spec.sweeps}
         return {"planners": str(spec.planners), "environments": str(spec.environments), "initial": initial, **told}
 
     def shown(self, duty: str) -> dict[str, str]:
         """Name of a document that shows a claim -> its SHA-256."""
-        return {each.name: each.sha256 for each in self.context.declared.shown(duty)}
+        return {evidence.name: evidence.sha256 for evidence in self.context.declared.shown(duty)}
 
     def numbers_of(self, requirement: str, planner: str) -> list[Any]:
         """What the run found of a requirement."""
         found = self.run["requirements"]
-        return [each for each in found if (each["name"], each["planner"]) == (requirement, planner)]
+        return [entry for entry in found if (entry["name"], entry["planner"]) == (requirement, planner)]
 
     def reach(self, requirement: str, name: str) -> str:
         """SHA-256 over all that reaches the numbers and the status of a requirement; `name` is that in results."""
@@ -140,7 +146,7 @@ class Side:
                 dict(self.request.asked),
                 self.chosen,
                 {claim: self.shown(claim) for claim in NUMBERS},
-                [str(each) for key, each in declared.dispositions.items() if key.endswith(f"/{name}")],
+                [str(disposition) for key, disposition in declared.dispositions.items() if key.endswith(f"/{name}")],
             ]
         )
 
@@ -148,16 +154,16 @@ class Side:
     def reach_per_hour(self) -> str:
         """SHA-256 over what rates and risk are made from beside runs."""
         context = self.context
-        return digest([str(each) for each in (context.exposures, context.acceptances, context.risk)])
+        return digest([str(entry) for entry in (context.exposures, context.acceptances, context.risk)])
 
     @cached_property
     def per_hour(self) -> dict[tuple[str, str], tuple[str, float, Any]]:
         """Requirement and words -> verdict, upper end and numbers of a rate, a hazard, or all triggering conditions
         (of no requirement, 0)."""
         found = dict[tuple[str, str], tuple[str, float, Any]]()
-        for path in sorted(each for each in self.files if each.startswith(RATES) or each in (RISK, TRIGGERS)):
+        for path in sorted(file for file in self.files if file.startswith(RATES) or file in (RISK, TRIGGERS)):
             document = self._json(path)
-            numbers = {key: each for key, each in document.items() if key not in _NOT_NUMBERS}
+            numbers = {key: part for key, part in document.items() if key not in _NOT_NUMBERS}
             if document.get("schema") == "verifier.rate":
                 words = f"rate, planner {document['planner']}"
                 found[document["requirement"], words] = document["verdict"], document["bounds"]["upper"], numbers
@@ -202,8 +208,8 @@ def side_of(bundle: str) -> Iterator[Side]:
         yield Side(Path(bundle).absolute().name, files, manifest, request, read.inputs, read.context)
 
 
-def _said(each: Requirement) -> str:
-    given = "" if each.given is None else f" given {to_text(each.given, parenthesise=True)}"
-    over = " over profile" if each.over_profile else ""
-    formula = to_text(each.formula, parenthesise=True)
-    return f"{each.asked} {each.comparison} {each.target}{over} [ {formula}{given} ]"
+def _said(requirement: Requirement) -> str:
+    given = "" if requirement.given is None else f" given {to_text(requirement.given, parenthesise=True)}"
+    over = " over profile" if requirement.over_profile else ""
+    formula = to_text(requirement.formula, parenthesise=True)
+    return f"{requirement.asked} {requirement.comparison} {requirement.target}{over} [ {formula}{given} ]"

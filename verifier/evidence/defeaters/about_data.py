@@ -35,9 +35,9 @@ def sources_of(document: Document) -> dict[str, str]:
 
     Of the files of planners there may be several; they have their names behind the role.
     """
-    inputs = [each for each in document.content.get("inputs", ()) if each.get("role") in get_args(InputRole)]
+    inputs = [entry for entry in document.content.get("inputs", ()) if entry.get("role") in get_args(InputRole)]
     named = {True: "planner {name}", False: "{role}"}
-    return {named[each["role"] == "planner"].format(**each): each["sha256"] for each in inputs}
+    return {named[entry["role"] == "planner"].format(**entry): entry["sha256"] for entry in inputs}
 
 
 def same_sources(document: Document, run: Document) -> bool:
@@ -48,30 +48,32 @@ def same_sources(document: Document, run: Document) -> bool:
 def matrices_behind(run: Document, documents: Sequence[Document]) -> Document | None:
     """The confusion document that a run was made with, by its hash; None where it is not among the documents."""
     wanted = {file.sha256 for file in run.result.inputs if file.role == "confusion"}
-    return next((each for each in documents if each.kind == "confusion" and each.sha256 in wanted), None)
+    return next(
+        (document for document in documents if document.kind == "confusion" and document.sha256 in wanted), None
+    )
 
 
 def shared_sequences(matrices: Sequence[Document], trained_on: Sequence[str]) -> tuple[list[str], list[str]]:
     """Names of the tested sequences that are among the trained ones, `*` and `?` standing for others, as people see
     names; and in words, the entries that hold one of them among other signs, as in `day_00,300`."""
     names: dict[str, list[str]] = {}
-    for each in (one["name"] for document in matrices for one in document.content.get("sequences", ())):
-        names.setdefault(_folder(each), []).append(each)
-    bare = {_bare(folder): each[0] for folder, each in names.items()}
-    of_parts = {name: each for name, each in bare.items() if len(_PARTS.split(each)) > 1}
+    for name in (one["name"] for document in matrices for one in document.content.get("sequences", ())):
+        names.setdefault(_folder(name), []).append(name)
+    bare = {_bare(folder): name[0] for folder, name in names.items()}
+    of_parts = {name: text for name, text in bare.items() if len(_PARTS.split(text)) > 1}
     shared, unclear = set[str](), list[str]()
     for entry in trained_on:
         folder = _folder(entry)
         if found := _matched(folder, names):
             shared.update(found)
             continue
-        parts = [each for each in _PARTS.split(folder) if each.strip("*?.-")]
-        near = [bare.get(_bare(each)) for each in (folder, *parts)]
-        near += [each for name, each in of_parts.items() if f"_{name}_" in f"_{_bare(folder)}_"]
-        near += [names[name][0] for each in parts if each != folder for name in _matched(each, names)]
+        parts = [name for name in _PARTS.split(folder) if name.strip("*?.-")]
+        near = [bare.get(_bare(part)) for part in (folder, *parts)]
+        near += [part for name, part in of_parts.items() if f"_{name}_" in f"_{_bare(folder)}_"]
+        near += [names[name][0] for part in parts if part != folder for name in _matched(part, names)]
         if may := next(filter(None, near), ""):
             unclear.append(f"{name_text(entry)} may be {name_text(may)}")
-    return [each for name, given in names.items() if name in shared for each in given], unclear
+    return [text for name, given in names.items() if name in shared for text in given], unclear
 
 
 _PARTS = re.compile(r"[^\w.*?-]+")
@@ -119,12 +121,12 @@ def thin_columns(run: Document, documents: Sequence[Document]) -> Iterator[Doubt
     slope is 0 also where a failure takes two errors and neither was seen.
     """
     matrices = matrices_behind(run, documents)
-    for claim, each in requirements_with_targets(run):
+    for claim, requirement in requirements_with_targets(run):
         if run.result.settings.verdict_from == "bounds":
-            if each.additional_data is not None:
-                yield from _undecided(claim, each.worst, each.additional_data)
+            if requirement.additional_data is not None:
+                yield from _undecided(claim, requirement.worst, requirement.additional_data)
         elif matrices is not None:
-            yield from _too_thin(claim, each, run, documents, matrices)
+            yield from _too_thin(claim, requirement, run, documents, matrices)
 
 
 def _undecided(claim: Claim, worst: int, needed: EvidencePlan) -> Iterator[Doubt]:
@@ -142,14 +144,14 @@ def _undecided(claim: Claim, worst: int, needed: EvidencePlan) -> Iterator[Doubt
 
 
 def _too_thin(
-    claim: Claim, each: RequirementResult, run: Document, documents: Sequence[Document], matrices: Document
+    claim: Claim, requirement: RequirementResult, run: Document, documents: Sequence[Document], matrices: Document
 ) -> Iterator[Doubt]:
-    claims = _unconfirmed(claim, each)
+    claims = _unconfirmed(claim, requirement)
     if (
-        not claims or each.target is None or not each.is_plain or run.result.settings.canonical
+        not claims or requirement.target is None or not requirement.is_plain or run.result.settings.canonical
     ):  # which is a doubt of its own
         return
-    needed, table = items_needed(each.target), _matrices(matrices, run)
+    needed, table = items_needed(requirement.target), _matrices(matrices, run)
     explained = _columns_that_matter(claim, run, documents)
     matter = None if _has_unseen(table) else explained
     thin = []
@@ -165,20 +167,20 @@ def _too_thin(
         )
         yield from doubt(
             "thin_columns",
-            f"{name_text(claim.requirement)}: {asked} P {each.target}, and there are {some_of(thin)}{known}",
+            f"{name_text(claim.requirement)}: {asked} P {requirement.target}, and there are {some_of(thin)}{known}",
             claims,
             "more labelled items in these columns, or a verdict from the confidence bounds, which allow for them",
         )
 
 
-def _unconfirmed(claim: Claim, each: RequirementResult) -> tuple[Claim, ...]:
+def _unconfirmed(claim: Claim, requirement: RequirementResult) -> tuple[Claim, ...]:
     """Scenarios that are called satisfied and that the confidence bounds do not confirm."""
     found = [
         k
-        for k, point in enumerate(each.points)
-        if point.verdict is Verdict.SATISFIED and not confirmed(point, each.target)
+        for k, point in enumerate(requirement.points)
+        if point.verdict is Verdict.SATISFIED and not confirmed(point, requirement.target)
     ]
-    if len(found) == len(each.points):
+    if len(found) == len(requirement.points):
         return (claim,)
     return tuple(map(claim.at, found))
 
@@ -201,12 +203,12 @@ def _matrices(document: Document, run: Document) -> ConfusionMatrices:
     if counts.thresholds is not None:
         counts = counts.member(settings.score_threshold)
     told = " ".join(() if run.result.matrices is None else run.result.matrices.bins)
-    kept = [each.name for each in counts.bins.variables if f", {each.name} " in told]
-    found, by_context = counts.matrices(settings.where, kept), counts.contexts_by_distance(settings.where, kept)
+    kept = [variable.name for variable in counts.bins.variables if f", {variable.name} " in told]
+    matrices, by_context = counts.matrices(settings.where, kept), counts.contexts_by_distance(settings.where, kept)
     if settings.memory is None or by_context is None:
-        return found
+        return matrices
     used = by_context.coarsened(Contexts.parsed(settings.memory))
-    return divided_matrices(found, used, settings.empty_contexts or "backoff")
+    return divided_matrices(matrices, used, settings.empty_contexts or "backoff")
 
 
 def _columns(table: ConfusionMatrices) -> set[tuple[int, str]]:
@@ -214,7 +216,7 @@ def _columns(table: ConfusionMatrices) -> set[tuple[int, str]]:
 
 
 def _index(table: ConfusionMatrices, label: str) -> int:
-    names = [label_text(each) for each in table.labels]
+    names = [label_text(label) for label in table.labels]
     return names.index(label) if label in names else -1
 
 
@@ -223,9 +225,9 @@ def _columns_that_matter(claim: Claim, run: Document, documents: Sequence[Docume
     for document in documents:
         if document.kind != "explain" or not same_sources(document, run):
             continue
-        for each in document.result.explanations:
-            if (each.name, each.planner) == (claim.requirement, claim.planner):
-                return {(part.bin, part.true) for part in each.gradient if any(part.slopes)}
+        for explanation in document.result.explanations:
+            if (explanation.name, explanation.planner) == (claim.requirement, claim.planner):
+                return {(part.bin, part.true) for part in explanation.gradient if any(part.slopes)}
     return None
 
 
@@ -236,15 +238,15 @@ def dependent_frames(run: Document, documents: Sequence[Document]) -> Iterator[D
     """
     result: RunResult = run.result
     points = {
-        (each.name, each.planner, k)
-        for each in result.requirements
-        for k, point in enumerate(each.points)
+        (requirement.name, requirement.planner, k)
+        for requirement in result.requirements
+        for k, point in enumerate(requirement.points)
         if channel_test(result.channel.classes, point.draws).test == "contradicted" and point.decided_free is None
     }
     told = [
         line
-        for line, each in zip(channel_lines(result.channel), result.channel.classes, strict=True)
-        if each.test == "contradicted"
+        for line, tested in zip(channel_lines(result.channel), result.channel.classes, strict=True)
+        if tested.test == "contradicted"
     ]
     yield from doubt(
         "dependent_frames",
@@ -279,7 +281,7 @@ def stale(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
             continue
         others = [("confusion", document.name, document.sha256)] if document.kind == "confusion" else []
         inputs = document.content.get("inputs", ())
-        others += [(each["role"], each["name"], each["sha256"]) for each in inputs if "role" in each]
+        others += [(entry["role"], entry["name"], entry["sha256"]) for entry in inputs if "role" in entry]
         for role, name, digest in others:
             mine = used.get((role, name))
             if mine is not None and mine != digest and digest not in used.values():
@@ -311,7 +313,7 @@ def trained_on_tests(run: Document, documents: Sequence[Document], context: Case
         yield from doubt(
             "trained_on_tests",
             f"the detector was trained on {len(shared)} of the {whole} sequences it was tested on: "
-            f"{some_of([name_text(each) for each in shared])}",
+            f"{some_of([name_text(name) for name in shared])}",
             claims_on(run, documents, perceived=True),
             "matrices counted on sequences that the detector has not seen",
         )

@@ -39,14 +39,14 @@ def by_choice(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
     """What a run leaves out or takes for granted, by its settings or as it remarks itself."""
     settings: SettingsRecord = run.result.settings
     remarks: tuple[str, ...] = run.result.remarks
-    alarms = [each for each in remarks if each.endswith(NO_ALARMS)][:1]
+    alarms = [remark for remark in remarks if remark.endswith(NO_ALARMS)][:1]
     if settings.false_positives == "ignore":
         alarms = [f"false positives were ignored by choice, {NO_ALARMS}"]
     canonical = (
         "the matrices of all distances were added up: the detector is assumed to be equally good at every distance"
     )
     # Intervals and confidence bounds do not lean on rates that a policy made up for columns without items.
-    assumed = [each for each in remarks if ASSUMED in each] if settings.verdict_from == "point" else []
+    assumed = [remark for remark in remarks if ASSUMED in remark] if settings.verdict_from == "point" else []
     rounded = (
         f"transition probabilities were rounded to {settings.round_transitions} decimals: rows need not sum to 1, "
         "and the values are no probabilities of the system"
@@ -54,7 +54,7 @@ def by_choice(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
     endless = (
         "the model's terminal states were left out: the probabilities are of runs that never end, not of encounters"
     )
-    names = some_of([name_text(each) for each in settings.environments_left_out], 8)
+    names = some_of([name_text(name) for name in settings.environments_left_out], 8)
     left_out = f"{name_text(run.name)} leaves out what the spec asks for: environment {names}"
     perceived = ("distance_ignored", "assumed_rates")
     for kind, messages, remedy in (
@@ -78,20 +78,20 @@ UNCONFIRMED = "is Storm's alone, not confirmed"
 def straddles_target(run: Document) -> Iterator[Doubt]:
     """Bounds on both sides of the target."""
     source = run.result.settings.verdict_from
-    for claim, each in requirements_with_targets(run):
+    for claim, requirement in requirements_with_targets(run):
         points = [
             k
-            for k, point in enumerate(each.points)
+            for k, point in enumerate(requirement.points)
             if point.verdict is Verdict.INCONCLUSIVE and not reason_text(point.reason)
         ]
         if points:
-            point = each.points[each.worst if each.worst in points else points[0]]
-            needed = each.additional_data
+            point = requirement.points[requirement.worst if requirement.worst in points else points[0]]
+            needed = requirement.additional_data
             yield from doubt(
                 "straddles_target",
                 f"{name_text(claim.requirement)}: {counted(len(points), 'scenario')} undecided; in "
                 f"{name_text(point.scenario)} P lies in {bounds_text(*point.bounds(source))}, which "
-                f"straddles {each.asked_text}",
+                f"straddles {requirement.asked_text}",
                 tuple(map(claim.at, points)),
                 "more data" if needed is None else f"about {needed_text(needed)}, as verify run says",
             )
@@ -101,9 +101,9 @@ def no_bounds(run: Document) -> Iterator[Doubt]:
     """Verdicts from the probability alone, or satisfied ones that the confidence bounds do not confirm."""
     if run.result.settings.verdict_from != "point":
         return
-    for claim, each in requirements_with_targets(run):
-        for k, point in enumerate(each.points):
-            if point.verdict is not Verdict.SATISFIED or confirmed(point, each.target):
+    for claim, requirement in requirements_with_targets(run):
+        for k, point in enumerate(requirement.points):
+            if point.verdict is not Verdict.SATISFIED or confirmed(point, requirement.target):
                 continue
             how = "and no bounds were computed"
             if point.uncertainty is not None:
@@ -111,7 +111,7 @@ def no_bounds(run: Document) -> Iterator[Doubt]:
             yield from doubt(
                 "no_bounds",
                 f"{name_text(claim.requirement)}, {name_text(point.scenario)}: P = "
-                f"{probability_text(point.probability)} alone was compared with {each.asked_text}, {how}",
+                f"{probability_text(point.probability)} alone was compared with {requirement.asked_text}, {how}",
                 (claim.at(k),),
                 "a verdict from the confidence bounds (--verdict-from bounds)",
             )
@@ -140,11 +140,11 @@ def is_weaker(mine: SettingsRecord, other: SettingsRecord) -> bool:
 
 def find_sensitivities(documents: Sequence[Document], alternatives: Mapping[str, Document]) -> tuple[Doubt, ...]:
     """Where a weaker choice than that of a run gives another verdict: worth telling, and no doubt."""
-    found = []
-    for run in {each.sha256: each for each in documents if each.kind == "run"}.values():
+    doubts = []
+    for run in {document.sha256: document for document in documents if document.kind == "run"}.values():
         same = {name: other for name, other in alternatives.items() if sources_of(other) == sources_of(run)}
-        found += list(policy_sensitive(run, same, weaker=True))
-    return tuple(found)
+        doubts += list(policy_sensitive(run, same, weaker=True))
+    return tuple(doubts)
 
 
 def policy_sensitive(run: Document, alternatives: Mapping[str, Document], *, weaker: bool = False) -> Iterator[Doubt]:
@@ -158,15 +158,15 @@ def policy_sensitive(run: Document, alternatives: Mapping[str, Document], *, wea
     for policy, other in alternatives.items():
         if is_weaker(run.result.settings, other.result.settings) is not weaker:
             continue
-        theirs = {(each.name, each.planner): each for each in other.result.requirements}
-        for claim, each in requirements_with_targets(run):
+        theirs = {(requirement.name, requirement.planner): requirement for requirement in other.result.requirements}
+        for claim, requirement in requirements_with_targets(run):
             found = theirs.get((claim.requirement, claim.planner))
             if found is None:
                 continue
             verdicts = {point.place: point for point in found.points}
             changed = [
                 (k, point, verdicts[point.place])
-                for k, point in enumerate(each.points)
+                for k, point in enumerate(requirement.points)
                 if point.place in verdicts and verdicts[point.place].verdict is not point.verdict
             ]
             if changed:
@@ -202,8 +202,8 @@ def one_engine(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
 def vacuous(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
     """Scenarios in which the check of a requirement says nothing about the system, and that have another verdict."""
     told: dict[tuple[str, str], list[Claim]] = {}
-    for claim, each in claimed(run, documents):
-        for k, point in enumerate(each.points):
+    for claim, requirement in claimed(run, documents):
+        for k, point in enumerate(requirement.points):
             text = vacuity_text(point)
             if text and point.verdict is not Verdict.VACUOUS:
                 told.setdefault((claim.requirement, text), []).append(claim.at(k))
@@ -220,13 +220,15 @@ def contradicted_in_the_field(
     run: Document, documents: Sequence[Document], field: Sequence[IndicatorFound]
 ) -> Iterator[Doubt]:
     """Indicators that what was counted in the field contradicts."""
-    for each in field:
-        if each.fired_at is not None:
-            names = each.indicator.requirements
+    for indicator in field:
+        if indicator.fired_at is not None:
+            names = indicator.indicator.requirements
             claims = tuple(claim for claim, _ in claimed(run, documents) if claim.requirement in names)
-            message = f"{name_text(each.indicator.told)}: {each.count:g} of {each.of:g} counted in the field"
-            kind = "field" if each.indicator.falls == "requirement" else "field_rate"
-            yield from doubt(kind, f"{message}, {each.fired_told}", claims, each.indicator.action)
+            message = (
+                f"{name_text(indicator.indicator.told)}: {indicator.count:g} of {indicator.of:g} counted in the field"
+            )
+            kind = "field" if indicator.indicator.falls == "requirement" else "field_rate"
+            yield from doubt(kind, f"{message}, {indicator.fired_told}", claims, indicator.indicator.action)
 
 
 def find_defeaters(
@@ -246,7 +248,11 @@ def find_defeaters(
     Raises:
         InputError: an alternative is not the document of a run, or of other inputs than every run of the case.
     """
-    runs = [each for each in {each.sha256: each for each in documents}.values() if each.kind == "run"]
+    runs = [
+        document
+        for document in {document.sha256: document for document in documents}.values()
+        if document.kind == "run"
+    ]
     for policy, other in alternatives.items():
         if other.kind != "run" or not any(sources_of(other) == sources_of(run) for run in runs):
             raise InputError(
@@ -254,15 +260,15 @@ def find_defeaters(
                 Place(other.name),
             )
     doubts = [doubt for run in runs for doubt in _doubts(run, documents, context, alternatives, field)]
-    unique = dict.fromkeys(each for each in doubts if each.claims)
+    unique = dict.fromkeys(doubt for doubt in doubts if doubt.claims)
     of = {run.sha256: run for run in runs}
     return tuple(
         Defeater(
-            **vars(each),
+            **vars(doubt),
             id=f"D{number}",
-            basis={claim: basis_of(of[claim.run], claim) for claim in each.claims},
+            basis={claim: basis_of(of[claim.run], claim) for claim in doubt.claims},
         )
-        for number, each in enumerate(unique, start=1)
+        for number, doubt in enumerate(unique, start=1)
     )
 
 

@@ -94,33 +94,41 @@ def basis_of(run: Document, claim: Claim) -> str:
     """What a doubt of a claim is about, whatever it says: the SHA-256 of the data, what is asked, and what was found
     in each scenario, as people read it. Spec and model may get words and requirements that change nothing of it."""
     result: RunResult = run.result
-    (each,) = (one for one in result.requirements if (one.name, one.planner) == (claim.requirement, claim.planner))
+    (requirement,) = (
+        one for one in result.requirements if (one.name, one.planner) == (claim.requirement, claim.planner)
+    )
     made = [file.sha256 for file in result.inputs if file.role == "confusion"]
-    points = each.points if claim.point is None else each.points[claim.point : claim.point + 1]
+    points = requirement.points if claim.point is None else requirement.points[claim.point : claim.point + 1]
     told = (
         f"{point.scenario}: {point.verdict.value}, {rounded(point.probability, up=None, digits=DIGITS)} in "
         f"{interval_text(*point.bounds(result.settings.verdict_from), DIGITS)}"
         for point in points
     )
-    return "\n".join([*made, str(result.settings.set_), each.planner, each.question, *told])
+    return "\n".join([*made, str(result.settings.set_), requirement.planner, requirement.question, *told])
 
 
 def answers_to(defeaters: Iterable[Defeater], declared: Declarations) -> dict[str, Answer]:
     """Key -> how the doubts of that kind about a requirement stand: an answer is to what they say and are about."""
     messages: dict[str, list[str]] = {}
-    for each in defeaters:
-        for key in dict.fromkeys(key_of(each, claim) for claim in each.claims):
-            about = [each.basis[claim] for claim in each.claims if key_of(each, claim) == key and claim in each.basis]
-            messages.setdefault(key, []).extend((each.message, *about))
+    for defeater in defeaters:
+        for key in dict.fromkeys(key_of(defeater, claim) for claim in defeater.claims):
+            about = [
+                defeater.basis[claim]
+                for claim in defeater.claims
+                if key_of(defeater, claim) == key and claim in defeater.basis
+            ]
+            messages.setdefault(key, []).extend((defeater.message, *about))
     return {key: declared.answer(key, texts) for key, texts in messages.items()}
 
 
 def open_doubts(defeaters: Iterable[Defeater], answers: Mapping[str, Answer]) -> tuple[Defeater, ...]:
     """The defeaters with those claims that nobody refuted or accepted; without those that have none left."""
     found = []
-    for each in defeaters:
-        left = tuple(claim for claim in each.claims if answers[key_of(each, claim)].state in ("open", "stale"))
-        found += [replace(each, claims=left)] if left else []
+    for defeater in defeaters:
+        left = tuple(
+            claim for claim in defeater.claims if answers[key_of(defeater, claim)].state in ("open", "stale")
+        )
+        found += [replace(defeater, claims=left)] if left else []
     return tuple(found)
 
 
@@ -152,34 +160,34 @@ PER_HOUR = ("field_rate",)
 
 def requirements_with_targets(run: Document) -> Iterator[tuple[Claim, RequirementResult]]:
     """The claim about all scenarios of every requirement that has a target, and what the run says about it."""
-    for each in run.result.requirements:
-        if each.target is not None:
-            yield Claim(run.sha256, each.name, each.planner), each
+    for requirement in run.result.requirements:
+        if requirement.target is not None:
+            yield Claim(run.sha256, requirement.name, requirement.planner), requirement
 
 
 def is_rate_of(rate: Document, run: Document) -> bool:
     """Whether a rate or a risk was made from the result of this run."""
     made: RateResult | RiskResult | TriggersResult = rate.result
-    return any(each.role == "result" and each.sha256 == run.sha256 for each in made.inputs)
+    return any(rate_input.role == "result" and rate_input.sha256 == run.sha256 for rate_input in made.inputs)
 
 
 def claimed(run: Document, documents: Sequence[Document]) -> Iterator[tuple[Claim, RequirementResult]]:
     """As `requirements_with_targets`, and those whose rate is compared with an acceptance criterion."""
     rated = {
-        (each.result.requirement, each.result.planner)
-        for each in documents
-        if each.kind == "rate" and each.result.acceptance is not None and is_rate_of(each, run)
+        (document.result.requirement, document.result.planner)
+        for document in documents
+        if document.kind == "rate" and document.result.acceptance is not None and is_rate_of(document, run)
     }
     rated |= {
         (hazard.requirement, hazard.planner)
-        for each in documents
-        if each.kind == "risk" and is_rate_of(each, run)
-        for hazard in each.result.hazards
-        if each.result.accepted is not None or hazard.accepted is not None
+        for document in documents
+        if document.kind == "risk" and is_rate_of(document, run)
+        for hazard in document.result.hazards
+        if document.result.accepted is not None or hazard.accepted is not None
     }
-    for each in run.result.requirements:
-        if each.target is not None or (each.name, each.planner) in rated:
-            yield Claim(run.sha256, each.name, each.planner), each
+    for requirement in run.result.requirements:
+        if requirement.target is not None or (requirement.name, requirement.planner) in rated:
+            yield Claim(run.sha256, requirement.name, requirement.planner), requirement
 
 
 def claims_on(
@@ -198,19 +206,19 @@ def claims_on(
             detector predicts. What speaks against the matrices does not speak against these.
         among: only these scenarios, each by requirement, planner and number; None for all.
     """
-    found = []
-    for claim, each in claimed(run, documents):
+    claims = []
+    for claim, requirement in claimed(run, documents):
         open_points = [
             k
-            for k, point in enumerate(each.points)
+            for k, point in enumerate(requirement.points)
             if not (perceived and point.whatever_predicted is not None)
             and (among is None or (claim.requirement, claim.planner, k) in among)
         ]
-        if len(open_points) == len(each.points):
-            found.append(claim)
+        if len(open_points) == len(requirement.points):
+            claims.append(claim)
         else:
-            found += map(claim.at, open_points)
-    return tuple(found)
+            claims += map(claim.at, open_points)
+    return tuple(claims)
 
 
 def confirmed(point: Point, target: Target | None) -> bool:

@@ -19,8 +19,8 @@ MEASURED_BY = "verifier.run"
 
 def mlte_artefacts(run: RunResult, standings: Sequence[Standing]) -> Iterator[tuple[str, str]]:
     """Name and JSON of an artefact for each requirement of a run and planner, in their order."""
-    status = {(each.requirement, each.planner): each for each in standings}
-    (digest,) = {each.sha256 for each in run.inputs if each.role == "confusion"} or {""}
+    status = {(standing.requirement, standing.planner): standing for standing in standings}
+    (digest,) = {file.sha256 for file in run.inputs if file.role == "confusion"} or {""}
     for one in run.requirements:
         worst, stands = one.worst_point, status.get((one.name, one.planner))
         ends = worst.bounds(run.settings.verdict_from)
@@ -41,13 +41,13 @@ def mlte_artefacts(run: RunResult, standings: Sequence[Standing]) -> Iterator[tu
 
 def _of_bounds(settings: SettingsRecord, point: Point) -> str:
     """What lower and upper are, with what they assume."""
-    found, source = settings.confidence, settings.verdict_from
-    if found is None or point.uncertainty is None or source == "point":
+    confidence, source = settings.confidence, settings.verdict_from
+    if confidence is None or point.uncertainty is None or source == "point":
         return "numerical error alone, for the matrices as measured"
     if source == "interval" or point.uncertainty.confidence_bounds is None:
-        return f"{found.level:g} {found.interval} interval; assumed: {settings.assumption('interval')}"
-    looks = "any number" if found.bounds.every_look else str(found.bounds.looks)
-    return f"{found.bounds.name}; assumed: {found.bounds.condition}; looks at the data: {looks}"
+        return f"{confidence.level:g} {confidence.interval} interval; assumed: {settings.assumption('interval')}"
+    looks = "any number" if confidence.bounds.every_look else str(confidence.bounds.looks)
+    return f"{confidence.bounds.name}; assumed: {confidence.bounds.condition}; looks at the data: {looks}"
 
 
 def _artefact(name: str, number: float, unit: str, said: Mapping[str, str]) -> str:

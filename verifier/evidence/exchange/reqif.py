@@ -63,7 +63,7 @@ def reqif_text(
         one = under(objects, "SPEC-OBJECT", {"LONG-NAME": row[columns[0]], **common}, IDENTIFIER=f"{kind}-{k}")
         under(under(one, "TYPE"), "SPEC-OBJECT-TYPE-REF").text = f"{kind}-type"
         values = under(one, "VALUES")
-        for name in (each for each in columns if row[each]):
+        for name in (column for column in columns if row[column]):
             value = under(values, "ATTRIBUTE-VALUE-STRING", {"THE-VALUE": row[name]})
             under(under(value, "DEFINITION"), "ATTRIBUTE-DEFINITION-STRING-REF").text = f"attribute-{name}"
         place = under(children, "SPEC-HIERARCHY", common, IDENTIFIER=f"place-{k}")
@@ -92,23 +92,23 @@ def reqif_into(path: str, rows: Sequence[Mapping[str, str]], columns: Sequence[s
     if root.tag != _tag("REQ-IF") or content is None:
         raise InputError(f"expected ReqIF, a root REQ-IF of {_NAMESPACE} with content", Place(path))
     for values in [*root.iter(_tag("VALUES"))]:
-        for each in list(values):
-            if each.findtext(f"{_tag('DEFINITION')}/{_tag(_DEFINITION + '-REF')}", "").startswith(PREFIX):
-                values.remove(each)
+        for value in list(values):
+            if value.findtext(f"{_tag('DEFINITION')}/{_tag(_DEFINITION + '-REF')}", "").startswith(PREFIX):
+                values.remove(value)
     named: dict[str, list[Mapping[str, str]]] = {}
     for row in rows:
         named.setdefault(row["requirement"], []).append(row)
-    found = {name: [each for each in objects if name in _names(each)] for name in named}
+    found = {name: [node for node in objects if name in _names(node)] for name in named}
     if twice := [name for name, mine in found.items() if len(mine) > 1]:
         raise InputError(f"two requirements are called {twice[0]}", Place(path), "give one of them another LONG-NAME")
     if not any(found.values()):
         said = f"{counted(len(objects), 'requirement')} in it, and none is called {some_of([*named])}"
         raise InputError(said, Place(path), "LONG-NAME, identifier or a text has to be the name in the spec")
     for name, mine in found.items():
-        for each in mine:
-            _write(content, each, {column: "; ".join(row[column] for row in named[name]) for column in columns}, path)
+        for node in mine:
+            _write(content, node, {column: "; ".join(row[column] for row in named[name]) for column in columns}, path)
     written: bytes = etree.tostring(root.getroottree(), xml_declaration=True, encoding="UTF-8")
-    bare = len(objects) - len({id(each) for mine in found.values() for each in mine})
+    bare = len(objects) - len({id(node) for mine in found.values() for node in mine})
     told = [f"{counted(bare, 'requirement')} in it of which nothing is shown"] if bare else []
     told += [f"not in it: {some_of(gone)}"] if (gone := [name for name, mine in found.items() if not mine]) else []
     return written, "; ".join(told)
@@ -119,7 +119,7 @@ def _tag(name: str) -> str:
 
 
 def _names(one: Any) -> set[str]:
-    texts = {each.get("THE-VALUE") for each in one.iter(_tag("ATTRIBUTE-VALUE-STRING"))}
+    texts = {entry.get("THE-VALUE") for entry in one.iter(_tag("ATTRIBUTE-VALUE-STRING"))}
     return {one.get("IDENTIFIER"), one.get("LONG-NAME"), *texts}
 
 
@@ -142,14 +142,16 @@ def _write(content: Any, one: Any, values: Mapping[str, str], path: str) -> None
     """Attributes on a requirement, with their definitions on its type and their data type."""
     changed = one.get("LAST-CHANGE", "1970-01-01T00:00:00Z")
     kinds = _within(content, "DATATYPES")
-    if all(each.get("IDENTIFIER") != TEXT_TYPE for each in kinds):
+    if all(kind.get("IDENTIFIER") != TEXT_TYPE for kind in kinds):
         _made(kinds, _TEXT, IDENTIFIER=TEXT_TYPE, LAST_CHANGE=changed, LONG_NAME="text", MAX_LENGTH="32000")
     named = one.findtext(f"{_tag('TYPE')}/{_tag('SPEC-OBJECT-TYPE-REF')}")
-    owner = next((each for each in content.iter(_tag("SPEC-OBJECT-TYPE")) if each.get("IDENTIFIER") == named), None)
+    owner = next(
+        (entry for entry in content.iter(_tag("SPEC-OBJECT-TYPE")) if entry.get("IDENTIFIER") == named), None
+    )
     if owner is None:
         raise InputError(f"requirement {one.get('IDENTIFIER')} is of no type that is there", Place(path))
     definitions, mine = _within(owner, "SPEC-ATTRIBUTES"), _within(one, "VALUES")
-    known = {each.get("IDENTIFIER") for each in definitions}
+    known = {definition.get("IDENTIFIER") for definition in definitions}
     ours = {f"{PREFIX}{named}-{column}": column for column in values}
     for name, column in ours.items():
         if name not in known:

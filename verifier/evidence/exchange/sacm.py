@@ -40,7 +40,7 @@ def sacm_text(case: Case, hashes: Mapping[str, str]) -> str:
     attributes = {"xmlns:sacm": SACM, "xmlns:xmi": XMI, "xmlns:xsi": XSI, "xmi:version": "2.0", "xmi:id": "case"}
     root = ElementTree.Element("sacm:AssuranceCasePackage", attributes)
     _named(root, case.title)
-    used = {path: None for each in case.elements for path in case.files_of(each)}
+    used = {path: None for element in case.elements for path in case.files_of(element)}
     artifacts = {path: f"artifact{number}" for number, path in enumerate(used, 1)}
     package = under(root, "artifactPackage", {"xmi:id": "artifacts"})
     _named(package, "Files of the bundle")
@@ -51,10 +51,10 @@ def sacm_text(case: Case, hashes: Mapping[str, str]) -> str:
     for module, elements in modules_of(case).items():
         package = under(root, "argumentPackage", {"xmi:id": module})
         _named(package, module)
-        for each in elements:
-            _element(package, case, each, artifacts)
-        for each in elements:
-            for attributes in _links(case, known, points, each):
+        for element in elements:
+            _element(package, case, element, artifacts)
+        for element in elements:
+            for attributes in _links(case, known, points, element):
                 under(package, "argumentElement", attributes)
     return xml_text(root)
 
@@ -97,7 +97,7 @@ def _links(case: Case, known: Known, points: Points, element: Element) -> Iterat
             continue
         inner = [known[one] for one in below.supported_by]
         for reference in (False, True):
-            if sources := tuple(each.id for each in inner if _is_reference(each) is reference):
+            if sources := tuple(element.id for element in inner if _is_reference(element) is reference):
                 yield _link(case, known, points, below, sources, element.id) | {"reasoning": name}
     for name in element.in_context_of:
         yield _relation("AssertedContext", f"{element.id}.{name}", (name,), element.id)

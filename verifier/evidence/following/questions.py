@@ -36,7 +36,7 @@ def require_misfits(result: RequireResult) -> Misfits:
             yield from misfits(f"{where}/{name}", getattr(answer, name), follows)
         yield from _outcome(where, answer)
         for name in ("gaps", "curve"):
-            places = [fraction_of(each[0]) for each in getattr(answer, name)]
+            places = [fraction_of(end[0]) for end in getattr(answer, name)]
             if sorted(set(places)) != sorted(places) or any(place < 0 for place in places):
                 yield f"{where}/{name}", "expected each place once, from 0 on"
         for k, (low, high) in enumerate(answer.gaps):
@@ -138,8 +138,8 @@ def _target(where: str, answer: Answer, result: RequireResult) -> Misfits:
         return
     target, value, sign = result.requirement.target, fraction_of(answer.value), -1 if result.mode == "factor" else 1
     goal, side = float(target.probability), -1 if target.is_upper else 1
-    before = [each for each in answer.curve if sign * (fraction_of(each[0]) - value) < 0]
-    nearest = max(before, key=lambda each: sign * fraction_of(each[0]), default=None)
+    before = [row for row in answer.curve if sign * (fraction_of(row[0]) - value) < 0]
+    nearest = max(before, key=lambda end: sign * fraction_of(end[0]), default=None)
     if nearest is not None and side * (nearest[1] - goal) > SOLVING:
         yield "/requirement/probability", f"expected a target that {nearest[0]} does not meet, as a value is {value}"
     for k, (place, told) in enumerate(answer.curve):
@@ -154,17 +154,21 @@ def scenarios_left_out(run: RunResult) -> Misfits:
     swept constants, and in each of these blocks the same initial states for every requirement.
     """
     settings, asked = run.settings, run.requirements
-    told = {(each.name, each.planner) for each in asked}
-    for name, planner in itertools.product(dict.fromkeys(each.name for each in asked), settings.planners):
+    told = {(requirement.name, requirement.planner) for requirement in asked}
+    for name, planner in itertools.product(
+        dict.fromkeys(requirement.name for requirement in asked), settings.planners
+    ):
         if (name, planner) not in told:
             yield "/requirements", f"expected {name} under the planner {planner} too"
     swept: dict[str, dict[str, None]] = {}
-    for constant, value in (pair for each in asked for point in each.points for pair in point.constants.items()):
+    for constant, value in (
+        pair for requirement in asked for point in requirement.points for pair in point.constants.items()
+    ):
         swept.setdefault(constant, {})[value] = None
     grid = list(itertools.product(*([(name, v) for v in swept[name]] for name in swept)))
     blocks = {block_text(place, dict(values)): set[str]() for place in settings.environments for values in grid}
-    for k, each in enumerate(asked):
-        for n, point in enumerate(each.points):
+    for k, requirement in enumerate(asked):
+        for n, point in enumerate(requirement.points):
             if point.block not in blocks:
                 yield f"/requirements/{k}/points/{n}", f"expected a scenario of the settings, got {point.block}"
                 return
@@ -172,6 +176,6 @@ def scenarios_left_out(run: RunResult) -> Misfits:
             if settings.confidence is not None and point.uncertainty is None:
                 yield f"/requirements/{k}/points/{n}", "expected uncertainty, as the settings have confidence"
     whole = {(block, initial) for block, states in blocks.items() for initial in states or {"one"}}
-    for k, each in enumerate(asked):
-        for block, initial in sorted(whole - {(point.block, str(point.initial)) for point in each.points})[:1]:
+    for k, requirement in enumerate(asked):
+        for block, initial in sorted(whole - {(point.block, str(point.initial)) for point in requirement.points})[:1]:
             yield f"/requirements/{k}/points", f"expected the scenario {block} with the initial state {initial} too"

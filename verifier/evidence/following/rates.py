@@ -112,16 +112,18 @@ RATED = ("rate", "risk", "triggers")
 
 def against_its_run(document: Document, documents: Iterable[Document]) -> Misfits:
     """As `rate_against_run`, `risk_against_runs` or `triggers_against`, where what it is from is there."""
-    there = {each.sha256: each for each in documents}
-    runs = {digest: each for digest, each in there.items() if each.kind == "run"}
+    there = {document.sha256: document for document in documents}
+    runs = {digest: document for digest, document in there.items() if document.kind == "run"}
     if document.kind == "risk":
         made_from = _runs_of(document.result, runs)
         if made_from:  # else one is not there
             yield from risk_against_runs(document.result, made_from)
     elif document.kind == "triggers":
-        named = {each.sha256 for each in document.result.inputs if each.role != "context"}
+        named = {file.sha256 for file in document.result.inputs if file.role != "context"}
         if named <= there.keys():
-            yield from triggers_against(document.result, [each for digest, each in there.items() if digest in named])
+            yield from triggers_against(
+                document.result, [document for digest, document in there.items() if digest in named]
+            )
     elif document.kind == "rate":
         run = next((runs[given.sha256] for given in document.result.inputs if given.sha256 in runs), None)
         if run is not None:
@@ -136,19 +138,21 @@ def _runs_of(risk: RiskResult, runs: Mapping[str, Document]) -> list[Document]:
     cells = [cell for hazard in risk.hazards for cell in hazard.cells]
     silent = {cell.condition for cell in cells if cell.unknown not in ("", NO_RUN, NO_MATRICES)}
     silent -= {cell.condition for cell in cells if cell.run is not None}
-    found = [runs.get(run.sha256) for run in risk.runs]
+    documents = [runs.get(run.sha256) for run in risk.runs]
     try:
-        found += [run_with(each.sha256, runs.values()) for each in risk.conditions if each.name in silent]
+        documents += [
+            run_with(condition.sha256, runs.values()) for condition in risk.conditions if condition.name in silent
+        ]
     except UsageError:
         return []
-    return [] if None in found else [run for run in found if run is not None]
+    return [] if None in documents else [run for run in documents if run is not None]
 
 
 def alone(document: Document, documents: Iterable[Document]) -> str:
     """What is said of a rate or a risk whose runs are not all among the documents; "" of anything else."""
-    there = {each.sha256 for each in documents if each.kind == "run"}
-    named = [each for each in document.result.inputs if each.role == "result"] if document.kind in RATED else []
-    run = next((each for each in named if each.sha256 not in there), None)
+    there = {document.sha256 for document in documents if document.kind == "run"}
+    named = [file for file in document.result.inputs if file.role == "result"] if document.kind in RATED else []
+    run = next((file for file in named if file.sha256 not in there), None)
     if run is None:
         return ""
     return (
@@ -172,13 +176,13 @@ def rate_against_run(rate: RateResult, run: Document) -> Misfits:
     except UsageError as error:
         yield "/requirement", str(error)
         return
-    used = [each for each in found if each.environment not in rate.left_out]
-    groups = [[each for each in used if term.environment in (EVERY, each.environment)] for term in rate.terms]
+    used = [chance for chance in found if chance.environment not in rate.left_out]
+    groups = [[chance for chance in used if term.environment in (EVERY, chance.environment)] for term in rate.terms]
     if not all(groups) or sum(map(len, groups)) != len(used):
         yield "/terms", f"expected the environments of the run {run.name} that are not left out"
         return
     for k, (term, group) in enumerate(zip(rate.terms, groups, strict=True)):
-        worst = max(group, key=lambda each: each.probability)
+        worst = max(group, key=lambda chance: chance.probability)
         stated = {"worst_scenario": worst.scenario, "scenarios": len(group), "probability": float(worst.probability)}
         for name, value in stated.items():
             yield from misfits(f"/terms/{k}/{name}", getattr(term, name), value)
@@ -187,18 +191,20 @@ def rate_against_run(rate: RateResult, run: Document) -> Misfits:
         yield "/bounds/source", "expected what decides the run"
         return
     for where, told in _all_bounds(rate):
-        if any(told.source not in each.bounds for each in used):
+        if any(told.source not in chance.bounds for chance in used):
             yield f"{where}/source", "expected bounds that the run has"
             return
         yield from misfits(f"{where}/assumes", list(told.assumes), list(grounds.assumes(told.source)))
     bounds, whatever = (
         _summed(rate, ends)
         for ends in (
-            [[each.bounds[source] for each in group] for group in groups],
-            [[each.whatever for each in group] for group in groups],
+            [[chance.bounds[source] for chance in group] for group in groups],
+            [[chance.whatever for chance in group] for group in groups],
         )
     )
-    free = None if rate.free is None else _summed(rate, [[each.bounds[FREE] for each in group] for group in groups])
+    free = (
+        None if rate.free is None else _summed(rate, [[chance.bounds[FREE] for chance in group] for group in groups])
+    )
     for where, told in _all_bounds(rate):
         follows = free if told.source == FREE else bounds if told.source == source else None
         for name, end in zip(("lower", "upper"), follows or (), strict=False):
@@ -252,9 +258,9 @@ def risk_misfits(risk: RiskResult) -> Misfits:
     from verifier.evidence.residual_risk.assembly import environment_of, stated_in
 
     for what in ("conditions", "environments", "hazards"):
-        yield from once(f"/{what}", (each.name for each in getattr(risk, what)))
+        yield from once(f"/{what}", (part.name for part in getattr(risk, what)))
     yield from once("/runs", (run.sha256 for run in risk.runs))
-    named = [each.sha256 for each in risk.inputs if each.role == "result"]
+    named = [rate_input.sha256 for rate_input in risk.inputs if rate_input.role == "result"]
     if named != [run.sha256 for run in risk.runs]:
         yield "/inputs", "expected the results of the runs"
     for h, hazard in enumerate(risk.hazards):
@@ -270,7 +276,7 @@ def risk_misfits(risk: RiskResult) -> Misfits:
         return
     for k, where in enumerate(risk.environments):
         parts = [(share.name, share.part.removesuffix(f" in {where.name}")) for share in where.shares]
-        if parts != [(each.name, f"share of {each.name}") for each in risk.conditions]:
+        if parts != [(condition.name, f"share of {condition.name}") for condition in risk.conditions]:
             yield f"/environments/{k}/shares", "expected a share of each condition, called so"
             return
         if where.unlisted.part.removesuffix(f" in {where.name}") != "unlisted encounters":
@@ -293,39 +299,44 @@ def risk_against_runs(risk: RiskResult, runs: list[Document]) -> Misfits:
     except (UsageError, ValueError) as error:
         yield "/hazards", str(error)
         return
-    told, made = ({key: each[key] for key in each if key not in _STATED} for each in (json_values(risk), follows))
+    told, made = (
+        {key: document[key] for key in document if key not in _STATED} for document in (json_values(risk), follows)
+    )
     yield from misfits("", told, made, 0.0)
 
 
-def triggers_misfits(found: TriggersResult) -> Misfits:
+def triggers_misfits(result: TriggersResult) -> Misfits:
     """Every condition stands once, with what it names, and every pair of them."""
     from itertools import combinations
 
-    yield from once("/triggers", (each.name for each in found.triggers))
-    named = {role: {each.sha256 for each in found.inputs if each.role == role} for role in ("result", "confusion")}
-    for k, each in enumerate(found.triggers):
-        if each.run not in {None, *named["result"]}:
+    yield from once("/triggers", (trigger.name for trigger in result.triggers))
+    named = {
+        role: {rate_input.sha256 for rate_input in result.inputs if rate_input.role == role}
+        for role in ("result", "confusion")
+    }
+    for k, trigger in enumerate(result.triggers):
+        if trigger.run not in {None, *named["result"]}:
             yield f"/triggers/{k}/run", "expected a run among the inputs"
-        if each.run is None and each.judged:
+        if trigger.run is None and trigger.judged:
             yield f"/triggers/{k}/judged", "expected nothing without a run"
-        if each.items is not None and each.sha256 not in named["confusion"]:
+        if trigger.items is not None and trigger.sha256 not in named["confusion"]:
             yield f"/triggers/{k}/items", "expected counts of matrices among the inputs"
-    pairs = [(each.first, each.second) for each in found.pairs]
-    if pairs != list(combinations([each.name for each in found.triggers], 2)):
+    pairs = [(pair.first, pair.second) for pair in result.pairs]
+    if pairs != list(combinations([trigger.name for trigger in result.triggers], 2)):
         yield "/pairs", "expected every two conditions once"
-    for k, pair in enumerate(found.pairs):
+    for k, pair in enumerate(result.pairs):
         if (pair.items is None) == (pair.reason == ""):
             yield f"/pairs/{k}/reason", "expected a reason where the items are not known, and nowhere else"
 
 
-def triggers_against(found: TriggersResult, sources: Sequence[Document]) -> Misfits:
+def triggers_against(result: TriggersResult, sources: Sequence[Document]) -> Misfits:
     """Whether they are what runs and matrices say, made again from what is stated."""
     from verifier.evidence.triggers import known_triggers
 
     try:
-        follows = known_triggers(found.triggers, sources)
+        follows = known_triggers(result.triggers, sources)
     except VerifierError as error:
         yield "/triggers", str(error)
         return
     for name in ("triggers", "pairs"):
-        yield from misfits(f"/{name}", json_values(getattr(found, name)), json_values(getattr(follows, name)), 0.0)
+        yield from misfits(f"/{name}", json_values(getattr(result, name)), json_values(getattr(follows, name)), 0.0)

@@ -96,7 +96,7 @@ def forged_result(bench: Bench) -> None:
     own = bench.document(3, "run", "two_looks.ltl", "--cm", "seen.json", *RUN)
     text = bench.expect(3, "run", "two_looks.ltl", "--cm", "always.json", *RUN, "--json").out
     (true,), (other,) = (
-        [each["sha256"] for each in content["inputs"] if each["role"] == "confusion"]
+        [entry["sha256"] for entry in content["inputs"] if entry["role"] == "confusion"]
         for content in (own, json.loads(text))
     )
     forged = text.replace(other, true).replace("always.json", "seen.json").replace("400 of 400", "3 of 4")
@@ -148,8 +148,8 @@ class Fault:
         module, _, path = self.place.partition(":")
         owner: Any = import_module(module)
         *outer, name = path.split(".")
-        for each in outer:
-            owner = getattr(owner, each)
+        for text in outer:
+            owner = getattr(owner, text)
         return mock.patch.object(owner, name, self.faulty(getattr(owner, name)))
 
 

@@ -169,9 +169,9 @@ def merged_counts(bench: Bench) -> None:
         Path(name).write_text(text.replace("\na,", "\nc,").replace("\nb,", "\nd,"))
     _counted(bench, "--bins", "0,10,20", "-o", "second.json")
     both = bench.document(0, "confusion", "merge", "first.json", "second.json")
-    twice = [[[2 * count for count in row] for row in each["counts"]] for each in first["bins"]]
-    same([each["counts"] for each in both["bins"]], twice, "counts of both")
-    same([each["name"] for each in both["sequences"]], ["a", "b", "c", "d"], "drives of both")
+    twice = [[[2 * count for count in row] for row in entry["counts"]] for entry in first["bins"]]
+    same([entry["counts"] for entry in both["bins"]], twice, "counts of both")
+    same([entry["name"] for entry in both["sequences"]], ["a", "b", "c", "d"], "drives of both")
 
 
 def driven_logs(bench: Bench) -> None:
@@ -196,7 +196,7 @@ def driven_logs(bench: Bench) -> None:
         _table(f"validation/detections/{name}.csv", head, [("v", 0, 0.5, 0, 9)])
     words = ("--validation", "validation", "--control-radius", "2", "--match-distance", "1", "--safety-radius", "1.5")
     found = bench.document(0, "closed-loop", "logs", *words, "--engine", "events", "--levels", "9", "--draws", "50")
-    (table,) = (each for each in found["metrics"] if each["metric"] == "closed_loop")
+    (table,) = (entry for entry in found["metrics"] if entry["metric"] == "closed_loop")
     areas = {cell["detector"]: cell["area"] for cell in table["rows"][0]["cells"]}
     same(areas, {"both": 1.0, "one": 0.5}, "areas under safety and efficiency")
 
@@ -236,7 +236,7 @@ def every_schema(bench: Bench) -> None:
     names = bench.expect(0, "schema").out.split()
     found = {bench.expect(0, "schema", name).out for name in names}
     same((len(names) > 20, len(found)), (True, len(names)), "kinds of documents, and schemas that differ")
-    same(all("$schema" in json.loads(each) for each in found), True, "schemas are JSON Schema")
+    same(all("$schema" in json.loads(name) for name in found), True, "schemas are JSON Schema")
 
 
 def full_disk(bench: Bench) -> None:
@@ -270,7 +270,7 @@ def interrupted(bench: Bench) -> None:
 
 def seeded_faults(bench: Bench) -> None:
     """Each fault is put in, and the tests that should find it are run; the share that is found must be all."""
-    tests = {each["id"]: each for each in bench.tables["test"]}
+    tests = {table["id"]: table for table in bench.tables["test"]}
     unnoticed = []
     for fault in FAULTS:
         with fault.put_in():
@@ -286,7 +286,7 @@ def problems_of_results(bench: Bench) -> None:
     bench.write("two_looks")
     bench.expect(3, "run", "two_looks.ltl", "--cm", "seen.json", *RUN, "-o", "run.json")
     found = bench.document(3, "known-problems", "run.json")
-    names = [each["id"] for each in found["problems"]]
+    names = [entry["id"] for entry in found["problems"]]
     same(("KP-8" in names, "KP-6" in names), (True, False), "KP-8 of bounds by items, KP-6 of collisions")
 
 
@@ -299,8 +299,8 @@ def installed_files(bench: Bench) -> None:
 
 
 CHECKS: Mapping[str, Check] = {
-    each.__name__: each
-    for each in (
+    bench.__name__: bench
+    for bench in (
         random_systems, temporal_operators, binomial_coverage, drive_coverage, mutated_certificates, altered_files,
         forged_result, signed_bundle, constructed_counts, merged_counts, driven_logs, hazy_image, refused_studies,
         every_schema,

@@ -85,16 +85,16 @@ class QualificationResult:
         """Feature -> failed, not run, or passed, the worst of its tests; without those that had none."""
         order = ("failed", "not run", "passed")
         states: dict[str, set[str]] = {}
-        for each in self.tests:
-            states.setdefault(each.feature, set()).add(each.state)
+        for test in self.tests:
+            states.setdefault(test.feature, set()).add(test.state)
         return {name: next(state for state in order if state in found) for name, found in states.items()}
 
     @property
     def exit_code(self) -> ExitCode:
         """Violated where a test failed or the kit has a gap, inconclusive where not all of them ran."""
-        if self.gaps or any(each.state == "failed" for each in self.tests):
+        if self.gaps or any(test.state == "failed" for test in self.tests):
             return ExitCode.VIOLATED
-        complete = self.whole and all(each.state == "passed" for each in self.tests)
+        complete = self.whole and all(test.state == "passed" for test in self.tests)
         return ExitCode.SATISFIED if complete else ExitCode.INCONCLUSIVE
 
 
@@ -113,7 +113,7 @@ class KnownProblemsResult:
     @property
     def exit_code(self) -> ExitCode:
         """Inconclusive where one of them can make a result look better than it is, or this is not known."""
-        optimistic = any(each.effect == "optimistic" for each in self.problems)
+        optimistic = any(problem.effect == "optimistic" for problem in self.problems)
         return ExitCode.INCONCLUSIVE if optimistic or self.unlisted else ExitCode.SATISFIED
 
 
@@ -140,13 +140,13 @@ def kit_digest() -> str:
 
 def requirement_feature(tables: Tables) -> dict[str, str]:
     """Requirement of the tool -> its feature."""
-    return {key: each["id"] for each in tables["feature"] for key in each.get("requirements", {})}
+    return {key: table["id"] for table in tables["feature"] for key in table.get("requirements", {})}
 
 
 def queries_of(problem: Row, tables: Tables) -> Sequence[Row]:
     """How a known problem is recognised: by its own query, or because its feature was used."""
     own: Sequence[Row] = problem.get("used", ())
-    of_feature = (each.get("used", ()) for each in tables["feature"] if each["id"] == problem["feature"])
+    of_feature = (table.get("used", ()) for table in tables["feature"] if table["id"] == problem["feature"])
     return own or next(of_feature, ())
 
 
@@ -156,37 +156,37 @@ def gaps(tables: Tables, commands: Collection[str]) -> Iterator[str]:
     Args:
         commands: of the program; each belongs to a feature.
     """
-    features, tests = {each["id"]: each for each in tables["feature"]}, tables["test"]
-    of, tested = requirement_feature(tables), {each["requirement"] for each in tests}
+    features, tests = {table["id"]: table for table in tables["feature"]}, tables["test"]
+    of, tested = requirement_feature(tables), {test["requirement"] for test in tests}
     for name, row in features.items():
         yield from (
-            f"feature {name}: no hazard line '{each}'" for each in GUIDE_WORDS if not row["hazards"].get(each)
+            f"feature {name}: no hazard line '{text}'" for text in GUIDE_WORDS if not row["hazards"].get(text)
         )
         if not row.get("used"):
             yield f"feature {name}: no query for known problems"
         if not row.get("requirements"):
             yield f"feature {name}: no requirement"
-        if not any(name in each["features"] for each in tables["use_case"]):
+        if not any(name in table["features"] for table in tables["use_case"]):
             yield f"feature {name}: in no use case"
-    yield from (f"requirement {each}: no test" for each in of if each not in tested)
-    yield from (f"test {each['id']}: unknown requirement" for each in tests if each["requirement"] not in of)
-    for each in tables["use_case"]:
-        if not each["features"] or not set(each["features"]) <= set(features):
-            yield f"use case {each['id']}: without feature, or with an unknown one"
-        expected = 1 if each["ti"] == 1 else each["td"]
-        if each["tcl"] != expected:
-            yield f"use case {each['id']}: TCL {each['tcl']}, by TI and TD {expected}"
-    for each in tables["problem"]:
-        if not queries_of(each, tables) or each["effect"] not in get_args(Effect) or not each["workaround"]:
-            yield f"known problem {each['id']}: without query, effect or workaround"
-    placed = {command for each in features.values() for command in each["commands"]}
-    yield from (f"command {each}: in no feature" for each in sorted(set(commands) - placed))
-    yield from (f"command {each}: of a feature, and not there" for each in sorted(placed - set(commands)))
+    yield from (f"requirement {name}: no test" for name in of if name not in tested)
+    yield from (f"test {test['id']}: unknown requirement" for test in tests if test["requirement"] not in of)
+    for table in tables["use_case"]:
+        if not table["features"] or not set(table["features"]) <= set(features):
+            yield f"use case {table['id']}: without feature, or with an unknown one"
+        expected = 1 if table["ti"] == 1 else table["td"]
+        if table["tcl"] != expected:
+            yield f"use case {table['id']}: TCL {table['tcl']}, by TI and TD {expected}"
+    for table in tables["problem"]:
+        if not queries_of(table, tables) or table["effect"] not in get_args(Effect) or not table["workaround"]:
+            yield f"known problem {table['id']}: without query, effect or workaround"
+    placed = {command for feature in features.values() for command in feature["commands"]}
+    yield from (f"command {command}: in no feature" for command in sorted(set(commands) - placed))
+    yield from (f"command {text}: of a feature, and not there" for text in sorted(placed - set(commands)))
 
 
 def listed_versions() -> set[str]:
     """Versions whose problems are listed."""
-    return {version for each in kit_tables()["problem"] for version in each["versions"]}
+    return {version for kit_table in kit_tables()["problem"] for version in kit_table["versions"]}
 
 
 def problems_of(path: str) -> tuple[list[Row], tuple[str, ...]]:
@@ -199,17 +199,21 @@ def problems_of(path: str) -> tuple[list[Row], tuple[str, ...]]:
     """
     files = read_bundle(path) if Path(path).is_dir() or path.lower().endswith(".zip") else {}
     documents = dict(_documents(files)) if files else {Path(path).name: read_json(path)[0]}
-    versions = {found for each in documents.values() if (found := _version(each)) is not None}
+    versions = {found for document in documents.values() if (found := _version(document)) is not None}
     if not versions or (files and MANIFEST_FILE not in files):
         raise InputError("expected a bundle, or a document of this program that names its version", Place(path))
-    counted = [each["matrices"] for each in documents.values() if value_at(each, "/matrices/matching") is not None]
-    documents |= {f"matrices {n}": {**each, "schema": "verifier.confusion"} for n, each in enumerate(counted)}
+    counted = [
+        document["matrices"]
+        for document in documents.values()
+        if value_at(document, "/matrices/matching") is not None
+    ]
+    documents |= {f"matrices {n}": {**document, "schema": "verifier.confusion"} for n, document in enumerate(counted)}
     tables = kit_tables()
     touching = [
-        each
-        for each in tables["problem"]
-        if versions & set(each["versions"])
-        and any(_was_used(query, files, documents) for query in queries_of(each, tables))
+        table
+        for table in tables["problem"]
+        if versions & set(table["versions"])
+        and any(_was_used(query, files, documents) for query in queries_of(table, tables))
     ]
     return touching, tuple(sorted(versions - listed_versions()))
 
@@ -235,12 +239,12 @@ def _was_used(query: Row, files: Mapping[str, bytes], documents: Mapping[str, An
     """Whether a file is there, or a document of a schema, with what the query says at a pointer."""
     if "file" in query:
         return any(fnmatchcase(name, query["file"]) for name in files)
-    for each in documents.values():
-        if not isinstance(each, dict) or each.get("schema") != query["schema"]:
+    for document in documents.values():
+        if not isinstance(document, dict) or document.get("schema") != query["schema"]:
             continue
         if "path" not in query:
             return True
-        found = value_at(each, query["path"])
+        found = value_at(document, query["path"])
         if found == query["value"] if "value" in query else found not in (None, "none"):
             return True
     return False

@@ -21,18 +21,18 @@ _FORM = ("Name", "Role, independence", "Day", "Signature")
 def suite_blocks(study: QualificationResult) -> Iterator[Block]:
     """What a run of the suite found: what is wrong first."""
     rows = tuple(
-        (each.id, each.state, each.told or each.about)
+        (test.id, test.state, test.told or test.about)
         for state in ("failed", "not run", "passed")
-        for each in study.tests
-        if each.state == state
+        for test in study.tests
+        if test.state == state
     )
     yield Table("Validation suite", ("test", "result", "what it shows, or what was found instead"), rows)
     if study.gaps:
         yield Paragraph("The kit has gaps:")
         yield Listing(study.gaps)
-    tables, asked = kit_tables(), {each.id for each in study.tests}
+    tables, asked = kit_tables(), {test.id for test in study.tests}
     of = requirement_feature(tables)
-    skipped = {of[each["requirement"]] for each in tables["test"] if not study.whole and each["id"] not in asked}
+    skipped = {of[table["requirement"]] for table in tables["test"] if not study.whole and table["id"] not in asked}
     stands = {
         name: "partly run" if state == "passed" and name in skipped else state
         for name, state in study.features.items()
@@ -47,13 +47,13 @@ def suite_blocks(study: QualificationResult) -> Iterator[Block]:
 def problem_blocks(study: KnownProblemsResult) -> Iterator[Block]:
     """The known problems that a result is touched by."""
     name = name_text(study.result)
-    for each in study.unlisted:
+    for text in study.unlisted:
         told = "whether any touches it is not known; ask the verify known-problems of that version, or of a later one"
-        yield Paragraph(f"{name}: no list of the problems of version {name_text(each)} is here: {told}.")
+        yield Paragraph(f"{name}: no list of the problems of version {name_text(text)} is here: {told}.")
     if not study.problems:
         yield from () if study.unlisted else [Paragraph(f"{name}: no known problem of its version touches it.")]
         return
-    rows = tuple((each.id, each.effect, each.text, each.workaround) for each in study.problems)
+    rows = tuple((problem.id, problem.effect, problem.text, problem.workaround) for problem in study.problems)
     yield Table(f"Known problems that touch {name}", ("id", "effect", "problem", "what to do"), rows)
 
 
@@ -83,7 +83,7 @@ _INSTALLATION = (
 
 
 def _evaluation(study: QualificationResult, tables: Tables) -> Iterator[Block]:
-    tool, features = study.tool, {each["id"]: each for each in tables["feature"]}
+    tool, features = study.tool, {table["id"]: table for table in tables["feature"]}
     yield facts(
         "Identity and environment",
         ("tool", f"{tool.name} {tool.version}"),
@@ -95,19 +95,19 @@ def _evaluation(study: QualificationResult, tables: Tables) -> Iterator[Block]:
         *tuple((name, version) for name, version in study.versions.items() if name != "verifier"),
     )
     keys = ("inputs", "outputs", "steps", "constraints")
-    rows = tuple((each["id"], each["title"], *(each[key] for key in keys)) for each in tables["use_case"])
+    rows = tuple((table["id"], table["title"], *(table[key] for key in keys)) for table in tables["use_case"])
     yield Table("Use cases", ("id", "use case", *keys), rows)
     yield facts(
-        "Features of each use case", *((each["id"], ", ".join(each["features"])) for each in tables["use_case"])
+        "Features of each use case", *((table["id"], ", ".join(table["features"])) for table in tables["use_case"])
     )
-    levels = tuple((each["id"], each["malfunction"], f"TI {each['ti']}", each["detection"], f"TD {each['td']}",
-                    f"TCL {each['tcl']}") for each in tables["use_case"])  # fmt: skip
+    levels = tuple((table["id"], table["malfunction"], f"TI {table['ti']}", table["detection"], f"TD {table['td']}",
+                    f"TCL {table['tcl']}") for table in tables["use_case"])  # fmt: skip
     header = ("id", "malfunction", "impact", "what would detect it", "detection", "confidence level")
     yield Table("Tool impact, detection and confidence level", header, levels)
-    for name, each in features.items():
-        dangers = tuple((word, each["hazards"][word]) for word in GUIDE_WORDS)
+    for name, feature in features.items():
+        dangers = tuple((word, feature["hazards"][word]) for word in GUIDE_WORDS)
         yield Table(
-            f"Hazards of feature {name}: {each['title']}", ("guide word", "effect, and what finds it"), dangers
+            f"Hazards of feature {name}: {feature['title']}", ("guide word", "effect, and what finds it"), dangers
         )
 
 
@@ -128,16 +128,16 @@ def _manual(tables: Tables) -> Iterator[Block]:
 
 def _problems(tables: Tables) -> Iterator[Block]:
     keys = ("id", "feature", "effect", "text", "workaround", "found_by")
-    rows = tuple((*(each[key] for key in keys), ", ".join(each["versions"])) for each in tables["problem"])
+    rows = tuple((*(table[key] for key in keys), ", ".join(table["versions"])) for table in tables["problem"])
     yield Table("Known problems", ("id", "feature", "effect", "problem", "what to do", "found by", "versions"), rows)
     yield Paragraph("verify known-problems RESULT says which of them touch a bundle or result.")
 
 
 def _trace(study: QualificationResult, tables: Tables) -> Iterator[Block]:
-    states = {each.id: each.state for each in study.tests}
+    states = {test.id: test.state for test in study.tests}
     rows = [
         (
-            ", ".join(each["id"] for each in tables["use_case"] if feature["id"] in each["features"]),
+            ", ".join(table["id"] for table in tables["use_case"] if feature["id"] in table["features"]),
             f"{key}: {text}",
             "; ".join(
                 f"{test['id']} ({states.get(test['id'], 'not asked for')})"
@@ -152,9 +152,9 @@ def _trace(study: QualificationResult, tables: Tables) -> Iterator[Block]:
 
 
 def _plan(tables: Tables) -> Iterator[Block]:
-    rows = tuple((each["id"], each["method"], each["about"]) for each in tables["test"])
+    rows = tuple((table["id"], table["method"], table["about"]) for table in tables["test"])
     yield Table("Tests", ("test", "method", "what it shows"), rows)
-    methods = Counter(each["method"] for each in tables["test"])
+    methods = Counter(table["method"] for table in tables["test"])
     yield Paragraph(f"Methods: {listed([f'{name} ({count})' for name, count in sorted(methods.items())])}.")
 
 
@@ -168,8 +168,8 @@ def _parts(study: QualificationResult, tables: Tables) -> Table:
     versions = {**study.tool.environment, **study.versions}
     keys = ("role", "detects", "licence", "watched")
     rows = tuple(
-        (each["name"], versions.get(each["name"].lower(), "not installed"), *(each[key] for key in keys))
-        for each in tables["part"]
+        (table["name"], versions.get(table["name"].lower(), "not installed"), *(table[key] for key in keys))
+        for table in tables["part"]
     )
     header = ("part", "version", "role", "what detects its faults", "licence", "problems watched at")
     return Table("Parts", header, rows)
@@ -179,5 +179,5 @@ def _clauses(tables: Tables) -> Iterator[Block]:
     yield Paragraph(
         "Numbers are to be confirmed against the licensed texts; what is asked is told in own words.", "note"
     )
-    rows = tuple((each["id"], each["asked"], each["answer"]) for each in tables["clause"])
+    rows = tuple((table["id"], table["asked"], table["answer"]) for table in tables["clause"])
     yield Table("Clause by clause", ("clause", "asked", "answer"), rows)

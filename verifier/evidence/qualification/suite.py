@@ -125,8 +125,8 @@ class Bench:
             same(Path(name).exists(), False, f"a file {name}")
         if test.get("expect"):
             content = json.loads(ran.out)
-            for each in test["expect"]:
-                compare(value_at(content, each["path"]), each)
+            for entry in test["expect"]:
+                compare(value_at(content, entry["path"]), entry)
 
 
 def compare(found: Any, expected: Row) -> None:

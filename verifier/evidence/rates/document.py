@@ -282,7 +282,7 @@ class RateResult:
     @property
     def free(self) -> RateBounds | None:
         """The bounds however reports depend on each other; None where there are none."""
-        return next((each for each in self.other_bounds if each.source == FREE), None)
+        return next((other_bound for other_bound in self.other_bounds if other_bound.source == FREE), None)
 
     @property
     def decisive(self) -> RateBounds:

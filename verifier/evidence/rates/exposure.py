@@ -204,13 +204,13 @@ def requirement_of(run: Document, name: str, planner: str | None) -> Requirement
     if run.kind != "run":
         raise UsageError(f"{run.name} is the result of verify {run.kind}; a rate is made from that of verify run")
     result: RunResult = run.result
-    named = [each for each in result.requirements if each.name == name]
+    named = [requirement for requirement in result.requirements if requirement.name == name]
     if not named:
-        raise unknown_error("requirement", name, [each.name for each in result.requirements])
-    planners = [each.planner for each in named]
+        raise unknown_error("requirement", name, [requirement.name for requirement in result.requirements])
+    planners = [requirement.planner for requirement in named]
     if planner is None and len(named) > 1:
         raise UsageError(f"{name} was checked under several planners; name one of {', '.join(planners)} (--planner)")
-    chosen = [each for each in named if planner in (None, each.planner)]
+    chosen = [requirement for requirement in named if planner in (None, requirement.planner)]
     if not chosen:
         raise unknown_error("planner", str(planner), planners)
     return chosen[0]
@@ -275,10 +275,10 @@ class Grounds:
     def __init__(self, run: RunResult, used: Sequence[Chance]) -> None:
         """`used` are the scenarios of the run that a rate is made from."""
         self._settings = run.settings
-        self._vacuous = all(each.vacuous for each in used)
-        drawn = sorted({name for each in used if each.whatever[0] < each.whatever[1] for name in each.draws})
+        self._vacuous = all(chance.vacuous for chance in used)
+        drawn = sorted({name for chance in used if chance.whatever[0] < chance.whatever[1] for name in chance.draws})
         self._channel = channel_test(run.channel.classes, drawn)
-        self.free_of_data = {each.free_rates for each in used} <= {None, "measured"}
+        self.free_of_data = {chance.free_rates for chance in used} <= {None, "measured"}
         """Whether bounds however reports depend on each other are not over rates that the data leave."""
 
     def _boxed(self, source: RateSource) -> bool:

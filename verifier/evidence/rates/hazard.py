@@ -142,25 +142,25 @@ def hazard_rate(
     settings = result.settings
     level = None if settings.confidence is None else Fraction(repr(settings.confidence.level))
     everything = [chance for group in grouped.values() for chance in group]
-    sources = [source for source in get_args(VerdictSource) if all(source in each.bounds for each in everything)]
+    sources = [source for source in get_args(VerdictSource) if all(source in chance.bounds for chance in everything)]
     chosen: VerdictSource = settings.verdict_from if settings.verdict_from in sources else "point"
     used = [exposures[name] for name in grouped]
     errors: dict[RateSource, _Errors] = {
-        each: _errors(chances_to_miss(everything, each, settings), used, each, level, asked.confidence)
-        for each in sources
+        source: _errors(chances_to_miss(everything, source, settings), used, source, level, asked.confidence)
+        for source in sources
     }
     _check_reachable(chosen, errors[chosen])
     grounds = Grounds(result, everything)
-    if all(FREE in each.bounds for each in everything):
+    if all(FREE in chance.bounds for chance in everything):
         errors[FREE] = errors[chosen].of(
             None if grounds.free_of_data or level is None else 1 - level, asked.confidence
         )
     ends = {
-        each: _summed(grouped, exposures, missing.share, each)
-        for each, missing in errors.items()
+        name: _summed(grouped, exposures, missing.share, name)
+        for name, missing in errors.items()
         if missing.reachable
     }
-    bounds = {each: _bounds(each, *ends[each], errors[each], grounds.assumes(each)) for each in ends}
+    bounds = {end: _bounds(end, *ends[end], errors[end], grounds.assumes(end)) for end in ends}
     share, accepted = errors[chosen].share, asked.acceptance
     whatever = _summed(grouped, exposures, share, None)
     terms = []
@@ -184,7 +184,7 @@ def hazard_rate(
         event=event,
         per_hour=nearest(_best(grouped, exposures)),
         bounds=bounds[chosen],
-        other_bounds=tuple(each for source, each in bounds.items() if source not in (chosen, "point")),
+        other_bounds=tuple(bound for source, bound in bounds.items() if source not in (chosen, "point")),
         terms=tuple(terms),
         left_out=tuple(name for name in _environments(found) if name not in _environments(everything)),
         acceptance=None if accepted is None else RateAcceptance(str(accepted.per_hour), accepted.source),
@@ -192,15 +192,15 @@ def hazard_rate(
     )
 
 
-def _environments(found: Sequence[Chance]) -> list[str]:
-    return list(dict.fromkeys(each.environment for each in found))
+def _environments(chances: Sequence[Chance]) -> list[str]:
+    return list(dict.fromkeys(chance.environment for chance in chances))
 
 
 def by_exposure(
-    found: Sequence[Chance], environments: Sequence[str], exposures: Mapping[str, Exposure]
+    chances: Sequence[Chance], environments: Sequence[str], exposures: Mapping[str, Exposure]
 ) -> dict[str, list[Chance]]:
     """The scenarios that each exposure is about."""
-    known = _environments(found)
+    known = _environments(chances)
     for name in [*environments, *exposures]:
         if name not in known and not (name == EVERY and name in exposures):
             raise unknown_error("environment", name, known)
@@ -208,14 +208,14 @@ def by_exposure(
     if EVERY in exposures:
         if len(exposures) > 1:
             raise UsageError("an exposure to every encounter leaves no room for one to a single environment")
-        return {EVERY: [each for each in found if each.environment in used]}
+        return {EVERY: [chance for chance in chances if chance.environment in used]}
     missing = [name for name in used if name not in exposures]
     if missing:
         raise UsageError(
             f"no exposure is given for {', '.join(missing)}\n"
             "  hint: say how often each environment is met; 0 if never"
         )
-    return {name: [each for each in found if each.environment == name] for name in used}
+    return {name: [chance for chance in chances if chance.environment == name] for name in used}
 
 
 @dataclass(frozen=True)
@@ -243,7 +243,7 @@ def chances_to_miss(everything: Sequence[Chance], source: VerdictSource, setting
     weighted = settings.tier == "approximate"
     if source == "bounds" and not weighted:
         return 1
-    known = [each.whatever if weighted else each.bounds["bounds"] for each in everything]
+    known = [chance.whatever if weighted else chance.bounds["bounds"] for chance in everything]
     return sum(low < high for low, high in known)
 
 
@@ -257,8 +257,8 @@ def _errors(
     own = None if source == "point" or level is None else 1 - level
     if own is not None:
         own *= chances_to_miss
-    stated = sum((each.error(Fraction(0)) for each in used), Fraction(0))
-    counts = sum(each.is_count for each in used)
+    stated = sum((exposure.error(Fraction(0)) for exposure in used), Fraction(0))
+    counts = sum(exposure.is_count for exposure in used)
     if confidence is not None:
         left = 1 - confidence - stated - (own or 0)
     else:
@@ -304,7 +304,7 @@ def _summed(
 
 
 def _worst(group: Sequence[Chance]) -> Chance:
-    return max(group, key=lambda each: each.probability)
+    return max(group, key=lambda chance: chance.probability)
 
 
 def _best(grouped: Mapping[str, Sequence[Chance]], exposures: Mapping[str, Exposure]) -> Fraction | None:
@@ -321,7 +321,7 @@ def _best(grouped: Mapping[str, Sequence[Chance]], exposures: Mapping[str, Expos
 def _demonstration(
     asked: RateQuestion, acceptance: Acceptance, exposures: Sequence[Exposure], share: Fraction
 ) -> RateDemonstration:
-    met = sum((each.interval(share)[1] for each in exposures), Fraction(0))
+    met = sum((exposure.interval(share)[1] for exposure in exposures), Fraction(0))
     confidence, events = asked.demonstrate_at, asked.events
     hours = float_above(hours_needed(acceptance.per_hour, confidence, events))
     encounters = None if met == 0 else encounters_needed(acceptance.per_hour / met, confidence, events)

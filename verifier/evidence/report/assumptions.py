@@ -35,12 +35,12 @@ def assumptions_section(documents: Sequence[Document]) -> Section:
     given = matrices_of(documents)
     found: dict[Assumption, list[str]] = {}
     remarks: dict[str, list[str]] = {}
-    for each in documents:
-        if each.kind in ("run", "explain"):
-            for assumption in _assumptions(each, given):
-                found.setdefault(assumption, []).append(each.name)
-        for remark in _remarks(each):
-            remarks.setdefault(remark, []).append(each.name)
+    for document in documents:
+        if document.kind in ("run", "explain"):
+            for assumption in _assumptions(document, given):
+                found.setdefault(assumption, []).append(document.name)
+        for remark in _remarks(document):
+            remarks.setdefault(remark, []).append(document.name)
     blocks: list[Block] = []
     if found:
         everywhere = max(len(names) for names in found.values())
@@ -63,8 +63,8 @@ def caveats(documents: Sequence[Document]) -> tuple[list[str], list[str]]:
     """What a reader of the verdicts must know of the assumptions: sentences on those that do not hold, and on those
     that nothing here has tested."""
     given = matrices_of(documents)
-    held = [each for each in documents if each.kind in ("run", "explain")]
-    found = list(dict.fromkeys(each for document in held for each in _assumptions(document, given)))
+    held = [document for document in documents if document.kind in ("run", "explain")]
+    found = list(dict.fromkeys(assumption for document in held for assumption in _assumptions(document, given)))
     against = [f"{sentence(status)}: {_within(what)}; {why}." for what, status, why in found if status in AGAINST]
     untested = "; ".join(dict.fromkeys(_within(what) for what, status, _ in found if status in UNTESTED))
     return against, [f"Assumed and not tested: {untested}."] if untested else []
@@ -93,7 +93,7 @@ def _remarks(document: Document) -> Iterator[str]:
 def _assumptions(document: Document, given: Mapping[str, Document]) -> Iterator[Assumption]:
     settings: SettingsRecord = document.result.settings
     channel: Channel = document.result.channel
-    files = [_said_of(each["sha256"], document, given) for each in confusion_inputs(document)]
+    files = [_said_of(entry["sha256"], document, given) for entry in confusion_inputs(document)]
     memoryless = channel.contexts is None
     yield _memory(channel, assumed=settings.assume_memoryless if memoryless else settings.assume_contexts)
     yield (
@@ -157,31 +157,33 @@ def _memory(channel: Channel, *, assumed: bool) -> Assumption:
     return what, "tested", told
 
 
-def _independence(found: ConfidenceRecord | None) -> Assumption:
+def _independence(confidence: ConfidenceRecord | None) -> Assumption:
     what = "Items of the data are independent"
-    if found is None:
+    if confidence is None:
         return what, "not used", "no interval was asked for: the numbers are those of the measured rates alone"
-    reason, items = found.reason, found.bounds.tier == "independent_items"
-    if INTERVALS[found.interval].by_drives:
+    reason, items = confidence.reason, confidence.bounds.tier == "independent_items"
+    if INTERVALS[confidence.interval].by_drives:
         alone = "; the confidence bounds assume it" if items else ""
-        assumed = INTERVALS[found.interval].assumed(found.bounds.unit)
+        assumed = INTERVALS[confidence.interval].assumed(confidence.bounds.unit)
         return what, "not tested" if items else "not used", f"the interval assumes that {assumed} ({reason}){alone}"
     both = "the credible interval and the confidence bounds both assume it" if items else "the credible interval does"
     return what, "not tested", f"{both} ({reason}); frames of one drive are correlated"
 
 
-def _confidence_bounds(found: ConfidenceRecord | None) -> Iterator[Assumption]:
+def _confidence_bounds(confidence: ConfidenceRecord | None) -> Iterator[Assumption]:
     """What the confidence bounds rest on, in the words of their tier, and how far few drives reach."""
-    if found is None:
+    if confidence is None:
         return
-    bounds = found.bounds
+    bounds = confidence.bounds
     same = {"per_state": "the matrix may differ from state to state", "shared_matrix": "one matrix holds throughout"}
     how = (
-        f"then simultaneous coverage of {bounds.chances} bounded rates is at least {level_text(found.level)} "
-        f"(Bonferroni); {same[found.semantics]}"
+        f"then simultaneous coverage of {bounds.chances} bounded rates is at least {level_text(confidence.level)} "
+        f"(Bonferroni); {same[confidence.semantics]}"
     )
     if bounds.tier == "approximate":
-        how = f"then each covers with about {level_text(found.level)}, shown by simulation; none holds with others"
+        how = (
+            f"then each covers with about {level_text(confidence.level)}, shown by simulation; none holds with others"
+        )
     if bounds.tier == "rate_box":
         how = "then they hold whatever the detector remembers; every state may have a matrix of its own"
     yield f"{bounds.name}: {bounds.condition}", "not tested", f"{how}; they hold {looks_text(bounds)}"
@@ -196,32 +198,32 @@ def _confidence_bounds(found: ConfidenceRecord | None) -> Iterator[Assumption]:
 def _dependence_free(document: Document) -> Iterator[Assumption]:
     """What bounds however reports depend on each other rest on, where there are any."""
     runs = document.result.requirements if document.kind == "run" else ()
-    if any(point.dependence_free is not None for each in runs for point in each.points):
+    if any(point.dependence_free is not None for run in runs for point in run.points):
         yield FREE_ASSUMES, "not tested", FREE_KNOWN
 
 
 def _vacuous(document: Document) -> Iterator[Assumption]:
     """Scenarios in which a check says nothing about the system."""
     told: dict[tuple[str, str], list[str]] = {}
-    for each in document.result.requirements if document.kind == "run" else ():
-        for point in each.points:
+    for requirement in document.result.requirements if document.kind == "run" else ():
+        for point in requirement.points:
             if point.vacuity:
-                told.setdefault((each.name, vacuity_text(point)), []).append(scenario_text(point))
+                told.setdefault((requirement.name, vacuity_text(point)), []).append(scenario_text(point))
     for (name, text), scenarios in told.items():
         yield f"{name_text(name)} says something in {some_of(scenarios)}", "vacuous", text
 
 
 def _matching(files: Sequence[Content | None]) -> Assumption:
     what = "The matching of detections and objects is the right one"
-    stated = [each.get("matching") for each in files if each is not None]
+    stated = [file.get("matching") for file in files if file is not None]
     if not stated or None in stated:
         return what, "not stated", "the matrices at hand do not say how they were matched"
-    return what, "as stated", "; ".join(name_text(plain(each)) for each in stated)
+    return what, "as stated", "; ".join(name_text(plain(value)) for value in stated)
 
 
 def _false_positives(policy: str, files: Sequence[Content | None]) -> Assumption:
     what = "False positives"
-    stated = [str(each.get("false_positives", "not stated")) for each in files if each is not None]
+    stated = [str(file.get("false_positives", "not stated")) for file in files if file is not None]
     counted = (
         f"unmatched detections in the matrices: {', '.join(stated)}"
         if stated

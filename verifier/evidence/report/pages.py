@@ -73,9 +73,12 @@ def _rows(document: Document) -> Iterator[dict[str, Any]]:
         case "run":
             for one in result.requirements:
                 about = _about(one) | ({} if one.asked == "P" else {"asked": one.asked, "unit": one.unit})
-                yield from (about | _point(each, result.settings) for each in one.points)
+                yield from (about | _point(point, result.settings) for point in one.points)
         case "explain":
-            yield from (_about(each) | _point(each.point, result.settings) for each in result.explanations)
+            yield from (
+                _about(explanation) | _point(explanation.point, result.settings)
+                for explanation in result.explanations
+            )
         case "require":
             for answer, state in itertools.product(result.answers, ("measured", "at_value", "perfect")):
                 point: Point | None = getattr(answer, state)
@@ -85,17 +88,17 @@ def _rows(document: Document) -> Iterator[dict[str, Any]]:
                     free = state == "perfect" or point.whatever_predicted is not None
                     yield row | ({} if free else {"condition": answer.condition or ""})
         case "compare":
-            for each in (requirement for spec in result.specs for requirement in spec.requirements):
-                for entry in each.entries:
-                    about = _about(each, entry.planner) | {"detector": entry.detector}
+            for requirement in (requirement for spec in result.specs for requirement in spec.requirements):
+                for entry in requirement.entries:
+                    about = _about(requirement, entry.planner) | {"detector": entry.detector}
                     yield from (about | _point(told) for told in entry.points)
         case "rate":
             told = {name: getattr(result, name) for name in ("requirement", "planner", "basis", "condition")}
             yield told | {"verdict": result.verdict.value, "reason": reason_text(result.reason)}
         case "risk":
-            for hazard, found in zip(result.hazards, result.risks, strict=True):
+            for hazard, risk in zip(result.hazards, result.risks, strict=True):
                 told = {"requirement": hazard.requirement, "planner": hazard.planner}
-                yield told | {"verdict": found.verdict.value, "condition": found.condition}
+                yield told | {"verdict": risk.verdict.value, "condition": risk.condition}
 
 
 def _about(found: Any, planner: str | None = None) -> dict[str, Any]:
@@ -182,11 +185,11 @@ def csv_report(documents: Sequence[Document]) -> str:
     """
     check_documents(documents)
     rows: list[dict[str, Any]] = []
-    for each in _told_apart(documents):
-        matrices = " ".join(source["sha256"] for source in confusion_inputs(each))
-        about = {"document": each.name, "kind": each.kind, "sha256": each.sha256, "matrices": matrices}
-        about["note"] = alone(each, documents)
-        rows += [about | row for row in list(_rows(each)) or [{}]]
+    for document in _told_apart(documents):
+        matrices = " ".join(source["sha256"] for source in confusion_inputs(document))
+        about = {"document": document.name, "kind": document.kind, "sha256": document.sha256, "matrices": matrices}
+        about["note"] = alone(document, documents)
+        rows += [about | row for row in list(_rows(document)) or [{}]]
     return csv_text(rows, COLUMNS)
 
 
@@ -195,19 +198,22 @@ def report_page(documents: Sequence[Document], title: str | None = None, about: 
     check_documents(documents)
     documents = _told_apart(documents)
     subjects = subjects_of(documents)
-    others = [each for each in documents if each.kind not in OF_REQUIREMENTS]
-    gated = [each for each in documents if each.kind == "run" and each.result.gates is not None]
-    sentences = [pair for each in gated for pair in gate_sentences(each.result.gates, each.name)]
-    for each in others:
-        if each.kind in SENTENCES:
-            sentences += SENTENCES[each.kind](each.result, each, alone(each, documents))
+    others = [document for document in documents if document.kind not in OF_REQUIREMENTS]
+    gated = [document for document in documents if document.kind == "run" and document.result.gates is not None]
+    sentences = [pair for document in gated for pair in gate_sentences(document.result.gates, document.name)]
+    for document in others:
+        if document.kind in SENTENCES:
+            sentences += SENTENCES[document.kind](document.result, document, alone(document, documents))
     sections = [summary_section(documents, subjects, sentences, about)]
     sections += _requirement_sections(subjects)
     sections += answers_section(list(unattached_answers(documents, subjects)))
     sections += [
-        gates_section(each.result.gates, each.result, each.name, f"g{k}") for k, each in enumerate(gated, start=1)
+        gates_section(document.result.gates, document.result, document.name, f"g{k}")
+        for k, document in enumerate(gated, start=1)
     ]
-    sections += [_other_section(each, f"d{k}", alone(each, documents)) for k, each in enumerate(others, start=1)]
+    sections += [
+        _other_section(document, f"d{k}", alone(document, documents)) for k, document in enumerate(others, start=1)
+    ]
     sections += [matrices_section(documents), assumptions_section(documents), provenance_section(documents)]
     return Page(_title(documents) if title is None else title, tuple(sections))
 
@@ -243,30 +249,33 @@ def _other_section(document: Document, anchor: str, note: str) -> Section:
 
 def _told_apart(documents: Sequence[Document]) -> tuple[Document, ...]:
     """Files of one name from different folders get the start of their hash behind the name."""
-    names = Counter(each.name for each in documents)
+    names = Counter(document.name for document in documents)
     return tuple(
-        replace(each, name=f"{each.name} [{each.sha256[:8]}]") if names[each.name] > 1 else each for each in documents
+        replace(document, name=f"{document.name} [{document.sha256[:8]}]") if names[document.name] > 1 else document
+        for document in documents
     )
 
 
 def _requirement_sections(subjects: Sequence[Subject]) -> Iterator[Section]:
     if not subjects:
         return
-    documents = {id(each.document) for each in subjects}
-    several = len({each.result.planner for each in subjects}) > 1
+    documents = {id(subject.document) for subject in subjects}
+    several = len({subject.result.planner for subject in subjects}) > 1
     sections = []
-    for each in subjects:
-        heading = name_text(each.result.name)
+    for subject in subjects:
+        heading = name_text(subject.result.name)
         if several:
-            heading += f", planner {name_text(each.result.planner)}"
+            heading += f", planner {name_text(subject.result.planner)}"
         if len(documents) > 1:
-            heading += f" ({each.document.name})"
-        sections.append(requirement_section(each, heading))
+            heading += f" ({subject.document.name})"
+        sections.append(requirement_section(subject, heading))
     yield Section("Requirements", (), tuple(sections), "requirements")
 
 
 def _title(documents: Sequence[Document]) -> str:
-    titles = list(dict.fromkeys(str(each.content["title"]) for each in documents if each.content.get("title")))
+    titles = list(
+        dict.fromkeys(str(document.content["title"]) for document in documents if document.content.get("title"))
+    )
     if not titles:
         return f"Report on {counted(len(documents), 'document')}"
     return name_text(titles[0]) + (f" and {len(titles) - 1} more" if len(titles) > 1 else "")
@@ -282,8 +291,13 @@ def provenance_section(documents: Sequence[Document]) -> Section:
             "Documents of this report",
             ("document", "kind", "title", "SHA-256"),
             tuple(
-                (each.name, each.kind.replace("_", " "), name_text(each.content.get("title", "none")), each.sha256)
-                for each in documents
+                (
+                    document.name,
+                    document.kind.replace("_", " "),
+                    name_text(document.content.get("title", "none")),
+                    document.sha256,
+                )
+                for document in documents
             ),
         )
     ]
@@ -291,29 +305,29 @@ def provenance_section(documents: Sequence[Document]) -> Section:
     if rows:
         blocks.append(Table("Files they were made from", ("file", "role", "SHA-256", "used by"), rows))
     blocks += [*_versions(documents), *_engines(documents)]
-    with_settings = [each for each in documents if "settings" in each.content] or documents
-    made = [(each, table) for each in documents if (table := _made(each, with_settings[0])) is not None]
-    blocks += [Fold(table.caption, (table,)) for each, table in made if each is with_settings[0]]
-    others = tuple(replace(table, side=True) for each, table in made if each is not with_settings[0])
+    with_settings = [document for document in documents if "settings" in document.content] or documents
+    made = [(document, table) for document in documents if (table := _made(document, with_settings[0])) is not None]
+    blocks += [Fold(table.caption, (table,)) for document, table in made if document is with_settings[0]]
+    others = tuple(replace(table, side=True) for document, table in made if document is not with_settings[0])
     blocks += [Fold(f"Settings of {counted(len(others), 'other document')}", others)] if others else []
     return Section("Provenance", tuple(blocks), tuple(_names_section(documents)), "provenance")
 
 
 def _input_rows(documents: Sequence[Document]) -> Iterator[Row]:
     found: dict[tuple[str, str, str], list[str]] = {}
-    for each in documents:
-        for file in each.content.get("inputs", ()):
+    for document in documents:
+        for file in document.content.get("inputs", ()):
             key = file.get("name", file.get("title", "none")), file.get("role", "data"), file.get("sha256", "none")
-            found.setdefault(key, []).append(each.name)
+            found.setdefault(key, []).append(document.name)
     for (name, role, digest), names in found.items():
         yield name_text(name), role, digest, ", ".join(dict.fromkeys(names))
 
 
 def _versions(documents: Sequence[Document]) -> Iterator[Block]:
     found: dict[str, dict[str, list[str]]] = {}
-    for each in documents:
-        for name, version in each.content.get("versions", {}).items():
-            found.setdefault(name, {}).setdefault(version, []).append(each.name)
+    for document in documents:
+        for name, version in document.content.get("versions", {}).items():
+            found.setdefault(name, {}).setdefault(version, []).append(document.name)
     if not found:
         return
     pairs = []
@@ -326,9 +340,9 @@ def _versions(documents: Sequence[Document]) -> Iterator[Block]:
 
 def _engines(documents: Sequence[Document]) -> Iterator[Block]:
     pairs = [
-        (each.name, f"Storm, and the batch engine; {difference_text(engines['largest_difference'])}")
-        for each in documents
-        if (engines := each.content.get("engines")) is not None
+        (document.name, f"Storm, and the batch engine; {difference_text(engines['largest_difference'])}")
+        for document in documents
+        if (engines := document.content.get("engines")) is not None
     ]
     if pairs:
         yield facts("Engines", *pairs)
@@ -352,8 +366,10 @@ def _made(document: Document, first: Document) -> Table | None:
 
 def _names_section(documents: Sequence[Document]) -> Iterator[Section]:
     """Names that were shortened, in full."""
-    names = list(dict.fromkeys(name for each in documents for name in long_names(each.content)))
-    names += [each.name for each in documents if len(each.name) > LONGEST_NAME and each.name not in names]
+    names = list(dict.fromkeys(name for document in documents for name in long_names(document.content)))
+    names += [
+        document.name for document in documents if len(document.name) > LONGEST_NAME and document.name not in names
+    ]
     if not names:
         return
     shown = tuple(f"{name_text(name)[-18:]} {name}" for name in names[:MOST_NAMES])

@@ -66,30 +66,42 @@ class Subject:
 
 def subjects_of(documents: Sequence[Document]) -> tuple[Subject, ...]:
     """Every requirement of every run, then those that only explanations speak of, in the order of the documents."""
-    runs = [each for each in documents if each.kind == "run"]
-    told = [(each, part) for each in documents if each.kind == "explain" for part in each.result.explanations]
-    asked = [(each, answer) for each in documents if each.kind == "require" for answer in each.result.answers]
-    found: list[Subject] = []
+    runs = [document for document in documents if document.kind == "run"]
+    told = [
+        (document, part)
+        for document in documents
+        if document.kind == "explain"
+        for part in document.result.explanations
+    ]
+    asked = [
+        (document, answer)
+        for document in documents
+        if document.kind == "require"
+        for answer in document.result.answers
+    ]
+    subjects: list[Subject] = []
     used: set[int] = set()
     explained = _by_requirement((*pair, pair[1].name, pair[1].planner) for pair in told)
     answers = _by_requirement((*pair, pair[0].result.requirement.name, pair[1].planner) for pair in asked)
     for run in runs:
         result: RunResult = run.result
-        for each in result.requirements:
-            key = _key(run, each.name, each.planner)
-            mine = tuple(pair for pair in explained.get(key, ()) if _explains(pair[1], each))
+        for requirement in result.requirements:
+            key = _key(run, requirement.name, requirement.planner)
+            mine = tuple(pair for pair in explained.get(key, ()) if _explains(pair[1], requirement))
             used |= {id(part) for _, part in mine}
-            theirs = tuple(pair for pair in answers.get(key, ()) if _answers(pair[0], each))
-            name = f"r{len(found) + 1}"
-            found.append(Subject(name, run, each, result.settings, result.channel, mine, theirs))
+            theirs = tuple(pair for pair in answers.get(key, ()) if _answers(pair[0], requirement))
+            name = f"r{len(subjects) + 1}"
+            subjects.append(Subject(name, run, requirement, result.settings, result.channel, mine, theirs))
     for document, part in told:
         if id(part) not in used:
             one, result = _as_found(part), document.result
             key = _key(document, one.name, one.planner)
             theirs = tuple(pair for pair in answers.get(key, ()) if _answers(pair[0], one))
-            name = f"r{len(found) + 1}"
-            found.append(Subject(name, document, one, result.settings, result.channel, ((document, part),), theirs))
-    return tuple(found)
+            name = f"r{len(subjects) + 1}"
+            subjects.append(
+                Subject(name, document, one, result.settings, result.channel, ((document, part),), theirs)
+            )
+    return tuple(subjects)
 
 
 def _as_found(part: Explained) -> RequirementResult:
@@ -108,16 +120,17 @@ def _as_found(part: Explained) -> RequirementResult:
 def disagreements(subjects: Sequence[Subject]) -> Iterator[str]:
     """Documents that name the same inputs and settings and tell another probability of the same scenario."""
     first: dict[Any, tuple[Document, Point]] = {}
-    for each in subjects:
-        one = each.result
-        key = _key(each.document, one.name, one.planner), one.formula, _choices(each)
+    for subject in subjects:
+        one = subject.result
+        key = _key(subject.document, one.name, one.planner), one.formula, _choices(subject)
         for point in one.points:
-            other, told = first.setdefault((key, point.place), (each.document, point))
+            other, told = first.setdefault((key, point.place), (subject.document, point))
             if abs(told.probability - point.probability) > CLOSE:
                 tell, tells = (number_text(found.probability) for found in (told, point))
                 yield (
                     f"Contradiction: of {name_text(one.name)} in {scenario_text(point)}, {other.name} "
-                    f"tells P = {tell} and {each.document.name} P = {tells}, from the same inputs and settings; one "
+                    f"tells P = {tell} and {subject.document.name} P = {tells}, from the same inputs and settings; "
+                    "one "
                     "is wrong."
                 )
 
@@ -153,33 +166,33 @@ def _by_requirement(parts: Iterable[tuple[Document, T, str, str]]) -> dict[Any, 
 
 def _key(document: Document, name: str, planner: str) -> Any:
     roles = get_args(InputRole)
-    hashes = tuple(sorted((each.role, each.sha256) for each in document.result.inputs if each.role in roles))
+    hashes = tuple(sorted((file.role, file.sha256) for file in document.result.inputs if file.role in roles))
     settings = document.content["settings"]
     return hashes, name, planner, tuple(repr(settings.get(choice)) for choice in CHOICES)
 
 
-def _explains(part: Explained, found: RequirementResult) -> bool:
+def _explains(part: Explained, result: RequirementResult) -> bool:
     """Whether an explanation is of this requirement's worst scenario."""
-    told, worst = part.point, found.worst_point
-    same = (part.formula, part.target, told.place) == (found.formula, found.target, worst.place)
+    told, worst = part.point, result.worst_point
+    same = (part.formula, part.target, told.place) == (result.formula, result.target, worst.place)
     return same and abs(told.probability - worst.probability) <= CLOSE
 
 
-def _answers(document: Document, found: RequirementResult) -> bool:
+def _answers(document: Document, result: RequirementResult) -> bool:
     """Whether answers are to this requirement."""
     asked = document.result.requirement
-    return (asked.formula, asked.target) == (found.formula, found.target)
+    return (asked.formula, asked.target) == (result.formula, result.target)
 
 
 def matrices_of(documents: Sequence[Document]) -> dict[str, Document]:
     """SHA-256 -> confusion document among the documents."""
-    return {each.sha256: each for each in documents if each.kind == "confusion"}
+    return {document.sha256: document for document in documents if document.kind == "confusion"}
 
 
 def confusion_inputs(document: Document) -> tuple[Mapping[str, str], ...]:
     """The confusion matrices that a result was made from: name and SHA-256."""
     inputs = document.content.get("inputs", ())
-    return tuple(each for each in inputs if each.get("role") == "confusion")
+    return tuple(entry for entry in inputs if entry.get("role") == "confusion")
 
 
 MOST_OPEN = 4
@@ -193,12 +206,14 @@ def matrices_section(documents: Sequence[Document]) -> Section:
     given = matrices_of(documents)
     used: dict[str, list[Document]] = {}
     missing: dict[str, list[str]] = {}
-    for each in documents:
-        for source in confusion_inputs(each):
+    for document in documents:
+        for source in confusion_inputs(document):
             if source["sha256"] in given:
-                used.setdefault(source["sha256"], []).append(each)
+                used.setdefault(source["sha256"], []).append(document)
             else:
-                missing.setdefault(f"{name_text(source['name'])} (SHA-256 {source['sha256']})", []).append(each.name)
+                missing.setdefault(f"{name_text(source['name'])} (SHA-256 {source['sha256']})", []).append(
+                    document.name
+                )
     blocks: list[Block] = [
         Paragraph(f"Not among the documents: {source}, used by {listed(list(dict.fromkeys(names)))}.", "note")
         for source, names in missing.items()
@@ -206,8 +221,8 @@ def matrices_section(documents: Sequence[Document]) -> Section:
     if not given:
         blocks.insert(0, Paragraph("No confusion matrices were given to this report."))
     sections = tuple(
-        _document_section(each, used.get(digest, []), f"m{k}")
-        for k, (digest, each) in enumerate(given.items(), start=1)
+        _document_section(document, used.get(digest, []), f"m{k}")
+        for k, (digest, document) in enumerate(given.items(), start=1)
     )
     return Section("Matrices", tuple(blocks), sections, "matrices")
 
@@ -244,7 +259,7 @@ def _about(document: Document, whole: ConfusionCounts, users: Sequence[Document]
     content = document.content
     items = "one item per frame" if whole.labelling == "proposition" else f"one item per {whole.labelling}"
     items = items.replace("per class", "per object")
-    by = listed(list(dict.fromkeys(each.name for each in users))) if users else "no result among the documents"
+    by = listed(list(dict.fromkeys(user.name for user in users))) if users else "no result among the documents"
     sequences = content.get("sequences")
     return facts(
         "About these matrices",
@@ -268,7 +283,7 @@ def _of_data_set(record: DataSetRecord | None) -> Iterator[tuple[str, str]]:
     if record is None:
         return
     yield from ((f"Data: {name}", record.stated.get(name, "not stated")) for name in NAMES)
-    checks = [f"{each.text} ({each.check})" for each in record.requirements]
+    checks = [f"{requirement.text} ({requirement.check})" for requirement in record.requirements]
     yield "Data: requirements and their checks", "; ".join(checks) or "not stated"
     rate = record.error_rate
     yield (
@@ -279,7 +294,7 @@ def _of_data_set(record: DataSetRecord | None) -> Iterator[tuple[str, str]]:
     yield "Data: distance of its shares from those of the domain", "; ".join(far) or "not stated"
     lists = [f"{counted(number, 'frame')}, SHA-256 {name}" for name, number in record.frames.items()]
     yield "Data: list of the frames that were counted", "; ".join(lists) or "not stated"
-    uses = [f"{each.title}: {each.verdict} ({each.day})" for each in record.uses]
+    uses = [f"{use.title}: {use.verdict} ({use.day})" for use in record.uses]
     yield "Data: verdicts drawn from it", "; ".join(uses) or "none recorded"
 
 

@@ -82,12 +82,12 @@ def about_blocks(documents: Sequence[Document], subjects: Sequence[Subject], abo
         ("State", "; ".join(map(_variable, study.variables))),
         ("The planner sets", "; ".join(map(_variable, study.steers))),
         *(
-            (f"Planner {words.name_text(each.name)}", _rules(each.runs or each.rules, each.kind))
-            for each in study.planners
+            (f"Planner {words.name_text(planner.name)}", _rules(planner.runs or planner.rules, planner.kind))
+            for planner in study.planners
         ),
         *(
-            (f"Environment {words.name_text(each.name)}", _lines(environment_lines(each)))
-            for each in study.environments
+            (f"Environment {words.name_text(environment.name)}", _lines(environment_lines(environment)))
+            for environment in study.environments
         ),
         ("Names in these", _lines(f"{name} = {text}" for name, text in {**study.quantities, **study.labels}.items())),
     ]
@@ -101,12 +101,16 @@ def about_blocks(documents: Sequence[Document], subjects: Sequence[Subject], abo
 def _of_documents(subjects: Sequence[Subject]) -> Iterator[Block]:
     if not subjects:
         return
-    inputs = [file for each in subjects for file in each.document.result.inputs if file.role == "model"]
-    settings = [each.settings for each in subjects]
+    inputs = [file for subject in subjects for file in subject.document.result.inputs if file.role == "model"]
+    settings = [subject.settings for subject in subjects]
     models = (f"{words.name_text(file.name)} (SHA-256 {file.sha256[:12]}...)" for file in inputs)
-    environments = (words.name_text(name) for each in settings for name in each.environments)
-    planners = (f"{words.name_text(name)} ({own.kind})" for each in settings for name, own in each.planners.items())
-    constants = (f"{words.name_text(name)} = {value}" for each in settings for name, value in each.constants.items())
+    environments = (words.name_text(name) for setting in settings for name in setting.environments)
+    planners = (
+        f"{words.name_text(name)} ({own.kind})" for setting in settings for name, own in setting.planners.items()
+    )
+    constants = (
+        f"{words.name_text(name)} = {value}" for setting in settings for name, value in setting.constants.items()
+    )
     told = {"Model of the system": models, "Environments": environments, "Planners": planners, "Constants": constants}
     pairs = ((name, some_of(list(dict.fromkeys(parts)), MOST_NAMED)) for name, parts in told.items())
     yield facts(
@@ -114,9 +118,10 @@ def _of_documents(subjects: Sequence[Subject]) -> Iterator[Block]:
     )
 
 
-def _variable(each: ParsedVariable) -> str:
-    unit = f" ({each.unit})" if each.unit else ""
-    return f"{each.name} from {each.low} to {each.high}{unit}{', hidden from planners' if each.hidden else ''}"
+def _variable(variable: ParsedVariable) -> str:
+    unit = f" ({variable.unit})" if variable.unit else ""
+    hidden = ", hidden from planners" if variable.hidden else ""
+    return f"{variable.name} from {variable.low} to {variable.high}{unit}{hidden}"
 
 
 def _rules(rules: Sequence[ParsedRule], kind: str) -> str:
@@ -148,13 +153,13 @@ def _not_stated(context: CaseContext, documents: Sequence[Document]) -> Iterator
     nobody = [key.replace("_", " ") for key in DUTIES if key not in context.responsible]
     if nobody:
         yield f"who answers for {listed(nobody)} (the assurance case says what each claims)"
-    for each in matrices_of(documents).values():
-        missing = [text for key, text in UNSTATED.items() if not each.content.get(key)]
-        unstated = (record_of(each.content) or DataSetRecord()).missing
+    for document in matrices_of(documents).values():
+        missing = [text for key, text in UNSTATED.items() if not document.content.get(key)]
+        unstated = (record_of(document.content) or DataSetRecord()).missing
         if unstated:
             missing.append(f"in the record of their data set {len(unstated)} of {len(NAMES) + len(PARTS)} items")
         if missing:
-            yield f"of the matrices {words.name_text(each.name)}: {listed(missing)}"
+            yield f"of the matrices {words.name_text(document.name)}: {listed(missing)}"
 
 
 def _defeaters(defeaters: Sequence[Defeater]) -> Iterator[Block]:
@@ -162,10 +167,10 @@ def _defeaters(defeaters: Sequence[Defeater]) -> Iterator[Block]:
         yield Paragraph("No doubt was found that would defeat these verdicts, and that nobody answered.")
         return
     told = [
-        f"{each.id} {each.title}, against "
-        f"{some_of(list(dict.fromkeys(words.name_text(claim.requirement) for claim in each.claims)))}. "
-        f"It would be answered by: {each.remedy}."
-        for each in defeaters[:MOST_DEFEATERS]
+        f"{defeater.id} {defeater.title}, against "
+        f"{some_of(list(dict.fromkeys(words.name_text(claim.requirement) for claim in defeater.claims)))}. "
+        f"It would be answered by: {defeater.remedy}."
+        for defeater in defeaters[:MOST_DEFEATERS]
     ]
     if len(defeaters) > MOST_DEFEATERS:
         told.append(f"{len(defeaters) - MOST_DEFEATERS} more stand in the assurance case.")
@@ -197,13 +202,13 @@ def summary_section(
     if subjects:
         blocks += _overall(subjects)
         against, untested = caveats(documents)
-        blocks += [Paragraph(each, "note") for each in (*disagreements(subjects), *against)]
+        blocks += [Paragraph(disagreement, "note") for disagreement in (*disagreements(subjects), *against)]
         blocks.append(_table(subjects, {} if about is None else about.stands))
         blocks += about_blocks(documents, subjects, about)
         blocks += _sentences(subjects)
         blocks.append(Paragraph("How to read this:", "lead"))
         blocks.append(Listing(tuple(_reading(subjects))))
-        blocks += [Paragraph(each, "note") for each in untested]
+        blocks += [Paragraph(name, "note") for name in untested]
         blocks += _matrices_notes(documents)
     if others:
         blocks.append(Paragraph("Other results:" if subjects else "Results:", "lead"))
@@ -214,20 +219,20 @@ def summary_section(
 
 
 def _overall(subjects: Sequence[Subject]) -> Iterator[Block]:
-    verdict = worst_verdict(each.result.verdict for each in subjects)
-    condition = condition_over(verdict, ((each.result.verdict, each.result.condition) for each in subjects))
-    counts = {name.value: sum(each.result.verdict is name for each in subjects) for name in WORST_FIRST}
+    verdict = worst_verdict(subject.result.verdict for subject in subjects)
+    condition = condition_over(verdict, ((subject.result.verdict, subject.result.condition) for subject in subjects))
+    counts = {name.value: sum(subject.result.verdict is name for subject in subjects) for name in WORST_FIRST}
     said = {"no target": "without a target"}
     parts = [f"{count} {said.get(name, name)}" for name, count in counts.items() if count]
-    conditional = sum(each.result.condition is not None for each in subjects)
+    conditional = sum(subject.result.condition is not None for subject in subjects)
     on_condition = f" ({conditional} on a condition)" if conditional else ""
-    planners = {each.result.planner for each in subjects}
-    titles = sorted({name_text(each.document.result.title) for each in subjects})
+    planners = {subject.result.planner for subject in subjects}
+    titles = sorted({name_text(subject.document.result.title) for subject in subjects})
     more = f" and {len(titles) - MOST_TITLES} more" if len(titles) > MOST_TITLES else ""
-    probabilities = sum(len(each.result.points) for each in subjects)
+    probabilities = sum(len(subject.result.points) for subject in subjects)
     yield Paragraph("Overall verdict:", "overall", verdict_text(verdict.value, condition))
     yield Paragraph(
-        f"{counted(len({each.result.name for each in subjects}), 'requirement')} with "
+        f"{counted(len({subject.result.name for subject in subjects}), 'requirement')} with "
         f"{counted(len(planners), 'planner')}, "
         f"{counted(probabilities, 'verified probability', 'verified probabilities')}: {listed(parts)}{on_condition}. "
         f"The data: {'; '.join(titles[:MOST_TITLES])}{more}. {_specs(subjects)}"
@@ -238,7 +243,7 @@ def _specs(subjects: Sequence[Subject]) -> str:
     """Which specs and models the requirements are from."""
     parts = []
     for role, word in (("spec", "spec"), ("model", "model of the system")):
-        inputs = (file for each in subjects for file in each.document.result.inputs if file.role == role)
+        inputs = (file for subject in subjects for file in subject.document.result.inputs if file.role == role)
         names = list(dict.fromkeys(name_text(file.name) for file in inputs))
         more = f" and {len(names) - MOST_TITLES} more" if len(names) > MOST_TITLES else ""
         if names:
@@ -248,17 +253,19 @@ def _specs(subjects: Sequence[Subject]) -> str:
 
 def _reading(subjects: Sequence[Subject]) -> Iterator[str]:
     """What the numbers of the table are, and by what rule the verdicts follow from them."""
-    sure = [found for each in subjects if (found := each.result.worst_point.uncertainty) is not None]
+    sure = [
+        uncertainty for subject in subjects if (uncertainty := subject.result.worst_point.uncertainty) is not None
+    ]
     text = "P is the probability that a requirement is met, with the rates of the matrices as they were measured."
     if sure:
-        kinds = sorted({found.interval.kind for found in sure})
+        kinds = sorted({uncertainty.interval.kind for uncertainty in sure})
         whose = listed([f"{INTERVALS[kind].assumed()} ({kind})" for kind in kinds], "or")
         text += f" The interval says how far the data leave P open; it assumes that {whose}."
     yield text
-    bounds = [each.settings.bounds for each in subjects if each.result.worst_point.uncertainty is not None]
+    bounds = [subject.settings.bounds for subject in subjects if subject.result.worst_point.uncertainty is not None]
     for told in dict.fromkeys(bounds_told(basis) for basis in bounds if basis is not None):
         yield f"P lies within the bounds for all rates that the data do not rule out: {told}."
-    for what, verb, again in sorted({_rule(each) for each in subjects if each.result.target is not None}):
+    for what, verb, again in sorted({_rule(subject) for subject in subjects if subject.result.target is not None}):
         yield (
             f"A requirement is satisfied where {what} {verb} wholly on the right side of its target in every "
             f"scenario, violated where {again} {verb} wholly on the wrong side in any, and inconclusive otherwise. "
@@ -266,7 +273,7 @@ def _reading(subjects: Sequence[Subject]) -> Iterator[str]:
             "verdict is inconclusive, unless it holds whatever the detector predicts or the assumption was accepted "
             "by name."
         )
-    if any(point.vacuity for each in subjects for point in each.result.points):
+    if any(point.vacuity for subject in subjects for point in subject.result.points):
         yield (
             "A scenario is vacuous where the check says nothing about the system; such scenarios do not count for a "
             "requirement, and it is vacuous if all of them are."
@@ -285,12 +292,12 @@ def _rule(subject: Subject) -> tuple[str, str, str]:
 
 def _sentences(subjects: Sequence[Subject]) -> Iterator[Block]:
     """The requirements in words, the worst verdicts first."""
-    ordered = sorted(subjects, key=lambda each: WORST_FIRST.index(each.result.verdict))
-    for each in ordered[:MOST_TOLD]:
-        yield Paragraph(verdict_sentence(each, _whose(each, subjects)), "verdict", each.told)
-        if each.result.verdict is Verdict.SATISFIED:
+    ordered = sorted(subjects, key=lambda subject: WORST_FIRST.index(subject.result.verdict))
+    for subject in ordered[:MOST_TOLD]:
+        yield Paragraph(verdict_sentence(subject, _whose(subject, subjects)), "verdict", subject.told)
+        if subject.result.verdict is Verdict.SATISFIED:
             continue
-        more = [*explained_sentences(each), *deciding_sentences(each)]
+        more = [*explained_sentences(subject), *deciding_sentences(subject)]
         if more:
             yield Listing(tuple(more))
     if len(ordered) > MOST_TOLD:
@@ -300,9 +307,9 @@ def _sentences(subjects: Sequence[Subject]) -> Iterator[Block]:
 def _whose(subject: Subject, subjects: Sequence[Subject]) -> str:
     """Planner and result, as far as there are several."""
     parts = []
-    if len({each.result.planner for each in subjects}) > 1:
+    if len({subject.result.planner for subject in subjects}) > 1:
         parts.append(f"planner {name_text(subject.result.planner)}")
-    if len({id(each.document) for each in subjects}) > 1:
+    if len({id(subject.document) for subject in subjects}) > 1:
         parts.append(name_text(subject.document.name))
     return f" ({', '.join(parts)})" if parts else ""
 
@@ -310,38 +317,38 @@ def _whose(subject: Subject, subjects: Sequence[Subject]) -> str:
 def _matrices_notes(documents: Sequence[Document]) -> Iterator[Block]:
     """Which results come without their matrices, and which matrices belong to no result."""
     given = matrices_of(documents)
-    used = {source["sha256"] for each in documents for source in confusion_inputs(each)}
+    used = {source["sha256"] for document in documents for source in confusion_inputs(document)}
     missing: dict[str, list[str]] = {}
-    for each in documents:
-        sources = [source["sha256"] for source in confusion_inputs(each)]
+    for document in documents:
+        sources = [source["sha256"] for source in confusion_inputs(document)]
         absent = [digest for digest in sources if digest not in given]
         if absent:
-            missing.setdefault("The" if len(absent) == len(sources) else "Some", []).append(each.name)
+            missing.setdefault("The" if len(absent) == len(sources) else "Some", []).append(document.name)
     for which, names in missing.items():
         of = "" if which == "The" else "of the "
         yield Paragraph(f"{which} {of}matrices of {listed(names)} were not given to this report.", "note")
-    unused = [each.name for digest, each in given.items() if digest not in used]
+    unused = [document.name for digest, document in given.items() if digest not in used]
     if unused:
         yield Paragraph(f"No result was made from the matrices {listed(unused)}.", "note")
 
 
 def _table(subjects: Sequence[Subject], stands: Mapping[tuple[str, str], str]) -> Table:
-    several_planners = len({each.result.planner for each in subjects}) > 1
-    several_documents = len({id(each.document) for each in subjects}) > 1
+    several_planners = len({subject.result.planner for subject in subjects}) > 1
+    several_documents = len({id(subject.document) for subject in subjects}) > 1
     header = ["requirement", "verdict"]
     header += ["planner"] if several_planners else []
     header += ["result"] if several_documents else []
     header += ["target", "P (worst)", *_uncertainty_header(subjects), "worst scenario"]
-    rows = tuple(_row(each, several_planners, several_documents, len(header), stands) for each in subjects)
+    rows = tuple(_row(subject, several_planners, several_documents, len(header), stands) for subject in subjects)
     return Table("All requirements", tuple(header), rows, sortable=True)
 
 
 def _uncertainty_header(subjects: Sequence[Subject]) -> list[str]:
     """Two columns where any point has intervals; their levels and kinds are named where all have the same."""
     found = {
-        (sure.level, sure.interval.kind, each.settings.bounds_name)
-        for each in subjects
-        if (sure := each.result.worst_point.uncertainty) is not None
+        (sure.level, sure.interval.kind, subject.settings.bounds_name)
+        for subject in subjects
+        if (sure := subject.result.worst_point.uncertainty) is not None
     }
     if not found:
         return []
@@ -372,7 +379,7 @@ def _row(subject: Subject, planner: bool, document: bool, width: int, stands: Ma
     asked = result.target_text if result.asked == "P" else result.asked_text
     cells.append(Cell(asked, None if target is None else float(target)))
     if result.means:  # one per value of the swept constants
-        means = ", ".join(result.with_unit(exact_or_number(each.probability, each.exact)) for each in result.means)
+        means = ", ".join(result.with_unit(exact_or_number(mean.probability, mean.exact)) for mean in result.means)
         cells.append(Cell(means, result.means[0].probability))
         return (*cells, *(Cell("none") for _ in range(width - len(cells) - 1)), Cell("profile"))
     cells.append(Cell(result.with_unit(probability_text(worst, target)), worst.probability))

@@ -72,14 +72,14 @@ def residual_risk(context: Stated, documents: Sequence[Document]) -> RiskResult:
     declared = context.risk
     if not declared.hazards:
         raise UsageError("the context states no hazard\n  hint: [hazard.H1] with event = REQUIREMENT")
-    unique = {each.sha256: each for each in documents}.values()
-    runs = {each.name: run_with(each.sha256, unique) for each in declared.conditions}
+    unique = {document.sha256: document for document in documents}.values()
+    runs = {condition.name: run_with(condition.sha256, unique) for condition in declared.conditions}
     there = list({run.sha256: run for run in runs.values() if run is not None}.values())
     _refuse_different(there)
     events = [_Events.of(hazard, context, runs) for hazard in declared.hazards]
-    used = [run for each in there for run in _used(each, events)]
-    hazards = tuple(each.told(context, [run.sha256 for run in used]) for each in events)
-    names = list(dict.fromkeys(name for each in hazards for name in each.environments))
+    used = [run for document in there for run in _used(document, events)]
+    hazards = tuple(event.told(context, [run.sha256 for run in used]) for event in events)
+    names = list(dict.fromkeys(name for hazard in hazards for name in hazard.environments))
     try:
         return RiskResult(
             inputs=(
@@ -101,22 +101,24 @@ def residual_risk(context: Stated, documents: Sequence[Document]) -> RiskResult:
 
 def run_with(matrices: str | None, documents: Iterable[Document]) -> Document | None:
     """The run of these matrices, the one over all bins before those over some; UsageError of two."""
-    found = [each for each in documents if each.kind == "run" and matrices in _inputs(each, "confusion")]
-    found = [each for each in found if not each.result.settings.where] or found
+    found = [
+        document for document in documents if document.kind == "run" and matrices in _inputs(document, "confusion")
+    ]
+    found = [document for document in found if not document.result.settings.where] or found
     if len(found) > 1:
-        names = " and ".join(each.name for each in found[:2])
+        names = " and ".join(document.name for document in found[:2])
         raise UsageError(f"two runs of the same matrices: {names}; give one for each condition")
     return found[0] if found else None
 
 
 def _inputs(run: Document, *roles: str) -> list[str]:
-    return sorted(each.sha256 for each in run.result.inputs if each.role in roles)
+    return sorted(file.sha256 for file in run.result.inputs if file.role in roles)
 
 
 def _refuse_different(runs: Sequence[Document]) -> None:
     """Refuse runs that are not of one spec and one system."""
     for other in runs[1:]:
-        first, mine = (_inputs(each, "spec", "model", "planner") for each in (runs[0], other))
+        first, mine = (_inputs(document, "spec", "model", "planner") for document in (runs[0], other))
         if first != mine or runs[0].result.settings.set_ != other.result.settings.set_:
             raise UsageError(f"{runs[0].name} and {other.name} are runs of different specs, models or settings")
 
@@ -152,22 +154,24 @@ class _Events:
         asked = requirement_of(first, hazard.requirement, hazard.planner or None)
         event = unwanted(asked, None if asked.target is not None else "violated")
         all_of = dict.fromkeys(point.environment for point in asked.points)
-        exposures = {name: each for name, each in context.exposures.items() if name == EVERY or name in all_of}
+        exposures = {
+            name: exposure for name, exposure in context.exposures.items() if name == EVERY or name in all_of
+        }
         if EVERY in exposures and hazard.environments:
             raise UsageError(f"hazard {hazard.name} names environments, and [exposure.{EVERY}] is of all of them")
         if hazard.environments:
-            exposures = {name: each for name, each in exposures.items() if name in hazard.environments}
+            exposures = {name: exposure for name, exposure in exposures.items() if name in hazard.environments}
         groups, found = dict[str, list[Chance]](), dict[str, _Known | str]()
-        for each in context.risk.conditions:
-            run = runs[each.name]
+        for condition in context.risk.conditions:
+            run = runs[condition.name]
             if run is None:
-                found[each.name] = NO_RUN if each.matrices else NO_MATRICES
+                found[condition.name] = NO_RUN if condition.matrices else NO_MATRICES
                 continue
             one = requirement_of(run, hazard.requirement, asked.planner)
             if [point.place for point in one.points] != [point.place for point in asked.points]:
                 raise UsageError(f"{first.name} and {run.name} are runs of different scenarios")
             groups = by_exposure(chances(one, event), hazard.environments, exposures)
-            found[each.name] = _known(run, one, groups)
+            found[condition.name] = _known(run, one, groups)
         met = {chance.environment for group in groups.values() for chance in group}
         left_out = tuple(name for name in all_of if name not in met)
         told = {"planner": asked.planner, "event": event, "environments": tuple(groups), "left_out": left_out}
@@ -175,7 +179,7 @@ class _Events:
 
     def told(self, context: Stated, used: Sequence[str]) -> RiskHazard:
         """With its cells; `used` are the SHA-256 of the runs."""
-        places = [(name, *each) for name in self.hazard.environments for each in self.conditions.items()]
+        places = [(name, *condition) for name in self.hazard.environments for condition in self.conditions.items()]
         assumed = [known.assumes.get(name) for name, _, known in places if isinstance(known, _Known)]
         return replace(
             self.hazard,
@@ -217,14 +221,14 @@ def _cell(environment: str, condition: str, known: _Known | str, context: Stated
     if why or isinstance(known, str):
         return RiskCell(environment=environment, condition=condition, unknown=why)
     group = known.chances[environment]
-    worst, stated = max(group, key=lambda each: each.probability), context.risk.initial.get(environment)
+    worst, stated = max(group, key=lambda chance: chance.probability), context.risk.initial.get(environment)
     shares: tuple[Ends, ...] = ((Fraction(0), ONE),) * len(group)
     estimate = worst.probability
     if stated is not None:
         shares = _mixed(stated, group, environment)
-        estimate = sum((w * each.probability for w, each in zip(middle(shares), group, strict=True)), Fraction(0))
+        estimate = sum((w * chance.probability for w, chance in zip(middle(shares), group, strict=True)), Fraction(0))
     source: RateSource = FREE if environment in known.free else known.source
-    place = Place((ONE, ONE), Fraction(0), shares, tuple(each.bounds[source] for each in group))
+    place = Place((ONE, ONE), Fraction(0), shares, tuple(chance.bounds[source] for chance in group))
     return RiskCell(
         environment=environment,
         condition=condition,
@@ -238,7 +242,7 @@ def _cell(environment: str, condition: str, known: _Known | str, context: Stated
 
 def _mixed(stated: Mapping[str, RiskShare], group: Sequence[Chance], environment: str) -> tuple[Ends, ...]:
     """The shares of the scenarios of an environment."""
-    known = [each.scenario for each in group]
+    known = [chance.scenario for chance in group]
     for name in stated:
         if name not in known:
             raise unknown_error("scenario", name, known, before=f"[initial.{environment}]: ")
@@ -251,12 +255,12 @@ def _mixed(stated: Mapping[str, RiskShare], group: Sequence[Chance], environment
 def _used(run: Document, events: Sequence[_Events]) -> Iterable[RiskRun]:
     """The run, with how many times its intervals can miss; nothing where no probability is from it."""
     groups, free = dict[tuple[str, str, str], Sequence[Chance]](), False
-    for each in events:
-        for known in each.conditions.values():
+    for event in events:
+        for known in event.conditions.values():
             if isinstance(known, _Known) and known.run is run:
                 source, free = known.source, free or bool(known.free)
                 for name in known.chances.keys() - known.refused.keys():
-                    groups[each.hazard.requirement, each.hazard.planner, name] = known.chances[name]
+                    groups[event.hazard.requirement, event.hazard.planner, name] = known.chances[name]
     settings = run.result.settings
     if groups:
         times = chances_to_miss([chance for group in groups.values() for chance in group], source, settings) + free
@@ -268,10 +272,12 @@ def _environments(
     names: Sequence[str], context: Stated, runs: Sequence[RiskRun], hazards: Sequence[RiskHazard]
 ) -> tuple[RiskEnvironment, ...]:
     """With intervals of counts that leave the confidence that is asked for; UsageError where none would."""
-    found = tuple(environment_of(name, context, USUAL_ERROR) for name in names)
-    counts = {each.part for each in found if each.exposure.kind == "count"}
-    counts |= {each.unlisted.part for each in found if each.unlisted.classified is not None}
-    errors = errors_of(runs, found, hazards)
+    environments = tuple(environment_of(name, context, USUAL_ERROR) for name in names)
+    counts = {environment.part for environment in environments if environment.exposure.kind == "count"}
+    counts |= {
+        environment.unlisted.part for environment in environments if environment.unlisted.classified is not None
+    }
+    errors = errors_of(runs, environments, hazards)
     rest = sum((error for part, error in errors.items() if part not in counts), Fraction(0))
     least = context.risk.confidence
     left = 1 - (least or 0) - rest
@@ -288,7 +294,7 @@ def _environments(
             f"{len(counts)} counted intervals{asked}\n"
             "  hint: a lower confidence in [risk], or higher ones in verify run and of what is stated"
         )
-    return found if least is None else tuple(environment_of(name, context, share) for name in names)
+    return environments if least is None else tuple(environment_of(name, context, share) for name in names)
 
 
 def environment_of(name: str, context: Stated, share: Fraction) -> RiskEnvironment:
@@ -305,7 +311,7 @@ def environment_of(name: str, context: Stated, share: Fraction) -> RiskEnvironme
         part=f"encounters of {name}",
         error=exposure.error(share),
         unlisted=unlisted,
-        shares=tuple(_stated_of(name, each, f"[condition.{condition}] share") for condition, each in shares),
+        shares=tuple(_stated_of(name, entry, f"[condition.{condition}] share") for condition, entry in shares),
         initial=tuple(context.risk.initial.get(name, {}).values()),
     )
 
@@ -322,20 +328,24 @@ def stated_in(risk: RiskResult) -> Stated:
             exposures[where.name] = Exposure.counted(told.encounters, fraction_of(told.hours), told.source)
         elif told.kind == "number":
             exposures[where.name] = Exposure.stated(ends[0], told.source)
-    shares: dict[str, dict[str, RiskShare]] = {each.name: {} for each in risk.conditions}
+    shares: dict[str, dict[str, RiskShare]] = {condition.name: {} for condition in risk.conditions}
     for where in risk.environments:
         for share in where.shares:
             shares.setdefault(share.name, {})[where.name] = share
     declared = DeclaredRisk(
         tuple(
-            replace(each, environments=() if EVERY in each.environments else each.environments, cells=(), assumes=())
-            for each in risk.hazards
+            replace(
+                hazard, environments=() if EVERY in hazard.environments else hazard.environments, cells=(), assumes=()
+            )
+            for hazard in risk.hazards
         ),
         risk.conditions,
         shares,
         {
-            each.name: each.unlisted if each.unlisted.classified else replace(each.unlisted, error=Fraction(0))
-            for each in risk.environments
+            environment.name: environment.unlisted
+            if environment.unlisted.classified
+            else replace(environment.unlisted, error=Fraction(0))
+            for environment in risk.environments
         },
         {where.name: {one.name: one for one in where.initial} for where in risk.environments if where.initial},
         risk.confidence,

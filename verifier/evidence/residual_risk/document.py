@@ -170,7 +170,7 @@ def risk_of(hazard: RiskHazard, environments: Sequence[RiskEnvironment]) -> Risk
     Raises:
         ValueError: shares that cannot add up to 1, or cells that are not those of the environments.
     """
-    known = {each.name: each for each in environments if each.name in hazard.environments}
+    known = {environment.name: environment for environment in environments if environment.name in hazard.environments}
     cells = [
         (name, share.name) for name in hazard.environments for share in (known[name].shares if name in known else ())
     ]
@@ -179,7 +179,7 @@ def risk_of(hazard: RiskHazard, environments: Sequence[RiskEnvironment]) -> Risk
     mine = {name: [cell for cell in hazard.cells if cell.environment == name] for name in known}
     places = {name: _place(known[name], mine[name]) for name in hazard.environments}
     behaviour = [sum((place.total(side) for place in places.values()), ZERO) for side in (0, 1)]
-    harm = [rate * math.prod(each.ends[side] for each in hazard.chain) for side, rate in enumerate(behaviour)]
+    harm = [rate * math.prod(share.ends[side] for share in hazard.chain) for side, rate in enumerate(behaviour)]
     limit = None if hazard.accepted is None else fraction_of(hazard.accepted)
     missed = limit is not None and harm[1] > limit
     return _found(
@@ -198,20 +198,20 @@ _known_risk = lru_cache(maxsize=10_000)(risk_of)
 """A document is made, read and compared, each time with what follows."""
 
 
-def risk_over(found: Sequence[RiskFound], hazards: Sequence[RiskHazard], accepted: str | None) -> RiskFound:
+def risk_over(risks: Sequence[RiskFound], hazards: Sequence[RiskHazard], accepted: str | None) -> RiskFound:
     """What follows for all hazards together: the sums, whatever their dependence."""
     behaviour = [
-        sum((Fraction(end) for end in ends), ZERO) for ends in zip(*(each.behaviour for each in found), strict=True)
+        sum((Fraction(end) for end in ends), ZERO) for ends in zip(*(risk.behaviour for risk in risks), strict=True)
     ]
-    harm = [sum((Fraction(end) for end in ends), ZERO) for ends in zip(*(each.harm for each in found), strict=True)]
-    points = [each.per_hour for each in found]
+    harm = [sum((Fraction(end) for end in ends), ZERO) for ends in zip(*(risk.harm for risk in risks), strict=True)]
+    points = [risk.per_hour for risk in risks]
     return _found(
         behaviour,
         harm,
         None if accepted is None else fraction_of(accepted),
-        tuple(dict.fromkeys(text for each in hazards for text in each.assumes)),
+        tuple(dict.fromkeys(text for hazard in hazards for text in hazard.assumes)),
         name="",
-        per_hour=None if None in points else math.fsum(each or 0.0 for each in points),
+        per_hour=None if None in points else math.fsum(point or 0.0 for point in points),
         contributions=(),
         improvements=(),
     )
@@ -300,20 +300,20 @@ def _improvements(
 ) -> list[RiskImprovement]:
     """Every single number that can be brought down so far that the criterion is met."""
     total = sum((place.total(1) for place in places.values()), ZERO)
-    chain = math.prod(each.upper for each in hazard.chain)
+    chain = math.prod(share.upper for share in hazard.chain)
     found = []
     for name, place in places.items():
         rest = total - place.total(1)
         for number, what, at, now, least in _numbers(place, mine[name], "" if len(places) == 1 else f" in {name}"):
             needed = _largest(partial(place.changed, what, at), least, now, limit / chain - rest)
             found.append((number, now, needed))
-    found += [(each.name, each.upper, each.upper * limit / (total * chain)) for each in hazard.chain]
+    found += [(share.name, share.upper, share.upper * limit / (total * chain)) for share in hazard.chain]
     told = [
         RiskImprovement(number=number, now=float(now), needed=float_below(needed))
         for number, now, needed in found
         if needed is not None
     ]
-    return sorted(told, key=lambda each: (-each.needed / each.now, each.number))
+    return sorted(told, key=lambda improvement: (-improvement.needed / improvement.now, improvement.number))
 
 
 def _largest(changed: Callable[[Fraction], Place], low: Fraction, high: Fraction, limit: Fraction) -> Fraction | None:
@@ -371,10 +371,10 @@ class RiskResult(Derives):
         lambda risk: tuple(_known_risk(hazard, risk.environments) for hazard in risk.hazards)
     )
     total: RiskFound = derived(lambda risk: risk_over(risk.risks, risk.hazards, risk.accepted))
-    verdict: Verdict = derived(lambda risk: worst_verdict(each.verdict for each in (*risk.risks, risk.total)))
+    verdict: Verdict = derived(lambda risk: worst_verdict(part.verdict for part in (*risk.risks, risk.total)))
     condition: Condition | None = derived(
         lambda risk: condition_over(
-            risk.verdict, ((each.verdict, each.condition) for each in (*risk.risks, risk.total))
+            risk.verdict, ((part.verdict, part.condition) for part in (*risk.risks, risk.total))
         )
     )
 
@@ -390,9 +390,9 @@ def errors_of(
     """What each interval is called -> how often it may miss."""
     found = {f"{run.source} of run {number}, {run.name}": run.error for number, run in enumerate(runs, 1)}
     stated: list[RiskEnvironment | RiskUnlisted | RiskShare] = [*environments]
-    stated += [each.unlisted for each in environments]
-    stated += [share for each in environments for share in each.shares]
-    stated += [factor for each in hazards for factor in each.chain]
-    for each in stated:
-        found[each.part] = max(each.error, found.get(each.part, Fraction(0)))
+    stated += [environment.unlisted for environment in environments]
+    stated += [share for environment in environments for share in environment.shares]
+    stated += [factor for hazard in hazards for factor in hazard.chain]
+    for share in stated:
+        found[share.part] = max(share.error, found.get(share.part, Fraction(0)))
     return {part: error for part, error in found.items() if error}

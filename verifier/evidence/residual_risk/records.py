@@ -211,7 +211,8 @@ class RiskHazard:
     cells: tuple[RiskCell, ...] = ()
 
     def __post_init__(self) -> None:
-        if [each.name for each in self.chain] != [name for name in CHAIN if name in {one.name for one in self.chain}]:
+        names = [share.name for share in self.chain]
+        if names != [name for name in CHAIN if name in names]:
             raise ValueError(f"expected factors among {', '.join(CHAIN)}, each once and in this order")
 
 
@@ -246,8 +247,8 @@ class DeclaredRisk:
     @property
     def environments(self) -> tuple[str, ...]:
         """Every environment that is named."""
-        named = [*self.unlisted, *self.initial, *(name for each in self.shares.values() for name in each)]
-        named += [name for each in self.hazards for name in each.environments]
+        named = [*self.unlisted, *self.initial, *(name for share in self.shares.values() for name in share)]
+        named += [name for hazard in self.hazards for name in hazard.environments]
         return tuple(name for name in dict.fromkeys(named) if name != EVERY)
 
 
@@ -266,25 +267,25 @@ def read_risk(top: Element) -> DeclaredRisk:
     tables = top.table_at("condition")
     if len(tables) > MOST_CONDITIONS:
         raise top.at("condition").fail(f"expected at most {MOST_CONDITIONS} conditions, got {len(tables)}")
-    conditions = tuple(_condition(name, each) for name, each in tables)
+    conditions = tuple(_condition(name, element) for name, element in tables)
     _refuse_twins(tables)
-    shares = {name: _shares(name, each) for name, each in tables}
-    for where in dict.fromkeys(where for each in shares.values() for where in each):
+    shares = {name: _shares(name, element) for name, element in tables}
+    for where in dict.fromkeys(where for share in shares.values() for where in share):
         for name, table in tables:
             if where not in shares[name]:
                 said = f"no share in environment {shown(where)}, in which other conditions have one"
                 raise table.at("share").fail(said, "share = 0.1 for all, or a share for each: { ped = 0.1 }")
-        _refuse(top.at("condition"), (each[where] for each in shares.values()), where)
-    hazards = tuple(_hazard(name, each) for name, each in top.table_at("hazard"))
+        _refuse(top.at("condition"), (share[where] for share in shares.values()), where)
+    hazards = tuple(_hazard(name, element) for name, element in top.table_at("hazard"))
     if hazards and not conditions:
         raise top.at("hazard").fail("a hazard needs conditions", "[condition.all] with share = 1 and matrices = FILE")
-    initial = {name: _initial(name, each) for name, each in top.table_at("initial")}
+    initial = {name: _initial(name, element) for name, element in top.table_at("initial")}
     risk = DeclaredRisk(hazards, conditions, shares, _unknown(top), initial)
     if not top.has("risk"):
         return risk
     table = top.at("risk").table(("confidence", "accept_harm_per_hour", "source"))
     accepted = table.given("accept_harm_per_hour", Element.positive, None)
-    divided = sum((Fraction(each.accepted) for each in hazards if each.accepted is not None), Fraction(0))
+    divided = sum((Fraction(hazard.accepted) for hazard in hazards if hazard.accepted is not None), Fraction(0))
     if accepted is not None and divided > accepted:
         said = f"the hazards accept {float(divided):g} harm per hour in all, more than {float(accepted):g}"
         raise table.at("accept_harm_per_hour").fail(said)
@@ -294,7 +295,7 @@ def read_risk(top: Element) -> DeclaredRisk:
 
 def _refuse(where: Element, shares: Iterable[RiskShare], name: str) -> None:
     """Refuse shares that cannot add up to 1."""
-    ends = [each.ends for each in shares]
+    ends = [share.ends for share in shares]
     least, most = (sum((pair[side] for pair in ends), Fraction(0)) for side in (0, 1))
     if not least <= 1 <= most:
         total = f"{float(least):g}" + ("" if least == most else f" to {float(most):g}")
@@ -332,8 +333,8 @@ def _shares(name: str, table: Element) -> dict[str, RiskShare]:
     if not found:
         raise share.fail("expected a share for each environment")
     return {
-        where: _stated(name, f"share of {name}{'' if where == EVERY else f' in {where}'}", each, table)
-        for where, each in found
+        where: _stated(name, f"share of {name}{'' if where == EVERY else f' in {where}'}", element, table)
+        for where, element in found
     }
 
 
@@ -351,7 +352,7 @@ def _unknown(top: Element) -> dict[str, RiskUnlisted]:
     table = top.at("unknown").open_table()
     if not table.value or {*_UNKNOWN} & {*table.value}:
         return {EVERY: _unlisted("", table)}
-    return {name: _unlisted(f" in {name}", each) for name, each in table.entries()}
+    return {name: _unlisted(f" in {name}", element) for name, element in table.entries()}
 
 
 def _unlisted(where: str, table: Element) -> RiskUnlisted:
@@ -361,15 +362,15 @@ def _unlisted(where: str, table: Element) -> RiskUnlisted:
             "expected encounters that were classified and left over, or a greatest share",
             "classified = 300 with left_over = 0, or at_most = 0.01",
         )
-    found = RiskUnlisted(part=f"unlisted encounters{where}", source=table.given("source", Element.string, ""))
+    unlisted = RiskUnlisted(part=f"unlisted encounters{where}", source=table.given("source", Element.string, ""))
     if table.has("at_most"):
-        return replace(found, upper=float_above(table.at("at_most").number(0, 1)))
+        return replace(unlisted, upper=float_above(table.at("at_most").number(0, 1)))
     classified = table.at("classified").whole(1, LARGEST_COUNT)
-    return replace(found, classified=classified, left_over=table.at("left_over").whole(0, classified))
+    return replace(unlisted, classified=classified, left_over=table.at("left_over").whole(0, classified))
 
 
 def _initial(name: str, table: Element) -> dict[str, RiskShare]:
-    found = {scenario: _stated(scenario, "", each, None) for scenario, each in table.entries()}
+    found = {scenario: _stated(scenario, "", element, None) for scenario, element in table.entries()}
     _refuse(table, found.values(), name)
     return found
 
@@ -384,7 +385,7 @@ def _hazard(name: str, table: Element) -> RiskHazard:
         planner=planner,
         severity=severity,
         source=source,
-        environments=tuple(dict.fromkeys(each.string() for each in table.list_at("environments"))),
+        environments=tuple(dict.fromkeys(element.string() for element in table.list_at("environments"))),
         chain=tuple(_factor(name, table.at(key), source) for key in CHAIN if table.has(key)),
         accepted=None if accepted is None else fraction_text(accepted),
     )

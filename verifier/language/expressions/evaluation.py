@@ -100,11 +100,11 @@ def _evaluated(node: Node, values: Mapping[str, Value], text: Source) -> Quantit
         if is_choice(node):
             return _chosen(node, values, text)
         numeric = isinstance(node, Call) or node.operator in ARITHMETIC | COMPARISONS
-        if any(isinstance(each, Exact | Floating) != numeric for each in below):
+        if any(isinstance(mask, Exact | Floating) != numeric for mask in below):
             raise ValueError(f"operands of the wrong kind: {to_text(node)}")
         if isinstance(node, Operation) and not numeric:
             return _connective(node.operator, tuple(x for x in below if not isinstance(x, Exact | Floating)))
-        operands = tuple(each for each in below if isinstance(each, Exact | Floating))
+        operands = tuple(mask for mask in below if isinstance(mask, Exact | Floating))
         if isinstance(node, Call):
             return arithmetic.call(node, operands)
         if node.operator in COMPARISONS:

@@ -167,7 +167,7 @@ class Arithmetic:
             aligned = _aligned(left, right)
             if aligned is not None:
                 return compare(aligned[0].data, aligned[1].data)
-            wide = [np.asarray(each.data, dtype=object) for each in (left, right)]
+            wide = [np.asarray(exact.data, dtype=object) for exact in (left, right)]
             outcome = compare(wide[0] * right.denominator, wide[1] * left.denominator)
             return np.asarray(outcome, dtype=bool) if isinstance(outcome, np.ndarray) else bool(outcome)
         return compare(left.floating().data, right.floating().data)
@@ -278,13 +278,13 @@ def _aligned(left: Exact, right: Exact) -> tuple[Exact, Exact] | None:
     if denominator > _GREATEST:
         return None
     scaled = []
-    for each in (left, right):
-        factor = denominator // each.denominator
-        low, high = each.low * factor, each.high * factor
+    for exact in (left, right):
+        factor = denominator // exact.denominator
+        low, high = exact.low * factor, exact.high * factor
         if not _fits(low, high):
             return None
-        data = each.data if factor == 1 else each.data * factor
-        scaled.append(Exact(data, denominator, low, high, each.integer))
+        data = exact.data if factor == 1 else exact.data * factor
+        scaled.append(Exact(data, denominator, low, high, exact.integer))
     return scaled[0], scaled[1]
 
 

@@ -28,7 +28,7 @@ from verifier.language.expressions.syntax import (
     size,
 )
 
-_BETWEEN = [name for name, each in TEMPORAL.items() if each.operands == 2]
+_BETWEEN = [name for name, operator in TEMPORAL.items() if operator.operands == 2]
 _ORDER = (
     *(["->", "<->"], ["xor"], ["|"], ["&"], _BETWEEN, ["!", *(TEMPORAL.keys() - _BETWEEN)]),
     *(["=", "!=", "<", "<=", ">", ">="], ["+", "-"], ["*", "/", "//", "%"], ["neg"]),
@@ -69,7 +69,9 @@ def to_text(node: Node, parenthesise: bool = False) -> str:
 
 def _atom_text(node: Call) -> str:
     name, *classes = map(name_text, labels_of(node))
-    within = "".join(f", within = {_number(each.value)}" for each in node.arguments if isinstance(each, Number))
+    within = "".join(
+        f", within = {_number(argument.value)}" for argument in node.arguments if isinstance(argument, Number)
+    )
     return f"{node.function}({name}{within})" + "".join(f" = {label}" for label in classes)
 
 
@@ -177,7 +179,7 @@ def substitute(node: Node, mapping: Mapping[str, Node], source: Source | None = 
 
 def replace_atoms(node: Node, meaning: Callable[[Call], Node]) -> Node:
     """`node` with every atom replaced by what it means."""
-    return fold(node, lambda each, below: meaning(each) if is_atom(each) else rebuilt(each, below))
+    return fold(node, lambda call, below: meaning(call) if is_atom(call) else rebuilt(call, below))
 
 
 def resolve_sees(node: Node, seen: frozenset[str]) -> Node:

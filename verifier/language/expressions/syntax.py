@@ -61,7 +61,7 @@ TEMPORAL: Mapping[str, TemporalOperator] = {
 }
 """Baier and Katoen, Principles of Model Checking, section 5.1.5, with bounds."""
 DUAL = {"U": "R", "R": "U", "&": "|", "|": "&", "true": "false", "false": "true"}
-TEMPORAL_WORDS = frozenset(TEMPORAL).union(*(each.words for each in TEMPORAL.values()))
+TEMPORAL_WORDS = frozenset(TEMPORAL).union(*(operator.words for operator in TEMPORAL.values()))
 RESERVED = (
     frozenset({"min", "max", "abs", "floor", "ceil", "sees"}) | TEMPORAL_WORDS | {"true", "false", "True", "False"}
 )
@@ -121,7 +121,7 @@ class _Value:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Rebuilt from its fields: the hash of a text differs from process to process."""
-        return type(self), tuple(getattr(self, each.name) for each in fields(self))  # type: ignore[arg-type]
+        return type(self), tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -335,21 +335,21 @@ def names_in(node: Node) -> frozenset[str]:
 
 def atoms_in(node: Node) -> frozenset[Call]:
     """Every atom that occurs in `node`."""
-    found: set[Call] = set()
+    calls: set[Call] = set()
 
     def collect(node: Node, _: tuple[None, ...]) -> None:
         if is_atom(node):
-            found.add(node)
+            calls.add(node)
 
     fold(node, collect)
-    return frozenset(found)
+    return frozenset(calls)
 
 
 def labels_of(atom: Call) -> tuple[str, ...]:
     """The names inside an atom: a class, or an object and a class."""
-    return tuple(each.name for each in atom.arguments if isinstance(each, Name))
+    return tuple(argument.name for argument in atom.arguments if isinstance(argument, Name))
 
 
 def is_temporal(node: Node) -> bool:
     """Whether a temporal operator stands anywhere in `node`."""
-    return fold(node, lambda each, below: isinstance(each, Temporal) or any(below))
+    return fold(node, lambda node, below: isinstance(node, Temporal) or any(below))

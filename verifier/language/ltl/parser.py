@@ -144,25 +144,25 @@ def in_steps(node: Node, step_s: Fraction | None, source: Source | None = None) 
         InputError: the duration of a step is not known, or a bound is not a whole number of steps.
     """
 
-    def steps(each: Temporal, seconds: Fraction) -> int:
+    def steps(operator: Temporal, seconds: Fraction) -> int:
         if step_s is None:
-            raise text.error(f"a bound in seconds {NEEDS_STEP}", each.position)
+            raise text.error(f"a bound in seconds {NEEDS_STEP}", operator.position)
         count = seconds / step_s
         if count.denominator > 1 or count > _LARGEST_BOUND:
             hint = "bounds are multiples of step_s" if count.denominator > 1 else "bounds are at most 2**31 - 1 steps"
             message = f"expected a whole number of steps, got {float(seconds):g} s for steps of {float(step_s):g} s"
-            raise text.error(message, each.position, hint)
+            raise text.error(message, operator.position, hint)
         return int(count)
 
-    def combine(each: Node, below: tuple[Node, ...]) -> Node:
-        if not isinstance(each, Temporal) or each.seconds is None:
-            return rebuilt(each, below)
-        bound = each.seconds
-        low = steps(each, bound.low) + bound.low_open
-        high = None if bound.high is None else steps(each, bound.high) - bound.high_open
+    def combine(temporal: Node, below: tuple[Node, ...]) -> Node:
+        if not isinstance(temporal, Temporal) or temporal.seconds is None:
+            return rebuilt(temporal, below)
+        bound = temporal.seconds
+        low = steps(temporal, bound.low) + bound.low_open
+        high = None if bound.high is None else steps(temporal, bound.high) - bound.high_open
         if high is not None and high < low:
-            raise text.error("the bound allows no step at all", each.position)
-        return replace(each, operands=below, interval=Interval(low, high), seconds=None)
+            raise text.error("the bound allows no step at all", temporal.position)
+        return replace(temporal, operands=below, interval=Interval(low, high), seconds=None)
 
     text = source or Source("")
     return fold(node, combine)

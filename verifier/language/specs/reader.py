@@ -94,7 +94,7 @@ def _specification(text: str, file: str | None, sha256: str) -> Specification:
         settings=tuple(draft.settings),
         sweeps=tuple(draft.sweeps),
         lets=draft.lets,
-        requirements=tuple(resolved(each, lets, source) for each in draft.requirements),
+        requirements=tuple(resolved(requirement, lets, source) for requirement in draft.requirements),
         source=source,
     )
 

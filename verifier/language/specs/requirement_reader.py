@@ -130,7 +130,7 @@ def _statement(text: str, start: Position, comments: list[Comment]) -> Iterator[
     text = "".join([*pieces, text[end:]])
     begin = len(text) - len(text.lstrip())
     if begin < len(text):
-        kept = tuple(Comment(each.offset - begin, each.text) for each in comments if each.offset >= begin)
+        kept = tuple(Comment(comment.offset - begin, comment.text) for comment in comments if comment.offset >= begin)
         yield Statement(text[begin:], advance(start, text[:begin]), kept)
 
 
@@ -291,8 +291,8 @@ def first_temporal(node: Node) -> Temporal | None:
     """A temporal operator with no other inside; None when there is none."""
 
     def combine(node: Node, below: tuple[Temporal | None, ...]) -> Temporal | None:
-        found = next((each for each in below if each is not None), None)
-        return node if isinstance(node, Temporal) and found is None else found
+        temporal = next((temporal for temporal in below if temporal is not None), None)
+        return node if isinstance(node, Temporal) and temporal is None else temporal
 
     return fold(node, combine)
 

@@ -227,11 +227,11 @@ def check_names(
             check_type(requirement.original_given, known, source, "boolean")
         _check_asked(requirement, source, rewards, step_s)
     chosen: tuple[Setting | Sweep, ...] = (*spec.settings, *spec.sweeps)
-    for each in chosen:
-        if "." not in each.name and types.get(each.name) != "number":
+    for sweep in chosen:
+        if "." not in sweep.name and types.get(sweep.name) != "number":
             numbers = [name for name, kind in types.items() if kind == "number"]
-            message, hint = unknown_name("constant", each.name, numbers)
-            raise source.error(message, each.position, hint)
+            message, hint = unknown_name("constant", sweep.name, numbers)
+            raise source.error(message, sweep.position, hint)
     requirements = tuple(_in_steps(requirement, source, step_s) for requirement in spec.requirements)
     return replace(spec, requirements=requirements)
 

@@ -72,23 +72,21 @@ def with_average_precision(
     unit, units = (drive, len(names)) if by_drive else (np.arange(data.frame_count), data.frame_count)
     draws = max(1, min(MOST_DRAWS, DRAWN_UNITS // max(units, 1)))
     weights = drawn_with_replacement(units, draws, np.random.default_rng(seed))
-    found = []
+    precisions = []
     for name in classes:
         label = data.classes.index(name)
         entries = _entries(data, matches, label, unit, units)
-        most = max((len(each["dtScores"]) for each in entries), default=0)
-        objects = sum(len(each["gtIgnore"]) for each in entries)
+        most = max((len(entry["dtScores"]) for entry in entries), default=0)
+        objects = sum(len(entry["gtIgnore"]) for entry in entries)
         drawn, value = (
             percentile_ends(drawn_class(entries, [0], most, weights, precise=True), LEVEL),
             _average(entries),
         )
-        there = np.array([len(each["gtIgnore"]) for each in entries])
+        there = np.array([len(entry["gtIgnore"]) for entry in entries])
         ends = (None if value is None else reaching(drawn, value, there, confidence=LEVEL)) or (None, None)
-        own = (
-            [_average(each) for each in _by_unit(entries, units)] if by_drive and counts.sequences is not None else []
-        )
-        found.append(ClassPrecision(name, objects, value, ends[0], ends[1], tuple(own)))
-    record = AveragePrecision("drive" if by_drive else "frame", LEVEL, draws, seed, tuple(found))
+        own = [_average(row) for row in _by_unit(entries, units)] if by_drive and counts.sequences is not None else []
+        precisions.append(ClassPrecision(name, objects, value, ends[0], ends[1], tuple(own)))
+    record = AveragePrecision("drive" if by_drive else "frame", LEVEL, draws, seed, tuple(precisions))
     counts = replace(counts, metadata={**counts.metadata, "average_precision": record})
     note = few_units_note(units, record.unit)
     return counts if note is None else with_sanity(counts, [remark("few-units", f"average precision is {note}")])
@@ -125,14 +123,14 @@ def _entries(data: DetectionSet, matches: Matches, label: int, unit: Ints, units
 
 def _by_unit(entries: Sequence[dict[str, Any]], units: int) -> list[list[dict[str, Any]]]:
     own: list[list[dict[str, Any]]] = [[] for _ in range(units)]
-    for each in entries:
-        own[each["image_id"]].append(each)
+    for entry in entries:
+        own[entry["image_id"]].append(entry)
     return own
 
 
 def _average(entries: Sequence[dict[str, Any]]) -> float | None:
     """AP by pycocotools, of one class; None without an object."""
-    if not any(len(each["gtIgnore"]) for each in entries):
+    if not any(len(entry["gtIgnore"]) for entry in entries):
         return None
     evaluator = library("pycocotools.cocoeval")
     with contextlib.redirect_stdout(io.StringIO()):
@@ -140,7 +138,7 @@ def _average(entries: Sequence[dict[str, Any]]) -> float | None:
         told = evaluation.params
         told.imgIds, told.catIds = list(range(len(entries))), [0]
         told.iouThrs, told.areaRng, told.areaRngLbl = np.array([0.5]), [[0, 1e10]], ["all"]
-        told.maxDets = [max(1, *(len(each["dtScores"]) for each in entries))]
+        told.maxDets = [max(1, *(len(entry["dtScores"]) for entry in entries))]
         evaluation._paramsEval, evaluation.evalImgs = copy.deepcopy(told), list(entries)
         evaluation.accumulate()
     precision = evaluation.eval["precision"]
@@ -150,16 +148,18 @@ def _average(entries: Sequence[dict[str, Any]]) -> float | None:
 def drawn_class(found: list[Any], rows: list[int], most: int, weights: Ints, *, precise: bool) -> Floats:
     """(draws,) average precision, or recall, of a class over the IoU thresholds in `rows`; NaN without an object."""
     wanted = np.zeros(weights.shape[1], np.int64)
-    for each in found:
-        wanted[each["image_id"]] = np.count_nonzero(~np.asarray(each["gtIgnore"], np.bool_))
+    for entry in found:
+        wanted[entry["image_id"]] = np.count_nonzero(~np.asarray(entry["gtIgnore"], np.bool_))
     objects = weights @ wanted
-    scores = [np.asarray(each["dtScores"], np.float64)[:most] for each in found]
+    scores = [np.asarray(entry["dtScores"], np.float64)[:most] for entry in found]
     order = np.argsort(-np.concatenate([np.zeros(0), *scores]), kind="mergesort")
-    image = np.repeat([each["image_id"] for each in found], [len(each) for each in scores]).astype(np.int64)[order]
+    image = np.repeat([entry["image_id"] for entry in found], [len(score) for score in scores]).astype(np.int64)[
+        order
+    ]
     value = np.zeros(len(weights))
     for row in rows if len(order) else ():
         matched, ignored = (
-            np.concatenate([np.asarray(each[key])[row, :most] for each in found]).astype(np.bool_)[order]
+            np.concatenate([np.asarray(image[key])[row, :most] for image in found]).astype(np.bool_)[order]
             for key in ("dtMatches", "dtIgnore")
         )
         kept = np.flatnonzero(~ignored)

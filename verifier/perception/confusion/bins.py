@@ -127,7 +127,7 @@ class Bins:
     def __post_init__(self) -> None:
         if not _increasing(self.edges_m) or self.edges_m[0] < 0:
             raise UsageError("the distance bins need at least two increasing edges from 0 on")
-        names = [each.name for each in self.variables]
+        names = [variable.name for variable in self.variables]
         if len(set(names)) != len(names):
             raise UsageError("a variable is named twice")
         if self.count > LARGEST_BIN_COUNT:
@@ -136,7 +136,7 @@ class Bins:
     @property
     def shape(self) -> tuple[int, ...]:
         """Bins of distance, then of each variable."""
-        return (len(self.edges_m) - 1, *(each.count for each in self.variables))
+        return (len(self.edges_m) - 1, *(variable.count for variable in self.variables))
 
     @property
     def count(self) -> int:
@@ -150,7 +150,7 @@ class Bins:
     @property
     def of_objects(self) -> tuple[bool, ...]:
         """For each axis of `shape` whether only objects have it."""
-        return (False, *(each.scope == "object" for each in self.variables))
+        return (False, *(variable.scope == "object" for variable in self.variables))
 
     def distance_bins(self, distance_m: NDArray[np.float64]) -> NDArray[np.int64]:
         """(n,) the distance bin of each distance in metres; -1 where no bin holds it, NaN included."""
@@ -162,7 +162,9 @@ class Bins:
         """A bin for people: `[0, 10) m, occluded 0`."""
         first, *rest = np.unravel_index(index, self.shape)
         low, high = self.edges_m[int(first)], self.edges_m[int(first) + 1]
-        parts = [f"{each.name} {each.bin_text(int(at))}" for each, at in zip(self.variables, rest, strict=True)]
+        parts = [
+            f"{variable.name} {variable.bin_text(int(at))}" for variable, at in zip(self.variables, rest, strict=True)
+        ]
         return ", ".join([f"[{low:g}, {high:g}) m", *parts])
 
 
@@ -171,7 +173,7 @@ def parse_edges(text: str, what: str = "--bins") -> tuple[float, ...]:
     edges: list[float] = []
     for part in text.split(","):
         span = re.fullmatch(r"\s*([^:]+)\.\.([^:]+):([^:]+)", part)
-        numbers = [_number(each) for each in (span.groups() if span else (part,))]
+        numbers = [_number(group) for group in (span.groups() if span else (part,))]
         if any(number is None for number in numbers):
             raise UsageError(f"{what}: expected edges as 0,10,20,inf or 0..100:10, got {shown(text)}")
         found = [number for number in numbers if number is not None]
@@ -195,7 +197,7 @@ def parse_variable(text: str) -> Variable:
     groups = []
     for part in bins.split(","):
         title, colon, values = part.partition(":")
-        groups.append((title.strip(), tuple(each.strip() for each in (values if colon else title).split("|"))))
+        groups.append((title.strip(), tuple(name.strip() for name in (values if colon else title).split("|"))))
     return Variable(name, groups=tuple(groups))
 
 

@@ -21,9 +21,9 @@ from verifier.perception.confusion.tally import summed
 from verifier.perception.settings import EmptyContexts
 
 
-def followed(found: ContextCounts) -> NDArray[np.bool_]:
+def followed(context: ContextCounts) -> NDArray[np.bool_]:
     """(true,) whether a track of some item with that label is known."""
-    return np.asarray(found.counts[0, :, :-1].any(axis=(0, 1, 2)))
+    return np.asarray(context.counts[0, :, :-1].any(axis=(0, 1, 2)))
 
 
 def persistent(found: ContextCounts, longest: int) -> ContextCounts:
@@ -48,9 +48,9 @@ def persistent(found: ContextCounts, longest: int) -> ContextCounts:
     return replace(found, contexts=contexts, counts=counts, tally=tally, tests=(), replays=())
 
 
-def longest_run(found: ContextCounts, columns: Sequence[int]) -> tuple[int, bool]:
+def longest_run(context: ContextCounts, columns: Sequence[int]) -> tuple[int, bool]:
     """The longest run of errors that counts by run show of these true labels, and whether it may be longer."""
-    cap, own = found.contexts.cap, found.counts[0].sum(axis=0)[:, :, list(columns)]
+    cap, own = context.contexts.cap, context.counts[0].sum(axis=0)[:, :, list(columns)]
     items = own.sum(axis=(1, 2))
     wrong = items > own[:, list(columns), range(len(columns))].sum(axis=1)
     for length in range(cap, 0, -1):
@@ -60,7 +60,7 @@ def longest_run(found: ContextCounts, columns: Sequence[int]) -> tuple[int, bool
     return int(wrong.any()), False
 
 
-def divided_matrices(matrices: ConfusionMatrices, found: ContextCounts, policy: EmptyContexts) -> ConfusionMatrices:
+def divided_matrices(matrices: ConfusionMatrices, context: ContextCounts, policy: EmptyContexts) -> ConfusionMatrices:
     """The matrices divided by context.
 
     Args:
@@ -68,12 +68,12 @@ def divided_matrices(matrices: ConfusionMatrices, found: ContextCounts, policy: 
         found: counts of one score threshold.
         policy: rates of a context without items.
     """
-    counts = found.counts[0]
+    counts = context.counts[0]
     if not np.array_equal(counts.sum(axis=1), matrices.counts):
         raise ValueError("the counts by context do not add up to the matrices")
-    own, apart = counts[:, :-1].copy(), followed(found)
-    own[:, found.contexts.start, :, ~apart] = matrices.counts[:, :, ~apart].transpose(2, 0, 1)
-    memory = Memory(found.contexts, matrices.counts, apart, policy)
+    own, apart = counts[:, :-1].copy(), followed(context)
+    own[:, context.contexts.start, :, ~apart] = matrices.counts[:, :, ~apart].transpose(2, 0, 1)
+    memory = Memory(context.contexts, matrices.counts, apart, policy)
     return replace(matrices, counts=own.reshape(-1, *own.shape[2:]), memory=memory)
 
 

@@ -49,12 +49,12 @@ class _Cells:
     """(n, 2) wrong and right, at least one of them."""
 
     @classmethod
-    def of(cls, found: ContextCounts, columns: Sequence[int]) -> _Cells:
+    def of(cls, context: ContextCounts, columns: Sequence[int]) -> _Cells:
         """The cells of one context function."""
-        if found.tally is None or found.counts.shape[0] != 1:
+        if context.tally is None or context.counts.shape[0] != 1:
             raise UsageError("contexts are compared by sequence, of one score threshold; the matrices have none")
-        index, counts = found.tally.index, found.tally.counts[:, 0]
-        tracked = (index[:, 1] % found.per_bin < found.contexts.count) & np.isin(index[:, 3], list(columns))
+        index, counts = context.tally.index, context.tally.counts[:, 0]
+        tracked = (index[:, 1] % context.per_bin < context.contexts.count) & np.isin(index[:, 3], list(columns))
         rows, at = distinct_rows(index[tracked][:, [0, 1, 3]])
         reports = np.zeros((len(rows), 2))
         right = index[tracked, 2] == index[tracked, 3]
@@ -103,7 +103,7 @@ class HeldOutLoss:
         return mean, math.sqrt(count / max(count - 1, 1) * spread) / float(self.frames.sum())
 
 
-def held_out_loss(found: ContextCounts, columns: Sequence[int]) -> HeldOutLoss:
+def held_out_loss(context: ContextCounts, columns: Sequence[int]) -> HeldOutLoss:
     """The loss of the contexts of some counts, over items with these true labels.
 
     Args:
@@ -113,13 +113,13 @@ def held_out_loss(found: ContextCounts, columns: Sequence[int]) -> HeldOutLoss:
     Raises:
         UsageError: no counts by sequence, or a family.
     """
-    cells = _Cells.of(found, columns)
+    cells = _Cells.of(context, columns)
     others = cells.fitted(np.ones(len(cells.cell), dtype=bool))[cells.cell] - cells.reports
     loss = _log_loss(cells.reports, others) / math.log(2)
     names, own = np.unique(cells.sequence, return_inverse=True)
     frames = np.bincount(own, cells.reports.sum(axis=1), len(names)).astype(np.int64)
     bits: Floats = np.bincount(own, loss, len(names)).astype(np.float64)
-    return HeldOutLoss(found.contexts, bits, frames)
+    return HeldOutLoss(context.contexts, bits, frames)
 
 
 @dataclass(frozen=True)
@@ -137,17 +137,19 @@ class Selection:
     losses: tuple[HeldOutLoss, ...]
 
 
-def selected_contexts(found: ContextCounts, columns: Sequence[int]) -> Selection:
+def selected_contexts(context: ContextCounts, columns: Sequence[int]) -> Selection:
     """The contexts that the data support.
 
     Raises:
         UsageError: fewer than four sequences with tracks, or as `held_out_loss`.
     """
-    losses = tuple(held_out_loss(found.coarsened(each), columns) for each in coarser_candidates(found.contexts))
+    losses = tuple(
+        held_out_loss(context.coarsened(candidate), columns) for candidate in coarser_candidates(context.contexts)
+    )
     if len(losses[0].frames) < FEWEST_SEQUENCES:
         raise UsageError(
             f"--memory auto compares contexts by sequence and needs {FEWEST_SEQUENCES} sequences with tracks; the "
-            f"matrices have {len(losses[0].frames)}: choose one, such as --memory {found.contexts}"
+            f"matrices have {len(losses[0].frames)}: choose one, such as --memory {context.contexts}"
         )
     best = min(losses, key=lambda loss: loss.mean)
     for loss in losses:
@@ -167,7 +169,7 @@ def coarser_candidates(contexts: Contexts) -> Iterator[Contexts]:
         yield candidate
 
 
-def log10_e_value(found: ContextCounts, columns: Sequence[int], smaller: Contexts, names: Sequence[str]) -> float:
+def log10_e_value(context: ContextCounts, columns: Sequence[int], smaller: Contexts, names: Sequence[str]) -> float:
     """log10 of the split likelihood e-value of the contexts of `found` against smaller ones.
 
     Args:
@@ -176,7 +178,7 @@ def log10_e_value(found: ContextCounts, columns: Sequence[int], smaller: Context
         smaller: a coarser function.
         names: of the sequences; those with items are halved in the order of their names.
     """
-    richer, plain = _Cells.of(found, columns), _Cells.of(found.coarsened(smaller), columns)
+    richer, plain = _Cells.of(context, columns), _Cells.of(context.coarsened(smaller), columns)
     used = np.unique(richer.sequence)
     order = np.zeros(len(names), dtype=np.int64)
     order[used[np.argsort(np.array(names, dtype=object)[used])]] = np.arange(len(used))
@@ -264,7 +266,7 @@ class Part:
         end = int(self.numbers[self.sequence == self.last].max(initial=0))
         if gaps != "break" and self.begun.sequence == self.names[self.last]:
             for text, past in self.begun.outcomes.items():
-                self.kept.setdefault(text, [list(each) for each in past])
+                self.kept.setdefault(text, [list(row) for row in past])
         ordered = rows[np.lexsort((rows[:, 1], rows[:, 0]))]
         for own in np.split(ordered, np.flatnonzero(np.diff(ordered[:, 0])) + 1) if len(ordered) else []:
             if gaps != "break" or own[-1, 1] == end:

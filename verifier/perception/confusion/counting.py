@@ -103,17 +103,17 @@ def count(data: DetectionSet, matches: Matches, rule: CountingRule) -> Count:
     return _count_observed(data, observe(data, matches, rule), rule)
 
 
-def _count_observed(data: DetectionSet, found: Observed, rule: CountingRule) -> Count:
+def _count_observed(data: DetectionSet, observed: Observed, rule: CountingRule) -> Count:
     if rule.labelling == "class":
-        items = class_items(found.scene, rule)
+        items = class_items(observed.scene, rule)
     elif rule.labelling == "proposition":
-        items = proposition_items(found.scene, rule)
+        items = proposition_items(observed.scene, rule)
     else:
-        assert found.group is not None
-        items = group_items(found.scene, rule, found.group, found.objects.distance_m)
+        assert observed.group is not None
+        items = group_items(observed.scene, rule, observed.group, observed.objects.distance_m)
     frames = np.bincount(data.frame_sequence, minlength=len(data.sequences))
     tally = counted(items, rule.threshold_count)
-    return Count(data.sequences, frames, tally, found.totals, *_tracks(data, found.scene, rule))
+    return Count(data.sequences, frames, tally, observed.totals, *_tracks(data, observed.scene, rule))
 
 
 def _tracks(data: DetectionSet, scene: Scene, rule: CountingRule) -> tuple[Tracks | None, tuple[Remark, ...]]:
@@ -246,11 +246,11 @@ def _count_each_threshold(
     for threshold in thresholds:
         kept = data.change(detections=data.detections.take(np.asarray(data.detections.score) >= threshold))
         found.append(count(kept, match(kept, policy), alone))
-    index = np.concatenate([each.tally.index for each in found])
+    index = np.concatenate([count.tally.index for count in found])
     counts = np.zeros((len(index), len(found)), dtype=np.int64)
-    member = np.repeat(np.arange(len(found)), [len(each.tally.index) for each in found])
-    counts[np.arange(len(index)), member] = np.concatenate([each.tally.counts[:, 0] for each in found])
-    tracks = [each.tracks for each in found if each.tracks is not None]
+    member = np.repeat(np.arange(len(found)), [len(count.tally.index) for count in found])
+    counts[np.arange(len(index)), member] = np.concatenate([count.tally.counts[:, 0] for count in found])
+    tracks = [count.tracks for count in found if count.tracks is not None]
     return replace(found[0], tally=summed(index, counts), tracks=family_of_tracks(tracks) if tracks else None)
 
 
@@ -272,10 +272,10 @@ def accumulate(parts: Sequence[Count], whole: bool = False) -> Count:
         tallies.append(part.tally.renumbered(own))
         tracks += [part.tracks.renumbered(own)] if part.tracks is not None and whole else []
     tally = summed(
-        np.concatenate([each.index for each in tallies]), np.concatenate([each.counts for each in tallies])
+        np.concatenate([tally.index for tally in tallies]), np.concatenate([tally.counts for tally in tallies])
     )
     totals = {name: sum(part.totals[name] for part in parts) for name in TOTALS}
-    left_out = [each for part in parts for each in part.remarks if each == NO_TRACKS_IN_PARTS]
+    left_out = [remark for part in parts for remark in part.remarks if remark == NO_TRACKS_IN_PARTS]
     lacking = [part for part in parts if part.tracks is None and part.totals["annotations"]]
     kept = joined_tracks(tracks) if tracks and not lacking else None
     if kept is None and any(part.tracks is not None for part in parts):
@@ -286,7 +286,7 @@ def accumulate(parts: Sequence[Count], whole: bool = False) -> Count:
 
 
 def confusion_counts(
-    found: Count, rule: CountingRule, policy: MatchingPolicy, source: Any = None, title: str = ""
+    count: Count, rule: CountingRule, policy: MatchingPolicy, source: Any = None, title: str = ""
 ) -> ConfusionCounts:
     """The counts as a document holds them.
 
@@ -302,12 +302,12 @@ def confusion_counts(
             hint="fewer thresholds, bins or classes",
         )
     metadata: dict[str, Any] = rule.record(policy.record())
-    metadata |= {"totals": dict(found.totals)} | ({} if source is None else {"source": source})
-    known = found.sequences not in ((), (NO_SEQUENCE,)) or found.tracks is not None
-    sequences = Sequences(found.sequences, found.frames, found.tally, found.tracks) if known else None
-    table = found.tally.dense(rule.bins.count, len(labels))
+    metadata |= {"totals": dict(count.totals)} | ({} if source is None else {"source": source})
+    known = count.sequences not in ((), (NO_SEQUENCE,)) or count.tracks is not None
+    sequences = Sequences(count.sequences, count.frames, count.tally, count.tracks) if known else None
+    table = count.tally.dense(rule.bins.count, len(labels))
     counts = ConfusionCounts(rule.labelling, labels, rule.bins, rule.thresholds, table, sequences, title, metadata)
-    return with_sanity(counts, found.remarks)
+    return with_sanity(counts, count.remarks)
 
 
 def localised(data: DetectionSet, observed: Observed | None, rule: CountingRule) -> Ints:

@@ -162,16 +162,16 @@ class ConfusionCounts(Result):
                 raise ValueError(f"the tracks do not fit the counts: {fault}")
 
     def _check_contexts(self) -> None:
-        found, size = self.by_context, len(self.labels)
-        if found is None:
+        context, size = self.by_context, len(self.labels)
+        if context is None:
             return
-        if not np.array_equal(found.counts.sum(axis=2), self.counts):
+        if not np.array_equal(context.counts.sum(axis=2), self.counts):
             raise ValueError("the counts by context do not add up to the counts")
-        if (found.tally is None) != (self.sequences is None):
+        if (context.tally is None) != (self.sequences is None):
             raise ValueError("counts by sequence and context go together")
-        if found.tally is not None:
-            dense = found.tally.dense(self.bins.count * found.per_bin, size)
-            if not np.array_equal(dense.reshape(found.counts.shape), found.counts):
+        if context.tally is not None:
+            dense = context.tally.dense(self.bins.count * context.per_bin, size)
+            if not np.array_equal(dense.reshape(context.counts.shape), context.counts):
                 raise ValueError("the counts by sequence and context do not add up to the counts by context")
 
     TOLD = "verifier.telling.confusion:counts_table"
@@ -234,10 +234,10 @@ class ConfusionCounts(Result):
         if sequences is not None:
             tracks = None if sequences.tracks is None else sequences.tracks.member(at)
             sequences = replace(sequences, tally=_at_threshold(sequences.tally, at), tracks=tracks)
-        found = self.by_context
-        if found is not None:
-            own = None if found.tally is None else _at_threshold(found.tally, at)
-            found = replace(found, counts=found.counts[at : at + 1], tally=own)
+        context = self.by_context
+        if context is not None:
+            own = None if context.tally is None else _at_threshold(context.tally, at)
+            context = replace(context, counts=context.counts[at : at + 1], tally=own)
         metadata = {**self.metadata, "score_threshold": threshold}
         if "dependence" in metadata:
             metadata["dependence"] = metadata["dependence"][at]
@@ -247,7 +247,7 @@ class ConfusionCounts(Result):
             counts=self.counts[at : at + 1],
             sequences=sequences,
             metadata=metadata,
-            by_context=found,
+            by_context=context,
         )
 
     def matrices(self, where: Mapping[str, str] | None = None, kept: Collection[str] = ()) -> ConfusionMatrices:
@@ -268,13 +268,15 @@ class ConfusionCounts(Result):
         metadata = {key: value for key, value in self.metadata.items() if key != "totals"}
         if chosen:
             metadata["where"] = {
-                each.name: each.bin_text(chosen[each.name]) for each in self.bins.variables if each.name in chosen
+                variable.name: variable.bin_text(chosen[variable.name])
+                for variable in self.bins.variables
+                if variable.name in chosen
             }
         edges, variables = np.array(self.bins.edges_m), self._kept(kept)
         return ConfusionMatrices(self.labelling, self.labels, edges, counts, self.title, metadata, variables)
 
     def _kept(self, kept: Collection[str]) -> tuple[Variable, ...]:
-        return tuple(each for each in self.bins.variables if each.name in kept)
+        return tuple(variable for variable in self.bins.variables if variable.name in kept)
 
     def contexts_by_distance(
         self, where: Mapping[str, str] | None = None, kept: Collection[str] = ()
@@ -284,11 +286,13 @@ class ConfusionCounts(Result):
         Raises:
             UsageError: as `matrices`.
         """
-        chosen, found = self._chosen(where or {}), self.by_context
-        if found is None:
+        chosen, context = self._chosen(where or {}), self.by_context
+        if context is None:
             return None
-        tally = None if found.tally is None else self._tally_by_distance(found.tally, chosen, kept, found.per_bin)
-        return replace(found, counts=self._by_distance(found.counts[0], chosen, kept)[None], tally=tally)
+        tally = (
+            None if context.tally is None else self._tally_by_distance(context.tally, chosen, kept, context.per_bin)
+        )
+        return replace(context, counts=self._by_distance(context.counts[0], chosen, kept)[None], tally=tally)
 
     def _by_distance(
         self, counts: NDArray[np.int64], chosen: Mapping[str, int], kept: Collection[str]
@@ -323,9 +327,9 @@ class ConfusionCounts(Result):
         tally = self._tally_by_distance(self.sequences.tally, chosen, kept)
         tracks = self.sequences.tracks
         if tracks is not None:
-            apart = [each.name in kept for each in self.bins.variables]
+            apart = [variable.name in kept for variable in self.bins.variables]
             tracks = tracks.by_distance(
-                [chosen.get(each.name) for each in self.bins.variables], self.bins.shape, apart
+                [chosen.get(variable.name) for variable in self.bins.variables], self.bins.shape, apart
             )
         return replace(self.sequences, tally=tally, tracks=tracks)
 
@@ -348,9 +352,9 @@ class ConfusionCounts(Result):
 
     def _chosen(self, where: Mapping[str, str]) -> dict[str, int]:
         if self.thresholds is not None:
-            known = ", ".join(f"{each:g}" for each in self.thresholds)
+            known = ", ".join(f"{threshold:g}" for threshold in self.thresholds)
             raise UsageError(f"the file holds a family over score thresholds; choose one of: {known}")
-        variables = {each.name: each for each in self.bins.variables}
+        variables = {variable.name: variable for variable in self.bins.variables}
         for name in where:
             if name not in variables:
                 message, hint = unknown_name("variable of the matrices", name, variables)

@@ -84,7 +84,7 @@ class DataSetRecord:
     @property
     def missing(self) -> tuple[str, ...]:
         """What is not stated."""
-        return tuple(each for each in (*NAMES, *PARTS) if not (self.stated.get(each) or getattr(self, each, None)))
+        return tuple(name for name in (*NAMES, *PARTS) if not (self.stated.get(name) or getattr(self, name, None)))
 
     @property
     def distances(self) -> dict[str, float]:
@@ -100,14 +100,16 @@ def record_of(metadata: Mapping[str, Any]) -> DataSetRecord | None:
 
 def annotation_error(metadata: Mapping[str, Any]) -> Fraction:
     """The largest share of items that may be annotated wrongly; 0 where nothing is stated."""
-    found = record_of(metadata)
-    return Fraction(0) if found is None or found.error_rate is None else Fraction(repr(max(found.error_rate)))
+    data_set = record_of(metadata)
+    return (
+        Fraction(0) if data_set is None or data_set.error_rate is None else Fraction(repr(max(data_set.error_rate)))
+    )
 
 
 def looks_at(metadata: Mapping[str, Any]) -> int:
     """How many looks at the data the next verdict is."""
-    found = record_of(metadata)
-    return 1 if found is None else 1 + len(found.uses)
+    data_set = record_of(metadata)
+    return 1 if data_set is None else 1 + len(data_set.uses)
 
 
 def read_stated(path: str | Path) -> DataSetRecord:
@@ -124,9 +126,9 @@ def read_stated(path: str | Path) -> DataSetRecord:
         if table == "annotation" and at.has("error_rate"):
             error = _ends(at.at("error_rate"), ordered=True)
     listed = top.at("requirement").items() if top.has("requirement") else []
-    tables = (each.table(("text", "check"), ("text", "check")) for each in listed)
-    requirements = tuple(DataRequirement(each.at("text").string(), each.at("check").string()) for each in tables)
-    domain = {name: dict(_shares(each)) for name, each in top.at("odd").entries()} if top.has("odd") else {}
+    tables = (element.table(("text", "check"), ("text", "check")) for element in listed)
+    requirements = tuple(DataRequirement(table.at("text").string(), table.at("check").string()) for table in tables)
+    domain = {name: dict(_shares(element)) for name, element in top.at("odd").entries()} if top.has("odd") else {}
     frames = dict[str, int]()
     if top.has("frames"):
         hashes, digest = frame_hashes(Path(path).parent / top.at("frames").string())
@@ -146,16 +148,16 @@ def frame_hashes(path: Path) -> tuple[frozenset[str], str]:
     return frozenset(line[:64] for _, line in lines), hashlib.sha256(raw).hexdigest()
 
 
-def _ends(found: Element, *, ordered: bool) -> Ends:
-    ends = [each.number(0, 1) for each in found.items(least=2)]
+def _ends(element: Element, *, ordered: bool) -> Ends:
+    ends = [element.number(0, 1) for element in element.items(least=2)]
     if len(ends) != 2 or (ordered and ends[0] > ends[1]):
-        raise found.fail("expected two shares" + (", the lower one first" if ordered else ""))
+        raise element.fail("expected two shares" + (", the lower one first" if ordered else ""))
     return float(ends[0]), float(ends[1])
 
 
 def _shares(attribute: Element) -> Iterator[tuple[str, Ends]]:
     """Value -> share of the domain, share of the data; each of both adds up to 1 over the values."""
-    found = {name: _ends(each, ordered=False) for name, each in attribute.entries()}
+    found = {name: _ends(element, ordered=False) for name, element in attribute.entries()}
     for side, what in enumerate(("the domain", "the data")):
         if abs(sum(ends[side] for ends in found.values()) - 1) > 1e-9:
             raise attribute.fail(f"the shares of {what} do not add up to 1")
@@ -187,14 +189,14 @@ def annotations_told(counts: ConfusionCounts, file: str | None = None) -> dict[s
 
 def _told(source: Any, totals: Any) -> dict[str, Any]:
     if "merged" in source:
-        parts: list[dict[str, Any]] = [each["annotations"] for each in source["merged"]]
+        parts: list[dict[str, Any]] = [entry["annotations"] for entry in source["merged"]]
         return reduce(_added, parts)
     known = source["annotations"]
     excluded = {name: count for name, count in known.items() if name != "read" and count}
-    for each in source.get("filters", ()):
-        if each.get("annotations"):
-            name = f"filter {each['filter']} {each.get('name', '')}".strip()
-            excluded[name] = excluded.get(name, 0) + each["annotations"]
+    for entry in source.get("filters", ()):
+        if entry.get("annotations"):
+            name = f"filter {entry['filter']} {entry.get('name', '')}".strip()
+            excluded[name] = excluded.get(name, 0) + entry["annotations"]
     excluded |= (
         {"unknown depth": source["ignored"]["unknown_depth"]} if source["ignored"].get("unknown_depth") else {}
     )
@@ -237,54 +239,56 @@ def _with(counts: ConfusionCounts, record: DataSetRecord) -> ConfusionCounts:
 def with_uses(counts: ConfusionCounts, uses: Sequence[UseRecord], file: str) -> ConfusionCounts:
     """The counts whose record says of further verdicts; InputError where one is recorded already."""
     before = record_of(counts.metadata) or DataSetRecord()
-    known = {each.sha256 for each in before.uses}
-    for each in uses:
-        if each.sha256 in known:
-            raise InputError(f"the record has the verdict of {shown(each.title)} already", Place(file))
-        known.add(each.sha256)
+    known = {use.sha256 for use in before.uses}
+    for use in uses:
+        if use.sha256 in known:
+            raise InputError(f"the record has the verdict of {shown(use.title)} already", Place(file))
+        known.add(use.sha256)
     return _with(counts, replace(before, uses=(*before.uses, *uses)))
 
 
-def merged_record(found: ConfusionCounts, parts: Sequence[ConfusionCounts], names: Sequence[str]) -> ConfusionCounts:
+def merged_record(counts: ConfusionCounts, parts: Sequence[ConfusionCounts], names: Sequence[str]) -> ConfusionCounts:
     """The sum with the records of its parts: texts of each, the widest error rate, every use.
 
     Where not all parts have a record, or an error rate, the sum says so.
     """
-    records = [record_of(each.metadata) for each in parts]
-    held = [each for each in records if each is not None]
-    metadata = {key: value for key, value in found.metadata.items() if key != KEY}
-    found = replace(found, metadata=metadata)
+    records = [record_of(part.metadata) for part in parts]
+    held = [record for record in records if record is not None]
+    metadata = {key: value for key, value in counts.metadata.items() if key != KEY}
+    counts = replace(counts, metadata=metadata)
     if not held:
-        return found
-    uses = tuple({each.sha256: each for record in held for each in record.uses}.values())
+        return counts
+    uses = tuple({use.sha256: use for record in held for use in record.uses}.values())
     partly = (
         [] if len(held) == len(parts) else [f"the data set is stated in {len(held)} of {len(parts)} merged files"]
     )
-    rates = [each.error_rate for each in held if each.error_rate is not None]
+    rates = [data_set.error_rate for data_set in held if data_set.error_rate is not None]
     if 0 < len(rates) < len(parts):
         partly.append(f"the annotation error rate of {len(rates)} of {len(parts)} merged files is taken for all")
-    listed = len(held) == len(parts) and all(each.frames for each in held)
-    if not listed and any(each.frames for each in held):
+    listed = len(held) == len(parts) and all(data_set.frames for data_set in held)
+    if not listed and any(data_set.frames for data_set in held):
         partly.append("the frames that were counted are listed of some merged files only, and the lists are left out")
-    domains = {str(each.odd): each.odd for each in held}
+    domains = {str(data_set.odd): data_set.odd for data_set in held}
     if len(domains) > 1:
         partly.append("the coverage of the domain differs between merged files, and is left out")
     record = DataSetRecord(
         stated={
-            name: _texts_of(name, records, names) for name in NAMES if any(each.stated.get(name) for each in held)
+            name: _texts_of(name, records, names)
+            for name in NAMES
+            if any(data_set.stated.get(name) for data_set in held)
         },
-        requirements=tuple(dict.fromkeys(each for record in held for each in record.requirements)),
+        requirements=tuple(dict.fromkeys(requirement for record in held for requirement in record.requirements)),
         error_rate=(min(low for low, _ in rates), max(high for _, high in rates)) if rates else None,
         odd=next(iter(domains.values())) if len(domains) == 1 and len(held) == len(parts) else {},
         frames={name: number for record in held for name, number in record.frames.items()} if listed else {},
         uses=uses,
     )
-    return with_sanity(_with(found, record), [remark("merged-partly", each) for each in partly])
+    return with_sanity(_with(counts, record), [remark("merged-partly", name) for name in partly])
 
 
 def _texts_of(name: str, records: Sequence[DataSetRecord | None], names: Sequence[str]) -> str:
     """One text where all files say the same, else that of each behind its name."""
-    texts = [each.stated.get(name, "") if each is not None else "" for each in records]
+    texts = [record.stated.get(name, "") if record is not None else "" for record in records]
     if len(set(texts)) == 1:
         return texts.pop()
     return "; ".join(f"{file}: {text or 'not stated'}" for file, text in zip(names, texts, strict=True))
@@ -334,13 +338,13 @@ def croissant(
         "rai:dataLimitations": record.stated.get("gaps"),
         "rai:personalSensitiveInformation": record.stated.get("terms.privacy"),
         **{f"verifier:{name}": record.stated.get(name) for name in NAMES},
-        "verifier:requirements": [asdict(each) for each in record.requirements],
+        "verifier:requirements": [asdict(requirement) for requirement in record.requirements],
         "verifier:errorRate": record.error_rate,
         "verifier:domain": record.odd,
         "verifier:domainDistance": record.distances,
         "verifier:frames": [{"sha256": name, "frames": number} for name, number in record.frames.items()],
         "verifier:annotations": told,
-        "verifier:uses": [asdict(each) for each in record.uses],
+        "verifier:uses": [asdict(use) for use in record.uses],
         "verifier:notStated": list(record.missing),
     }
     return {

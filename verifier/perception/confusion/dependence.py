@@ -67,9 +67,9 @@ class Outcomes:
     def __post_init__(self) -> None:
         columns = [self.track, self.frame, self.label, self.stratum, self.level]
         columns += [] if self.bin is None else [self.bin]
-        if any(each.shape != self.track.shape for each in columns):
+        if any(column.shape != self.track.shape for column in columns):
             raise ValueError("the columns of outcomes differ in length")
-        if len(self.track) and (min(each.min() for each in columns) < 0 or self.level.max() > self.thresholds):
+        if len(self.track) and (min(column.min() for column in columns) < 0 or self.level.max() > self.thresholds):
             raise ValueError("tracks, frames, classes, strata and levels are numbers from 0")
 
     def pairs(self) -> tuple[Ints, Ints]:

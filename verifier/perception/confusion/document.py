@@ -82,7 +82,7 @@ def read_confusion(
     chosen = counts if score_threshold is None else counts.member(score_threshold)
     digest = hashlib.sha256(raw).hexdigest()
     matrices, mixed = chosen.matrices(where, kept), None
-    further = tuple(each.name for each in counts.bins.variables)
+    further = tuple(variable.name for variable in counts.bins.variables)
     if chosen.by_context is not None:
         contexts = chosen.by_context.contexts
         matrices = _told(matrices, "contexts", f"counts by context ({contexts}) are summed: reports have no memory")
@@ -140,9 +140,9 @@ def write_confusion(found: ConfusionMatrices | ConfusionCounts, path: str | Path
     write_text(path, confusion_text(found))
 
 
-def confusion_text(found: ConfusionMatrices | ConfusionCounts) -> str:
+def confusion_text(matrices: ConfusionMatrices | ConfusionCounts) -> str:
     """The document as text: stable bytes, one matrix row per line, one sequence per line."""
-    counts = found if isinstance(found, ConfusionCounts) else _as_counts(found)
+    counts = matrices if isinstance(matrices, ConfusionCounts) else _as_counts(matrices)
     family = counts.thresholds is not None
     head: dict[str, Any] = {"schema": SCHEMA_NAME, "version": _version(counts)}
     if counts.title:
@@ -152,7 +152,7 @@ def confusion_text(found: ConfusionMatrices | ConfusionCounts) -> str:
     if counts.thresholds is not None:
         head["score_thresholds"] = list(counts.thresholds)
     if counts.bins.variables:
-        head["variables"] = [_variable_json(each) for each in counts.bins.variables]
+        head["variables"] = [_variable_json(variable) for variable in counts.bins.variables]
     if counts.by_context is not None:
         head["contexts"] = context_head(counts.by_context)
     head |= dict(counts.metadata)

@@ -23,17 +23,17 @@ from verifier.perception.confusion.tally import Tally
 from verifier.perception.confusion.tracks import SummedOver, Tracks, all_sums, fault_of_tracks
 
 
-def context_head(found: ContextCounts) -> dict[str, Any]:
+def context_head(context: ContextCounts) -> dict[str, Any]:
     """What the document says of the context function."""
-    own, how = found.contexts, (found.units, found.tests, found.tracks, found.replays)
-    head = json_values(ContextsRecord("run", own.cap, "outcome", found.gaps, found.period_s, *how))
+    own, how = context.contexts, (context.units, context.tests, context.tracks, context.replays)
+    head = json_values(ContextsRecord("run", own.cap, "outcome", context.gaps, context.period_s, *how))
     return {**head, "kind": own.kind}  # which the matrices of a file count: "run" or "last"
 
 
-def context_bin(found: ContextCounts, index: int, *, family: bool) -> dict[str, Any]:
+def context_bin(context: ContextCounts, index: int, *, family: bool) -> dict[str, Any]:
     """The matrices of one bin by context; those without items are left out."""
-    names = (*found.contexts.names, UNTRACKED)
-    matrices = found.counts[:, index] if family else found.counts[0, index][None]
+    names = (*context.contexts.names, UNTRACKED)
+    matrices = context.counts[:, index] if family else context.counts[0, index][None]
     by_context = matrices.transpose(1, 0, 2, 3) if family else matrices[0]
     return {name: own.tolist() for name, own in zip(names, by_context, strict=True) if own.any()}
 
@@ -64,7 +64,7 @@ class ContextsReader:
     @classmethod
     def of(cls, found: Any, file: str, fail: Fail) -> ContextsReader:
         """Read the key `contexts` of the document, which is in a file of this name."""
-        keys = [each.name for each in fields(ContextsRecord)]
+        keys = [field.name for field in fields(ContextsRecord)]
         for key in (key for key in found if key not in keys) if isinstance(found, Mapping) else ():
             nearest = nearest_name(key, keys)
             hint = f"did you mean '{nearest}'?" if nearest else f"known: {', '.join(keys)}"
@@ -75,16 +75,16 @@ class ContextsReader:
         except UsageError as error:
             raise fail("/contexts/cap", str(error)) from None
         known = set(map(str, coarser_candidates(contexts)))
-        tested = [(each.label, each.contexts) for each in head.tests]
+        tested = [(test.label, test.contexts) for test in head.tests]
         for number, (label, coarser) in enumerate(tested):
             path = f"/contexts/tests/{number}"
             if coarser not in known:
                 raise fail(path, f"expected contexts no finer than {contexts}, got {shown(coarser)}")
             if (label, coarser) in tested[:number]:
                 raise fail(path, f"{label} with {coarser} has a test already")
-        for number, each in enumerate(head.replays):
+        for number, replay in enumerate(head.replays):
             try:
-                contexts.coarsening(Contexts.parsed(each.contexts))
+                contexts.coarsening(Contexts.parsed(replay.contexts))
             except UsageError as error:
                 raise fail(f"/contexts/replays/{number}/contexts", str(error)) from None
         return cls(contexts, head, fail)
@@ -175,14 +175,14 @@ class TracksReader:
         """The tracks, given the value of `tracks` of each sequence and the counts of the sequences."""
         columns: list[list[float]] = []
         shares: list[list[float]] = []
-        for number, each in enumerate(found):
+        for number, entry in enumerate(found):
             path = f"/sequences/{number}/tracks"
-            if not isinstance(each, Mapping) or set(each) != {"columns", "shares"}:
-                raise self.fail(path, f"expected an object with 'columns' and 'shares', got {shown(each)}")
+            if not isinstance(entry, Mapping) or set(entry) != {"columns", "shares"}:
+                raise self.fail(path, f"expected an object with 'columns' and 'shares', got {shown(entry)}")
             for name, rows, labels, numbers in (("columns", columns, 1, 1), ("shares", shares, 2, self.members)):
-                if not isinstance(each[name], list):
-                    raise self.fail(f"{path}/{name}", f"expected a list of rows, got {shown(each[name])}")
-                for place, row in enumerate(each[name]):
+                if not isinstance(entry[name], list):
+                    raise self.fail(f"{path}/{name}", f"expected a list of rows, got {shown(entry[name])}")
+                for place, row in enumerate(entry[name]):
                     rows.append([number, *self._row(f"{path}/{name}/{place}", row, labels, numbers)])
         tables = self._tables(columns, shares)
         whole = tables.pop((False,) * len(self.shape))

@@ -184,9 +184,9 @@ def _read(path: str, found: Any, file: str, fail: Fail, bins: int | None) -> Dep
     return read
 
 
-def is_later(found: Dependence) -> bool:
+def is_later(dependence: Dependence) -> bool:
     """Whether only the second version of the document can say this."""
-    return found.combined is not None or any(test.bins for test in found.classes)
+    return dependence.combined is not None or any(test.bins for test in dependence.classes)
 
 
 def combined_dependence(parts: Sequence[Told], how: str = COMBINED) -> Told:

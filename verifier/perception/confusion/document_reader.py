@@ -162,7 +162,7 @@ class DocumentReader:
             if key not in document:
                 raise self.fail("", f"missing key '{key}'")
         command = document.get("command", [])
-        if not isinstance(command, list) or not all(isinstance(each, str) for each in command):
+        if not isinstance(command, list) or not all(isinstance(value, str) for value in command):
             raise self.fail("/command", f"expected a list of strings, got {shown(command)}")
         if document["schema"] != SCHEMA_NAME:
             raise self.fail("/schema", f"expected {SCHEMA_NAME!r}, got {shown(document['schema'])}")
@@ -236,7 +236,7 @@ class DocumentReader:
         """The bins, their counts as (thresholds, bins, predicted, true), and those with an axis of contexts."""
         if not isinstance(found, list) or not found:
             raise self.fail("/bins", f"expected a list of at least one bin, got {shown(found)}")
-        inner = list(itertools.product(*(range(each.count) for each in variables)))
+        inner = list(itertools.product(*(range(variable.count) for variable in variables)))
         if len(found) % len(inner):
             raise self.fail("/bins", f"expected a multiple of {len(inner)} bins, got {len(found)}", ORDER_HINT)
         edges: list[float] = []
@@ -288,7 +288,7 @@ class DocumentReader:
         if not isinstance(found, list) or len(found) != members:
             number = f"{len(found)}" if isinstance(found, list) else shown(found)
             raise self.fail(path, f"expected {members} matrices (one per score threshold), got {number}")
-        return [self._counts(f"{path}/{index}", each, size) for index, each in enumerate(found)]
+        return [self._counts(f"{path}/{index}", entry, size) for index, entry in enumerate(found)]
 
     def _check_empty_columns(self, bins: Bins, counts: NDArray[np.int64], empty: int) -> None:
         """Column "empty" does not depend on what only objects have."""
@@ -324,7 +324,7 @@ class DocumentReader:
         rows: list[list[int]] = []
         limits = [counts.shape[1], *([] if per_bin is None else [per_bin]), *counts.shape[2:]]
         limits += [LARGEST_COUNT + 1] * len(counts)
-        with_tracks = tracks is not None and any(isinstance(each, dict) and "tracks" in each for each in found)
+        with_tracks = tracks is not None and any(isinstance(entry, dict) and "tracks" in entry for entry in found)
         keys = ("name", "frames", "counts", *(("tracks",) if with_tracks else ()))
         for number, entry in enumerate(found):
             path = f"/sequences/{number}"

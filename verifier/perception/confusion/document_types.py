@@ -68,15 +68,15 @@ def read_average_precision(told: Any, document: Mapping[str, Any], file: str | N
         InputError: it is none, names a class that the matrices do not have, or has not one value for each sequence.
     """
     path = "/average_precision"
-    found = read_document(AveragePrecision, told, file or "<input>", path)
+    average_precision = read_document(AveragePrecision, told, file or "<input>", path)
     labels = [label if isinstance(label, list) else [label] for label in document["labels"]]
-    for number, each in enumerate(found.classes):
+    for number, precision in enumerate(average_precision.classes):
         place = Place(file, path=f"{path}/classes/{number}")
-        if not any(each.label in label for label in labels):
-            raise InputError(f"the matrices have no class {shown(each.label)}", place)
-        if len(each.sequences) not in (0, len(document.get("sequences", ()))):
+        if not any(precision.label in label for label in labels):
+            raise InputError(f"the matrices have no class {shown(precision.label)}", place)
+        if len(precision.sequences) not in (0, len(document.get("sequences", ()))):
             raise InputError("expected one value for each sequence, or none", place)
-    return found
+    return average_precision
 
 
 ClassName = Annotated[str, Limits(min_length=1)]

@@ -35,10 +35,10 @@ def _variable(path: str, found: Any, fail: Fail) -> Variable:
         if not isinstance(found["edges"], list):
             raise fail(f"{path}/edges", f"expected a list, got {shown(found['edges'])}")
         last = len(found["edges"]) - 1
-        edges = tuple(_edge(f"{path}/edges/{k}", each, k, last, fail) for k, each in enumerate(found["edges"]))
+        edges = tuple(_edge(f"{path}/edges/{k}", edge, k, last, fail) for k, edge in enumerate(found["edges"]))
     else:
         for name, values in found["values"].items() if isinstance(found["values"], dict) else ():
-            if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
+            if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
                 raise fail(f"{path}/values/{escaped(name)}", "expected a list of strings")
             groups += ((name, tuple(values)),)
     try:
@@ -61,11 +61,11 @@ def _edge(path: str, found: Any, index: int, last: int, fail: Fail) -> float:
 def where_json(variables: Sequence[Variable], at: Sequence[int]) -> dict[str, Any]:
     """The ranges of the further variables as a bin of the document says them."""
     found: dict[str, Any] = {}
-    for each, index in zip(variables, at, strict=True):
-        if each.groups:
-            found[each.name] = each.bin_text(index)
+    for variable, index in zip(variables, at, strict=True):
+        if variable.groups:
+            found[variable.name] = variable.bin_text(index)
         else:
-            found[each.name] = [edge_json(edge) for edge in each.edges[index : index + 2]]
+            found[variable.name] = [edge_json(edge) for edge in variable.edges[index : index + 2]]
     return found
 
 

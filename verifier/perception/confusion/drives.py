@@ -185,8 +185,8 @@ def sequences_in_drives(counts: ConfusionCounts, table: DriveTable) -> Confusion
     source = counts.metadata.get("source")
     told = dict(source) if isinstance(source, Mapping) else {} if source is None else {"of": source}
     told["drives"] = table.record()
-    found = counts.by_context
-    if found is not None and found.tally is not None:
-        found = replace(found, tally=found.tally.renumbered(number))
+    context = counts.by_context
+    if context is not None and context.tally is not None:
+        context = replace(context, tally=context.tally.renumbered(number))
     metadata = {**counts.metadata, "source": told}
-    return with_sanity(replace(counts, sequences=grouped, metadata=metadata, by_context=found))
+    return with_sanity(replace(counts, sequences=grouped, metadata=metadata, by_context=context))

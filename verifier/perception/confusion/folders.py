@@ -118,17 +118,17 @@ def _copy(
         root = store._strip_protocol(address)
         found = [root] if store.isfile(address) else store.find(address)
         remote, local = list[str](), list[str]()
-        for each in found:
-            own = store.unstrip_protocol(each)
+        for entry in found:
+            own = store.unstrip_protocol(entry)
             if own in shared and own not in mine and not names_only:
                 continue
-            path = target if each == root else target / each[len(root) + 1 :]
+            path = target if entry == root else target / entry[len(root) + 1 :]
             path.parent.mkdir(parents=True, exist_ok=True)
             looked_at = path.suffix.lower() in IMAGE_SUFFIXES and not images
             if names_only or looked_at or "sensors" in path.relative_to(target).parts:
                 path.touch()
             else:
-                remote.append(each)
+                remote.append(entry)
                 local.append(str(path))
         if remote:
             store.get(remote, local)
@@ -219,7 +219,7 @@ class Folders(Tables):
         for name in settings.sequence:
             check_known("sequence", name, names)
         if settings.sequence:
-            sides = [[each for each in side if each[1] in settings.sequence] for side in sides]
+            sides = [[row for row in side if row[1] in settings.sequence] for side in sides]
         return cls._parted(parting, sides, given)
 
     @classmethod
@@ -259,10 +259,10 @@ def _side(role: str, path: str, folder: Path, suffix: str, names: Names) -> list
     if not folder.is_dir():
         hint = "unpack an archive, and split a file of all sequences, to count them in parts"
         raise InputError("expected a folder", Place(path), hint)
-    found = sorted(folder.rglob(f"*{suffix}"))
-    if not found:
+    paths = sorted(folder.rglob(f"*{suffix}"))
+    if not paths:
         raise InputError(f"no file *{suffix} in it", Place(path))
-    return list(zip(map(str, found), names(found, role), strict=True))
+    return list(zip(map(str, paths), names(paths, role), strict=True))
 
 
 @dataclass(frozen=True)
@@ -286,16 +286,16 @@ class FolderCount:
         with copied(settings, names_only=True) as copies:
             listed = Folders.listed(copies.settings)
             files = tuple(
-                replace(each, name=copies.told(each.name), paths=tuple(map(copies.told, each.paths)))
-                for each in listed.files
+                replace(file, name=copies.told(file.name), paths=tuple(map(copies.told, file.paths)))
+                for file in listed.files
             )
-        found = cls(settings, memory, drives, replace(listed, files=files))
+        count = cls(settings, memory, drives, replace(listed, files=files))
         for part in listed.sequences:
-            with found._placed(part) as (data, measure):
+            with count._placed(part) as (data, measure):
                 if len(data.annotations) and len(data.detections):
                     break
         rule = counting_rule(settings, data.classes, measure)
-        return replace(found, how=(rule, matching_policy(settings, default_policy(data))))
+        return replace(count, how=(rule, matching_policy(settings, default_policy(data))))
 
     def __call__(self, block: tuple[int, TablePart] | str) -> PartCount:
         """Count a sequence, or hash a file; errors as counting at once."""
@@ -314,7 +314,7 @@ class FolderCount:
         alone = {path for files, (first, end) in rows for path in files.paths[first:end]}
         is_whole = len(self.tables.sequences) == 1
         with copied(self.settings, self._paths, alone) as copies:
-            here = {path for each in alone for path in copies.here(each)}
+            here = {path for name in alone for path in copies.here(name)}
             known = self.how[0].classes if self.how is not None else class_names(self.settings)
             with nullcontext() if is_whole else only_files(here, known):
                 own = copies.settings if is_whole else replace(copies.settings, sequence=())

@@ -185,7 +185,7 @@ def _object_items(objects: Seen, scene: Scene, rule: CountingRule, high: Ints | 
 
 def _rows(objects: Seen, scene: Scene, predicted: Ints, low: Ints, high: Ints, counted: NDArray[np.bool_]) -> Items:
     kept = np.flatnonzero(counted & (low < high))
-    columns = (each.take(kept) for each in (objects.bin, predicted, objects.label, low, high))
+    columns = (array.take(kept) for array in (objects.bin, predicted, objects.label, low, high))
     return _items(scene.sequence.take(objects.frame.take(kept)), *columns)
 
 
@@ -201,10 +201,10 @@ def _empty_items(scene: Scene, rule: CountingRule) -> list[Items]:
     later = np.flatnonzero(alarms.level < rule.threshold_count)
     items = [
         _items(sequence, alarms.place, alarms.reported, nothing, none, alarms.level),
-        _items(*(each.take(later) for each in (sequence, alarms.place, nothing, nothing, alarms.level, top))),
+        _items(*(array.take(later) for array in (sequence, alarms.place, nothing, nothing, alarms.level, top))),
     ]
     items += _free_frames(scene, *np.divmod(np.concatenate([taken, at]), bins), rule, empty)
-    return [spread_in_place(each, scene.layout) for each in items]
+    return [spread_in_place(item, scene.layout) for item in items]
 
 
 def surest_leftovers(scene: Scene, taken: Ints) -> tuple[Ints, Seen]:

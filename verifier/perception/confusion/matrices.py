@@ -118,7 +118,7 @@ class ConfusionMatrices:
     def shape(self) -> tuple[int, ...]:
         """Number of bins of distance, then of each variable, then of contexts where there are any."""
         contexts = () if self.memory is None else (self.memory.contexts.count,)
-        return (len(self.edges_m) - 1, *(each.count for each in self.variables), *contexts)
+        return (len(self.edges_m) - 1, *(variable.count for variable in self.variables), *contexts)
 
     @property
     def whole(self) -> ConfusionMatrices:
@@ -169,7 +169,7 @@ class ConfusionMatrices:
     def column_of(self, label: Label) -> int:
         """Index of the column (and row) of `label`; InputError when the matrices do not have it."""
         if label not in self.labels:
-            known = ", ".join(label_text(each) for each in self.labels)
+            known = ", ".join(label_text(label) for label in self.labels)
             raise InputError(
                 f"the {self.labelling}-labelled matrices have no column for true label {label_text(label)}",
                 hint=f"they have: {known}",
@@ -183,7 +183,7 @@ class ConfusionMatrices:
             UsageError: there are bins of further variables.
         """
         if self.variables:
-            names = ", ".join(f"'{each.name}'" for each in self.variables)
+            names = ", ".join(f"'{variable.name}'" for variable in self.variables)
             raise UsageError(f"--canonical sums over all bins, and the model says where objects are by {names}")
         total = self.counts.sum(axis=0, keepdims=True)
         metadata = {key: value for key, value in self.metadata.items() if key != "localisation"}
@@ -199,7 +199,10 @@ class ConfusionMatrices:
         """A bin for people: `[10, 20) m`, `[10, 20) m, occlusion [0, 1)`."""
         first, *rest = np.unravel_index(index, self.shape)
         low, high = self.edges_m[first], self.edges_m[first + 1]
-        further = [f"{each.name} {each.bin_text(int(at))}" for each, at in zip(self.variables, rest, strict=False)]
+        further = [
+            f"{variable.name} {variable.bin_text(int(at))}"
+            for variable, at in zip(self.variables, rest, strict=False)
+        ]
         if self.memory is not None:
             context = self.memory.contexts.names[int(rest[-1])]
             further.append("at start" if context == "start" else f"after {context}")

@@ -57,23 +57,23 @@ def merge(
     total = sum((part.counts for part in parts[1:]), start=first.counts)
     metadata = dict(first.metadata)
     totals = [part.metadata.get("totals") for part in parts]
-    known = [each for each in totals if isinstance(each, Mapping) and all(type(n) is int for n in each.values())]
+    known = [total for total in totals if isinstance(total, Mapping) and all(type(n) is int for n in total.values())]
     for key in ("totals", "dependence", "remarks", "average_precision"):
         metadata.pop(key, None)
     found_at = [part.metadata.get("localisation") for part in parts]
     if any(found_at):
         if not all(found_at):
             with_it, without = (
-                next(k for k, each in enumerate(found_at) if bool(each) is has) for has in (True, False)
+                next(k for k, entry in enumerate(found_at) if bool(entry) is has) for has in (True, False)
             )
             raise InputError(f"no localisation, which {names[with_it]} has", Place(names[without]))
-        counts = sum(np.array(each["counts"], dtype=np.int64) for each in found_at if each)
+        counts = sum(np.array(entry["counts"], dtype=np.int64) for entry in found_at if entry)
         metadata["localisation"] = {"axes": ["reported", "true"], "counts": np.asarray(counts).tolist()}
     tests = [part.metadata["dependence"] for part in parts if "dependence" in part.metadata]
     if tests:
         metadata["dependence"] = combined_dependence(tests)
     if len(known) == len(parts):
-        metadata["totals"] = {key: sum(each.get(key, 0) for each in known) for key in known[0]}
+        metadata["totals"] = {key: sum(entry.get(key, 0) for entry in known) for key in known[0]}
     digests: Sequence[str | None] = hashes or [None] * len(parts)
     metadata["source"] = {
         "merged": [
@@ -87,9 +87,9 @@ def merge(
     numbers: list[Ints] = []
     sequences = _joined(parts, names, same_sequences, numbers)
     by_context = _joined_contexts(parts, None if sequences is None else numbers)
-    found = replace(first, counts=total, sequences=sequences, metadata=metadata, by_context=by_context)
-    made = list(_remarks_on_making(parts, names, len(tests), found))
-    return merged_record(with_sanity(found, made), parts, _without_folders(names))
+    confusion_counts = replace(first, counts=total, sequences=sequences, metadata=metadata, by_context=by_context)
+    made = list(_remarks_on_making(parts, names, len(tests), confusion_counts))
+    return merged_record(with_sanity(confusion_counts, made), parts, _without_folders(names))
 
 
 def _check_each_once(names: Sequence[str], hashes: Sequence[str]) -> None:
@@ -106,14 +106,14 @@ def _check_each_once(names: Sequence[str], hashes: Sequence[str]) -> None:
 
 
 def _remarks_on_making(
-    parts: Sequence[ConfusionCounts], names: Sequence[str], tested: int, found: ConfusionCounts
+    parts: Sequence[ConfusionCounts], names: Sequence[str], tested: int, counts: ConfusionCounts
 ) -> Iterator[Remark]:
     """What the files say of how they were made, and what not all of them have."""
     for part, name in zip(parts, _without_folders(names), strict=True):
-        for each in part.metadata.get("remarks", []):
-            if each["kind"] not in OF_COUNTS:
-                merged_before = each["kind"] == "merged-partly"
-                yield each if merged_before else remark(each["kind"], f"{name}: {each['text']}")
+        for entry in part.metadata.get("remarks", []):
+            if entry["kind"] not in OF_COUNTS:
+                merged_before = entry["kind"] == "merged-partly"
+                yield entry if merged_before else remark(entry["kind"], f"{name}: {entry['text']}")
     if 0 < tested < len(parts):
         yield remark(
             "merged-partly", f"whether misses follow misses is tested in {tested} of {len(parts)} merged files only"
@@ -128,8 +128,8 @@ def _remarks_on_making(
     if any("average_precision" in part.metadata for part in parts):
         yield remark("merged-partly", "average precision is left out: that of a sum is not a sum")
     for what, kept, known in (
-        ("counts by sequence", found.sequences is not None, [part.sequences is not None for part in parts]),
-        ("tracks", _has_tracks(found), [_has_tracks(part) for part in parts]),
+        ("counts by sequence", counts.sequences is not None, [part.sequences is not None for part in parts]),
+        ("tracks", _has_tracks(counts), [_has_tracks(part) for part in parts]),
     ):
         if any(known) and not kept:
             reason = "a sequence may go on in another file" if all(known) else "not every merged file has them"
@@ -177,8 +177,8 @@ def _filters(part: ConfusionCounts) -> list[dict[str, Any]] | None:
     """The filters, without what they took out; None where that is not known."""
     try:
         return [
-            {name: value for name, value in each.items() if name not in ("annotations", "detections")}
-            for each in _origin(part)["filters"]
+            {name: value for name, value in entry.items() if name not in ("annotations", "detections")}
+            for entry in _origin(part)["filters"]
         ]
     except (AttributeError, LookupError, TypeError):
         return None
@@ -193,11 +193,11 @@ def _difference(mine: Any, other: Any) -> str:
 
 
 def _context_text(counts: ConfusionCounts) -> str:
-    found = counts.by_context
-    if found is None:
+    context = counts.by_context
+    if context is None:
         return "none"
-    by = "" if found.units is None else f", by {found.units}"
-    return f"{found.contexts}, gaps {found.gaps}, period {found.period_s} s{by}"
+    by = "" if context.units is None else f", by {context.units}"
+    return f"{context.contexts}, gaps {context.gaps}, period {context.period_s} s{by}"
 
 
 def _texts(labels: Sequence[Label]) -> list[list[str]]:
@@ -219,17 +219,23 @@ def _joined_contexts(parts: Sequence[ConfusionCounts], numbers: Sequence[Ints] |
     divided = [part.by_context for part in parts if part.by_context is not None]
     if not divided:
         return None
-    total = sum((each.counts for each in divided[1:]), start=divided[0].counts)
+    total = sum((context.counts for context in divided[1:]), start=divided[0].counts)
     tally = None
     if numbers is not None:
-        own = [each.tally.renumbered(of) for each, of in zip(divided, numbers, strict=True) if each.tally is not None]
-        tally = summed(np.concatenate([each.index for each in own]), np.concatenate([each.counts for each in own]))
+        own = [
+            context.tally.renumbered(of)
+            for context, of in zip(divided, numbers, strict=True)
+            if context.tally is not None
+        ]
+        tally = summed(
+            np.concatenate([tally.index for tally in own]), np.concatenate([tally.counts for tally in own])
+        )
     tracks = dict[str, OfTracks]()
-    for each in divided:
-        for label, more in (each.tracks or {}).items():
+    for context in divided:
+        for label, more in (context.tracks or {}).items():
             tracks[label] = tracks[label].merged(more) if label in tracks else more
     tests, replays = (divided[0].tests, divided[0].replays) if len(parts) == 1 else ((), ())
-    known = tracks if all(each.tracks is not None for each in divided) else None
+    known = tracks if all(context.tracks is not None for context in divided) else None
     return replace(divided[0], counts=total, tally=tally, tests=tests, tracks=known, replays=replays)
 
 

@@ -103,7 +103,7 @@ def read_mix(path: str | Path, variables: Sequence[Variable]) -> Mix:
             number from 0 to 1 and no two such in order, or weights that cannot add up to 1.
     """
     top = read_toml(path).table(("variable", "weights"), ("variable", "weights"))
-    known = {each.name: each for each in variables}
+    known = {variable.name: variable for variable in variables}
     name = top.at("variable")
     if not isinstance(name.value, str) or name.value not in known:
         message, hint = unknown_name("variable of the matrices", str(name.value), known)
@@ -119,12 +119,12 @@ def read_mix(path: str | Path, variables: Sequence[Variable]) -> Mix:
             hint = f"did you mean '{nearest}'?" if nearest else f"its bins are: {', '.join(bins)}"
             raise entry.fail(f"'{variable.name}' has no bin '{key}'", hint)
         found[key] = entry.share()
-    for each in bins:
-        if each not in found:
+    for text in bins:
+        if text not in found:
             raise weights.fail(
-                f"no weight for the bin '{each}' of '{variable.name}'", f"write {each} = 0 to leave it out"
+                f"no weight for the bin '{text}' of '{variable.name}'", f"write {text} = 0 to leave it out"
             )
-    least, most = zip(*(found[each] for each in bins), strict=True)
+    least, most = zip(*(found[name] for name in bins), strict=True)
     if not sum(least) <= 1 <= sum(most):
         total = f"{float(sum(least)):g}" if least == most else f"{float(sum(least)):g} to {float(sum(most)):g}"
         raise weights.fail(f"the weights must add up to 1, and they add up to {total}")
@@ -161,13 +161,13 @@ class MixedMatrices:
                 f"--where chooses a bin of '{mix.variable}', whose bins --mix weighs: leave one of them out"
             )
         chosen = [{**where, mix.variable: name} for name in mix.names]
-        found = [sequences for each in chosen if (sequences := counts.by_sequence(each, kept)) is not None]
-        return cls(mix, tuple(counts.matrices(each, kept) for each in chosen), tuple(found) or None)
+        found = [sequences for entry in chosen if (sequences := counts.by_sequence(entry, kept)) is not None]
+        return cls(mix, tuple(counts.matrices(entry, kept) for entry in chosen), tuple(found) or None)
 
     def canonical(self) -> MixedMatrices:
         """The same over all distance bins."""
-        sequences = None if self.sequences is None else tuple(each.canonical() for each in self.sequences)
-        return replace(self, strata=tuple(each.canonical() for each in self.strata), sequences=sequences)
+        sequences = None if self.sequences is None else tuple(sequence.canonical() for sequence in self.sequences)
+        return replace(self, strata=tuple(matrices.canonical() for matrices in self.strata), sequences=sequences)
 
     def matrices(self) -> ConfusionMatrices:
         """Matrices with the mixed rates at the point `Mix.point`, with counts in whatever unit makes them exact.
@@ -179,17 +179,17 @@ class MixedMatrices:
         counts = np.zeros(rates.shape, dtype=np.int64)
         for at_bin, true in np.ndindex(rates.shape[0], rates.shape[2]):
             column = rates[at_bin, :, true].tolist()
-            if all(isinstance(each, Fraction) for each in column):
+            if all(isinstance(value, Fraction) for value in column):
                 counts[at_bin, :, true] = _in_units(column)
         return replace(self.strata[0], counts=counts)
 
 
 def _in_units(rates: Sequence[Fraction]) -> list[int]:
     """Whole numbers in proportion to rates that sum to 1."""
-    unit = math.lcm(*(each.denominator for each in rates))
+    unit = math.lcm(*(rate.denominator for rate in rates))
     if unit <= LARGEST_COUNT:
-        return [int(each * unit) for each in rates]
-    whole = [math.floor(each * BILLION) for each in rates]
+        return [int(rate * unit) for rate in rates]
+    whole = [math.floor(rate * BILLION) for rate in rates]
     most = sorted(range(len(rates)), key=lambda at: whole[at] - rates[at] * BILLION)
     for at in most[: BILLION - sum(whole)]:
         whole[at] += 1
@@ -202,9 +202,9 @@ def mixed_rates(matrices: Sequence[ConfusionMatrices], weights: Sequence[Fractio
     A column without items in a stratum has no rate (NaN) unless the stratum has weight 0.
     """
     total: NDArray[np.object_] = np.full(matrices[0].counts.shape, Fraction(0), dtype=object)
-    for each, weight in zip(matrices, weights, strict=True):
+    for matrix, weight in zip(matrices, weights, strict=True):
         if weight:
-            total = total + weight * exact_rates(each.counts)
+            total = total + weight * exact_rates(matrix.counts)
     return total
 
 
@@ -244,4 +244,4 @@ def extreme_weights(ends: NDArray[Any], mix: Mix, sign: int) -> NDArray[np.objec
 
 def _rounded(values: NDArray[np.object_], rounding: Any) -> NDArray[np.int64]:
     found = np.asarray(values, dtype=object)  # numpy gives scalars for arrays without axes
-    return np.array([rounding(each) for each in found.ravel()], dtype=np.int64).reshape(found.shape)
+    return np.array([rounding(number) for number in found.ravel()], dtype=np.int64).reshape(found.shape)

@@ -181,43 +181,43 @@ def _by_partitions(
     blocks: list[Any] = [*paths, *own_blocks]
     try:
         with Pool(settings.scheduler) as pool:
-            found = pool.sum(work, blocks, added_parts, report) if blocks else PartCount()
+            count = pool.sum(work, blocks, added_parts, report) if blocks else PartCount()
         if files.record is not None:
             join_records([files.part(number) for number, _ in mine], files.record)
     finally:
         finish(files)  # nobody can go on from it
     named = job.elsewhere() if isinstance(job, FolderCount) else {}
     if shard is None:
-        known = () if found.progress is None else found.progress.counted.sequences
+        known = () if count.progress is None else count.progress.counted.sequences
         for fault in (fault for name, fault in named.items() if name and name not in known):
             raise fault
-        return _whole(job, found, job.tables.records(found.digests.__getitem__)), files, pool.shares
-    found = found if found.how is not None else replace(found, how=job.how_of(parts[0]))
-    told = shard_record(shard, job.tables, own, found, settings.accept, job.drives) | {"named": list(named)}
-    return with_shard(_document(job, found), told), files, pool.shares
+        return _whole(job, count, job.tables.records(count.digests.__getitem__)), files, pool.shares
+    count = count if count.how is not None else replace(count, how=job.how_of(parts[0]))
+    told = shard_record(shard, job.tables, own, count, settings.accept, job.drives) | {"named": list(named)}
+    return with_shard(_document(job, count), told), files, pool.shares
 
 
-def _document(job: Job, found: PartCount) -> ConfusionCounts:
+def _document(job: Job, count: PartCount) -> ConfusionCounts:
     """The counts as they are told, before anything is judged."""
-    assert found.how is not None
-    rule, policy = found.how
-    progress = found.progress or Progress.nothing(rule, job.memory)
+    assert count.how is not None
+    rule, policy = count.how
+    progress = count.progress or Progress.nothing(rule, job.memory)
     counts = confusion_counts(progress.counted, rule, policy, dict(progress.origin), job.settings.title)
     counts = with_projected(counts)
-    if found.tests:
-        tested = {**counts.metadata, "dependence": combined_dependence(found.tests, IN_PARTS)}
+    if count.tests:
+        tested = {**counts.metadata, "dependence": combined_dependence(count.tests, IN_PARTS)}
         counts = with_sanity(replace(counts, metadata=tested))
     if job.memory is not None and progress.by_context is not None:
         counts = divided(counts, progress.by_context.tally, rule, job.memory)
     return counts
 
 
-def _whole(job: Job, found: PartCount, sources: Sequence[Mapping[str, Any]]) -> ConfusionCounts:
+def _whole(job: Job, count: PartCount, sources: Sequence[Mapping[str, Any]]) -> ConfusionCounts:
     """The counts of all parts, judged, and put together by drive."""
-    counts = _document(job, found)
+    counts = _document(job, count)
     source = {**counts.metadata["source"], "sources": sources}
     counts = replace(counts, metadata={**counts.metadata, "source": source})
-    table = None if found.progress is None else found.progress.counted.localised
+    table = None if count.progress is None else count.progress.counted.localised
     return judged(counts, table, job.settings.accept, job.drives)
 
 

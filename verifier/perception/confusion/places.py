@@ -53,9 +53,9 @@ def layout(bins: Bins) -> Layout:
 
 def _frame_part(bins: Bins, at: Ints) -> Ints:
     part = np.zeros(at.shape[1], dtype=np.int64)
-    for axis, each in enumerate(bins.variables, 1):
-        if each.scope == "frame":
-            part = part * each.count + at[axis]
+    for axis, variable in enumerate(bins.variables, 1):
+        if variable.scope == "frame":
+            part = part * variable.count + at[axis]
     return part
 
 
@@ -72,11 +72,11 @@ def frame_parts(data: DetectionSet, bins: Bins) -> Ints:
     """(f,) the bin of each frame in the product of the variables that belong to frames; -1 where there is none."""
     part = np.zeros(data.frame_count, dtype=np.int64)
     inside = np.ones(data.frame_count, dtype=bool)
-    for each in bins.variables:
-        if each.scope == "frame":
-            bin_of = _frame_bins(data, each)
+    for variable in bins.variables:
+        if variable.scope == "frame":
+            bin_of = _frame_bins(data, variable)
             inside &= bin_of >= 0
-            part = part * each.count + bin_of
+            part = part * variable.count + bin_of
     return np.where(inside, part, -1)
 
 
@@ -90,13 +90,13 @@ def locate(data: DetectionSet, boxes: Boxes, rule: CountingRule, *, objects: boo
     bins = rule.bins
     distance_m = (distance if objects else reported_distance)(boxes, rule.measure)
     axes = [bins.distance_bins(distance_m)]
-    for each in bins.variables:
-        if each.scope == "frame":
-            axes.append(_frame_bins(data, each)[boxes.frame])
-        elif each.scope == "place":
-            axes.append(each.bins_of(bearing_deg(boxes)))
+    for variable in bins.variables:
+        if variable.scope == "frame":
+            axes.append(_frame_bins(data, variable)[boxes.frame])
+        elif variable.scope == "place":
+            axes.append(variable.bins_of(bearing_deg(boxes)))
         elif objects:
-            axes.append(each.bins_of(_attribute(boxes, each.name)))
+            axes.append(variable.bins_of(_attribute(boxes, variable.name)))
         else:
             axes.append(np.zeros(len(boxes), dtype=np.int64))
     at = np.stack(axes)

@@ -68,7 +68,7 @@ class Frames(Tables):
 
     def records(self, digest: Callable[[str], str] = digest_of) -> list[dict[str, Any]]:
         """What is recorded of the files."""
-        return [dict(each) for each in self.sources]
+        return [dict(source) for source in self.sources]
 
     def paths_of(self, parts: Sequence[TablePart], whole: bool) -> Iterator[str]:
         """None: all files are read."""
@@ -121,8 +121,8 @@ class ReadCount:
         if self.settings.depth_folder is not None:
             data, measure = placed(self.settings, data, part=True)
             check_alike(data, measure, self.how, self.settings, Place(self.tables.files[0].name))
-        found = counted_part(data, *self.how, self.settings, self.memory)
-        return replace(found, digests={self.tables.files[0].name: self.tables.digest})
+        count = counted_part(data, *self.how, self.settings, self.memory)
+        return replace(count, digests={self.tables.files[0].name: self.tables.digest})
 
     def how_of(self, partition: tuple[int, TablePart]) -> How:
         """What every part is counted by."""

@@ -65,28 +65,28 @@ def check_record_target(path: str | Path) -> None:
 
 
 def record_table(
-    data: DetectionSet, rule: CountingRule, found: Observed, drives: DriveTable | None = None
+    data: DetectionSet, rule: CountingRule, observed: Observed, drives: DriveTable | None = None
 ) -> dict[str, NDArray[Any]]:
     """The rows of some frames: first the frames, then the objects, then the leftover detections."""
-    matches = found.matches
+    matches = observed.matches
     frames = np.arange(data.frame_count)
     left = np.flatnonzero((matches.annotation_of < 0) & (rule.levels(np.asarray(data.detections.score)) > 0))
-    by = np.where(found.scene.objects.level > 0, matches.detection_of, -1)
+    by = np.where(observed.scene.objects.level > 0, matches.detection_of, -1)
     parts = [
         _rows(data, frames, "frame"),
         _rows(data, data.annotations.frame, "object", objects=np.arange(len(data.annotations)), reports=by),
-        _rows(data, data.detections.frame[left], _kinds(found, left), reports=left),
+        _rows(data, data.detections.frame[left], _kinds(observed, left), reports=left),
     ]
     objects, reports = parts[1], parts[2]
-    objects["bin"], objects["place"] = found.objects.bin, found.objects.place
-    objects["distance_m"] = found.objects.distance_m
+    objects["bin"], objects["place"] = observed.objects.bin, observed.objects.place
+    objects["distance_m"] = observed.objects.distance_m
     objects["affinity"] = (
         np.where(by >= 0, matches.affinity[by], np.nan) if len(matches.affinity) else np.full(len(by), np.nan)
     )
-    if found.group is not None:
-        objects["group"] = found.group
+    if observed.group is not None:
+        objects["group"] = observed.group
     counted = np.full(len(data.detections), -1, dtype=np.int64)
-    counted[found.leftover] = found.scene.leftovers.place
+    counted[observed.leftover] = observed.scene.leftovers.place
     reports["bin"] = reports["place"] = counted[left]
     reports["distance_m"] = reported_distance(data.detections.take(left), rule.measure)
     rows = {name: np.concatenate([part[name] for part in parts]) for name in COLUMNS if name != "drive"}
@@ -96,9 +96,9 @@ def record_table(
     return rows | {"drive": np.array([drives.drives.get(name, "") for name in rows[drives.of]], dtype=object)}
 
 
-def _kinds(found: Observed, left: NDArray[np.int64]) -> NDArray[Any]:
-    kinds = np.where(found.matches.nearest[left] >= 0, "duplicate", "unmatched")
-    return np.where(found.matches.ignored[left], "ignored", kinds).astype(object)
+def _kinds(observed: Observed, left: NDArray[np.int64]) -> NDArray[Any]:
+    kinds = np.where(observed.matches.nearest[left] >= 0, "duplicate", "unmatched")
+    return np.where(observed.matches.ignored[left], "ignored", kinds).astype(object)
 
 
 def _rows(
@@ -141,7 +141,7 @@ def _tracks(annotations: Boxes, objects: NDArray[np.int64]) -> NDArray[Any]:
         return found
     values = track[objects[real]]
     whole = values.dtype.kind == "f" and bool(np.all(values[~np.isnan(values)] % 1 == 0))
-    found[real] = ["" if each != each else str(int(each) if whole else each) for each in values.tolist()]
+    found[real] = ["" if value != value else str(int(value) if whole else value) for value in values.tolist()]
     return found
 
 

@@ -142,14 +142,14 @@ def replay_record(settings: ReplaySettings) -> Replayed:
     """
     tracker = Tracker.parsed(settings.confirm)
     contexts = [Contexts.parsed(text.strip()) for text in (settings.memory or "none,run:1,run:5").split(",")]
-    found, inside, _ = tracked_of(settings)
-    result = replayed(found, inside, settings.frames, tracker, contexts, settings.gaps, settings.confidence)
+    tracked, inside, _ = tracked_of(settings)
+    result = replayed(tracked, inside, settings.frames, tracker, contexts, settings.gaps, settings.confidence)
     if not result.windows:
         raise UsageError(f"no track of {settings.true_class} has {settings.frames} successive frames in that range")
     return result
 
 
-def with_replay(counts: ConfusionCounts, settings: ReplaySettings, found: Replayed) -> ConfusionCounts:
+def with_replay(counts: ConfusionCounts, settings: ReplaySettings, replayed: Replayed) -> ConfusionCounts:
     """The matrices with a replay on the tracks that they count; one that was asked the same before is replaced.
 
     Raises:
@@ -160,12 +160,18 @@ def with_replay(counts: ConfusionCounts, settings: ReplaySettings, found: Replay
         raise UsageError(
             f"--into: expected matrices that count {name} by context, with --gaps {settings.gaps}, as the record does"
         )
-    confirm, range_, frames = asked = str(Tracker.parsed(settings.confirm)), settings.range, found.frames
-    kept = [each for each in divided.replays if (each.label, each.confirm, each.range, each.frames) != (name, *asked)]
-    for each in found.predictions:
-        divided.contexts.coarsening(Contexts.parsed(each.contexts))
-        windows = frames, found.windows, found.not_confirmed
-        kept.append(ReplayTest(name, each.contexts, confirm, range_, *windows, each.expected, each.p_value))
+    confirm, range_, frames = asked = str(Tracker.parsed(settings.confirm)), settings.range, replayed.frames
+    kept = [
+        replay
+        for replay in divided.replays
+        if (replay.label, replay.confirm, replay.range, replay.frames) != (name, *asked)
+    ]
+    for prediction in replayed.predictions:
+        divided.contexts.coarsening(Contexts.parsed(prediction.contexts))
+        windows = frames, replayed.windows, replayed.not_confirmed
+        kept.append(
+            ReplayTest(name, prediction.contexts, confirm, range_, *windows, prediction.expected, prediction.p_value)
+        )
     return replace(counts, by_context=replace(divided, replays=tuple(kept)))
 
 
@@ -178,9 +184,9 @@ def tracked_of(settings: ReplaySettings) -> tuple[Tracked, list[int], tuple[str,
     if not 0 < settings.confidence < 1:
         raise UsageError(f"--confidence: expected a level between 0 and 1, got {settings.confidence:g}")
     record = read_record(settings.record, tracks=True)
-    found = _tracked(record, settings.true_class, Bins(edges))
+    tracked = _tracked(record, settings.true_class, Bins(edges))
     inside = [at for at in range(len(edges) - 1) if low <= edges[at] and edges[at + 1] <= high]
-    return found, inside, tuple(np.unique(record["drive"].astype(str)).tolist())
+    return tracked, inside, tuple(np.unique(record["drive"].astype(str)).tolist())
 
 
 def _range(text: str, edges: tuple[float, ...]) -> tuple[float, float]:
@@ -232,7 +238,7 @@ def _tracked(record: Record, name: str, bins: Bins) -> Tracked:
 
 
 def replayed(
-    found: Tracked,
+    tracked: Tracked,
     bins: Sequence[int],
     frames: int,
     tracker: Tracker,
@@ -251,7 +257,7 @@ def replayed(
         gaps: what frames without an annotation do to contexts.
         level: of the interval.
     """
-    rows = in_order(found)
+    rows = in_order(tracked)
     begin, length = passages(rows, bins)
     first = begin[first_passages(rows, begin, length, frames)]
     windows = first[:, None] + np.arange(frames)
@@ -259,25 +265,25 @@ def replayed(
     tail = (1 - level) / 2
     low, high = (float(end[0]) for end in clopper_pearson(np.array([seen]), np.array([len(first)]), tail))
     predictions = []
-    for each in contexts:
-        context = each.along(rows.track, rows.frame, rows.right, gaps)
+    for text in contexts:
+        context = text.along(rows.track, rows.frame, rows.right, gaps)
         chances = np.empty(len(first))
         for drive in np.unique(rows.sequence[first]):
             own = np.flatnonzero(rows.sequence[first] == drive)
-            rates = right_rates(rows, context, each, rows.sequence != drive)
+            rates = right_rates(rows, context, text, rows.sequence != drive)
             at, begun = rows.bin[windows[own]], context[first[own]]
-            chances[own] = unconfirmed(rates[None], each, tracker, at, begun)[0, -1]
+            chances[own] = unconfirmed(rates[None], text, tracker, at, begun)[0, -1]
         above, below = tails(count_law(chances[None]))
         p_value = float(min(1.0, 2 * min(above[seen], below[seen])))
-        predictions.append(Prediction(str(each), float(chances.sum()), p_value))
+        predictions.append(Prediction(str(text), float(chances.sum()), p_value))
     drives = len(np.unique(rows.sequence[first]))
     return Replayed(frames, tracker.needed, tracker.window, len(first), drives, seen, low, high, tuple(predictions))
 
 
-def in_order(found: Tracked) -> Tracked:
+def in_order(tracked: Tracked) -> Tracked:
     """The rows by track and frame."""
-    order = np.lexsort((found.frame, found.track))
-    return Tracked(*(getattr(found, name)[order] for name in Tracked.__dataclass_fields__))
+    order = np.lexsort((tracked.frame, tracked.track))
+    return Tracked(*(getattr(tracked, name)[order] for name in Tracked.__dataclass_fields__))
 
 
 def passages(rows: Tracked, bins: Sequence[int]) -> tuple[Ints, Ints]:

@@ -88,10 +88,11 @@ class CountingRule:
                 f"{len(self.classes)} classes have {2 ** len(self.classes)} sets; propositions are counted for at "
                 f"most {MOST_PROPOSITION_CLASSES} classes: name some, or map several to one"
             )
-        for each in self.bins.variables:
-            if each.scope == "object":
+        for variable in self.bins.variables:
+            if variable.scope == "object":
                 raise UsageError(
-                    f"'{each.name}' belongs to an object, and an item of a proposition-labelled matrix is a frame: "
+                    f"'{variable.name}' belongs to an object, and an item of a proposition-labelled matrix is a "
+                    "frame: "
                     "use the labelling 'class', or filter the objects"
                 )
 

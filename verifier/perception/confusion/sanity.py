@@ -112,7 +112,7 @@ def remark(kind: str, text: str) -> Remark:
 
 def remark_texts(metadata: Mapping[str, Any]) -> list[str]:
     """The remarks of a confusion document for people."""
-    return [each["text"] for each in metadata.get("remarks", [])]
+    return [entry["text"] for entry in metadata.get("remarks", [])]
 
 
 def with_projected(counts: ConfusionCounts) -> ConfusionCounts:
@@ -137,8 +137,8 @@ def left_out_texts(metadata: Mapping[str, Any]) -> Iterator[str]:
 
 def with_sanity(counts: ConfusionCounts, made: Iterable[Remark] = ()) -> ConfusionCounts:
     """The counts with the remarks on them found again, and all on how they were made: those they have, and `made`."""
-    kept = [each for each in counts.metadata.get("remarks", []) if each["kind"] not in OF_COUNTS]
-    found = {tuple(each.values()): each for each in (*sanity_remarks(counts), *kept, *made)}
+    kept = [entry for entry in counts.metadata.get("remarks", []) if entry["kind"] not in OF_COUNTS]
+    found = {tuple(entry.values()): entry for entry in (*sanity_remarks(counts), *kept, *made)}
     metadata = {key: value for key, value in counts.metadata.items() if key != "remarks"}
     return replace(counts, metadata={**metadata, "remarks": list(found.values())} if found else metadata)
 
@@ -195,21 +195,22 @@ def refuse_absurd(metadata: Mapping[str, Any], accepted: Iterable[str]) -> None:
         NO_ANNOTATIONS: "look at the class map, the filters and the paths",
         NOTHING_MATCHED: "annotations and detections may be of other frames, or in other coordinates or units",
     }
-    for each in metadata.get("remarks", []):
-        if each["kind"] in causes and each["kind"] not in accepted:
-            left_out = next(left_out_texts(metadata), "") if each["kind"] == NO_ANNOTATIONS else ""
+    for entry in metadata.get("remarks", []):
+        if entry["kind"] in causes and entry["kind"] not in accepted:
+            left_out = next(left_out_texts(metadata), "") if entry["kind"] == NO_ANNOTATIONS else ""
             hint = (
-                f"{causes[each['kind']]}{left_out and f' ({left_out})'}; if it is really so: --accept {each['kind']}"
+                f"{causes[entry['kind']]}{left_out and f' ({left_out})'}; "
+                f"if it is really so: --accept {entry['kind']}"
             )
-            raise InputError(each["text"], hint=hint)
+            raise InputError(entry["text"], hint=hint)
 
 
 def check_remarks(found: Any, fail: Fail) -> None:
     """Refuse a value of the key `remarks` that is not as the schema says; `fail` makes the complaint."""
     if not isinstance(found, list):
         raise fail("/remarks", f"expected a list of remarks, got {shown(found)}")
-    for number, each in enumerate(found):
-        texts = isinstance(each, dict) and set(each) == {"kind", "text"}
-        if not texts or not all(isinstance(value, str) for value in each.values()):
-            message = f"expected an object with the texts 'kind' and 'text', got {shown(each)}"
+    for number, entry in enumerate(found):
+        texts = isinstance(entry, dict) and set(entry) == {"kind", "text"}
+        if not texts or not all(isinstance(value, str) for value in entry.values()):
+            message = f"expected an object with the texts 'kind' and 'text', got {shown(entry)}"
             raise fail(f"/remarks/{number}", message)

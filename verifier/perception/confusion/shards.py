@@ -54,7 +54,7 @@ def shard_record(
     shard: Shard,
     tables: Tables,
     parts: Sequence[TablePart],
-    found: PartCount,
+    count: PartCount,
     accepted: Iterable[str],
     drives: DriveTable | None,
 ) -> dict[str, Any]:
@@ -68,15 +68,15 @@ def shard_record(
         accepted: kinds of implausible data that the whole may be.
         drives: what the sequences of the whole are put together by.
     """
-    table = None if found.progress is None else found.progress.counted.localised
-    rows = [[part[0][0], part[-1][1]] for part in zip(*(each.rows for each in parts), strict=True)]
+    table = None if count.progress is None else count.progress.counted.localised
+    rows = [[part[0][0], part[-1][1]] for part in zip(*(part.rows for part in parts), strict=True)]
     return {
         "number": shard[0],
         "of": shard[1],
         "rows": rows,
-        "tables": [asdict(each.without_folders) for each in tables.files],
-        "digests": [[found.digests.get(path) for path in each.paths] for each in tables.files],
-        "tests": json_values(found.tests),
+        "tables": [asdict(file.without_folders) for file in tables.files],
+        "digests": [[count.digests.get(path) for path in file.paths] for file in tables.files],
+        "tests": json_values(count.tests),
         "localised": None if table is None else table.tolist(),
         "accepted": list(accepted),
         "drives": None if drives is None else {"drives": dict(drives.drives), **drives.record()},
@@ -120,8 +120,8 @@ class ReadShard:
         try:
             number, of = parsed_shard(f"{told['number']}/{told['of']}")
             tables = tuple(
-                FilesInOrder(str(each["name"]), tuple(map(str, each["paths"])), tuple(map(int, each["starts"])))
-                for each in told["tables"]
+                FilesInOrder(str(entry["name"]), tuple(map(str, entry["paths"])), tuple(map(int, entry["starts"])))
+                for entry in told["tables"]
             )
             rows = [[int(first), int(end)] for first, end in told["rows"]]
             digests = [
@@ -151,7 +151,7 @@ def shards_of(names: Sequence[str], parts: Sequence[ConfusionCounts]) -> list[Re
         InputError: a damaged shard, or some files are shards and others are not.
     """
     found = [ReadShard.of(name, counts) for name, counts in zip(names, parts, strict=True)]
-    shards = [each for each in found if each is not None]
+    shards = [shard for shard in found if shard is not None]
     if 0 < len(shards) < len(found):
         raise InputError(
             f"no shard, and {shards[0].name} is shard {shards[0].shard[0]}/{shards[0].shard[1]}",
@@ -168,9 +168,9 @@ def command_of_shards(files: Sequence[str]) -> tuple[str, ...] | None:
         InputError: shards that were counted by other commands.
     """
     documents = [read_json(file)[0] for file in files]
-    if not all(SHARD in (each.get("source") or ()) for each in documents):
+    if not all(SHARD in (document.get("source") or ()) for document in documents):
         return None
-    commands = [tuple(each.get("command", ())) for each in documents]
+    commands = [tuple(document.get("command", ())) for document in documents]
     for file, command in zip(files, commands, strict=True):
         if command != commands[0]:
             raise InputError(
@@ -192,43 +192,43 @@ def joined_shards(found: Sequence[ReadShard], hashes: Sequence[str]) -> Confusio
         InputError: shards of another count, one that is there twice or missing, files that changed meanwhile; names
             files and shards.
     """
-    digest_of = {each.name: digest for each, digest in zip(found, hashes, strict=True)}
-    shards = sorted(found, key=lambda each: each.shard)
+    digest_of = {shard.name: digest for shard, digest in zip(found, hashes, strict=True)}
+    shards = sorted(found, key=lambda shard: shard.shard)
     _check_numbers(shards)
     _check_same_count(shards)
     _check_rows(shards)
     digests = _digests(shards)
     first = shards[0]
-    origins = [dict(each.counts.metadata["source"]) for each in shards]
-    made = [each for shard in shards for each in shard.counts.metadata.get("remarks", ()) if each["kind"] != SHARD]
+    origins = [dict(shard.counts.metadata["source"]) for shard in shards]
+    made = [entry for shard in shards for entry in shard.counts.metadata.get("remarks", ()) if entry["kind"] != SHARD]
     plain = {
-        each.name: replace(each.counts, metadata={**each.counts.metadata, "remarks": []})
-        for each in [each for each in shards if each.counts.sequences is not None] or shards
+        shard.name: replace(shard.counts, metadata={**shard.counts.metadata, "remarks": []})
+        for shard in [shard for shard in shards if shard.counts.sequences is not None] or shards
     }
     total = merge(list(plain.values()), list(plain), "error", [digest_of[name] for name in plain])
     for origin in origins:
         del origin[SHARD]
     source = dict[str, Any]()
-    for each, origin in zip(shards, origins, strict=True):
+    for shard, origin in zip(shards, origins, strict=True):
         try:
             source = added_origin(source, origin) if source else origin
         except (AttributeError, LookupError, TypeError):
             message = "does not fit the shards before it"
-            raise InputError(message, Place(each.name, path="/source"), "count the shard again") from None
+            raise InputError(message, Place(shard.name, path="/source"), "count the shard again") from None
     if len(first.tables) > 1:  # else they are frames of data that every shard has read, and says of which files
         source["sources"] = [
-            each.record(role, own) for role, each, own in zip(ROLES, first.tables, digests, strict=False)
+            table.record(role, own) for role, table, own in zip(ROLES, first.tables, digests, strict=False)
         ]
     known = () if total.sequences is None else total.sequences.names
     for sequence in (name for name in first.named if name and name not in known):
         message = f"{source['distances']['name']} names the sequence {shown(sequence)}, which no shard has"
         raise InputError(message, hint="correct its rows, and count all shards again")
-    tests = [test for each in shards for test in each.tests]
+    tests = [test for shard in shards for test in shard.tests]
     metadata = {**total.metadata, "source": source}
     metadata |= {"dependence": combined_dependence(tests, IN_PARTS)} if tests else {}
     total = replace(total, metadata={key: metadata[key] for key in METADATA if key in metadata and key != "remarks"})
-    total = with_sanity(total, [each for each in made if each["kind"] not in OF_COUNTS])
-    tables = [each.localised for each in shards if each.localised is not None]
+    total = with_sanity(total, [entry for entry in made if entry["kind"] not in OF_COUNTS])
+    tables = [shard.localised for shard in shards if shard.localised is not None]
     return judged(total, np.sum(tables, axis=0) if tables else None, first.accepted, first.drives)
 
 
@@ -260,15 +260,15 @@ def _check_numbers(shards: Sequence[ReadShard]) -> None:
     """Every shard is there, once; they come in their order."""
     of = shards[0].shard[1]
     there: dict[int, str] = {}
-    for each in shards:
-        number, own = each.shard
+    for shard in shards:
+        number, own = shard.shard
         if own != of:
             other = f"{shards[0].name} is shard {shards[0].shard[0]}/{of}"
-            raise InputError(f"shard {number}/{own}, and {other}", Place(each.name), "merge shards of one count")
+            raise InputError(f"shard {number}/{own}, and {other}", Place(shard.name), "merge shards of one count")
         if number in there:
             message = f"shard {number}/{of} is in {there[number]}, too: its items would count twice"
-            raise InputError(message, Place(each.name), "name each shard once")
-        there[number] = each.name
+            raise InputError(message, Place(shard.name), "name each shard once")
+        there[number] = shard.name
     missing = [str(number) for number in range(1, of + 1) if number not in there]
     if missing:
         more = f" and {len(missing) - 9} more" if len(missing) > 9 else ""
@@ -280,17 +280,17 @@ def _check_numbers(shards: Sequence[ReadShard]) -> None:
 
 def _check_same_count(shards: Sequence[ReadShard]) -> None:
     first = shards[0]
-    for each in shards[1:]:
+    for shard in shards[1:]:
         for what, mine, other in (
-            ("tables", each.tables, first.tables),
-            ("drives", each.drives, first.drives),
-            ("accepted", each.accepted, first.accepted),
+            ("tables", shard.tables, first.tables),
+            ("drives", shard.drives, first.drives),
+            ("accepted", shard.accepted, first.accepted),
         ):
             if mine != other:
                 raise InputError(
                     f"a shard of another count than {first.name}: {what} differ: {shown(mine, 200)} here, "
                     f"{shown(other, 200)} there",
-                    Place(each.name),
+                    Place(shard.name),
                     "count all shards with the same files and options",
                 )
 
@@ -299,16 +299,16 @@ def _check_rows(shards: Sequence[ReadShard]) -> None:
     """The rows of the shards follow each other, from the first to the last of each table."""
     tables = shards[0].tables
     ends = [0] * len(tables)
-    for each in shards:
-        if each.rows and ([first for first, _ in each.rows] != ends or len(each.rows) != len(tables)):
-            at = next((k for k, (own, end) in enumerate(zip(each.rows, ends, strict=False)) if own[0] != end), 0)
+    for shard in shards:
+        if shard.rows and ([first for first, _ in shard.rows] != ends or len(shard.rows) != len(tables)):
+            at = next((k for k, (own, end) in enumerate(zip(shard.rows, ends, strict=False)) if own[0] != end), 0)
             raise InputError(
-                f"begins at row {each.rows[at][0] + 1} of {tables[at].name}, and the shards before it end with row "
+                f"begins at row {shard.rows[at][0] + 1} of {tables[at].name}, and the shards before it end with row "
                 f"{ends[at]}",
-                Place(each.name),
+                Place(shard.name),
                 "count all shards again, with the same files and options",
             )
-        ends = [end for _, end in each.rows] or ends
+        ends = [end for _, end in shard.rows] or ends
     for table, end in zip(tables, ends, strict=True):
         if end != len(table):
             raise InputError(f"rows from {end + 1} on are in no shard", Place(table.name), "count all shards again")
@@ -320,7 +320,7 @@ def _digests(shards: Sequence[ReadShard]) -> list[list[str]]:
     for number, table in enumerate(shards[0].tables):
         found.append(list[str]())
         for at, path in enumerate(table.paths):
-            told = {digest: each.name for each in shards if (digest := each.digests[number][at]) is not None}
+            told = {digest: shard.name for shard in shards if (digest := shard.digests[number][at]) is not None}
             if len(told) != 1:
                 what = f"the file has changed between {' and '.join(told.values())}" if told else "no shard read it"
                 raise InputError(what, Place(path), "count all shards again")

@@ -251,7 +251,7 @@ def _check_sources(progress: Progress, data: DetectionSet, files: StreamFiles) -
 
 
 def _checkpoint_text(progress: Progress, files: StreamFiles) -> str:
-    found = progress.counted
+    count = progress.counted
     document = {
         "schema": SCHEMA,
         "version": VERSION,
@@ -259,20 +259,20 @@ def _checkpoint_text(progress: Progress, files: StreamFiles) -> str:
         "after": progress.after,
         "parts": progress.parts,
         "origin": progress.origin,
-        "sequences": found.sequences,
-        "frames": found.frames.tolist(),
-        "totals": found.totals,
-        **_tally_document(found.tally),
-        "remarks": list(found.remarks),
-        "localised": None if found.localised is None else found.localised.tolist(),
+        "sequences": count.sequences,
+        "frames": count.frames.tolist(),
+        "totals": count.totals,
+        **_tally_document(count.tally),
+        "remarks": list(count.remarks),
+        "localised": None if count.localised is None else count.localised.tolist(),
         **({} if progress.by_context is None else _contexts_document(progress.by_context, progress.begun)),
     }
     return json.dumps(document, ensure_ascii=False, default=dict) + "\n"
 
 
-def _contexts_document(found: Count, begun: Begun) -> dict[str, Any]:
+def _contexts_document(count: Count, begun: Begun) -> dict[str, Any]:
     return {
-        "contexts": {**_tally_document(found.tally), "sequence": begun.sequence, "outcomes": begun.outcomes},
+        "contexts": {**_tally_document(count.tally), "sequence": begun.sequence, "outcomes": begun.outcomes},
     }
 
 
@@ -298,7 +298,7 @@ def _resumed(files: StreamFiles, rule: CountingRule, memory: Memory | None) -> P
     try:
         frames = np.array(document["frames"], dtype=np.int64).reshape(len(document["sequences"]))
         totals = {name: int(document["totals"][name]) for name in TOTALS}
-        remarks = tuple(remark(each["kind"], each["text"]) for each in document["remarks"])
+        remarks = tuple(remark(entry["kind"], entry["text"]) for entry in document["remarks"])
         tally = _tally_of(document, rule)
         table = document["localised"]
         table = None if table is None else np.array(table, dtype=np.int64).reshape(-1, rule.bins.shape[0])

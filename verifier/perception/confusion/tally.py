@@ -82,7 +82,7 @@ def counted(parts: Sequence[Items], thresholds: int) -> Tally:
     weight = np.concatenate([part.weight for part in parts])
     used = (low < high) & (weight != 0)
     if not used.all():
-        index, low, high, weight = (each[used] for each in (index, low, high, weight))
+        index, low, high, weight = (array[used] for array in (index, low, high, weight))
     rows, row_of = distinct_rows(index)
     cells = len(rows) * (thresholds + 1)
     changes = np.bincount(row_of * (thresholds + 1) + low, weight, cells)

@@ -66,7 +66,7 @@ class Tracks:
 
     def changed(self, change: Callable[[Tracks], Tracks]) -> Tracks:
         """Every table changed in the same way."""
-        return replace(change(self), sums={summed_over: change(each) for summed_over, each in self.sums.items()})
+        return replace(change(self), sums={summed_over: change(tracks) for summed_over, tracks in self.sums.items()})
 
     def member(self, at: int) -> Tracks:
         """The tracks at one threshold of the family."""
@@ -127,10 +127,10 @@ def joined_tracks(parts: Sequence[Tracks]) -> Tracks:
 
     def joined(tables: Sequence[Tracks]) -> Tracks:
         return _table(
-            np.concatenate([each.index for each in tables]),
-            np.concatenate([each.shares for each in tables]),
-            np.concatenate([each.columns for each in tables]),
-            np.concatenate([each.track_counts for each in tables]),
+            np.concatenate([table.index for table in tables]),
+            np.concatenate([table.shares for table in tables]),
+            np.concatenate([table.columns for table in tables]),
+            np.concatenate([table.track_counts for table in tables]),
         )
 
     sums = {summed_over: joined([part.sums[summed_over] for part in parts]) for summed_over in parts[0].sums}
@@ -141,14 +141,14 @@ def family_of_tracks(members: Sequence[Tracks]) -> Tracks:
     """A family whose thresholds are these, in order; each has one threshold and they hold the same objects."""
 
     def family(tables: Sequence[Tracks]) -> Tracks:
-        index = np.concatenate([each.index for each in tables])
+        index = np.concatenate([table.index for table in tables])
         shares = np.zeros((len(index), len(tables)))
-        shares[np.arange(len(index)), np.repeat(np.arange(len(tables)), [len(each.index) for each in tables])] = (
-            np.concatenate([each.shares[:, 0] for each in tables])
+        shares[np.arange(len(index)), np.repeat(np.arange(len(tables)), [len(table.index) for table in tables])] = (
+            np.concatenate([table.shares[:, 0] for table in tables])
         )
         return _table(index, shares, tables[0].columns, tables[0].track_counts)
 
-    sums = {summed_over: family([each.sums[summed_over] for each in members]) for summed_over in members[0].sums}
+    sums = {summed_over: family([member.sums[summed_over] for member in members]) for summed_over in members[0].sums}
     return replace(family(members), sums=sums)
 
 
@@ -231,7 +231,7 @@ def fault_of_tracks(
     Returns:
         sequence, table, (bin, predicted or -1, true label), and what is wrong there; None where all fits.
     """
-    if set(tracks.sums) != {each for each in all_sums(len(shape)) if any(each)}:
+    if set(tracks.sums) != {row for row in all_sums(len(shape)) if any(row)}:
         raise ValueError("tracks need a table for every sum over axes of the bins")
     objects = counts.index[:, 3] != empty
     for summed_over, table in tracks.tables():
@@ -281,7 +281,7 @@ def track_numbers(annotations: Boxes, frame_sequence: NDArray[np.int32]) -> Ints
     track = np.asarray(annotations.attributes["track"])
     numeric = track.dtype.kind in "biuf"
     known = (
-        track >= 0 if numeric else np.array([str(each).strip() not in ("", "nan", "None") for each in track], bool)
+        track >= 0 if numeric else np.array([str(text).strip() not in ("", "nan", "None") for text in track], bool)
     )
     names, code = np.unique(track[known] if numeric else track[known].astype(str), return_inverse=True)
     found = np.full(len(track), -1, dtype=np.int64)

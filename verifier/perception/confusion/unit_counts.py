@@ -47,7 +47,7 @@ class UnitCounter(Counter):
         parts = self.items()
         pairs = np.unique(np.concatenate([np.zeros((0, 2), dtype=np.int64), *self.seen]), axis=0)
         keys, frames = np.unique(pairs[:, 0], return_counts=True)
-        parts = [replace(each, index=_numbered(each.index, keys)) for each in parts]
+        parts = [replace(part, index=_numbered(part.index, keys)) for part in parts]
         tally, sequence = counted(parts, self.rule.threshold_count), keys // self._size
         first = np.searchsorted(sequence, sequence)
         names = [

@@ -60,7 +60,7 @@ def weighted_rates(sequences: Sequences, bins: int, labels: int) -> WeightedRate
     np.add.at(drives, (at_bin, predicted, true), own / held[sequence, at_bin, true])
     if sequences.tracks is not None:
         np.add.at(tracks, tuple(sequences.tracks.index.T[1:]), sequences.tracks.shares[:, 0])
-    return WeightedRates(*(_normalised(each) for each in (items, tracks, drives)))
+    return WeightedRates(*(_normalised(array) for array in (items, tracks, drives)))
 
 
 def _normalised(table: Floats) -> Floats:

@@ -64,8 +64,8 @@ def argoverse(
     if detection_frame not in FRAMES:
         raise UsageError(f"--detection-frame: expected {' or '.join(FRAMES)}, got {shown(detection_frame)}")
     truth = read_source(annotations, "annotations", "annotations.feather")
-    found = read_source(detections, "detections", ".feather")
-    records = [truth.record, found.record]
+    source = read_source(detections, "detections", ".feather")
+    records = [truth.record, source.record]
     whole = Path(annotations).absolute()
     alone = (whole if whole.is_dir() else whole.parent).name
     city = None
@@ -76,12 +76,12 @@ def argoverse(
     labels = _table(truth, str(annotations), alone)
     _, keys = frame_keys(labels)
     logs = {member.folder or alone for member in truth.members}
-    sweeps = [(each.parents[2].name, each.stem) for each in whole.rglob("sensors/lidar/*.feather")]
-    sweeps = [each for each in sweeps if each[0] in logs]  # of others nobody said what is in them
+    sweeps = [(path.parents[2].name, path.stem) for path in whole.rglob("sensors/lidar/*.feather")]
+    sweeps = [sweep for sweep in sweeps if sweep[0] in logs]  # of others nobody said what is in them
     return table_set(
         "argoverse",
         labels,
-        _table(found, str(detections), None, city),
+        _table(source, str(detections), None, city),
         sorted(dict.fromkeys([*keys, *sweeps]), key=lambda key: (key[0], len(key[1]), key[1])),
         reading,
         records,

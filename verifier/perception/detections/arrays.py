@@ -85,7 +85,7 @@ def from_dicts(
     columns = []
     for file, listed in zip(FILES, (annotations, detections), strict=True):
         _check_length(file, listed, frames)
-        named = dict.fromkeys(name for each in listed for name in each) | dict.fromkeys(["labels"])
+        named = dict.fromkeys(name for image in listed for name in image) | dict.fromkeys(["labels"])
         kept = [name for name in named if file == FILES[0] or name in _OF_DICTS or name == "distance_m"]
         columns.append(
             _by_frame(file, listed, {"class": "labels"} | {_OF_DICTS.get(name, name): name for name in kept})
@@ -120,8 +120,8 @@ def from_supervision(
         file = FILES[which]
         _check_length(file, listed, frames)
         column = _by_frame(file, listed, {"box_2d": "xyxy", "class": "class_id"})
-        named = [_given(each, "class_name", object) for each in listed]
-        if any(map(len, named)) and all(len(each) == len(part) for each, part in zip(listed, named, strict=True)):
+        named = [_given(image, "class_name", object) for image in listed]
+        if any(map(len, named)) and all(len(image) == len(part) for image, part in zip(listed, named, strict=True)):
             column["class"], own = codes(map(str, _joined(named)))
             names.append(own if which else tuple(sorted(own)))
             column["class"] = np.array([names[-1].index(name) for name in own])[column["class"]]
@@ -131,14 +131,14 @@ def from_supervision(
             names.append(tuple(classes))
         if which:
             column["score"] = _by_frame(file, listed, {"score": "confidence"})["score"]
-        elif all(getattr(each, "tracker_id", None) is not None for each in listed if len(each)):
-            tracks = [each.tracker_id for each in listed if len(each)]
+        elif all(getattr(image, "tracker_id", None) is not None for image in listed if len(image)):
+            tracks = [image.tracker_id for image in listed if len(image)]
             column |= {"track": np.concatenate(tracks)} if tracks else {}
-        parts = [_given(each, distance_key) for each in listed]
-        if any(len(each) == len(part) and len(part) for each, part in zip(listed, parts, strict=True)):
+        parts = [_given(image, distance_key) for image in listed]
+        if any(len(image) == len(part) and len(part) for image, part in zip(listed, parts, strict=True)):
             known = zip(listed, parts, strict=True)
             column["distance_m"] = np.concatenate(
-                [part if len(part) else np.full(len(each), np.nan) for each, part in known]
+                [part if len(part) else np.full(len(image), np.nan) for image, part in known]
             )
         columns.append(column)
     return from_arrays(
@@ -185,13 +185,13 @@ def from_maite(
         column = _by_frame(FILES[which], listed, {"box_2d": "boxes", "class": "labels"})
         column["class"] = np.array([place.get(int(label), -1) for label in column["class"]], dtype=np.int64)
         columns.append(column)
-    scores = [np.asarray(each.scores, dtype=np.float64) for each in predictions]
+    scores = [np.asarray(prediction.scores, dtype=np.float64) for prediction in predictions]
     columns[1]["score"] = _joined(
         [score.max(axis=1) if score.ndim == 2 and len(score) else score for score in scores]
     )
     if distances_m is not None:
         _check_length(FILES[0], distances_m, frames)
-        columns[0]["distance_m"] = _joined([np.asarray(each, dtype=np.float64) for each in distances_m])
+        columns[0]["distance_m"] = _joined([np.asarray(column, dtype=np.float64) for column in distances_m])
     names = [index2label[index] for index in known]
     return from_arrays(names, frames, columns[0], columns[1], reading, sequences=sequences)
 
@@ -206,8 +206,8 @@ def _by_frame(file: str, listed: Sequence[Any], wanted: Mapping[str, str]) -> di
     columns: dict[str, NDArray[Any]] = {}
     for name, attribute in wanted.items():
         parts = []
-        for number, each in enumerate(listed):
-            value = each.get(attribute) if isinstance(each, Mapping) else getattr(each, attribute, None)
+        for number, image in enumerate(listed):
+            value = image.get(attribute) if isinstance(image, Mapping) else getattr(image, attribute, None)
             if value is None:
                 raise InputError(f"entry {number + 1} has no {attribute}", Place(file))
             parts.append(np.asarray(value.detach().cpu() if hasattr(value, "detach") else value))
@@ -317,22 +317,22 @@ def from_objects(
         return coco(annotations, detections, reading, **options)
     if names is None:
         names = getattr(annotations, "classes", None)
-    annotations, detections = (_listed(each) for each in (annotations, detections))
+    annotations, detections = (_listed(image) for image in (annotations, detections))
     if not isinstance(annotations, Mapping | Sequence) or isinstance(annotations, str):
         return tables(annotations, detections, reading, **options)
     frames = list(map(str, annotations if isinstance(annotations, Mapping) else range(len(annotations))))
     truth = list(annotations.values() if isinstance(annotations, Mapping) else annotations)
     found = _in_order(annotations, detections)
-    if all(hasattr(each, "xyxy") for each in (*truth, *found)):
+    if all(hasattr(image, "xyxy") for image in (*truth, *found)):
         return from_supervision(names, frames, truth, found, reading, sequences=sequences)
     if names is None:
         raise InputError("the labels have no names", Place(FILES[0]), "name what the labels mean: names=[...]")
-    if all(isinstance(each, Mapping) for each in (*truth, *found)):
+    if all(isinstance(value, Mapping) for value in (*truth, *found)):
         return from_dicts(names, frames, truth, found, reading, sequences=sequences)
-    if all(hasattr(each, "boxes") and hasattr(each, "labels") for each in (*truth, *found)):
+    if all(hasattr(image, "boxes") and hasattr(image, "labels") for image in (*truth, *found)):
         return from_maite(dict(enumerate(names)), frames, truth, found, reading, sequences=sequences)
     known = "dictionaries, supervision.Detections or MAITE targets"
-    kinds = sorted({type(each).__name__ for each in (*truth, *found)})
+    kinds = sorted({type(value).__name__ for value in (*truth, *found)})
     raise InputError(f"expected {known}, got {', '.join(kinds)}", Place(FILES[0]))
 
 

@@ -291,14 +291,14 @@ def assemble(material: Material, reading: Reading) -> DetectionSet:
         known = names if reading.class_map is None else None
         target = checks.targets(rows, kind, known)
         if kind == "detection":
-            target = [IGNORE if each == DONT_CARE else each for each in target]
+            target = [IGNORE if name == DONT_CARE else name for name in target]
         labels.append(_labels(rows, target, classes))
         dropped[f"{kind}s"] = _left_out(rows, target)
-    (kept, region), (found, _) = (
+    (kept, region), (boxes, _) = (
         _split(rows, label) for rows, label in zip((annotations, detections), labels, strict=True)
     )
     marked = material.annotations.region is not None or bool(region)
-    origin: dict[str, Any] = {"format": material.format, "sources": [dict(each) for each in material.sources]}
+    origin: dict[str, Any] = {"format": material.format, "sources": [dict(source) for source in material.sources]}
     origin |= dict(material.notes or {}) | dict(reading.record())
     origin |= {"classes_left_out": dropped, "ignored": dict(checks.counts), "regions": len(region), "filters": []}
     origin["annotations"] = ledger(len(material.annotations), sound, len(annotations), len(kept), len(region))
@@ -308,7 +308,7 @@ def assemble(material: Material, reading: Reading) -> DetectionSet:
         frames.sequence,
         frames.names,
         kept,
-        found if len(found) else no_boxes(scored=True),
+        boxes if len(boxes) else no_boxes(scored=True),
         (region if reading.dont_care == "keep" else no_boxes()) if marked else None,
         material.files,
         origin,

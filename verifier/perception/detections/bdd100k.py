@@ -36,20 +36,20 @@ def bdd100k(
         InputError: a file cannot be read, with its JSON pointer; see also `sources.IGNORABLE`.
     """
     columns = check_columns(columns or {})
-    truth, found = read_source(annotations, "annotations", ".json"), read_source(detections, "detections", ".json")
+    truth, source = read_source(annotations, "annotations", ".json"), read_source(detections, "detections", ".json")
     labels, frames, left_out = _read(truth, scored=False)
     if not labels.rows and not is_part():
         hint = "labels have a category and a box2d; files with 'objects' instead are of an older format"
         raise InputError("no frame has a label with a box", Place(str(annotations)), hint)
     keys = [(sequence, name) for sequence, name, _ in frames]
-    results, _, _ = _read(found, scored=True)
+    results, _, _ = _read(source, scored=True)
     return table_set(
         "bdd100k",
         labels.table(str(annotations), columns, scored=False),
         results.table(str(detections), columns, scored=True),
         list(each_frame(keys, lambda row: frames[row][2])),
         reading,
-        [truth.record, found.record],
+        [truth.record, source.record],
         notes={"labels_without_box": left_out},
     )
 

@@ -51,12 +51,12 @@ def coco(
     found_document, found_file, found_record = _document(results, "detections")
     items = elements(found_document, found_file, "detections", "annotations" if hasattr(results, "dataset") else "")
     wanted = (reading or Reading()).frame_index(index, frames.names)
-    found = distances_of(result_rows(items, wanted, names, 1), items, detection_distance_field)
+    rows = distances_of(result_rows(items, wanted, names, 1), items, detection_distance_field)
     material = Material(
         "coco",
         frames,
         truth,
-        found,
+        rows,
         (file, found_file),
         [*truth_record, *found_record],
         tuple(dict.fromkeys(names.values())),
@@ -80,7 +80,7 @@ def _document(given: Any, role: str) -> tuple[Any, str, list[dict[str, Any]]]:
 
 def _frames(images: Elements) -> tuple[Frames, dict[Any, int]]:
     ids = _ids(images, "id")
-    index = _unique(images, "id", {each: frame for frame, each in enumerate(ids)})
+    index = _unique(images, "id", {number: frame for frame, number in enumerate(ids)})
     files = images.texts("file_name", "")
     named = all(files) and len(set(files)) == len(files)
     names = tuple(files) if named else tuple(map(str, ids))

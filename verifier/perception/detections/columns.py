@@ -53,10 +53,10 @@ class Boxes:
 
     def __post_init__(self) -> None:
         types = {"frame": np.int64, "label": np.int32, "line": np.int64, "file": np.int32}
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if each.name != "attributes" and value is not None:
-                object.__setattr__(self, each.name, read_only(value, types.get(each.name, np.float64)))
+        for column in fields(self):
+            value = getattr(self, column.name)
+            if column.name != "attributes" and value is not None:
+                object.__setattr__(self, column.name, read_only(value, types.get(column.name, np.float64)))
         columns = {name: read_only(value) for name, value in self.attributes.items()}
         object.__setattr__(self, "attributes", MappingProxyType(columns))
         self._check_shapes()
@@ -74,7 +74,7 @@ class Boxes:
     def _check_shapes(self) -> None:
         n = len(self.frame)
         expected = {"box_2d": (n, 4), "box_3d": (n, 7)}
-        columns = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "attributes"}
+        columns = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "attributes"}
         for name, value in {**columns, **self.attributes}.items():
             if value is not None and value.shape != expected.get(name, (n,)):
                 raise ValueError(f"{name} has shape {value.shape}, expected {expected.get(name, (n,))}")
@@ -94,12 +94,12 @@ class Boxes:
         """The boxes at `rows`: indices in the order wanted, or a mask (n,)."""
         columns: dict[str, Any] = {}
         rows = np.flatnonzero(rows) if rows.dtype == bool else rows
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if each.name == "attributes":
-                columns[each.name] = {name: column[rows] for name, column in value.items()}
+        for own in fields(self):
+            value = getattr(self, own.name)
+            if own.name == "attributes":
+                columns[own.name] = {name: column[rows] for name, column in value.items()}
             else:  # `take` copies whole rows, several times faster than indexing
-                columns[each.name] = None if value is None else value.take(rows, axis=0)
+                columns[own.name] = None if value is None else value.take(rows, axis=0)
         return Boxes(**columns)
 
 

@@ -47,8 +47,8 @@ def cvat(
         InputError: a file cannot be read, with file and line; see also `sources.IGNORABLE`.
     """
     columns = check_columns(columns or {})
-    truth, found = (read_source(path, role, ".xml") for path, role in _both(annotations, detections))
-    labels, results = _read(truth.members), _read(found.members)
+    truth, source = (read_source(path, role, ".xml") for path, role in _both(annotations, detections))
+    labels, results = _read(truth.members), _read(source.members)
     keys = list(each_frame(labels.frames, lambda row: labels.places[row]))
     return table_set(
         "cvat",
@@ -56,7 +56,7 @@ def cvat(
         results.objects.table(str(detections), columns, scored=True),
         keys,
         reading,
-        [truth.record, found.record],
+        [truth.record, source.record],
         notes={"shapes_left_out": labels.left_out},
     )
 
@@ -76,10 +76,10 @@ class _File:
 
 
 def _read(members: tuple[Member, ...]) -> _File:
-    found = _File(Gathered(members))
+    file = _File(Gathered(members))
     for part, (member, drive) in enumerate(zip(members, drives_of(members), strict=True)):
-        _Walk(found, part, member, drive).read()
-    return found
+        _Walk(file, part, member, drive).read()
+    return file
 
 
 @dataclass

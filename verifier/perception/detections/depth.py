@@ -238,15 +238,15 @@ def depth_file(folder: Path, name: str) -> Path:
         stems.append(str(parts.with_suffix("")))
     candidates = [folder / f"{stem}{suffix}" for stem in stems for suffix in MAP_SUFFIXES]
     try:
-        found = [path for path in candidates if path.is_file()]
+        paths = [path for path in candidates if path.is_file()]
     except OSError as error:
         raise InputError(f"frame {shown(name)}: {error.strerror}", place) from None
-    if not found:
+    if not paths:
         wanted = listed(MAP_SUFFIXES, "or")
         raise InputError(f"frame {shown(name)} has no depth map {shown(stems[-1])} with {wanted}", place)
-    if len(found) > 1:
-        raise InputError(f"frame {shown(name)} has a second depth map, {found[0].name}", Place(str(found[1])))
-    return found[0]
+    if len(paths) > 1:
+        raise InputError(f"frame {shown(name)} has a second depth map, {paths[0].name}", Place(str(paths[1])))
+    return paths[0]
 
 
 def _depth(raw: bytes, path: Path, scale: float, inverse: float | None = None) -> NDArray[np.float64]:
@@ -259,7 +259,7 @@ def _depth(raw: bytes, path: Path, scale: float, inverse: float | None = None) -
             depth = np.where(depth == 0, 0, inverse / depth)
     bad = ~((depth >= 0) & (depth <= LARGEST_M))
     if bad.any():
-        row, column = (int(each) for each in np.unravel_index(bad.argmax(), depth.shape))
+        row, column = (int(number) for number in np.unravel_index(bad.argmax(), depth.shape))
         raise InputError(
             f"pixel ({column}, {row}), counted from 0: expected a depth in metres, got {depth[row, column]:g}",
             place,

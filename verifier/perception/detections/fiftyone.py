@@ -52,12 +52,12 @@ def fiftyone(
     truth = distances_of(replace(truth, region=region if region.any() else None), items, distance_field)
     other, found_raw = load_json(detections)
     reported = elements(other, str(detections), "samples", "samples")
-    found, items = _rows(reported, (reading or Reading()).frame_index(index), FOUND, 1)
-    found = distances_of(found, items, detection_distance_field)
+    rows, items = _rows(reported, (reading or Reading()).frame_index(index), FOUND, 1)
+    rows = distances_of(rows, items, detection_distance_field)
     records = [digest_record("annotations", annotations, raw), digest_record("detections", detections, found_raw)]
     notes = {"distance_field": distance_field, "detection_distance_field": detection_distance_field}
     files = (str(annotations), str(detections))
-    return assemble(Material("fiftyone", frames, truth, found, files, records, notes=notes), reading or Reading())
+    return assemble(Material("fiftyone", frames, truth, rows, files, records, notes=notes), reading or Reading())
 
 
 def _frames(names: list[str]) -> Frames:
@@ -111,7 +111,7 @@ def _rows(samples: Elements, index: Mapping[str, int], field: str, file: int) ->
 def _size(samples: Elements, row: int) -> list[int]:
     metadata = samples.items[row].get("metadata")
     told = [metadata.get(name) for name in ("width", "height")] if isinstance(metadata, dict) else []
-    size = [each for each in told if type(each) is int and each > 0]
+    size = [number for number in told if type(number) is int and number > 0]
     if len(size) != 2:
         raise InputError(
             "a sample with detections needs 'metadata' with width and height",

@@ -134,15 +134,15 @@ def _of_text(members: Sequence[Member]) -> tuple[str, str]:
 
 def _of_line(line: str, file: str) -> tuple[str, str]:
     fields, commas = line.split(), line.split(",")
-    whole = [WHOLE.fullmatch(each) is not None for each in fields]
-    numbers = [NUMBER.fullmatch(each) is not None for each in fields]
+    whole = [WHOLE.fullmatch(field) is not None for field in fields]
+    numbers = [NUMBER.fullmatch(field) is not None for field in fields]
     if len(fields) == 15 and not numbers[0] and all(numbers[1:]):
         return "kitti_object", f"a class and 14 numbers in a line of {file}"
     if len(fields) == 17 and whole[0] and whole[1] and not numbers[2] and all(numbers[3:]):
         return "kitti_tracking", f"frame, track, class and 14 numbers in a line of {file}"
     if len(fields) == 5 and whole[0] and all(numbers):
         return "yolo", f"a class and 4 numbers in a line of {file}"
-    if len(commas) in (9, 10) and all(NUMBER.fullmatch(each.strip()) for each in commas):
+    if len(commas) in (9, 10) and all(NUMBER.fullmatch(comma.strip()) for comma in commas):
         return "mot", f"{len(commas)} numbers with commas in a line of {file}"
     message = f"the format is not recognised: a line such as {shown(line)}"
     raise InputError(message, Place(file), NAMED)

@@ -125,7 +125,7 @@ def drives_of(members: Sequence[Member]) -> list[str]:
     stems = [member.stem for member in members]
     if len(members) < 2 and not is_part():
         return [""] * len(members)
-    return stems if len(set(stems)) == len(stems) else [f"{each.folder}/{each.stem}" for each in members]
+    return stems if len(set(stems)) == len(stems) else [f"{member.folder}/{member.stem}" for member in members]
 
 
 @dataclass(frozen=True)

@@ -63,11 +63,11 @@ def kitti_object(annotations: str | Path, detections: str | Path, reading: Readi
         InputError: a file cannot be read, with file, line and column; see also `sources.IGNORABLE`.
     """
     truth = read_source(annotations, "annotations")
-    found = read_source(detections, "detections")
+    source = read_source(detections, "detections")
     frames = Frames(_stems(truth), np.zeros(len(truth.members), np.int32), (NO_SEQUENCE,))
     index = (reading or Reading()).frame_index({name: number for number, name in enumerate(frames.names)})
     labels = read_tables(truth.members, [Layout(OBJECT)])
-    results = read_tables(found.members, [Layout(OBJECT | SCORE), Layout(IMAGES)])
+    results = read_tables(source.members, [Layout(OBJECT | SCORE), Layout(IMAGES)])
     answered = None
     if "image" in results.columns:
         images = [Path(name).stem for name in results.names["image"]]
@@ -76,18 +76,18 @@ def kitti_object(annotations: str | Path, detections: str | Path, reading: Readi
         frame = of_image[code] if len(of_image) else code
         rows = _rows(results, frame, lambda row: f"image {shown(images[int(code[row])])}", len(truth.members))
     else:
-        of_file = np.array([index.get(stem, UNKNOWN_FRAME) for stem in _stems(found)], dtype=np.int64)
-        rows = _rows(results, of_file[results.file], _stem_text(found, results), len(truth.members))
+        of_file = np.array([index.get(stem, UNKNOWN_FRAME) for stem in _stems(source)], dtype=np.int64)
+        rows = _rows(results, of_file[results.file], _stem_text(source, results), len(truth.members))
         answered = np.isin(np.arange(len(frames.names)), of_file)
     truth_rows = _rows(labels, labels.file.astype(np.int64), _stem_text(truth, labels), 0)
-    files = tuple(each.name for each in truth.members + found.members)
+    files = tuple(member.name for member in truth.members + source.members)
     material = Material(
         "kitti_object",
         frames,
         truth_rows,
         rows,
         files,
-        [truth.record, found.record],
+        [truth.record, source.record],
         CLASSES,
         answered,
         str(detections),
@@ -133,7 +133,7 @@ def kitti_tracking(
         frame = np.where(known, starts[of_file] + number, UNKNOWN_FRAME).astype(np.int64)
         text = _frame_text(source, table)
         rows.append(_rows(table, frame, text, offset, source.members))
-    files = tuple(each.name for each in truth.members + found.members)
+    files = tuple(member.name for member in truth.members + found.members)
     material = Material(
         "kitti_tracking",
         all_frames,
@@ -210,7 +210,7 @@ def _classes(table: TextTable, members: tuple[Member, ...]) -> tuple[NDArray[np.
     if "type_id" in table.columns:
         ids, codes = np.unique(table.columns["type_id"], return_inverse=True)
         _check_folders(table, members)
-        return codes.astype(np.int64), tuple(TYPE_IDS.get(int(each), f"type {int(each)}") for each in ids)
+        return codes.astype(np.int64), tuple(TYPE_IDS.get(int(number), f"type {int(number)}") for number in ids)
     for member in members:
         if not member.folder:
             raise InputError(
@@ -263,7 +263,7 @@ def _frame_text(source: Source, table: TextTable) -> Callable[[int], str]:
 def _of_sequences(source: Source, wanted: tuple[str, ...] | None) -> Source:
     if wanted is None:
         return source
-    return Source(tuple(each for each in source.members if each.stem in wanted), source.record)
+    return Source(tuple(member for member in source.members if member.stem in wanted), source.record)
 
 
 def _sequence_frames(
@@ -283,8 +283,8 @@ def _sequence_frames(
                     f"the number of frames of sequence {shown(member.stem)} is not given", Place(member.name)
                 )
         counts = np.array([lengths[name] for name in names], dtype=np.int64)
-    found, starts = numbered_frames(names, counts, 0, Place(truth.members[0].name))
-    return found, starts, counts
+    frames, starts = numbered_frames(names, counts, 0, Place(truth.members[0].name))
+    return frames, starts, counts
 
 
 def _lengths(path: str | Path) -> dict[str, int]:

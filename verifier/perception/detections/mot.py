@@ -62,24 +62,24 @@ def mot(
         InputError: a file cannot be read, with file, line and column; see also `sources.IGNORABLE`.
     """
     truth = _select(read_source(annotations, "annotations"), "gt", reading)
-    found = _select(read_source(detections, "detections"), "det", reading)
+    source = _select(read_source(detections, "detections"), "det", reading)
     labels = read_tables(truth.members, [Layout(BOX | FLAG | CLASS, ","), Layout(BOX | FLAG | PLACE, ",")])
-    results = read_tables(found.members, [Layout(BOX | SCORE | PLACE, ","), Layout(BOX | SCORE, ",")])
+    results = read_tables(source.members, [Layout(BOX | SCORE | PLACE, ","), Layout(BOX | SCORE, ",")])
     frames, ends = _frames(truth, labels, Path(annotations))
     sequence = {name: number for number, name in enumerate(frames.sequences)}
     flagged = labels.columns["flag"] == 0
     codes, names = _classes(labels)
     rows = _rows(truth, labels, sequence, ends, 0, (codes, names), flagged)
     zero = np.zeros(len(results), dtype=np.int64)
-    found_rows = _rows(found, results, sequence, ends, len(truth.members), (zero, (detected_class,)), None)
-    answered = np.isin(frames.sequence, [sequence.get(_sequence_of(each), -1) for each in found.members])
+    found_rows = _rows(source, results, sequence, ends, len(truth.members), (zero, (detected_class,)), None)
+    answered = np.isin(frames.sequence, [sequence.get(_sequence_of(member), -1) for member in source.members])
     material = Material(
         "mot",
         frames,
         rows,
         found_rows,
-        tuple(each.name for each in truth.members + found.members),
-        [truth.record, found.record],
+        tuple(member.name for member in truth.members + source.members),
+        [truth.record, source.record],
         tuple(CLASSES.values()),
         answered,
         str(detections),
@@ -90,10 +90,10 @@ def mot(
 
 def _select(source: Source, kind: str, reading: Reading | None) -> Source:
     """The files `SEQ/kind/kind.txt`, or all files where there is none; each sequence once."""
-    nested = [each for each in source.members if each.stem == kind]
+    nested = [member for member in source.members if member.stem == kind]
     members = nested or list(source.members)
     if reading is not None and reading.sequences is not None:
-        members = [each for each in members if _sequence_of(each) in reading.sequences]
+        members = [member for member in members if _sequence_of(member) in reading.sequences]
     seen: dict[str, str] = {}
     for member in members:
         name = _sequence_of(member)
@@ -126,7 +126,7 @@ def _classes(labels: TextTable) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     if "class" not in labels.columns:
         return np.zeros(len(labels), dtype=np.int64), (CLASSES[1],)
     ids, codes = np.unique(labels.columns["class"], return_inverse=True)
-    return codes.astype(np.int64), tuple(CLASSES.get(int(each), f"class {int(each)}") for each in ids)
+    return codes.astype(np.int64), tuple(CLASSES.get(int(number), f"class {int(number)}") for number in ids)
 
 
 def _frames(truth: Source, labels: TextTable, folder: Path) -> tuple[Frames, NDArray[np.int64]]:

@@ -111,10 +111,10 @@ def result_rows(
     if not isinstance(document, dict) or not isinstance(document.get("results"), dict):
         raise InputError("expected an object with the key 'results', an object of lists by sample token", Place(file))
     results: dict[str, Any] = document["results"]
-    for token, found in results.items():
-        if not isinstance(found, list):
+    for token, result in results.items():
+        if not isinstance(result, list):
             place = Place(file, path=f"/results/{token}")
-            raise InputError(f"expected a list of detections, got {shown(found)}", place)
+            raise InputError(f"expected a list of detections, got {shown(result)}", place)
     lengths = np.fromiter(map(len, results.values()), np.int64, len(results))
     tokens = list(results)
     ends = np.cumsum(lengths)
@@ -320,7 +320,7 @@ def _speeds(tables: _Tables, table: Elements, index: Mapping[str, int], tokens: 
     time = np.fromiter((times.get(token, np.nan) for token in tokens), np.float64, len(tokens))
     here = np.arange(len(table))
     before, after = (
-        np.fromiter((index.get(each, -1) for each in table.texts(key, "")), np.int64, len(table))
+        np.fromiter((index.get(text, -1) for text in table.texts(key, "")), np.int64, len(table))
         for key in ("prev", "next")
     )
     both = (before >= 0) & (after >= 0)

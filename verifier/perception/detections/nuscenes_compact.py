@@ -91,15 +91,15 @@ def nuscenes_compact(annotations: str | Path, detections: str | Path, reading: R
     sequence = Path(annotations).absolute().parent.name or "scene"
     frames = Frames(tuple(tokens), np.zeros(len(tokens), np.int32), (sequence,))
     truth = _annotations(scene)
-    found, answered, files, record = _detections(scene, detections)
+    rows, answered, files, record = _detections(scene, detections)
     material = Material(
         "nuscenes_compact",
         frames,
         truth,
-        found,
+        rows,
         (file, *files),
         [digest_record("annotations", annotations, raw), record],
-        tuple(sorted({*truth.names, *found.names})),
+        tuple(sorted({*truth.names, *rows.names})),
         answered,
         str(detections),
         {"ego": EGO},

@@ -48,16 +48,16 @@ def openlabel(
         InputError: a file cannot be read, with its JSON pointer; see also `sources.IGNORABLE`.
     """
     columns = check_columns(columns or {})
-    truth, found = read_source(annotations, "annotations", ".json"), read_source(detections, "detections", ".json")
+    truth, source = read_source(annotations, "annotations", ".json"), read_source(detections, "detections", ".json")
     labels, keys = _read(truth)
-    results, _ = _read(found)
+    results, _ = _read(source)
     return table_set(
         "openlabel",
         labels.table(str(annotations), columns, scored=False),
         results.table(str(detections), columns, scored=True),
         list(each_frame(keys, lambda _: Place(str(annotations)))),
         reading,
-        [truth.record, found.record],
+        [truth.record, source.record],
     )
 
 
@@ -129,7 +129,7 @@ class _File:
 
     def one(self, data: Mapping[str, Any], kind: str, at: str) -> dict[str, Any]:
         listed = data.get(kind) or []
-        if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
+        if not isinstance(listed, list) or not all(isinstance(value, dict) for value in listed):
             raise self.fail(f"{at}/{kind}", "expected a list of objects")
         if len(listed) > 1:
             hint = "one box of an object in a frame is read: leave one camera or one kind in the file"
@@ -139,21 +139,23 @@ class _File:
     def numbers(self, shape: Mapping[str, Any], lengths: tuple[int, ...], at: str) -> list[float]:
         found = shape["val"]
         fine = isinstance(found, list) and len(found) in lengths
-        if not fine or not all(type(each) in (int, float) and abs(each) < 1e300 for each in found):
+        if not fine or not all(type(value) in (int, float) and abs(value) < 1e300 for value in found):
             raise self.fail(f"{at}/val", f"expected {' or '.join(map(str, lengths))} numbers, got {shown(found)}")
-        return [float(each) for each in found]
+        return [float(number) for number in found]
 
     @staticmethod
     def attributes(data: Any) -> Iterator[tuple[str, Any]]:
         for kind in ("num", "boolean"):
             listed = data.get(kind) if isinstance(data, dict) else None
-            for each in listed if isinstance(listed, list) else ():
-                if isinstance(each, dict) and isinstance(each.get("name"), str):
-                    yield each["name"], each.get("val")
+            for entry in listed if isinstance(listed, list) else ():
+                if isinstance(entry, dict) and isinstance(entry.get("name"), str):
+                    yield entry["name"], entry.get("val")
 
     def pose(self, system: Any, moves: Mapping[str, Any], at: str) -> Floats:
         """(4, 4) from a coordinate system into that of the vehicle, at a frame."""
-        local = [name for name, each in self.systems.items() if isinstance(each, dict) and each.get("type") in LOCAL]
+        local = [
+            name for name, system in self.systems.items() if isinstance(system, dict) and system.get("type") in LOCAL
+        ]
         if system is None or [system] == local:
             return np.eye(4)
         if not isinstance(system, str):
@@ -177,14 +179,14 @@ class _File:
     def edges(self, moves: Mapping[str, Any]) -> Iterator[tuple[tuple[Any, Any], Floats]]:
         """((from, to), (4, 4)) of poses, both ways; those of the frame after those that do not move."""
         given: list[tuple[Any, Any, Any, str]] = [
-            (name, each.get("parent"), each.get("pose_wrt_parent"), f"/openlabel/coordinate_systems/{name}")
-            for name, each in self.systems.items()
-            if isinstance(each, dict) and each.get("pose_wrt_parent") is not None
+            (name, system.get("parent"), system.get("pose_wrt_parent"), f"/openlabel/coordinate_systems/{name}")
+            for name, system in self.systems.items()
+            if isinstance(system, dict) and system.get("pose_wrt_parent") is not None
         ]
         given += [
-            (each.get("src"), each.get("dst"), each.get("transform_src_to_dst"), f"transforms/{name}")
-            for name, each in moves.items()
-            if isinstance(each, dict)
+            (move.get("src"), move.get("dst"), move.get("transform_src_to_dst"), f"transforms/{name}")
+            for name, move in moves.items()
+            if isinstance(move, dict)
         ]
         for start, stop, data, at in given:
             matrix = _matrix(data)

@@ -126,7 +126,7 @@ class FilesInOrder:
         digest = digests[0]
         if short.paths != (short.name,):
             own = zip((PurePath(path[len(short.name) + 1 :]) for path in short.paths), digests, strict=True)
-            lines = "".join(f"{each}  {name}\n" for name, each in sorted(own))
+            lines = "".join(f"{text}  {name}\n" for name, text in sorted(own))
             digest = hashlib.sha256(lines.encode()).hexdigest()
         return {"role": role, "name": short.name, "files": len(self.paths), "sha256": digest}
 
@@ -250,13 +250,13 @@ class Tables:
     @property
     def whole(self) -> TablePart:
         """All rows."""
-        return TablePart(tuple((0, len(each)) for each in self.files))
+        return TablePart(tuple((0, len(file)) for file in self.files))
 
     def records(self, digest: Callable[[str], str] = digest_of) -> list[dict[str, Any]]:
         """What is recorded of all files; `digest` gives the SHA-256 of one."""
         return [
-            each.record(role, [digest(path) for path in each.paths])
-            for role, each in zip(ROLES, self.files, strict=False)
+            file.record(role, [digest(path) for path in file.paths])
+            for role, file in zip(ROLES, self.files, strict=False)
         ]
 
     def paths_of(self, parts: Sequence[TablePart], whole: bool) -> Iterator[str]:
@@ -287,7 +287,7 @@ class Tables:
             if sum(now) - sum(ends) >= least:
                 parts.append(TablePart(tuple(zip(ends, now, strict=True))))
                 ends = now
-        last = tuple(len(each) for each in self.files)
+        last = tuple(len(file) for file in self.files)
         return [*parts, TablePart(tuple(zip(ends, last, strict=True)))]
 
 

@@ -76,7 +76,7 @@ def read_source(path: str | Path, role: str, suffix: str = ".txt") -> Source:
     target = Path(path)
     if target.is_dir():
         members = tuple(_folder(target, str(path), suffix, files_of_part(role)))
-        lines = "".join(f"{hashlib.sha256(each.raw).hexdigest()}  {each.name}\n" for each in members)
+        lines = "".join(f"{hashlib.sha256(member.raw).hexdigest()}  {member.name}\n" for member in members)
         digest = hashlib.sha256(lines.replace(f"  {path}/", "  ").encode()).hexdigest()
     else:
         raw = read_bytes(path)
@@ -102,24 +102,26 @@ def _check_size(size: int, place: Place) -> None:
 
 
 def _folder(folder: Path, shown_as: str, suffix: str, only: Collection[str] | None) -> Iterator[Member]:
-    found = sorted(each for each in folder.rglob(f"*{suffix}") if each.is_file())
-    found = found if only is None else [each for each in found if str(each) in only]
-    if len(found) > MOST_FILES:
-        raise InputError(f"it has {len(found)} files; at most {MOST_FILES} are read", Place(shown_as))
-    _check_size(sum(each.stat().st_size for each in found), Place(shown_as))
-    for each in found:
-        name = f"{shown_as}/{each.relative_to(folder).as_posix()}"
-        parent = each.parent.name if each.parent != folder else ""
-        yield Member(name, each.stem, parent, read_bytes(each))
+    paths = sorted(path for path in folder.rglob(f"*{suffix}") if path.is_file())
+    paths = paths if only is None else [path for path in paths if str(path) in only]
+    if len(paths) > MOST_FILES:
+        raise InputError(f"it has {len(paths)} files; at most {MOST_FILES} are read", Place(shown_as))
+    _check_size(sum(path.stat().st_size for path in paths), Place(shown_as))
+    for path in paths:
+        name = f"{shown_as}/{path.relative_to(folder).as_posix()}"
+        parent = path.parent.name if path.parent != folder else ""
+        yield Member(name, path.stem, parent, read_bytes(path))
 
 
 def _archive(path: Path, shown_as: str, suffix: str) -> Iterator[Member]:
     try:
         with zipfile.ZipFile(path) as archive:
-            entries = [each for each in archive.infolist() if not each.is_dir() and each.filename.endswith(suffix)]
-            entries = [each for each in entries if not each.filename.startswith("__MACOSX/")]
+            entries = [
+                entry for entry in archive.infolist() if not entry.is_dir() and entry.filename.endswith(suffix)
+            ]
+            entries = [entry for entry in entries if not entry.filename.startswith("__MACOSX/")]
             _check_archive(entries, shown_as)
-            for entry in sorted(entries, key=lambda each: each.filename):
+            for entry in sorted(entries, key=lambda one: one.filename):
                 name = PurePosixPath(entry.filename)
                 yield Member(f"{shown_as}/{name}", name.stem, name.parent.name, archive.read(entry))
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError) as error:
@@ -130,7 +132,7 @@ def _check_archive(entries: list[zipfile.ZipInfo], shown_as: str) -> None:
     place = Place(shown_as)
     if len(entries) > MOST_FILES:
         raise InputError(f"it has {len(entries)} files; at most {MOST_FILES} are read", place)
-    _check_size(sum(each.file_size for each in entries), place)
+    _check_size(sum(entry.file_size for entry in entries), place)
     seen: set[str] = set()
     for entry in entries:
         name = entry.filename
@@ -241,8 +243,7 @@ class _Stems(dict[Any, int]):
         for key, reduced, frame in zip(index, map(self._reduced, index), index.values(), strict=True):
             if reduced in first:
                 text, other = (
-                    "/".join(filter(None, each)) if isinstance(each, tuple) else each
-                    for each in (first[reduced], key)
+                    "/".join(filter(None, row)) if isinstance(row, tuple) else row for row in (first[reduced], key)
                 )
                 message = f"the frames {shown(text)} and {shown(other)} have one stem"
                 raise InputError(message, hint="leave out --match-frames stem, or rename the frames")
@@ -321,7 +322,7 @@ class Elements:
         if unknown:
             flat = [math.nan if number is None else number for number in flat]
         if not set(map(type, flat)) <= {float, int}:
-            row = next(row for row, each in enumerate(flat) if type(each) not in (float, int)) // width
+            row = next(row for row, value in enumerate(flat) if type(value) not in (float, int)) // width
             raise self.fail(row, key, f"expected a list of {width} numbers, got {shown(found[row])}")
         return self._array(key, flat).reshape(-1, width)
 

@@ -89,7 +89,7 @@ def stream_tables(
         raise UsageError("streaming needs a class map, or the names of the classes")
     tables = tables or Tables.of(annotations, detections, columns, detection_columns, frames)
     rows = (part or tables.whole).rows
-    sides = [_Side(*each, rows_per_chunk) for each in zip(tables.files, tables.columns, NEEDED, rows, strict=False)]
+    sides = [_Side(*row, rows_per_chunk) for row in zip(tables.files, tables.columns, NEEDED, rows, strict=False)]
     listed = sides[2] if frames is not None else None
     numbers = None
     if numbered:

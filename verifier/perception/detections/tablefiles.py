@@ -303,21 +303,21 @@ def tables(
         return named
 
     truth = read(annotations, "annotations", columns, REQUIRED)
-    found = read(detections, "detections", detection_columns, REQUIRED_SCORED)
+    table = read(detections, "detections", detection_columns, REQUIRED_SCORED)
     all_keys = None
     if frames is not None:
         wanted = {name: own for name, own in columns.items() if name in ("frame", "sequence")}
         needed = ("frame", "sequence") if truth.has("sequence") else ("frame",)
         all_keys = each_once(read(frames, "frames", wanted, needed))
-    assumed = {"annotations": assumed_zero(truth), "detections": assumed_zero(found)}
+    assumed = {"annotations": assumed_zero(truth), "detections": assumed_zero(table)}
     notes = {"columns": dict(columns), "frames_given": frames is not None, "assumed_zero": assumed}
-    return table_set("table", truth, found, all_keys, reading, records, classes, notes)
+    return table_set("table", truth, table, all_keys, reading, records, classes, notes)
 
 
 def table_set(
     name: str,
     truth: NamedTable,
-    found: NamedTable,
+    table: NamedTable,
     keys: Sequence[tuple[str, str]] | None,
     reading: Reading | None,
     records: Sequence[Mapping[str, Any]],
@@ -331,14 +331,14 @@ def table_set(
     truth_codes, truth_keys = frame_keys(truth)
     all_keys = truth_keys if keys is None else keys
     index = {key: number for number, key in enumerate(all_keys)}
-    found_codes, found_keys = frame_keys(found)
+    found_codes, found_keys = frame_keys(table)
     files, how = truth.files or (truth.file,), reading or Reading()
     material = Material(
         name,
         frames_of(all_keys),
         rows_of(truth, looked_up(truth_codes, truth_keys, index), 0, scored=False),
-        rows_of(found, looked_up(found_codes, found_keys, how.frame_index(index)), len(files), scored=True),
-        (*files, *(found.files or (found.file,))),
+        rows_of(table, looked_up(found_codes, found_keys, how.frame_index(index)), len(files), scored=True),
+        (*files, *(table.files or (table.file,))),
         records,
         classes,
         notes=notes,

@@ -87,8 +87,8 @@ def _layout_of(
         if len(fields) == len(layout.columns):
             return layout
     wanted = " or ".join(
-        f"{len(each.columns)} separated by {'blanks' if each.separator is None else repr(each.separator)}"
-        for each in layouts
+        f"{len(layout.columns)} separated by {'blanks' if layout.separator is None else repr(layout.separator)}"
+        for layout in layouts
     )
     place = Place(members[int(file[0])].name, int(line[0]), text=first)
     raise InputError(f"found {max(found)} columns, expected {wanted}", place)
@@ -124,7 +124,7 @@ def _parsed(texts: bytes, layout: Layout) -> tuple[dict[str, NDArray[Any]], dict
     for name, kind in kinds.items():
         if kind == "text":
             columns[name] = table[name].cat.codes.to_numpy(np.int64)
-            names[name] = tuple(str(each).strip() for each in table[name].cat.categories)
+            names[name] = tuple(str(category).strip() for category in table[name].cat.categories)
         else:
             columns[name] = table[name].to_numpy(np.float64)
     return columns, names

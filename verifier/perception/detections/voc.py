@@ -46,16 +46,16 @@ def voc(annotations: str | Path, detections: str | Path, reading: Reading | None
     frames = image_frames(truth.members)
     index = {name: at for at, name in enumerate(frames.names)}
     wanted = (reading or Reading()).frame_index(index)
-    found = _detected(detections)
+    source = _detected(detections)
     offset = len(truth.members)
-    if found.members[0].name.lower().endswith(".xml"):
-        image_frames(found.members)  # refuses two files of one image
-        rows = _of_xml(found, wanted, offset, scored=True)
+    if source.members[0].name.lower().endswith(".xml"):
+        image_frames(source.members)  # refuses two files of one image
+        rows = _of_xml(source, wanted, offset, scored=True)
     else:
-        rows = _of_results(found, wanted, offset)
-    files = tuple(each.name for each in truth.members + found.members)
+        rows = _of_results(source, wanted, offset)
+    files = tuple(member.name for member in truth.members + source.members)
     labels = _of_xml(truth, index, 0)
-    material = Material("voc", frames, labels, rows, files, [truth.record, found.record])
+    material = Material("voc", frames, labels, rows, files, [truth.record, source.record])
     return assemble(material, reading or Reading())
 
 
@@ -112,11 +112,11 @@ def _of_xml(source: Source, index: Mapping[str, int], offset: int, scored: bool 
     for member in source.members:
         read.append(_Objects(member.name))
         walk_xml(member, "annotation", "Pascal VOC", read[-1].begin, read[-1].end)
-    pairs = [(file, at) for file, each in enumerate(read) for at in range(len(each.found))]
+    pairs = [(file, at) for file, objects in enumerate(read) for at in range(len(objects.found))]
     label, names = codes(read[file].name(at) for file, at in pairs)
     box = np.array([[read[file].number(at, name) for name in CORNERS] for file, at in pairs]).reshape(-1, 4)
     file_of = np.array([file for file, _ in pairs], dtype=np.int32)
-    stems = np.array([index.get(each.stem, UNKNOWN_FRAME) for each in source.members], dtype=np.int64)
+    stems = np.array([index.get(member.stem, UNKNOWN_FRAME) for member in source.members], dtype=np.int64)
     flags = {name: np.array([read[f].number(at, name, np.nan) for f, at in pairs]) for name in FLAGS}
     score = None
     if scored:

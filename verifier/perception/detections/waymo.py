@@ -72,10 +72,10 @@ def waymo(
     score = check_columns(columns or {}).get("score", "score")
     folder = Path(annotations)
     truth = read_source(component_folder(folder), "annotations", ".parquet")
-    found = read_source(component_folder(Path(detections)), "detections", ".parquet")
+    source = read_source(component_folder(Path(detections)), "detections", ".parquet")
     labels = _table(truth, str(annotations), None)
     _, keys = frame_keys(labels)
-    records = [truth.record, found.record]
+    records = [truth.record, source.record]
     beside = poses_folder(folder)
     if beside is not None and labels.has("x"):
         poses = read_source(beside, "frames", ".parquet")
@@ -87,7 +87,7 @@ def waymo(
                 table = renamed(table, KEYS, list(KEYS), member.name)
                 keys += frame_keys(NamedTable(table, line, member.name))[1]
     ordered = sorted(dict.fromkeys(keys), key=lambda key: (key[0], len(key[1]), key[1]))
-    return table_set("waymo", labels, _table(found, str(detections), score), ordered, reading, records)
+    return table_set("waymo", labels, _table(source, str(detections), score), ordered, reading, records)
 
 
 def component_folder(path: Path) -> Path:
@@ -97,8 +97,8 @@ def component_folder(path: Path) -> Path:
 
 def poses_folder(annotations: Path) -> Path | None:
     """What lists the frames, in the folder of the annotations or beside it."""
-    beside = (each / "vehicle_pose" for each in (annotations, annotations.parent))
-    return next((each for each in beside if each.is_dir()), None)
+    beside = (path / "vehicle_pose" for path in (annotations, annotations.parent))
+    return next((path for path in beside if path.is_dir()), None)
 
 
 def _table(source: Source, path: str, score: str | None) -> NamedTable:

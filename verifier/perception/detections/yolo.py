@@ -71,7 +71,7 @@ def yolo(
     described, folders = _described(Path(annotations))
     names = _names(described)
     sources = [read_source(folder, "annotations") for folder in folders]
-    members = tuple(each for source in sources for each in source.members if each.stem != "classes")
+    members = tuple(member for source in sources for member in source.members if member.stem != "classes")
     images, image_folders = _images(folders)
     frames = image_frames(members, image_folders.items())
     index = {name: at for at, name in enumerate(frames.names)}
@@ -86,21 +86,21 @@ def yolo(
         stems: dict[Any, int] = {int(name): at for name, at in index.items() if name.isdecimal()}
         base = _first_category(items.whole("category_id"), len(names), first_category, str(detections))
         categories = {base + number: name for number, name in names.items()}
-        found = result_rows(items, {**stems, **index}, categories, len(members))
-        found = distances_of(found, items, detection_distance_field)
+        rows = result_rows(items, {**stems, **index}, categories, len(members))
+        rows = distances_of(rows, items, detection_distance_field)
         records.append(digest_record("detections", detections, raw))
     else:
         if first_category is not None or detection_distance_field is not None:
             raise UsageError("--first-category and --detection-distance-field belong to predictions.json")
         source = read_source(detections, "detections")
         image_frames(source.members)  # refuses two files of one image
-        found_files = tuple(each.name for each in source.members)
+        found_files = tuple(member.name for member in source.members)
         wanted = (reading or Reading()).frame_index(index)
-        found = _rows(source.members, wanted, names, size, SCORED, len(members))
+        rows = _rows(source.members, wanted, names, size, SCORED, len(members))
         records.append(source.record)
-    files = (*(each.name for each in members), *found_files)
+    files = (*(member.name for member in members), *found_files)
     notes = {"image_size": image_size, "first_category": first_category}
-    material = Material("yolo", frames, truth, found, files, records, tuple(names.values()), notes=notes)
+    material = Material("yolo", frames, truth, rows, files, records, tuple(names.values()), notes=notes)
     return assemble(material, reading or Reading())
 
 
@@ -122,20 +122,20 @@ def _label_folders(path: Path) -> list[Path]:
     document = _document(path)
     given = document.get("val")
     listed = [given] if isinstance(given, str) else given
-    if not isinstance(listed, list) or not listed or not all(isinstance(each, str) for each in listed):
+    if not isinstance(listed, list) or not listed or not all(isinstance(name, str) for name in listed):
         message = f"val: expected the folder of images, or a list of them, got {shown(given)}"
         raise InputError(message, Place(str(path)), "or name the folder of label files itself")
     root = document.get("path") or ""
-    found = []
-    for each in listed:
-        tried = [path.parent / str(root) / each, path.parent / each, Path(str(root)) / each]
+    paths = []
+    for name in listed:
+        tried = [path.parent / str(root) / name, path.parent / name, Path(str(root)) / name]
         labels = [_beside(folder, "images", "labels") for folder in tried]
         known = [folder for folder in labels if folder is not None and folder.is_dir()]
         if not known:
-            message = f"val: no folder of labels beside {shown(each)} ('images' in its path becomes 'labels')"
+            message = f"val: no folder of labels beside {shown(name)} ('images' in its path becomes 'labels')"
             raise InputError(message, Place(str(path)), "or name the folder of label files itself")
-        found.append(known[0])
-    return found
+        paths.append(known[0])
+    return paths
 
 
 def _beside(folder: Path, name: str, other: str) -> Path | None:
@@ -228,7 +228,7 @@ def _rows(
     return Rows(
         frame,
         label.astype(np.int64),
-        tuple(names.get(int(each), f"class {int(each)}") for each in numbers),
+        tuple(names.get(int(number), f"class {int(number)}") for number in numbers),
         table.line,
         table.file + np.int32(offset),
         _frame_text(members, table),

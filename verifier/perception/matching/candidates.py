@@ -149,7 +149,7 @@ def candidates(detection_group: Ints, annotation_group: Ints, windows: Windows) 
         low, high = _runs(key.take(annotations), position, *bounds, index)
         begins, stops_of = np.maximum(low, begins), np.minimum(high, stops_of)
     some = np.flatnonzero(stops_of > begins)
-    detections, index, begins, stops_of = (each.take(some) for each in (detections, index, begins, stops_of))
+    detections, index, begins, stops_of = (array.take(some) for array in (detections, index, begins, stops_of))
     return Candidates(
         detections=detections,
         annotations=annotations,

@@ -92,8 +92,10 @@ def match(data: DetectionSet, policy: MatchingPolicy) -> Matches:
         for rows in parts(*groups):
             boxes = [box.take(row, axis=0) for box, row in zip((detection_box, annotation_box), rows, strict=True)]
             pool = candidates(groups[0].take(rows[0]), groups[1].take(rows[1]), reach(policy, *boxes))
-            for found in _reaching_pairs(policy, pool, *boxes):
-                pairs = _Pairs(rows[0].take(found.detection), rows[1].take(found.annotation), found.value)
+            for reaching_pair in _reaching_pairs(policy, pool, *boxes):
+                pairs = _Pairs(
+                    rows[0].take(reaching_pair.detection), rows[1].take(reaching_pair.annotation), reaching_pair.value
+                )
                 _assign(data, policy, pairs, nearest, annotation_of, detection_of)
                 matched = annotation_of[pairs.detection] == pairs.annotation
                 affinity[pairs.detection[matched]] = pairs.value[matched]

@@ -123,7 +123,7 @@ class MatchingPolicy:
 
     def record(self) -> dict[str, Any]:
         """Every choice as JSON values, to be kept beside the counts; `MatchingPolicy(**record)` is equal."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 CONVENTIONS: Mapping[str, MatchingPolicy] = MappingProxyType(

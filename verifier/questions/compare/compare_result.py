@@ -292,7 +292,7 @@ class CompareResult(Result):
     @property
     def headline(self) -> str:
         """What was compared."""
-        return f"{', '.join(each.name for each in self.detectors)} under {counted(len(self.specs), 'spec')}"
+        return f"{', '.join(detector.name for detector in self.detectors)} under {counted(len(self.specs), 'spec')}"
 
     @property
     def exit_code(self) -> ExitCode:
@@ -301,11 +301,11 @@ class CompareResult(Result):
 
     def rows(self) -> Iterator[dict[str, str | int | float]]:
         """One flat row per spec, requirement and configuration, with the same columns throughout."""
-        labels = list(dict.fromkeys(each.label for spec in self.specs for each in spec.metrics))
+        labels = list(dict.fromkeys(metric.label for spec in self.specs for metric in spec.metrics))
         for spec in self.specs:
             for requirement in spec.requirements:
                 target = requirement.target
-                reach = {each.detector: each for each in requirement.reach}
+                reach = {reach.detector: reach for reach in requirement.reach}
                 for k, entry in enumerate(requirement.entries):
                     yield {
                         "spec": spec.spec,
@@ -333,7 +333,7 @@ def _metric_columns(
     metrics: Sequence[ClassMetrics], detector: str, labels: Sequence[str]
 ) -> Iterator[tuple[str, str | float]]:
     """The detection metrics of each class of the detector; empty where there is nothing to count."""
-    own = {each.label: each for each in metrics if each.detector == detector}
+    own = {metric.label: metric for metric in metrics if metric.detector == detector}
     for label in labels:
         for name in ("average_precision", "recall", "precision", "recall_that_matters"):
             found = getattr(own.get(label), name, None)

@@ -127,7 +127,7 @@ def compare(
     Raises:
         VerifierError: see `verifier.base.errors`; each says what to do.
     """
-    names = [PurePath(each).name for each in specs]
+    names = [PurePath(spec).name for spec in specs]
     if not names or not detectors or len(set(names)) < len(names):
         raise UsageError("expected at least one spec and one detector, and specs of different names")
     if options.decimals is not None or options.strategies:
@@ -145,26 +145,26 @@ def compare(
         tasks = [_Task.of(spec, detectors, asked, options, system) for spec in specs]
         checks = sum(len(task.grid.requirements) * len(task.grid.blocks) for task in tasks) * len(detectors)
         for name in tasks[0].studies:
-            one_memory(name, [each.studies[name] for each in tasks])
+            one_memory(name, [task.studies[name] for task in tasks])
         with clock_of(options, checks).running("the comparison"):
-            data = [each.data() for each in tasks]
-            count = shared_draws([each for mine in data for each in mine.values()], settings)
+            data = [task.data() for task in tasks]
+            count = shared_draws([evidence for mine in data for evidence in mine.values()], settings)
             check_enough_draws(count, asked.least_chance)
             found = [
                 task.compared(
-                    {name: replace(each, draws=count) for name, each in mine.items()}, settings, storm, progress, pool
+                    {name: replace(data, draws=count) for name, data in mine.items()}, settings, storm, progress, pool
                 )
                 for task, mine in zip(tasks, data, strict=True)
             ]
         version = storm.storm_version()
-    if asked.pareto is not None and all(each.comparison.pareto is None for each in found):
+    if asked.pareto is not None and all(compared.comparison.pareto is None for compared in found):
         raise UsageError(f"no spec has both requirements of the Pareto view: {' and '.join(asked.pareto)}")
     gate = None
     if asked.baseline is not None:
         hashes = {name: study.inputs.confusion.sha256 for name, study in tasks[0].studies.items()}
-        compared = [(each.comparison, each.scores) for each in found]
+        compared = [(compared.comparison, compared.scores) for compared in found]
         gate = gate_of(asked.baseline, asked.max_drop, asked.least_chance, compared, hashes, options.selection)
-    compared_specs = tuple(each.comparison for each in found)
+    compared_specs = tuple(compared.comparison for compared in found)
     entries = [entry for spec in compared_specs for requirement in spec.requirements for entry in requirement.entries]
     return CompareResult(
         inputs=_input_files(tasks),
@@ -178,7 +178,7 @@ def compare(
             pareto=asked.pareto,
             best_planner=asked.best_planner,
             max_drop=None if asked.baseline is None else decimal_text(asked.max_drop),
-            specs={each.comparison.spec: each.settings for each in found},
+            specs={compared.comparison.spec: compared.settings for compared in found},
         ),
         versions={**program_versions(), "storm": version},
         engines=engines_over(point for entry in entries for point in entry.points),
@@ -186,7 +186,7 @@ def compare(
         level=settings.level,
         specs=compared_specs,
         gate=gate,
-        remarks=tuple(dict.fromkeys(text for each in found for text in each.remarks)),
+        remarks=tuple(dict.fromkeys(text for compared in found for text in compared.remarks)),
     )
 
 
@@ -249,16 +249,18 @@ class _Task:
         pool: Pool,
     ) -> _Compared:
         """Everything about the spec; `data` of each detector, with as many draws of each."""
-        (count,) = {each.draws for each in data.values()}
+        (count,) = {evidence.draws for evidence in data.values()}
         scores, points = Scores(count), dict[tuple[int, int], list[Point]]()
         weighed = {name: profiles(study, None) for name, study in self.studies.items()}
-        asked_means = [number for number, each in enumerate(self.grid.requirements) if each.over_profile]
+        asked_means = [
+            number for number, requirement in enumerate(self.grid.requirements) if requirement.over_profile
+        ]
         means = {
             (number, k): (
-                weighed[each.detector][each.planner, self.grid.requirements[number].name],
+                weighed[configuration.detector][configuration.planner, self.grid.requirements[number].name],
                 dict[Constants, Floats](),
             )
-            for k, each in enumerate(self.configurations)
+            for k, configuration in enumerate(self.configurations)
             for number in asked_means
         }
         matrices, assumed = next(iter(self.studies.values())).matrices, dict[str, list[str]]()
@@ -279,14 +281,14 @@ class _Task:
         for (number, k), (profile, drawn) in means.items():
             for mean in profile.means(mine := points[number, k]):
                 scores.add_mean(number, k, mean, mine[0], drawn[tuple(mean.constants.items())])
-        kinds = [data[each.detector].choice.kind for each in configurations]
+        kinds = [data[configuration.detector].choice.kind for configuration in configurations]
         found = [
             [points[index, k] for k in range(len(configurations))] for index in range(len(self.grid.requirements))
         ]
         reach = reaches(self.studies, self.asked.best_planner)
         requirements = tuple(
             requirement_comparison(
-                each,
+                requirement,
                 configurations,
                 found[index],
                 scores,
@@ -294,18 +296,18 @@ class _Task:
                 kinds,
                 settings.level,
                 reach[index],
-                [means[index, k][0] for k in range(len(configurations))] if each.over_profile else (),
+                [means[index, k][0] for k in range(len(configurations))] if requirement.over_profile else (),
             )
-            for index, each in enumerate(self.grid.requirements)
+            for index, requirement in enumerate(self.grid.requirements)
         )
         metrics: tuple[ClassMetrics, ...] = ()
         if self.asked.metrics:
             metrics = class_metrics(self.studies, swaps, settings.seed)
             requirements = tuple(
-                each
-                if each.over_profile
-                else replace(each, reversals=reversals(each, k, configurations, metrics, swaps))
-                for k, each in enumerate(requirements)
+                requirement
+                if requirement.over_profile
+                else replace(requirement, reversals=reversals(requirement, k, configurations, metrics, swaps))
+                for k, requirement in enumerate(requirements)
             )
         asked = self.asked.pareto
         return _Compared(
@@ -313,15 +315,17 @@ class _Task:
                 self.name,
                 configurations,
                 tuple(
-                    Drawn(name, each.choice.kind, each.choice.reason, Channel(classes=self.studies[name].tests))
-                    for name, each in data.items()
+                    Drawn(
+                        name, evidence.choice.kind, evidence.choice.reason, Channel(classes=self.studies[name].tests)
+                    )
+                    for name, evidence in data.items()
                 ),
                 requirements,
                 None if asked is None else pareto_view(asked, requirements, scores, len(configurations)),
                 metrics,
             ),
             scores,
-            {name: run_settings(self.studies[name], self.options, each) for name, each in data.items()},
+            {name: run_settings(self.studies[name], self.options, evidence) for name, evidence in data.items()},
             [*said, *noted(noticed), *self._remarks(data, assumed)],
         )
 
@@ -366,7 +370,9 @@ class _Task:
             yield from (before + text for text in said)
             if self.asked.metrics:
                 yield before + interval_remark(study)
-        yield from dict.fromkeys(text for each in data.values() if (text := INTERVALS[each.choice.kind].paired))
+        yield from dict.fromkeys(
+            text for evidence in data.values() if (text := INTERVALS[evidence.choice.kind].paired)
+        )
 
 
 def _judged(judging: Judging, result: RequirementResult, bounds: RobustBounds) -> Iterator[Point]:
@@ -385,4 +391,4 @@ def _input_files(tasks: Sequence[_Task]) -> tuple[RunInput, ...]:
             inputs = study.inputs
             files.update(dict.fromkeys(input_files(inputs.spec, inputs.model, inputs.confusion)[:-1]))
     matrices = [study.inputs.confusion for study in tasks[0].studies.values()]
-    return (*files, *(RunInput.of("confusion", each.name, each.sha256) for each in matrices))
+    return (*files, *(RunInput.of("confusion", matrix.name, matrix.sha256) for matrix in matrices))

@@ -37,27 +37,27 @@ def floor_of(run: RunResult, least: Fraction) -> Floor:
     """
     if not 0 < least <= 1:
         raise ValueError(f"expected a probability above 0, got {least}")
-    held = tuple(_held(each, least, run) for each in run.requirements if each.is_plain)
+    held = tuple(_held(requirement, least, run) for requirement in run.requirements if requirement.is_plain)
     return Floor(least=decimal_text(least), from_=run.settings.verdict_from, requirements=held)
 
 
-def _held(each: RequirementResult, least: Fraction, run: RunResult) -> Held:
-    small_is_good, source = each.is_upper, run.settings.verdict_from
-    decisions = [_decision(point, least, small_is_good, run) for point in each.points]
+def _held(requirement: RequirementResult, least: Fraction, run: RunResult) -> Held:
+    small_is_good, source = requirement.is_upper, run.settings.verdict_from
+    decisions = [_decision(point, least, small_is_good, run) for point in requirement.points]
     verdict = verdict_over(decision.verdict for decision in decisions)
-    counted = [at for at, found in enumerate(decisions) if found.verdict is not Verdict.VACUOUS] or range(
+    counted = [at for at, decision in enumerate(decisions) if decision.verdict is not Verdict.VACUOUS] or range(
         len(decisions)
     )
-    values = {at: _counts(decisions[at], each.points[at], source, small_is_good) for at in counted}
+    values = {at: _counts(decisions[at], requirement.points[at], source, small_is_good) for at in counted}
     worst = min(counted, key=lambda at: values[at])
-    reasons = dict.fromkeys(_reason(decisions[at], each.points[at]) for at in counted)
+    reasons = dict.fromkeys(_reason(decisions[at], requirement.points[at]) for at in counted)
     return Held(
-        each.name,
-        each.planner,
-        each.points[worst].scenario,
+        requirement.name,
+        requirement.planner,
+        requirement.points[worst].scenario,
         float(values[worst]),
         verdict is not Verdict.SATISFIED,
-        condition_over(verdict, ((found.verdict, found.condition) for found in decisions)),
+        condition_over(verdict, ((decision.verdict, decision.condition) for decision in decisions)),
         "; ".join(reason for reason in reasons if reason),
     )
 

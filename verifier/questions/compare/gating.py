@@ -59,11 +59,11 @@ def gate_of(
         if not _looked_at(selection, requirement, planner):
             continue
         place = Place(baseline.file.name, path=f"{spec}: {requirement}, planner {planner}")
-        found = [(each, scores) for each, scores in compared if each.spec == spec]
+        found = [(comparison, scores) for comparison, scores in compared if comparison.spec == spec]
         if not found:
             raise InputError("the baseline is about a spec that is not compared here", place)
         comparison, scores = found[0]
-        names = [each.name for each in comparison.requirements]
+        names = [requirement.name for requirement in comparison.requirements]
         if requirement not in names:
             raise InputError("the baseline has a requirement that is not compared here", place)
         index = names.index(requirement)
@@ -94,8 +94,8 @@ def gate_of_run(baseline: Baseline, max_drop: Fraction, run: RunResult, selectio
             Place(baseline.file.name),
             "use verify compare --baseline, which compares several",
         )
-    (spec,) = (each.name for each in run.inputs if each.role == "spec")
-    results = {(each.name, each.planner): each for each in run.requirements}
+    (spec,) = (file.name for file in run.inputs if file.role == "spec")
+    results = {(requirement.name, requirement.planner): requirement for requirement in run.requirements}
     drops = []
     for (old_spec, requirement, _, planner), before in baseline.worst.items():
         if not _looked_at(selection, requirement, planner):
@@ -105,8 +105,8 @@ def gate_of_run(baseline: Baseline, max_drop: Fraction, run: RunResult, selectio
             raise InputError(f"the baseline is about another spec than {shown(spec)}", place)
         if (requirement, planner) not in results:
             raise InputError("the baseline has a requirement or planner that is not in this run", place)
-        found = results[requirement, planner]
-        now = worst_of(found, found)
+        result = results[requirement, planner]
+        now = worst_of(result, result)
         _check_comparable(before, now, place)
         drop, failed = drop_of(before, now, max_drop)
         drops.append(
@@ -203,7 +203,10 @@ def _drop(
     place: Place,
 ) -> Drop:
     requirement = comparison.requirements[index]
-    places = {(each.detector, each.planner): k for k, each in enumerate(comparison.configurations)}
+    places = {
+        (configuration.detector, configuration.planner): k
+        for k, configuration in enumerate(comparison.configurations)
+    }
     if (detector, planner) not in places:
         raise InputError("the baseline has a planner that is not compared here", place)
     here = places[detector, planner]
@@ -227,15 +230,15 @@ def _drop(
     )
 
 
-def _by_chance(found: Drop, least_chance: Fraction, place: Place) -> Drop:
+def _by_chance(drop: Drop, least_chance: Fraction, place: Place) -> Drop:
     """The same drop, judged by its chance."""
-    if found.chance is None:
+    if drop.chance is None:
         raise InputError(
             "the probability of a drop takes draws of the earlier matrices as well, and they are not compared here",
             place,
             "give the earlier matrices with --cm, too, or use --drop-from point",
         )
-    return replace(found, failed=Fraction(found.chance) >= least_chance)
+    return replace(drop, failed=Fraction(drop.chance) >= least_chance)
 
 
 @dataclass(frozen=True)
@@ -285,7 +288,7 @@ def worst_of(asked: RequirementResult | RequirementComparison, found: Requiremen
     `asked`."""
     larger = asked.target is None or not asked.target.is_upper
     numbers: Sequence[Point | ProfileMean] = found.means or found.points
-    worst = (min if larger else max)(numbers, key=lambda each: each.probability)
+    worst = (min if larger else max)(numbers, key=lambda number: number.probability)
     formula = asked.formula if asked.asked == "P" else f"{asked.asked} [ {asked.formula} ]"
     formula += " over profile" if found.means else ""
     scenarios = frozenset(map(_scenario_key, found.points))
@@ -311,22 +314,25 @@ def baseline_of(result: object, file: BaselineFile, place: str) -> Baseline:
     """
     if not isinstance(result, RunResult | CompareResult):
         raise InputError("expected the JSON of a verify run or a verify compare", Place(place, path="/schema"))
-    hashes = [each.sha256 for each in result.inputs if each.role == "confusion"]
-    specs = [each.name for each in result.inputs if each.role == "spec"]
-    names = [""] if isinstance(result, RunResult) else [each.name for each in result.detectors]
+    hashes = [file.sha256 for file in result.inputs if file.role == "confusion"]
+    specs = [file.name for file in result.inputs if file.role == "spec"]
+    names = [""] if isinstance(result, RunResult) else [detector.name for detector in result.detectors]
     if not specs or len(hashes) != len(names):
         message = f"expected a spec and {len(names)} files of matrices, got {len(specs)} and {len(hashes)}"
         raise InputError(message, Place(place, path="/inputs"))
     if isinstance(result, RunResult):
-        asked = [each for each in result.requirements if _is_compared(each)]
-        worst = {(specs[0], each.name, "", each.planner): worst_of(each, each) for each in asked}
+        asked = [requirement for requirement in result.requirements if _is_compared(requirement)]
+        worst = {
+            (specs[0], requirement.name, "", requirement.planner): worst_of(requirement, requirement)
+            for requirement in asked
+        }
     else:
         worst = {
-            (spec.spec, each.name, entry.detector, entry.planner): worst_of(each, entry)
+            (spec.spec, requirement.name, entry.detector, entry.planner): worst_of(requirement, entry)
             for spec in result.specs
-            for each in spec.requirements
-            for entry in each.entries
-            if _is_compared(each)
+            for requirement in spec.requirements
+            for entry in requirement.entries
+            if _is_compared(requirement)
         }
     return Baseline(file, dict(zip(names, hashes, strict=True)), worst)
 

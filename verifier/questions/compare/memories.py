@@ -25,7 +25,7 @@ def with_default_memory(options: RunOptions, best_planner: int | None) -> RunOpt
 
 def one_memory(detector: str, studies: Sequence[Study]) -> None:
     """Refuse a detector of which the data support other contexts under each spec; UsageError."""
-    used = dict.fromkeys(each.memory for each in studies)
+    used = dict.fromkeys(study.memory for study in studies)
     if len(used) > 1:
         raise UsageError(
             f"detector {detector}: what its data support depends on the classes of a spec's model, here "

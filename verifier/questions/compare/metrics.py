@@ -81,7 +81,9 @@ def _alike(first: ConfusionMatrices, second: ConfusionMatrices) -> bool:
 
 def class_metrics(studies: Mapping[str, Study], swaps: Swaps, seed: int) -> tuple[ClassMetrics, ...]:
     """The metrics of each class of each detector, in the order of detectors, then of labels."""
-    return tuple(each for name, study in studies.items() for each in _of_detector(name, study, swaps.columns, seed))
+    return tuple(
+        metrics for name, study in studies.items() for metrics in _of_detector(name, study, swaps.columns, seed)
+    )
 
 
 def _of_detector(detector: str, study: Study, needed: set[tuple[int, int]], seed: int) -> Iterator[ClassMetrics]:
@@ -170,11 +172,11 @@ def reversals(
     """Where two detectors under one planner are ranked by P otherwise than by the average precision of a class."""
     sign = 1 if requirement.larger_is_better else -1
     precision = {
-        (each.detector, each.label): each.average_precision.value
-        for each in metrics
-        if each.average_precision is not None and any(every.matters for every in each.bins)
+        (metric.detector, metric.label): metric.average_precision.value
+        for metric in metrics
+        if metric.average_precision is not None and any(every.matters for every in metric.bins)
     }
-    texts = [each.bin for each in metrics[0].bins]
+    texts = [bin_metrics.bin for bin_metrics in metrics[0].bins]
     found = []
     for pair in combinations(range(len(configurations)), 2):
         i, j = sorted(pair, key=lambda k: -sign * requirement.entries[k].probability)
@@ -189,7 +191,7 @@ def reversals(
         order = [int(at) for at in np.argsort(-effect, kind="stable") if abs(effect[at]) > SMALLEST_EFFECT]
         bins = tuple(BinEffect(texts[at], _in_unit(there[at]), _in_unit(back[at])) for at in order)
         for label in sorted({label for _, label in precision}):
-            a, b = (precision.get((each.detector, label)) for each in (first, second))
+            a, b = (precision.get((configuration.detector, label)) for configuration in (first, second))
             if a is not None and b is not None and a < b:
                 found.append(Reversal(first.planner, label, first.detector, second.detector, a, b, bins))
     return tuple(found)

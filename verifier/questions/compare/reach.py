@@ -61,19 +61,19 @@ def reaches(studies: Mapping[str, Study], most_steps: int | None) -> list[tuple[
         with about(detector):
             found.append([] if most_steps is None else _reached(detector, study, most_steps))
     count = len(next(iter(studies.values())).requirements)
-    return [tuple(each[number] for each in found if each) for number in range(count)]
+    return [tuple(reaches[number] for reaches in found if reaches) for number in range(count)]
 
 
 def _reached(detector: str, study: Study, most_steps: int) -> list[Reach]:
     systems: dict[tuple[tuple[str, str], ...], dict[str, System]] = {}
     for block in study.grid.blocks:
         systems.setdefault(tuple(block.constants.items()), {})[block.environment] = block.system
-    opened = [(dict(constants), _opened(each, study)) for constants, each in systems.items()]
+    opened = [(dict(constants), _opened(system, study)) for constants, system in systems.items()]
     found = []
     for number, requirement in enumerate(study.requirements):
         _refuse_friends(requirement)
         in_mean = requirement.over_profile
-        each = [
+        reaches = [
             reach
             for constants, system in opened
             for reach in (_over_profile if in_mean else _in_scenarios)(
@@ -81,8 +81,8 @@ def _reached(detector: str, study: Study, most_steps: int) -> list[Reach]:
             )
         ]
         worst = max if _wants_less(requirement) else min
-        lower, upper = worst(reach.lower for reach in each), worst(reach.upper for reach in each)
-        there = next(reach for reach in each if reach.upper == upper)
+        lower, upper = worst(reach.lower for reach in reaches), worst(reach.upper for reach in reaches)
+        there = next(reach for reach in reaches if reach.upper == upper)
         found.append(replace(there, lower=lower))
     return found
 
@@ -93,7 +93,7 @@ def _in_scenarios(
     """One requirement from each initial state of a system."""
     negated = _wants_less(study.requirements[number])
     game, system = _game(study, number, opened, negated=negated), opened[0]
-    names = [name for each in opened for name in each.environments]
+    names = [name for system in opened for name in system.environments]
     for start, bracket in zip(system.starts.tolist(), worst_cases(game, most_steps), strict=True):
         lower, upper = bracket.lower, bracket.upper
         yield Reach(
@@ -116,26 +116,26 @@ def _over_profile(
     The planner knows in which initial state it is; the environments there are as likely as they weigh.
     """
     game, weights = _game(study, number, opened, negated=False), profile_weights(study, constants)
-    names = [name for each in opened for name in each.environments]
-    share = np.array([[float(each) for each in weights[name]] for name in names]).T
+    names = [name for system in opened for name in system.environments]
+    share = np.array([[float(fraction) for fraction in weights[name]] for name in names]).T
     total = share.sum(axis=1)
     known = np.divide(share, total[:, None], out=np.full_like(share, 1 / share.shape[1]), where=total[:, None] > 0)
     brackets = means(game, known, most_steps)
     yield Reach(
         detector=detector,
-        lower=min(float(total @ [each.lower for each in brackets]), 1.0),
-        upper=min(float(total @ [each.upper for each in brackets]), 1.0),
+        lower=min(float(total @ [bracket.lower for bracket in brackets]), 1.0),
+        upper=min(float(total @ [bracket.upper for bracket in brackets]), 1.0),
         constants=constants,
         initial={},
         weights=dict(zip(names, share.sum(axis=0).tolist(), strict=True)),
-        steps=max(each.steps for each in brackets),
-        all_end=all(each.all_end for each in brackets),
+        steps=max(bracket.steps for bracket in brackets),
+        all_end=all(bracket.all_end for bracket in brackets),
     )
 
 
 def _opened(systems: Mapping[str, System], study: Study) -> Opened:
-    groups = [systems] if is_seen(systems) else [{name: each} for name, each in systems.items()]
-    return [open_system(each, study.matrices, study.skeleton_options) for each in groups]
+    groups = [systems] if is_seen(systems) else [{name: system} for name, system in systems.items()]
+    return [open_system(group, study.matrices, study.skeleton_options) for group in groups]
 
 
 def _game(study: Study, number: int, opened: Opened, *, negated: bool) -> Game | HiddenGame:
@@ -193,7 +193,7 @@ class Checking:
         with about(detector):
             parts = checked_elsewhere(study, False, number)
         held, draws = self._draws(put_back(study.cases[number], parts), detector)
-        return parts, (held, [list(each) for each in draws])
+        return parts, (held, [list(draw) for draw in draws])
 
     def _draws(self, checked: CheckedCase, detector: str) -> Draws:
         objectives, data, settings, held = checked.case.objectives, self.data[detector], self.settings, None

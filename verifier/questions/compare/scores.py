@@ -122,7 +122,7 @@ class Scores:
         for place, starts in where.items():
             key = (requirement, configuration, place)
             candidates = [*([self.points[key]] if key in self.points else []), *(points[k] for k in starts)]
-            self.points[key] = min(candidates, key=lambda each: sign * each.probability)
+            self.points[key] = min(candidates, key=lambda point: sign * point.probability)
 
     def add_mean(self, requirement: int, configuration: int, mean: ProfileMean, point: Point, drawn: Floats) -> None:
         """Take a mean over the profile, (M,) as drawn; `point` is of any of its scenarios."""
@@ -136,7 +136,7 @@ class Scores:
         """(M, configurations) scores at a place; -inf where a configuration has no scenario there."""
         nothing = np.full(self.draws, -np.inf)
         return np.stack(
-            [self.least.get((requirement, each, place), nothing) for each in range(configurations)], axis=1
+            [self.least.get((requirement, number, place), nothing) for number in range(configurations)], axis=1
         )
 
     def curves(self, requirement: int, kinds: Sequence[IntervalKind], sign: int, level: float) -> Iterator[Curve]:
@@ -165,19 +165,23 @@ class Scores:
     ) -> Curve:
         count = len(kinds)
         scores = np.stack([self.table(requirement, count, (axis, value)) for value in values], axis=1)
-        keys = [[(requirement, each, (axis, value)) for each in range(count)] for value in values]
+        keys = [[(requirement, number, (axis, value)) for number in range(count)] for value in values]
         rows: dict[str, list[tuple[float | None, ...]]] = {"probability": [], "lower": [], "upper": []}
         for place, row in enumerate(keys):
             ends = [
-                interval_of(sign * scores[:, place, each], level, kinds[each]) if key in self.points else (None, None)
-                for each, key in enumerate(row)
+                interval_of(sign * scores[:, place, number], level, kinds[number])
+                if key in self.points
+                else (None, None)
+                for number, key in enumerate(row)
             ]
             rows["probability"].append(
                 tuple(self.points[key].probability if key in self.points else None for key in row)
             )
             rows["lower"].append(tuple(low for low, _ in ends))
             rows["upper"].append(tuple(high for _, high in ends))
-        points = np.array([[np.nan if each is None else sign * each for each in row] for row in rows["probability"]])
+        points = np.array(
+            [[np.nan if value is None else sign * value for value in row] for row in rows["probability"]]
+        )
         return Curve(
             axis,
             tuple(map(decimal_text, values)),
@@ -190,8 +194,8 @@ class Scores:
 
 def interval_of(probabilities: Floats, level: float, kind: IntervalKind) -> tuple[float, float]:
     """The equal-tailed interval of (M,) draws."""
-    found = percentile_interval(probabilities[:, None], level, kind)
-    return float(found.lower[0]), float(found.upper[0])
+    interval = percentile_interval(probabilities[:, None], level, kind)
+    return float(interval.lower[0]), float(interval.upper[0])
 
 
 def places_of(block: Block, skeleton: Skeleton) -> dict[Place, list[int]]:
@@ -206,7 +210,7 @@ def places_of(block: Block, skeleton: Skeleton) -> dict[Place, list[int]]:
     found: dict[Place, list[int]] = {WHOLE: list(range(count))}
     found.update({(name, Fraction(value)): list(range(count)) for name, value in block.swept.items()})
     starts = {name: value[skeleton.starts] for name, value in skeleton.valuations.items()}
-    columns = {f"initial {each.name}": starts[each.name].tolist() for each in block.system.variables}
+    columns = {f"initial {variable.name}": starts[variable.name].tolist() for variable in block.system.variables}
     objects = block.system.environment(block.environment)
     if len(objects) == 1:
         source = block.system.model.at(f"environments.{block.environment}[0].distance_m")
@@ -231,7 +235,7 @@ def shared_draws(data: Iterable[Data], settings: ConfidenceSettings) -> int:
     As many as asked for. Without a request, what the costliest detector can afford, shared among all, but at least
     `FEWEST_SHARED` as far as it can afford those.
     """
-    affordable = [each.draws for each in data]
+    affordable = [evidence.draws for evidence in data]
     if settings.draws is not None:
         return check_draws(settings.draws)
     return max(min(affordable) // len(affordable) // 100 * 100, min(*affordable, FEWEST_SHARED))
@@ -320,7 +324,7 @@ def pareto_view(
     names: tuple[str, str], requirements: Sequence[RequirementComparison], scores: Scores, configurations: int
 ) -> ParetoView | None:
     """Two requirements at once; None when the spec does not have both."""
-    known = [each.name for each in requirements]
+    known = [requirement.name for requirement in requirements]
     if not set(names) <= set(known):
         return None
     indices = [known.index(name) for name in names]
@@ -334,6 +338,6 @@ def pareto_view(
     draws = np.stack([scores.table(index, configurations) for index in indices], axis=2)
     return ParetoView(
         *names,
-        tuple(bool(each) for each in non_dominated(points)),
-        tuple(float(each) for each in non_dominated_chances(draws)),
+        tuple(bool(is_best) for is_best in non_dominated(points)),
+        tuple(float(chance) for chance in non_dominated_chances(draws)),
     )

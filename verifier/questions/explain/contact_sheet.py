@@ -86,7 +86,7 @@ def cell_sheets(
         if record["kind"][row] != "frame":
             of_frame[frame].append(row)
     label = dict(zip(result.labels, study.matrices.labels, strict=True))
-    found = []
+    sheets = []
     for error, behind in _cells(result):
         rows = rows_behind(
             error.bin, label[error.true], label[error.reported], study.matrices, study.options, traced
@@ -112,24 +112,24 @@ def cell_sheets(
             if (image := _image(images, frame, folder)) is not None
         )
         frames = sum(map(len, drives.values()))
-        found.append(CellSheet(error, behind, ordered, frames, sum(map(len, shown.values())), shots))
-    if any(each.frames for each in found) and not any(each.shots for each in found):
+        sheets.append(CellSheet(error, behind, ordered, frames, sum(map(len, shown.values())), shots))
+    if any(sheet.frames for sheet in sheets) and not any(sheet.shots for sheet in sheets):
         example = next(record["frame"][row] for row in range(len(record)) if record["kind"][row] == "frame")
         hint = f"the image of the frame {example} is {example}{IMAGE_SUFFIXES[0]}, in the folder or below it"
         raise InputError("none of the frames with these errors has an image", Place(str(folder)), hint)
-    return tuple(found)
+    return tuple(sheets)
 
 
 def _cells(result: ExplainResult) -> Iterator[tuple[DetectionErrors, tuple[tuple[str, str, float], ...]]]:
     """Every type of error once, those of the greatest causes first, with whose violation it is part of."""
     found: dict[tuple[int, str, str], tuple[DetectionErrors, dict[tuple[str, str], float]]] = {}
-    for each in result.explanations:
-        violation = each.violation
+    for explanation in result.explanations:
+        violation = explanation.violation
         for cause in violation.causes:
             for number in cause.detection_errors:
                 error = violation.detection_errors[number]
                 _, shares = found.setdefault((error.bin, error.true, error.reported), (error, {}))
-                key = each.name, each.planner
+                key = explanation.name, explanation.planner
                 shares[key] = shares.get(key, 0.0) + cause.share
     for error, shares in found.values():
         yield error, tuple((*key, share) for key, share in shares.items())
@@ -153,8 +153,8 @@ def _images(folder: str | Path) -> Mapping[str, list[Path]]:
     if not Path(folder).is_dir():
         raise InputError("no such folder", Place(str(folder)))
     found: dict[str, list[Path]] = defaultdict(list)
-    for each in image_files([folder]):
-        found[each.path.stem].append(each.path)
+    for image_file in image_files([folder]):
+        found[image_file.path.stem].append(image_file.path)
     return found
 
 
@@ -163,15 +163,15 @@ def _image(images: Mapping[str, list[Path]], frame: str, folder: str | Path) -> 
     name = PurePath(frame)
     ending = name.suffix.lower() in IMAGE_SUFFIXES
     parts = (*name.parent.parts, name.stem if ending else name.name)
-    found = [
+    paths = [
         path
         for path in images.get(parts[-1], ())
         if (*path.resolve().parent.parts, path.stem)[-len(parts) :] == parts
         and (not ending or path.suffix == name.suffix)
     ]
-    if len(found) > 1:
-        raise InputError(f"frame {frame} has two images, {found[0]} and {found[1]}", Place(str(folder)))
-    return found[0] if found else None
+    if len(paths) > 1:
+        raise InputError(f"frame {frame} has two images, {paths[0]} and {paths[1]}", Place(str(folder)))
+    return paths[0] if paths else None
 
 
 def _marks(record: Record, rows: Sequence[int], behind: set[int]) -> Iterator[Mark]:

@@ -301,16 +301,24 @@ class ExplainResult(JudgedResult):
 
     def measured_rows(self) -> Iterator[dict[str, str | float]]:
         """One row per requirement: its probability in the scenario that is explained."""
-        for each in self.explanations:
-            at = {"requirement": each.name, "planner": each.planner, "scenario": each.point.scenario}
-            yield {**at, "probability": each.point.probability}
+        for explanation in self.explanations:
+            at = {
+                "requirement": explanation.name,
+                "planner": explanation.planner,
+                "scenario": explanation.point.scenario,
+            }
+            yield {**at, "probability": explanation.point.probability}
 
     def rows(self) -> Iterator[dict[str, str | float]]:
         """One row per requirement and cause: the reports that it is lost by, together, and how probable that is."""
-        for each in self.explanations:
-            at = {"requirement": each.name, "planner": each.planner, "scenario": each.point.scenario}
-            for cause in each.violation.causes:
-                kinds = [each.violation.detection_errors[number] for number in cause.detection_errors]
+        for explanation in self.explanations:
+            at = {
+                "requirement": explanation.name,
+                "planner": explanation.planner,
+                "scenario": explanation.point.scenario,
+            }
+            for cause in explanation.violation.causes:
+                kinds = [explanation.violation.detection_errors[number] for number in cause.detection_errors]
                 reports = [f"{kind.true} in {self.bins[kind.bin]} reported as {kind.reported}" for kind in kinds]
                 reports += ["other reports"] if cause.others else []
                 yield {

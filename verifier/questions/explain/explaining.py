@@ -109,7 +109,7 @@ def explained(
         raise UsageError(MIX_ELSEWHERE)
     _refuse_memory(options, traced)
     if settings.with_map:  # before anything is computed
-        map_variables([each.name for each in study.inputs.model.variables], settings.variables)
+        map_variables([variable.name for variable in study.inputs.model.variables], settings.variables)
     if run is None:
         assert storm is not None
         run = result_of(checked_study(study, storm, progress), options)
@@ -166,7 +166,7 @@ def _explain_worst(
         spread = _deviation(left, initial, data, settings) if len(tied) > 1 else 0.0
         if spread > widest:
             point, case, start, widest, objective = candidate, placed, initial, spread, left
-    found = explain(
+    explanation = explain(
         objective,
         study.formulas[number],
         data,
@@ -176,12 +176,12 @@ def _explain_worst(
         settings=settings,
         max_states=study.options.engines.product_states,
     )
-    if not math.isclose(found.sensitivity.probability, point.probability, rel_tol=0, abs_tol=AGREEMENT):
+    if not math.isclose(explanation.sensitivity.probability, point.probability, rel_tol=0, abs_tol=AGREEMENT):
         raise EngineError(
-            f"the adjoint solve gives {found.sensitivity.probability!r} for {result.name}, {point.scenario}; "
+            f"the adjoint solve gives {explanation.sensitivity.probability!r} for {result.name}, {point.scenario}; "
             f"Storm gives {point.probability!r}"
         )
-    return point, found
+    return point, explanation
 
 
 def _tied(result: RequirementResult, study: Study) -> list[Point]:
@@ -233,7 +233,7 @@ def rows_behind(
 ) -> NDArray[np.int64]:
     """The rows of a record that name the items of a cell: of the bin `place` of the matrices and two labels."""
     at = np.unravel_index(place, matrices.shape)
-    kept = {each.name: each.bin_text(int(k)) for each, k in zip(matrices.variables, at[1:], strict=True)}
+    kept = {variable.name: variable.bin_text(int(k)) for variable, k in zip(matrices.variables, at[1:], strict=True)}
     return occurrences(
         traced.record,
         traced.bins,

@@ -31,7 +31,7 @@ from verifier.study.results import RequirementResult
 def explained_record(
     result: RequirementResult,
     point: Point,
-    found: Explanation,
+    explanation: Explanation,
     counted: Sequence[DetectionErrors],
     names: Sequence[str],
     most: int,
@@ -48,19 +48,19 @@ def explained_record(
         most: corrections of single kinds that are told.
         world: what a world that decides does there.
     """
-    number = {kind.report: place for place, kind in enumerate(found.kinds)}
+    number = {kind.report: place for place, kind in enumerate(explanation.kinds)}
     return recorded(
         Explained,
         result,
         verdict=result.verdict,
         world=world,
         point=point,
-        asks_about=tuple(sorted(found.asked)),
-        violation=_violation(found, counted, number),
-        perfect_perception=found.fixes.perfect,
+        asks_about=tuple(sorted(explanation.asked)),
+        violation=_violation(explanation, counted, number),
+        perfect_perception=explanation.fixes.perfect,
         fixes=tuple(
             recorded(FixRecord, fix, true=names[fix.true], reported=names[fix.predicted])
-            for fix in found.fixes.single[:most]
+            for fix in explanation.fixes.single[:most]
         ),
         moves=tuple(
             recorded(
@@ -72,14 +72,16 @@ def explained_record(
                 rate_from=move.available,
                 rate_to=move.returning,
             )
-            for move in found.moves
+            for move in explanation.moves
         ),
-        label_more=_columns(found, names),
-        posterior_deviation=found.columns.deviation,
+        label_more=_columns(explanation, names),
+        posterior_deviation=explanation.columns.deviation,
         posterior_deviation_assumes=DEVIATION_ASSUMES,
-        gradient=_gradient(found, names),
-        jumps=tuple((at, predicted, true) for at, predicted, true in np.argwhere(found.sensitivity.jumps).tolist()),
-        map=None if found.map is None else _map(found.map),
+        gradient=_gradient(explanation, names),
+        jumps=tuple(
+            (at, predicted, true) for at, predicted, true in np.argwhere(explanation.sensitivity.jumps).tolist()
+        ),
+        map=None if explanation.map is None else _map(explanation.map),
     )
 
 
@@ -99,21 +101,21 @@ def counted_record(kind: Kind, explanation: Explanation, matrices: ConfusionMatr
 
 
 def _violation(
-    found: Explanation, counted: Sequence[DetectionErrors], number: Mapping[DetectionError, int]
+    explanation: Explanation, counted: Sequence[DetectionErrors], number: Mapping[DetectionError, int]
 ) -> Violation:
     return recorded(
         Violation,
-        found,
-        satisfies_the_formula=found.satisfying,
-        probability=found.violation,
-        error=found.violation_error,
+        explanation,
+        satisfies_the_formula=explanation.satisfying,
+        probability=explanation.violation,
+        error=explanation.violation_error,
         detection_errors=tuple(counted),
-        causes=tuple(_cause(cause, number, found.violation) for cause in found.causes),
+        causes=tuple(_cause(cause, number, explanation.violation) for cause in explanation.causes),
         corrections=tuple(
             CorrectionRecord(tuple(number[report] for report in best.reports), best.corrected)
-            for best in found.corrections
+            for best in explanation.corrections
         ),
-        patterns=tuple(_pattern(pattern, number, found.violation) for pattern in found.patterns),
+        patterns=tuple(_pattern(pattern, number, explanation.violation) for pattern in explanation.patterns),
     )
 
 
@@ -133,28 +135,29 @@ def _pattern(told: ToldPattern, number: Mapping[DetectionError, int], total: flo
 
 
 def _columns(explanation: Explanation, names: Sequence[str]) -> tuple[ColumnRecord, ...]:
-    found = explanation.columns
+    shares = explanation.columns
     return tuple(
         ColumnRecord(
-            int(found.bins[k]),
-            names[found.columns[k]],
-            int(found.items[k]),
-            float(found.share[k]),
-            float(found.p_range[k]),
-            names[found.cell[k]],
+            int(shares.bins[k]),
+            names[shares.columns[k]],
+            int(shares.items[k]),
+            float(shares.share[k]),
+            float(shares.p_range[k]),
+            names[shares.cell[k]],
         )
-        for k in range(len(found.bins))
+        for k in range(len(shares.bins))
     )
 
 
 def _gradient(explanation: Explanation, names: Sequence[str]) -> tuple[GradientRecord, ...]:
-    found = explanation.sensitivity
-    change = found.against(np.arange(len(names)))
+    sensitivity = explanation.sensitivity
+    change = sensitivity.against(np.arange(len(names)))
     return tuple(
-        GradientRecord(at, names[true], tuple(change[at, :, true].tolist())) for at, true in found.columns.tolist()
+        GradientRecord(at, names[true], tuple(change[at, :, true].tolist()))
+        for at, true in sensitivity.columns.tolist()
     )
 
 
-def _map(found: StateMap) -> MapRecord:
-    values = tuple(tuple(axis.tolist()) for axis in found.values)
-    return MapRecord(found.variables, values, found.largest, plain(found.probability))
+def _map(state_map: StateMap) -> MapRecord:
+    values = tuple(tuple(axis.tolist()) for axis in state_map.values)
+    return MapRecord(state_map.variables, values, state_map.largest, plain(state_map.probability))

@@ -77,7 +77,9 @@ class Situation:
     @property
     def exact(self) -> bool:
         """Whether Storm computes with rational numbers."""
-        sizes = [(len(each.skeleton.indices), len(each.product.indices)) for each in self.problem.objectives]
+        sizes = [
+            (len(objective.skeleton.indices), len(objective.product.indices)) for objective in self.problem.objectives
+        ]
         small = all(chain <= EXACT_TRANSITIONS and asked <= 4 * chain for chain, asked in sizes)
         return self.cases[0].study.options.engines.exact or small
 
@@ -99,8 +101,8 @@ class Situation:
         chosen = [replace(case, study=study) for k, case in enumerate(self.cases) if only is None or only[k]]
         checked = [check_case(case, storm) for case in chosen]
         (result,) = collected(study.requirements, checked, [None] * len(checked))
-        remarks = tuple(text for each in checked for text in each.remarks)
-        return result.worst_point, (*remarks, *noted((each.case, each.notes) for each in checked))
+        remarks = tuple(text for case in checked for text in case.remarks)
+        return result.worst_point, (*remarks, *noted((case.case, case.notes) for case in checked))
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +118,7 @@ class _Task:
     def varies(self) -> list[bool]:
         """For each objective whether the recalls in question make a difference to it."""
         cells = set(zip(self.cells.bins.tolist(), self.cells.columns.tolist(), strict=True))
-        return [bool(cells & {(at, label) for at, label in each.tolist()}) for each in self.situation.relevant]
+        return [bool(cells & {(at, label) for at, label in array.tolist()}) for array in self.situation.relevant]
 
     @cached_property
     def problem(self) -> Problem:
@@ -126,7 +128,7 @@ class _Task:
         if beside is None or beside.met[0] or beside.failed[0] or not self.situation.exact:
             return problem
         # Numerical bounds do not decide what stays as it is: exact arithmetic does, once and for all.
-        point, _ = self.situation.check(self.situation.counts, self.storm, [not each for each in self.varies])
+        point, _ = self.situation.check(self.situation.counts, self.storm, [not varied for varied in self.varies])
         met = point.verdict is Verdict.SATISFIED
         return replace(problem, beside=replace(beside, met=np.array([met]), failed=np.array([not met])))
 
@@ -369,7 +371,7 @@ def _box(task: _Task, found: _Found) -> CertifiedFloor:
     if question.rest == "measured":
         held[:] = True
     held[task.cells.bins, task.cells.columns] = False
-    problem = situation.problem.varying([len(each) > 0 for each in situation.relevant])
+    problem = situation.problem.varying([len(array) > 0 for array in situation.relevant])
     family = BoxFamily(
         problem,
         task.cells,

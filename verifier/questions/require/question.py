@@ -84,7 +84,7 @@ class Question(QuestionSettings):
             columns &= np.isin(np.arange(len(columns)), named)
         bins = np.ones(matrices.bin_count, dtype=bool)
         if self.distances_m:
-            asked = [_bin(each, matrices) for each in self.distances_m]
+            asked = [_bin(value, matrices) for value in self.distances_m]
             bins = np.isin(matrices.distance_bin(np.arange(len(bins))), asked)
         if self.contexts:
             names = () if matrices.memory is None else matrices.memory.contexts.names
@@ -99,10 +99,10 @@ class Question(QuestionSettings):
         if self.prices is None:
             return Fraction(1)
         label = matrices.labels[column]
-        for each in self.prices:
-            mine = each.label is None or _label(each.label, matrices) == label
-            if mine and _bin(each.distance_m, matrices) == matrices.distance_bin(index):
-                return each.price
+        for price in self.prices:
+            mine = price.label is None or _label(price.label, matrices) == label
+            if mine and _bin(price.distance_m, matrices) == matrices.distance_bin(index):
+                return price.price
         raise UsageError(f"the prices name none for {label_text(label)} in bin {matrices.bin_text(index)}")
 
 
@@ -139,14 +139,14 @@ def read_prices(path: str | Path) -> tuple[Price, ...]:
     classes = [""] * len(table)
     if "class" in table.columns:
         classes = [table.texts["class"][code].strip() for code in table.columns["class"].tolist()]
-    found = []
+    prices = []
     for row, (distance_m, price) in enumerate(
         zip(table.columns["distance_m"].tolist(), table.columns["price"].tolist(), strict=True)
     ):
         if not 0 <= distance_m <= LARGEST_NUMBER:
             raise InputError(f"expected a distance in metres from 0 to 1e9, got {distance_m:g}", table.place(row))
-        found.append(Price(distance_m, classes[row] or None, _price(table.texts["price"][price], table.place(row))))
-    return tuple(found)
+        prices.append(Price(distance_m, classes[row] or None, _price(table.texts["price"][price], table.place(row))))
+    return tuple(prices)
 
 
 def _price(text: str, place: Place) -> Fraction:

@@ -100,7 +100,7 @@ def required(study: Study, question: Question, storm: StormProcess, progress: Pr
         channel=Channel(classes=study.tests),
         settings=_settings(run_settings(study, options, None), question),
         versions={**program_versions(), "storm": storm.storm_version()},
-        engines=engines_over(point for found in answers for point in found.points),
+        engines=engines_over(point for answer in answers for point in answer.points),
         remarks=run_remarks(inputs.confusion.matrices, options, assumed, said, None, study.tests, study.divided),
         requirement=AskedRequirement(
             name=name,
@@ -128,7 +128,7 @@ def _asking(study: Study, question: Question) -> tuple[Study, Requirement]:
     selection = replace(study.options.selection, requirements=(name,))
     study = study.under(replace(study.options, selection=selection))
     refuse_others(study.requirements, "verify require")
-    (asked,) = (each for each in study.inputs.spec.requirements if each.name == name)
+    (asked,) = (requirement for requirement in study.inputs.spec.requirements if requirement.name == name)
     requirement, *_ = ends_of(_with_target(asked, question), study.inputs.model)
     study = study.asking([0])
     return replace(study, grid=replace(study.grid, requirements=(requirement,))), requirement
@@ -184,7 +184,9 @@ def _by_planner(study: Study) -> list[tuple[Case, ...]]:
 def _settings(run: SettingsRecord, question: Question) -> RequireSettings:
     prices = None
     if question.prices is not None:
-        prices = tuple(PriceRecord(each.distance_m, each.label, decimal_text(each.price)) for each in question.prices)
+        prices = tuple(
+            PriceRecord(price.distance_m, price.label, decimal_text(price.price)) for price in question.prices
+        )
     return RequireSettings(
         **vars(run),
         prices=prices,

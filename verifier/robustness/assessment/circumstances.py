@@ -74,7 +74,10 @@ class Transformation:
         """What must still be said before an image can be made; None where nothing is open."""
         try:
             # A value within the span is allowed where its ends are, which was checked.
-            low = {name: each.low if isinstance(each, Span) else each for name, each in self.parameters.items()}
+            low = {
+                name: parameter.low if isinstance(parameter, Span) else parameter
+                for name, parameter in self.parameters.items()
+            }
             Mutation(self.mutation, low)
         except ValueError as error:
             return str(error)
@@ -102,7 +105,7 @@ def fault_of(mutation: str, parameters: Mapping[str, Plain | Span]) -> tuple[str
     if mutation not in MUTATORS:
         return ("mutation", *unknown_name("mutation", mutation, MUTATORS))
     mutator = MUTATORS[mutation]
-    known = {each.name: each for each in mutator.parameters}
+    known = {parameter.name: parameter for parameter in mutator.parameters}
     for name, value in parameters.items():
         if name not in known:
             return (name, *unknown_name(f"parameter of {mutation}", name, known))
@@ -260,5 +263,12 @@ def priorities(circumstances: Sequence[Circumstance]) -> tuple[Circumstance, ...
     significance come last; those of which nobody knows what is missing count as lacking nothing known and stand
     after their equals. What lacks nothing is left out.
     """
-    found = [each for each in circumstances if each.missing is None or each.missing > 0]
-    return tuple(sorted(found, key=lambda each: (-(each.significance or 0), -(each.missing or Fraction(0)))))
+    found = [
+        circumstance for circumstance in circumstances if circumstance.missing is None or circumstance.missing > 0
+    ]
+    return tuple(
+        sorted(
+            found,
+            key=lambda circumstance: (-(circumstance.significance or 0), -(circumstance.missing or Fraction(0))),
+        )
+    )

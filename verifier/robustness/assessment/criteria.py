@@ -54,23 +54,23 @@ def degradation_of(
     if asked.run is not None:
         results = _verified(asked, asked.run, folder, progress, {} if runs is None else runs)
         criteria += _requirements(results)
-        inputs += dict.fromkeys(each for result in results for each in result.inputs)
-        remarks += dict.fromkeys(each for result in results for each in result.remarks)
+        inputs += dict.fromkeys(file for result in results for file in result.inputs)
+        remarks += dict.fromkeys(remark for result in results for remark in result.remarks)
         settings = {
             **json_values(results[0].settings),
             "storm": results[0].versions["storm"],
             "engines": json_values(engines_of(results)),
-            "matrices": [json_values(each.matrices) for each in results],
+            "matrices": [json_values(result.matrices) for result in results],
         }
     if asked.collision is not None:
-        found, sources, said = _collision(asked, asked.collision, folder)
+        criterion, sources, said = _collision(asked, asked.collision, folder)
         remarks += said
-        criteria.append(found)
+        criteria.append(criterion)
         inputs += sources
     if asked.trade_off is not None:
-        found, sources, said = _trade_off(asked, asked.trade_off, folder)
+        criterion, sources, said = _trade_off(asked, asked.trade_off, folder)
         remarks += said
-        criteria.append(found)
+        criteria.append(criterion)
         inputs += sources
     said = list(dict.fromkeys(remarks))
     return DegradationResult(asked, tuple(criteria), tuple(inputs), settings or None, tuple(said))
@@ -79,13 +79,13 @@ def degradation_of(
 def _metrics(asked: Degradation) -> Iterator[Criterion]:
     """How far each metric is from its value at the mildest level, against the accepted change."""
     for name, limit in asked.allowed_change.items():
-        values = [each.performance[name] for each in asked.levels]
+        values = [level.performance[name] for level in asked.levels]
         start = values[0]
         margins = [None if value is None or start is None else float(limit - abs(value - start)) for value in values]
         told = f"change at most {exact_text(limit)}"
         numbers = tuple(None if value is None else float(value) for value in values)
-        ends = tuple(_change_ends(asked.levels[0], each, name) for each in asked.levels)
-        verdicts = tuple(_of_change(each, limit) for each in ends)
+        ends = tuple(_change_ends(asked.levels[0], level, name) for level in asked.levels)
+        verdicts = tuple(_of_change(end, limit) for end in ends)
         yield Criterion("metric", name, told, numbers, tuple(margins), verdicts, ends)
 
 
@@ -114,17 +114,17 @@ def _verified(
     asked: Degradation, run: SystemModelRun, folder: Path, progress: Progress, known: dict[str, RunResult]
 ) -> list[RunResult]:
     files = [level.confusion for level in asked.levels if level.confusion is not None]
-    options, new = run_options(run), [each for each in files if each not in known]
+    options, new = run_options(run), [file for file in files if file not in known]
     with StormProcess() as storm:
-        for each in progress(new, "levels"):
-            inputs = read_inputs(folder / run.spec, folder / each, options)
-            known[each] = verified(Study.of(inputs, options), storm)
-    return [known[each] for each in files]
+        for file in progress(new, "levels"):
+            inputs = read_inputs(folder / run.spec, folder / file, options)
+            known[file] = verified(Study.of(inputs, options), storm)
+    return [known[file] for file in files]
 
 
 def _requirements(results: Sequence[RunResult]) -> Iterator[Criterion]:
     """Each requirement with a target, under each planner, in its worst scenario."""
-    planners = {each.planner for each in results[0].requirements}
+    planners = {requirement.planner for requirement in results[0].requirements}
     for number, first in enumerate(results[0].requirements):
         if first.threshold is None:
             continue
@@ -151,10 +151,10 @@ def _collision(
             inputs.append(source)
         values.append(value)
         ends.append(interval)
-    margins = tuple(None if each is None else float(limit.at_most - Fraction(each)) for each in values)
+    margins = tuple(None if value is None else float(limit.at_most - Fraction(value)) for value in values)
     name = f"lambda({limit.distance_m:g} m, {limit.speed_mps:g} m/s)"
     told = f"at most {exact_text(limit.at_most)}"
-    verdicts = tuple(None if each is None else verdict_of(*each, "<=", limit.at_most) for each in ends)
+    verdicts = tuple(None if end is None else verdict_of(*end, "<=", limit.at_most) for end in ends)
     return Criterion("collision", name, told, tuple(values), margins, verdicts, tuple(ends)), inputs, remarks
 
 
@@ -163,36 +163,36 @@ def _trade_off(
 ) -> tuple[Criterion, list[InputFile], list[str]]:
     """RobROC of the mildest level's curve and this level's, by the area of the mildest level's."""
     files = [read_curves(folder / level.curves) for level in asked.levels if level.curves is not None]
-    curves = [_curve(each, limit, mildest=number == 0).curve for number, each in enumerate(files)]
+    curves = [_curve(file, limit, mildest=number == 0).curve for number, file in enumerate(files)]
     whole = area(curves[0])
-    shares = [area(robroc([curves[0], each])) / whole if whole else None for each in curves]
-    margins = tuple(None if each is None else float(Fraction(each) - limit.at_least) for each in shares)
-    drawn = [each.drawn_curve for each in asked.levels]
+    shares = [area(robroc([curves[0], curve])) / whole if whole else None for curve in curves]
+    margins = tuple(None if share is None else float(Fraction(share) - limit.at_least) for share in shares)
+    drawn = [level.drawn_curve for level in asked.levels]
     ends = tuple(
         None
-        if each is None or drawn[0] is None or share is None
+        if array is None or drawn[0] is None or share is None
         else share_interval(
-            (curves[0].sensitivity, curve.sensitivity), drawn[0], each, (share * whole, whole), level.objects
+            (curves[0].sensitivity, curve.sensitivity), drawn[0], array, (share * whole, whole), level.objects
         )
-        for level, each, curve, share in zip(asked.levels, drawn, curves, shares, strict=True)
+        for level, array, curve, share in zip(asked.levels, drawn, curves, shares, strict=True)
     )
     if ends[0] is not None:
         ends = ((1.0, 1.0), *ends[1:])  # by definition, and not by what was measured
-    verdicts = tuple(None if each is None else verdict_of(*each, ">=", limit.at_least) for each in ends)
-    inputs = [InputFile.of("curves", each.name, each.sha256) for each in files]
+    verdicts = tuple(None if end is None else verdict_of(*end, ">=", limit.at_least) for end in ends)
+    inputs = [InputFile.of("curves", file.name, file.sha256) for file in files]
     name = f"RobROC by baseline, {limit.detector}, {limit.metric}"
     told = f"at least {exact_text(limit.at_least)}"
     criterion = Criterion("trade-off", name, told, tuple(shares), margins, verdicts, ends)
-    return criterion, inputs, [remark for each in files for remark in each.remarks]
+    return criterion, inputs, [remark for file in files for remark in file.remarks]
 
 
 def _curve(file: CurveFile, limit: TradeOffLimit, *, mildest: bool) -> NamedCurve:
     """The level's curve: the only one of this detector and metric, or the only one beside its baseline."""
-    found = [each for each in file.curves if each.detector == limit.detector and each.metric == limit.metric]
-    if len(found) > 1:
-        found = [each for each in found if (each.condition == BASELINE) is mildest]
-    if len(found) != 1:
-        known = ", ".join(dict.fromkeys(f"{each.detector} {each.metric}" for each in file.curves))
-        message = f"expected one curve of {limit.detector} {limit.metric} for this level, found {len(found)}"
+    curves = [curve for curve in file.curves if curve.detector == limit.detector and curve.metric == limit.metric]
+    if len(curves) > 1:
+        curves = [curve for curve in curves if (curve.condition == BASELINE) is mildest]
+    if len(curves) != 1:
+        known = ", ".join(dict.fromkeys(f"{curve.detector} {curve.metric}" for curve in file.curves))
+        message = f"expected one curve of {limit.detector} {limit.metric} for this level, found {len(curves)}"
         raise InputError(message, Place(file.name), f"detector and metric in the file: {known}")
-    return found[0]
+    return curves[0]

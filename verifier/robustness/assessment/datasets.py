@@ -71,14 +71,14 @@ def computed_distances(assessment: Assessment, folder: Path) -> dict[str, dict[s
     found: dict[str, dict[str, DatasetDistance]] = {}
     source = assessment.source.files
     for target in assessment.targets:
-        open_rules = [each for each in assessment.rules.values() if each.name not in target.distances]
+        open_rules = [rule for rule in assessment.rules.values() if rule.name not in target.distances]
         own: dict[str, DatasetDistance] = {}
-        by_image = [each for each in open_rules if each.measure in IMAGE_MEASURES]
+        by_image = [open_rule for open_rule in open_rules if open_rule.measure in IMAGE_MEASURES]
         if by_image and source.images is not None and target.files.images is not None:
             own |= _of_images(by_image, folder / source.images, folder / target.files.images)
-        by_feature = [each for each in open_rules if each.measure in FEATURE_MEASURES]
-        for name in dict.fromkeys(each.extractor for each in by_feature):
-            rules = [each for each in by_feature if each.extractor == name]
+        by_feature = [open_rule for open_rule in open_rules if open_rule.measure in FEATURE_MEASURES]
+        for name in dict.fromkeys(rule.extractor for rule in by_feature):
+            rules = [rule for rule in by_feature if rule.extractor == name]
             files = (source.features, target.files.features) if name is None else (source.images, target.files.images)
             if files[0] is not None and files[1] is not None:
                 own |= _of_features(rules, folder / files[0], folder / files[1], name)
@@ -133,15 +133,15 @@ def _digest(path: Path) -> str:
     if not path.is_dir():
         return hashlib.sha256(read_bytes(path)).hexdigest()
     found = hashlib.sha256()
-    for each in sorted(path.rglob("*")):
-        if each.is_file():
-            inner = hashlib.sha256(read_bytes(each)).hexdigest()
-            found.update(f"{each.relative_to(path).as_posix()}\0{inner}\n".encode())
+    for below in sorted(path.rglob("*")):
+        if below.is_file():
+            inner = hashlib.sha256(read_bytes(below)).hexdigest()
+            found.update(f"{below.relative_to(path).as_posix()}\0{inner}\n".encode())
     return found.hexdigest()
 
 
 def _of_images(rules: Sequence[DistanceRule], source: Path, target: Path) -> dict[str, DatasetDistance]:
-    values: dict[str, list[float]] = {each.name: [] for each in rules}
+    values: dict[str, list[float]] = {rule.name: [] for rule in rules}
     for first, second in _paired(source, target):
         one, other = luma(read_image(first).pixels), luma(read_image(second).pixels)
         for rule in rules:
@@ -182,7 +182,7 @@ def _of_features(
 ) -> dict[str, DatasetDistance]:
     """From files of features, or from folders of images and an extractor."""
     both = source, target
-    one, other = (extracted(extractor, image_files(each)) if extractor else read_features(each) for each in both)
+    one, other = (extracted(extractor, image_files(path)) if extractor else read_features(path) for path in both)
     found = {}
     for rule in rules:
         try:

@@ -128,9 +128,9 @@ class Assessment:
     tolerance_scaling: Scaling = "stated"
 
     def __post_init__(self) -> None:
-        _check_unique("circumstance", [each.name for each in self.circumstances])
-        _check_unique("target", [each.name for each in self.all_targets()])
-        known = {each.name for each in self.circumstances}
+        _check_unique("circumstance", [circumstance.name for circumstance in self.circumstances])
+        _check_unique("target", [target.name for target in self.all_targets()])
+        known = {circumstance.name for circumstance in self.circumstances}
         for target in self.all_targets():
             for name in target.circumstances:
                 if name not in known:
@@ -138,10 +138,12 @@ class Assessment:
             if set(target.distances) - set(self.rules):
                 raise ValueError(f"target '{target.name}': a distance that is not declared")
         listed = {name for names in self.perspectives.values() for name in names}
-        for each in self.circumstances:
-            for name in each.part_of:
+        for circumstance in self.circumstances:
+            for name in circumstance.part_of:
                 if name not in listed:
-                    raise ValueError(f"circumstance '{each.name}' is part of '{name}', which no perspective lists")
+                    raise ValueError(
+                        f"circumstance '{circumstance.name}' is part of '{name}', which no perspective lists"
+                    )
         total = self.total_frequency
         if self.occurrence == "exclusive" and total > 1:
             raise ValueError(f"the frequencies of exclusive circumstances sum to {exact_text(total)}, more than 1")
@@ -156,7 +158,7 @@ class Assessment:
     @property
     def total_frequency(self) -> Fraction:
         """Sum of the frequencies that are known; need not be 1 where circumstances occur together."""
-        return sum((each.frequency or Fraction(0) for each in self.circumstances), Fraction(0))
+        return sum((circumstance.frequency or Fraction(0) for circumstance in self.circumstances), Fraction(0))
 
     def all_targets(self) -> Iterator[DataSet]:
         """Target data sets, those of sweeps included."""
@@ -166,13 +168,13 @@ class Assessment:
 
     def measured_targets(self) -> Iterator[DataSet]:
         """Those on which performance was measured."""
-        return (each for each in self.all_targets() if each.performance is not None)
+        return (target for target in self.all_targets() if target.performance is not None)
 
     def shown_in(self, target: DataSet) -> tuple[Circumstance, ...]:
         """The circumstances that a target data set shows."""
         if not target.circumstances:
             return self.circumstances
-        return tuple(each for each in self.circumstances if each.name in target.circumstances)
+        return tuple(circumstance for circumstance in self.circumstances if circumstance.name in target.circumstances)
 
 
 def _check_unique(kind: str, names: list[str]) -> None:

@@ -168,10 +168,10 @@ class Degradation:
     recipe: LevelRecipe | None = None
 
     def __post_init__(self) -> None:
-        at = [each.at for each in self.levels]
+        at = [level.at for level in self.levels]
         if len(at) < 2 or not (_rises(at) or _rises(at[::-1])):
             raise ValueError("expected at least two levels, from the mildest to the most severe")
-        if any(math.isnan(each) for each in at):
+        if any(math.isnan(value) for value in at):
             raise ValueError("a level is not a number")
         if self.scale != "linear" and min(at) <= 0:
             raise ValueError(f"scale '{self.scale}' needs levels above 0")
@@ -252,19 +252,28 @@ def in_order(breaks: Sequence[Break], levels: Sequence[float]) -> tuple[tuple[Cr
     Only tested levels order them: criteria that fail first at the same level are in one group, since where in
     between they broke was not tested.
     """
-    groups = (tuple(CriterionName(each.kind, each.name) for each in breaks if each.fails_at == at) for at in levels)
+    groups = (
+        tuple(CriterionName(failing.kind, failing.name) for failing in breaks if failing.fails_at == at)
+        for at in levels
+    )
     return tuple(group for group in groups if group)
 
 
 def surely_before(criteria: Sequence[Criterion]) -> tuple[SureOrder, ...]:
     """Of two that fail, one surely does at a level up to which the other surely holds everywhere."""
-    failing = [each for each in criteria if any(one is not None and each.fails(one) for one in each.margins)]
-    found = []
+    failing = [
+        criterion
+        for criterion in criteria
+        if any(one is not None and criterion.fails(one) for one in criterion.margins)
+    ]
+    orders = []
     for earlier in failing:
         verdicts = list(earlier.verdicts)
         fails = verdicts.index(Verdict.VIOLATED) if Verdict.VIOLATED in verdicts else None
         for later in () if fails is None else failing:
             before = later.verdicts[: (fails or 0) + 1]
-            if before and all(each is Verdict.SATISFIED for each in before):
-                found.append(SureOrder(*(CriterionName(each.kind, each.name) for each in (earlier, later))))
-    return tuple(found)
+            if before and all(verdict is Verdict.SATISFIED for verdict in before):
+                orders.append(
+                    SureOrder(*(CriterionName(criterion.kind, criterion.name) for criterion in (earlier, later)))
+                )
+    return tuple(orders)

@@ -44,57 +44,57 @@ from verifier.robustness.mutators import MUTATORS
 from verifier.robustness.mutators.catalogue import Plain
 
 
-def read_transformation(found: Element) -> Transformation:
+def read_transformation(element: Element) -> Transformation:
     """A transformation whose mutation and parameters exist; InputError."""
-    name, parameters = _named(found)
-    _refuse(found, name, parameters)
+    name, parameters = _named(element)
+    _refuse(element, name, parameters)
     return Transformation(name, parameters)
 
 
-def read_step(found: Element, variable: str) -> tuple[str, dict[str, Plain]]:
+def read_step(element: Element, variable: str) -> tuple[str, dict[str, Plain]]:
     """A mutation with fixed parameters, of which some may be the word `variable` in place of a value; InputError."""
-    name, parameters = _named(found)
+    name, parameters = _named(element)
     fixed: dict[str, Plain] = {}
     for key, value in parameters.items():
         if isinstance(value, Span):
-            raise found.at(key).fail("expected one value: nothing is drawn here")
+            raise element.at(key).fail("expected one value: nothing is drawn here")
         fixed[key] = value
-    _refuse(found, name, {key: value for key, value in fixed.items() if value != variable})
-    known = [each.name for each in MUTATORS[name].parameters]
+    _refuse(element, name, {key: value for key, value in fixed.items() if value != variable})
+    known = [parameter.name for parameter in MUTATORS[name].parameters]
     for key in fixed:
         if key not in known:
-            raise found.at(key).fail(*unknown_name(f"parameter of {name}", key, known))
+            raise element.at(key).fail(*unknown_name(f"parameter of {name}", key, known))
     return name, fixed
 
 
-def _named(found: Element) -> tuple[str, dict[str, Plain | Span]]:
-    entries = dict(found.entries())
+def _named(element: Element) -> tuple[str, dict[str, Plain | Span]]:
+    entries = dict(element.entries())
     if "mutation" not in entries:
-        raise found.fail("missing key 'mutation'")
+        raise element.fail("missing key 'mutation'")
     name = entries.pop("mutation").string()
-    return name, {key: _parameter(each) for key, each in entries.items()}
+    return name, {key: _parameter(entry) for key, entry in entries.items()}
 
 
-def _refuse(found: Element, name: str, parameters: Mapping[str, Plain | Span]) -> None:
+def _refuse(element: Element, name: str, parameters: Mapping[str, Plain | Span]) -> None:
     fault = fault_of(name, parameters)
     if fault is not None:
-        raise found.at(fault[0]).fail(*fault[1:])
+        raise element.at(fault[0]).fail(*fault[1:])
 
 
-def _parameter(found: Element) -> Plain | Span:
+def _parameter(element: Element) -> Plain | Span:
     """A number, a word, or a table with the ends of a span."""
-    if isinstance(found.value, dict):
-        found.table(("low", "high"), required=("low", "high"))
-        low, high = (_plain_number(found.at(key)) for key in ("low", "high"))
-        return found.made(lambda: Span(low, high))
-    if isinstance(found.value, str):
-        return found.string()
-    return _plain_number(found)
+    if isinstance(element.value, dict):
+        element.table(("low", "high"), required=("low", "high"))
+        low, high = (_plain_number(element.at(key)) for key in ("low", "high"))
+        return element.made(lambda: Span(low, high))
+    if isinstance(element.value, str):
+        return element.string()
+    return _plain_number(element)
 
 
-def _plain_number(found: Element) -> int | float:
-    value = found.number()
-    return int(value) if isinstance(found.value, int) else float(value)
+def _plain_number(element: Element) -> int | float:
+    value = element.number()
+    return int(value) if isinstance(element.value, int) else float(value)
 
 
 RECIPE_KEYS = keys_of(LevelRecipe, "steps")
@@ -103,61 +103,63 @@ LEVEL_KEYS = ("at", "confusion", "pairs", "curves", "performance", "unchanged")
 TRADE_OFF_KEYS = keys_of(TradeOffLimit)
 
 
-def read_degradation(found: Element) -> Degradation:
+def read_degradation(element: Element) -> Degradation:
     """The degradation that a table of the file describes; InputError."""
-    found.table(KEYS, required=("parameter", "levels"))
-    allowed = {name: each.number(0, 1) for name, each in found.table_at("allowed_change")}
-    levels = tuple(_level(each) for each in found.at("levels").items(least=2))
-    run = found.given("run", read_run, None)
-    collision = found.given("collision", read_collision, None)
-    trade_off = found.given("trade_off", _trade_off, None)
-    recipe = _recipe(found)
-    parameter = found.at("parameter").string()
-    unit = found.given("unit", Element.string, "", empty=True)
-    scale: Scale = found.given(
+    element.table(KEYS, required=("parameter", "levels"))
+    allowed = {name: element.number(0, 1) for name, element in element.table_at("allowed_change")}
+    levels = tuple(_level(element) for element in element.at("levels").items(least=2))
+    run = element.given("run", read_run, None)
+    collision = element.given("collision", read_collision, None)
+    trade_off = element.given("trade_off", _trade_off, None)
+    recipe = _recipe(element)
+    parameter = element.at("parameter").string()
+    unit = element.given("unit", Element.string, "", empty=True)
+    scale: Scale = element.given(
         "scale", Element.one_of, PHYSICAL.get(recipe.parameter if recipe else "", "linear"), SCALES
     )
-    return found.made(lambda: Degradation(parameter, unit, levels, scale, allowed, run, collision, trade_off, recipe))
+    return element.made(
+        lambda: Degradation(parameter, unit, levels, scale, allowed, run, collision, trade_off, recipe)
+    )
 
 
-def _level(found: Element) -> Level:
-    found.table(LEVEL_KEYS, required=("at",))
-    files = {key: found.given(key, Element.string, None) for key in ("confusion", "pairs", "curves")}
+def _level(element: Element) -> Level:
+    element.table(LEVEL_KEYS, required=("at",))
+    files = {key: element.given(key, Element.string, None) for key in ("confusion", "pairs", "curves")}
     return Level(
-        or_infinite(found.at("at")),
-        performance={name: each.number(0, 1) for name, each in found.table_at("performance")},
-        unchanged=found.given("unchanged", Element.truth, False),
+        or_infinite(element.at("at")),
+        performance={name: element.number(0, 1) for name, element in element.table_at("performance")},
+        unchanged=element.given("unchanged", Element.truth, False),
         confusion=files["confusion"],
         pairs=files["pairs"],
         curves=files["curves"],
     )
 
 
-def _recipe(found: Element) -> LevelRecipe | None:
-    if not found.has("transformation"):
+def _recipe(element: Element) -> LevelRecipe | None:
+    if not element.has("transformation"):
         for key in RECIPE_KEYS:
-            if found.has(key):
-                raise found.at(key).fail(f"'{key}' goes with a transformation, which makes the levels")
+            if element.has(key):
+                raise element.at(key).fail(f"'{key}' goes with a transformation, which makes the levels")
         return None
-    given = found.at("transformation")
+    given = element.at("transformation")
     steps = given.items(least=1) if isinstance(given.value, list) else [given]
-    levels = tuple(float(each.number()) for each in found.list_at("adr_levels")) or LEVELS
-    if found.has("adr_levels"):
-        found.at("adr_levels").made(lambda: AdrSettings(levels))
+    levels = tuple(float(element.number()) for element in element.list_at("adr_levels")) or LEVELS
+    if element.has("adr_levels"):
+        element.at("adr_levels").made(lambda: AdrSettings(levels))
     return given.made(
         lambda: LevelRecipe(
-            tuple(read_step(each, LEVEL) for each in steps),
-            found.given("counting", read_counting, None),
+            tuple(read_step(step, LEVEL) for step in steps),
+            element.given("counting", read_counting, None),
             levels,
-            float(found.given("most_false_positives", Element.number, Fraction(FPR_MAX), 0)),
-            found.given("keep_images", Element.truth, False),
-            found.given("seed", Element.whole, 0, 0, 2**63 - 1),
+            float(element.given("most_false_positives", Element.number, Fraction(FPR_MAX), 0)),
+            element.given("keep_images", Element.truth, False),
+            element.given("seed", Element.whole, 0, 0, 2**63 - 1),
         )
     )
 
 
-def _trade_off(found: Element) -> TradeOffLimit:
-    found.table(TRADE_OFF_KEYS, required=TRADE_OFF_KEYS)
+def _trade_off(element: Element) -> TradeOffLimit:
+    element.table(TRADE_OFF_KEYS, required=TRADE_OFF_KEYS)
     return TradeOffLimit(
-        found.at("detector").string(), found.at("metric").string(), found.at("at_least").number(0, 1)
+        element.at("detector").string(), element.at("metric").string(), element.at("at_least").number(0, 1)
     )

@@ -236,42 +236,44 @@ def assess_document(result: AssessmentResult) -> AssessResult:
         verdict=result.verdict.value,
         inputs=result.inputs,
         versions=result.versions,
-        grid={each.assessment.key: tuple(data.target.name for data in each.targets) for each in result.systems},
+        grid={system.assessment.key: tuple(data.target.name for data in system.targets) for system in result.systems},
         systems=tuple(map(_system, result.systems)),
     )
 
 
-def _system(found: SystemResult) -> SystemRecord:
-    given = found.assessment
+def _system(result: SystemResult) -> SystemRecord:
+    given = result.assessment
     return recorded(
         SystemRecord,
-        *(found, given),
+        *(result, given),
         circumstances=tuple(map(_circumstance, given.circumstances)),
-        priorities=tuple(each.name for each in priorities(given.circumstances)),
-        rules=tuple(recorded(RuleRecord, each, tolerance=_tolerance(each)) for each in given.rules.values()),
+        priorities=tuple(priority.name for priority in priorities(given.circumstances)),
+        rules=tuple(recorded(RuleRecord, rule, tolerance=_tolerance(rule)) for rule in given.rules.values()),
         source=SourceRecord(_performance(given.source)),
-        targets=tuple(map(_target, found.targets)),
+        targets=tuple(map(_target, result.targets)),
         sweeps=tuple(map(_sweep, given.sweeps)),
-        plan=None if found.plan is None else found.plan.summary(),
-        degradation=None if found.degradation is None else _degradation(found.degradation),
+        plan=None if result.plan is None else result.plan.summary(),
+        degradation=None if result.degradation is None else _degradation(result.degradation),
     )
 
 
-def _circumstance(each: Circumstance) -> CircumstanceRecord:
+def _circumstance(circumstance: Circumstance) -> CircumstanceRecord:
     return recorded(
         CircumstanceRecord,
-        each,
-        **{name: getattr(each.risk, name, None) for name in ("exposure", "likelihood", "severity")},
-        transformation=None if each.transformation is None else str(each.transformation),
-        counted=None if each.counted is None else recorded(CountedRecord, each.counted),
-        source_counted=None if each.source_counted is None else recorded(CountedRecord, each.source_counted),
+        circumstance,
+        **{name: getattr(circumstance.risk, name, None) for name in ("exposure", "likelihood", "severity")},
+        transformation=None if circumstance.transformation is None else str(circumstance.transformation),
+        counted=None if circumstance.counted is None else recorded(CountedRecord, circumstance.counted),
+        source_counted=None
+        if circumstance.source_counted is None
+        else recorded(CountedRecord, circumstance.source_counted),
     )
 
 
 def _tolerance(rule: DistanceRule) -> tuple[TolerancePiece, ...] | None:
     if rule.tolerance is None:
         return None
-    return tuple(recorded(TolerancePiece, each) for each in rule.tolerance.pieces)
+    return tuple(recorded(TolerancePiece, piece) for piece in rule.tolerance.pieces)
 
 
 def _performance(data: DataSet) -> Performance | None:
@@ -285,39 +287,46 @@ def _sweep(sweep: Sweep) -> SweepRecord:
     return recorded(SweepRecord, sweep, settings=tuple(map(float, sweep.settings)), targets=names)
 
 
-def _target(found: TargetResult) -> TargetRecord:
+def _target(result: TargetResult) -> TargetRecord:
     return recorded(
         TargetRecord,
-        *(found, found.target),
-        performance=_performance(found.target),
-        distances={name: recorded(DistanceRecord, each) for name, each in found.distances.items()},
-        outcomes=tuple(recorded(OutcomeRecord, each) for each in found.outcomes),
+        *(result, result.target),
+        performance=_performance(result.target),
+        distances={name: recorded(DistanceRecord, distance) for name, distance in result.distances.items()},
+        outcomes=tuple(recorded(OutcomeRecord, outcome) for outcome in result.outcomes),
     )
 
 
-def _degradation(found: DegradationResult) -> DegradationRecord:
+def _degradation(result: DegradationResult) -> DegradationRecord:
     return recorded(
         DegradationRecord,
-        *(found, found.degradation),
-        levels=tuple(map(_level, found.levels)),
-        criteria=tuple(map(criterion_record, found.criteria, found.breaks)),
+        *(result, result.degradation),
+        levels=tuple(map(_level, result.levels)),
+        criteria=tuple(map(criterion_record, result.criteria, result.breaks)),
     )
 
 
-def criterion_record(each: Criterion, one: Break) -> CriterionRecord:
+def criterion_record(criterion: Criterion, one: Break) -> CriterionRecord:
     """A criterion and where it breaks."""
-    verdicts = (None if verdict is None else verdict.value for verdict in _all(each, each.verdicts))
+    verdicts = (None if verdict is None else verdict.value for verdict in _all(criterion, criterion.verdicts))
     levels = {name: _level(getattr(one, name)) for name in ("holds_at", "fails_at", "sure_at", "sure_until")}
     place = recorded(BreakRecord, one, **levels)
-    intervals = tuple(_all(each, each.intervals))
+    intervals = tuple(_all(criterion, criterion.intervals))
     return CriterionRecord(
-        each.kind, each.name, each.limit, each.values, each.margins, tuple(verdicts), intervals, place
+        criterion.kind,
+        criterion.name,
+        criterion.limit,
+        criterion.values,
+        criterion.margins,
+        tuple(verdicts),
+        intervals,
+        place,
     )
 
 
-def _all(each: Criterion, known: Sequence[T | None]) -> Sequence[T | None]:
+def _all(criterion: Criterion, known: Sequence[T | None]) -> Sequence[T | None]:
     """One entry per level; none of them known where nothing is."""
-    return known or (None,) * len(each.values)
+    return known or (None,) * len(criterion.values)
 
 
 def _level(value: float | None) -> Level:

@@ -62,7 +62,7 @@ def cosine(one: Floats, other: Floats) -> Floats:
     """(n,) 1 - cos of the angle between the rows (n, k), in 0..2; ValueError for a row of zeros."""
     _check_paired(one, other)
     lengths = np.linalg.norm(one, axis=1), np.linalg.norm(other, axis=1)
-    if not all(np.all(each > 0) for each in lengths):
+    if not all(np.all(length > 0) for length in lengths):
         raise ValueError("a feature vector is zero: it has no direction")
     unit, turned = one / lengths[0][:, None], other / lengths[1][:, None]
     # 1 - u.v as |u - v|^2 / 2, which does not cancel for vectors that are nearly parallel.
@@ -106,11 +106,11 @@ def linkage(one: Floats, other: Floats, kind: str) -> float:
         raise LimitError(f"{len(one) * len(other)} distances are too many; at most {MOST_DISTANCES}")
     blocks = _blocks(one, other)
     if kind == "single":
-        return min(float(each.min()) for each in blocks)
+        return min(float(block.min()) for block in blocks)
     if kind == "complete":
-        return max(float(each.max()) for each in blocks)
+        return max(float(block.max()) for block in blocks)
     if kind == "average":
-        return sum(float(each.sum()) for each in blocks) / (len(one) * len(other))
+        return sum(float(block.sum()) for block in blocks) / (len(one) * len(other))
     raise ValueError(f"unknown linkage {kind!r}")
 
 

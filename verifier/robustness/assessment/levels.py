@@ -99,8 +99,10 @@ def check_levels(asked: Degradation, scenes: Scenes, policy: MatchingPolicy) -> 
     for name in asked.allowed_change:
         if name not in KNOWN:
             raise unknown_error("metric", name, KNOWN, "degradation: ")
-    mutations = [asked.recipe.mutation(each.at, each.unchanged) for each in asked.levels if asked.recipe is not None]
-    if scenes.depth is None and any(each is not None and needs_depth(each) for each in mutations):
+    mutations = [
+        asked.recipe.mutation(level.at, level.unchanged) for level in asked.levels if asked.recipe is not None
+    ]
+    if scenes.depth is None and any(mutation is not None and needs_depth(mutation) for mutation in mutations):
         raise UsageError(
             "degradation: the mutation needs depth\n  hint: depth = { folder = ... } in the table 'source'"
         )

@@ -118,7 +118,7 @@ def check_made(assessment: Assessment, plan: Plan | None, folder: Path, target: 
         _check_target(target, assessment, folder)
     if plan is not None:
         check_complete(assessment.circumstances)
-        if any(each.name == FOLLOW_UP for each in assessment.all_targets()):
+        if any(target.name == FOLLOW_UP for target in assessment.all_targets()):
             raise UsageError(f"{assessment.key}: a target is called '{FOLLOW_UP}', as the one that is made")
     if recipe is not None and assessment.detector is None:
         raise UsageError(
@@ -179,7 +179,7 @@ def make(
 
             judged = degradation_of(done, folder, runs=workshop.runs)
             found = (gaps(one, judged.levels, done.scale) for one in judged.criteria)
-            return {gap: width for each in found for gap, width in each.items()}
+            return {gap: width for entry in found for gap, width in entry.items()}
 
         refine = (workshop.refine, wanted) if workshop.refine else None
         done = made_levels(asked, looking, under_test, levels, workshop.cache, refine)
@@ -194,12 +194,12 @@ def _remarks(
 ) -> Iterator[str]:
     yield from depth_remarks(scenes)
     if plan is not None and under_test is not None:
-        if any(each.name == "rotation" for image in plan.images for each in image.mutations):
+        if any(mutation.name == "rotation" for image in plan.images for mutation in image.mutations):
             yield (
                 "in images that were turned, a box is the smallest upright one around the turned corners, larger "
                 "than the object: part of what IoU and AP lose there is the box's, not the detector's"
             )
-        if any(MUTATORS[each.name].moves for image in plan.images for each in image.mutations):
+        if any(MUTATORS[mutation.name].moves for image in plan.images for mutation in image.mutations):
             yield "what left the image is no object there; what its edge cuts still counts, however little is left"
     if under_test is not None:
         yield from operating_remarks(under_test.choice, under_test.source)
@@ -231,7 +231,7 @@ def _follow_up(
     """The target data set: its images, and what the detector makes of them, read back from their files."""
     folder = workshop.target / "follow_up"
     moved = make_follow_up(plan, scenes, folder, workshop.progress)
-    names = tuple(each.name for each in plan.shares if each.images)
+    names = tuple(share.name for share in plan.shares if share.images)
     target = DataSet(FOLLOW_UP, names, files=DataFiles(images=str(folder.absolute())))
     if scenes.truth is None:
         return target, len(moved)
@@ -239,7 +239,7 @@ def _follow_up(
     if under_test is None:
         _write(folder, truth, moved, detected=False)
         return target, len(moved)
-    images = (Image(each.name, read_image(folder / each.name).pixels) for each in workshop.progress(moved, "images"))
+    images = (Image(name.name, read_image(folder / name.name).pixels) for name in workshop.progress(moved, "images"))
     run = run_detector(under_test.detector, images, workshop.cache)
     data = with_detections(truth, run, under_test.class_map)
     _write(folder, data, moved, detected=True)
@@ -251,7 +251,7 @@ def _performed(target: DataSet, data: DetectionSet, under_test: UnderTest, metri
 
 
 def _write(folder: Path, data: DetectionSet, moved: tuple[MovedBoxes, ...], detected: bool) -> None:
-    write_coco(folder, data, {each.name: each.size for each in moved}, default_measure(data), detected)
+    write_coco(folder, data, {boxes.name: boxes.size for boxes in moved}, default_measure(data), detected)
 
 
 def _check_depth_files(assessment: Assessment, plan: Plan | None, scenes: Scenes) -> None:
@@ -260,15 +260,17 @@ def _check_depth_files(assessment: Assessment, plan: Plan | None, scenes: Scenes
     if given is None or given.folder is None:
         return
     needed: set[str] = set()
-    for each in () if plan is None else plan.images:
-        steps = [Mutation(step.name, step.parameters) for step in each.mutations]
-        if each.source not in needed and needs_depth(Composition(tuple(steps))):
-            needed.add(each.source)
+    for image in () if plan is None else plan.images:
+        steps = [Mutation(step.name, step.parameters) for step in image.mutations]
+        if image.source not in needed and needs_depth(Composition(tuple(steps))):
+            needed.add(image.source)
     asked = assessment.degradation
     recipe = None if asked is None else asked.recipe
     if asked is not None and recipe is not None:
-        mutations = [recipe.mutation(each.at, each.unchanged) for each in asked.levels]
-        if wanted_of(asked).distances or any(each is not None and needs_depth(each) for each in mutations):
+        mutations = [recipe.mutation(level.at, level.unchanged) for level in asked.levels]
+        if wanted_of(asked).distances or any(
+            mutation is not None and needs_depth(mutation) for mutation in mutations
+        ):
             needed.update(scenes.files)
     if needed and not given.folder.is_dir():
         raise InputError("no such folder", Place(str(given.folder)))
@@ -278,9 +280,9 @@ def _check_depth_files(assessment: Assessment, plan: Plan | None, scenes: Scenes
 
 def _check_sizes(assessment: Assessment, plan: Plan | None) -> None:
     """Refuse distances from image to image where a mutation changes the size of follow-up images; UsageError."""
-    compared = [each.name for each in assessment.rules.values() if each.measure in IMAGE_MEASURES]
-    for each in () if plan is None or not compared else plan.images:
-        for step in each.mutations:
+    compared = [rule.name for rule in assessment.rules.values() if rule.measure in IMAGE_MEASURES]
+    for image in () if plan is None or not compared else plan.images:
+        for step in image.mutations:
             if step.parameters.get("canvas") == "cropped":
                 raise UsageError(
                     f"{assessment.key}: {step.name} with canvas = 'cropped' changes the size of images, "
@@ -322,12 +324,12 @@ def make_follow_up(
     new_folder(target)
     digits = max(6, len(str(len(plan.images))))
     made, rows = [], []
-    for each in progress(plan.images, "images"):
-        name = f"{each.number:0{digits}d}_{Path(each.source).stem}.png"
-        frame = _mutated(each, scenes)
+    for image in progress(plan.images, "images"):
+        name = f"{image.number:0{digits}d}_{Path(image.source).stem}.png"
+        frame = _mutated(image, scenes)
         write_bytes(target / name, png_bytes(frame.pixels))
-        made.append(MovedBoxes.of(name, each.source, frame))
-        rows.append((name, each.source, "; ".join(each.circumstances)))
+        made.append(MovedBoxes.of(name, image.source, frame))
+        rows.append((name, image.source, "; ".join(image.circumstances)))
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerows([("target", "source", "circumstances"), *rows])
@@ -341,19 +343,19 @@ def check_complete(circumstances: Iterable[Circumstance]) -> None:
     Raises:
         UsageError: a parameter is missing.
     """
-    for each in circumstances:
-        if each.transformation is not None and each.transformation.lacks is not None:
+    for circumstance in circumstances:
+        if circumstance.transformation is not None and circumstance.transformation.lacks is not None:
             raise UsageError(
-                f"circumstance '{each.name}': no image can be made with this transformation\n"
-                f"  hint: {each.transformation.lacks}"
+                f"circumstance '{circumstance.name}': no image can be made with this transformation\n"
+                f"  hint: {circumstance.transformation.lacks}"
             )
 
 
-def _mutated(each: PlannedImage, scenes: Scenes) -> Frame:
-    path = scenes.files[each.source]
+def _mutated(image: PlannedImage, scenes: Scenes) -> Frame:
+    path = scenes.files[image.source]
     try:
-        mutation = Composition(tuple(Mutation(step.name, step.parameters) for step in each.mutations))
+        mutation = Composition(tuple(Mutation(step.name, step.parameters) for step in image.mutations))
     except ValueError as error:
         raise InputError(str(error), Place(str(path))) from None
-    rng = np.random.default_rng([each.seed[0], 2, each.seed[1]])
-    return mutated_frame(scenes.frame(each.source, deep=needs_depth(mutation)), mutation, rng, path)
+    rng = np.random.default_rng([image.seed[0], 2, image.seed[1]])
+    return mutated_frame(scenes.frame(image.source, deep=needs_depth(mutation)), mutation, rng, path)

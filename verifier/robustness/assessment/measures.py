@@ -87,7 +87,7 @@ class Tolerance:
     @classmethod
     def told(cls, pieces: Iterable[tuple[float, float, float | None]]) -> Tolerance:
         """That of (slope, constant, up_to) as a document spells them; errors as above."""
-        exact = ([None if each is None else Fraction(repr(each)) for each in piece] for piece in pieces)
+        exact = ([None if value is None else Fraction(repr(value)) for value in piece] for piece in pieces)
         return cls(tuple(Piece(slope or Fraction(0), constant or Fraction(0), end) for slope, constant, end in exact))
 
     def __call__(self, distance: Fraction) -> Fraction:
@@ -100,13 +100,13 @@ class Tolerance:
         """
         if distance < 0:
             raise ValueError(f"expected a distance from 0, got {float(distance)}")
-        return next(each(distance) for each in self.pieces if each.up_to is None or distance <= each.up_to)
+        return next(piece(distance) for piece in self.pieces if piece.up_to is None or distance <= piece.up_to)
 
     def __str__(self) -> str:
         """The rule for people: `0.01 if d <= 0.25, else d`."""
         if len(self.pieces) == 1:
             return str(self.pieces[0])
-        ends = [f"{each} if d <= {exact_text(each.up_to)}" for each in self.pieces if each.up_to is not None]
+        ends = [f"{piece} if d <= {exact_text(piece.up_to)}" for piece in self.pieces if piece.up_to is not None]
         return f"{', '.join(ends)}, else {self.pieces[-1]}"
 
 

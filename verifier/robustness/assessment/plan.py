@@ -108,7 +108,7 @@ class Plan:
     def summary(self) -> PlanSummary:
         """The shares, without the images."""
         shares = tuple(
-            PlannedShare(each.name, float(each.asked), float(each.expected), each.images) for each in self.shares
+            PlannedShare(share.name, float(share.asked), float(share.expected), share.images) for share in self.shares
         )
         return PlanSummary(self.occurrence, self.proportions, self.seed, len(self.images), shares)
 
@@ -163,28 +163,36 @@ def follow_up_plan(
     images = _images(chosen, sources, table, seed, rng)
     drawn = table.sum(axis=0).tolist()
     found = zip(chosen, shares, expected, drawn, strict=True)
-    return Plan(images, tuple(Share(each.name, *numbers) for each, *numbers in found), occurrence, proportions, seed)
+    return Plan(
+        images,
+        tuple(Share(circumstance.name, *numbers) for circumstance, *numbers in found),
+        occurrence,
+        proportions,
+        seed,
+    )
 
 
 def _chosen(
     circumstances: Sequence[Circumstance], proportions: Proportions
 ) -> tuple[list[Circumstance], list[Fraction]]:
     """The circumstances that are to be shown, and their shares."""
-    asked = [(each, _asked(each, proportions)) for each in circumstances]
-    shown = [(each, share) for each, share in asked if share > 0]
+    asked = [(circumstance, _asked(circumstance, proportions)) for circumstance in circumstances]
+    shown = [(circumstance, share) for circumstance, share in asked if share > 0]
     if not shown:
         raise UsageError("no circumstance is asked for in any image: all shares are 0")
-    for each, _ in shown:
-        if each.transformation is None:
-            raise UsageError(f"circumstance '{each.name}' has no transformation: it cannot be shown in an image")
-    return [each for each, _ in shown], [share for _, share in shown]
+    for circumstance, _ in shown:
+        if circumstance.transformation is None:
+            raise UsageError(
+                f"circumstance '{circumstance.name}' has no transformation: it cannot be shown in an image"
+            )
+    return [circumstance for circumstance, _ in shown], [share for _, share in shown]
 
 
-def _asked(each: Circumstance, proportions: Proportions) -> Fraction:
-    share = each.frequency if proportions == "target" else each.missing
+def _asked(circumstance: Circumstance, proportions: Proportions) -> Fraction:
+    share = circumstance.frequency if proportions == "target" else circumstance.missing
     if share is None:
-        wanted = "frequency" if proportions == "target" or each.frequency is None else "source frequency"
-        raise UsageError(f"circumstance '{each.name}' has no {wanted}: its share of the images is not known")
+        wanted = "frequency" if proportions == "target" or circumstance.frequency is None else "source frequency"
+        raise UsageError(f"circumstance '{circumstance.name}' has no {wanted}: its share of the images is not known")
     return share
 
 
@@ -197,7 +205,7 @@ def _expected(shares: Sequence[Fraction], occurrence: Occurrence) -> list[Fracti
 def _exclusive(expected: Sequence[Fraction], count: int, rng: np.random.Generator) -> NDArray[np.bool_]:
     """(count, circumstances) one each, in numbers by largest remainder; of equal remainders the earlier wins."""
     exact = [share * count for share in expected]
-    numbers = [int(each) for each in exact]
+    numbers = [int(fraction) for fraction in exact]
     order = sorted(range(len(exact)), key=lambda at: numbers[at] - exact[at])
     for at in order[: count - sum(numbers)]:
         numbers[at] += 1
@@ -234,12 +242,14 @@ def _images(
     used = np.concatenate(
         [np.tile(np.arange(len(sources)), rounds), np.sort(rng.choice(len(sources), rest, replace=False))]
     )
-    found = []
+    images = []
     for number, (source, row) in enumerate(zip(used.tolist(), table, strict=True)):
         own = np.random.default_rng([seed, 1, number])
         shown = [chosen[at] for at in np.flatnonzero(row).tolist()]
-        made = [each.transformation for each in shown if each.transformation is not None]  # all have one
-        mutations = [MutationRecord(each.mutation, each.drawn(own)) for each in made]
-        names = tuple(each.name for each in shown)
-        found.append(PlannedImage(number, sources[source], names, tuple(mutations), (seed, number)))
-    return tuple(found)
+        made = [
+            circumstance.transformation for circumstance in shown if circumstance.transformation is not None
+        ]  # all have one
+        mutations = [MutationRecord(transformation.mutation, transformation.drawn(own)) for transformation in made]
+        names = tuple(circumstance.name for circumstance in shown)
+        images.append(PlannedImage(number, sources[source], names, tuple(mutations), (seed, number)))
+    return tuple(images)

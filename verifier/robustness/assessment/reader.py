@@ -79,15 +79,15 @@ TARGET_KEYS = (*DATA_KEYS, "name", "circumstances", "distances", "similarities")
 SWEEP_KEYS = ("name", "circumstance", "parameter", "at", "distances", "similarities", "performance")
 
 
-def read_source(found: Element) -> DataSet:
+def read_source(element: Element) -> DataSet:
     """The source data set; InputError."""
-    found.table(SOURCE_KEYS)
-    files = _files(found)
+    element.table(SOURCE_KEYS)
+    files = _files(element)
     for key in ("depth", "annotations"):
-        if found.has(key) and files.images is None:
-            raise found.at(key).fail(f"'{key}' goes with a folder of images: 'images'")
-    files = replace(files, depth=read_depth(found), annotations=read_annotations(found))
-    return DataSet("source", (), _performance(found), {}, files, _detections(found))
+        if element.has(key) and files.images is None:
+            raise element.at(key).fail(f"'{key}' goes with a folder of images: 'images'")
+    files = replace(files, depth=read_depth(element), annotations=read_annotations(element))
+    return DataSet("source", (), _performance(element), {}, files, _detections(element))
 
 
 def read_target(found: Element, rules: Mapping[str, DistanceRule], names: tuple[str, ...]) -> DataSet:
@@ -99,39 +99,39 @@ def read_target(found: Element, rules: Mapping[str, DistanceRule], names: tuple[
         names: of its circumstances.
     """
     found.table(TARGET_KEYS, required=("name",))
-    shown = tuple(_known(each, "circumstance", names) for each in found.list_at("circumstances"))
-    for at, each in enumerate(found.list_at("circumstances")):
+    shown = tuple(_known(element, "circumstance", names) for element in found.list_at("circumstances"))
+    for at, element in enumerate(found.list_at("circumstances")):
         if shown[at] in shown[:at]:
-            raise each.fail(f"the circumstance '{shown[at]}' is listed twice")
+            raise element.fail(f"the circumstance '{shown[at]}' is listed twice")
     (distances,) = _distances(found, rules)
     name = found.at("name").string()
     return DataSet(name, shown, _performance(found), distances, _files(found), _detections(found))
 
 
-def _given(found: Element, rule: DistanceRule, *, similarity: bool) -> DatasetDistance:
+def _given(element: Element, rule: DistanceRule, *, similarity: bool) -> DatasetDistance:
     """A number that the file gives, as what the file says it is."""
     if rule.measure == "psnr":
         if not similarity:
-            raise found.fail("PSNR is no distance", "give it under 'similarities'")
-        return DatasetDistance(None, found.number(0))
+            raise element.fail("PSNR is no distance", "give it under 'similarities'")
+        return DatasetDistance(None, element.number(0))
     if similarity and rule.measure not in SIMILARITIES:
-        raise found.fail(f"{rule.name} has no similarity", "give its distance under 'distances'")
+        raise element.fail(f"{rule.name} has no similarity", "give its distance under 'distances'")
     least = -1 if similarity and rule.measure == "ssim" else 0
-    value = found.number(least, 1 if similarity else None)
+    value = element.number(least, 1 if similarity else None)
     most = {"ssim": 2, "cw_ssim": 1, "cosine": 2}.get(rule.measure)
     if similarity:
         return DatasetDistance.of_similarity(value)
     if most is not None and value > most:
-        raise found.fail(f"expected a distance from 0 to {most}, got {found.value}")
+        raise element.fail(f"expected a distance from 0 to {most}, got {element.value}")
     return DatasetDistance(value, 1 - value if rule.measure in SIMILARITIES else None)
 
 
-def _performance(found: Element) -> Performance | None:
-    if not found.has("performance"):
+def _performance(element: Element) -> Performance | None:
+    if not element.has("performance"):
         return None
-    table = found.at("performance")
-    counts = {name: each.whole(0, LARGEST_COUNT) for name, each in table.entries() if name in COUNTS}
-    values = {name: each.number(0, 1) for name, each in table.entries() if name not in COUNTS}
+    table = element.at("performance")
+    counts = {name: element.whole(0, LARGEST_COUNT) for name, element in table.entries() if name in COUNTS}
+    values = {name: element.number(0, 1) for name, element in table.entries() if name not in COUNTS}
     for name in values:
         near = next((known for known in METRICS if known != name and known.casefold() == name.casefold()), None)
         if near is not None:
@@ -139,12 +139,12 @@ def _performance(found: Element) -> Performance | None:
     return table.made(lambda: Performance(values, counts))
 
 
-def _detections(found: Element) -> DetectionFiles | None:
-    if not found.has("detections"):
+def _detections(element: Element) -> DetectionFiles | None:
+    if not element.has("detections"):
         return None
-    if found.has("performance"):
-        raise found.at("detections").fail("expected either 'performance' or 'detections', not both")
-    table = found.at("detections").table(DETECTION_KEYS, required=DETECTION_KEYS[:3])
+    if element.has("performance"):
+        raise element.at("detections").fail("expected either 'performance' or 'detections', not both")
+    table = element.at("detections").table(DETECTION_KEYS, required=DETECTION_KEYS[:3])
     iou = table.given("iou", Element.number, Fraction(1, 2), 0, 1)
     if iou == 0:
         raise table.at("iou").fail("expected an IoU above 0")
@@ -158,11 +158,11 @@ def _detections(found: Element) -> DetectionFiles | None:
     )
 
 
-def _files(found: Element) -> DataFiles:
-    named = {key: found.given(key, Element.string, None) for key in ("images", "features")}
-    count = found.given("count", Element.whole, None, 1, MOST_IMAGES)
+def _files(element: Element) -> DataFiles:
+    named = {key: element.given(key, Element.string, None) for key in ("images", "features")}
+    count = element.given("count", Element.whole, None, 1, MOST_IMAGES)
     if count is not None and named["images"] is not None:
-        raise found.at("count").fail("expected either 'images' or 'count', not both")
+        raise element.at("count").fail("expected either 'images' or 'count', not both")
     return DataFiles(named["images"], named["features"], count)
 
 
@@ -170,13 +170,13 @@ def read_sweep(found: Element, rules: Mapping[str, DistanceRule], names: tuple[s
     """A sweep, as `read_target`."""
     found.table(SWEEP_KEYS, required=("name", "parameter", "at"))
     name = found.at("name").string()
-    settings = [each.number() for each in found.at("at").items(least=1)]
+    settings = [element.number() for element in found.at("at").items(least=1)]
     shown = (_known(found.at("circumstance"), "circumstance", names),) if found.has("circumstance") else ()
     distances = _distances(found, rules, len(settings))
     values: list[dict[str, Fraction]] = [{} for _ in settings]
     for metric, column in found.table_at("performance"):
-        for place, each in enumerate(_column(column, len(settings))):
-            values[place][metric] = each.number(0, 1)
+        for place, element in enumerate(_column(column, len(settings))):
+            values[place][metric] = element.number(0, 1)
     targets = tuple(
         DataSet(
             f"{name} at {exact_text(setting)}",
@@ -198,24 +198,24 @@ def _distances(
         for name, given in found.table_at(key):
             if name not in rules:
                 raise given.fail(*unknown_name("distance", name, rules))
-            for own, each in zip(made, [given] if count is None else _column(given, count), strict=True):
+            for own, element in zip(made, [given] if count is None else _column(given, count), strict=True):
                 if name in own:
-                    raise each.fail(f"{name} is given twice: as a distance and as a similarity")
-                own[name] = _given(each, rules[name], similarity=key == "similarities")
+                    raise element.fail(f"{name} is given twice: as a distance and as a similarity")
+                own[name] = _given(element, rules[name], similarity=key == "similarities")
     return made
 
 
-def _column(found: Element, length: int) -> list[Element]:
-    cells = found.items()
+def _column(element: Element, length: int) -> list[Element]:
+    cells = element.items()
     if len(cells) != length:
-        raise found.fail(f"expected {length} numbers, one per setting in 'at', got {len(cells)}")
+        raise element.fail(f"expected {length} numbers, one per setting in 'at', got {len(cells)}")
     return cells
 
 
-def _known(found: Element, kind: str, names: tuple[str, ...]) -> str:
-    if found.string() not in names:
-        raise found.fail(*unknown_name(kind, found.value, names))
-    return str(found.value)
+def _known(element: Element, kind: str, names: tuple[str, ...]) -> str:
+    if element.string() not in names:
+        raise element.fail(*unknown_name(kind, element.value, names))
+    return str(element.value)
 
 
 Made = TypeVar("Made")
@@ -249,93 +249,96 @@ def read_assessment(path: str | Path) -> AssessmentFile:
     if not systems:
         raise top.at("systems").fail("expected at least one system")
     title = top.given("title", Element.string, Path(path).stem)
-    return AssessmentFile(str(path), top.sha256, title, tuple(_assessment(key, each) for key, each in systems))
+    return AssessmentFile(str(path), top.sha256, title, tuple(_assessment(key, element) for key, element in systems))
 
 
-def _assessment(key: str, found: Element) -> Assessment:
-    found.table(SYSTEM_KEYS)
-    rules = {name: _rule(name, each) for name, each in found.table_at("distances")}
-    circumstances = tuple(_circumstance(each) for each in found.list_at("circumstances"))
-    _refuse_twice(found.list_at("circumstances"))
-    names = tuple(each.name for each in circumstances)
-    source = found.given("source", read_source, DataSet("source"))
-    detector = found.given("detector", read_detector, None)
+def _assessment(key: str, element: Element) -> Assessment:
+    element.table(SYSTEM_KEYS)
+    rules = {name: _rule(name, element) for name, element in element.table_at("distances")}
+    circumstances = tuple(_circumstance(element) for element in element.list_at("circumstances"))
+    _refuse_twice(element.list_at("circumstances"))
+    names = tuple(circumstance.name for circumstance in circumstances)
+    source = element.given("source", read_source, DataSet("source"))
+    detector = element.given("detector", read_detector, None)
     if detector is not None and source.files.annotations is None:
-        raise found.at("detector").fail("a detector that is run needs the 'annotations' of the source images")
+        raise element.at("detector").fail("a detector that is run needs the 'annotations' of the source images")
     if detector is not None and (source.performance is not None or source.detections is not None):
-        raise found.at("detector").fail("expected either the performance on the source, or a detector to measure it")
-    targets = tuple(read_target(each, rules, names) for each in found.list_at("targets"))
-    _refuse_twice(found.list_at("targets"))
-    sweeps = tuple(read_sweep(each, rules, names) for each in found.list_at("sweeps"))
-    metrics = tuple(each.string() for each in found.list_at("metrics"))
+        raise element.at("detector").fail(
+            "expected either the performance on the source, or a detector to measure it"
+        )
+    targets = tuple(read_target(element, rules, names) for element in element.list_at("targets"))
+    _refuse_twice(element.list_at("targets"))
+    sweeps = tuple(read_sweep(element, rules, names) for element in element.list_at("sweeps"))
+    metrics = tuple(element.string() for element in element.list_at("metrics"))
     if not metrics and source.performance is not None:
         metrics = tuple(source.performance.values)
     perspectives = {
-        name: tuple(each.string() for each in view.items(least=1)) for name, view in found.table_at("perspectives")
+        name: tuple(element.string() for element in view.items(least=1))
+        for name, view in element.table_at("perspectives")
     }
-    return found.made(
+    return element.made(
         lambda: Assessment(
             key,
-            found.given("title", Element.string, key),
-            found.given("citation", Element.string, ""),
-            found.given("viewpoint", Element.string, ""),
+            element.given("title", Element.string, key),
+            element.given("citation", Element.string, ""),
+            element.given("viewpoint", Element.string, ""),
             perspectives,
-            found.given("occurrence", Element.one_of, "independent", OCCURRENCES),
+            element.given("occurrence", Element.one_of, "independent", OCCURRENCES),
             circumstances,
             metrics,
             rules,
             source,
             targets,
             sweeps,
-            found.given("follow_up", _follow_up, None),
-            found.given("degradation", read_degradation, None),
+            element.given("follow_up", _follow_up, None),
+            element.given("degradation", read_degradation, None),
             detector,
-            found.given("samples", _samples, {}),
-            found.given("tolerance_scaling", Element.one_of, "stated", get_args(Scaling)),
+            element.given("samples", _samples, {}),
+            element.given("tolerance_scaling", Element.one_of, "stated", get_args(Scaling)),
         ),
     )
 
 
-def _samples(found: Element) -> dict[str, str]:
-    found.table(("use", "source"))
-    return {name: each.string() for name, each in found.entries()}
+def _samples(element: Element) -> dict[str, str]:
+    element.table(("use", "source"))
+    return {name: element.string() for name, element in element.entries()}
 
 
-def _circumstance(found: Element) -> Circumstance:
-    found.table(CIRCUMSTANCE_KEYS, required=("name",))
-    if found.has("probability") and found.has("frequency"):
-        raise found.at("frequency").fail("expected either 'probability' or 'frequency', not both")
-    stated = "probability" if found.has("probability") else "frequency"
-    factors = [key for key in RISK_KEYS if found.has(key)]
+def _circumstance(element: Element) -> Circumstance:
+    element.table(CIRCUMSTANCE_KEYS, required=("name",))
+    if element.has("probability") and element.has("frequency"):
+        raise element.at("frequency").fail("expected either 'probability' or 'frequency', not both")
+    stated = "probability" if element.has("probability") else "frequency"
+    factors = [key for key in RISK_KEYS if element.has(key)]
     if factors and len(factors) < 3:
-        raise found.fail("expected all of exposure, likelihood and severity, or none")
-    scale = found.at("tolerance_scale") if found.has("tolerance_scale") else None
+        raise element.fail("expected all of exposure, likelihood and severity, or none")
+    scale = element.at("tolerance_scale") if element.has("tolerance_scale") else None
     if scale is not None and scale.number() <= 0:
         raise scale.fail(f"expected a number above 0, got {scale.value}")
     return Circumstance(
-        name=found.at("name").string(),
-        description=found.given("description", Element.string, ""),
+        name=element.at("name").string(),
+        description=element.given("description", Element.string, ""),
         measure="probability" if stated == "probability" else "relative frequency",
-        frequency=found.given(stated, Element.number, None, 0, 1),
-        source_frequency=found.given("source_frequency", Element.number, None, 0, 1),
-        risk=Risk(*(found.at(key).whole(1, 5) for key in factors)) if factors else None,
-        transformation=found.given("transformation", read_transformation, None),
+        frequency=element.given(stated, Element.number, None, 0, 1),
+        source_frequency=element.given("source_frequency", Element.number, None, 0, 1),
+        risk=Risk(*(element.at(key).whole(1, 5) for key in factors)) if factors else None,
+        transformation=element.given("transformation", read_transformation, None),
         tolerance_scale=Fraction(1) if scale is None else scale.number(),
-        part_of=tuple(each.string() for each in found.list_at("part_of")),
+        part_of=tuple(element.string() for element in element.list_at("part_of")),
     )
 
 
-def _rule(name: str, found: Element) -> DistanceRule:
-    found.table(("measure", "tolerance", "level", "extractor"))
-    if not found.has("measure") and name not in MEASURES:
-        raise found.fail("missing key 'measure'", f"one of {', '.join(MEASURES)}")
-    measure = found.given("measure", Element.one_of, name, MEASURES)
-    tolerance = found.given("tolerance", _tolerance, None)
-    if found.has("level") and measure != "cw_ssim":
-        raise found.at("level").fail("'level' goes with cw_ssim")
-    level = found.given("level", Element.whole, DistanceRule.level, 1, 12)
-    extractor = found.given("extractor", Element.string, None)
-    return found.made(lambda: DistanceRule(name, measure, tolerance, level, extractor))
+def _rule(name: str, element: Element) -> DistanceRule:
+    element.table(("measure", "tolerance", "level", "extractor"))
+    if not element.has("measure") and name not in MEASURES:
+        raise element.fail("missing key 'measure'", f"one of {', '.join(MEASURES)}")
+    measure = element.given("measure", Element.one_of, name, MEASURES)
+    tolerance = element.given("tolerance", _tolerance, None)
+    if element.has("level") and measure != "cw_ssim":
+        raise element.at("level").fail("'level' goes with cw_ssim")
+    level = element.given("level", Element.whole, DistanceRule.level, 1, 12)
+    extractor = element.given("extractor", Element.string, None)
+    return element.made(lambda: DistanceRule(name, measure, tolerance, level, extractor))
 
 
 def _tolerance(found: Element) -> Tolerance:
@@ -343,26 +346,26 @@ def _tolerance(found: Element) -> Tolerance:
         constant = found.number(0)
         return Tolerance((Piece(Fraction(0), constant),))
     pieces = []
-    for each in found.items(least=1):
-        each.table(("slope", "constant", "up_to"))
-        if not each.has("slope") and not each.has("constant"):
-            raise each.fail("expected 'slope', 'constant' or both")
-        slope, constant = (each.given(key, Element.number, Fraction(0)) for key in ("slope", "constant"))
-        pieces.append(Piece(slope, constant, each.given("up_to", Element.number, None, 0)))
+    for element in found.items(least=1):
+        element.table(("slope", "constant", "up_to"))
+        if not element.has("slope") and not element.has("constant"):
+            raise element.fail("expected 'slope', 'constant' or both")
+        slope, constant = (element.given(key, Element.number, Fraction(0)) for key in ("slope", "constant"))
+        pieces.append(Piece(slope, constant, element.given("up_to", Element.number, None, 0)))
     return found.made(lambda: Tolerance(tuple(pieces)))
 
 
-def _follow_up(found: Element) -> FollowUp:
-    found.table(keys_of(FollowUp))
+def _follow_up(element: Element) -> FollowUp:
+    element.table(keys_of(FollowUp))
     return FollowUp(
-        found.given("proportions", Element.one_of, "target", PROPORTIONS),
-        found.given("size", Element.whole, None, 1, MOST_IMAGES),
-        found.given("seed", Element.whole, 0, 0, 2**63 - 1),
+        element.given("proportions", Element.one_of, "target", PROPORTIONS),
+        element.given("size", Element.whole, None, 1, MOST_IMAGES),
+        element.given("seed", Element.whole, 0, 0, 2**63 - 1),
     )
 
 
 def _refuse_twice(named: list[Element]) -> None:
-    names = [each.at("name").value for each in named]
+    names = [element.at("name").value for element in named]
     for number, name in enumerate(names):
         if name in names[:number]:
             raise named[number].at("name").fail(f"the name '{name}' is taken")

@@ -59,11 +59,12 @@ def assessed(settings: AssessSettings, progress: Progress = no_progress, pool: P
         raise InputError("--cache: expected a folder, found a file", Place(settings.cache))
     file = read_assessment(settings.file)
     folder = Path(settings.file).absolute().parent
-    chosen = tuple(with_samples(each, folder) for each in _chosen(settings, file))
+    chosen = tuple(with_samples(assessment, folder) for assessment in _chosen(settings, file))
     if settings.cache is not None and settings.make is None:
         raise UsageError("--cache keeps detections, which are made with --make")
     if settings.refine and (
-        settings.make is None or not any(each.degradation and each.degradation.recipe for each in chosen)
+        settings.make is None
+        or not any(assessment.degradation and assessment.degradation.recipe for assessment in chosen)
     ):
         raise UsageError("--refine makes levels: it needs --make and a degradation with a transformation")
     if settings.plan is not None and not any(system.follow_up for system in chosen):
@@ -93,7 +94,7 @@ def _chosen(settings: AssessSettings, file: AssessmentFile) -> Iterator[Assessme
         if name not in known:
             message, hint = unknown_name("system", name, known)
             raise UsageError(f"--system: {message} ({hint})")
-    return (each for key, each in known.items() if not settings.system or key in settings.system)
+    return (assessment for key, assessment in known.items() if not settings.system or key in settings.system)
 
 
 def _prepared(assessment: Assessment, folder: Path, settings: AssessSettings) -> _Prepared:
@@ -163,7 +164,7 @@ def assess(
         said: what a reader must know of that.
     """
     found = computed or {}
-    targets = tuple(_judged(assessment, each, found.get(each.name, {})) for each in assessment.all_targets())
+    targets = tuple(_judged(assessment, target, found.get(target.name, {})) for target in assessment.all_targets())
     remarks = (
         *_definition_remarks(assessment),
         *_outcome_remarks(assessment, targets),
@@ -179,7 +180,7 @@ def _judged(assessment: Assessment, target: DataSet, computed: Mapping[str, Data
     source = assessment.source.performance
     if source is None or target.performance is None:
         return TargetResult(target, distances, ())
-    scales = (each.scale(assessment.tolerance_scaling) for each in assessment.shown_in(target))
+    scales = (circumstance.scale(assessment.tolerance_scaling) for circumstance in assessment.shown_in(target))
     scale = min(scales, default=Fraction(1))  # of data that hold several circumstances the strictest one rules
     found = outcomes(assessment.metrics, source, target.performance, assessment.rules, distances, scale)
     unchecked = tuple(
@@ -197,17 +198,21 @@ def _definition_remarks(assessment: Assessment) -> Iterator[str]:
         "risk": "no assessed significance; it comes last in the priorities",
         "transformation": "no transformation; no follow-up image can be made for it",
     }
-    counted = [each for one in assessment.circumstances for each in (one.counted, one.source_counted) if each]
-    few = few_units_note(min((each.images for each in counted), default=FEW_UNITS), "image")
+    counted = [
+        counted for one in assessment.circumstances for counted in (one.counted, one.source_counted) if counted
+    ]
+    few = few_units_note(min((images_of.images for images_of in counted), default=FEW_UNITS), "image")
     if counted:
         yield (
             "frequencies that were counted are those of a labelled sample, with exact 95 % intervals for images "
             f"drawn independently (not tested){'; ' + few if few else ''}"
         )
-    if assessment.tolerance_scaling == "stated" and any(each.risk for each in assessment.circumstances):
+    if assessment.tolerance_scaling == "stated" and any(
+        circumstance.risk for circumstance in assessment.circumstances
+    ):
         yield 'significance orders test cases here; with tolerance_scaling = "significance" it tightens epsilon, too'
     for field, told in consequences.items():
-        without = [each for each in assessment.circumstances if getattr(each, field) is None]
+        without = [circumstance for circumstance in assessment.circumstances if getattr(circumstance, field) is None]
         if without:
             yield f"{_listed(without)}: {told}"
     total = assessment.total_frequency
@@ -219,24 +224,25 @@ def _definition_remarks(assessment: Assessment) -> Iterator[str]:
 
 
 def _outcome_remarks(assessment: Assessment, targets: tuple[TargetResult, ...]) -> Iterator[str]:
-    for found in targets:
-        for name in found.unchecked:
-            yield f"{found.target.name}: no distance by {name}, so the relation could not be checked with it"
-        for each in found.outcomes:
-            if each.rises and not each.holds:
+    for target in targets:
+        for name in target.unchecked:
+            yield f"{target.target.name}: no distance by {name}, so the relation could not be checked with it"
+        for outcome in target.outcomes:
+            if outcome.rises and not outcome.holds:
                 yield (
-                    f"{found.target.name}: {each.metric} is better on the target data, which violates the relation "
+                    f"{target.target.name}: {outcome.metric} is better on the target data, which violates the "
+                    "relation "
                     "as well: it asks for no change, not for a good performance"
                 )
     source = assessment.source.performance
-    if source is not None and any(found.outcomes for found in targets):
+    if source is not None and any(target.outcomes for target in targets):
         for name in assessment.metrics:
             if source.values[name] == 0:
                 yield f"{name} is 0 on the source data: it cannot fall, so that the relation says nothing by it"
-    measured = [found for found in targets if found.target.performance is not None]
+    measured = [target for target in targets if target.target.performance is not None]
     if measured and not any(rule.tolerance is not None for rule in assessment.rules.values()):
         yield "no distance has a tolerance: changes of performance are listed and not judged"
-    if any(found.outcomes for found in targets):
+    if any(target.outcomes for target in targets):
         yield (
             "the relation asks for all pairs of sets of circumstances, and those listed here are checked: a "
             "violation refutes robustness; a relation that holds here proves nothing for other data"
@@ -254,5 +260,5 @@ def _making_remarks(assessment: Assessment, made: MadeHere | None) -> Iterator[s
 
 
 def _listed(circumstances: list[Circumstance]) -> str:
-    names = [each.name for each in circumstances]
+    names = [circumstance.name for circumstance in circumstances]
     return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")

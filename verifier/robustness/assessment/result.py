@@ -122,7 +122,7 @@ class TargetResult:
     def verdict(self) -> Verdict:
         """Satisfied only if the relation holds for every metric and distance, and could be checked for all."""
         left = [Verdict.INCONCLUSIVE] if self.unchecked else []
-        return worst_verdict([*left, *(each.verdict for each in self.outcomes)])
+        return worst_verdict([*left, *(outcome.verdict for outcome in self.outcomes)])
 
 
 @dataclass(frozen=True)
@@ -144,12 +144,12 @@ class DegradationResult:
     @property
     def levels(self) -> tuple[float, ...]:
         """From the mildest on."""
-        return tuple(each.at for each in self.degradation.levels)
+        return tuple(level.at for level in self.degradation.levels)
 
     @property
     def breaks(self) -> tuple[Break, ...]:
         """One per criterion."""
-        return tuple(break_of(each, self.levels, self.degradation.scale) for each in self.criteria)
+        return tuple(break_of(criterion, self.levels, self.degradation.scale) for criterion in self.criteria)
 
     @property
     def seen(self) -> tuple[tuple[CriterionName, ...], ...]:
@@ -198,7 +198,7 @@ class SystemResult:
     @property
     def verdict(self) -> Verdict:
         """The worst over the target data sets; no target where no tolerance was given."""
-        return worst_verdict(each.verdict for each in self.targets)
+        return worst_verdict(target.verdict for target in self.targets)
 
 
 @dataclass(frozen=True, repr=False)
@@ -245,9 +245,9 @@ class AssessmentResult(Result):
     @property
     def verdict(self) -> Verdict:
         """The worst over the systems."""
-        return worst_verdict(each.verdict for each in self.systems)
+        return worst_verdict(system.verdict for system in self.systems)
 
     @property
     def plans(self) -> dict[str, Plan]:
         """The plan of each system that has one, by the system's key."""
-        return {each.assessment.key: each.plan for each in self.systems if each.plan is not None}
+        return {system.assessment.key: system.plan for system in self.systems if system.plan is not None}

@@ -40,14 +40,14 @@ def with_samples(assessment: Assessment, folder: Path) -> Assessment:
     """
     known = list(assessment.circumstances)
     for where, name in assessment.samples.items():
-        counted = _counts(folder / name, [each.name for each in known])
-        for at, each in enumerate(known):
-            found = counted[each.name]
+        counted = _counts(folder / name, [circumstance.name for circumstance in known])
+        for at, circumstance in enumerate(known):
+            found = counted[circumstance.name]
             share = Fraction(found.shown, found.images)
-            if where == "use" and each.frequency is None:
-                known[at] = replace(each, frequency=share, counted=found)
-            elif where == "source" and each.source_frequency is None:
-                known[at] = replace(each, source_frequency=share, source_counted=found)
+            if where == "use" and circumstance.frequency is None:
+                known[at] = replace(circumstance, frequency=share, counted=found)
+            elif where == "source" and circumstance.source_frequency is None:
+                known[at] = replace(circumstance, source_frequency=share, source_counted=found)
     return changed(assessment, circumstances=tuple(known))
 
 
@@ -80,10 +80,10 @@ def with_measured(assessment: Assessment, folder: Path) -> Assessment:
         UsageError: a chosen metric that is not defined on a data set, or a library that is missing.
     """
     data = (assessment.source, *assessment.targets)
-    if not any(each.detections is not None for each in data):
+    if not any(data_set.detections is not None for data_set in data):
         return assessment
     metrics = assessment.metrics or ("precision", "recall")
-    source, *targets = (_measured(each, metrics, folder) for each in data)
+    source, *targets = (_measured(data_set, metrics, folder) for data_set in data)
     return changed(assessment, source=source, targets=tuple(targets), metrics=metrics)
 
 
@@ -93,10 +93,10 @@ def _measured(data: DataSet, metrics: tuple[str, ...], folder: Path) -> DataSet:
         return data
     mapping = None if files.class_map is None else read_class_map(folder / files.class_map)
     paths = folder / files.annotations, folder / files.detections
-    found = read_detections(files.format, *paths, Reading(mapping))
+    detections = read_detections(files.format, *paths, Reading(mapping))
     policy = replace(CONVENTIONS["coco"], threshold=float(files.iou))
     least = None if files.min_score is None else float(files.min_score)
-    return replace(data, performance=measured(found, metrics, policy, least))
+    return replace(data, performance=measured(detections, metrics, policy, least))
 
 
 def extracted(name: str, images: Sequence[Path]) -> Floats:

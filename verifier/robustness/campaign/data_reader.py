@@ -49,7 +49,7 @@ from verifier.robustness.mutators.imagefiles import METHODS
 
 def keys_of(kind: type[Any], *without: str) -> tuple[str, ...]:
     """The keys of a table that is read into a dataclass: its fields, without those that a file does not name so."""
-    return tuple(each.name for each in fields(kind) if each.init and each.name not in without)
+    return tuple(field.name for field in fields(kind) if field.init and field.name not in without)
 
 
 DEPTH_KEYS = keys_of(DepthSource)
@@ -58,18 +58,18 @@ RUN_KEYS = (*keys_of(SystemModelRun, "constants"), "set")
 COLLISION_KEYS = keys_of(CollisionLimit)
 
 
-def _positive(found: Element) -> Fraction:
+def _positive(element: Element) -> Fraction:
     """A number above 0; InputError."""
-    if (value := found.number(0)) == 0:
-        raise found.fail("expected a number above 0, got 0")
+    if (value := element.number(0)) == 0:
+        raise element.fail("expected a number above 0, got 0")
     return value
 
 
-def read_depth(found: Element) -> DepthSource | None:
+def read_depth(element: Element) -> DepthSource | None:
     """Where depth comes from; None where the table does not say; InputError."""
-    if not found.has("depth"):
+    if not element.has("depth"):
         return None
-    table = found.at("depth").table(DEPTH_KEYS)
+    table = element.at("depth").table(DEPTH_KEYS)
     if table.has("folder") == table.has("constant_m"):
         raise table.fail("expected either 'folder' or 'constant_m'")
     if table.has("constant_m"):
@@ -88,11 +88,11 @@ def read_depth(found: Element) -> DepthSource | None:
     return DepthSource(Path(table.at("folder").string()), None, float(scale), densify, inverse, sky)
 
 
-def read_annotations(found: Element) -> AnnotationFiles | None:
+def read_annotations(element: Element) -> AnnotationFiles | None:
     """The files of annotations; None where the table names none; InputError."""
-    if not found.has("annotations"):
+    if not element.has("annotations"):
         return None
-    table = found.at("annotations").table(ANNOTATION_KEYS, required=ANNOTATION_KEYS[:2])
+    table = element.at("annotations").table(ANNOTATION_KEYS, required=ANNOTATION_KEYS[:2])
     kind = table.at("format").one_of(ANNOTATION_FORMATS)
     for key, of in (("distance_field", "coco"), ("frames", "table")):
         if table.has(key) and kind != of:
@@ -101,98 +101,100 @@ def read_annotations(found: Element) -> AnnotationFiles | None:
     return AnnotationFiles(kind, **given)
 
 
-def read_counting(found: Element) -> Counting:
+def read_counting(element: Element) -> Counting:
     """How matrices and pairs are counted; InputError."""
-    found.table(keys_of(Counting), required=("edges_m",))
-    return found.made(
+    element.table(keys_of(Counting), required=("edges_m",))
+    return element.made(
         lambda: Counting(
-            tuple(or_infinite(each) for each in found.at("edges_m").items(least=2)),
-            tuple(each.string() for each in found.list_at("classes")),
-            found.given("labelling", Element.one_of, "class", get_args(Labelling)),
-            found.given("measure", Element.one_of, None, MEASURES),
-            found.given("unmatched", Element.one_of, "drop", get_args(Leftover)),
-            found.given("outside", Element.one_of, "error", get_args(Outside)),
+            tuple(or_infinite(element) for element in element.at("edges_m").items(least=2)),
+            tuple(element.string() for element in element.list_at("classes")),
+            element.given("labelling", Element.one_of, "class", get_args(Labelling)),
+            element.given("measure", Element.one_of, None, MEASURES),
+            element.given("unmatched", Element.one_of, "drop", get_args(Leftover)),
+            element.given("outside", Element.one_of, "error", get_args(Outside)),
         ),
     )
 
 
-def read_run(found: Element) -> SystemModelRun:
+def read_run(element: Element) -> SystemModelRun:
     """How requirements are checked; InputError."""
-    found.table(RUN_KEYS, required=("spec",))
+    element.table(RUN_KEYS, required=("spec",))
     return SystemModelRun(
-        found.at("spec").string(),
-        found.given("planner", Element.string, None),
-        tuple(each.string() for each in found.at("environments").items(least=1)) if found.has("environments") else (),
-        {name: each.number() for name, each in found.table_at("set")},
-        found.given("empty_columns", Element.one_of, "error", get_args(EmptyColumns)),
+        element.at("spec").string(),
+        element.given("planner", Element.string, None),
+        tuple(element.string() for element in element.at("environments").items(least=1))
+        if element.has("environments")
+        else (),
+        {name: element.number() for name, element in element.table_at("set")},
+        element.given("empty_columns", Element.one_of, "error", get_args(EmptyColumns)),
     )
 
 
-def read_collision(found: Element) -> CollisionLimit:
+def read_collision(element: Element) -> CollisionLimit:
     """The accepted probability of a collision; InputError."""
-    found.table(COLLISION_KEYS, required=COLLISION_KEYS)
-    distance_m, speed_mps, deceleration_mps2 = (float(_positive(found.at(key))) for key in COLLISION_KEYS[:3])
-    reaction_s, at_most = float(found.at("reaction_s").number(0)), found.at("at_most").number(0, 1)
+    element.table(COLLISION_KEYS, required=COLLISION_KEYS)
+    distance_m, speed_mps, deceleration_mps2 = (float(_positive(element.at(key))) for key in COLLISION_KEYS[:3])
+    reaction_s, at_most = float(element.at("reaction_s").number(0)), element.at("at_most").number(0, 1)
     return CollisionLimit(distance_m, speed_mps, deceleration_mps2, reaction_s, at_most)
 
 
-def or_infinite(found: Element) -> float:
+def or_infinite(element: Element) -> float:
     """A level, or an edge of distance: the only numbers of an assessment that may be infinite."""
-    return math.inf if repr(found.value) in ("inf", "+inf") else float(found.number())
+    return math.inf if repr(element.value) in ("inf", "+inf") else float(element.number())
 
 
 Made = TypeVar("Made")
 JUDGING_KEYS = ("kind", "class_map", "min_score", "false_positives_per_image", "iou")
 
 
-def read_detector(found: Element) -> DetectorChoice:
+def read_detector(element: Element) -> DetectorChoice:
     """The detector that a table of the file describes; InputError."""
-    if not found.open_table().has("kind"):
-        raise found.fail("missing key 'kind'", f"one of {', '.join(DETECTOR_KINDS)}")
-    kind = found.at("kind").one_of(DETECTOR_KINDS)
-    iou = found.given("iou", Element.number, Fraction(1, 2), 0, 1)
-    least = found.given("min_score", Element.number, None)
-    rate = found.given("false_positives_per_image", _positive, None)
-    mapped = found.given("class_map", Element.string, None)
+    if not element.open_table().has("kind"):
+        raise element.fail("missing key 'kind'", f"one of {', '.join(DETECTOR_KINDS)}")
+    kind = element.at("kind").one_of(DETECTOR_KINDS)
+    iou = element.given("iou", Element.number, Fraction(1, 2), 0, 1)
+    least = element.given("min_score", Element.number, None)
+    rate = element.given("false_positives_per_image", _positive, None)
+    mapped = element.given("class_map", Element.string, None)
     if kind == "onnx":
-        found.table((*JUDGING_KEYS, "file", "classes", "input", "output"), required=("file", "classes", "output"))
-        classes = tuple(each.string() for each in found.at("classes").items(least=1))
-        put_in = found.at("input") if found.has("input") else None
+        element.table((*JUDGING_KEYS, "file", "classes", "input", "output"), required=("file", "classes", "output"))
+        classes = tuple(element.string() for element in element.at("classes").items(least=1))
+        put_in = element.at("input") if element.has("input") else None
         layout = OnnxLayout(
             OnnxInput(None) if put_in is None else _settings(put_in, OnnxInput, {"size": None}),
-            _settings(found.at("output"), OnnxOutput, {}),
+            _settings(element.at("output"), OnnxOutput, {}),
         )
-        file = found.at("file").string()
-        return found.made(lambda: DetectorChoice(kind, classes, {}, file, layout, mapped, least, rate, iou))
+        file = element.at("file").string()
+        return element.made(lambda: DetectorChoice(kind, classes, {}, file, layout, mapped, least, rate, iou))
     kinds: dict[str, type[Any]] = {"hog": HogSettings, "cascade": CascadeSettings}
-    own = tuple(each.name for each in fields(kinds[kind]))
-    found.table((*JUDGING_KEYS, "class", *own, *(["file"] if kind == "cascade" else [])))
-    given = _settings_given(found, kinds[kind])
-    found.made(lambda: kinds[kind](**given))
-    classes = (found.given("class", Element.string, "person"),)
-    file_name = found.given("file", Element.string, None)
-    return found.made(lambda: DetectorChoice(kind, classes, given, file_name, None, mapped, least, rate, iou))
+    own = tuple(field.name for field in fields(kinds[kind]))
+    element.table((*JUDGING_KEYS, "class", *own, *(["file"] if kind == "cascade" else [])))
+    given = _settings_given(element, kinds[kind])
+    element.made(lambda: kinds[kind](**given))
+    classes = (element.given("class", Element.string, "person"),)
+    file_name = element.given("file", Element.string, None)
+    return element.made(lambda: DetectorChoice(kind, classes, given, file_name, None, mapped, least, rate, iou))
 
 
-def _settings(found: Element, kind: type[Made], usual: dict[str, Any]) -> Made:
+def _settings(element: Element, kind: type[Made], usual: dict[str, Any]) -> Made:
     """A frozen value of settings from a table with the names of its fields."""
-    known = {each.name: each for each in fields(kind)}  # type: ignore[arg-type]
-    needed = [name for name, each in known.items() if each.default is MISSING and name not in usual]
-    found.table(tuple(known), required=tuple(needed))
-    given = _settings_given(found, kind)
+    known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
+    needed = [name for name, field in known.items() if field.default is MISSING and name not in usual]
+    element.table(tuple(known), required=tuple(needed))
+    given = _settings_given(element, kind)
     if len(given.get("score_columns", ())) == 1:
         given["score_columns"] = (*given["score_columns"], None)  # TOML has no null: one number has no end
-    return found.made(lambda: kind(**{**usual, **given}))
+    return element.made(lambda: kind(**{**usual, **given}))
 
 
-def _settings_given(found: Element, kind: type[Any]) -> dict[str, Any]:
+def _settings_given(element: Element, kind: type[Any]) -> dict[str, Any]:
     """The values that a table gives to fields of `kind`, each of the type of its field; InputError."""
     given: dict[str, Any] = {}
     for name, hint in get_type_hints(kind).items():
-        if found.has(name):
-            given[name] = plain_value(found.at(name))
+        if element.has(name):
+            given[name] = plain_value(element.at(name))
             if not _is_of(given[name], hint):
-                raise found.at(name).fail(f"expected {_told(hint)}, got {shown(found.at(name).value)}")
+                raise element.at(name).fail(f"expected {_told(hint)}, got {shown(element.at(name).value)}")
     return given
 
 
@@ -200,9 +202,9 @@ def _is_of(value: Any, hint: Any) -> bool:
     """Whether a value is of a type; lengths of lists and choices of words are left to the class."""
     origin = get_origin(hint)
     if origin in (Union, UnionType):
-        return any(_is_of(value, each) for each in get_args(hint))
+        return any(_is_of(value, arg) for arg in get_args(hint))
     if origin is tuple:
-        return isinstance(value, tuple) and all(_is_of(each, get_args(hint)[0]) for each in value)
+        return isinstance(value, tuple) and all(_is_of(part, get_args(hint)[0]) for part in value)
     if origin is Literal:
         return isinstance(value, str)
     if isinstance(value, bool) or hint is bool:
@@ -214,17 +216,17 @@ def _told(hint: Any) -> str:
     """A type for people."""
     origin = get_origin(hint)
     if origin in (Union, UnionType):
-        return " or ".join(_told(each) for each in get_args(hint) if each is not NoneType)
+        return " or ".join(_told(arg) for arg in get_args(hint) if arg is not NoneType)
     if origin is tuple:
         return "a list of numbers"
     words = {bool: "true or false", int: "a whole number", float: "a number"}
     return words.get(hint, "a text in quotes")
 
 
-def plain_value(found: Element) -> Any:
+def plain_value(element: Element) -> Any:
     """A value of settings: numbers as Python has them, lists as tuples."""
-    if isinstance(found.value, bool | int | str):
-        return found.value
-    if isinstance(found.value, list):
-        return tuple(plain_value(each) for each in found.items())
-    return float(found.number())
+    if isinstance(element.value, bool | int | str):
+        return element.value
+    if isinstance(element.value, list):
+        return tuple(plain_value(element) for element in element.items())
+    return float(element.number())

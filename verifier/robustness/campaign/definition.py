@@ -102,8 +102,8 @@ class DetectorChoice:
         """
         if self.false_positives is not None:
             settings = AdrSettings((float(self.false_positives),), self.policy)
-            found = pick_thresholds(source, settings)
-            return None if found.all_pass else found.at_least[0]
+            thresholds = pick_thresholds(source, settings)
+            return None if thresholds.all_pass else thresholds.at_least[0]
         return None if self.min_score is None else float(self.min_score)
 
     @property

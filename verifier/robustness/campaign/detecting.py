@@ -85,7 +85,7 @@ def check_places(scenes: Scenes, given: AnnotationFiles, folder: Path) -> None:
     if outside.any():
         row = int(outside.argmax())
         name = truth.frame_name[int(truth.annotations.frame[row])]
-        corners = ", ".join(f"{each:g}" for each in box[row].tolist())
+        corners = ", ".join(f"{text:g}" for text in box[row].tolist())
         raise InputError(
             f"an object at ({corners}) lies outside its image {shown(name)} of {_told(sizes[name])} pixels",
             place,
@@ -98,8 +98,8 @@ def _said(given: AnnotationFiles, folder: Path, scenes: Scenes) -> dict[str, tup
     document, _ = read_json(folder / given.file)
     by_stem = {Path(name).stem: name for name in scenes.files}
     found = {}
-    for each in document["images"]:
-        called, size = str(each.get("file_name", each["id"])), (each.get("height"), each.get("width"))
+    for entry in document["images"]:
+        called, size = str(entry.get("file_name", entry["id"])), (entry.get("height"), entry.get("width"))
         name = called if called in scenes.files else by_stem.get(called)
         if name is not None and all(isinstance(side, int) and side > 0 for side in size):
             found[name] = size
@@ -159,7 +159,7 @@ def detect_all(campaign: Campaign, scenes: Scenes, target: Path, pool: Pool) -> 
         conditions[name] = Condition(campaign.mutations.get(name), campaign.seed, target / "cache", images)
     choices, root = campaign.detectors, campaign.root
     ready = Opened(scenes, tuple(choice.opened(root) for choice in choices.values()))
-    identities = tuple(identity_digest(each.identity) for each in ready.detectors)
+    identities = tuple(identity_digest(detector.identity) for detector in ready.detectors)
     sources = Sources(campaign.data, root, campaign.name, tuple(choices.values()), identities)
     for name, _, whole in look(ready, conditions, sources, pool):
         if whole is None:
@@ -169,7 +169,7 @@ def detect_all(campaign: Campaign, scenes: Scenes, target: Path, pool: Pool) -> 
             make_folder(folder)
         maps = [choice.mapped(root) for choice in choices.values()]
         reported(ready, list(zip(maps, folders, strict=True)), whole)
-        files = [folder / each for folder in folders for each in (ANNOTATIONS_FILE, DETECTIONS_FILE)]
+        files = [folder / name for folder in folders for name in (ANNOTATIONS_FILE, DETECTIONS_FILE)]
         record = {path.relative_to(target).as_posix(): digest(path) for path in files}
         told = json.dumps({"key": keys[name], "files": record}, indent=2)
         write_text(target / KEPT / f"{name or BASELINE}.json", told + "\n")
@@ -180,7 +180,7 @@ def _keys(campaign: Campaign, scenes: Scenes) -> dict[str, str]:
     """The SHA-256 of all that a condition is made from, by its name."""
     root, given = campaign.root, campaign.data.annotations
     assert given is not None
-    named = [root / each for each in (given.file, given.class_map, given.frames) if each is not None]
+    named = [root / name for name in (given.file, given.class_map, given.frames) if name is not None]
     detectors = {
         name: [identity_digest(choice.opened(root).identity), repr(choice.mapped(root))]
         for name, choice in campaign.detectors.items()
@@ -218,7 +218,7 @@ def _is_kept(record: Path, key: str, target: Path) -> bool:
     try:
         told = json.loads(record.read_text())
         files: Mapping[str, str] = told["files"]
-        return told["key"] == key and all(digest(target / name) == each for name, each in files.items())
+        return told["key"] == key and all(digest(target / name) == file for name, file in files.items())
     except (OSError, ValueError, KeyError, TypeError, AttributeError, InputError):
         return False
 

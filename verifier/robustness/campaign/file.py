@@ -125,18 +125,18 @@ class Campaign:
 def read_campaign(path: str | Path) -> Campaign:
     """Read a campaign file; InputError with all that is wrong with it, each with its line and key."""
     top = read_toml(path)
-    return all_problems(top, lambda found: _campaign(found, Path(path).absolute().parent))
+    return all_problems(top, lambda element: _campaign(element, Path(path).absolute().parent))
 
 
 def all_problems(top: Element, read: Callable[[Element], Read]) -> Read:
     """What `read` makes of a file; an InputError lists everything that it refuses, one after the other mended."""
-    found, problems = replace(top, value=copy.deepcopy(top.value)), list[str]()
+    element, problems = replace(top, value=copy.deepcopy(top.value)), list[str]()
     while len(problems) < MOST_PROBLEMS:
         try:
-            made = read(found)
+            made = read(element)
         except InputError as error:
             text = str(InputError(error.message, _original(top, error.place), error.hint))
-            if text in problems or not _mended(found.value, error):
+            if text in problems or not _mended(element.value, error):
                 problems += [] if text in problems else [text]
                 break
             problems.append(text)
@@ -189,23 +189,23 @@ def _campaign(top: Element, root: Path) -> Campaign:
     source = top.at("data").table(DATA_KEYS, required=("images", "annotations"))
     data = DataFiles(source.at("images").string(), depth=read_depth(source), annotations=read_annotations(source))
     calibration, poses = (source.given(key, Element.string, None) for key in ("calibration", "poses"))
-    people = tuple(each.string() for each in source.list_at("people"))
+    people = tuple(element.string() for element in source.list_at("people"))
     detectors = {}
-    for name, each in top.at("detectors").entries():
+    for name, element in top.at("detectors").entries():
         if set(name) & set("@/\\") or name.startswith("."):
-            raise each.fail("the name of a detector has no '@', no '/' and no '\\', and begins with no '.'")
+            raise element.fail("the name of a detector has no '@', no '/' and no '\\', and begins with no '.'")
         if name.casefold() in OWN_FOLDERS:
-            raise each.fail(f"a detector cannot be called as a folder of the campaign: {', '.join(OWN_FOLDERS)}")
-        detectors[name] = read_detector(each)
+            raise element.fail(f"a detector cannot be called as a folder of the campaign: {', '.join(OWN_FOLDERS)}")
+        detectors[name] = read_detector(element)
     if not detectors:
         raise top.at("detectors").fail("expected at least one detector")
     chosen = top.at("mutations").table(MUTATION_KEYS)
     mutations = _mutations(chosen)
     severities = published_severities(list(mutations))
-    for name, each in chosen.table_at("severity"):
+    for name, element in chosen.table_at("severity"):
         if name not in mutations:
-            raise each.fail("no mutation has a folder of this name", f"there are {', '.join(mutations)}")
-        severities[name] = each.one_of(get_args(Severity))
+            raise element.fail("no mutation has a folder of this name", f"there are {', '.join(mutations)}")
+        severities[name] = element.one_of(get_args(Severity))
     seed = chosen.given("seed", Element.whole, 0, 0, 2**31 - 1)
     keep = chosen.given("keep_images", Element.truth, False)
     counting = top.given("counting", read_counting, None)
@@ -228,31 +228,31 @@ def _check_needs(
     for key in ("run", "collision"):
         if top.has(key) and counting is None:
             raise top.at(key).fail("matrices and pairs need to know their bins: the table 'counting'")
-    deep = [each.text for each in mutations.values() if needs_depth(each)]
+    deep = [mutation.text for mutation in mutations.values() if needs_depth(mutation)]
     if data.depth is None and deep:
         raise chosen.fail(f"{deep[0]} needs depth", "depth = { folder = ... } or { constant_m = ... } in 'data'")
     mapped = data.depth is not None and data.depth.folder is not None
     alarms = counting is not None and counting.unmatched != "drop"
     if not mapped and (top.has("collision") or alarms):
-        found = top.at("collision") if top.has("collision") else top.at("counting")
-        raise found.fail("how far away a report lies needs depth maps", "depth = { folder = ... } in 'data'")
+        element = top.at("collision") if top.has("collision") else top.at("counting")
+        raise element.fail("how far away a report lies needs depth maps", "depth = { folder = ... } in 'data'")
 
 
 def _mutations(found: Element) -> dict[str, AnyMutation]:
     mutations: list[AnyMutation] = []
     if found.has("list"):
         mutations += published(found.at("list").one_of(tuple(PUBLISHED)))
-    for each in found.list_at("sweep"):
-        mutations += each.made(partial(parse_sweep, each.string()))
+    for element in found.list_at("sweep"):
+        mutations += element.made(partial(parse_sweep, element.string()))
     if not mutations:
         raise found.fail("missing key 'sweep'", 'or list = "published-2021"')
-    return {folder_name(each): each for each in dict.fromkeys(mutations)}
+    return {folder_name(mutation): mutation for mutation in dict.fromkeys(mutations)}
 
 
-def _collision(found: Element) -> CollisionLimit:
-    found.open_table()
-    value = {"at_most": 1, **found.value}
-    return read_collision(replace(found, value=value))
+def _collision(element: Element) -> CollisionLimit:
+    element.open_table()
+    value = {"at_most": 1, **element.value}
+    return read_collision(replace(element, value=value))
 
 
 def _loop(top: Element, poses: str | None, calibration: str | None) -> ClosedLoopSettings:
@@ -263,14 +263,14 @@ def _loop(top: Element, poses: str | None, calibration: str | None) -> ClosedLoo
     table = top.at("closed_loop")
     given = _options(table, LOOP_KEYS, ClosedLoopSettings, base)
     usual = {"logs": "logs", "validation": "self", "metric": METRICS}
-    found = table.made(lambda: settings_from(ClosedLoopSettings, {**usual, **given}))
-    table.made(lambda: study_settings(found))
-    if found.asks_for_positions and (poses is None or calibration is None):
+    settings = table.made(lambda: settings_from(ClosedLoopSettings, {**usual, **given}))
+    table.made(lambda: study_settings(settings))
+    if settings.asks_for_positions and (poses is None or calibration is None):
         raise table.fail(
             "where the vehicle and people are needs 'poses' and 'calibration' in 'data'",
             'metric = ["roc_a", "roc_b"] needs neither',
         )
-    return found
+    return settings
 
 
 def _options(
@@ -278,8 +278,8 @@ def _options(
 ) -> dict[str, str | tuple[str, ...]]:
     """The options of a command that a table names, as they would be typed, each tried beside the base."""
     given: dict[str, str | tuple[str, ...]] = {}
-    for name, each in found.table(known).entries():
-        value = plain_value(each)
+    for name, element in found.table(known).entries():
+        value = plain_value(element)
         given[name] = tuple(map(str, value)) if isinstance(value, tuple) else str(value)
-        each.made(partial(settings_from, kind, {**base, name: given[name]}))
+        element.made(partial(settings_from, kind, {**base, name: given[name]}))
     return given

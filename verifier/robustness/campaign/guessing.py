@@ -109,9 +109,9 @@ def _literal(text: str | None) -> Any:
 
 def _names(metadata: Mapping[str, str]) -> list[str] | None:
     found = _literal(metadata.get("names"))
-    if isinstance(found, dict) and all(isinstance(each, int) for each in found):
+    if isinstance(found, dict) and all(isinstance(value, int) for value in found):
         found = [found[key] for key in sorted(found)]
-    good = isinstance(found, list) and found and all(isinstance(each, str) and each.strip() for each in found)
+    good = isinstance(found, list) and found and all(isinstance(name, str) and name.strip() for name in found)
     return list(found) if good else None
 
 
@@ -123,10 +123,10 @@ def _input(session: Any, metadata: Mapping[str, str], guess: Guesses) -> dict[st
     last = shape[-1] == 3
     axes = ("N" if len(shape) == 4 else "") + ("HWC" if last else "CHW")
     sides: Any = shape[-3:-1] if last else shape[-2:]
-    if not all(isinstance(each, int) for each in sides):
+    if not all(isinstance(side, int) for side in sides):
         told = _literal(metadata.get("imgsz"))
         side = [USUAL_SIDE, USUAL_SIDE]
-        if isinstance(told, list) and len(told) == 2 and all(isinstance(each, int) for each in told):
+        if isinstance(told, list) and len(told) == 2 and all(isinstance(value, int) for value in told):
             sides = told
         else:
             sides = guess("input.size", side, "the file leaves it open, and its metadata have no imgsz")
@@ -149,7 +149,7 @@ def _run(session: Any, put_in: Mapping[str, Any], image: Path, path: str) -> tup
     read, layout = read_image(image), OnnxInput(**put_in)
     given = network_input(read, layout)
     given = given[None] if layout.batch_axis else given
-    names = [each.name for each in session.get_outputs()]
+    names = [output.name for output in session.get_outputs()]
     best = float("inf")
     for _ in range(TIMED):
         start = time.perf_counter()
@@ -162,7 +162,7 @@ def _output(
     outputs: Mapping[str, NDArray[Any]], classes: int | None, path: str, guess: Guesses
 ) -> tuple[dict[str, Any], int | None]:
     """The choices of `OnnxOutput`, and how many classes the shapes show; None where they show none."""
-    floats = {name: each for name, each in outputs.items() if each.dtype.kind == "f"}
+    floats = {name: output for name, output in outputs.items() if output.dtype.kind == "f"}
     usual: dict[str, Any] = {
         "lowest_score": guess("output.lowest_score", 0.01, "ADR and curves need weak detections, too")
     }
@@ -170,13 +170,13 @@ def _output(
         ((name, value),) = outputs.items()
         if value.ndim == 3 and value.shape[0] == 1:
             return _of_one(name, value, classes, usual, guess)
-    boxes = [name for name, each in floats.items() if each.ndim in (2, 3) and each.shape[-1] == 4]
-    boxes = [name for name in boxes if floats[name].ndim == max(floats[each].ndim for each in boxes)]
+    boxes = [name for name, array in floats.items() if array.ndim in (2, 3) and array.shape[-1] == 4]
+    boxes = [name for name in boxes if floats[name].ndim == max(floats[box].ndim for box in boxes)]
     if len(boxes) == 1 and len(outputs) in (2, 3, 4):
         found = _of_several(boxes[0], outputs, classes, usual, guess)
         if found is not None:
             return found
-    shapes = ", ".join(f"{name} {list(each.shape)}" for name, each in outputs.items())
+    shapes = ", ".join(f"{name} {list(output.shape)}" for name, output in outputs.items())
     raise InputError(
         f"outputs of no known layout: {shapes}",
         Place(path),
@@ -225,14 +225,14 @@ def _of_several(
         f"boxes of the first image are {'at most 2' if shares else 'above 2'}",
     )
     found: dict[str, Any] = {"boxes": boxes, **usual, "batch_axis": batch, "box_unit": unit}
-    others = {name: each for name, each in outputs.items() if name != boxes}
-    flat = {name: each for name, each in others.items() if each.ndim == box.ndim - 1 and each.shape[-1] == rows}
-    wide = {name: each for name, each in others.items() if each.ndim == box.ndim and each.shape[-2] == rows}
+    others = {name: output for name, output in outputs.items() if name != boxes}
+    flat = {name: array for name, array in others.items() if array.ndim == box.ndim - 1 and array.shape[-1] == rows}
+    wide = {name: array for name, array in others.items() if array.ndim == box.ndim and array.shape[-2] == rows}
     if len(flat) == 2:
         labels = min(flat, key=lambda name: (flat[name].dtype.kind == "f", "score" in name.lower()))
         (scores,) = [name for name in flat if name != labels]
         found |= {"scores": scores, "labels": labels}
-        counts = [name for name, each in others.items() if each.size == 1 and name not in flat]
+        counts = [name for name, array in others.items() if array.size == 1 and name not in flat]
         family = "TensorFlow" if counts else "SSD or torchvision"
         found |= {"count": counts[0]} if counts else {}
         if counts or not (outputs[labels] == 0).any():
@@ -271,9 +271,9 @@ def _annotations(settings: CampaignInitSettings) -> tuple[list[str], str]:
         return [], told
     document, _ = read_json(settings.annotations)
     listed = document.get("annotations") if isinstance(document, dict) else None
-    if isinstance(listed, list) and any(isinstance(each, dict) and DISTANCE_FIELD in each for each in listed):
+    if isinstance(listed, list) and any(isinstance(entry, dict) and DISTANCE_FIELD in entry for entry in listed):
         told += f', distance_field = "{DISTANCE_FIELD}"'
-    return [str(each["name"]) for each in document["categories"]], told
+    return [str(entry["name"]) for entry in document["categories"]], told
 
 
 def _classes(names: Sequence[str] | None, categories: Sequence[str], count: int | None, guess: Guesses) -> list[str]:
@@ -296,8 +296,8 @@ def _class_map(classes: Sequence[str], categories: Sequence[str], guess: Guesses
         return None
     lines = []
     for name in classes:
-        same = [each for each in categories if each.casefold() == name.casefold()]
-        same += [each for each in categories if name.casefold() in PERSON and each.casefold() in PERSON]
+        same = [category for category in categories if category.casefold() == name.casefold()]
+        same += [category for category in categories if name.casefold() in PERSON and category.casefold() in PERSON]
         if same:
             lines.append(f"{name} -> {same[0]}")
             if same[0] != name:
@@ -319,7 +319,7 @@ def _value(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, tuple):  # a TOML list has no null: one number has no end
-        return f"[{', '.join(str(each) for each in value if each is not None)}]"
+        return f"[{', '.join(str(text) for text in value if text is not None)}]"
     return _quoted(value) if isinstance(value, str) else f"{value:g}"
 
 
@@ -342,10 +342,10 @@ def _text(
         data.append(f"depth = {{ folder = {_path(settings.depth, settings.output)} }}")
         mutations = f'list = "{settings.mutations}"'
     else:
-        plain = [each.text for each in published(settings.mutations) if not needs_depth(each)]
+        plain = [mutation.text for mutation in published(settings.mutations) if not needs_depth(mutation)]
         guess("mutations", "without haze and defocus", "no --depth, which they need")
-        mutations = "sweep = [\n" + "".join(f"    {_quoted(each)},\n" for each in plain) + "]"
-    key = name if all(each.isalnum() or each in "-_" for each in name) else _quoted(name)
+        mutations = "sweep = [\n" + "".join(f"    {_quoted(name)},\n" for name in plain) + "]"
+    key = name if all(text.isalnum() or text in "-_" for text in name) else _quoted(name)
     detector = [f"[detectors.{key}]", 'kind = "onnx"', f"file = {_path(settings.onnx, settings.output)}"]
     detector.append(f"classes = [{', '.join(map(_quoted, classes))}]")
     detector += ['class_map = "classes.txt"'] if mapped else []

@@ -79,22 +79,25 @@ def run_options(run: SystemModelRun) -> RunOptions:
     return RunOptions(selection=selection, empty_columns=run.empty_columns)
 
 
-def requirement_row(each: RequirementResult) -> RequirementRow:
+def requirement_row(requirement: RequirementResult) -> RequirementRow:
     """The worst over the scenarios: the least, or the greatest where the target is an upper limit."""
-    worst, target = Fraction(each.points[each.least(range(len(each.points)))].value), each.threshold
-    margin = None if target is None else float(target - worst if each.is_upper else worst - target)
-    strict = each.target is not None and each.target.comparison in ("<", ">")
-    asked = each.name, each.planner, each.asked_text
-    return RequirementRow(*asked, float(worst), _worst_bounds(each), each.verdict_text, margin, strict)
+    worst, target = (
+        Fraction(requirement.points[requirement.least(range(len(requirement.points)))].value),
+        requirement.threshold,
+    )
+    margin = None if target is None else float(target - worst if requirement.is_upper else worst - target)
+    strict = requirement.target is not None and requirement.target.comparison in ("<", ">")
+    asked = requirement.name, requirement.planner, requirement.asked_text
+    return RequirementRow(*asked, float(worst), _worst_bounds(requirement), requirement.verdict_text, margin, strict)
 
 
-def _worst_bounds(each: RequirementResult) -> tuple[float, float] | None:
+def _worst_bounds(requirement: RequirementResult) -> tuple[float, float] | None:
     """The confidence bounds of the worst over the scenarios: what the verdict is from."""
-    sure = [point.uncertainty.confidence_bounds for point in each.points if point.uncertainty is not None]
+    sure = [point.uncertainty.confidence_bounds for point in requirement.points if point.uncertainty is not None]
     known = [bounds for bounds in sure if bounds is not None]
     if not known:
         return None
-    pick = max if each.is_upper else min
+    pick = max if requirement.is_upper else min
     return pick(bounds.lower for bounds in known), pick(bounds.upper for bounds in known)
 
 
@@ -146,10 +149,10 @@ def checked_runs(
 def _kept_run(record: Path, key: str) -> KeptRun | None:
     """The run that was kept, if it was made from the same."""
     try:
-        found = read_document(KeptRun, json.loads(record.read_text()), record.name)
+        run = read_document(KeptRun, json.loads(record.read_text()), record.name)
     except (OSError, ValueError, InputError):
         return None
-    return found if found.key == key else None
+    return run if run.key == key else None
 
 
 def collision_at(
@@ -157,13 +160,13 @@ def collision_at(
 ) -> tuple[float | None, tuple[float, float] | None, InputFile, tuple[str, ...]]:
     """lambda at the distance and speed of the limit, its interval, the file of pairs and its remarks; None where not
     defined."""
-    found = read_pairs(path)
+    pairs = read_pairs(path)
     grid = Grid(np.array([limit.distance_m]), np.array([limit.speed_mps]))
-    estimate = collision_map(found.pairs, grid, BrakingPolicy(limit.deceleration_mps2, limit.reaction_s))
+    estimate = collision_map(pairs.pairs, grid, BrakingPolicy(limit.deceleration_mps2, limit.reaction_s))
     value = float(estimate.probability[0, 0])
-    source = InputFile.of("pairs", str(path), str(found.origin.get("sha256", "")))
-    remarks = tuple(found.origin.get("remarks", ()))
-    return None if math.isnan(value) else value, _lambda_interval(found.pairs, estimate), source, remarks
+    source = InputFile.of("pairs", str(path), str(pairs.origin.get("sha256", "")))
+    remarks = tuple(pairs.origin.get("remarks", ()))
+    return None if math.isnan(value) else value, _lambda_interval(pairs.pairs, estimate), source, remarks
 
 
 def _lambda_interval(pairs: Pairs, estimate: CollisionMap) -> tuple[float, float] | None:
@@ -172,8 +175,8 @@ def _lambda_interval(pairs: Pairs, estimate: CollisionMap) -> tuple[float, float
     if pairs.image_count < FEWEST_UNITS or math.isnan(float(estimate.probability[0, 0])):
         return None
     rng = np.random.default_rng(0)
-    found, _ = bootstrap_intervals(pairs, estimate, rng=rng, level=CONFIDENCE, replicates=DRAWS)
-    low, high = float(found.lower[0, 0]), float(found.upper[0, 0])
+    interval_map, _ = bootstrap_intervals(pairs, estimate, rng=rng, level=CONFIDENCE, replicates=DRAWS)
+    low, high = float(interval_map.lower[0, 0]), float(interval_map.upper[0, 0])
     near = np.abs(pairs.predicted_m - estimate.grid.distances_m) <= max(WINDOW_M / 2, estimate.width_m)
     return reaching((low, high), float(estimate.probability[0, 0]), len(np.unique(pairs.image[near])))
 
@@ -202,21 +205,21 @@ def campaign_logs(campaign: Campaign, scenes: Scenes, found: Mapping[str, Mappin
         order, log = np.arange(first.frame_count), np.arange(first.frame_count)
         zero = np.zeros(first.frame_count)
         still = Motion(np.broadcast_to(np.eye(3), (len(zero), 3, 3)), np.zeros((len(zero), 3)))
-        sets = {name: _ordered(each, order, log, first.frame_name) for name, each in named.items()}
+        sets = {name: _ordered(detections, order, log, first.frame_name) for name, detections in named.items()}
         remark = "every image is a log of its own: a vehicle was not driven"
         return logs_of(sets, Drive(zero, still, zero), (remark,), placed=False)
     path = campaign.root / str(campaign.poses)
     drive, order, log, names = read_poses(path, first.frame_name)
     deep = scenes.depth is not None and scenes.depth.folder is not None
     sets = {}
-    for name, each in named.items():
-        cameras = read_cameras(campaign.root / str(campaign.calibration), each)
+    for name, detections in named.items():
+        cameras = read_cameras(campaign.root / str(campaign.calibration), detections)
         if deep:
-            parts = {"annotations": each.annotations, "detections": each.detections}
-            each = each.change(
+            parts = {"annotations": detections.annotations, "detections": detections.detections}
+            detections = detections.change(
                 **{key: replace(part, distance_m=localized(scenes, part, None)) for key, part in parts.items()}
             )
-        sets[name] = _ordered(in_space(each, cameras, deep=deep), order, log, names)
+        sets[name] = _ordered(in_space(detections, cameras, deep=deep), order, log, names)
     how = "the median depth of its rectangle" if deep else "where its foot meets flat ground"
     logs = logs_of(sets, drive, (f"people and detections are placed by their rectangles: {how}",))
     check_plausible(logs, None, str(path))

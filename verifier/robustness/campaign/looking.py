@@ -98,11 +98,11 @@ def write_coco(
     away = None if measure is None else distance(data.annotations, measure)
     objects = _rows(data.annotations, images, categories, crowd=0)
     if away is not None:
-        for each, metres in zip(objects, away.tolist(), strict=True):
+        for entry, metres in zip(objects, away.tolist(), strict=True):
             if metres == metres:  # NaN: not known
-                each[DISTANCE_FIELD] = metres
+                entry[DISTANCE_FIELD] = metres
     regions = [] if data.ignored is None else _rows(data.ignored, images, categories, crowd=1)
-    known = [each.get("id") for each in (*objects, *regions)]
+    known = [entry.get("id") for entry in (*objects, *regions)]
     if None in known or len(set(known)) < len(known):
         known = list(range(1, len(known) + 1))
     document = {
@@ -111,7 +111,7 @@ def write_coco(
             for name, number in zip(data.frame_name, images, strict=True)
         ],
         "categories": [{"id": number, "name": name} for name, number in zip(data.classes, categories, strict=True)],
-        "annotations": [{**each, "id": number} for number, each in zip(known, (*objects, *regions), strict=True)],
+        "annotations": [{**entry, "id": number} for number, entry in zip(known, (*objects, *regions), strict=True)],
     }
     write_text(folder / ANNOTATIONS_FILE, _text(document))
     if detected:
@@ -160,7 +160,7 @@ def _lines(items: Sequence[Any]) -> str:
     """A JSON list, one item per line."""
     if not items:
         return "[]\n"
-    return "[\n" + ",\n".join(json.dumps(each, ensure_ascii=False, allow_nan=False) for each in items) + "\n]\n"
+    return "[\n" + ",\n".join(json.dumps(item, ensure_ascii=False, allow_nan=False) for item in items) + "\n]\n"
 
 
 Progress: TypeAlias = Callable[[Any, str], Iterable[Any]]
@@ -305,7 +305,7 @@ def look(
         name, first, _ = blocks[place]
         own = done.setdefault(name, {})
         own[first] = seen
-        whole = [own[each] for each in firsts] if len(own) == len(firsts) else None
+        whole = [own[first] for first in firsts] if len(own) == len(firsts) else None
         if whole is not None:
             del done[name]
         yield name, len(seen.moved), whole
@@ -328,10 +328,10 @@ def reported(
     Raises:
         InputError: a file cannot be written.
     """
-    moved = [each for block in blocks for each in block.moved]
+    moved = [boxes for block in blocks for boxes in block.moved]
     scenes, truth = ready.scenes, moved_truth(ready.scenes, moved)
-    ids = {each.name: scenes.image_ids[each.source] for each in moved} if scenes.image_ids else {}
-    sizes, found = {each.name: each.size for each in moved}, list[DetectionSet]()
+    ids = {boxes.name: scenes.image_ids[boxes.source] for boxes in moved} if scenes.image_ids else {}
+    sizes, found = {boxes.name: boxes.size for boxes in moved}, list[DetectionSet]()
     for at, (detector, (class_map, folder)) in enumerate(zip(ready.detectors, to, strict=True)):
         rows, digests = dict[str, Any](), dict[str, str]()
         for block in blocks:
@@ -358,8 +358,8 @@ class Looking:
     ) -> DetectionSet:
         """What it reports, written into a folder; errors as `looked` and `reported`."""
         steps = look(self.ready, {"": condition}, self.sources, self.pool)
-        found = list[Seen]()
+        seens = list[Seen]()
         for _ in self.progress(tuple(self.ready.scenes.files)[:: BATCH * BATCHES], "blocks of images"):
             _, _, whole = next(steps)
-            found = found if whole is None else whole
-        return reported(self.ready, [(self.class_map, folder)], found, measure)[0]
+            seens = seens if whole is None else whole
+        return reported(self.ready, [(self.class_map, folder)], seens, measure)[0]

@@ -149,7 +149,7 @@ class Maker:
         if wanted.matrices and wanted.counting is not None:
             path = folder / f"confusion{suffix}.json"
             counts = matrices_of(counted, wanted.counting, self.under_test.choice.policy, title)
-            write_confusion(with_sanity(counts, [remark("campaign", each) for each in self.remarks]), path)
+            write_confusion(with_sanity(counts, [remark("campaign", name) for name in self.remarks]), path)
             found = replace(found, confusion=str(path.absolute()))
         if wanted.pairs:
             measure = measure_of(wanted.counting, data)
@@ -188,7 +188,7 @@ class Maker:
         writer.writerow(("image", "true_m", "predicted_m", "class", *([REMARKS] if self.remarks else [])))
         rows = []
         for row, frame in enumerate(data.annotations.frame.tolist()):
-            numbers = ("" if np.isnan(each) else repr(float(each)) for each in (away[row], predicted[row]))
+            numbers = ("" if np.isnan(number) else repr(float(number)) for number in (away[row], predicted[row]))
             rows.append([data.frame_name[frame], *numbers, data.classes[data.annotations.label[row]]])
         writer.writerows(with_remarks(rows, self.remarks))
         write_text(path, stream.getvalue())

@@ -57,7 +57,11 @@ class Magnitudes:
 
 def magnitudes(scenes: Scenes, mutations: Mapping[str, AnyMutation]) -> Iterator[Magnitudes]:
     """Of every mutation of a list that is haze or defocus alone; none without depth or objects."""
-    deep = {name: each for name, each in mutations.items() if len(each.steps) == 1 and each.steps[0].name in _SIMPLE}
+    deep = {
+        name: mutation
+        for name, mutation in mutations.items()
+        if len(mutation.steps) == 1 and mutation.steps[0].name in _SIMPLE
+    }
     if not deep or scenes.depth is None or scenes.truth is None:
         return
     depths = [np.zeros(0)]
@@ -70,9 +74,9 @@ def magnitudes(scenes: Scenes, mutations: Mapping[str, AnyMutation]) -> Iterator
             depths.append(depth[top:bottom, left:right].ravel())
     known = np.concatenate(depths)
     known = known[known > 0]
-    for name, each in deep.items():
-        given: Mapping[str, Any] = each.steps[0].parameters
-        parameter = _SIMPLE[each.steps[0].name]
+    for name, mutation in deep.items():
+        given: Mapping[str, Any] = mutation.steps[0].parameters
+        parameter = _SIMPLE[mutation.steps[0].name]
         if parameter == "alpha":
             beta = scattering_per_m(given.get("visibility_m", math.inf), given.get("beta_per_m"))
             magnitude = -np.expm1(-beta * known)
@@ -111,7 +115,7 @@ class RequirementRow:
 def requirement_criterion(rows: Sequence[RequirementRow], name: str, limit: str) -> Criterion:
     """A requirement that has a target, at several levels."""
     values, margins, verdicts, bounds = (
-        tuple(getattr(each, part) for each in rows) for part in ("probability", "margin", "outcome", "bounds")
+        tuple(getattr(row, part) for row in rows) for part in ("probability", "margin", "outcome", "bounds")
     )
     return Criterion("requirement", name, limit, values, margins, verdicts, bounds, rows[0].strict)
 
@@ -297,8 +301,8 @@ class Sweep:
 def sweeps(mutations: Mapping[str, AnyMutation]) -> list[Sweep]:
     """Every sweep of some conditions, in the order in which these first occur."""
     found: dict[tuple[str, str, tuple[tuple[str, Plain], ...]], dict[float, str]] = {}
-    for name, each in mutations.items():
-        (step, *more) = each.steps
+    for name, composition in mutations.items():
+        (step, *more) = composition.steps
         for parameter, value in () if more else step.parameters.items():
             if f"{step.name}:{parameter}" in NOTHING_DONE and isinstance(value, int | float):
                 others = tuple((key, other) for key, other in step.parameters.items() if key != parameter)

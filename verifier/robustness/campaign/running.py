@@ -102,22 +102,27 @@ def campaign_result(
     while True:
         for name in watch(detect_all(campaign, scenes, target, pool), 1 + len(campaign.mutations)):
             del name  # only to be shown
-        made = {each: _made(campaign, scenes, each, target, made.get(each, {})) for each in campaign.detectors}
-        confusion = {(each, name): files.confusion for each, one in made.items() for name, (_, files) in one.items()}
+        made = {
+            detector: _made(campaign, scenes, detector, target, made.get(detector, {}))
+            for detector in campaign.detectors
+        }
+        confusion = {(text, name): files.confusion for text, one in made.items() for name, (_, files) in one.items()}
         runs, checked = checked_runs(campaign, confusion, target)
         mutations = further(campaign, checked, most - len(campaign.mutations))
         if len(mutations) == len(campaign.mutations):
             break
         campaign = replace(campaign, mutations=mutations)
     adr = adr_of(
-        {each: {name or BASELINE: data for name, (data, _) in one.items()} for each, one in made.items()},
+        {text: {name or BASELINE: data for name, (data, _) in one.items()} for text, one in made.items()},
         campaign.adr,
         f"ADR: {campaign.title}",
     )
     logs = campaign_logs(campaign, scenes, {name: _people(campaign, target, name) for name in made})
     loop, without, remarks = _loop(campaign, logs, target)
     for detector, choice in campaign.detectors.items():
-        remarks += [f"{detector}: {each}" for each in operating_remarks(choice, made[detector][""][0])]
+        remarks += [
+            f"{detector}: {operating_remark}" for operating_remark in operating_remarks(choice, made[detector][""][0])
+        ]
     rows = [
         _row(campaign, adr, detector, name, made[detector][name], checked.get((detector, name or BASELINE), ()))
         for name in condition_names(campaign)
@@ -181,7 +186,7 @@ def _check_depth(scenes: Scenes) -> None:
 def _check_people(campaign: Campaign, scenes: Scenes) -> None:
     classes = () if scenes.truth is None else scenes.truth.classes
     for name in campaign.people:
-        if not any(fnmatchcase(each, name) for each in classes):
+        if not any(fnmatchcase(text, name) for text in classes):
             message, hint = unknown_name("class", name, classes)
             raise InputError(f"data.people: {message}", Place(campaign.name), hint)
 
@@ -196,7 +201,7 @@ def _check_target(target: Path, campaign: Campaign) -> None:
 
 def _moving(campaign: Campaign) -> list[str]:
     """The conditions under which people are elsewhere in the image, and not where the logs know them."""
-    return [name for name, each in campaign.mutations.items() if moves_boxes(each)]
+    return [name for name, mutation in campaign.mutations.items() if moves_boxes(mutation)]
 
 
 def _people(campaign: Campaign, target: Path, detector: str) -> dict[str, DetectionSet]:
@@ -246,14 +251,14 @@ def _loop(campaign: Campaign, logs: Logs, target: Path) -> tuple[TradeOffs | Non
     without: dict[str, str] = {}
     if logs.positive.all() or not logs.positive.any():
         kind = "negative" if logs.positive.all() else "positive"
-        without = {each: f"there is no {kind} log" for each in metrics if each != "roc_a"}
-    metrics = tuple(each for each in metrics if each not in without)
+        without = {metric: f"there is no {kind} log" for metric in metrics if metric != "roc_a"}
+    metrics = tuple(metric for metric in metrics if metric not in without)
     settings = replace(settings, metrics=metrics, skip_undefined=True, severities=severities, groups=groups)
     try:
         found = study(logs, None, settings) if metrics else None
     except InputError as error:
         found, without = None, {**without, **dict.fromkeys(metrics, error.message)}
-    without |= {} if found is None else {each.metric: each.reason for each in found.not_defined}
+    without |= {} if found is None else {metric.metric: metric.reason for metric in found.not_defined}
     remarks += [f"{metric} is not defined: {reason}" for metric, reason in without.items()]
     if found is None:
         return None, without, remarks
@@ -271,7 +276,7 @@ def _row(
     requirements: tuple[RequirementRow, ...],
 ) -> CampaignRow:
     condition = name or BASELINE
-    rate = next(each for each in adr.rates if (each.detector, each.condition) == (detector, condition))
+    rate = next(rate for rate in adr.rates if (rate.detector, rate.condition) == (detector, condition))
     data, found = made
     shares = {key: None if value is None else float(value) for key, value in found.performance.items()}
     value, ends = None, None
@@ -297,9 +302,9 @@ def _row(
     )
 
 
-def _drawn_ends(found: Made, name: str, data: DetectionSet) -> Ends:
+def _drawn_ends(made: Made, name: str, data: DetectionSet) -> Ends:
     """The interval of a metric over drawn images; None where it has no value, or nothing was drawn."""
-    value, drawn = found.performance[name], found.drawn.get(name)
+    value, drawn = made.performance[name], made.drawn.get(name)
     if value is None or drawn is None:
         return None
     objects = np.bincount(data.annotations.frame)

@@ -57,7 +57,7 @@ class Scenes:
         rows: dict[str, tuple[Ints, Ints]] = {}
         if self.truth is not None:
             parts = self.truth.annotations, self.truth.ignored or no_boxes()
-            own = [by_frame(each, len(self.files)) for each in parts]
+            own = [by_frame(part, len(self.files)) for part in parts]
             rows = dict(zip(self.truth.frame_name, zip(*own, strict=True), strict=True))
         object.__setattr__(self, "_rows", MappingProxyType(rows))
 
@@ -130,17 +130,17 @@ def image_files(folder: Path) -> tuple[Path, ...]:
     """The image files of a folder, by name; InputError where there is none, or two of one name."""
     place = Place(str(folder))
     try:
-        found = sorted(path for path in folder.iterdir() if path.suffix.lower() in IMAGE_SUFFIXES)
+        paths = sorted(path for path in folder.iterdir() if path.suffix.lower() in IMAGE_SUFFIXES)
     except OSError as error:
         raise InputError(f"cannot be read as a folder: {error.strerror}", place) from None
-    if not found:
+    if not paths:
         raise InputError("no image in this folder", place, f"looked for {', '.join(IMAGE_SUFFIXES)}")
     stems: dict[str, str] = {}
-    for path in found:
+    for path in paths:
         if path.stem in stems:
             raise InputError(f"two images of one name: {stems[path.stem]} and {path.name}", place)
         stems[path.stem] = path.name
-    return tuple(found)
+    return tuple(paths)
 
 
 def open_scenes(source: DataFiles, folder: Path, key: str) -> Scenes:
@@ -166,9 +166,9 @@ def open_scenes(source: DataFiles, folder: Path, key: str) -> Scenes:
     images, categories = dict[str, Any](), dict[str, Any]()
     if given.format == "coco":  # its frames are its images, in their order
         document, _ = read_json(folder / given.file)
-        images = dict(zip(frames, (each["id"] for each in document["images"]), strict=True))
+        images = dict(zip(frames, (entry["id"] for entry in document["images"]), strict=True))
         if given.class_map is None:
-            categories = {each["name"]: each["id"] for each in reversed(document["categories"])}
+            categories = {entry["name"]: entry["id"] for entry in reversed(document["categories"])}
     return Scenes(*made, truth, images, categories)
 
 
@@ -182,7 +182,7 @@ def _truth(given: AnnotationFiles, folder: Path, names: Sequence[str]) -> tuple[
     with tempfile.TemporaryDirectory() as nothing:
         no_reports = _without_reports(given.format, path, Path(nothing))
         try:
-            found = read_detections(given.format, path, no_reports, Reading(mapping), **options)
+            detections = read_detections(given.format, path, no_reports, Reading(mapping), **options)
         except InputError as error:
             if error.hint is None or "--ignore" not in error.hint:
                 raise
@@ -190,8 +190,8 @@ def _truth(given: AnnotationFiles, folder: Path, names: Sequence[str]) -> tuple[
     place = Place(str(path))
     by_stem = {Path(name).stem: name for name in names}
     known = {name: name for name in names}
-    renamed = [known.get(name) or by_stem.get(name) for name in found.frame_name]
-    for frame, image in zip(found.frame_name, renamed, strict=True):
+    renamed = [known.get(name) or by_stem.get(name) for name in detections.frame_name]
+    for frame, image in zip(detections.frame_name, renamed, strict=True):
         if image is None:
             raise InputError(f"frame {shown(frame)} has no image in the source folder", place)
     for name in sorted({*names}.difference(map(str, renamed))):
@@ -199,10 +199,10 @@ def _truth(given: AnnotationFiles, folder: Path, names: Sequence[str]) -> tuple[
         raise InputError(f"the image {shown(name)} has no frame in the annotations", place, hint)
     if len(set(renamed)) < len(renamed):
         raise InputError("two frames belong to one image", place)
-    if found.annotations.box_2d is None or np.isnan(found.annotations.box_2d).any():
+    if detections.annotations.box_2d is None or np.isnan(detections.annotations.box_2d).any():
         raise InputError("an annotation has no rectangle in its image, so that it cannot move along", place)
     frames = [str(name) for name in renamed]
-    return _in_order(found, frames, names), frames
+    return _in_order(detections, frames, names), frames
 
 
 def _without_reports(kind: str, annotations: Path, folder: Path) -> Path:
@@ -218,20 +218,20 @@ def _without_reports(kind: str, annotations: Path, folder: Path) -> Path:
     return folder
 
 
-def _in_order(found: DetectionSet, renamed: list[str], names: Sequence[str]) -> DetectionSet:
+def _in_order(detections: DetectionSet, renamed: list[str], names: Sequence[str]) -> DetectionSet:
     """The frames called as their images and in their order, in no sequence, without a trace of empty results."""
     number = {name: at for at, name in enumerate(names)}
     place = np.array([number[name] for name in renamed], dtype=np.int64)
-    sources = [each for each in found.origin.get("sources", []) if each.get("role") != "detections"]
-    ignored = found.ignored
-    return found.change(
+    sources = [entry for entry in detections.origin.get("sources", []) if entry.get("role") != "detections"]
+    ignored = detections.ignored
+    return detections.change(
         sequences=(NO_SEQUENCE,),
         frame_sequence=np.zeros(len(names), np.int32),
         frame_name=tuple(names),
-        annotations=_moved(found.annotations, place),
+        annotations=_moved(detections.annotations, place),
         detections=no_boxes(scored=True),
         ignored=None if ignored is None else _moved(ignored, place),
-        origin={**found.origin, "sources": sources},
+        origin={**detections.origin, "sources": sources},
     )
 
 
@@ -283,12 +283,12 @@ def moved_truth(scenes: Scenes, images: Sequence[MovedBoxes]) -> DetectionSet:
     taken: list[list[Ints]] = [[], []]
     boxes: list[list[Floats]] = [[], []]
     counts: list[list[int]] = [[], []]
-    for each in images:
-        own = scenes.rows(each.source)
-        is_object = each.kept < len(own[0])
+    for image in images:
+        own = scenes.rows(image.source)
+        is_object = image.kept < len(own[0])
         for kind, mask in enumerate((is_object, ~is_object)):
-            taken[kind].append(own[kind][each.kept[mask] - kind * len(own[0])])
-            boxes[kind].append(each.boxes[mask])
+            taken[kind].append(own[kind][image.kept[mask] - kind * len(own[0])])
+            boxes[kind].append(image.boxes[mask])
             counts[kind].append(int(mask.sum()))
     objects, regions = (
         _resized(
@@ -300,7 +300,7 @@ def moved_truth(scenes: Scenes, images: Sequence[MovedBoxes]) -> DetectionSet:
     )
     return truth.change(
         frame_sequence=np.zeros(len(images), np.int32),
-        frame_name=tuple(each.name for each in images),
+        frame_name=tuple(image.name for image in images),
         annotations=objects,
         ignored=None if truth.ignored is None else regions,
         detections=no_boxes(scored=True),

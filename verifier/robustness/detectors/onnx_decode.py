@@ -105,12 +105,12 @@ def decoded(
     box = reader.corners(box[known], at)
     if layout.clip:
         box = np.clip(box, 0, np.tile(at.image[::-1], 2))
-    found = Detections(box, score[known], label[known])
+    detections = Detections(box, score[known], label[known])
     if layout.suppression_iou is None:
-        found = found.take(surest_first(found))
+        detections = detections.take(surest_first(detections))
     else:
-        found = suppressed(found, layout.suppression_iou, layout.suppression_per_class)
-    return found if layout.most is None else found.take(np.arange(min(layout.most, len(found))))
+        detections = suppressed(detections, layout.suppression_iou, layout.suppression_per_class)
+    return detections if layout.most is None else detections.take(np.arange(min(layout.most, len(detections))))
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ class OnnxDetector:
             InputError: the network fails, or its output is not what the layout declares.
         """
         inputs = [network_input(image, self.layout.input) for image in images]
-        same = len({each.shape for each in inputs}) == 1
+        same = len({array.shape for array in inputs}) == 1
         groups = [list(range(len(images)))] if self.stacked and same else [[row] for row in range(len(images))]
         found: list[Detections] = []
         for rows in groups:
@@ -77,9 +77,9 @@ class OnnxDetector:
     def _run(self, given: NDArray[Any], image: Image) -> dict[str, NDArray[Any]]:
         name = self.layout.input.name or self.session.get_inputs()[0].name
         found = run_session(self.session, {name: given}, self.layout.output.names, image, self.file)
-        for each, value in found.items():
+        for text, value in found.items():
             if not isinstance(value, np.ndarray):
-                raise InputError(f"output {shown(each)} is no array of numbers", Place(self.file))
+                raise InputError(f"output {shown(text)} is no array of numbers", Place(self.file))
         return found
 
     def _own(self, name: str, value: NDArray[Any], place: int, count: int, image: Image) -> NDArray[Any]:
@@ -139,21 +139,21 @@ def run_session(
     try:
         return dict(zip(names, session.run(list(names), given), strict=True))
     except _failures() as error:
-        shapes = ", ".join(str(each.shape) for each in given.values())
+        shapes = ", ".join(str(array.shape) for array in given.values())
         where = f"image {shown(image.name)}: the network fails on an input of shape {shapes}"
         raise InputError(f"{where}: {_first_line(error)}", Place(file)) from None
 
 
 def _check(session: Any, layout: OnnxLayout, place: Place) -> bool:
     """Whether the network takes batches; InputError where the layout does not fit it."""
-    inputs = {each.name: each for each in session.get_inputs()}
+    inputs = {tensor.name: tensor for tensor in session.get_inputs()}
     wanted = layout.input.name or next(iter(inputs), "")
     if wanted not in inputs:
         message, hint = unknown_name("input", wanted, inputs)
         raise InputError(message, place, hint)
     if len(inputs) > 1:
         raise InputError(f"the network has several inputs: {', '.join(inputs)}; expected one", place)
-    outputs = [each.name for each in session.get_outputs()]
+    outputs = [output.name for output in session.get_outputs()]
     for name in layout.output.names:
         if name not in outputs:
             message, hint = unknown_name("output", name, outputs)
@@ -189,7 +189,7 @@ def _check_shape(shape: Sequence[Any], layout: OnnxLayout, name: str, place: Pla
 def _failures() -> tuple[type[Exception], ...]:
     """What onnxruntime raises: its classes share no base of their own."""
     state = library("onnxruntime.capi.onnxruntime_pybind11_state")
-    own = [each for each in vars(state).values() if isinstance(each, type) and issubclass(each, Exception)]
+    own = [value for value in vars(state).values() if isinstance(value, type) and issubclass(value, Exception)]
     return (*own, RuntimeError, ValueError)
 
 

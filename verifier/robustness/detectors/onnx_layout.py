@@ -52,13 +52,13 @@ class OnnxInput:
 
     def __post_init__(self) -> None:
         _check_choices(self)
-        if self.size is not None and (len(self.size) != 2 or not all(1 <= each <= 16384 for each in self.size)):
+        if self.size is not None and (len(self.size) != 2 or not all(1 <= number <= 16384 for number in self.size)):
             raise UsageError(f"input size: expected height and width from 1 to 16384 pixels, got {self.size}")
         if not 0 <= self.fill <= 255:
             raise UsageError(f"fill: expected a pixel value from 0 to 255, got {self.fill}")
         if len(self.mean) != 3 or len(self.deviation) != 3 or not all(map(math.isfinite, self.mean)):
             raise UsageError("mean and deviation have one finite number for each of three channels")
-        if not all(0 < each < math.inf for each in (self.divide_by, *self.deviation)):
+        if not all(0 < value < math.inf for value in (self.divide_by, *self.deviation)):
             raise UsageError("divide_by and deviation are positive")
         if self.type == "uint8" and (self.divide_by, self.mean, self.deviation) != (1, (0, 0, 0), (1, 1, 1)):
             raise UsageError("an input of uint8 takes the pixels as they are: divide_by 1, mean 0, deviation 1")

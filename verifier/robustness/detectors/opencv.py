@@ -68,7 +68,7 @@ class HogSettings:
         _check_step(self.pyramid_step)
         if not np.isfinite(self.lowest_score) or not 0 <= self.suppression_iou <= 1:
             raise UsageError("expected a finite lowest score and an IoU in [0, 1]")
-        if not all(0 <= each < 0.5 for each in self.margin) or len(self.margin) != 2:
+        if not all(0 <= value < 0.5 for value in self.margin) or len(self.margin) != 2:
             raise UsageError(f"the margins, of width and height, lie in [0, 0.5), got {self.margin}")
 
 
@@ -91,7 +91,7 @@ class HogPeople:
     def identity(self) -> dict[str, Any]:
         """Settings and the version of OpenCV, which holds the weights."""
         numbers = {name: float(value) for name, value in asdict(self.settings).items() if name != "margin"}
-        settings = numbers | {"margin": [float(each) for each in self.settings.margin]}
+        settings = numbers | {"margin": [float(value) for value in self.settings.margin]}
         return {"detector": "opencv_hog_people", "opencv": _opencv().__version__, "settings": settings}
 
     def __call__(self, images: Sequence[Image]) -> list[Detections]:
@@ -125,11 +125,11 @@ class HogPeople:
         )
         box = _corners(windows) * np.tile([image.size[1] / width, image.size[0] / height], 2)
         size = np.tile(box[:, 2:] - box[:, :2], 2)
-        inset = np.array([*settings.margin, *(-each for each in settings.margin)])
+        inset = np.array([*settings.margin, *(-value for value in settings.margin)])
         score = np.asarray(margin, dtype=np.float64).reshape(-1)
-        found = _detections(box + size * inset, score)
+        detections = _detections(box + size * inset, score)
         # OpenCV lets a window pass at its threshold in single precision; the threshold here is the one stated.
-        return suppressed(found.take(found.score >= settings.lowest_score), settings.suppression_iou)
+        return suppressed(detections.take(detections.score >= settings.lowest_score), settings.suppression_iou)
 
     def _descriptor(self, cv2: Any, largest: float) -> Any:
         """OpenCV's own descriptor, with as many scales as the largest window needs: it stops at 64 by default."""
@@ -206,8 +206,8 @@ class CascadePeople:
             minSize=settings.smallest_px,
             outputRejectLevels=True,
         )
-        found = _detections(_corners(windows), np.asarray(weight, dtype=np.float64).reshape(-1))
-        return found.take(surest_first(found))
+        detections = _detections(_corners(windows), np.asarray(weight, dtype=np.float64).reshape(-1))
+        return detections.take(surest_first(detections))
 
     @property
     def _path(self) -> Path:

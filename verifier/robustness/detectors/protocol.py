@@ -122,7 +122,7 @@ class Detector(Protocol):
         """
 
 
-def suppressed(found: Detections, iou: float, per_class: bool = True) -> Detections:
+def suppressed(detections: Detections, iou: float, per_class: bool = True) -> Detections:
     """The detections that stay, by falling score; equal scores by label and box, so that input order is no matter.
 
     Args:
@@ -135,23 +135,23 @@ def suppressed(found: Detections, iou: float, per_class: bool = True) -> Detecti
     """
     if not 0 <= iou <= 1:
         raise ValueError(f"expected an IoU in [0, 1], got {iou}")
-    found = found.take(surest_first(found))
-    waiting = np.arange(len(found))
+    detections = detections.take(surest_first(detections))
+    waiting = np.arange(len(detections))
     stays = []
     while len(waiting):
         first, waiting = waiting[0], waiting[1:]
         stays.append(first)
-        box = np.broadcast_to(found.box_2d[first], (len(waiting), 4))
-        covered = iou_2d(found.box_2d[waiting], box) > iou
+        box = np.broadcast_to(detections.box_2d[first], (len(waiting), 4))
+        covered = iou_2d(detections.box_2d[waiting], box) > iou
         if per_class:
-            covered &= found.label[waiting] == found.label[first]
+            covered &= detections.label[waiting] == detections.label[first]
         waiting = waiting[~covered]
-    return found.take(np.array(stays, dtype=np.int64))
+    return detections.take(np.array(stays, dtype=np.int64))
 
 
-def surest_first(found: Detections) -> NDArray[np.int64]:
+def surest_first(detections: Detections) -> NDArray[np.int64]:
     """(n,) rows by falling score, then label, then box: the same order whatever the order of the input."""
-    return np.lexsort([*found.box_2d.T[::-1], found.label, -found.score])
+    return np.lexsort([*detections.box_2d.T[::-1], detections.label, -detections.score])
 
 
 TAKEN_AS = {"RGB": "as it is", "L": "grey, repeated in all three channels", "P": "colours of its palette"}

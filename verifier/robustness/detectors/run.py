@@ -69,7 +69,7 @@ class Cache:
         except (InputError, KeyError, TypeError, ValueError, OverflowError):
             return None
 
-    def put(self, image: str, detector: str, found: Detections) -> None:
+    def put(self, image: str, detector: str, detections: Detections) -> None:
         """Keep detections.
 
         Raises:
@@ -81,9 +81,9 @@ class Cache:
             "version": VERSION,
             "image": image,
             "detector": detector,
-            "box_2d": found.box_2d.tolist(),
-            "score": found.score.tolist(),
-            "label": found.label.tolist(),
+            "box_2d": detections.box_2d.tolist(),
+            "score": detections.score.tolist(),
+            "label": detections.label.tolist(),
         }
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -178,23 +178,23 @@ def with_detections(truth: DetectionSet, run: DetectorRun, class_map: ClassMap |
     index = {name: number for number, name in enumerate(truth.frame_name)}
     _check_frames(index, run.found)
     label_of = _labels(run.classes, truth.classes, class_map)
-    sizes = [len(each) for each in run.found.values()]
+    sizes = [len(detections) for detections in run.found.values()]
     frame = np.repeat(np.array([index[name] for name in run.found], dtype=np.int64), sizes)
     parts = list(run.found.values()) or [NOTHING]
-    label = label_of[np.concatenate([each.label for each in parts])]
+    label = label_of[np.concatenate([part.label for part in parts])]
     stays = label >= 0
     boxes = Boxes(
         frame,
         label,
-        np.concatenate([each.score for each in parts]),
-        np.concatenate([each.box_2d for each in parts]),
+        np.concatenate([part.score for part in parts]),
+        np.concatenate([part.box_2d for part in parts]),
         None,
         None,
         {},
         np.concatenate([np.arange(1, size + 1) for size in sizes] or [np.zeros(0, np.int64)]),
         np.full(len(frame), len(truth.files), np.int32),
     )
-    sources = [each for each in truth.origin.get("sources", []) if each.get("role") != "detections"]
+    sources = [entry for entry in truth.origin.get("sources", []) if entry.get("role") != "detections"]
     record = _record(run, class_map, int(np.count_nonzero(~stays)))
     origin = {**truth.origin, "sources": sources, "detector": record}
     return truth.change(detections=boxes.take(stays), files=(*truth.files, DETECTOR_FILE), origin=origin)
@@ -234,12 +234,12 @@ def _of_batch(
 ) -> dict[str, Detections]:
     """By digest of the image; what was not kept is now."""
     looked_up = {digest: kept.get(digest, identity) for digest in images} if kept is not None else {}
-    known = {digest: each for digest, each in looked_up.items() if each is not None}
+    known = {digest: detections for digest, detections in looked_up.items() if detections is not None}
     waiting = {digest: image for digest, image in images.items() if digest not in known}
     made = dict(zip(waiting, _detect(detector, list(waiting.values())), strict=True))
     if kept is not None:
-        for digest, each in made.items():
-            kept.put(digest, identity, each)
+        for digest, detections in made.items():
+            kept.put(digest, identity, detections)
     return known | made
 
 
@@ -249,10 +249,10 @@ def _detect(detector: Detector, images: list[Image]) -> list[Detections]:
     results = detector(images)
     if len(results) != len(images):
         raise ValueError(f"the detector gave {len(results)} results for {len(images)} images")
-    for image, each in zip(images, results, strict=True):
-        if len(each) and each.label.max() >= len(detector.classes):
+    for image, result in zip(images, results, strict=True):
+        if len(result) and result.label.max() >= len(detector.classes):
             raise ValueError(
-                f"image {image.name!r}: label {each.label.max()} of a detector of {len(detector.classes)} classes"
+                f"image {image.name!r}: label {result.label.max()} of a detector of {len(detector.classes)} classes"
             )
     return results
 

@@ -64,11 +64,11 @@ class BoxTable(Annotations):
         writer.writerow(self.header)
         places = [self.header.index(name) for name in BOX_2D]
         frame = self.header.index("frame")
-        for each in (each for each in moved if self.knows(each.name)):
-            before = self.boxes[each.name]
+        for box in (box for box in moved if self.knows(box.name)):
+            before = self.boxes[box.name]
             boxed = np.flatnonzero(~np.isnan(before).any(axis=1))
-            now = dict(zip(boxed[each.kept].tolist(), each.boxes.tolist(), strict=True))
-            for row, cells in enumerate(map(list, self.rows[each.name])):
+            now = dict(zip(boxed[box.kept].tolist(), box.boxes.tolist(), strict=True))
+            for row, cells in enumerate(map(list, self.rows[box.name])):
                 cells[frame] = image_name(cells[frame])
                 if row in now:
                     writer.writerow(with_box(cells, places, before[row], now[row]))
@@ -116,8 +116,8 @@ def read_table(path: str | Path) -> BoxTable:
             place = Place(str(path), lines.line_num)
             if len(cells) != len(header):
                 raise InputError(f"{len(cells)} cells; expected {len(header)}", place)
-            given = [cells[each] for each in at]
-            box = box_of(given, place) if any(each.strip() for each in given) else [np.nan] * 4
+            given = [cells[number] for number in at]
+            box = box_of(given, place) if any(name.strip() for name in given) else [np.nan] * 4
             found.setdefault(frame_name(cells[header.index("frame")]), []).append((cells, box))
     except csv.Error as error:
         raise InputError(f"not a readable table: {error}", Place(str(path), lines.line_num)) from None
@@ -175,11 +175,11 @@ class KittiLabels(Annotations):
         """labels/NAME.txt for each image, or labels/SEQUENCE.txt for all of a sequence."""
         texts: dict[str, list[str]] = {}
         places = TRACKING_BOX if self.tracking else OBJECT_BOX
-        for each in moved:
-            frame = self.frame(each.name)
+        for image in moved:
+            frame = self.frame(image.name)
             lines = texts.setdefault(frame.rpartition("/")[0] if self.tracking else frame, [])
-            rows, before = self.rows.get(frame, ()), self.boxes_of(each.name, each.before)
-            for old, box in zip(each.kept.tolist(), each.boxes.tolist(), strict=True):
+            rows, before = self.rows.get(frame, ()), self.boxes_of(image.name, image.before)
+            for old, box in zip(image.kept.tolist(), image.boxes.tolist(), strict=True):
                 lines.append(" ".join(with_box(rows[old], places, before[old], box)) + "\n")
         for name, lines in texts.items():
             yield f"labels/{name}.txt", "".join(lines)
@@ -218,7 +218,7 @@ def read_kitti(folder: Path) -> KittiLabels:
             if tracking and not FRAME_NUMBER.fullmatch(fields[0]):
                 raise InputError(f"expected the number of a frame, got {shown(fields[0])}", place)
             frame = f"{stem}/{int(fields[0])}" if tracking else stem
-            labels.setdefault(frame, []).append((fields, box_of([fields[each] for each in at], place)))
+            labels.setdefault(frame, []).append((fields, box_of([fields[number] for number in at], place)))
     return KittiLabels(source.record, *by_frame(labels), tracking, frozenset(stems))
 
 

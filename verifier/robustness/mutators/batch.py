@@ -166,7 +166,7 @@ def mutate_files(
         results = tuple(coming if progress is None else progress(coming, len(images)))
     if settings.annotations is not None:
         for number, mutation in enumerate(settings.mutations):
-            moved = [found for each in results for which, found in each.moved if which == number]
+            moved = [moved for result in results for which, moved in result.moved if which == number]
             for path, text in settings.annotations.files(moved) if moved else ():
                 write_output(folder / folder_name(mutation) / path, text.encode())
     return results
@@ -177,7 +177,7 @@ def _in_order(
 ) -> Iterator[ImageResult]:
     """The results as the images are named, with at most a few of them waiting; the first error ends it."""
     ahead = 2 * settings.jobs
-    waiting = [pool.submit(_image, each, settings, folder) for each in images[:ahead]]
+    waiting = [pool.submit(_image, image, settings, folder) for image in images[:ahead]]
     try:
         for number in range(len(images)):
             result = waiting.pop(0).result()
@@ -185,8 +185,8 @@ def _in_order(
                 waiting.append(pool.submit(_image, images[number + ahead], settings, folder))
             yield result
     finally:
-        for each in waiting:
-            each.cancel()
+        for task in waiting:
+            task.cancel()
 
 
 def _image_elsewhere(settings: BatchSettings, folder: Path, image: ImageFile) -> ImageResult:

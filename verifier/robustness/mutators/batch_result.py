@@ -171,11 +171,11 @@ class BatchSettings:
                 "no mutation is named\n  hint: --mutation, --sweep or --preset; --show lists all there are"
             )
         seen: set[str] = set()
-        for each in self.mutations:
-            if folder_name(each) in seen:
-                raise UsageError(f"a mutation is named twice: {each.text}")
-            seen.add(folder_name(each))
-        deep = [each.text for each in self.mutations if needs_depth(each)]
+        for mutation in self.mutations:
+            if folder_name(mutation) in seen:
+                raise UsageError(f"a mutation is named twice: {mutation.text}")
+            seen.add(folder_name(mutation))
+        deep = [mutation.text for mutation in self.mutations if needs_depth(mutation)]
         if deep and self.depth is None:
             raise UsageError(f"{deep[0]} needs depth: give --depth FOLDER or --depth-constant METRES")
         if self.seed < 0:
@@ -273,7 +273,7 @@ class BatchResult(Result):
         document = json_values(self.document())
         images = document.pop("images")
         head = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
-        lines = ",\n".join(f"    {json.dumps(each, ensure_ascii=False, allow_nan=False)}" for each in images)
+        lines = ",\n".join(f"    {json.dumps(image, ensure_ascii=False, allow_nan=False)}" for image in images)
         return with_checksums(f'{head[:-2]},\n  "images": [\n{lines}\n  ]\n}}\n')
 
 
@@ -302,7 +302,7 @@ def _notes(result: BatchResult) -> list[str]:
         found.append(f"annotations of {frames} no image of this batch are left out")
     if not any(len(moved.boxes) for image in result.images for _, moved in image.moved):
         found.append("no image of this batch has a box")
-    if any(moves_boxes(each) for each in settings.mutations):
+    if any(moves_boxes(mutation) for mutation in settings.mutations):
         found.append(settings.annotations.note)
     return found
 
@@ -310,6 +310,6 @@ def _notes(result: BatchResult) -> list[str]:
 def named_mutation(mutation: AnyMutation) -> NamedMutation:
     """The record of a mutation."""
     parts = mutation.steps if isinstance(mutation, Composition) else (mutation,)
-    steps = tuple(MutationRecord(each.name, each.parameters) for each in parts)
+    steps = tuple(MutationRecord(part.name, part.parameters) for part in parts)
     record = CompositionRecord(steps) if isinstance(mutation, Composition) else steps[0]
     return NamedMutation(mutation.text, folder_name(mutation), record)

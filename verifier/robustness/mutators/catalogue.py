@@ -296,5 +296,5 @@ _ALL = (
         random=True,
     ),
 )
-MUTATORS: Mapping[str, Mutator] = MappingProxyType({each.name: each for each in _ALL})
+MUTATORS: Mapping[str, Mutator] = MappingProxyType({mutator.name: mutator for mutator in _ALL})
 """All mutators by name."""

@@ -114,8 +114,8 @@ Found: TypeAlias = dict[str, list[tuple[Any, list[float]]]]
 
 def by_frame(found: Found) -> tuple[dict[str, tuple[Any, ...]], dict[str, NDArray[np.float64]]]:
     """The rows and boxes of `Annotations`."""
-    rows = {frame: tuple(row for row, _ in each) for frame, each in found.items()}
-    boxes = {frame: np.array([box for _, box in each], np.float64).reshape(-1, 4) for frame, each in found.items()}
+    rows = {frame: tuple(row for row, _ in group) for frame, group in found.items()}
+    boxes = {frame: np.array([box for _, box in row], np.float64).reshape(-1, 4) for frame, row in found.items()}
     return rows, boxes
 
 
@@ -192,20 +192,20 @@ class CocoAnnotations(Annotations):
     def files(self, moved: Sequence[Moved]) -> Iterator[tuple[str, str]]:
         """One document."""
         images, found = [], []
-        for each in moved:
-            image = self.document["images"][self.image_of[each.name]]
-            height, width = each.size
-            resized = each.before != each.size
-            images.append({**image, "file_name": f"{each.name}.png", "height": height, "width": width})
-            rows, before = self.rows[each.name], self.boxes[each.name]
-            for old, box in zip(each.kept.tolist(), each.boxes.tolist(), strict=True):
+        for changed_image in moved:
+            image = self.document["images"][self.image_of[changed_image.name]]
+            height, width = changed_image.size
+            resized = changed_image.before != changed_image.size
+            images.append({**image, "file_name": f"{changed_image.name}.png", "height": height, "width": width})
+            rows, before = self.rows[changed_image.name], self.boxes[changed_image.name]
+            for old, box in zip(changed_image.kept.tolist(), changed_image.boxes.tolist(), strict=True):
                 annotation = self.document["annotations"][rows[old]]
                 changed = box != before[old].tolist()
                 found.append((rows[old], _moved(annotation, box, changed) if changed or resized else annotation))
         made = {
             **self.document,
             "images": images,
-            "annotations": [each for _, each in sorted(found, key=itemgetter(0))],
+            "annotations": [entry for _, entry in sorted(found, key=itemgetter(0))],
         }
         yield "annotations.json", json.dumps(made, ensure_ascii=False) + "\n"
 
@@ -260,7 +260,7 @@ def _objects(document: Any, key: str, path: Path) -> list[dict[str, Any]]:
     found = document.get(key) if isinstance(document, dict) else None
     if not isinstance(found, list):
         raise InputError(f"expected an object with a list '{key}'", Place(str(path)))
-    for place, each in enumerate(found):
-        if not isinstance(each, dict):
+    for place, value in enumerate(found):
+        if not isinstance(value, dict):
             raise InputError("expected an object", Place(str(path), path=f"/{key}/{place}"))
     return found

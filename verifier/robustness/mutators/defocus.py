@@ -241,7 +241,7 @@ def scatter(
     else:
         with ThreadPoolExecutor(threads) as pool:
             found = list(pool.map(make, tops))
-    return out, np.concatenate([each[0] for each in found]), np.concatenate([each[1] for each in found])
+    return out, np.concatenate([array[0] for array in found]), np.concatenate([array[1] for array in found])
 
 
 def _strip(
@@ -291,7 +291,7 @@ def _strip(
 def _blur(planes: Numbers, kernel: Numbers, out: Numbers) -> None:
     """Blur (4, h, W) as one image of 4 h rows."""
     cv2 = library("cv2")
-    flat, into = (each.reshape(-1, planes.shape[2]) for each in (planes, out))
+    flat, into = (array.reshape(-1, planes.shape[2]) for array in (planes, out))
     cv2.sepFilter2D(flat, -1, kernel, kernel, into, borderType=cv2.BORDER_CONSTANT)
 
 

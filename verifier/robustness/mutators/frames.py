@@ -117,7 +117,7 @@ def checked_depth(depth_m: NDArray[Any], pixels: Pixels) -> Metres:
     depth = depth.astype(np.float64, copy=False)
     if not (depth.min() > 0 and depth.max() <= LARGEST_M):  # NaN is neither
         bad = ~((depth > 0) & (depth <= LARGEST_M))
-        row, column = (int(each) for each in np.unravel_index(bad.argmax(), depth.shape))
+        row, column = (int(number) for number in np.unravel_index(bad.argmax(), depth.shape))
         raise InputError(
             f"the depth at pixel ({column}, {row}), counted from 0, is {depth[row, column]:g} m; expected a positive "
             f"number up to {LARGEST_M:g}; {int(bad.sum())} of {bad.size} pixels have none",
@@ -172,7 +172,9 @@ class GuessedDepths:
 def guessed_depths(known_m: Metres, filled_m: Metres) -> tuple[GuessedDepths, ...]:
     """The pixels of a map (H, W) by distance as filled in; 0 in `known_m` means unknown."""
     which = np.digitize(filled_m, DISTANCES_M[1:])
-    pixels, guessed = (np.bincount(each, minlength=len(DISTANCES_M)) for each in (which.ravel(), which[known_m == 0]))
+    pixels, guessed = (
+        np.bincount(array, minlength=len(DISTANCES_M)) for array in (which.ravel(), which[known_m == 0])
+    )
     rows = zip(DISTANCES_M, (*DISTANCES_M[1:], None), pixels.tolist(), guessed.tolist(), strict=True)
     return tuple(GuessedDepths(*row) for row in rows)
 
@@ -180,8 +182,8 @@ def guessed_depths(known_m: Metres, filled_m: Metres) -> tuple[GuessedDepths, ..
 def guessed_text(maps: Iterable[Sequence[GuessedDepths]]) -> str:
     """How many of the pixels of all maps are guessed, by distance; empty where there are none."""
     told = []
-    for alike in zip(*(each for each in maps if each), strict=True):
-        pixels, guessed = sum(each.pixels for each in alike), sum(each.guessed for each in alike)
+    for alike in zip(*(depths for depths in maps if depths), strict=True):
+        pixels, guessed = sum(depths.pixels for depths in alike), sum(depths.guessed for depths in alike)
         low, high = alike[0].low_m, alike[0].high_m
         where = (
             "in the sky" if high is None else f"from {low:g} m on" if high == LARGEST_M else f"{low:g} to {high:g} m"

@@ -261,7 +261,7 @@ def motion_kernel(length_px: float, angle_deg: float) -> NDArray[np.float64]:
     columns, rows = (int(np.ceil(abs(step) * half)) + 1 for step in (right, down))
     kernel = np.zeros((2 * rows + 1, 2 * columns + 1))
     x, y = at * right + columns, at * down + rows
-    left, top = (np.floor(each[1]).astype(int) for each in (x, y))  # one cell for the whole of each piece
+    left, top = (np.floor(axis[1]).astype(int) for axis in (x, y))  # one cell for the whole of each piece
     for row in (top, top + 1):
         for column in (left, left + 1):
             share = weight * (1 - abs(x - column)) * (1 - abs(y - row))

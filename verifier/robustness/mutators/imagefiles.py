@@ -132,10 +132,10 @@ def _halved(value: Floats, weight: NDArray[np.float64]) -> tuple[Floats, NDArray
     """Means over the known of each 2 x 2 pixels, and how many were known, one at most."""
     even = [(0, side % 2) for side in value.shape]
     sums, counts = (
-        np.pad(each, even)
+        np.pad(array, even)
         .reshape(math.ceil(value.shape[0] / 2), 2, math.ceil(value.shape[1] / 2), 2)
         .sum(axis=(1, 3))
-        for each in (value * weight, weight)
+        for array in (value * weight, weight)
     )
     return np.divide(sums, counts, out=np.zeros_like(sums), where=counts > 0), np.minimum(counts, 1)
 
@@ -170,26 +170,26 @@ def image_files(paths: Iterable[str | Path]) -> tuple[ImageFile, ...]:
             UTF-8, more than `MOST_IMAGES`.
         UsageError: no path, or two images of the same name.
     """
-    found: list[ImageFile] = []
+    files: list[ImageFile] = []
     for path in paths:
-        found += _images(Path(path), shown_as=str(path))
-        if len(found) > MOST_IMAGES:
+        files += _images(Path(path), shown_as=str(path))
+        if len(files) > MOST_IMAGES:
             raise InputError(f"more than {MOST_IMAGES} images", Place(str(path)))
-    if not found:
+    if not files:
         raise UsageError("no image is named")
     owners: dict[str, Path] = {}
-    for each in found:
-        if not each.name.isascii() and any("\ud800" <= letter <= "\udfff" for letter in str(each.path)):
-            raise InputError("the name of this file is not UTF-8", Place(str(each.path)), "give it another name")
-        first = owners.setdefault(each.name, each.path)
-        if first == each.path and first is not each.path:
+    for file in files:
+        if not file.name.isascii() and any("\ud800" <= letter <= "\udfff" for letter in str(file.path)):
+            raise InputError("the name of this file is not UTF-8", Place(str(file.path)), "give it another name")
+        first = owners.setdefault(file.name, file.path)
+        if first == file.path and first is not file.path:
             raise UsageError(f"the image {first} is named twice")
-        if first is not each.path:
+        if first is not file.path:
             hint = "name the folder above both, so that names have folders in them, or mutate them apart"
-            if first.parent == each.path.parent:
+            if first.parent == file.path.parent:
                 hint = "their mutated images would have the same name, which ends in .png: rename one"
-            raise UsageError(f"two images are called {shown(each.name)}: {first} and {each.path}\n  hint: {hint}")
-    return tuple(found)
+            raise UsageError(f"two images are called {shown(file.name)}: {first} and {file.path}\n  hint: {hint}")
+    return tuple(files)
 
 
 def _images(path: Path, shown_as: str) -> list[ImageFile]:
@@ -202,7 +202,7 @@ def _images(path: Path, shown_as: str) -> list[ImageFile]:
             raise InputError(
                 f"no image below this folder, by the suffixes {', '.join(IMAGE_SUFFIXES)}", Place(shown_as)
             )
-        return [ImageFile(each, each.relative_to(path).with_suffix("").as_posix()) for each in below]
+        return [ImageFile(file, file.relative_to(path).with_suffix("").as_posix()) for file in below]
     if not path.exists():
         raise InputError("no such file", Place(shown_as))
     if not path.is_file():
@@ -216,7 +216,7 @@ def _below(folder: Path) -> list[Path]:
     A link back to a folder above itself leads nowhere new and is left out; of a folder that cannot be looked into,
     the images would be missing without a word, and so it is an error.
     """
-    found: list[Path] = []
+    paths: list[Path] = []
     waiting: list[tuple[str, frozenset[str]]] = [(str(folder), frozenset())]
     while waiting:
         here, above = waiting.pop()
@@ -229,7 +229,7 @@ def _below(folder: Path) -> list[Path]:
                     if entry.is_dir():
                         waiting.append((entry.path, above | {real}))
                     elif entry.is_file() and Path(entry.name).suffix.lower() in IMAGE_SUFFIXES:
-                        found.append(Path(entry.path))
+                        paths.append(Path(entry.path))
         except OSError as error:
             raise InputError(f"the folder cannot be read: {error.strerror}", Place(here)) from None
-    return found
+    return paths

@@ -50,7 +50,7 @@ class Mutation:
     @property
     def text(self) -> str:
         """As it is parsed; without parameters that have their default."""
-        defaults = {each.name: each.default for each in MUTATORS[self.name].parameters}
+        defaults = {parameter.name: parameter.default for parameter in MUTATORS[self.name].parameters}
         given = [f"{name}={_value_text(value)}" for name, value in self.parameters.items() if value != defaults[name]]
         return f"{self.name}:{','.join(given)}" if given else self.name
 
@@ -105,7 +105,7 @@ def mutation_of(document: Mapping[str, Any]) -> AnyMutation:
     found = set(document) if isinstance(document, Mapping) else None
     if found == {"steps"} and isinstance(document["steps"], list):
         steps = [mutation_of(step) for step in document["steps"]]
-        return Composition(tuple(step for each in steps for step in each.steps))
+        return Composition(tuple(step for composition in steps for step in composition.steps))
     if found != {"name", "parameters"} or not isinstance(document["parameters"], Mapping):
         raise ValueError(f"expected name and parameters, or steps, got {shown(document)}")
     return Mutation(document["name"], document["parameters"])
@@ -158,7 +158,7 @@ def generator_for(seed: int, name: str, mutation: AnyMutation) -> np.random.Gene
 
 def _completed(mutator: Mutator, given: Mapping[str, object]) -> dict[str, Plain]:
     """The parameters with defaults filled in, checked, in order."""
-    known = {each.name: each for each in mutator.parameters}
+    known = {parameter.name: parameter for parameter in mutator.parameters}
     for name in given:
         if name not in known:
             message, hint = unknown_name(f"parameter of {mutator.name}", str(name), known)

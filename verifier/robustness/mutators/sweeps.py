@@ -72,7 +72,7 @@ def _step(text: str, whole: str) -> list[Mutation]:
     if name not in MUTATORS:
         raise unknown_error("mutation", name, MUTATORS, f"mutation {shown(whole)}: ")
     values = _values(name, listed, whole)
-    _check_count(math.prod(len(each) for each in values.values()), whole)
+    _check_count(math.prod(len(value) for value in values.values()), whole)
     try:
         return [
             Mutation(name, dict(zip(values, chosen, strict=True))) for chosen in itertools.product(*values.values())
@@ -83,7 +83,7 @@ def _step(text: str, whole: str) -> list[Mutation]:
 
 def _values(name: str, listed: str, whole: str) -> dict[str, Sequence[Plain]]:
     """The values given for each parameter; what has no name of its own belongs to the parameter before it."""
-    known = {each.name: each for each in MUTATORS[name].parameters}
+    known = {parameter.name: parameter for parameter in MUTATORS[name].parameters}
     found: dict[str, list[Plain]] = {}
     current = None
     for token in listed.split(",") if listed.strip() else []:
@@ -167,9 +167,9 @@ def published(name: str, group: str = "any") -> tuple[Mutation, ...]:
         raise ValueError(f"expected a list of {', '.join(PUBLISHED)}, got {shown(name)}")
     if group not in GROUPS:
         raise ValueError(f"expected a group of {', '.join(GROUPS)}, got {shown(group)}")
-    if group != "any" and any(each.group is None for each in PUBLISHED[name]):
+    if group != "any" and any(published.group is None for published in PUBLISHED[name]):
         raise ValueError(f"{name} has no groups")
-    return tuple(each.mutation for each in PUBLISHED[name] if group in ("any", each.group))
+    return tuple(published.mutation for published in PUBLISHED[name] if group in ("any", published.group))
 
 
 def _severe(mutation: Mutation) -> bool:
@@ -220,7 +220,10 @@ _TEXT_OF_2018 = (
 
 def _published(texts: Iterable[str], grouped: bool = False) -> tuple[Published, ...]:
     mutations = (step for text in texts for found in parse_sweep(text) for step in found.steps)
-    return tuple(Published(each, ("severe" if _severe(each) else "mild") if grouped else None) for each in mutations)
+    return tuple(
+        Published(mutation, ("severe" if _severe(mutation) else "mild") if grouped else None)
+        for mutation in mutations
+    )
 
 
 PUBLISHED: Mapping[str, tuple[Published, ...]] = MappingProxyType(

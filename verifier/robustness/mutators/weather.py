@@ -253,7 +253,7 @@ def night(
     """
     check_pixels(pixels)
     given = (gain, full_well_e, read_sd_e)
-    if not (0 <= light <= 1 and all(0 <= each < math.inf for each in given) and full_well_e > 0):
+    if not (0 <= light <= 1 and all(0 <= value < math.inf for value in given) and full_well_e > 0):
         raise ValueError(f"expected a light in 0..1 and finite gain, full well and noise, got {light}, {given}")
 
     def strip(part: Pixels, _: slice) -> Pixels:

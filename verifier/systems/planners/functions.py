@@ -106,16 +106,18 @@ def with_planner(
     place = Source("", system.file or None, f"planners.{name}")
     kept = tuple(_memory(key, found) for key, found in (memory or {}).items())
     hidden = hidden_names(system)
-    readable = [each.name for each in system.variables if each.name not in hidden] + [each.name for each in kept]
-    questions: dict[str, tuple[Node, Type | None]] = {each: (Name(each), "number") for each in readable}
+    readable = [variable.name for variable in system.variables if variable.name not in hidden] + [
+        memory.name for memory in kept
+    ]
+    questions: dict[str, tuple[Node, Type | None]] = {name: (Name(name), "number") for name in readable}
     sources = [replace(place, text=text, path=f"planners.{name}.asks") for text in asks]
     questions |= {text: (parse_expression(text, source), None) for text, source in zip(asks, sources, strict=True)}
     places = {f"planners.{name}.asks[{len(questions) - len(asks) + k}]": source for k, source in enumerate(sources)}
     decider = ArrayFunction(
         function,
         questions,
-        (*(each.name for each in system.inputs), *(each.name for each in kept)),
-        tuple(each.name for each in system.inputs if each.default is None),
+        (*(variable.name for variable in system.inputs), *(memory.name for memory in kept)),
+        tuple(variable.name for variable in system.inputs if variable.default is None),
         place,
     )
     planner = Planner(name, "function", (), memory=kept, decider=decider, places=places)

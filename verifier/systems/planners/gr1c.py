@@ -60,51 +60,51 @@ def controller_of(
     Raises:
         InputError: no such file; a variable that nothing reads, or one that it does not have.
     """
-    found = _read(raw, file)
+    controller = _read(raw, file)
     for name, (_, element) in reads.items():
-        if name not in found.reads:
-            message, hint = unknown_name("variable of the environment", name, found.reads)
+        if name not in controller.reads:
+            message, hint = unknown_name("variable of the environment", name, controller.reads)
             raise element.fail(message, hint)
-    missing = [name for name in found.reads if name not in reads]
+    missing = [name for name in controller.reads if name not in reads]
     if missing:
         hint = f'reads = {{ {missing[0]} = "sees(...)" }}: a condition or a number that the controller is given'
         raise InputError(f"nothing says what the environment's '{missing[0]}' is", Place(file, path="/ENV"), hint)
     for element in sets.values():
-        if element.string() not in found.sets:
-            message, hint = unknown_name("variable of the system", element.string(), found.sets)
+        if element.string() not in controller.sets:
+            message, hint = unknown_name("variable of the system", element.string(), controller.sets)
             raise element.fail(message, hint)
-    chosen = [list(found.sets).index(element.string()) + len(found.reads) for element in sets.values()]
-    numbers = {name: number for number, name in enumerate(found.states, 1)}
+    chosen = [list(controller.sets).index(element.string()) + len(controller.reads) for element in sets.values()]
+    numbers = {name: number for number, name in enumerate(controller.states, 1)}
     cases, values = [], []
-    for before, after in itertools.chain([("", found.initial)], found.after.items()):
-        _refuse_choice(found, before, after)
+    for before, after in itertools.chain([("", controller.initial)], controller.after.items()):
+        _refuse_choice(controller, before, after)
         for name in after:
-            state = found.states[name]
-            cases.append([numbers.get(before, 0), *state[: len(found.reads)]])
+            state = controller.states[name]
+            cases.append([numbers.get(before, 0), *state[: len(controller.reads)]])
             values.append([*(state[k] for k in chosen), numbers[name]])
     asks: dict[str, tuple[Node, Type | None]] = {NODE: (Name(NODE), "number")}
-    for name, domain in found.reads.items():
+    for name, domain in controller.reads.items():
         asks[name] = (reads[name][0], "boolean" if domain is None else "number")
     cells = np.array(cases, dtype=np.int64).reshape(-1, len(asks))
     table = DecisionTable(
         *(asks, (*sets, NODE), cells, cells, np.array(values, dtype=np.int64).reshape(len(cells), -1), file),
         lines=np.zeros(len(cells), dtype=np.int64),
         row="transition",
-        names={NODE: ("the beginning", *found.states)},
+        names={NODE: ("the beginning", *controller.states)},
     )
-    return table, Memory(NODE, Range(Number(0), Number(len(found.states))), Number(0))
+    return table, Memory(NODE, Range(Number(0), Number(len(controller.states))), Number(0))
 
 
-def _refuse_choice(found: _Controller, before: str, after: Sequence[str]) -> None:
+def _refuse_choice(controller: _Controller, before: str, after: Sequence[str]) -> None:
     """Refuse two next nodes that read the same."""
     seen: dict[tuple[int, ...], str] = {}
     for name in after:
-        other = seen.setdefault(tuple(found.states[name][: len(found.reads)]), name)
+        other = seen.setdefault(tuple(controller.states[name][: len(controller.reads)]), name)
         if other != name:
             where = f"among the nodes that follow {before}" if before else "among the initial nodes"
             raise InputError(
                 f"{where}, {other} and {name} read the same; expected one for each reading",
-                Place(found.file, path=f"/nodes/{before}/trans" if before else "/nodes"),
+                Place(controller.file, path=f"/nodes/{before}/trans" if before else "/nodes"),
                 "" if before else "synthesise with the initial condition ALL_ENV_EXIST_SYS_INIT",
             )
 
@@ -139,11 +139,11 @@ def _read(raw: bytes, file: str) -> _Controller:
 
 
 def _domains(found: Any, file: str, path: str) -> Iterator[tuple[str, _Domain]]:
-    for index, each in enumerate(_list(found, file, path)):
+    for index, entry in enumerate(_list(found, file, path)):
         place = Place(file, path=f"{path}/{index}")
-        if not isinstance(each, dict) or len(each) != 1:
-            raise InputError(f'expected one variable and its domain, {{"x": "boolean"}}, got {shown(each)}', place)
-        ((name, domain),) = each.items()
+        if not isinstance(entry, dict) or len(entry) != 1:
+            raise InputError(f'expected one variable and its domain, {{"x": "boolean"}}, got {shown(entry)}', place)
+        ((name, domain),) = entry.items()
         if domain == "boolean":
             yield name, None
         elif _is_pair(domain):

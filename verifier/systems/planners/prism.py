@@ -81,10 +81,10 @@ def module_of(raw: bytes, file: str, name: str | None, path: str) -> Commands:
     if name not in modules:
         message, hint = unknown_name("module", name, modules)
         raise InputError(message, Place(file), hint)
-    found = modules[name]
+    module = modules[name]
 
     def meant(node: Node) -> Node:
-        truths: dict[str, Node] = {each: Operation("=", (Name(each), Number(1))) for each in found.truths}
+        truths: dict[str, Node] = {truth: Operation("=", (Name(truth), Number(1))) for truth in module.truths}
         for _ in meanings:  # a constant or a formula may use others
             if not names_in(node) & meanings.keys():
                 break
@@ -92,19 +92,19 @@ def module_of(raw: bytes, file: str, name: str | None, path: str) -> Commands:
         return _with_reports(substitute(node, truths, source))
 
     rules = []
-    for number, command in enumerate(found.commands):
+    for number, command in enumerate(module.commands):
         values = {}
         for target, (node, position) in command.updates.items():
             value = meant(node)
-            if target in found.truths:
+            if target in module.truths:
                 value = Call("ite", (value, Number(1), Number(0)), position)
             values[target] = value
         rules.append(Rule(meant(command.guard), values, f"{path}.commands[{number}]"))
     memory = tuple(
-        Memory(each.name, Range(meant(each.range.low), meant(each.range.high)), meant(each.initial))
-        for each in found.memory
+        Memory(memory.name, Range(meant(memory.range.low), meant(memory.range.high)), meant(memory.initial))
+        for memory in module.memory
     )
-    places = tuple(Source(text, file, None, _constant(command.line)) for command in found.commands)
+    places = tuple(Source(text, file, None, _constant(command.line)) for command in module.commands)
     return Commands(tuple(rules), memory, places)
 
 
@@ -182,9 +182,9 @@ class _Actions(Transformer[Token, Any]):
         """Variables and commands."""
         variables = [part for part in parts if isinstance(part, tuple)]
         names = [memory.name for memory, _ in variables]
-        for each in names:
-            if names.count(each) > 1:
-                raise problem(f"'{each}' is declared twice in module '{name}'", position_of(name))
+        for text in names:
+            if names.count(text) > 1:
+                raise problem(f"'{text}' is declared twice in module '{name}'", position_of(name))
         commands = tuple(part for part in parts if isinstance(part, _Command))
         if not commands:
             raise problem(f"module '{name}' has no command", position_of(name))

@@ -52,22 +52,22 @@ def _panels(result: AssessmentResult) -> list[tuple[SystemResult, str | Criterio
     """System and distance, or criterion of its degradation, of each picture."""
     found: list[tuple[SystemResult, str | Criterion]] = []
     for system in result.systems:
-        if any(each.risk for each in system.assessment.circumstances):
+        if any(circumstance.risk for circumstance in system.assessment.circumstances):
             found.append((system, RISKS))
-        names = dict.fromkeys(one.distance_name for each in system.targets for one in each.outcomes)
+        names = dict.fromkeys(one.distance_name for target in system.targets for one in target.outcomes)
         found += [(system, name) for name in names]
         if system.degradation is not None:
-            found += [(system, each) for each in system.degradation.criteria]
+            found += [(system, criterion) for criterion in system.degradation.criteria]
     return found
 
 
 def _draw_relation(axis: Axes, system: SystemResult, name: str) -> None:
     tolerance = system.assessment.rules[name].tolerance
-    outcomes = [one for each in system.targets for one in each.outcomes if one.distance_name == name]
+    outcomes = [one for target in system.targets for one in target.outcomes if one.distance_name == name]
     farthest = max([float(one.distance) for one in outcomes] + [0.0])
     if tolerance is not None:
         start, pieces = 0.0, tolerance.pieces
-        bounds = [float(each.up_to) for each in pieces if each.up_to is not None]
+        bounds = [float(piece.up_to) for piece in pieces if piece.up_to is not None]
         farthest = max([farthest, *bounds]) * 1.25 or 1.0
         for number, piece in enumerate(pieces):
             end = farthest if piece.up_to is None else float(piece.up_to)
@@ -92,7 +92,11 @@ def _draw_relation(axis: Axes, system: SystemResult, name: str) -> None:
 
 def _draw_risks(axis: Axes, system: SystemResult) -> None:
     """Exposure to the right, severity upwards, likelihood as the size of a mark, significance as its colour."""
-    assessed = [(each.name, each.risk) for each in system.assessment.circumstances if each.risk is not None]
+    assessed = [
+        (circumstance.name, circumstance.risk)
+        for circumstance in system.assessment.circumstances
+        if circumstance.risk is not None
+    ]
     cells: dict[tuple[int, int], int] = {}
     xs, ys = [], []
     for name, risk in assessed:
@@ -121,31 +125,33 @@ def _draw_risks(axis: Axes, system: SystemResult) -> None:
     axis.set_title(plain(f"{system.assessment.title}: exposure x likelihood x severity"), fontsize="small")
 
 
-def _draw_criterion(axis: Axes, system: SystemResult, each: Criterion) -> None:
+def _draw_criterion(axis: Axes, system: SystemResult, criterion: Criterion) -> None:
     """The number at each level, on the scale of the disturbance, with its interval and the target."""
     asked, result = system.assessment.degradation, system.degradation
     if asked is None or result is None:
         raise ValueError("a system without a degradation")
     at = np.array([along(level, asked.scale) for level in result.levels])
     at = at if np.isfinite(at).all() else np.arange(len(at), dtype=np.float64)
-    values = np.array([math.nan if value is None else value for value in each.values])
-    margins = np.array([math.nan if margin is None else margin for margin in each.margins])
-    start = values[0] if each.kind == "metric" else 0.0  # its intervals are of the change from the mildest level
-    ends = np.array([(math.nan, math.nan) if one is None else one for one in each.intervals or (None,) * len(at)])
+    values = np.array([math.nan if value is None else value for value in criterion.values])
+    margins = np.array([math.nan if margin is None else margin for margin in criterion.margins])
+    start = values[0] if criterion.kind == "metric" else 0.0  # its intervals are of the change from the mildest level
+    ends = np.array(
+        [(math.nan, math.nan) if one is None else one for one in criterion.intervals or (None,) * len(at)]
+    )
     if np.isfinite(ends).any():
         axis.fill_between(at, *(start + ends).T, color="#56b4e9", alpha=0.35, linewidth=0, label="interval")
         axis.vlines(at, *(start + ends).T, color="#0072b2", alpha=0.6, linewidth=1)
     axis.plot(at, values, "o:", color="#0072b2", markersize=4, linewidth=1, label="from these images")
-    broken = result.breaks[result.criteria.index(each)]
+    broken = result.breaks[result.criteria.index(criterion)]
     if broken.holds_at is not None and broken.fails_at is not None:
         bracket = (at[result.levels.index(level)] for level in (broken.holds_at, broken.fails_at))
         axis.axvspan(*bracket, color="0.85", zorder=0, label="breaks in here")
-    failing = [each.fails(margin) for margin in margins]
+    failing = [criterion.fails(margin) for margin in margins]
     if any(failing):
         axis.plot(at[failing], values[failing], "x", color="#d55e00", markersize=10, markeredgewidth=2, label="fails")
-    upper = "at most" in each.limit or "<" in each.limit
+    upper = "at most" in criterion.limit or "<" in criterion.limit
     targets = values + margins if upper else values - margins
-    if each.kind == "metric":
+    if criterion.kind == "metric":
         targets = np.array([start - margins[0], start + margins[0]])
     for number, target in enumerate(np.unique(np.round(targets[np.isfinite(targets)], 12))):
         axis.axhline(target, color="black", linestyle="--", linewidth=1, label=None if number else "target")
@@ -153,8 +159,8 @@ def _draw_criterion(axis: Axes, system: SystemResult, each: Criterion) -> None:
     axis.set_xticks(at, shown, rotation=45, fontsize="x-small")
     unit = f" ({asked.unit})" if asked.unit else ""
     axis.set_xlabel(plain(f"{asked.parameter}{unit}, {asked.scale} scale"), fontsize="small")
-    axis.set_ylabel({"requirement": "P", "collision": "lambda"}.get(each.kind, "value"), fontsize="small")
+    axis.set_ylabel({"requirement": "P", "collision": "lambda"}.get(criterion.kind, "value"), fontsize="small")
     axis.tick_params(axis="y", labelsize="x-small")
     axis.grid(True, linewidth=0.3)
     axis.legend(fontsize="x-small", frameon=False)
-    axis.set_title(wrapped(f"{each.name}: {each.limit}", 52), fontsize="small")
+    axis.set_title(wrapped(f"{criterion.name}: {criterion.limit}", 52), fontsize="small")

@@ -54,7 +54,7 @@ def curves_figure(result: TradeOffs, detectors: Sequence[str] = (), rows: Sequen
         for detector, row in last
         for table in tables
         for known in table.rows
-        if known.name == row.name and any(each.detector == detector for each in known.cells)
+        if known.name == row.name and any(cell.detector == detector for cell in known.cells)
     ]
     marked = _marked([curve for *_, curves in lines for curve in curves])
     figure, axes = subplots(
@@ -95,12 +95,12 @@ def _named(curves: Sequence[_Curve]) -> list[tuple[str, dict[str, Any]]]:
 
 def table_figure(result: TradeOffs) -> Figure:
     """One table per metric: areas as numbers; the baseline's row grey by area, the others coloured by robustness."""
-    widest = max(len(each.detectors) for each in result.tables)
-    longest = max((len(row.name) for each in result.tables for row in each.rows), default=0)
+    widest = max(len(table.detectors) for table in result.tables)
+    longest = max((len(row.name) for table in result.tables for row in table.rows), default=0)
     margin_in, each_in = 0.4 + 0.075 * min(longest, 60), CELL_IN * widest + 0.5
     columns = max(1, min(len(result.tables), int((TABLE_IN - margin_in) / each_in)))
     lines = -(-len(result.tables) // columns)
-    tall_in = max(0.2 * max(len(each.rows) for each in result.tables) + 1.1, 2.8)
+    tall_in = max(0.2 * max(len(table.rows) for table in result.tables) + 1.1, 2.8)
     size = (margin_in + each_in * columns + 0.7, tall_in * lines)
     figure, axes = subplots(lines, columns, figsize=size, squeeze=False, layout="constrained")
     for axis in axes.ravel()[len(result.tables) :]:
@@ -108,7 +108,7 @@ def table_figure(result: TradeOffs) -> Figure:
     shown: Any = None
     for number, (axis, table) in enumerate(zip(axes.ravel(), result.tables, strict=False)):
         shown = _draw_table(axis, table)
-        names = [[row.name for row in each.rows] for each in result.tables[max(number - 1, 0) : number + 1]]
+        names = [[row.name for row in table.rows] for table in result.tables[max(number - 1, 0) : number + 1]]
         if number % columns and names[0] == names[1]:
             axis.set_yticklabels([])
     bar = figure.colorbar(shown, ax=axes.ravel().tolist(), aspect=40, pad=0.01, shrink=min(1.0, 3 / size[1]))
@@ -127,7 +127,7 @@ def _panels(table: MetricTable, detectors: Sequence[str], rows: Sequence[str]) -
     found = []
     for detector in detectors or table.detectors:
         chosen = [known[name] for name in rows] or [_least_robust(table, detector)]
-        found += [(detector, row) for row in chosen if any(each.detector == detector for each in row.cells)]
+        found += [(detector, row) for row in chosen if any(cell.detector == detector for cell in row.cells)]
     if not found:
         raise UsageError("--plot: no detector that is asked for has a curve in a row that is asked for")
     return found
@@ -140,7 +140,7 @@ def _least_robust(table: MetricTable, detector: str) -> Row:
         for cell in row.cells
         if row.kind == "condition" and cell.detector == detector
     }
-    name = min(areas, key=lambda each: areas[each]) if areas else table.rows[0].name
+    name = min(areas, key=lambda name: areas[name]) if areas else table.rows[0].name
     return next(row for row in table.rows if row.name == name)
 
 
@@ -234,14 +234,14 @@ def _draw_table(axis: Axes, table: MetricTable) -> Any:
                       fontweight="bold" if cell.detector in row.best else "normal",
                       color="white" if dark else "black")  # fmt: skip
     for at, column in np.argwhere(np.isnan(baseline) & np.isnan(others)).tolist():
-        if not any(each.detector == table.detectors[column] for each in table.rows[at].cells):
+        if not any(cell.detector == table.detectors[column] for cell in table.rows[at].cells):
             axis.text(column, at, "-", ha="center", va="center", fontsize="x-small", color="0.5")  # no data
     axis.imshow(baseline, cmap="Greys", vmin=0, vmax=2.5, aspect="auto")
     shown = axis.imshow(others, cmap="viridis", vmin=0, vmax=1, aspect="auto")
-    axis.set_xticks(range(len(table.detectors)), [plain(each) for each in table.detectors], fontsize="small")
+    axis.set_xticks(range(len(table.detectors)), [plain(detector) for detector in table.detectors], fontsize="small")
     axis.set_yticks(range(len(table.rows)), [wrapped(row.name, 60) for row in table.rows], fontsize="x-small")
     axis.xaxis.tick_top()
-    if any(len(each) > 5 for each in table.detectors):
+    if any(len(detector) > 5 for detector in table.detectors):
         for label in axis.get_xticklabels():
             label.set(rotation=40, ha="left", rotation_mode="anchor")
     axis.axhline(0.5, color="white", linewidth=3)

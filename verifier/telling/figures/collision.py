@@ -38,11 +38,11 @@ def map_figure(result: CollisionResult) -> Figure:
     figure, axes = _panels(rows, columns, 3.5, 3.1, extra_in=0.7)
     drawn = None
     for row, policy in enumerate(result.policies):
-        for column, each in enumerate(policy.detectors):
+        for column, detector in enumerate(policy.detectors):
             axis = axes[row][column]
-            drawn = _heat(axis, result, each.map.clipped, "RdYlBu_r", 0.0, 1.0)
+            drawn = _heat(axis, result, detector.map.clipped, "RdYlBu_r", 0.0, 1.0)
             _stopping_curve(axis, result, policy)
-            axis.set_title(f"{one_line(each.map.title)}, {_braking(policy)}", fontsize="small", parse_math=False)
+            axis.set_title(f"{one_line(detector.map.title)}, {_braking(policy)}", fontsize="small", parse_math=False)
     _label_grid(axes, result)
     assert drawn is not None  # a study has a policy and a detector
     bar = figure.colorbar(drawn, ax=axes.ravel().tolist(), fraction=0.05, pad=0.02)
@@ -55,12 +55,12 @@ def map_figure(result: CollisionResult) -> Figure:
 def interval_figure(result: CollisionResult) -> Figure:
     """Figure 4: lambda against the reported distance at the speeds shown, with intervals of every kind."""
     shown = result.settings.shown_mps
-    items = [(policy, each) for policy in result.policies for each in policy.detectors]
+    items = [(policy, detector) for policy in result.policies for detector in policy.detectors]
     figure, axes = _panels(len(items), len(shown), 4.3, 2.7)
-    for row, (policy, each) in enumerate(items):
+    for row, (policy, detector) in enumerate(items):
         for column, speed in enumerate(shown):
-            _intervals(axes[row][column], each, speed)
-            heading = f"{each.map.title}, {_braking(policy)}, {_speed(result, speed)}"
+            _intervals(axes[row][column], detector, speed)
+            heading = f"{detector.map.title}, {_braking(policy)}, {_speed(result, speed)}"
             axes[row][column].set_title(wrapped(heading, 44), fontsize="small")
             axes[row][column].set_ylabel("probability of collision" if column == 0 else "", fontsize="small")
             axes[row][column].set_xlabel("reported distance (m)" if row == len(items) - 1 else "", fontsize="small")
@@ -110,7 +110,7 @@ def comparison_figure(result: CollisionResult) -> Figure:
 
 def ranking_figure(result: CollisionResult) -> Figure:
     """Scores against beta / alpha with intervals, and how often each detector is the best in the bootstrap."""
-    policies = [each for each in result.policies if each.ranking is not None]
+    policies = [policy for policy in result.policies if policy.ranking is not None]
     figure, axes = _panels(len(policies), 2, 4.6, 3.1)
     ratios = np.geomspace(0.1, 100, 61)
     for row, policy in enumerate(policies):
@@ -148,16 +148,18 @@ def ranking_figure(result: CollisionResult) -> Figure:
 
 def closed_loop_figure(result: CollisionResult) -> Figure:
     """How much one report differs from the closed loop: probabilities against the initial speed."""
-    items = [(policy, each) for policy in result.policies for each in policy.detectors if each.loop is not None]
+    items = [
+        (policy, detector) for policy in result.policies for detector in policy.detectors if detector.loop is not None
+    ]
     columns = min(len(items), 2)
     figure, axes = _panels(-(-len(items) // columns), columns, 5.0, 3.4)
     for axis in axes.ravel()[len(items) :]:
         axis.set_visible(False)
-    for axis, (policy, each) in zip(axes.ravel(), items, strict=False):
-        _closed_loop(axis, result, each)
-        assert each.loop is not None  # chosen so above
+    for axis, (policy, detector) in zip(axes.ravel(), items, strict=False):
+        _closed_loop(axis, result, detector)
+        assert detector.loop is not None  # chosen so above
         axis.set_title(
-            f"{one_line(each.map.title)}, {_braking(policy)}, first report at {each.loop.first_report_m:g} m",
+            f"{one_line(detector.map.title)}, {_braking(policy)}, first report at {detector.loop.first_report_m:g} m",
             fontsize="small",
             parse_math=False,
         )
@@ -197,7 +199,7 @@ def _edges(values: np.ndarray) -> np.ndarray:
 
 def _stopping_curve(axis: Axes, result: CollisionResult, policy: PolicyResult) -> None:
     limits = axis.get_xlim(), axis.get_ylim()
-    low, high = (each * result.unit_mps for each in limits[0])
+    low, high = (limit * result.unit_mps for limit in limits[0])
     speeds = np.linspace(max(low, 0.0), high, 200)
     axis.plot(speeds / result.unit_mps, policy.policy.stopping_distance_m(speeds), color="black", linewidth=1.3)
     axis.set_xlim(limits[0])
@@ -211,8 +213,8 @@ def _label_grid(axes: np.ndarray, result: CollisionResult) -> None:
         axis.set_ylabel("reported distance y (m)", fontsize="small")
 
 
-def _intervals(axis: Axes, found: DetectorResult, speed: float) -> None:
-    chart, sure = found.map, found.confidence
+def _intervals(axis: Axes, result: DetectorResult, speed: float) -> None:
+    chart, sure = result.map, result.confidence
     v = int(np.flatnonzero(chart.grid.speeds_mps == speed)[0])
     distances = chart.grid.distances_m
     lower, upper = (np.clip(ends[:, v], 0, 1) for ends in sure.trusted)
@@ -236,22 +238,22 @@ def _intervals(axis: Axes, found: DetectorResult, speed: float) -> None:
 def _closed_loop(axis: Axes, result: CollisionResult, found: DetectorResult) -> None:
     loop, chart = found.loop, found.map
     assert loop is not None  # drawn only where there is one
-    speeds = np.array([each.speed_mps for each in loop.points]) / result.unit_mps
+    speeds = np.array([point.speed_mps for point in loop.points]) / result.unit_mps
     y = np.flatnonzero(chart.grid.distances_m == loop.first_report_m)
     if len(y):
         own = chart.grid.speeds_mps / result.unit_mps
         here = (own >= speeds.min()) & (own <= speeds.max())
         label = "the map: nearest of several objects, one report"
         axis.plot(own[here], chart.clipped[y[0], here], color="0.6", linewidth=3, label=label)
-    axis.plot(speeds, [each.one_shot for each in loop.points], color="black", marker="o", markersize=3,
+    axis.plot(speeds, [point.one_shot for point in loop.points], color="black", marker="o", markersize=3,
               label="one report, one object: stopping no longer possible")  # fmt: skip
-    axis.plot(speeds, [each.closer for each in loop.points], color="#d62728", marker="o", markersize=3,
+    axis.plot(speeds, [point.closer for point in loop.points], color="#d62728", marker="o", markersize=3,
               label="closed loop, every report drawn independently (Storm)")  # fmt: skip
-    ends = [each.interval for each in loop.points if each.interval is not None]
+    ends = [point.interval for point in loop.points if point.interval is not None]
     if ends:
         lower, upper = zip(*ends, strict=True)
         axis.fill_between(speeds, lower, upper, color="#d62728", alpha=0.2, linewidth=0)
-    axis.plot(speeds, [each.error_kept for each in loop.points], color="#1f77b4", linestyle="--", marker="s",
+    axis.plot(speeds, [point.error_kept for point in loop.points], color="#1f77b4", linestyle="--", marker="s",
               markersize=3, label="closed loop, each car keeps its error")  # fmt: skip
     axis.set_ylim(-0.03, 1.03)
     axis.grid(True, linewidth=0.3)

@@ -59,18 +59,20 @@ def compare_figure(result: CompareResult) -> Figure:
 def _panels(spec: SpecComparison, many: bool, level: float) -> list[Panel]:
     before = f"{spec.spec}: " if many else ""
     found: list[Panel] = []
-    for each in spec.requirements:
-        found.append(partial(_draw_entries, spec, each, before, level))
-        found += [partial(_draw_curve, spec, each, curve, before, level) for curve in each.curves]
+    for requirement in spec.requirements:
+        found.append(partial(_draw_entries, spec, requirement, before, level))
+        found += [partial(_draw_curve, spec, requirement, curve, before, level) for curve in requirement.curves]
     if spec.pareto is not None:
         found.append(partial(_draw_pareto, spec, spec.pareto, before))
     return found
 
 
-def _draw_entries(spec: SpecComparison, each: RequirementComparison, before: str, level: float, axis: Axes) -> None:
+def _draw_entries(
+    spec: SpecComparison, requirement: RequirementComparison, before: str, level: float, axis: Axes
+) -> None:
     """One row per configuration: Storm's probability as a dot, the interval as a line."""
-    count = len(each.entries)
-    for k, (entry, colour) in enumerate(zip(each.entries, shades(count), strict=True)):
+    count = len(requirement.entries)
+    for k, (entry, colour) in enumerate(zip(requirement.entries, shades(count), strict=True)):
         axis.plot(
             [entry.interval.lower, entry.interval.upper], [k, k], color=colour, linewidth=2.2, solid_capstyle="butt"
         )
@@ -78,15 +80,17 @@ def _draw_entries(spec: SpecComparison, each: RequirementComparison, before: str
     axis.set_yticks(range(count), [short_name(spec.configurations, k) for k in range(count)], fontsize="small")
     axis.set_ylim(count - 0.5, -0.5)
     axis.set_xlim(-0.02, 1.02)
-    if each.target is not None:
-        axis.axvline(float(each.target.probability), color="0.4", linestyle="--", linewidth=0.9)
+    if requirement.target is not None:
+        axis.axvline(float(requirement.target.probability), color="0.4", linestyle="--", linewidth=0.9)
     axis.set_xlabel(f"probability (worst scenario), {level_text(level)} interval", fontsize="small")
-    axis.set_title(one_line(f"{before}{each.name}: {each.target_text}"), fontsize="small", parse_math=False)
+    axis.set_title(
+        one_line(f"{before}{requirement.name}: {requirement.target_text}"), fontsize="small", parse_math=False
+    )
     axis.grid(True, axis="x", linewidth=0.3)
 
 
 def _draw_curve(
-    spec: SpecComparison, each: RequirementComparison, curve: Curve, before: str, level: float, axis: Axes
+    spec: SpecComparison, requirement: RequirementComparison, curve: Curve, before: str, level: float, axis: Axes
 ) -> None:
     """One line per configuration with its interval as a band."""
     colours = shades(len(spec.configurations))
@@ -98,8 +102,8 @@ def _draw_curve(
         values = [_number(curve.probability[at][k]) for at in known]
         name = short_name(spec.configurations, k)
         axis.plot(places, values, marker=_marker(k), markersize=4, linewidth=1.2, color=colour, label=name)
-    if each.target is not None:
-        axis.axhline(float(each.target.probability), color="0.4", linestyle="--", linewidth=0.9)
+    if requirement.target is not None:
+        axis.axhline(float(requirement.target.probability), color="0.4", linestyle="--", linewidth=0.9)
     if all(Fraction(place).denominator == 1 for place in curve.places):
         from matplotlib.ticker import MaxNLocator
 
@@ -107,7 +111,7 @@ def _draw_curve(
     axis.set_ylim(-0.02, 1.02)
     axis.set_xlabel(one_line(curve.axis), fontsize="small", parse_math=False)
     axis.set_ylabel(f"probability, {level_text(level)} band", fontsize="small")
-    axis.set_title(one_line(f"{before}{each.name}"), fontsize="small", parse_math=False)
+    axis.set_title(one_line(f"{before}{requirement.name}"), fontsize="small", parse_math=False)
     axis.grid(True, linewidth=0.3)
     if len(spec.configurations) > 1:
         axis.legend(frameon=False, fontsize="x-small")
@@ -115,7 +119,7 @@ def _draw_curve(
 
 def _draw_pareto(spec: SpecComparison, pareto: ParetoView, before: str, axis: Axes) -> None:
     """Two requirements as coordinates; non-dominated configurations filled, with their chance of being so."""
-    known = {each.name: each for each in spec.requirements}
+    known = {requirement.name: requirement for requirement in spec.requirements}
     first, second = known[pareto.first], known[pareto.second]
     for k, colour in enumerate(shades(len(spec.configurations))):
         one, other = first.entries[k], second.entries[k]

@@ -42,12 +42,12 @@ def recall_figure(matrices: ConfusionMatrices) -> Figure:
     colours = colormaps["viridis"](np.linspace(0, 0.85, max(len(names), 1)))
     middle, half = _places(matrices.edges_m)
     for number, name in enumerate(names):
-        found = [each for each in recalls(matrices) if each.name == name and each.items]
-        share = np.array([each.hits / each.items for each in found])
-        low, high = (np.array([getattr(each, end) for each in found]) for end in ("low", "high"))
+        found = [recall for recall in recalls(matrices) if recall.name == name and recall.items]
+        share = np.array([recall.hits / recall.items for recall in found])
+        low, high = (np.array([getattr(recall, end) for recall in found]) for end in ("low", "high"))
         # Side by side within the bin, so that the intervals of several classes can be told apart.
         shift = (number - (len(names) - 1) / 2) * 0.5 / max(len(names), 1)
-        at = np.array([each.bin for each in found], dtype=int)
+        at = np.array([recall.bin for recall in found], dtype=int)
         axis.errorbar(
             middle[at] + shift * half[at],
             share,
@@ -73,16 +73,16 @@ def recall_figure(matrices: ConfusionMatrices) -> Figure:
 
 def require_figure(result: RequireResult) -> Figure:
     """Measured and required recall of each cell, one picture per planner and value of swept constants."""
-    height = sum(1.2 + 0.28 * len(each.cells) for each in result.answers)
+    height = sum(1.2 + 0.28 * len(answer.cells) for answer in result.answers)
     figure, axes = subplots(len(result.answers), squeeze=False, figsize=(6.4, height))
     for answer, axis in zip(result.answers, axes[:, 0], strict=True):
         at = np.arange(len(answer.cells))
-        axis.barh(at, [each.measured.recall for each in answer.cells], color="#b8c4d0", label="measured")
-        asked = [(k, float(Fraction(each.required))) for k, each in enumerate(answer.cells) if each.required]
+        axis.barh(at, [cell.measured.recall for cell in answer.cells], color="#b8c4d0", label="measured")
+        asked = [(k, float(Fraction(cell.required))) for k, cell in enumerate(answer.cells) if cell.required]
         if asked:
             places, required = zip(*asked, strict=True)
             axis.plot(required, places, "|", markersize=14, color="#8a1210", label="required")
-        axis.set_yticks(at, [plain(f"{each.label}, {each.bin}") for each in answer.cells], fontsize="x-small")
+        axis.set_yticks(at, [plain(f"{cell.label}, {cell.bin}") for cell in answer.cells], fontsize="x-small")
         axis.invert_yaxis()
         axis.set_xlabel("recall")
         axis.set_xlim(0, 1.02)
@@ -113,40 +113,40 @@ def run_length_figure(counts: ConfusionCounts) -> Figure:
     Args:
         counts: with counts by run; of a family the lowest threshold is drawn.
     """
-    found = counts.by_context
-    if found is None or found.contexts.kind != "run":
+    context = counts.by_context
+    if context is None or context.contexts.kind != "run":
         raise ValueError("the counts are not by run")
     drawn = [
         number
         for number, label in enumerate(counts.labels)
-        if label != EMPTY and found.counts[0, :, :-1, :, number].any()
+        if label != EMPTY and context.counts[0, :, :-1, :, number].any()
     ]
     figure, axes = subplots(len(drawn), 1, figsize=(7.6, 3.3 * len(drawn) + 0.3), squeeze=False, sharex=True)
     for axis, number in zip(axes[:, 0], drawn, strict=True):
-        _run_lengths(axis, counts, found, number)
-    axes[-1][0].set_xlabel(f"right or wrong reports in a row just before (the last: {found.contexts.cap} or more)")
+        _run_lengths(axis, counts, context, number)
+    axes[-1][0].set_xlabel(f"right or wrong reports in a row just before (the last: {context.contexts.cap} or more)")
     axes[0][0].legend(frameon=False, fontsize="x-small", title="bin", title_fontsize="x-small", ncols=2)
     figure.suptitle(
-        f"Missed or misreported by what went before ({found.contexts}), 95 % intervals for independent items",
+        f"Missed or misreported by what went before ({context.contexts}), 95 % intervals for independent items",
         fontsize="small",
     )
     figure.tight_layout()
     return figure
 
 
-def _run_lengths(axis: Axes, counts: ConfusionCounts, found: ContextCounts, number: int) -> None:
+def _run_lengths(axis: Axes, counts: ConfusionCounts, context: ContextCounts, number: int) -> None:
     """One line per bin: wrong runs to the left, the longest first; no outcome in the middle; right runs."""
     from matplotlib import colormaps
 
-    cap, own = found.contexts.cap, found.counts[0, :, :-1, :, number]
-    order = [*range(2 * cap, cap, -1), found.contexts.start, *range(1, cap + 1)]
+    cap, own = context.contexts.cap, context.counts[0, :, :-1, :, number]
+    order = [*range(2 * cap, cap, -1), context.contexts.start, *range(1, cap + 1)]
     items, right = own.sum(axis=2)[:, order], own[:, :, number][:, order]
     shown = np.flatnonzero((items >= FEWEST).any(axis=1)).tolist()
     for line, at in enumerate(shown):
         known = items[at] >= FEWEST  # a line is broken where a context has fewer
         share = np.where(known, 1 - right[at] / np.maximum(items[at], 1), np.nan)
         wrong = (items - right)[at].tolist()
-        ends = np.array([wilson(*each) for each in zip(wrong, items[at].tolist(), strict=True)])
+        ends = np.array([wilson(*row) for row in zip(wrong, items[at].tolist(), strict=True)])
         shift = (line - (len(shown) - 1) / 2) * 0.5 / max(len(shown), 1)
         axis.errorbar(
             np.arange(-cap, cap + 1) + shift, share, yerr=np.abs(ends.T - share), markersize=4, capsize=2,
@@ -174,7 +174,7 @@ def persistence_figure(results: Mapping[int, RunResult], seen: int, title: str) 
         UsageError: too many panels.
     """
     lengths = sorted(results)
-    rows = [(each.name, each.planner) for each in results[lengths[0]].requirements]
+    rows = [(requirement.name, requirement.planner) for requirement in results[lengths[0]].requirements]
     if len(rows) > MOST_ROWS:
         raise UsageError(f"--plot: {len(rows)} panels; at most {MOST_ROWS} are drawn. Choose with --requirement")
     figure, axes = subplots(len(rows), 1, figsize=(6.4, 2.7 * len(rows) + 0.6), squeeze=False, sharex=True)
@@ -206,8 +206,8 @@ def persistence_figure(results: Mapping[int, RunResult], seen: int, title: str) 
 def _worst_ends(result: RunResult, number: int) -> tuple[float, float]:
     """Confidence bounds of the scenario that is worst by the end that decides; [0, 1] where there are none."""
     found = result.requirements[number]
-    bounds = [None if each.uncertainty is None else each.uncertainty.confidence_bounds for each in found.points]
-    ends = [(0.0, 1.0) if each is None else (each.lower, each.upper) for each in bounds]
+    bounds = [None if point.uncertainty is None else point.uncertainty.confidence_bounds for point in found.points]
+    ends = [(0.0, 1.0) if bound is None else (bound.lower, bound.upper) for bound in bounds]
     return max(ends, key=lambda pair: pair[1]) if found.is_upper else min(ends, key=lambda pair: pair[0])
 
 
@@ -217,4 +217,4 @@ def swept_lengths(longest: int, most: int = 20) -> Sequence[int]:
     >>> list(swept_lengths(4)), list(swept_lengths(50, 5))
     ([1, 2, 3, 4], [1, 13, 26, 38, 50])
     """
-    return [int(each) for each in np.unique(np.rint(np.linspace(1, longest, min(longest, most))))]
+    return [int(number) for number in np.unique(np.rint(np.linspace(1, longest, min(longest, most))))]

@@ -21,7 +21,7 @@ MOST_ROWS = 16
 def check_plot_target(path: str) -> None:
     """Refuse a plot that could not be written, before anything is computed."""
     if Path(path).suffix.lstrip(".").lower() not in FORMATS:
-        raise UsageError(f"--plot: expected a file name ending in {', '.join('.' + each for each in FORMATS)}")
+        raise UsageError(f"--plot: expected a file name ending in {', '.join('.' + name for name in FORMATS)}")
     try:
         import matplotlib  # noqa: F401
     except ImportError:

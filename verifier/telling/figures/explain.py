@@ -137,5 +137,5 @@ def _draw_map(figure: Figure, axis: Axes, explained: Explained) -> None:
 
 def _extent(found: MapRecord) -> tuple[float, float, float, float]:
     """Whole numbers in the middle of their pixels."""
-    (left, right), (low, high) = ((float(each[0]) - 0.5, float(each[-1]) + 0.5) for each in found.values)
+    (left, right), (low, high) = ((float(value[0]) - 0.5, float(value[-1]) + 0.5) for value in found.values)
     return left, right, low, high

@@ -32,7 +32,7 @@ def curves_figure(result: AdrResult) -> Figure:
     figure, axes, panels = _panels_of(conditions)
     colours = dict(zip(result.detectors, shades(len(result.detectors)), strict=True))
     for axis, condition in zip(panels, conditions, strict=True):
-        for row in (each for each in result.rates if each.condition == condition and each.curve_miss_rates):
+        for row in (rate for rate in result.rates if rate.condition == condition and rate.curve_miss_rates):
             reach = np.maximum(row.curve_false_positives, 1 / (2 * row.images))  # 0 has no place on a log axis
             missed = np.array(row.curve_miss_rates)
             axis.step(reach, missed, where="post", color=colours[row.detector], label=plain(row.detector))
@@ -58,21 +58,23 @@ def curves_figure(result: AdrResult) -> Figure:
 def objects_figure(result: AdrResult) -> Figure:
     """The false-positive rate that each object requires, before and after each mutation, as Figure 6 tells of single
     ones; beyond the line of the axes stand objects that no sensitivity finds."""
-    conditions = [name for name in result.conditions if any(each.condition == name for each in result.required)]
+    conditions = [name for name in result.conditions if any(rate.condition == name for rate in result.required)]
     conditions = conditions[:MOST_ROWS]
     if not conditions:
         raise UsageError("--plot-objects: there is no condition beside the baseline whose objects can be recognised")
     figure, axes, panels = _panels_of(conditions)
     colours = dict(zip(result.detectors, shades(len(result.detectors)), strict=True))
     least = min(1 / (2 * row.images) for row in result.rates)  # stands for 0
-    rates = [rate for each in result.required for rate in (each.before, each.after) if rate]
+    rates = [
+        rate for required_rate in result.required for rate in (required_rate.before, required_rate.after) if rate
+    ]
     never = 3 * max([least, *rates])
     for axis, condition in zip(panels, conditions, strict=True):
         for name, colour in colours.items():
-            own = [each for each in result.required if (each.condition, each.detector) == (condition, name)]
+            own = [rate for rate in result.required if (rate.condition, rate.detector) == (condition, name)]
             before, after = (
                 [never if rate is None else max(rate, least) for rate in side]
-                for side in ([each.before for each in own], [each.after for each in own])
+                for side in ([rate.before for rate in own], [rate.after for rate in own])
             )
             axis.plot(before, after, "o", color=colour, markersize=4, alpha=0.6, label=plain(name))
         axis.plot([least, never], [least, never], color="0.6", linewidth=0.8)
@@ -101,12 +103,12 @@ def _panels_of(conditions: Sequence[str]) -> tuple[Figure, Any, list[Axes]]:
 
 def table_figure(result: AdrResult) -> Figure:
     """Table IV: ADR as numbers, coloured by the share of the detector's own baseline."""
-    cells = {(each.condition, each.detector): each for each in result.rates}
+    cells = {(rate.condition, rate.detector): rate for rate in result.rates}
     found = [[cells.get((condition, name)) for name in result.detectors] for condition in result.conditions]
     shares = np.array(
-        [[np.nan if each is None or each.normalised is None else each.normalised for each in row] for row in found]
+        [[np.nan if rate is None or rate.normalised is None else rate.normalised for rate in row] for row in found]
     )
-    texts = [["-" if each is None or each.adr is None else fixed(each.adr, 2) for each in row] for row in found]
+    texts = [["-" if rate is None or rate.adr is None else fixed(rate.adr, 2) for rate in row] for row in found]
     size = 3.4 + 1.1 * len(result.detectors), max(0.28 * len(found) + 1.4, 3)  # the colour bar has a label
     figure, axes = subplots(1, 1, figsize=size, squeeze=False)
     drawn = share_grid(axes[0][0], shares, texts, result.conditions, result.detectors)
@@ -124,9 +126,9 @@ def share_grid(
         colour = "white" if share < 0.5 else "black"
         axis.text(x, y, texts[y][x], ha="center", va="center", fontsize="x-small", color=colour)
     axis.set_xticks(
-        range(len(columns)), [plain(each) for each in columns], rotation=30, ha="right", fontsize="x-small"
+        range(len(columns)), [plain(column) for column in columns], rotation=30, ha="right", fontsize="x-small"
     )
-    axis.set_yticks(range(len(rows)), [plain(each) for each in rows], fontsize="x-small")
+    axis.set_yticks(range(len(rows)), [plain(row) for row in rows], fontsize="x-small")
     return drawn
 
 
@@ -139,16 +141,18 @@ def prediction_figure(result: PredictResult) -> Figure:
     )  # told apart without colour
     looks = {name: (colour, mark) for name, colour, mark in styles}
     for axis, model in zip(axes[0], result.models, strict=True):
-        known = [(each, each.observed) for each in model.predictions if each.observed is not None]
-        top = max([1.0, *(value for each, observed in known for value in (each.predicted, observed))]) * 1.05
+        known = [
+            (prediction, prediction.observed) for prediction in model.predictions if prediction.observed is not None
+        ]
+        top = max([1.0, *(value for rate, observed in known for value in (rate.predicted, observed))]) * 1.05
         axis.plot([0, top], [0, top], color="0.6", linewidth=0.8)
         for name, (colour, mark) in looks.items():
-            own = [(each, observed) for each, observed in known if each.detector == name]
-            places, predicted = [observed for _, observed in own], [each.predicted for each, _ in own]
+            own = [(rate, observed) for rate, observed in known if rate.detector == name]
+            places, predicted = [observed for _, observed in own], [rate.predicted for rate, _ in own]
             axis.plot(places, predicted, mark, color=colour, markersize=5, label=plain(name))
-            for each, observed in own:
-                if each.interval is not None:
-                    axis.plot([observed, observed], each.interval, color=colour, linewidth=0.6)
+            for rate, observed in own:
+                if rate.interval is not None:
+                    axis.plot([observed, observed], rate.interval, color=colour, linewidth=0.6)
         axis.set(xlabel="observed ADR / baseline", ylabel="predicted", xlim=(0, top))
         axis.set_title(plain(f"{model.target} from {model.simple}"), fontsize="small")
         axis.legend(fontsize="x-small")
@@ -163,7 +167,7 @@ def weights_figure(result: PredictResult) -> Figure:
     size = (3.4 * len(result.models) + 0.6 * wide, 0.28 * most + 2)
     figure, axes = subplots(1, len(result.models), figsize=size, squeeze=False)
     for axis, model in zip(axes[0], result.models, strict=True):
-        texts = [[fixed(each, 2) if each else "" for each in row] for row in model.weights]
+        texts = [[fixed(value, 2) if value else "" for value in row] for row in model.weights]
         share_grid(axis, np.array(model.weights), texts, model.targets, model.features)
         axis.set_title(plain(f"weights of {model.target} from {model.simple}, all detectors"), fontsize="small")
     figure.tight_layout()

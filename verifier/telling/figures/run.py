@@ -55,13 +55,15 @@ def run_figure(panels: Sequence[tuple[str, RunResult]], scale: str = "linear") -
         sharey="all" if rows == 1 else "row",
         layout="constrained",
     )
-    many = len({each.planner for each in panels[0][1].requirements}) > 1
+    many = len({requirement.planner for requirement in panels[0][1].requirements}) > 1
     for column, (heading, result) in enumerate(panels):
-        for row, each in enumerate(result.requirements):
-            title = f"{each.name}, {each.planner}" if many else each.name
+        for row, requirement in enumerate(result.requirements):
+            title = f"{requirement.name}, {requirement.planner}" if many else requirement.name
             line, place = (column // columns, column % columns) if rows == 1 else (row, column)
-            _draw(axes[line][place], each, wrapped(title, 48) + (f"\n{wrapped(heading, 48)}" if heading else ""))
-            axes[line][place].set_xlabel(_axes_of(each)[0][0] if line == lines - 1 else "", fontsize="small")
+            _draw(
+                axes[line][place], requirement, wrapped(title, 48) + (f"\n{wrapped(heading, 48)}" if heading else "")
+            )
+            axes[line][place].set_xlabel(_axes_of(requirement)[0][0] if line == lines - 1 else "", fontsize="small")
     for row in range(lines):
         label = wrapped(_y_label(panels[0][1], panels[0][1].requirements[min(row, rows - 1)]), 44)
         axes[row][0].set_ylabel(label, fontsize="small")
@@ -75,17 +77,19 @@ def run_figure(panels: Sequence[tuple[str, RunResult]], scale: str = "linear") -
     return figure
 
 
-def _y_label(result: RunResult, each: RequirementResult) -> str:
-    found = result.settings.confidence
-    unit = f" in {each.unit}" if each.unit else ""
-    what = "bands" if any(point.dependence_free for point in each.points) else "interval"
-    return f"{each.asked}{unit} (worst environment)" + (f", {level_text(found.level)} {what}" if found else "")
+def _y_label(result: RunResult, requirement: RequirementResult) -> str:
+    confidence = result.settings.confidence
+    unit = f" in {requirement.unit}" if requirement.unit else ""
+    what = "bands" if any(point.dependence_free for point in requirement.points) else "interval"
+    return f"{requirement.asked}{unit} (worst environment)" + (
+        f", {level_text(confidence.level)} {what}" if confidence else ""
+    )
 
 
-def _draw(axis: Axes, each: RequirementResult, title: str) -> None:
+def _draw(axis: Axes, requirement: RequirementResult, title: str) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    lines = _lines(each)
+    lines = _lines(requirement)
     colours, widths = shades(len(lines)), np.linspace(3.6 if len(lines) > 1 else 1.2, 0.9, len(lines))
     for number, ((label, points), colour) in enumerate(zip(lines.items(), colours, strict=True)):
         places = [place for place, _ in points]
@@ -96,12 +100,13 @@ def _draw(axis: Axes, each: RequirementResult, title: str) -> None:
         for (low, high), thick in _bands([point for _, point in points]):
             axis.fill_between(places, low, high, color=colour, alpha=0.15, linewidth=0)
             axis.vlines(places, low, high, color=colour, alpha=0.5, linewidth=thick)
-    if any(point.dependence_free for point in each.points):
+    if any(point.dependence_free for point in requirement.points):
         title = f"{title}\nfrom wide to narrow: whatever the dependence, confidence bounds, interval"
-    if each.threshold is not None:
-        axis.axhline(float(each.threshold), color="0.4", linestyle="--", linewidth=0.9)
-        axis.text(0.01, float(each.threshold), f" {each.target_text}", transform=axis.get_yaxis_transform(),
-                  va="bottom", fontsize="x-small", color="0.3")  # fmt: skip
+    if requirement.threshold is not None:
+        target = float(requirement.threshold)
+        axis.axhline(target, color="0.4", linestyle="--", linewidth=0.9)
+        axis.text(0.01, target, f" {requirement.target_text}", transform=axis.get_yaxis_transform(), va="bottom",
+                  fontsize="x-small", color="0.3")  # fmt: skip
     axis.set_title(title, fontsize="small")
     axis.grid(True, linewidth=0.3)
     axis.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
@@ -114,39 +119,39 @@ def _bands(points: Sequence[Point]) -> Iterator[tuple[tuple[list[float], list[fl
     too. They overlap, so that what all of them allow is darkest.
     """
     free = [point.dependence_free for point in points]
-    bounds = [None if each.uncertainty is None else each.uncertainty.confidence_bounds for each in points]
-    interval = [None if each.uncertainty is None else each.uncertainty.interval for each in points]
+    bounds = [None if point.uncertainty is None else point.uncertainty.confidence_bounds for point in points]
+    interval = [None if point.uncertainty is None else point.uncertainty.interval for point in points]
     tiers: tuple[Sequence[FreeBounds | PointBounds | PointInterval | None], ...] = (interval,)
     if any(free):
         tiers = free, bounds, interval
     for width, tier in zip((1.0, 2.5, 4.5), tiers, strict=False):
-        known = [each for each in tier if each is not None]
+        known = [ends for ends in tier if ends is not None]
         if len(known) == len(points):
-            yield ([each.lower for each in known], [each.upper for each in known]), width
+            yield ([ends.lower for ends in known], [ends.upper for ends in known]), width
 
 
-def _axes_of(each: RequirementResult) -> list[tuple[str, Callable[[Point], float]]]:
+def _axes_of(requirement: RequirementResult) -> list[tuple[str, Callable[[Point], float]]]:
     """What differs between the points, environments apart: variables of the initial state, then swept constants.
 
     The first is the x axis; every combination of the others is a line.
     """
-    first = each.points[0]
+    first = requirement.points[0]
     getters: list[tuple[str, Callable[[Point], float]]] = [
         *((f"initial {name}", lambda point, of=name: float(point.initial[of])) for name in first.initial),
         *((name, lambda point, of=name: float(Fraction(point.constants[of]))) for name in first.constants),
     ]
-    varying = [(name, get) for name, get in getters if len({get(point) for point in each.points}) > 1]
+    varying = [(name, get) for name, get in getters if len({get(point) for point in requirement.points}) > 1]
     return varying or getters[:1]
 
 
-def _lines(each: RequirementResult) -> dict[str, list[tuple[float, Point]]]:
+def _lines(requirement: RequirementResult) -> dict[str, list[tuple[float, Point]]]:
     """Label -> (place on the x axis, point of the worst environment), in order."""
-    (_, place), *others = _axes_of(each)
-    sign = -1 if each.is_upper else 1
+    (_, place), *others = _axes_of(requirement)
+    sign = -1 if requirement.is_upper else 1
     lines: dict[str, dict[float, Point]] = {}
-    for point in each.points:
+    for point in requirement.points:
         label = ", ".join(f"{name} = {get(point):g}" for name, get in others)
         line = lines.setdefault(label, {})
         x = place(point)
-        line[x] = min(line.get(x, point), point, key=lambda found: sign * found.probability)
+        line[x] = min(line.get(x, point), point, key=lambda point: sign * point.probability)
     return {label: sorted(line.items(), key=lambda pair: pair[0]) for label, line in lines.items()}
