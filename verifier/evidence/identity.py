@@ -262,7 +262,7 @@ def _needed() -> Mapping[str, importlib.metadata.Distribution]:
         _normal(distribution.metadata["Name"]): distribution for distribution in importlib.metadata.distributions()
     }
     if DISTRIBUTION not in installed:
-        return dict(sorted((name, each) for name, each in installed.items() if name != DISTRIBUTION))
+        return dict(sorted((name, distribution) for name, distribution in installed.items() if name != DISTRIBUTION))
     found, open_ = dict[str, importlib.metadata.Distribution](), [DISTRIBUTION]
     while open_:
         for name in _wanted(installed[open_.pop()].requires):

@@ -277,13 +277,13 @@ class World:
 
     @property
     def _decisions(self) -> tuple[Decision, ...]:
-        return tuple(draw_ for draw_ in self.system.model.world if isinstance(draw_, Decision))
+        return tuple(choice for choice in self.system.model.world if isinstance(choice, Decision))
 
     @cached_property
     def _draws(self) -> tuple[Draw, ...]:
         """With probabilities over variables only; InputError where one can have a value outside its range."""
         system = self.system
-        draws = [draw_ for draw_ in system.model.world if isinstance(draw_, Draw)]
+        draws = [choice for choice in system.model.world if isinstance(choice, Draw)]
         for draw in draws:
             within = bounded(system, f"world.{draw.name}.range", draw)
             for value in draw.chances:
