@@ -259,7 +259,7 @@ def closed_loop_sums(loop: ClosedLoop, limit_m: Floats | None = None) -> LogSums
     """What each log adds to a closed-loop curve: whether it was safe; true time, and time with the cost of stops.
 
     Args:
-        found: the runs.
+        loop: the runs.
         limit_m: (L,) as `ClosedLoop.kept` takes it, for that notion of safety; None for `ClosedLoop.safe`.
     """
     logs, levels = loop.outcomes.time_s.shape

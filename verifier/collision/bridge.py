@@ -93,7 +93,7 @@ def closed_loop(
     """Verify the closed loop from a first report of `first_report_m`, at every initial speed.
 
     Args:
-        found: the pairs, and the objects without a report.
+        pairs: the pairs, and the objects without a report.
         first_report_m: y.
         width_m: of the kernel, that of the map.
         speeds_mps: initial speeds, from 0.

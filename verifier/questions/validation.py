@@ -148,7 +148,7 @@ def validated(
     """Fit on each half of the drives, predict the other.
 
     Args:
-        found: the reports.
+        tracked: the reports.
         names: of the drives, by their numbers.
         bins: that a window lies in, throughout.
         frames: the most of a window.

@@ -117,10 +117,10 @@ class Inputs:
         """The stated box of rates, where there is one; errors as `read_rate_box`."""
         if options.rate_box is None:
             return None
-        matrices, context = self.matrices(options), self.confusion.by_context
+        matrices, by_context = self.matrices(options), self.confusion.by_context
         tested = [matrices]
-        if context is not None and self.contexts is None:  # a box speaks of every past, used or not
-            contexts = self._contexts(context, options)
+        if by_context is not None and self.contexts is None:  # a box speaks of every past, used or not
+            contexts = self._contexts(by_context, options)
             tested.append(divided_matrices(matrices, contexts, options.empty_contexts))
         return read_rate_box(options.rate_box, matrices, () if options.assume_rate_box else tested)
 

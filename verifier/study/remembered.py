@@ -55,13 +55,13 @@ def with_memory(
 def _with_memory(
     file: ConfusionFile, model: SystemModel, options: RunOptions
 ) -> tuple[ConfusionFile, ContextCounts | None]:
-    asked, context = options.memory, file.by_context
+    asked, by_context = options.memory, file.by_context
     if options.persist is not None:
         return _persistent(file, model, options, options.persist)
     if asked in (None, "none"):
         return file, None
     by_default = asked == MEMORY_BY_DEFAULT
-    if context is None:
+    if by_context is None:
         if by_default:
             return file, None
         raise UsageError(
@@ -70,19 +70,21 @@ def _with_memory(
         )
     columns = _columns(file, model)
     try:
-        _refuse_what_stands_against(file, model, options, context)
-        if context.units is not None and (by_default or asked == "auto"):
-            raise UsageError(f"contexts are chosen over drives, and these are counted by {context.units}: name run:L")
-        chosen = selected_contexts(context, columns) if by_default or asked == "auto" else None
+        _refuse_what_stands_against(file, model, options, by_context)
+        if by_context.units is not None and (by_default or asked == "auto"):
+            raise UsageError(
+                f"contexts are chosen over drives, and these are counted by {by_context.units}: name run:L"
+            )
+        chosen = selected_contexts(by_context, columns) if by_default or asked == "auto" else None
         contexts = Contexts.parsed(str(asked)) if chosen is None else chosen.contexts
-        counts = context.coarsened(contexts)
+        counts = by_context.coarsened(contexts)
     except UsageError as error:
         if not by_default:
             raise
         return _noted(file, f"the detector is memoryless: {error}"), None
     if contexts.kind == "none":
         return _noted(file, f"the detector is memoryless, as the data support ({_losses(chosen)})"), None
-    metadata = {**file.matrices.metadata, "contexts": _record(file, context, counts, columns)}
+    metadata = {**file.matrices.metadata, "contexts": _record(file, by_context, counts, columns)}
     told = [remark("memory", text) for text in _texts(counts, chosen, model, options)]
     file = replace(file, matrices=replace(file.matrices, metadata=metadata))
     return _with_remarks(file, told), counts
@@ -92,25 +94,27 @@ def _persistent(
     file: ConfusionFile, model: SystemModel, options: RunOptions, longest: int
 ) -> tuple[ConfusionFile, ContextCounts]:
     """For bounds if errors may persist for so many frames."""
-    context = file.by_context
-    if context is None:
+    by_context = file.by_context
+    if by_context is None:
         raise UsageError(
             f"--persist {longest}: the matrices '{file.name}' are not counted by context, so nobody knows how long "
             "errors last; count them again with verify confusion --memory run:50"
         )
-    _refuse_what_stands_against(file, model, options, context)
-    counts = persistent(context, longest)
+    _refuse_what_stands_against(file, model, options, by_context)
+    counts = persistent(by_context, longest)
     seen, more = longest_shown(file, model)
     told = f"the data show {counted(seen, 'wrong report')} in a row" + (" or more" if more else "")
     if (seen > longest or more) and not options.assume_persistence:
         hint = (
-            "; verify confusion --memory run:50 tells longer ones apart" if more and context.contexts.cap < 50 else ""
+            "; verify confusion --memory run:50 tells longer ones apart"
+            if more and by_context.contexts.cap < 50
+            else ""
         )
         raise UsageError(
             f"--persist {longest}: {told}{hint}; name a longer time (50 at most), or accept it with "
             "--assume-persistence"
         )
-    metadata = {**file.matrices.metadata, "contexts": _record(file, context, counts, [])}
+    metadata = {**file.matrices.metadata, "contexts": _record(file, by_context, counts, [])}
     text = (
         f"errors about an object may persist for up to {counted(longest, 'frame')}, at whatever rates ({told}); the "
         "bounds are those of every such detector. P and intervals are not: they take the rates of the bin for errors"
@@ -127,13 +131,13 @@ def longest_shown(file: ConfusionFile, model: SystemModel) -> tuple[int, bool]:
     """
     if file.by_context is None:
         raise ValueError("the matrices are not counted by context")
-    context, labels = file.by_context, file.matrices.labels
+    by_context, labels = file.by_context, file.matrices.labels
     columns = [*_columns(file, model), labels.index(EMPTY)]
-    told = {at: (context.tracks or {}).get(label_text(labels[at])) for at in columns}
-    shown, more = longest_run(context, [at for at, tracks in told.items() if tracks is None])
+    told = {at: (by_context.tracks or {}).get(label_text(labels[at])) for at in columns}
+    shown, more = longest_run(by_context, [at for at, tracks in told.items() if tracks is None])
     known = [at for at, tracks in told.items() if tracks is not None]
     longest = max(
-        longest_run(context, known)[0], *(tracks.longest_wrong_run for tracks in told.values() if tracks), shown
+        longest_run(by_context, known)[0], *(tracks.longest_wrong_run for tracks in told.values() if tracks), shown
     )
     return longest, more and longest == shown
 
@@ -145,7 +149,7 @@ def _columns(file: ConfusionFile, model: SystemModel) -> list[int]:
 
 
 def _refuse_what_stands_against(
-    file: ConfusionFile, model: SystemModel, options: RunOptions, context: ContextCounts
+    file: ConfusionFile, model: SystemModel, options: RunOptions, by_context: ContextCounts
 ) -> None:
     """Refuse memory together with what is only known without; UsageError."""
     with_what = {
@@ -165,7 +169,7 @@ def _refuse_what_stands_against(
         raise UsageError(
             f"--memory is not known together with {what}, for {why}: name --memory none, or leave that out"
         )
-    step, period = model.step_s, context.period_s
+    step, period = model.step_s, by_context.period_s
     frame = None if step is None else step / model.frames
     if frame is not None and period is not None and frame != _exactly(period):
         raise UsageError(
@@ -178,14 +182,14 @@ def _exactly(period_s: float) -> Fraction:
     return Fraction(repr(period_s))
 
 
-def _first_looks(file: ConfusionFile, context: ContextCounts, columns: list[int]) -> Iterator[str]:
+def _first_looks(file: ConfusionFile, by_context: ContextCounts, columns: list[int]) -> Iterator[str]:
     """Where first looks contradict, at 1 %, that errors have one rate in every step; of tracks as independent."""
     from scipy.stats import binomtest
 
     told = []
-    for at, column in product(range(context.counts.shape[1]), columns):
-        own = context.counts[0, at, :, :, column]
-        whole, first = own.sum(axis=0), own[context.contexts.start]
+    for at, column in product(range(by_context.counts.shape[1]), columns):
+        own = by_context.counts[0, at, :, :, column]
+        whole, first = own.sum(axis=0), own[by_context.contexts.start]
         wrong, many = int(first.sum() - first[column]), int(first.sum())
         rate = 1 - whole[column] / max(whole.sum(), 1)
         if many and (p_value := binomtest(wrong, many, rate).pvalue) < CONTRADICTED_BELOW:
@@ -211,17 +215,17 @@ def _with_remarks(file: ConfusionFile, told: list[dict[str, str]]) -> ConfusionF
     return replace(file, matrices=replace(matrices, metadata={**matrices.metadata, "remarks": [*kept, *told]}))
 
 
-def _record(file: ConfusionFile, context: ContextCounts, used: ContextCounts, columns: list[int]) -> UsedContexts:
+def _record(file: ConfusionFile, by_context: ContextCounts, used: ContextCounts, columns: list[int]) -> UsedContexts:
     """What a result says of the contexts, with the test of those that are used."""
     own, name = used.contexts, str(used.contexts)
     alike = ("run:1", "last:1") if own.cap == 1 else (name,)
     compared = []
-    if context.tally is not None and file.sequences is not None and context.contexts != own:
+    if by_context.tally is not None and file.sequences is not None and by_context.contexts != own:
         for column in columns:
             label = " and ".join(sorted(file.matrices.labels[column]))
-            if context.counts[0, :, :-1, :, column].any():
-                value = log10_e_value(context, [column], own, file.sequences.names)
-                compared.append(LikelihoodRatio(label, str(context.contexts), value))
+            if by_context.counts[0, :, :-1, :, column].any():
+                value = log10_e_value(by_context, [column], own, file.sequences.names)
+                compared.append(LikelihoodRatio(label, str(by_context.contexts), value))
     return UsedContexts(
         kind=own.kind,
         cap=own.cap,
@@ -231,9 +235,9 @@ def _record(file: ConfusionFile, context: ContextCounts, used: ContextCounts, co
         units=used.units,
         tracks=used.tracks,
         used=name,
-        tests=tuple(replace(test, contexts=name) for test in context.tests if test.contexts in alike),
+        tests=tuple(replace(test, contexts=name) for test in by_context.tests if test.contexts in alike),
         e_values=tuple(compared),
-        replays=tuple(replace(test, contexts=name) for test in context.replays if test.contexts in alike),
+        replays=tuple(replace(test, contexts=name) for test in by_context.replays if test.contexts in alike),
     )
 
 

@@ -92,42 +92,42 @@ def _precision_table(average_precision: AveragePrecision) -> Table:
     return Table("Average precision under this matching", header, tuple(rows), True)
 
 
-def _context_table(counts: ConfusionCounts, context: ContextCounts) -> Table:
+def _context_table(counts: ConfusionCounts, by_context: ContextCounts) -> Table:
     """Hits by items of every true label, by context, over all bins."""
-    total = context.counts[0].sum(axis=0)
+    total = by_context.counts[0].sum(axis=0)
     hits, items = np.diagonal(total, axis1=1, axis2=2).tolist(), total.sum(axis=1).tolist()
     rows = tuple(
         (Cell(name, at), *map(_rate_cell, hits[at], items[at]))
-        for at, name in enumerate((*context.contexts.names, UNTRACKED))
+        for at, name in enumerate((*by_context.contexts.names, UNTRACKED))
         if any(items[at])
     )
     header = ("context", *(name_text(label_text(label)) for label in counts.labels))
-    caption = f"Reported as what it is, by true label and context ({context.contexts}), over all bins"
+    caption = f"Reported as what it is, by true label and context ({by_context.contexts}), over all bins"
     return Table(f"{caption}: rate (count of items)", header, rows, True)
 
 
 def context_lines(counts: ConfusionCounts) -> list[str]:
     """What the data say of the contexts: which of them they support, and whether more of the past matters."""
-    context = counts.by_context
-    if context is None or counts.thresholds is not None or context.tally is None:
+    by_context = counts.by_context
+    if by_context is None or counts.thresholds is not None or by_context.tally is None:
         return []
     lines = []
     for number, label in enumerate(counts.labels):
         name = label_text(label)
-        if label == EMPTY or not context.counts[0, :, :-1, :, number].any():
+        if label == EMPTY or not by_context.counts[0, :, :-1, :, number].any():
             continue
         try:
-            chosen = selected_contexts(context, [number])
+            chosen = selected_contexts(by_context, [number])
         except UsageError:
             lines.append(f"{name}: too few sequences to say which contexts the data support")
             continue
-        lines += _track_lines(name, (context.tracks or {}).get(name))
+        lines += _track_lines(name, (by_context.tracks or {}).get(name))
         losses = {str(loss.contexts): fixed(loss.mean, 3) for loss in chosen.losses}
         lines.append(
             f"{name}: the data support {chosen.contexts} ({losses[str(chosen.contexts)]} bits per frame on sequences "
             f"left out; without memory {losses['none']})"
         )
-        left = next((e for e in context.tests if e.label == name and e.contexts == str(chosen.contexts)), None)
+        left = next((e for e in by_context.tests if e.label == name and e.contexts == str(chosen.contexts)), None)
         if left is not None and left.p_value < CONTRADICTED_BELOW and left.z is not None:
             lines.append(
                 f"warning: misses of {name} depend on more of the past than {chosen.contexts} "

@@ -108,7 +108,7 @@ def component_meeting(
     """The states of an end component that meets one of the conjunctions; None where there is none.
 
     Args:
-        found: the conjunctions.
+        recurrences: the conjunctions.
         inside: (p,) the states of the component to look in.
         components_among: the maximal end components among some states, (p,) numbers, -1 outside.
     """

@@ -77,7 +77,7 @@ def column_shares(
     the prior, whatever policy gives its rates.
 
     Args:
-        found: derivatives at `data.rates`.
+        sensitivity: derivatives at `data.rates`.
         level: of the Clopper-Pearson intervals, strictly between 0 and 1.
         prior: items per label, above 0.
 
@@ -177,7 +177,7 @@ def fixes(
     """What correcting each type of detection error would do, all solved in one batch.
 
     Args:
-        objective, found, start: what was differentiated.
+        objective, sensitivity, start: what was differentiated.
         data: its columns held by convention are correct by convention and are left out.
         raising: whether a larger P is wanted.
         most: types of detection error to solve for; those with the largest effect to first order are taken.

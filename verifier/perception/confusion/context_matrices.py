@@ -21,9 +21,9 @@ from verifier.perception.confusion.tally import summed
 from verifier.perception.settings import EmptyContexts
 
 
-def followed(context: ContextCounts) -> NDArray[np.bool_]:
+def followed(by_context: ContextCounts) -> NDArray[np.bool_]:
     """(true,) whether a track of some item with that label is known."""
-    return np.asarray(context.counts[0, :, :-1].any(axis=(0, 1, 2)))
+    return np.asarray(by_context.counts[0, :, :-1].any(axis=(0, 1, 2)))
 
 
 def persistent(found: ContextCounts, longest: int) -> ContextCounts:
@@ -48,9 +48,9 @@ def persistent(found: ContextCounts, longest: int) -> ContextCounts:
     return replace(found, contexts=contexts, counts=counts, tally=tally, tests=(), replays=())
 
 
-def longest_run(context: ContextCounts, columns: Sequence[int]) -> tuple[int, bool]:
+def longest_run(by_context: ContextCounts, columns: Sequence[int]) -> tuple[int, bool]:
     """The longest run of errors that counts by run show of these true labels, and whether it may be longer."""
-    cap, own = context.contexts.cap, context.counts[0].sum(axis=0)[:, :, list(columns)]
+    cap, own = by_context.contexts.cap, by_context.counts[0].sum(axis=0)[:, :, list(columns)]
     items = own.sum(axis=(1, 2))
     wrong = items > own[:, list(columns), range(len(columns))].sum(axis=1)
     for length in range(cap, 0, -1):
@@ -60,20 +60,22 @@ def longest_run(context: ContextCounts, columns: Sequence[int]) -> tuple[int, bo
     return int(wrong.any()), False
 
 
-def divided_matrices(matrices: ConfusionMatrices, context: ContextCounts, policy: EmptyContexts) -> ConfusionMatrices:
+def divided_matrices(
+    matrices: ConfusionMatrices, by_context: ContextCounts, policy: EmptyContexts
+) -> ConfusionMatrices:
     """The matrices divided by context.
 
     Args:
-        matrices: whose counts are those of `found`, summed over the contexts.
-        found: counts of one score threshold.
+        matrices: whose counts are those of `by_context`, summed over the contexts.
+        by_context: counts of one score threshold.
         policy: rates of a context without items.
     """
-    counts = context.counts[0]
+    counts = by_context.counts[0]
     if not np.array_equal(counts.sum(axis=1), matrices.counts):
         raise ValueError("the counts by context do not add up to the matrices")
-    own, apart = counts[:, :-1].copy(), followed(context)
-    own[:, context.contexts.start, :, ~apart] = matrices.counts[:, :, ~apart].transpose(2, 0, 1)
-    memory = Memory(context.contexts, matrices.counts, apart, policy)
+    own, apart = counts[:, :-1].copy(), followed(by_context)
+    own[:, by_context.contexts.start, :, ~apart] = matrices.counts[:, :, ~apart].transpose(2, 0, 1)
+    memory = Memory(by_context.contexts, matrices.counts, apart, policy)
     return replace(matrices, counts=own.reshape(-1, *own.shape[2:]), memory=memory)
 
 

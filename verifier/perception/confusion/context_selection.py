@@ -49,12 +49,12 @@ class _Cells:
     """(n, 2) wrong and right, at least one of them."""
 
     @classmethod
-    def of(cls, context: ContextCounts, columns: Sequence[int]) -> _Cells:
+    def of(cls, by_context: ContextCounts, columns: Sequence[int]) -> _Cells:
         """The cells of one context function."""
-        if context.tally is None or context.counts.shape[0] != 1:
+        if by_context.tally is None or by_context.counts.shape[0] != 1:
             raise UsageError("contexts are compared by sequence, of one score threshold; the matrices have none")
-        index, counts = context.tally.index, context.tally.counts[:, 0]
-        tracked = (index[:, 1] % context.per_bin < context.contexts.count) & np.isin(index[:, 3], list(columns))
+        index, counts = by_context.tally.index, by_context.tally.counts[:, 0]
+        tracked = (index[:, 1] % by_context.per_bin < by_context.contexts.count) & np.isin(index[:, 3], list(columns))
         rows, at = distinct_rows(index[tracked][:, [0, 1, 3]])
         reports = np.zeros((len(rows), 2))
         right = index[tracked, 2] == index[tracked, 3]
@@ -103,23 +103,23 @@ class HeldOutLoss:
         return mean, math.sqrt(count / max(count - 1, 1) * spread) / float(self.frames.sum())
 
 
-def held_out_loss(context: ContextCounts, columns: Sequence[int]) -> HeldOutLoss:
+def held_out_loss(by_context: ContextCounts, columns: Sequence[int]) -> HeldOutLoss:
     """The loss of the contexts of some counts, over items with these true labels.
 
     Args:
-        found: of one score threshold, with sequences.
+        by_context: of one score threshold, with sequences.
         columns: places of the true labels.
 
     Raises:
         UsageError: no counts by sequence, or a family.
     """
-    cells = _Cells.of(context, columns)
+    cells = _Cells.of(by_context, columns)
     others = cells.fitted(np.ones(len(cells.cell), dtype=bool))[cells.cell] - cells.reports
     loss = _log_loss(cells.reports, others) / math.log(2)
     names, own = np.unique(cells.sequence, return_inverse=True)
     frames = np.bincount(own, cells.reports.sum(axis=1), len(names)).astype(np.int64)
     bits: Floats = np.bincount(own, loss, len(names)).astype(np.float64)
-    return HeldOutLoss(context.contexts, bits, frames)
+    return HeldOutLoss(by_context.contexts, bits, frames)
 
 
 @dataclass(frozen=True)
@@ -137,19 +137,20 @@ class Selection:
     losses: tuple[HeldOutLoss, ...]
 
 
-def selected_contexts(context: ContextCounts, columns: Sequence[int]) -> Selection:
+def selected_contexts(by_context: ContextCounts, columns: Sequence[int]) -> Selection:
     """The contexts that the data support.
 
     Raises:
         UsageError: fewer than four sequences with tracks, or as `held_out_loss`.
     """
     losses = tuple(
-        held_out_loss(context.coarsened(candidate), columns) for candidate in coarser_candidates(context.contexts)
+        held_out_loss(by_context.coarsened(candidate), columns)
+        for candidate in coarser_candidates(by_context.contexts)
     )
     if len(losses[0].frames) < FEWEST_SEQUENCES:
         raise UsageError(
             f"--memory auto compares contexts by sequence and needs {FEWEST_SEQUENCES} sequences with tracks; the "
-            f"matrices have {len(losses[0].frames)}: choose one, such as --memory {context.contexts}"
+            f"matrices have {len(losses[0].frames)}: choose one, such as --memory {by_context.contexts}"
         )
     best = min(losses, key=lambda loss: loss.mean)
     for loss in losses:
@@ -169,16 +170,18 @@ def coarser_candidates(contexts: Contexts) -> Iterator[Contexts]:
         yield candidate
 
 
-def log10_e_value(context: ContextCounts, columns: Sequence[int], smaller: Contexts, names: Sequence[str]) -> float:
-    """log10 of the split likelihood e-value of the contexts of `found` against smaller ones.
+def log10_e_value(
+    by_context: ContextCounts, columns: Sequence[int], smaller: Contexts, names: Sequence[str]
+) -> float:
+    """log10 of the split likelihood e-value of the contexts of `by_context` against smaller ones.
 
     Args:
-        found: counts by the richer function, as for `held_out_loss`.
+        by_context: counts by the richer function, as for `held_out_loss`.
         columns: places of the true labels.
         smaller: a coarser function.
         names: of the sequences; those with items are halved in the order of their names.
     """
-    richer, plain = _Cells.of(context, columns), _Cells.of(context.coarsened(smaller), columns)
+    richer, plain = _Cells.of(by_context, columns), _Cells.of(by_context.coarsened(smaller), columns)
     used = np.unique(richer.sequence)
     order = np.zeros(len(names), dtype=np.int64)
     order[used[np.argsort(np.array(names, dtype=object)[used])]] = np.arange(len(used))

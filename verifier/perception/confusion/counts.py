@@ -162,16 +162,16 @@ class ConfusionCounts(Result):
                 raise ValueError(f"the tracks do not fit the counts: {fault}")
 
     def _check_contexts(self) -> None:
-        context, size = self.by_context, len(self.labels)
-        if context is None:
+        by_context, size = self.by_context, len(self.labels)
+        if by_context is None:
             return
-        if not np.array_equal(context.counts.sum(axis=2), self.counts):
+        if not np.array_equal(by_context.counts.sum(axis=2), self.counts):
             raise ValueError("the counts by context do not add up to the counts")
-        if (context.tally is None) != (self.sequences is None):
+        if (by_context.tally is None) != (self.sequences is None):
             raise ValueError("counts by sequence and context go together")
-        if context.tally is not None:
-            dense = context.tally.dense(self.bins.count * context.per_bin, size)
-            if not np.array_equal(dense.reshape(context.counts.shape), context.counts):
+        if by_context.tally is not None:
+            dense = by_context.tally.dense(self.bins.count * by_context.per_bin, size)
+            if not np.array_equal(dense.reshape(by_context.counts.shape), by_context.counts):
                 raise ValueError("the counts by sequence and context do not add up to the counts by context")
 
     TOLD = "verifier.telling.confusion:counts_table"
@@ -234,10 +234,10 @@ class ConfusionCounts(Result):
         if sequences is not None:
             tracks = None if sequences.tracks is None else sequences.tracks.member(at)
             sequences = replace(sequences, tally=_at_threshold(sequences.tally, at), tracks=tracks)
-        context = self.by_context
-        if context is not None:
-            own = None if context.tally is None else _at_threshold(context.tally, at)
-            context = replace(context, counts=context.counts[at : at + 1], tally=own)
+        by_context = self.by_context
+        if by_context is not None:
+            own = None if by_context.tally is None else _at_threshold(by_context.tally, at)
+            by_context = replace(by_context, counts=by_context.counts[at : at + 1], tally=own)
         metadata = {**self.metadata, "score_threshold": threshold}
         if "dependence" in metadata:
             metadata["dependence"] = metadata["dependence"][at]
@@ -247,7 +247,7 @@ class ConfusionCounts(Result):
             counts=self.counts[at : at + 1],
             sequences=sequences,
             metadata=metadata,
-            by_context=context,
+            by_context=by_context,
         )
 
     def matrices(self, where: Mapping[str, str] | None = None, kept: Collection[str] = ()) -> ConfusionMatrices:
@@ -286,13 +286,15 @@ class ConfusionCounts(Result):
         Raises:
             UsageError: as `matrices`.
         """
-        chosen, context = self._chosen(where or {}), self.by_context
-        if context is None:
+        chosen, by_context = self._chosen(where or {}), self.by_context
+        if by_context is None:
             return None
         tally = (
-            None if context.tally is None else self._tally_by_distance(context.tally, chosen, kept, context.per_bin)
+            None
+            if by_context.tally is None
+            else self._tally_by_distance(by_context.tally, chosen, kept, by_context.per_bin)
         )
-        return replace(context, counts=self._by_distance(context.counts[0], chosen, kept)[None], tally=tally)
+        return replace(by_context, counts=self._by_distance(by_context.counts[0], chosen, kept)[None], tally=tally)
 
     def _by_distance(
         self, counts: NDArray[np.int64], chosen: Mapping[str, int], kept: Collection[str]

@@ -23,10 +23,10 @@ from verifier.perception.confusion.tally import Tally
 from verifier.perception.confusion.tracks import SummedOver, Tracks, all_sums, fault_of_tracks
 
 
-def context_head(context: ContextCounts) -> dict[str, Any]:
+def context_head(by_context: ContextCounts) -> dict[str, Any]:
     """What the document says of the context function."""
-    own, how = context.contexts, (context.units, context.tests, context.tracks, context.replays)
-    head = json_values(ContextsRecord("run", own.cap, "outcome", context.gaps, context.period_s, *how))
+    own, how = by_context.contexts, (by_context.units, by_context.tests, by_context.tracks, by_context.replays)
+    head = json_values(ContextsRecord("run", own.cap, "outcome", by_context.gaps, by_context.period_s, *how))
     return {**head, "kind": own.kind}  # which the matrices of a file count: "run" or "last"
 
 

@@ -185,8 +185,8 @@ def sequences_in_drives(counts: ConfusionCounts, table: DriveTable) -> Confusion
     source = counts.metadata.get("source")
     told = dict(source) if isinstance(source, Mapping) else {} if source is None else {"of": source}
     told["drives"] = table.record()
-    context = counts.by_context
-    if context is not None and context.tally is not None:
-        context = replace(context, tally=context.tally.renumbered(number))
+    by_context = counts.by_context
+    if by_context is not None and by_context.tally is not None:
+        by_context = replace(by_context, tally=by_context.tally.renumbered(number))
     metadata = {**counts.metadata, "source": told}
-    return with_sanity(replace(counts, sequences=grouped, metadata=metadata, by_context=context))
+    return with_sanity(replace(counts, sequences=grouped, metadata=metadata, by_context=by_context))

@@ -193,11 +193,11 @@ def _difference(mine: Any, other: Any) -> str:
 
 
 def _context_text(counts: ConfusionCounts) -> str:
-    context = counts.by_context
-    if context is None:
+    by_context = counts.by_context
+    if by_context is None:
         return "none"
-    by = "" if context.units is None else f", by {context.units}"
-    return f"{context.contexts}, gaps {context.gaps}, period {context.period_s} s{by}"
+    by = "" if by_context.units is None else f", by {by_context.units}"
+    return f"{by_context.contexts}, gaps {by_context.gaps}, period {by_context.period_s} s{by}"
 
 
 def _texts(labels: Sequence[Label]) -> list[list[str]]:

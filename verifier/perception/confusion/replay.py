@@ -249,7 +249,7 @@ def replayed(
     """Replay a tracker on the first window of each track, and predict it by each context function.
 
     Args:
-        found: the reports.
+        tracked: the reports.
         bins: that a window lies in, throughout.
         frames: of a window.
         tracker: what confirms.

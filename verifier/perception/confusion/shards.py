@@ -64,7 +64,7 @@ def shard_record(
         shard: its number, and of how many.
         tables: what is counted.
         parts: of it that are the shard's.
-        found: what was counted, and the SHA-256 of the files that it read.
+        count: what was counted, and the SHA-256 of the files that it read.
         accepted: kinds of implausible data that the whole may be.
         drives: what the sequences of the whole are put together by.
     """

@@ -42,7 +42,7 @@ def explained_record(
     Args:
         result: over all its scenarios.
         point: the scenario explained: the worst.
-        found: the explanation.
+        explanation: the explanation.
         counted: the types of detection errors of the explanation, in its order.
         names: texts of the labels of the matrices.
         most: corrections of single kinds that are told.

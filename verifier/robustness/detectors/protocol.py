@@ -126,7 +126,7 @@ def suppressed(detections: Detections, iou: float, per_class: bool = True) -> De
     """The detections that stay, by falling score; equal scores by label and box, so that input order is no matter.
 
     Args:
-        found: of one image.
+        detections: of one image.
         iou: in [0, 1]; an overlap of exactly so much does not suppress.
         per_class: whether only detections of the same label suppress each other.
 

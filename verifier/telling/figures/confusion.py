@@ -113,33 +113,35 @@ def run_length_figure(counts: ConfusionCounts) -> Figure:
     Args:
         counts: with counts by run; of a family the lowest threshold is drawn.
     """
-    context = counts.by_context
-    if context is None or context.contexts.kind != "run":
+    by_context = counts.by_context
+    if by_context is None or by_context.contexts.kind != "run":
         raise ValueError("the counts are not by run")
     drawn = [
         number
         for number, label in enumerate(counts.labels)
-        if label != EMPTY and context.counts[0, :, :-1, :, number].any()
+        if label != EMPTY and by_context.counts[0, :, :-1, :, number].any()
     ]
     figure, axes = subplots(len(drawn), 1, figsize=(7.6, 3.3 * len(drawn) + 0.3), squeeze=False, sharex=True)
     for axis, number in zip(axes[:, 0], drawn, strict=True):
-        _run_lengths(axis, counts, context, number)
-    axes[-1][0].set_xlabel(f"right or wrong reports in a row just before (the last: {context.contexts.cap} or more)")
+        _run_lengths(axis, counts, by_context, number)
+    axes[-1][0].set_xlabel(
+        f"right or wrong reports in a row just before (the last: {by_context.contexts.cap} or more)"
+    )
     axes[0][0].legend(frameon=False, fontsize="x-small", title="bin", title_fontsize="x-small", ncols=2)
     figure.suptitle(
-        f"Missed or misreported by what went before ({context.contexts}), 95 % intervals for independent items",
+        f"Missed or misreported by what went before ({by_context.contexts}), 95 % intervals for independent items",
         fontsize="small",
     )
     figure.tight_layout()
     return figure
 
 
-def _run_lengths(axis: Axes, counts: ConfusionCounts, context: ContextCounts, number: int) -> None:
+def _run_lengths(axis: Axes, counts: ConfusionCounts, by_context: ContextCounts, number: int) -> None:
     """One line per bin: wrong runs to the left, the longest first; no outcome in the middle; right runs."""
     from matplotlib import colormaps
 
-    cap, own = context.contexts.cap, context.counts[0, :, :-1, :, number]
-    order = [*range(2 * cap, cap, -1), context.contexts.start, *range(1, cap + 1)]
+    cap, own = by_context.contexts.cap, by_context.counts[0, :, :-1, :, number]
+    order = [*range(2 * cap, cap, -1), by_context.contexts.start, *range(1, cap + 1)]
     items, right = own.sum(axis=2)[:, order], own[:, :, number][:, order]
     shown = np.flatnonzero((items >= FEWEST).any(axis=1)).tolist()
     for line, at in enumerate(shown):
