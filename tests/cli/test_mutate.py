@@ -409,7 +409,7 @@ def started(folder, *arguments, limit=None, program=("-m", "verifier")):
         if limit is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
-    command = [sys.executable, *program, "mutate", *map(str, arguments)]
+    command = [sys.executable, "-B", *program, "mutate", *map(str, arguments)]  # no half of a compiled module
     return subprocess.Popen(
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=limited
     )
