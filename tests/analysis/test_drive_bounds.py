@@ -119,8 +119,8 @@ def test_what_needs_drives_says_so_where_they_are_not_known(asked):
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({"bounds": "best"}, "known: auto, drives, approximate, items"),
-        ({"weights": "frame"}, "known: item, track, drive"),
+        ({"bounds": "best"}, "known: anytime, approximate, auto, drives, items"),
+        ({"weights": "frame"}, "known: drive, item, track"),
         ({"largest_drive": 0}, "at least one item"),
         ({"icc_at_most": Fraction(3, 2)}, "between 0 and 1, got 1.5"),
         ({"looks": 0}, "looks, got 0"),

@@ -185,4 +185,4 @@ def test_columns_of_something_else_are_no_distances(run, tmp_path, cells):
     parquet.write_table(pyarrow.table(columns), tmp_path / "odd.parquet")
     code, out, err = run("odd.parquet", *SMALL)
     assert (code, out) == (ExitCode.BAD_INPUT, "")
-    assert err.startswith("verify: odd.parquet: true_m: expected a column of numbers, got ")
+    assert err.startswith("verify: odd.parquet: column 'true_m': expected numbers, got ")

@@ -24,10 +24,11 @@ import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from pathlib import Path
 from types import FrameType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
 try:
     import resource
@@ -314,5 +315,7 @@ def array_bytes(*values: object) -> int:
 
 
 def _arrays(part: object) -> Iterator[np.ndarray[Any, Any]]:
+    import numpy as np  # which the help of a command does without
+
     inner = part.values() if isinstance(part, Mapping) else part if isinstance(part, tuple) else (part,)
     return (array for array in inner if isinstance(array, np.ndarray))

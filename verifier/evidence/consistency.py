@@ -189,6 +189,8 @@ def _explain_misfits(document: Document) -> Misfits:
         yield from _too_far(document, f"{where}/point", point)
         yield from decision_apart(f"{where}/point", point.decision, judging.decision(point, explanation.target))
         yield from _violation_misfits(where, explanation)
+        if explanation.world is not None and abs(explanation.world.probability - point.probability) > SOLVING:
+            yield f"{where}/world/probability", f"expected {point.probability}, that of the scenario"
         yield from worst_apart(f"{where}/verdict", explanation.verdict, [point])
         if explanation.condition is None and point.condition is not None and explanation.verdict is Verdict.SATISFIED:
             yield f"{where}/condition", "expected that of the scenario, which is satisfied on a condition"

@@ -205,9 +205,9 @@ def review_section(findings: Sequence[Reviewed]) -> Section:
     """All findings as a section of the report."""
     header = ("node", "state", "class", "finding", "by", "date")
     rows = tuple(
-        (reviewed.id or (finding := reviewed.finding).node, reviewed.state, finding.grade, finding.text, finding.by,
-         str(finding.dated))
+        (reviewed.id or told.node, reviewed.state, told.grade, told.text, told.by, str(told.dated))
         for reviewed in findings
-    )  # fmt: skip
+        for told in (reviewed.finding,)
+    )
     said = "Findings of an assessor about nodes of the assurance case. None of them changes a status by itself."
     return Section("Review findings", (Paragraph(said), Table("Review", header, rows)), id="review")
