@@ -196,29 +196,29 @@ class Asking:
             return self._together(tasks, map(self._solved, tasks))
         return self._in_turn(tasks)
 
-    def ask(self, answer: Found, text: str) -> CheckedValues:
+    def ask(self, outcome: Found, text: str) -> CheckedValues:
         """Storm's answer to one formula; errors as `StormProcess.check`."""
-        seconds = answer.task.seconds_for_storm(answer.batch_s, self.settings.exact)
-        with self.limits(answer.task) as share:
+        seconds = outcome.task.seconds_for_storm(outcome.batch_s, self.settings.exact)
+        with self.limits(outcome.task) as share:
             return self.storm.check(
                 self.chain,
                 [text],
                 exact=self.settings.exact,
-                direct=answer.direct,
+                direct=outcome.direct,
                 timeout_s=seconds,
                 memory_bytes=share,
             )[0]
 
-    def on_product(self, answer: Found) -> CheckedValues:
+    def on_product(self, outcome: Found) -> CheckedValues:
         """Storm's answer to `F accept` on the product of chain and formula."""
-        if answer.product is None:
+        if outcome.product is None:
             raise ValueError("steps are counted: there is no product")
         exact = self.settings.exact
-        seconds = answer.task.seconds_for_storm(answer.batch_s, exact)
-        with self.limits(answer.task) as share:
-            decided = decide(answer.product, np.ones(self.chain.transition_count, dtype=bool))
+        seconds = outcome.task.seconds_for_storm(outcome.batch_s, exact)
+        with self.limits(outcome.task) as share:
+            decided = decide(outcome.product, np.ones(self.chain.transition_count, dtype=bool))
             return reaching_acceptance(
-                decided, self.chain, self.storm, exact, seconds, direct=answer.direct, memory_bytes=share
+                decided, self.chain, self.storm, exact, seconds, direct=outcome.direct, memory_bytes=share
             )
 
     @contextlib.contextmanager

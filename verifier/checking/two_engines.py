@@ -86,98 +86,98 @@ class TwoEngines:
         except LimitError as error:
             return error
 
-    def _settled(self, answer: Found, target: Fraction | None) -> TwoEngineValues:
+    def _settled(self, outcome: Found, target: Fraction | None) -> TwoEngineValues:
         try:
-            values = self._compared(answer)
+            values = self._compared(outcome)
         except (RefusedError, NoAnswerError, NoProbabilityError, _ImpreciseError) as error:
-            if isinstance(error, NoProbabilityError) and np.all(self._lost(answer) <= AGREEMENT):
+            if isinstance(error, NoProbabilityError) and np.all(self._lost(outcome) <= AGREEMENT):
                 raise
-            return self._exactly(answer) or self._one_engine(answer, error)
+            return self._exactly(outcome) or self._one_engine(outcome, error)
         wide = bool(np.any(values.upper - values.lower > WIDTH)) or enclosure.holds(
             values.lower, values.upper, target
         )
-        return (self._exactly(answer) if wide else None) or values
+        return (self._exactly(outcome) if wide else None) or values
 
-    def _lacks_digits(self, found: Found, answer: CheckedValues) -> bool:
+    def _lacks_digits(self, outcome: Found, answer: CheckedValues) -> bool:
         """Whether Storm's value of something rare, as 1 less what is nearly certain, has too few digits."""
         if self.asking.settings.exact or self.asking.chain.rounding_defect > 0:
             return False
-        moved = AGREEMENT * found.batch.upper[0] + found.batch.representation_bound[0]
-        return bool(np.any(enclosure.apart(answer, found.batch) > moved))
+        moved = AGREEMENT * outcome.batch.upper[0] + outcome.batch.representation_bound[0]
+        return bool(np.any(enclosure.apart(answer, outcome.batch) > moved))
 
-    def _compared(self, found: Found) -> TwoEngineValues:
+    def _compared(self, outcome: Found) -> TwoEngineValues:
         """Storm's answer, which agrees with the batch engine's; an error where there is none that does."""
-        answer, fault = self._answer(found)
-        if self._disputed(found, answer, self._lost(found)):
-            if fault is None and self._contradicts_itself(found, answer):
+        answer, fault = self._answer(outcome)
+        if self._disputed(outcome, answer, self._lost(outcome)):
+            if fault is None and self._contradicts_itself(outcome, answer):
                 fault = "contradicts itself: what it gives for the formula and for its negation does not add up to 1"
-                answer = self.asking.on_product(found)
-            allowed = np.maximum(self._tolerance(found, answer), self._lost(found))
-            enclosure.refuse_disagreement(found.task.formula, answer, found.batch, allowed)
-        if self._disputed(found, answer):
+                answer = self.asking.on_product(outcome)
+            allowed = np.maximum(self._tolerance(outcome, answer), self._lost(outcome))
+            enclosure.refuse_disagreement(outcome.task.formula, answer, outcome.batch, allowed)
+        if self._disputed(outcome, answer):
             raise _ImpreciseError(f"{answer.engine} loses too many digits on this chain")
-        if self._lacks_digits(found, answer):
-            if exact := self._exactly(found):
+        if self._lacks_digits(outcome, answer):
+            if exact := self._exactly(outcome):
                 return exact
-            answer = self._bounds(found, answer)
-        return self._joined(found, answer, fault)
+            answer = self._bounds(outcome, answer)
+        return self._joined(outcome, answer, fault)
 
-    def _answer(self, answer: Found) -> tuple[CheckedValues, str | None]:
+    def _answer(self, outcome: Found) -> tuple[CheckedValues, str | None]:
         """Storm's answer, and what is wrong with how it was got; an error where there is none."""
-        if answer.answer is not None:
-            return answer.answer, None
-        failure, task = answer.failure, answer.task
+        if outcome.answer is not None:
+            return outcome.answer, None
+        failure, task = outcome.failure, outcome.task
         if task.text is None:
             how = " in exact arithmetic" if self.asking.settings.exact else ""
             message = f"Storm would not finish with {to_text(task.formula)} within the limits{how}"
             failure = NoAnswerError(message, hint="leave out --exact" if how else None)
         elif failure is None:
             try:
-                return task.meant(self.asking.ask(answer, task.text)), None
+                return task.meant(self.asking.ask(outcome, task.text)), None
             except (RefusedError, NoAnswerError) as error:
                 failure = error
-        if isinstance(failure, NoProbabilityError) or answer.product is None:
+        if isinstance(failure, NoProbabilityError) or outcome.product is None:
             raise failure
         why = "cannot check the formula" if isinstance(failure, RefusedError) else "has no answer in time"
-        return self.asking.on_product(answer), why
+        return self.asking.on_product(outcome), why
 
-    def _tolerance(self, found: Found, answer: CheckedValues) -> Floats:
+    def _tolerance(self, outcome: Found, answer: CheckedValues) -> Floats:
         """(m,) how far Storm's values may lie outside the batch engine's enclosure."""
-        batch = found.batch
+        batch = outcome.batch
         if answer.fractions is not None and self.asking.chain.rounding_defect == 0:
             return np.asarray(AGREEMENT * batch.upper[0] + BOUND_ROUNDOFF + batch.representation_bound[0])
-        return np.asarray(AGREEMENT * batch.upper[0]) if found.direct else np.full(len(answer.value), AGREEMENT)
+        return np.asarray(AGREEMENT * batch.upper[0]) if outcome.direct else np.full(len(answer.value), AGREEMENT)
 
-    def _lost(self, answer: Found) -> Floats:
+    def _lost(self, outcome: Found) -> Floats:
         """(m,) how far rounding may put Storm's value off the true one."""
         chain = self.asking.chain
         if self.asking.settings.exact or chain.rounding_defect > 0:
             return np.zeros(len(chain.initial))
-        factor = _FACTORISATION_LOSS if answer.direct else 1
-        return np.asarray(factor * enclosure.rounding_of_iteration(chain, answer.batch))
+        factor = _FACTORISATION_LOSS if outcome.direct else 1
+        return np.asarray(factor * enclosure.rounding_of_iteration(chain, outcome.batch))
 
-    def _disputed(self, found: Found, answer: CheckedValues, lost: Floats | float = 0.0) -> bool:
+    def _disputed(self, outcome: Found, answer: CheckedValues, lost: Floats | float = 0.0) -> bool:
         """Whether Storm's values lie too far outside, by more than rounding explains."""
-        allowed = np.maximum(self._tolerance(found, answer), lost)
-        return bool(np.any(~(enclosure.apart(answer, found.batch) <= allowed)))
+        allowed = np.maximum(self._tolerance(outcome, answer), lost)
+        return bool(np.any(~(enclosure.apart(answer, outcome.batch) <= allowed)))
 
-    def _contradicts_itself(self, found: Found, answer: CheckedValues) -> bool:
+    def _contradicts_itself(self, outcome: Found, answer: CheckedValues) -> bool:
         """Whether Storm's probabilities of the formula and of its negation fail to add up to 1.
 
         Storm 2.0 translates some formulas into a wrong automaton, `F ((a | X (a | X a)) R b)` among them; asking for
         the negation exposes it. Windows that are counted need no automaton.
         """
-        if found.task.window is not None:
+        if outcome.task.window is not None:
             return False
         try:
-            other = self.asking.ask(found, to_storm(Operation("!", (found.task.formula,))))
+            other = self.asking.ask(outcome, to_storm(Operation("!", (outcome.task.formula,))))
         except (EngineError, LimitError):
             return False  # nothing is learned, and the disagreement stands, with both its numbers
         return bool(np.any(np.abs(answer.value + other.value - 1) > AGREEMENT + self.asking.chain.rounding_defect))
 
-    def _joined(self, found: Found, answer: CheckedValues, fault: str | None) -> TwoEngineValues:
+    def _joined(self, outcome: Found, answer: CheckedValues, fault: str | None) -> TwoEngineValues:
         """Both engines' enclosure around Storm's value."""
-        batch, chain, formula = found.batch, self.asking.chain, found.task.formula
+        batch, chain, formula = outcome.batch, self.asking.chain, outcome.task.formula
         if answer.fractions is not None:
             lower = upper = answer.value
         elif chain.rounding_defect > 0:
@@ -185,7 +185,7 @@ class TwoEngines:
             lower, upper = np.minimum(answer.value, batch.lower[0]), np.maximum(answer.value, batch.upper[0])
         else:
             moved = enclosure.rounding_of_iteration(chain, batch)
-            bounds = self._bounds(found, answer)
+            bounds = self._bounds(outcome, answer)
             lower, upper = enclosure.intersection(formula, bounds, batch, moved)
             lower = np.minimum(enclosure.outwards(lower, -batch.representation_bound[0]), answer.value)
             upper = np.maximum(enclosure.outwards(upper, batch.representation_bound[0]), answer.value)
@@ -197,14 +197,14 @@ class TwoEngines:
                 "the two are less independent here"
             )
         numbers = answer.value, lower, upper, answer.fractions, batch.probability[0], answer.engine
-        return TwoEngineValues(*numbers, remark, self._is_out_of_reach(found))
+        return TwoEngineValues(*numbers, remark, self._is_out_of_reach(outcome))
 
-    def _bounds(self, found: Found, answer: CheckedValues) -> CheckedValues:
+    def _bounds(self, outcome: Found, answer: CheckedValues) -> CheckedValues:
         """An answer of Storm's with bounds, if it gives any in time."""
-        if answer.lower is not None or found.direct or found.product is None:
+        if answer.lower is not None or outcome.direct or outcome.product is None:
             return answer
         try:
-            return self.asking.on_product(found)
+            return self.asking.on_product(outcome)
         except (RefusedError, NoAnswerError, NoProbabilityError):
             return answer
 
@@ -235,9 +235,9 @@ class TwoEngines:
         ends = np.array([doubles_around(fraction) for fraction in answer.fractions or ()])
         return replace(joined, lower=ends[:, 0], upper=ends[:, 1], fractions=None)
 
-    def _one_engine(self, answer: Found, failure: EngineError | NoAnswerError) -> TwoEngineValues:
+    def _one_engine(self, outcome: Found, failure: EngineError | NoAnswerError) -> TwoEngineValues:
         """The batch engine's proven enclosure, where Storm has no answer that is good enough."""
-        batch, rounded = answer.batch, self.asking.chain.rounding_defect > 0
+        batch, rounded = outcome.batch, self.asking.chain.rounding_defect > 0
         if self.asking.settings.exact:
             raise failure
         lower, upper = batch.lower[0], batch.upper[0]
@@ -245,17 +245,17 @@ class TwoEngines:
             if np.any(upper - lower > ONE_ENGINE_WIDTH):
                 if not isinstance(failure, _ImpreciseError):
                     raise failure
-                formula = to_text(answer.task.formula)
+                formula = to_text(outcome.task.formula)
                 raise EngineError(f"neither engine can tell the probability of {formula} in doubles")
             lower = enclosure.outwards(lower, -batch.representation_bound[0])
             upper = enclosure.outwards(upper, batch.representation_bound[0])
         value, remark = batch.probability[0], alone(failure)
         return TwoEngineValues(
-            value, lower, upper, None, value, "batch engine", remark, self._is_out_of_reach(answer)
+            value, lower, upper, None, value, "batch engine", remark, self._is_out_of_reach(outcome)
         )
 
-    def _is_out_of_reach(self, answer: Found) -> bool:
-        window = answer.task.window
+    def _is_out_of_reach(self, outcome: Found) -> bool:
+        window = outcome.task.window
         return window is not None and window.cannot_unroll(self.asking.settings.memory_bytes)
 
 
