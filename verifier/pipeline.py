@@ -161,8 +161,8 @@ def checked_study(
         from verifier.study.free import free_bounds  # linear programs take long to load
 
         with clock.running("bounds whatever the dependence: --horizon bounds their size. They"):
-            free = tuple(map(free_bounds, progress([case.case for case in cases])))
-        cases = tuple(replace(case, free=own) for case, own in zip(cases, free, strict=True))
+            free = tuple(map(free_bounds, progress([checked_case.case for checked_case in cases])))
+        cases = tuple(replace(checked_case, free=own) for checked_case, own in zip(cases, free, strict=True))
     return CheckedStudy(study, cases, evidence, storm.storm_version(), unanswered, found)
 
 
@@ -366,7 +366,7 @@ def result_of(checked: CheckedStudy, options: RunOptions) -> RunResult:
                 [text for checked_case in checked.cases for text in checked_case.case.assumed],
                 [
                     *grid_remarks(study.grid, options.false_positives, study.matrices),
-                    *model_remarks([case.look for case in checked.cases if case.look is not None]),
+                    *model_remarks([look for look in (case.look for case in checked.cases) if look is not None]),
                     *(text for checked_case in checked.cases for text in checked_case.remarks),
                     *noted((checked_case.case, checked_case.notes) for checked_case in checked.cases),
                 ],

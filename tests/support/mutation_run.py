@@ -209,7 +209,6 @@ _ALL_DIGITS = 'return repr(value) if value > 0.5 or moved(shown) else f"{shown:.
 _FEWEST = 'fewest = 3 - missing.adjusted() if 0 < missing < Decimal("0.5") else 0'
 _SIGN = 'sign, digits_text = ("-" if scaled < 0 else ""), str(abs(scaled.numerator)).rjust(digits + 1, "0")'
 _MEMORY = 'return f"{count / size:.4g} {unit}" if count < 9999 * size else f"{count / size:.0f} {unit}"'
-_EXACT = "verifier/base/numbers.py"
 _SHORT_ENOUGH = "return Fraction(text) if len(text) < 4000 else Fraction(_long(top), _long(bottom) if slash else 1)"
 _STATISTICS = "verifier/base/statistics.py"
 _WRONG = "wrong = ~(np.abs(betainc(least, rest, end) / tail - 1) < _TOLERANCE)"
@@ -288,8 +287,6 @@ _MASSES = (
 _POSSIBLE = "possible = possible | (set(np.unique(after[:, told.often[kinds] > 0]).tolist()) - {-1})"
 _SOLVE = "verifier/analysis/robust/solve.py"
 _ROUGHLY = "value = search.optimum(target.astype(np.float64), np.zeros(step.state_count), roughly=True)"
-_PAIR = "if self.lower is not None and self.upper is not None:"
-_KEPT = "kept = np.flatnonzero(counted & (low < high))"
 _UNSEEN = "after = np.full(objective.following.shape, -1, dtype=np.int64)"
 _MANY_CODES = "if bound > 2**16 + 4 * len(codes):"
 _IN_REACH = "nodes = look.nodes[distance[look.nodes] <= most_steps - left]"
@@ -556,7 +553,7 @@ EQUIVALENT = {
     **{(_ROUNDED, _SIGN, token): "a whole number, and 0 has been returned" for token in ("<", "0")},
     (_ROUNDED, "if 10 * count >= size:", ">="): "no unit has a whole tenth",
     (_ROUNDED, _MEMORY, "<"): "9999 is spelt alike",
-    **{(_EXACT, _SHORT_ENOUGH, token): "up to 4300 digits are read either way" for token in ("<", "4000")},
+    **{(_ROUNDED, _SHORT_ENOUGH, token): "up to 4300 digits are read either way" for token in ("<", "4000")},
     (_STATISTICS, _NONE_SEEN, "1"): "the end is 0 there",
     (_STATISTICS, _WRONG, "<"): "either way is right to that",
     (_STATISTICS, "if items <= 1:", "<="): "without a degree of freedom no number comes out, which ends alike",
