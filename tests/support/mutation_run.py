@@ -314,7 +314,17 @@ _DEPENDENCE = "verifier/perception/confusion/dependence.py"
 _ALONE = "alone = 0 if outcomes.bin is None or not len(outcomes.bin) else int(outcomes.bin.max()) + 1"
 _SELECTION = "verifier/perception/confusion/context_selection.py"
 _RIGHT = "right = index[tracked, 2] == index[tracked, 3]"
+_REPLAY = "verifier/perception/confusion/replay.py"
+_NOT_LISTED = '[number.get(key, -1) for key in zip(own.tolist(), record["frame"][rows].tolist(), strict=True)],'
+_REPORTS = "np.add.at(counts, (rows.bin[used], context[used], rows.right[used]), 1)"
+_PERMUTATIONS = "permutations = max(FEWEST_PERMUTATIONS, min(MOST_PERMUTATIONS, WORK // max(len(outcomes.track), 1)))"
+_POINTERS = "pointer = self.pointers.__getitem__ if any(self.pointers) else None"
 EQUIVALENT = {
+    (_REPLAY, _NOT_LISTED, "1"): "any number below 0",
+    (_REPLAY, _REPORTS, "1"): "shares of doubled counts are the same",
+    (_DEPENDENCE, _PERMUTATIONS, "1"): "of one outcome as many as of two",
+    (_DEPENDENCE, "if len(rows[0]):", "0"): "as many of both",
+    ("verifier/perception/detections/gathered.py", _POINTERS, "any"): "all of a format have one, or none",
     (_SELECTION, _RIGHT, "=="): "the loss of right and wrong reports is the same if they change places",
     **{(_CANDIDATES, "BLOCK = 1 << 15", token): "how many at once" for token in ("1", "15")},
     **{(_CANDIDATES, "PART = 1 << 13", token): "how many at once" for token in ("1", "13")},

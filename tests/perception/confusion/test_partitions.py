@@ -23,7 +23,7 @@ from verifier.base.errors import InputError, UsageError
 from verifier.cli import main
 from verifier.perception.confusion.document import confusion_text, read_counts
 from verifier.perception.confusion.request import counted, merged
-from verifier.perception.confusion.shards import share_of
+from verifier.perception.confusion.shards import MOST_SHARDS, parsed_shard, share_of
 from verifier.perception.detections.parquetfiles import FilesInOrder, Tables, opened
 from verifier.perception.settings import CountSettings, MergeSettings
 
@@ -264,6 +264,7 @@ def test_shards_that_do_not_make_a_whole_are_refused(scene, capfd):
         (["1", "2", "3", "again"], "shard 2/3 is in 2.json, too: its items would count twice"),
         (["1", "of4", "3"], "of4.json: shard 2/4, and 1.json is shard 1/3"),
         (["1", "2", "3", "whole"], "whole.json: no shard, and 1.json is shard 1/3"),
+        (["whole", "1", "whole"], "whole.json: no shard, and 1.json is shard 1/3"),
         (["1", "other", "3"], "other.json: cannot be merged with 1.json: filters differ: [{"),
         (["1", "titled", "3"], "titled.json: a shard of another count than 1.json"),
     ):
@@ -393,6 +394,15 @@ def test_addresses_of_stores_are_read_like_files(scene, scheduler):
 def test_choices_that_do_not_go_together(scene, choices, message):
     with pytest.raises(UsageError, match=message):
         counted(CountSettings(**DATA | SCENE | choices))
+
+
+def test_shards_are_numbered_from_1():
+    assert MOST_SHARDS == 100_000
+    for text in ("1/1", "2/2", "1/100000"):
+        assert "/".join(map(str, parsed_shard(text))) == text
+    for text in ("1/100001", "100001/100001", "1/0"):
+        with pytest.raises(UsageError, match="I from 1 to N, at most 100000"):
+            parsed_shard(text)
 
 
 @given(parts=st.integers(0, 40), of=st.integers(1, 50))

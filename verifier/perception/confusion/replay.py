@@ -28,6 +28,7 @@ from verifier.perception.confusion.bins import Bins, parse_edges
 from verifier.perception.confusion.contexts import Contexts, ReplayTest
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.record import Record, read_record
+from verifier.perception.confusion.tally import distinct_rows
 from verifier.perception.confusion.tracks import frame_numbers
 from verifier.perception.settings import Gaps, ReplaySettings
 
@@ -190,12 +191,12 @@ def tracked_of(settings: ReplaySettings) -> tuple[Tracked, list[int], tuple[str,
 
 
 def _range(text: str, edges: tuple[float, ...]) -> tuple[float, float]:
-    low, dots, high = text.partition("..")
+    low, _, high = text.partition("..")
     try:
         found = float(low), float(high)
     except ValueError:
         found = (math.nan, math.nan)
-    if not dots or found[0] not in edges or found[1] not in edges or not found[0] < found[1]:
+    if found[0] not in edges or found[1] not in edges or not found[0] < found[1]:
         listed = ", ".join(f"{edge:g}" for edge in edges)
         raise UsageError(f"--range: expected LOW..HIGH with both at edges of bins ({listed}), got {shown(text)}")
     return found
@@ -223,7 +224,7 @@ def _tracked(record: Record, name: str, bins: Bins) -> Tracked:
     )
     own = sequence[rows]
     tracks = np.unique(record["track"][rows].astype(str), return_inverse=True)[1].reshape(-1)
-    track = np.unique(own * (int(tracks.max()) + 1) + tracks, return_inverse=True)[1].reshape(-1)
+    track = distinct_rows(np.column_stack([own, tracks]))[1]
     frame = np.array(
         [number.get(key, -1) for key in zip(own.tolist(), record["frame"][rows].tolist(), strict=True)],
         dtype=np.int64,
@@ -346,7 +347,7 @@ def unconfirmed(rates: Floats, contexts: Contexts, tracker: Tracker, bins: Ints,
     unknown = np.asarray(np.isnan(rates).any(axis=0))
     known = np.moveaxis(np.nan_to_num(rates), 2, 0)
     begun, group = np.unique(start, return_inverse=True)
-    state = {(context, 0): np.tile(begun == context, (len(rates), 1)).astype(float) for context in begun.tolist()}
+    state = {(context, 0): np.ones((len(rates), 1)) * (begun == context) for context in begun.tolist()}
     for frame in range(bins.shape[1]):
         alive = np.flatnonzero(bins[:, frame] >= 0)
         pairs, of = np.unique(np.column_stack([group[alive], bins[alive, frame]]), axis=0, return_inverse=True)

@@ -38,10 +38,9 @@ Part = TypeVar("Part")
 def parsed_shard(text: str) -> Shard:
     """`i/n`; UsageError where it is none."""
     found = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", text)
-    number, of = (int(found[1]), int(found[2])) if found else (0, 0)
-    if not 1 <= number <= of <= MOST_SHARDS:
+    if found is None or not 1 <= int(found[1]) <= int(found[2]) <= MOST_SHARDS:
         raise UsageError(f"--shard: expected I/N with I from 1 to N, at most {MOST_SHARDS}, got {shown(text)}")
-    return number, of
+    return int(found[1]), int(found[2])
 
 
 def share_of(parts: Sequence[Part], shard: Shard) -> Sequence[Part]:
@@ -168,7 +167,7 @@ def command_of_shards(files: Sequence[str]) -> tuple[str, ...] | None:
         InputError: shards that were counted by other commands.
     """
     documents = [read_json(file)[0] for file in files]
-    if not all(SHARD in (document.get("source") or ()) for document in documents):
+    if SHARD not in (documents[0].get("source") or ()):  # where some are shards all are: they have been merged
         return None
     commands = [tuple(document.get("command", ())) for document in documents]
     for file, command in zip(files, commands, strict=True):
