@@ -314,6 +314,11 @@ _DEPENDENCE = "verifier/perception/confusion/dependence.py"
 _ALONE = "alone = 0 if outcomes.bin is None or not len(outcomes.bin) else int(outcomes.bin.max()) + 1"
 _SELECTION = "verifier/perception/confusion/context_selection.py"
 _RIGHT = "right = index[tracked, 2] == index[tracked, 3]"
+_RISING = "detections = np.argsort(windows.low[0]) if len(annotations) else np.zeros(0, dtype=np.int64)"
+_NO_BOXES = 'width = 4 if name == "box_2d" else 7', "return np.zeros((0, width))"
+_LOSS_OF_PAIR = "pairs.value / (policy.threshold or 1.0) if policy.by_distance else 1 - pairs.value"
+_UNLIKE = "chosen = np.where(best, pairs.annotation, np.iinfo(np.int64).max if least else -1)"
+_TIED = "places = np.flatnonzero(np.r_[tied, False] | np.r_[False, tied])"
 _REPLAY = "verifier/perception/confusion/replay.py"
 _NOT_LISTED = '[number.get(key, -1) for key in zip(own.tolist(), record["frame"][rows].tolist(), strict=True)],'
 _REPORTS = "np.add.at(counts, (rows.bin[used], context[used], rows.right[used]), 1)"
@@ -327,6 +332,26 @@ EQUIVALENT = {
     ("verifier/perception/detections/gathered.py", _POINTERS, "any"): "all of a format have one, or none",
     (_SELECTION, _RIGHT, "=="): "the loss of right and wrong reports is the same if they change places",
     **{(_CANDIDATES, "BLOCK = 1 << 15", token): "how many at once" for token in ("1", "15")},
+    **{(_CANDIDATES, _RISING, token): "in which order detections are looked for" for token in ("low", "0")},
+    (_CANDIDATES, "if np.all(values[1:] >= values[:-1]):", ">="): "which way, not what it finds",
+    (_CANDIDATES, "span = (greatest - least) * (1 + 1e-9) + 1.0", "1"): "a wider span keeps groups apart as well",
+    **{
+        (_MATCHES, line, token): "no row or column of it is read" for line, token in zip(_NO_BOXES, "70", strict=True)
+    },
+    (_MATCHES, "loss = " + _LOSS_OF_PAIR, "1"): "one more pair outweighs as well",
+    (_MATCHES, _UNLIKE, "1"): "any number below 0",
+    (_MATCHES, "keys = [detection * len(data.annotations) + annotation, unsure, unlike]", "*"): (
+        "the same order of pairs with a common end, which alone decides"
+    ),
+    (_MATCHES, _TIED, "False"): "one more place is sorted again",
+    (_MATCHES, "pair = np.full((len(rows), len(columns)), -1, dtype=np.int64)", "1"): "any number below 0",
+    (_MATCHES, "cost[row, column] = loss - (min(pair.shape) + 1)", "min"): "one more pair outweighs as well",
+    ("verifier/perception/matching/policy.py", "apart = centre_distance(a[:, :2], b[:, :2])", "2"): (
+        "of the second only the columns of the first are read"
+    ),
+    ("verifier/perception/matching/policy.py", "area = np.where(np.isnan(reach + apart), np.nan, 0.0)", "+"): (
+        "NaN where either is; where both are infinite they are clipped"
+    ),
     **{(_CANDIDATES, "PART = 1 << 13", token): "how many at once" for token in ("1", "13")},
     **{(_CANDIDATES, _BY_TABLE, token): "which way, not what it finds" for token in ("<", "8", "*", "+")},
     (_CANDIDATES, "table = np.full(most + 2, -1, dtype=np.int64)", "1"): "any number below 0",

@@ -83,20 +83,18 @@ def reach(policy: MatchingPolicy, detection: Floats, annotation: Floats) -> Wind
         # With w the common width and a, d the widths, IoU <= w / max(a, d): the common height is at most each
         # height. So t*d <= w and a <= d/t, and the left edge lies from d(1-t)/t before to d(1-t) behind; the top
         # edge likewise.
-        key, middle = annotation[:, :2], detection[:, :2]
-        behind = [(detection[:, axis + 2] - detection[:, axis]) * (1 - policy.threshold) for axis in (0, 1)]
+        behind = [side * (1 - policy.threshold) for side in (detection[:, 2:] - detection[:, :2]).T]
         before = [side / policy.threshold for side in behind]
     elif policy.affinity in ("iou_bev", "iou_3d"):
-        key, middle = annotation[:, :2], detection[:, :2]
-        radius = np.hypot(annotation[:, 3], annotation[:, 4]) / 2
-        largest = np.fmax.reduce(radius, initial=0.0)
-        before = behind = [np.hypot(detection[:, 3], detection[:, 4]) / 2 + largest] * 2
+        largest = np.fmax.reduce(np.hypot(annotation[:, 3], annotation[:, 4]) / 2, initial=0.0)
+        far = np.hypot(detection[:, 3], detection[:, 4]) / 2 + largest
+        before = behind = [far, far]
     else:
-        key, middle = annotation[:, :2], detection[:, :2]
-        before = behind = [np.full(len(middle), policy.threshold)] * 2
-    axes = [_window(middle[:, axis], before[axis], behind[axis]) for axis in (0, 1)]
+        far = np.full(len(detection), policy.threshold)
+        before = behind = [far, far]
+    axes = [_window(detection[:, axis], before[axis], behind[axis]) for axis in (0, 1)]
     (low, high), (second_low, second_high) = axes
-    return Windows(columns(key), (low, second_low), (high, second_high))
+    return Windows(columns(annotation[:, :2]), (low, second_low), (high, second_high))
 
 
 def columns(points: Floats) -> Axes:
@@ -137,7 +135,6 @@ def candidates(detection_group: Ints, annotation_group: Ints, windows: Windows) 
     starts, stops = np.r_[0, edges], np.r_[edges, len(annotations)]
     # Bisecting for bounds in rising order is several times faster: each search goes where the last one went.
     detections = np.argsort(windows.low[0]) if len(annotations) else np.zeros(0, dtype=np.int64)
-    detections = detections[: len(detections) - np.count_nonzero(np.isnan(windows.low[0]))]
     index = _index_in(sorted_group[starts], detection_group.take(detections)) if len(detections) else detections
     detections, index = detections[index >= 0], index[index >= 0]
     order = _stable_order(index)
