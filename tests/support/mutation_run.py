@@ -319,6 +319,15 @@ _NO_BOXES = 'width = 4 if name == "box_2d" else 7', "return np.zeros((0, width))
 _LOSS_OF_PAIR = "pairs.value / (policy.threshold or 1.0) if policy.by_distance else 1 - pairs.value"
 _UNLIKE = "chosen = np.where(best, pairs.annotation, np.iinfo(np.int64).max if least else -1)"
 _TIED = "places = np.flatnonzero(np.r_[tied, False] | np.r_[False, tied])"
+_TALLY, _STREAMING = "verifier/perception/confusion/tally.py", "verifier/perception/confusion/streaming.py"
+_SPARSE = "if size > max(DENSE_CELLS_ALWAYS, DENSE_CELLS_PER_ENTRY * len(keys)):"
+_OF_CONTEXTS = (
+    "if before.by_context is not None and now.by_context is not None:",
+    "if memory is not None and by_context is not None:",
+)
+_LAST_OF_PART = (
+    "return Part(begun, chunk.numbers, sequence, data.sequences, int(sequence[there[0]]) if there else -1)"
+)
 _REPLAY = "verifier/perception/confusion/replay.py"
 _NOT_LISTED = '[number.get(key, -1) for key in zip(own.tolist(), record["frame"][rows].tolist(), strict=True)],'
 _REPORTS = "np.add.at(counts, (rows.bin[used], context[used], rows.right[used]), 1)"
@@ -326,6 +335,15 @@ _PERMUTATIONS = "permutations = max(FEWEST_PERMUTATIONS, min(MOST_PERMUTATIONS, 
 _POINTERS = "pointer = self.pointers.__getitem__ if any(self.pointers) else None"
 EQUIVALENT = {
     (_REPLAY, _NOT_LISTED, "1"): "any number below 0",
+    **{(_TALLY, _SPARSE, token): "which way, not what it finds" for token in (">", "max", "*")},
+    (_TALLY, "DENSE_CELLS_PER_ENTRY = 16", "16"): "which way, not what it finds",
+    **{(_TALLY, "DENSE_CELLS_ALWAYS = 2**18", token): "which way, not what it finds" for token in ("2", "18")},
+    (_TALLY, "sizes = tuple(int(column.max()) + 1 for column in index.T)", "1"): "wider: keys that are only compared",
+    **{(_STREAMING, line, "and"): "both are there where contexts are counted" for line in _OF_CONTEXTS},
+    (_STREAMING, _LAST_OF_PART, "1"): "any number below 0",
+    (_STREAMING, 'return json.dumps(document, ensure_ascii=False, default=dict) + "\\n"', "False"): (
+        "the same values when they are read"
+    ),
     (_REPLAY, _REPORTS, "1"): "shares of doubled counts are the same",
     (_DEPENDENCE, _PERMUTATIONS, "1"): "of one outcome as many as of two",
     (_DEPENDENCE, "if len(rows[0]):", "0"): "as many of both",
