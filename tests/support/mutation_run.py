@@ -328,6 +328,8 @@ _OF_CONTEXTS = (
 _LAST_OF_PART = (
     "return Part(begun, chunk.numbers, sequence, data.sequences, int(sequence[there[0]]) if there else -1)"
 )
+_WIDTHS = 'for name, width in (("score", 0), ("box_2d", 4), ("box_3d", 7), ("distance_m", 0)):'
+_ALL_FRAMES = "total = int(np.minimum(counts, MOST_FRAMES + 1).sum())"
 _REPLAY = "verifier/perception/confusion/replay.py"
 _NOT_LISTED = '[number.get(key, -1) for key in zip(own.tolist(), record["frame"][rows].tolist(), strict=True)],'
 _REPORTS = "np.add.at(counts, (rows.bin[used], context[used], rows.right[used]), 1)"
@@ -347,6 +349,14 @@ EQUIVALENT = {
     (_REPLAY, _REPORTS, "1"): "shares of doubled counts are the same",
     (_DEPENDENCE, _PERMUTATIONS, "1"): "of one outcome as many as of two",
     (_DEPENDENCE, "if len(rows[0]):", "0"): "as many of both",
+    **{
+        ("verifier/perception/detections/columns.py", "if np.isfinite(box).all() and (sizes >= 0).all():", token): (
+            "which way, not what it finds"
+        )
+        for token in (">=", "0")
+    },
+    ("verifier/perception/detections/columns.py", _WIDTHS, "0"): "all parts have scores, or none",
+    ("verifier/perception/detections/assembly.py", _ALL_FRAMES, "1"): "too many as well",
     ("verifier/perception/detections/gathered.py", _POINTERS, "any"): "all of a format have one, or none",
     (_SELECTION, _RIGHT, "=="): "the loss of right and wrong reports is the same if they change places",
     **{(_CANDIDATES, "BLOCK = 1 << 15", token): "how many at once" for token in ("1", "15")},

@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from verifier.perception.detections import DetectionSet
-from verifier.perception.detections.columns import Boxes, faulty_boxes, joined, no_boxes
+from verifier.base.errors import LimitError, Place
+from verifier.perception.detections import DetectionSet, assembly
+from verifier.perception.detections.columns import Boxes, faulty_boxes, joined, ledger, no_boxes
 
 BOX = [10.0, -2, 0, 4, 2, 1.5, 0.1]
 
@@ -42,6 +43,19 @@ def whole(**changes):
 
 
 NAN = np.nan
+
+
+def test_boxes_are_in_space_unless_all_are_unknown():
+    unknown = np.full((2, 7), NAN)
+    one = unknown.copy()
+    one[1] = BOX
+    told = {"none": None, "all": unknown, "one": one}
+    assert {name: boxes(box_3d=box).in_space for name, box in told.items()} == {
+        "none": False,
+        "all": False,
+        "one": True,
+    }
+    assert boxes(0, box_2d=np.zeros((0, 4)), box_3d=np.zeros((0, 7))).in_space  # a column for them
 
 
 @pytest.mark.parametrize(
@@ -134,3 +148,31 @@ def test_joined_fills_what_a_part_has_not():
     assert len(joined([no_boxes(), no_boxes()])) == 0
     with pytest.raises(ValueError, match="have none"):
         joined([boxes(1), replace(boxes(1), score=None)])
+
+
+def test_a_column_that_a_part_has_not_is_unknown_there():
+    has = {"box_2d": np.zeros((1, 4)), "box_3d": np.zeros((1, 7)), "distance_m": np.zeros(1)}
+    found = joined([boxes(1, **has), boxes(2, **dict.fromkeys(has))])
+    for name, value in has.items():
+        column = getattr(found, name)
+        assert column.shape == (3, *value.shape[1:])
+        assert np.isnan(column[1:]).all()
+        assert (column[:1] == value).all()
+    scored = no_boxes(scored=True)
+    assert joined([scored]) is scored
+    assert joined([]).score is None
+
+
+def test_what_is_left_out_and_what_is_kept_is_what_was_read():
+    read, faulty, elsewhere, unused, regions = ledger(100, 60, 40, 16, 3).values()
+    assert (read, faulty, elsewhere, unused, regions) == (100, 40, 20, 21, 3)
+    assert read - faulty - elsewhere - unused - regions == 16
+
+
+def test_so_many_frames_are_numbered_and_no_more(monkeypatch):
+    monkeypatch.setattr(assembly, "MOST_FRAMES", 3)
+    found, first = assembly.numbered_frames(("a", "b"), np.array([1, 2]), 5, Place("f"))
+    assert (found.names, first.tolist()) == (("a/000005", "b/000005", "b/000006"), [0, 1])
+    assert found.sequence.tolist() == [0, 1, 1]
+    with pytest.raises(LimitError, match="4 frames, at most 3 are read"):
+        assembly.numbered_frames(("a", "b"), np.array([2, 2]), 5, Place("f"))

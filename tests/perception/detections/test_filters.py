@@ -117,6 +117,7 @@ def test_nothing_is_lost(data):
 
 def test_what_lies_on_the_edge_of_a_filter_stays(data):
     # The third object lies at 90 degrees, the fourth at 180; the second is occluded by 1.
+    assert keep_field_of_view(data, 0.5).annotations.line.tolist() == [2, 5]
     assert keep_field_of_view(data, 90).annotations.line.tolist() == [1, 2, 3, 5]
     assert keep_field_of_view(data, 180).annotations.line.tolist() == [1, 2, 3, 4, 5]
     assert keep_attribute(data, "occluded", 1, 1).annotations.line.tolist() == [2, 5]
