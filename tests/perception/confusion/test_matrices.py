@@ -164,3 +164,22 @@ def test_columns_without_items_in_a_context_are_filled_and_say_from_where(policy
     assert [tuple(column) for column in filled[0, :, :, 0].tolist()] == [column for _, column in near]
     told = ["" if any(column) else found.filled_from(at, 0) for at, column in enumerate(BY_CONTEXT[0])]
     assert told == [source for source, _ in near]
+
+
+def test_a_context_without_items_has_the_rates_of_the_nearest_shorter_one_with_some():
+    contexts = Contexts("run", 3)
+    memory = Memory(contexts, np.zeros((1, 2, 2), dtype=np.int64), np.ones(2, dtype=bool))
+    own, at = np.zeros((contexts.count, 2), dtype=np.int64), contexts.names.index
+    assert memory.donor(own, at("wrong*3")) is None
+    own[at("wrong*1"), 0] = 1
+    assert memory.donor(own, at("wrong*3")) == at("wrong*1")
+    own[at("wrong*2"), 1] = 1
+    assert memory.donor(own, at("wrong*3")) == at("wrong*2")
+
+
+@pytest.mark.parametrize("count", [-1, 2**53 + 1])
+def test_one_count_that_cannot_be_is_refused(count):
+    labels = frozenset({"ped"}), frozenset()
+    counts = np.array([[[1, 2], [3, count]]], dtype=np.int64)
+    with pytest.raises(ValueError, match=r"counts must lie in 0\.\.2\*\*53"):
+        ConfusionMatrices("class", labels, np.array([0.0, 10]), counts)

@@ -127,3 +127,11 @@ def test_what_is_ignored_is_counted():
     found = from_arrays(["ped"], ["a"], {"frame": [0], "class": [0]}, seen, Reading(ignore=("unknown_frames",)))
     assert found.origin["ignored"] == {"unknown_frames": 1}
     assert found.detections.line.tolist() == [1]
+
+
+def test_a_distance_may_be_0_and_not_less():
+    seen, truth = {**SEEN, "frame": [0]}, {"frame": [0, 0], "class": [0, 0]}
+    found = from_arrays(["ped"], ["a"], {**truth, "distance_m": [0, 5]}, seen)
+    assert distance(found.annotations, "given").tolist() == [0, 5]
+    with pytest.raises(InputError, match="<annotations>:2: annotation with distance_m -1"):
+        from_arrays(["ped"], ["a"], {**truth, "distance_m": [0, -1]}, seen)
