@@ -21,10 +21,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.arrays import Ints, Mask
+from verifier.base.arrays import Columns, Ints, Mask
 from verifier.base.errors import LimitError, Place
 from verifier.base.numbers import significant
 from verifier.language.expressions import Source, evaluate, exact_number
+from verifier.language.expressions.evaluation import Value
 from verifier.language.expressions.syntax import Node, names_in
 from verifier.systems.model import BoundedVariable, System, bounded
 from verifier.systems.model_parts import Decision, Draw
@@ -75,7 +76,7 @@ class StateSpace:
                 found[variable.name] = offset + variable.low
         return {variable.name: found[variable.name] for variable in self.variables}
 
-    def number(self, values: Mapping[str, Any], count: int) -> Codes:
+    def number(self, values: Mapping[str, Value], count: int) -> Codes:
         """(count,) code of each valuation; `nowhere` where a value is out of range or not whole."""
         valid = np.ones(count, dtype=bool)
         columns = []
@@ -113,7 +114,7 @@ def whole_in_range(value: Any, variable: BoundedVariable) -> tuple[Ints, Mask]:
     return np.asarray(found, dtype=np.int64), allowed
 
 
-def truth(condition: Node, values: Mapping[str, Ints], count: int, source: Source | None = None) -> Mask:
+def truth(condition: Node, values: Mapping[str, Value], count: int, source: Source | None = None) -> Mask:
     """(count,) mask of the valuations in which `condition` holds; `source` is where it stands, for messages."""
     holds = np.asarray(evaluate(condition, values, source), dtype=bool)
     mask: Mask = np.broadcast_to(holds, (count,))
@@ -123,10 +124,10 @@ def truth(condition: Node, values: Mapping[str, Ints], count: int, source: Sourc
 def successors(
     system: System,
     space: StateSpace,
-    values: Mapping[str, Ints],
-    inputs: Mapping[str, Any],
+    values: Columns,
+    inputs: Mapping[str, Value],
     count: int,
-    remembered: Mapping[str, Any] = MappingProxyType({}),
+    remembered: Columns = MappingProxyType({}),
     possible: Mask | bool = True,
 ) -> Codes:
     """(count,) code of the state after one step; `nowhere` where the inputs or the next values are not allowed.
@@ -160,7 +161,7 @@ def successors(
         name: evaluate(node, scope, system.model.at(f"variables.{name}.next"))
         for name, node in system.dynamics.items()
     }
-    moved |= {name: value[allowed] if np.ndim(value) else value for name, value in remembered.items()}
+    moved |= {name: value[allowed] if value.ndim else value for name, value in remembered.items()}
     if allowed.all():
         return space.number(moved, count)
     following[allowed] = space.number(moved, int(allowed.sum()))

@@ -2,20 +2,18 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from verifier.base.arrays import Mask
+from verifier.base.arrays import Columns, Mask
 from verifier.base.errors import UsageError, shown, unknown_name
 from verifier.language.expressions import Source, parse_expression
+from verifier.language.expressions.evaluation import Value
 from verifier.language.expressions.syntax import Name, Node, Number
 from verifier.systems.declarations import check_declarations, hidden_names
 from verifier.systems.model import SystemModel
 from verifier.systems.model_parts import Memory, Planner, Range, Type
-
-Columns: TypeAlias = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +39,7 @@ class ArrayFunction:
         """The questions."""
         return tuple(node for node, _ in self.asks.values())
 
-    def decided(self, views: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Mask, Mapping[str, Any]]]:
+    def decided(self, views: Iterable[Columns]) -> Iterator[tuple[Mask, Columns]]:
         """See `verifier.systems.model_parts.Decider`: the function is called once for all views."""
         cases = list(views)
         count = len(next(iter(cases[0].values())))
@@ -50,7 +48,7 @@ class ArrayFunction:
             part = slice(k * count, (k + 1) * count)
             yield np.ones(count, dtype=bool), {name: values[part] for name, values in found.items()}
 
-    def explained(self, case: Mapping[str, Any]) -> tuple[Source, str]:
+    def explained(self, case: Mapping[str, Value]) -> tuple[Source, str]:
         """See `verifier.systems.model_parts.Decider`."""
         return self.place, "the function decides every case"
 

@@ -25,10 +25,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.arrays import Ints, Mask
+from verifier.base.arrays import Columns, Ints, Mask
 from verifier.base.errors import InputError, LimitError, Place, shown
 from verifier.base.files import decoded
 from verifier.language.expressions import Source, parse_expression
+from verifier.language.expressions.evaluation import Value
 from verifier.language.expressions.syntax import ATOMS, Call, Name, Node, Number, Operation
 from verifier.systems.model_parts import Type
 from verifier.systems.reachability import distinct_rows
@@ -98,20 +99,20 @@ class DecisionTable:
             found.append(node)
         return tuple(found)
 
-    def decided(self, views: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Mask, Mapping[str, Any]]]:
+    def decided(self, views: Iterable[Columns]) -> Iterator[tuple[Mask, Columns]]:
         """See `verifier.systems.model_parts.Decider`."""
         for view in views:
             row = self._rows_of(view)
             yield row >= 0, {name: self.values[row, k] for k, name in enumerate(self.sets)}
 
-    def explained(self, case: Mapping[str, Any]) -> tuple[Source, str]:
+    def explained(self, case: Mapping[str, Value]) -> tuple[Source, str]:
         """See `verifier.systems.model_parts.Decider`."""
         row = int(self._rows_of({text: np.array([value]) for text, value in case.items()})[0])
         line = int(self.lines[row]) or None
         where = self._told({text: int(value) for text, value in case.items()})
         return Source("", self.file, None, (lambda: line) if row >= 0 else None), f"no {self.row} for {where}"
 
-    def _rows_of(self, view: Mapping[str, Any]) -> Ints:
+    def _rows_of(self, view: Columns) -> Ints:
         """(k,) the row that holds in each case; -1 where none does."""
         cases = np.stack([np.asarray(view[text]) for text in self.asks], axis=1)
         # Values between the same ends are the same case.
