@@ -23,10 +23,7 @@ from verifier.perception.confusion import dependence as module
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.choices import count_job
 from verifier.perception.confusion.counting import count_and_observe
-from verifier.perception.confusion.dependence import (
-    Outcomes,
-    dependence,
-)
+from verifier.perception.confusion.dependence import Outcomes, dependence, residual_test
 from verifier.perception.confusion.document import confusion_text
 from verifier.perception.confusion.document_dependence import Dependence
 from verifier.perception.confusion.document_reader import DocumentReader
@@ -83,6 +80,7 @@ def test_frames_that_do_not_follow_each_other_are_no_pair():
     # Pairs: frames 0-1 and 3-4 of the first track, 3-4 of the last; runs: xx, xx, x, x, x.
     assert (found.pairs, found.joint_misses, found.after_miss, found.misses) == (3, 2, 3, 7)
     assert found.mean_run == 7 / 5
+    assert dependence(outcomes_of([[(0, 0)], [(1, 0)]]), ["ped"]) == ((),)
 
 
 def test_two_strata_by_hand():
@@ -150,6 +148,25 @@ def test_mean_and_p_value_agree_with_enumeration(tracks):
         assert binomtest(round(one.p_value * 10_000) - 1, 9999, exact).pvalue > 1e-6
 
 
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1), st.integers(0, 3)), min_size=1, max_size=5))
+def test_the_residual_test_agrees_with_enumeration(rows):
+    # Outcomes permuted within strata beside histories that stay: sum over wrong ones, in quarters.
+    stratum, right, history = np.array(rows).T
+    members = [np.flatnonzero(stratum == own) for own in (0, 1)]
+    sums = []
+    for orders in itertools.product(*(itertools.permutations(own) for own in members)):
+        moved = right.copy()
+        for own, order in zip(members, orders, strict=True):
+            moved[own] = right[list(order)]
+        sums.append(sum(Fraction(int(h), 4) for h, one in zip(history, moved, strict=True) if not one))
+    mean = sum(sums) / len(sums)
+    variance = sum((each - mean) ** 2 for each in sums) / len(sums)
+    z, p_value, number = residual_test(stratum + 4, right, history / 4)
+    assert z == (pytest.approx(float(sums[0] - mean) / float(variance) ** 0.5) if variance else None)
+    exact = sum(each >= sums[0] for each in sums) / len(sums)
+    assert p_value == 1 if exact == 1 else binomtest(round(p_value * 10_000) - 1, number, exact).pvalue > 1e-6
+
+
 def test_a_family_is_tested_as_each_of_its_members_would_be():
     rng = np.random.default_rng(1)
     level = rng.integers(0, 4, 60)
@@ -205,6 +222,30 @@ def test_the_same_seed_gives_the_same_p_value_and_large_data_fewer_permutations(
     assert only(outcomes).permutations == 500
     monkeypatch.setattr(module, "WORK", 1)
     assert only(outcomes).permutations == 199
+
+
+def test_how_many_permutations_there_are_and_how_many_at_a_time(monkeypatch):
+    # 5 * 10^7 outcomes are permuted, of a residual test 5 * 10^6, and 2^22 at a time; few permutations are 199 and
+    # many 9999. Nothing is missed in all these tracks of one frame, so nothing is to be permuted.
+    at_once, permuted = [], module._permuted
+    monkeypatch.setattr(module, "_permuted", lambda *given: at_once.append(given[2]) or permuted(*given))
+
+    def number_of(n):
+        track = np.r_[0, np.arange(n - 1)]
+        zeros = np.zeros(n, int)
+        found = only(Outcomes(track, np.r_[1, np.zeros(n - 1, int)], zeros, zeros, zeros + 1))
+        return found.permutations, residual_test(zeros, zeros + 1, zeros + 0.5)[2]
+
+    assert [number_of(n) for n in (5, 2500, 50_000)] == [(9999, 9999), (9999, 2000), (1000, 199)]
+    assert at_once == [2**22 // n for n in (5, 5, 2500, 2500, 50_000, 50_000)]
+    # What is counted of a permutation may be more than its outcomes: 4 thresholds and none, 2 bins, none and all.
+    columns = [np.array(each) for each in ([0] * 5, range(5), [0] * 5, [0, 0, 1, 1, 1], [4] * 5)]
+    dependence(Outcomes(*columns, 4, columns[3]), ["ped", "car", "obs"])
+    assert at_once[6:] == [2**22 // (3 * 4 * 5)]
+    for name, number in (("_NUMBERS_AT_ONCE", 1), ("MOST_PERMUTATIONS", 9)):
+        monkeypatch.setattr(module, name, number)
+    number_of(5)
+    assert at_once[7:] == [1, 1]
 
 
 def test_numbers_that_do_not_fit_together_are_refused():

@@ -64,6 +64,11 @@ PARTS = {
     "verifier/checking": ["tests/checking", "tests/cli/test_slow_chains.py"],
     "verifier/analysis": ["tests/analysis"],
     "verifier/perception": ["tests/perception"],
+    **{
+        f"verifier/perception/confusion/{name}.py": ["tests/perception", *dependence]
+        for name in ("dependence", "document_dependence")
+        for dependence in [[f"tests/analysis/test_dependence{rest}.py" for rest in ("", "_by_bin")]]
+    },
     "verifier/analysis/robust/vertices.py": ["tests/chains"],  # which export them
     "verifier/analysis/kernel.py": [
         f"tests/analysis/test_{name}.py"

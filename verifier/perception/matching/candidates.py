@@ -202,7 +202,7 @@ def _runs(key: Floats, group: Ints, low: Floats, high: Floats, index: Ints) -> t
     span = (greatest - least) * (1 + 1e-9) + 1.0
     total = span * (int(group[-1]) + 2)
     if not math.isfinite(total):
-        return np.zeros(len(low), dtype=np.int64), np.full(len(low), len(key), dtype=np.int64)
+        return np.zeros_like(index), np.full_like(index, len(key))
     margin = 8 * np.finfo(np.float64).eps * (total + abs(least))
     merged = np.maximum.accumulate(group * span + (key - least))
     base = index * span
