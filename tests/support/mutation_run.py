@@ -298,8 +298,8 @@ _WEIGHTING = "result[self._rows] = np.where(self._leaving, (jumps / out)[self._r
 _FRAMES = "numbers: Ints = sequence.astype(np.int64) * (int(frame.max(initial=0)) + 1) + frame"
 _SQUARED = "squared = size**3 * steps.bit_length() // (10 * max(1, len(self.product.edge)))"
 _WAIT = "steps, wait, answer = self.window.high - self.window.low, self.window.response or 0, self._answer"
+_ENDLESS = "return done | coreachable(p, owner[sources], targets, (of >= 0) & ~done), first"
 _OF_EDGES = "apart += worth * (value_error + (np.bincount(self.behind).max(initial=0) + 8) * 2 * ROUNDOFF)"
-_CLOSE = "close = (np.abs(now - float(rest)) <= off * now) & (found < 0) & ~never & (rest > 0)"
 _GAIN = "verifier/analysis/robust/optimal_steps.py"
 _FINITE = "told, rough = np.where(infinite, 0, value[start]), self.gains.relative_error + 2**-40"
 _CANDIDATES, _MATCHES = "verifier/perception/matching/candidates.py", "verifier/perception/matching/matches.py"
@@ -392,7 +392,7 @@ EQUIVALENT = {
     ("verifier/analysis/step_counts.py", _WAIT, "0"): "above 0, or not read",
     (_GAIN, _FINITE, "0"): "it is overwritten",
     (_GAIN, _OF_EDGES, "0"): "of no edges, where nothing is worth anything",
-    (_GAIN, _CLOSE, "<"): "a goal, where nothing is left",
+    **{(_GAIN, _ENDLESS, token): "component 0 is `false`, never reached here" for token in (">=", "0")},
     (_GAIN, "return 50", "50"): "a guess of seconds",
     **{(_GAIN, "_MOST_DIGITS = 10**8", token): "how far, not what" for token in ("10", "8")},
     (_GAIN, "def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:", "False"): "not read",
@@ -454,8 +454,8 @@ EQUIVALENT = {
     (_POINT, _HALVED, "*"): "how long a witness is looked for that the kernel checks",
     (_POINT, _HALVED, "2"): "how long a witness is looked for that the kernel checks",
     (_POINT, "for _ in range(5):", "5"): "how long a witness is looked for that the kernel checks",
-    ("verifier/analysis/robust/inner_bounds.py", _DOUBTFUL, ">="): "component 0 is that of ACCEPT, which is decided",
-    ("verifier/analysis/robust/inner_bounds.py", _DOUBTFUL, "0"): "component 0 is that of ACCEPT, which is decided",
+    ("verifier/analysis/robust/inner_bounds.py", _DOUBTFUL, ">="): "component 0 is that of REJECT, which is decided",
+    ("verifier/analysis/robust/inner_bounds.py", _DOUBTFUL, "0"): "component 0 is that of REJECT, which is decided",
     (
         "verifier/analysis/robust/certificate.py",
         "at, number = np.arange(n), 0",
