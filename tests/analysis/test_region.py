@@ -302,22 +302,29 @@ class TestBoxes:
 
 
 def test_a_region_is_valid_from_birth():
-    labels, group = (frozenset(), frozenset("a")), np.array([0, 1])
-    good = np.zeros((1, 2, 2), dtype=np.int64), np.full((1, 2, 2), UNIT), np.ones((1, 2), dtype=bool)
-    Region(labels, group, *good)
-    low, high, needed = good
-    with pytest.raises(ValueError, match="whole numbers"):
-        Region(labels, group, low.astype(float), high, needed)
-    with pytest.raises(ValueError, match="0 <= lower"):
-        Region(labels, group, high, low, needed)
-    with pytest.raises(ValueError, match="empty"):
-        Region(labels, group, np.full_like(low, UNIT // 2 + 1), high, needed)
-    with pytest.raises(ValueError, match="empty"):
-        Region(labels, group, low, np.full_like(low, UNIT // 2 - 1), needed)
-    with pytest.raises(ValueError, match="every label"):
-        Region(labels, np.array([0, 2]), *good)
-    with pytest.raises(ValueError, match="fit together"):
-        Region(labels, group, low, high, np.ones((2, 2), dtype=bool))
+    labels, group, place = (frozenset(), frozenset("a")), np.array([0, 1]), (0, 1, 1)
+    low, high, needed = np.zeros((1, 2, 2), dtype=np.int64), np.full((1, 2, 2), UNIT), np.ones((1, 2), dtype=bool)
+    half, beyond, below = np.full_like(low, UNIT // 2), high.copy(), low.copy()
+    beyond[place], below[place] = UNIT + 1, -1
+    Region(labels, group, low, high, needed)
+    Region(labels, group, half, half, needed)
+    for wrong, words in (
+        ((labels, group, low.astype(float), high, needed), "whole numbers"),
+        ((labels, group, low, high.astype(float), needed), "whole numbers"),
+        ((labels, group, high, low, needed), "0 <= lower"),
+        ((labels, group, below, high, needed), "0 <= lower"),
+        ((labels, group, low, beyond, needed), "0 <= lower"),
+        ((labels, group, half + 1, high, needed), "empty"),
+        ((labels, group, low, half - 1, needed), "empty"),
+        ((labels, np.array([0, 2]), low, high, needed), "every label"),
+        ((labels, np.array([0, 1, 1]), low, high, needed), "every label"),
+        ((labels[:1], group, low, high, needed), "every label"),
+        (((*labels, frozenset("b")), np.array([0, 1, 1]), low, high, needed), "every label"),
+        ((labels, group, low, high[:, :, :1], needed), "fit together"),
+        ((labels, group, low, high, np.ones((2, 2), dtype=bool)), "fit together"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            Region(*wrong)
 
 
 def test_the_true_matrices_lie_in_the_region_as_often_as_promised_exactly():

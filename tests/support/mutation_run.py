@@ -296,9 +296,11 @@ _NOT_READ = 'effort = Effort(attained=self.semantics == "shared_matrix", certifi
 _ALIKE_AT_ONCE = "size = max(1, _NUMBERS_AT_ONCE // max(len(self.product.edge), 1))"
 _WEIGHTING = "result[self._rows] = np.where(self._leaving, (jumps / out)[self._row], 0)"
 _FRAMES = "numbers: Ints = sequence.astype(np.int64) * (int(frame.max(initial=0)) + 1) + frame"
-_SQUARED = "squared = size**3 * steps.bit_length() // (10 * max(1, len(self.product.edge)))"
 _WAIT = "steps, wait, answer = self.window.high - self.window.low, self.window.response or 0, self._answer"
 _ENDLESS = "return done | coreachable(p, owner[sources], targets, (of >= 0) & ~done), first"
+_DRAWING = "verifier/analysis/intervals/drawing.py"
+_IN_PART = "at_once = max(1, PART_BYTES // (24 * sums * skeleton.entry_observations.shape[1] + 1))"
+_LEAST_COST = "return max(FEWEST_DRAWS, min(MOST_DRAWS, WORK // max(cost_of_draw(objectives), 1) // 100 * 100))"
 _OF_EDGES = "apart += worth * (value_error + (np.bincount(self.behind).max(initial=0) + 8) * 2 * ROUNDOFF)"
 _GAIN = "verifier/analysis/robust/optimal_steps.py"
 _FINITE = "told, rough = np.where(infinite, 0, value[start]), self.gains.relative_error + 2**-40"
@@ -364,6 +366,8 @@ EQUIVALENT = {
     (_KERNEL, _NO_RULE, "0"): "without a rule nothing is shown but ends of 0",
     (_KERNEL, _GROUPS, "0"): "as many of both",
     (_KERNEL, _LATER, ">"): "where no step is left, what is met later is not asked",
+    **{(_DRAWING, _IN_PART, token): "how many at once" for token in ("1", "//", "24", "*", "+")},
+    (_DRAWING, _LEAST_COST, "1"): "the most draws either way",
     ("verifier/analysis/belief_grid.py", _IN_REACH, "-"): "more is followed than is asked for",
     ("verifier/analysis/best_planner.py", "exact: bool = True", "True"): "it is overwritten",
     ("verifier/analysis/hidden_game.py", _OPEN, "1"): "any number below 0",
@@ -385,10 +389,6 @@ EQUIVALENT = {
     ("verifier/analysis/robust/recurrent.py", "MOST_TERMS = 64", "64"): "how far, not what",
     (_COMMON, _LOSS, "-"): "which box is divided, not what is proven",
     ("verifier/analysis/sensitivity/occurrences.py", _FRAMES, "1"): "numbers that are only compared",
-    **{
-        ("verifier/analysis/step_counts.py", _SQUARED, token): "a guess of seconds"
-        for token in ("//", "10", "*", "1")
-    },
     ("verifier/analysis/step_counts.py", _WAIT, "0"): "above 0, or not read",
     (_GAIN, _FINITE, "0"): "it is overwritten",
     (_GAIN, _OF_EDGES, "0"): "of no edges, where nothing is worth anything",
