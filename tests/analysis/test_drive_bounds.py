@@ -368,7 +368,8 @@ def test_a_shift_is_part_of_the_proof():
 def test_evidence_has_what_its_tier_needs_and_nothing_else():
     """Of one bin, two reports and three labels; five columns in four drives."""
     items, drives, largest = (np.zeros(shape, dtype=np.int64) for shape in ((1, 2, 3), (4, 5, 2), 5))
-    by_items = Evidence(Fraction(1, 20), 0, items, np.zeros((1, 3), dtype=bool))
+    fixed, none = np.zeros((1, 3), dtype=bool), (None, None, None)
+    by_items = Evidence(Fraction(1, 20), 0, items, fixed, "independent_items", *none, 0)
     by_drives = replace(by_items, tier="independent_drives", drives=drives, largest=largest)
     correlated = {of: replace(by_items, tier="icc_at_most", drives=drives, icc=Fraction(of)) for of in (0, 1)}
     anytime, one_less = replace(by_items, tier="anytime"), items.copy()
