@@ -298,6 +298,9 @@ _WEIGHTING = "result[self._rows] = np.where(self._leaving, (jumps / out)[self._r
 _FRAMES = "numbers: Ints = sequence.astype(np.int64) * (int(frame.max(initial=0)) + 1) + frame"
 _WAIT = "steps, wait, answer = self.window.high - self.window.low, self.window.response or 0, self._answer"
 _ENDLESS = "return done | coreachable(p, owner[sources], targets, (of >= 0) & ~done), first"
+_DRIVES = "verifier/analysis/intervals/drive_items.py"
+_BETS_AT_ONCE = "size = max(1, _AT_ONCE // max(1, len(STAKES) * len(hits)))"
+_RICH = "rich = log_capital(seen[:, part], present[:, part], middle, times) >= goal"
 _DRAWING = "verifier/analysis/intervals/drawing.py"
 _IN_PART = "at_once = max(1, PART_BYTES // (24 * sums * skeleton.entry_observations.shape[1] + 1))"
 _LEAST_COST = "return max(FEWEST_DRAWS, min(MOST_DRAWS, WORK // max(cost_of_draw(objectives), 1) // 100 * 100))"
@@ -374,10 +377,12 @@ EQUIVALENT = {
     ("verifier/analysis/belief_grid.py", _IN_REACH, "-"): "more is followed than is asked for",
     ("verifier/analysis/best_planner.py", "exact: bool = True", "True"): "it is overwritten",
     ("verifier/analysis/hidden_game.py", _OPEN, "1"): "any number below 0",
-    **{
-        ("verifier/analysis/intervals/drive_items.py", "_AT_ONCE = 2**22", token): "how many at once"
-        for token in ("2", "22")
-    },
+    **{(_DRIVES, "_AT_ONCE = 2**22", token): "how many at once" for token in ("2", "22")},
+    **{(_DRIVES, _BETS_AT_ONCE, token): "how many at once" for token in ("1", "//", "max")},
+    (_DRIVES, "for first in range(0, len(low), size):", "low"): "as many of both",
+    (_DRIVES, "own = items[:, column] > 0", ">"): "a drive without items multiplies both sides by the same",
+    (_DRIVES, _RICH, ">="): "a tie of rounded logarithms, halfway to an end that is decided exactly",
+    (_DRIVES, "full = np.ones((drives, 1), dtype=np.int64)", "1"): "only the first is read",
     **{
         ("verifier/analysis/step_counts.py", "_NUMBERS_AT_ONCE = 2**23", token): "how many at once"
         for token in ("2", "23")
