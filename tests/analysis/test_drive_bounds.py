@@ -492,21 +492,26 @@ def test_rates_that_depend_on_what_is_counted_are_told():
 
 def test_by_track_by_hand():
     # Drive 0: a track seen in 1 of 3 frames, another in 2 of 2. Drive 1: one seen in 1 of 2. A false positive in
-    # drive 1 has no track and counts by item, as the frame without one.
-    counts = np.zeros((2, 1, 2, 2), dtype=np.int64)
-    counts[:, 0, :, 1] = [[2, 3], [1, 1]]
+    # drive 1 has no track and counts by item, as the frame without one. Drive 2: half a track, and frames of none.
+    counts = np.zeros((3, 1, 2, 2), dtype=np.int64)
+    counts[:, 0, :, 1] = [[2, 3], [1, 1], [1, 3]]
     counts[1, 0, :, 0] = [1, 1]
     tracks = Tracks(
-        np.array([[0, 0, 0, 1], [0, 0, 1, 1], [1, 0, 0, 1], [1, 0, 1, 1]]),
-        np.array([[2 / 3], [4 / 3], [0.5], [0.5]]),
-        np.array([[0, 0, 1], [1, 0, 1]]),
-        np.array([2, 1]),
+        np.array([[0, 0, 0, 1], [0, 0, 1, 1], [1, 0, 0, 1], [1, 0, 1, 1], [2, 0, 0, 1]]),
+        np.array([[2 / 3], [4 / 3], [0.5], [0.5], [0.5]]),
+        np.array([[0, 0, 1], [1, 0, 1], [2, 0, 1]]),
+        np.array([2, 1, 1]),
     )
     found = drive_items(replace(sequences_of(counts), tracks=tracks), 1, 2, "track")
-    assert found.table[:, 0, :, 1].tolist() == [[666_666_667, 1_333_333_333], [500_000_000, 500_000_000]]
-    assert found.table[:, 0, :, 0].tolist() == [[0, 0], [UNIT, UNIT]]
-    assert found.sizes(np.array([[0, 1]])).ravel().tolist() == [2 * UNIT, UNIT]
+    assert found.table[:, 0, :, 1].tolist() == [[666_666_667, 1_333_333_333], [500_000_000, 500_000_000], [UNIT, 0]]
+    assert found.table[:, 0, :, 0].tolist() == [[0, 0], [UNIT, UNIT], [0, 0]]
+    assert found.sizes(np.array([[0, 1]])).ravel().tolist() == [2 * UNIT, UNIT, UNIT]
     assert (found.unit, found.weights) == (UNIT, "track")
+
+
+def test_by_drive_a_drive_with_one_item_counts_like_any_other():
+    found = drive_items(sequences_of(recall_counts((1, 1), (1, 4), (0, 0))), 1, 2, "drive")
+    assert found.table[:, 0, :, 1].tolist() == [[0, UNIT], [750_000_000, 250_000_000], [0, 0]]
 
 
 @given(st.integers(0, 10**6))
