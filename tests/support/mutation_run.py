@@ -319,7 +319,11 @@ _DEPENDENCE = "verifier/perception/confusion/dependence.py"
 _ALONE = "alone = 0 if outcomes.bin is None or not len(outcomes.bin) else int(outcomes.bin.max()) + 1"
 _SELECTION = "verifier/perception/confusion/context_selection.py"
 _RIGHT = "right = index[tracked, 2] == index[tracked, 3]"
+_MAY_NOT = (
+    "rows = [np.where(may[:, [k]], world.distributions(there, len(going), k), -1) for k in range(len(world.choices))]"
+)
 EQUIVALENT = {
+    ("verifier/systems/open_system.py", _MAY_NOT, "1"): "any number below 0",
     (_SELECTION, _RIGHT, "=="): "the loss of right and wrong reports is the same if they change places",
     **{(_CANDIDATES, "BLOCK = 1 << 15", token): "how many at once" for token in ("1", "15")},
     **{(_CANDIDATES, "PART = 1 << 13", token): "how many at once" for token in ("1", "13")},

@@ -178,7 +178,7 @@ def watch(scene: Scene, known: Known, depth: int, fresh: int) -> None:
     needed = reached_bytes(scene, count)
     if needed > limits.memory_bytes:
         raise NoAnswerError(
-            f"planner '{scene.planner.name}' with {scene.width} observations on {count} reachable states "
+            f"planner '{scene.planner.name}' with {len(scene.observations)} observations on {count} reachable states "
             f"needs about {memory_text(needed)}; the limit is {memory_text(limits.memory_bytes)} {where}",
             place,
             hint="narrow the ranges of the variables or the initial states, or raise --max-memory",

@@ -204,11 +204,10 @@ def untagged(fact: str) -> str:
 
 
 def in_frames(observation: Label, frames: int) -> list[Label]:
-    """What each frame says, of an observation that tells frames apart; else the observation as the only frame."""
-    if not any(map(_FRAME.match, observation)):
-        return [observation] * frames
+    """What each frame says: the facts of it, and those that do not say of which frame they are."""
     marks = [tagged("", frame) for frame in range(frames)]
-    return [frozenset(map(untagged, (fact for fact in observation if fact.startswith(mark)))) for mark in marks]
+    plain = frozenset(fact for fact in observation if fact == untagged(fact))
+    return [plain | {untagged(fact) for fact in observation if fact.startswith(mark)} for mark in marks]
 
 
 def tells_frames_apart(planner: Planner, frames: int) -> bool:
@@ -278,7 +277,7 @@ def _after(tracker: Tracker, confirmed: Ints, recent: Ints, hit: Mask) -> tuple[
     if tracker.log_odds is not None:
         low, high = tracker.levels
         level = np.clip(recent + np.where(hit, *tracker.log_odds), low, high)
-        up, down = tracker.confirm[0], tracker.delete[0]
+        (up, _), (down, _) = tracker.confirm, tracker.delete
         return np.where(confirmed == 1, level > down, level >= up).astype(np.int64), level
     window = 2 * recent + hit
     (m, n), (m_, n_) = tracker.confirm, tracker.delete

@@ -90,18 +90,17 @@ def open_system(
     model lets the state stay, that is a choice everywhere.
 
     Args:
-        systems: environment -> the system there, with the same constants.
+        systems: environment -> the system there; where there are several, they are seen.
         matrices: for bins and labels only.
         options: as for `build_skeleton`.
 
     Raises:
-        UsageError: the environments differ in how the state moves, or nothing is admissible for long enough.
+        UsageError: runs begin or the world draws otherwise in another environment, or nothing is admissible for
+            long enough.
         InputError: as `build_skeleton`.
         NoAnswerError: more states or memory than the limits allow.
     """
     first = next(iter(systems.values()))
-    for other in systems.values():
-        _refuse_other_motion(first, other)
     asking = _asking_everything(first, matrices)
     scenes = tuple(set_scene(system, asking, name, matrices, options) for name, system in systems.items())
     if any(not np.array_equal(scene.starts, scenes[0].starts) for scene in scenes):
@@ -127,7 +126,6 @@ def open_system(
     )
 
 
-_MOVING = "variables", "inputs", "dynamics", "admissible", "initial", "terminal"
 NOT_TOLD = "a planner that sees only reports does not know in which environment it is"
 
 
@@ -135,7 +133,8 @@ def is_seen(systems: Mapping[str, System]) -> bool:
     """Whether planners see all of the state, the world decides nothing, and all environments move alike."""
     first = next(iter(systems.values()))
     behind = hidden_names(first.model)
-    parts = [*_MOVING, *(["constants"] if first.model.world else [])]
+    parts = ["variables", "inputs", "dynamics", "admissible", "initial", "terminal"]
+    parts += ["constants"] if first.model.world else []
     alike = all(getattr(first, what) == getattr(other, what) for other in systems.values() for what in parts)
     return (
         alike and not first.model.decides and not any(variable.name in behind for variable in first.model.variables)
@@ -160,12 +159,6 @@ def _chances(scene: Scene, valuations: Mapping[str, Ints], ended: Mask) -> NDArr
         own[np.arange(len(going)), decided[at]] = world.chances[joined[np.arange(len(going)), at]]
         found[going, move] = own.reshape(len(going), -1)
     return found
-
-
-def _refuse_other_motion(first: System, other: System) -> None:
-    for what in _MOVING:
-        if getattr(first, what) != getattr(other, what):
-            raise UsageError(f"{NOT_TOLD}, and '{what}' differs there: name one of them (--env NAME)")
 
 
 def _asking_everything(system: System, matrices: ConfusionMatrices) -> Planner:
