@@ -25,9 +25,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from verifier.base.commit import commit_of
 from verifier.base.errors import InputError, Place
 from verifier.base.files import json_of
-from verifier.base.libraries import __version__, commit_of
+from verifier.base.libraries import __version__
 from verifier.base.toml import Element
 from verifier.evidence.declarations import digest_at, past_at
 
