@@ -181,7 +181,7 @@ _LARGEST_END = "largest = max((int(end) for end in self.high[:, column] if end <
 _NO_CHOICE = "return StateSpace(system.inputs).size if planner.chooses else 0"
 _NONE_MET = "met = list(self._number) or [(Fraction(1), *(Fraction(0) for _ in self.outcomes[1:]))]"
 _SAME_BEFORE = "ordered[1:][ordered[1:] == ordered[:-1]] = -1"
-_OVER_ALREADY = "found = [(over, np.repeat(over[:, None], scene.width, axis=1), nothing, nothing - 1)]"
+_OVER_ALREADY = "choices = [(over, np.repeat(over[:, None], scene.width, axis=1), nothing, nothing - 1)]"
 _NUMBERED = "number = np.full(scene.space.size + 1, -1, dtype=np.int64)  # the last one answers for -1"
 _DIRECT = "direct=bool(np.any(batch.expected_steps[0, finite] > STEPS_FOR_ITERATION)) and not exact,"
 _ELIMINATION = "verifier/checking/elimination.py"
@@ -237,7 +237,7 @@ _LEVELS = "verifier/checking/component_solving.py"
 _EVEN = "if end - begin == most * block.count and end - begin <= FEW_EDGES:"
 _PER_CHOICE = "per_choice = np.bincount(owners, minlength=len(choices.indptr) - 1)"
 _BLOCKED = "size = max(_BLOCK // len(self.branches.observation), 1)"
-_LONG_TOKEN = 'found = end if token.type == "$END" else shown(str(token), 40)'
+_LONG_TOKEN = 'text = end if token.type == "$END" else shown(str(token), 40)'
 _LEFT = "left, kept, least = np.ones((_LEFT_AT_ONCE, count)), 0, np.ones(count)"
 _LEAST = "self.least_leave = np.minimum(least, left[:kept].min(axis=0, initial=1))"
 _ALIKE = "_, at = np.unique(state[going] * self.within + nodes[going] % self.within, return_index=True)"

@@ -126,13 +126,13 @@ def view_of(system: System, planner: Planner, observation: Label, values: Mappin
 
 def asked(system: System, planner: Planner, view: View) -> dict[str, NDArray[Any]]:
     """(k,) value of each question of a planner's decider."""
-    found = {}
+    answers = {}
     for index, (text, (node, _)) in enumerate(planner.decider.asks.items() if planner.decider else ()):
         path = f"planners.{planner.name}.asks[{index}]"
         question, source = system.answered(node, view.told, path)
         value = evaluate(question, view.scope, source)
-        found[text] = np.broadcast_to(np.asarray(value), (view.count,))
-    return found
+        answers[text] = np.broadcast_to(np.asarray(value), (view.count,))
+    return answers
 
 
 def where_applies(
@@ -212,12 +212,12 @@ def action_by(system: System, rule: Rule | Run, number: int, view: View, where: 
 
 def _whole_choice(system: System, there: Mapping[str, Value], own: Mapping[str, Value]) -> dict[str, Value]:
     """What is set in states of these values, with the inputs that are not named at their defaults."""
-    found = dict(own)
+    choice = dict(own)
     for variable in system.inputs:
-        if variable.name not in found:
+        if variable.name not in choice:
             source = system.model.at(f"inputs.{variable.name}.default")
-            found[variable.name] = evaluate(system.defaults[variable.name], there, source)
-    return found
+            choice[variable.name] = evaluate(system.defaults[variable.name], there, source)
+    return choice
 
 
 def step_by(
@@ -240,8 +240,8 @@ def step_by(
     kept = {variable.name: there[variable.name] for variable in space.variables if variable.name not in moving}
     memory = {name: np.asarray(value) for name, value in action.sets.items() if name in kept}
     new = {**kept, **memory, **after}
-    found = [successors(system, space, {**there, **entry}, inputs, count, new, may) for entry, may in drawn]
-    return np.stack(found, axis=1)
+    outcomes = [successors(system, space, {**there, **entry}, inputs, count, new, may) for entry, may in drawn]
+    return np.stack(outcomes, axis=1)
 
 
 def input_choices(system: System, pick: str) -> Iterator[dict[str, int]]:

@@ -77,12 +77,12 @@ class Draw:
     @property
     def nodes(self) -> tuple[Node, ...]:
         """Every expression that it has."""
-        found = (
+        expressions = (
             chance if isinstance(chance, tuple) else (chance,)
             for chance in self.chances.values()
             if chance is not None
         )
-        return tuple(itertools.chain.from_iterable(found))
+        return tuple(itertools.chain.from_iterable(expressions))
 
     def with_nodes(self, change: Callable[[Node], Node]) -> Draw:
         """The same with each expression changed."""

@@ -67,13 +67,13 @@ class OpenSystem:
     def reported(self, rates: Floats) -> Floats:
         """(environments, n, observations) how likely each observation is in each state, for (bins, predicted, true)
         rates; 0 in states that end the episode."""
-        found = np.zeros((len(self.scenes), self.state_count, len(self.observations)))
-        for of_environment, scene in zip(found, self.scenes, strict=True):
+        weights = np.zeros((len(self.scenes), self.state_count, len(self.observations)))
+        for of_environment, scene in zip(weights, self.scenes, strict=True):
             channel, row = scene.channel_at(self.valuations, self.ended)
             where = [self.observations.index(observation) for observation in channel.observations]
             of_environment[:, where] = channel.told_weights(rates)[row]
             of_environment[self.ended] = 0
-        return found
+        return weights
 
     def mask_of(self, condition: Node, environment: str) -> Mask:
         """(n,) where a condition of a spec holds in an environment."""
@@ -151,14 +151,14 @@ def _chances(scene: Scene, valuations: Mapping[str, Ints], ended: Mask) -> NDArr
     joined = np.concatenate(rows, axis=1)
     order = np.argsort(joined < 0, axis=1, kind="stable")  # what it may do first
     moves = (joined >= 0).sum(axis=1)
-    found = np.full((len(ended), int(moves.max(initial=1)), len(world.choices) * width), Fraction(0), dtype=object)
-    found[:, :, 0] = Fraction(1)
-    for move in range(found.shape[1]):
+    chances = np.full((len(ended), int(moves.max(initial=1)), len(world.choices) * width), Fraction(0), dtype=object)
+    chances[:, :, 0] = Fraction(1)
+    for move in range(chances.shape[1]):
         at = order[np.arange(len(going)), np.minimum(move, moves - 1)]
         own = np.full((len(going), len(world.choices), width), Fraction(0), dtype=object)
         own[np.arange(len(going)), decided[at]] = world.chances[joined[np.arange(len(going)), at]]
-        found[going, move] = own.reshape(len(going), -1)
-    return found
+        chances[going, move] = own.reshape(len(going), -1)
+    return chances
 
 
 def _asking_everything(system: System, matrices: ConfusionMatrices) -> Planner:

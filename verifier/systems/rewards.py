@@ -195,13 +195,13 @@ def _rewards(
 ) -> tuple[Floats, NDArray[Any]]:
     """(count,) rewards as doubles and exactly."""
     source = skeleton.system.model.at(path)
-    found = np.broadcast_to(np.asarray(evaluate(node, values, source)), (count,))
-    if np.any(found < 0):
-        at = int(np.flatnonzero(found < 0)[0])
+    rewards = np.broadcast_to(np.asarray(evaluate(node, values, source)), (count,))
+    if np.any(rewards < 0):
+        at = int(np.flatnonzero(rewards < 0)[0])
         where = state_text(values, at)
-        raise source.error(f"in state {where} the reward is {found[at]:g}; a reward is at least 0", None)
-    if found.dtype.kind in "iu":
-        return found.astype(np.float64), np.array(found.tolist(), dtype=object)
+        raise source.error(f"in state {where} the reward is {rewards[at]:g}; a reward is at least 0", None)
+    if rewards.dtype.kind in "iu":
+        return rewards.astype(np.float64), np.array(rewards.tolist(), dtype=object)
     # Not whole: exactly once for each combination of the values that it speaks about.
     names = sorted(names_in(node))
     columns = [np.broadcast_to(values[name], (count,)) for name in names] or [np.zeros(count, dtype=np.int64)]
