@@ -154,16 +154,16 @@ def checked_study(
         with clock.running("intervals and bounds over all matrices: --point-only leaves them out. It"):
             judging = functools.partial(_evidence_elsewhere, study, study.data)
             evidence = tuple(_each_case(study, pool, progress, functools.partial(_evidence_of, study.data), judging))
-            found = profiles(study, study.data)
+            weighed = profiles(study, study.data)
     else:
-        found = profiles(study, None)
+        weighed = profiles(study, None)
     if study.options.dependence_free:
         from verifier.study.free import free_bounds  # linear programs take long to load
 
         with clock.running("bounds whatever the dependence: --horizon bounds their size. They"):
             free = tuple(map(free_bounds, progress([checked_case.case for checked_case in cases])))
         cases = tuple(replace(checked_case, free=own) for checked_case, own in zip(cases, free, strict=True))
-    return CheckedStudy(study, cases, evidence, storm.storm_version(), unanswered, found)
+    return CheckedStudy(study, cases, evidence, storm.storm_version(), unanswered, weighed)
 
 
 def _each_case(
@@ -315,7 +315,7 @@ def _answered(
 
 def _uncounted(checked: CheckedCase) -> dict[int, LimitError]:
     """Number of a requirement whose steps are counted for the measured matrix only -> why not for all."""
-    found: dict[int, LimitError] = {}
+    refusals: dict[int, LimitError] = {}
     for place, (number, values) in enumerate(zip(checked.answered, checked.values, strict=True)):
         if not values.counted:
             continue
@@ -329,11 +329,11 @@ def _uncounted(checked: CheckedCase) -> dict[int, LimitError]:
                 refuse_uncountable(objective, region)
         except NoAnswerError as error:
             name, reason = alone.study.requirements[0].name, str(error).partition("\n")[0]
-            found[number] = NoAnswerError(
+            refusals[number] = NoAnswerError(
                 f"{name}: its steps are counted for the measured matrix, and cannot be for all: {reason}",
                 hint="--point-only gives the number for the measured matrix alone; or shorten the windows",
             )
-    return found
+    return refusals
 
 
 def result_of(checked: CheckedStudy, options: RunOptions) -> RunResult:

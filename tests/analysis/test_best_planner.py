@@ -405,19 +405,6 @@ def test_where_every_choice_is_a_dead_end_it_is_said(written):
         games(spec, matrices)
 
 
-def test_environments_that_move_otherwise_are_refused(written, tmp_path):
-    matrices = read_confusion(written()[1]).matrices
-    model = LOOKS.replace(
-        'nobody = [{ class = "empty", distance_m = 3 }]',
-        'nobody = { objects = [{ class = "empty", distance_m = 3 }], next = { n = "n" } }',
-    )
-    (tmp_path / "other.toml").write_text(model)
-    read = read_model(tmp_path / "other.toml")
-    systems = {name: read.inside(name).instantiate() for name in ("ped", "nobody")}
-    with pytest.raises(UsageError, match="'dynamics' differs there: name one of them"):
-        open_system(systems, matrices)
-
-
 def test_environments_that_draw_otherwise_are_refused(written, tmp_path):
     matrices = read_confusion(written()[1]).matrices
     model = (

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from verifier.analysis import kernel
 from verifier.analysis.intervals import drive_items as betting
-from verifier.analysis.intervals.drive_items import UNIT, capital_reaches, ceiling, lower_ends
+from verifier.analysis.intervals.drive_items import UNIT, DriveItems, capital_reaches, ceiling, lower_ends
 
 TAIL = Fraction(1, 40)
 
@@ -147,6 +147,8 @@ def test_a_goal_that_is_met_exactly_is_met():
         assert kernel.capital_is_at_least(drives, 5, rate, goal * factor) is met
     smallest = Fraction(1, 24 * (5 * 10**6 * rate) ** 2)  # what two drives of at most 5 items can add at least
     assert not kernel.capital_is_at_least(drives, 5, rate, goal + smallest)
+    assert not capital_reaches(drives, 5, rate, 1 / (goal + smallest))
+    assert [capital_reaches([], 5, rate, Fraction(*tail)) for tail in ((1, 1), (999, 1000))] == [True, False]
 
 
 def test_solver_and_checker_mean_the_same_stakes():
@@ -154,6 +156,23 @@ def test_solver_and_checker_mean_the_same_stakes():
     assert [(Fraction(s, 10**6), Fraction(p, 24)) for s, p in zip(kernel.STAKES, kernel.SHARES, strict=True)] == (
         list(stakes())
     )
+
+
+def test_rough_ends_are_rounded_down(monkeypatch):
+    hits, items = np.array([[7, 0], [9, 0]]), np.array([[9, 0], [10, 0]])
+    monkeypatch.setattr(betting, "approximate_ends", lambda *arguments: np.array([123_456.5 / UNIT, 0]))
+    assert lower_ends(hits, items, np.array([10, 0]), TAIL).tolist() == [123_456, 0]
+
+
+def test_tables_of_drives_fit_together():
+    table = np.zeros((2, 1, 2, 2), dtype=np.int64)
+    one_less = table.copy()
+    one_less[0, 0, 1, 1] = -1
+    nothing = DriveItems(("a", "b"), "item", table)
+    assert np.isnan([nothing.largest_share(np.array([[0, 1]])), nothing.effective(np.array([[0, 1]]))]).all()
+    for names, wrong in ((("a", "b"), table[0]), (("a",), table), (("a", "b"), one_less), (("a",) * 2, table[:, 0])):
+        with pytest.raises(ValueError, match="by bin, predicted and true label"):
+            DriveItems(names, "item", wrong)
 
 
 def test_numbers_out_of_range_are_refused():
@@ -212,6 +231,7 @@ def test_an_end_that_doubles_put_too_high_is_lowered_to_where_the_capital_reache
     hits, items = np.array([[7], [9], [3]]), np.array([[9], [10], [4]])
     drives, largest = list(zip(hits[:, 0].tolist(), items[:, 0].tolist(), strict=True)), np.array([10])
     rough = betting.approximate_ends
+    assert plain_capital(drives, 10, Fraction(rough(hits, items, largest, Fraction(1, 10)).item())) >= 10
     monkeypatch.setattr(betting, "approximate_ends", lambda *arguments: rough(*arguments) + 20 / UNIT)
     end = int(lower_ends(hits, items, largest, Fraction(1, 10))[0])
     assert end > 0

@@ -366,20 +366,30 @@ def test_a_shift_is_part_of_the_proof():
 
 
 def test_evidence_has_what_its_tier_needs_and_nothing_else():
-    items, fixed = np.zeros((1, 2, 2), dtype=np.int64), np.zeros((1, 2), dtype=bool)
-    drives, largest = np.zeros((3, 1, 2), dtype=np.int64), np.zeros(1, dtype=np.int64)
-    for wrong in (
-        ("independent_drives", drives, None, None),
-        ("independent_drives", None, largest, None),
-        ("independent_items", drives, None, None),
-        ("icc_at_most", drives, None, None),
-        ("approximate", drives, None, None),
-        ("icc_at_most", drives, None, Fraction(2)),
-        ("independent_drives", drives[0], largest, None),
-        ("independent_drives", drives, np.zeros(2, dtype=np.int64), None),
+    """Of one bin, two reports and three labels; five columns in four drives."""
+    items, drives, largest = (np.zeros(shape, dtype=np.int64) for shape in ((1, 2, 3), (4, 5, 2), 5))
+    fixed, none = np.zeros((1, 3), dtype=bool), (None, None, None)
+    by_items = Evidence(Fraction(1, 20), 0, items, fixed, "independent_items", *none, 0)
+    by_drives = replace(by_items, tier="independent_drives", drives=drives, largest=largest)
+    correlated = {of: replace(by_items, tier="icc_at_most", drives=drives, icc=Fraction(of)) for of in (0, 1)}
+    anytime, one_less = replace(by_items, tier="anytime"), items.copy()
+    one_less[0, 1, 2] = -1
+    for right, wrong in (
+        *((by_items, {"alpha": Fraction(alpha)}) for alpha in (0, 1, 2)),
+        *((anytime, wrong) for wrong in ({"events": -1}, {"items": one_less}, {"shift": -1}, {"tier": "rate_box"})),
+        *((by_items, {"fixed": np.zeros(shape, dtype=bool)}) for shape in ((1, 2), (2, 3), 3)),
+        *((by_items, wrong) for wrong in ({"drives": drives}, {"largest": largest}, {"icc": Fraction(0)})),
+        *((by_drives, wrong) for wrong in ({"drives": None}, {"largest": None}, {"icc": Fraction(0)})),
+        *((by_drives, {"drives": np.zeros(shape, dtype=np.int64)}) for shape in ((5, 2), (4, 5, 3), (4, 4, 2))),
+        (by_drives, {"largest": largest[:4]}),
+        *((correlated[0], wrong) for wrong in ({"drives": None}, {"largest": largest}, {"icc": None})),
+        *((correlated[1], {"icc": Fraction(icc)}) for icc in ("-1/9", "10/9")),
+        (by_items, {"tier": "approximate", "drives": drives}),
     ):
-        with pytest.raises(ValueError, match=r"tier|said by report|largest drive|between 0 and 1"):
-            Evidence(Fraction(1, 20), 1, items, fixed, *wrong)
+        with pytest.raises(
+            ValueError, match=r"tier|said by report|largest drive|between 0 and 1|are counts|fit together"
+        ):
+            replace(right, **wrong)
 
 
 def test_three_reports_have_an_interval_each_and_the_pooled_column_lies_within():
@@ -482,21 +492,26 @@ def test_rates_that_depend_on_what_is_counted_are_told():
 
 def test_by_track_by_hand():
     # Drive 0: a track seen in 1 of 3 frames, another in 2 of 2. Drive 1: one seen in 1 of 2. A false positive in
-    # drive 1 has no track and counts by item, as the frame without one.
-    counts = np.zeros((2, 1, 2, 2), dtype=np.int64)
-    counts[:, 0, :, 1] = [[2, 3], [1, 1]]
+    # drive 1 has no track and counts by item, as the frame without one. Drive 2: half a track, and frames of none.
+    counts = np.zeros((3, 1, 2, 2), dtype=np.int64)
+    counts[:, 0, :, 1] = [[2, 3], [1, 1], [1, 3]]
     counts[1, 0, :, 0] = [1, 1]
     tracks = Tracks(
-        np.array([[0, 0, 0, 1], [0, 0, 1, 1], [1, 0, 0, 1], [1, 0, 1, 1]]),
-        np.array([[2 / 3], [4 / 3], [0.5], [0.5]]),
-        np.array([[0, 0, 1], [1, 0, 1]]),
-        np.array([2, 1]),
+        np.array([[0, 0, 0, 1], [0, 0, 1, 1], [1, 0, 0, 1], [1, 0, 1, 1], [2, 0, 0, 1]]),
+        np.array([[2 / 3], [4 / 3], [0.5], [0.5], [0.5]]),
+        np.array([[0, 0, 1], [1, 0, 1], [2, 0, 1]]),
+        np.array([2, 1, 1]),
     )
     found = drive_items(replace(sequences_of(counts), tracks=tracks), 1, 2, "track")
-    assert found.table[:, 0, :, 1].tolist() == [[666_666_667, 1_333_333_333], [500_000_000, 500_000_000]]
-    assert found.table[:, 0, :, 0].tolist() == [[0, 0], [UNIT, UNIT]]
-    assert found.sizes(np.array([[0, 1]])).ravel().tolist() == [2 * UNIT, UNIT]
+    assert found.table[:, 0, :, 1].tolist() == [[666_666_667, 1_333_333_333], [500_000_000, 500_000_000], [UNIT, 0]]
+    assert found.table[:, 0, :, 0].tolist() == [[0, 0], [UNIT, UNIT], [0, 0]]
+    assert found.sizes(np.array([[0, 1]])).ravel().tolist() == [2 * UNIT, UNIT, UNIT]
     assert (found.unit, found.weights) == (UNIT, "track")
+
+
+def test_by_drive_a_drive_with_one_item_counts_like_any_other():
+    found = drive_items(sequences_of(recall_counts((1, 1), (1, 4), (0, 0))), 1, 2, "drive")
+    assert found.table[:, 0, :, 1].tolist() == [[0, UNIT], [750_000_000, 250_000_000], [0, 0]]
 
 
 @given(st.integers(0, 10**6))

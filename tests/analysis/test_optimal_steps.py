@@ -144,6 +144,7 @@ def test_what_is_left_stays_where_nothing_returns_to_what_is_not_decided():
     at_once = _Left(process, goal, greatest=False)
     assert [at_once.stays(steps) for steps in (1, 2, 3)] == [False, True, True]
     assert at_once.after(3).tolist() == [half, 0, 1]
+    assert _Left(process, goal, greatest=False).stays(2)
     slowly = _Left(process, goal, greatest=True)
     assert not any(slowly.stays(steps) for steps in (1, 2, 9))
     assert slowly.after(9)[0] == half + half**10
@@ -297,3 +298,24 @@ def test_a_level_that_is_just_not_met_for_ever_is_never_met(monkeypatch):
     asked, rates = quantile_by_hand(monkeypatch, HALF + Fraction(1, 2**45), [2, 3, 3], ALL)
     rows = [{2: HALF, 3: HALF}, {2: Fraction(1)}, {2: Fraction(1)}, {3: Fraction(1)}]
     assert asked.quantiles(rates, 2.0**-42, lambda: process_of_rows(rows)).tolist() == [NEVER, 1]
+
+
+@pytest.mark.parametrize("rare", [2.0**-2, 1e-13])
+@pytest.mark.parametrize("retries_first", [True, False])
+def test_the_least_gain_is_of_what_surely_reaches_the_goal_however_often_it_is_tried(retries_first, rare):
+    """State 0 may go to the goal or be lost, or try again until it is there; state 1 always goes to state 0."""
+    world = Deciding(np.random.default_rng(0), states=4, choices=1)
+    retry, risk = [0, 2, 2], [2, 3, 3]
+    world.following = np.array([*([retry, risk] if retries_first else [risk, retry]), [0] * 3, [2] * 3, [3] * 3])
+    world.owner, world.row = np.array([0, 0, 1, 2, 3]), np.zeros(5, dtype=np.int64)
+    world.over, world.true_in["p"] = world.owner > 1, [2]
+    plain, gains = world.optimum("F p", False), np.array([1, 3])
+    sure = np.full(2, len(world.channel.bins) * len(world.channel.observations))
+    exact = np.array([Fraction(each) for each in gains.tolist()], dtype=object)
+    told = Gains(plain.skeleton, np.arange(2), sure, gains.astype(float), exact)
+    rates = np.broadcast_to(np.array([1 - 2 * rare, rare, rare])[:, None], (2, 3, 3))
+    found = OptimalGain(**parts(plain), gains=told).gain_bracket(rates, 2.0**-53)
+    tries = 1 / (2 * rare)
+    assert found.value == pytest.approx([tries, tries + 3], rel=1e-14)
+    assert np.all((found.lower <= [tries, tries + 3]) & (found.upper >= [tries, tries + 3]))
+    assert np.all(found.upper - found.lower <= (2.0**-49 / rare + 2.0**-37) * found.value)

@@ -17,9 +17,10 @@ from verifier.analysis.intervals.drive_items import UNIT
 from verifier.analysis.intervals.intervals import Measured
 from verifier.analysis.intervals.rate_intervals import Event
 from verifier.analysis.kernel import MOST_ITEMS, Rejected, tail_is_at_most
-from verifier.analysis.robust.region import Region, _told_of, events_of
+from verifier.analysis.robust.region import Region, _told_of, events_of, needed_columns
 from verifier.base.errors import UsageError
 from verifier.perception.confusion import rates
+from verifier.systems.channel import Channel
 
 LABELS = ((), ("a",), ("b",), ("c",))
 
@@ -133,6 +134,13 @@ class TestConfidenceRegion:
         assert region.lower[0, :, 1].tolist() == region.upper[0, :, 1].tolist() == [0, UNIT]
         assert region.lower[1, :, 1].tolist() == [0, 0]
         assert region.upper[1, :, 1].tolist() == [UNIT, UNIT]
+
+    def test_rates_that_are_held_are_rounded_outwards(self):
+        # Of labels told alike, c and nothing, the rates add up: 1/10 and 2/3 of 30 items, the rest is a and b.
+        data = measured_of(counts_of({(0, 1): (3, 5, 2, 20)}, bins=1), fixed=[(0, 1)])
+        region = confidence_region(skeleton(frozenset("ab"), bins=1), data)
+        assert region.lower[0, :, 1].tolist() == [766_666_666, 166_666_666, 66_666_666]
+        assert region.upper[0, :, 1].tolist() == [766_666_667, 166_666_667, 66_666_667]
 
     def test_it_contains_the_observed_rates_and_tells_others_apart(self):
         counts = counts_of({(0, 1): (30, 50, 10, 10), (1, 1): (0, 99, 1, 0)})
@@ -258,16 +266,54 @@ def test_counts_rates_and_held_columns_fit_together(counts, found, fixed):
 
 
 def test_the_ways_in_which_draws_are_told_by_hand():
-    """The first row is told in one way three times and in another twice, the second one four times in the other."""
-    told = np.array([[[[0, 1]], [[1, 0]]], [[[1, 0]], [[1, 0]]]])  # by way, row, draw and label
-    located = SimpleNamespace(told=told, counts=np.array([[[3], [3]], [[2], [1]]]))
+    """The first row is told in one way three times and in another twice, the second one four times in the other; the
+    third one always in another, and would tell a and c apart in a way that never is."""
+    told = np.array(
+        [[[[0, 1, 0]], [[1, 0, 1]], [[7, 8, 9]]], [[[1, 0, 1]], [[1, 0, 1]], [[1, 1, 1]]]]
+    )  # by way, row, draw and label
+    located = SimpleNamespace(told=told, counts=np.array([[[3], [3], [0]], [[2], [1], [5]]]))
     channel = SimpleNamespace(
-        columns=np.zeros((2, 1), dtype=np.int64), told=told[0], located=located, labels=("a", "b"), then=np.eye(2)
+        columns=np.zeros((3, 1), dtype=np.int64),
+        told=told[0],
+        located=located,
+        labels=("a", "b", "c"),
+        then=np.eye(2),
     )
     found = _told_of(channel)
-    assert (found.group.tolist(), found.kind.tolist()) == ([0, 1], [[0], [1]])
-    assert found.report.tolist() == [[[0, 1], [1, 0]], [[1, 0], [0, 0]]]
-    assert found.often.tolist() == [[3, 2], [4, 0]]
+    assert (found.group.tolist(), found.kind.tolist()) == ([0, 1, 0], [[1], [2], [0]])
+    assert found.report.tolist() == [[[1, 1], [0, 0]], [[0, 1], [1, 0]], [[1, 0], [0, 0]]]
+    assert found.often.tolist() == [[5, 0], [3, 2], [4, 0]]
+    assert found.share.tolist() == [[1, 0], [3 / 5, 2 / 5], [1, 0]]
+    assert found.matters.tolist() == [False, True, True]
+    assert (found.group_count, found.ways) == (2, 2)
+
+
+def test_columns_matter_where_a_draw_that_is_made_tells_labels_apart():
+    """The first draw tells a; the second tells nothing, or is not there, in row 1; row 2 is not asked."""
+    channel = Channel(
+        (frozenset(), frozenset("a")),
+        (frozenset(), frozenset("a")),
+        np.array([[0, 0], [1, 1], [0, 1]]),
+        np.array([[0, 1], [1, -1], [0, 0]]),
+        np.array([[[0, 1], [0, 0]]] * 3),
+        np.array([[0, 1], [1, 1]]),
+    )
+    asked = SimpleNamespace(
+        channel=channel, entry_row=np.array([0, 1, 1, 2]), depends_on_reports=np.array([True, True, True, False])
+    )
+    assert needed_columns(asked, 2).tolist() == [[True, False], [False, True]]
+    found = _told_of(channel)
+    assert (found.kind.tolist(), found.report.tolist()) == ([[1, 0], [1, 0], [1, 0]], [[[0, 0]], [[0, 1]]])
+
+
+def test_where_there_are_no_draws_nothing_is_told():
+    nowhere = SimpleNamespace(
+        columns=np.full((2, 1), -1), told=np.zeros((2, 1, 3)), located=None, labels=("a", "b", "c"),
+        then=np.zeros((2, 0)), observations=("", "a"),
+    )  # fmt: skip
+    found = _told_of(nowhere)
+    assert (found.group.tolist(), found.kind.tolist()) == ([0, 0, 0], [[0], [0]])
+    assert (found.report.tolist(), found.often.tolist(), found.then.tolist()) == ([[[0]]], [[1]], [[0], [0]])
 
 
 class TestBoxes:
@@ -302,22 +348,29 @@ class TestBoxes:
 
 
 def test_a_region_is_valid_from_birth():
-    labels, group = (frozenset(), frozenset("a")), np.array([0, 1])
-    good = np.zeros((1, 2, 2), dtype=np.int64), np.full((1, 2, 2), UNIT), np.ones((1, 2), dtype=bool)
-    Region(labels, group, *good)
-    low, high, needed = good
-    with pytest.raises(ValueError, match="whole numbers"):
-        Region(labels, group, low.astype(float), high, needed)
-    with pytest.raises(ValueError, match="0 <= lower"):
-        Region(labels, group, high, low, needed)
-    with pytest.raises(ValueError, match="empty"):
-        Region(labels, group, np.full_like(low, UNIT // 2 + 1), high, needed)
-    with pytest.raises(ValueError, match="empty"):
-        Region(labels, group, low, np.full_like(low, UNIT // 2 - 1), needed)
-    with pytest.raises(ValueError, match="every label"):
-        Region(labels, np.array([0, 2]), *good)
-    with pytest.raises(ValueError, match="fit together"):
-        Region(labels, group, low, high, np.ones((2, 2), dtype=bool))
+    labels, group, place = (frozenset(), frozenset("a")), np.array([0, 1]), (0, 1, 1)
+    low, high, needed = np.zeros((1, 2, 2), dtype=np.int64), np.full((1, 2, 2), UNIT), np.ones((1, 2), dtype=bool)
+    half, beyond, below = np.full_like(low, UNIT // 2), high.copy(), low.copy()
+    beyond[place], below[place] = UNIT + 1, -1
+    Region(labels, group, low, high, needed)
+    Region(labels, group, half, half, needed)
+    for wrong, words in (
+        ((labels, group, low.astype(float), high, needed), "whole numbers"),
+        ((labels, group, low, high.astype(float), needed), "whole numbers"),
+        ((labels, group, high, low, needed), "0 <= lower"),
+        ((labels, group, below, high, needed), "0 <= lower"),
+        ((labels, group, low, beyond, needed), "0 <= lower"),
+        ((labels, group, half + 1, high, needed), "empty"),
+        ((labels, group, low, half - 1, needed), "empty"),
+        ((labels, np.array([0, 2]), low, high, needed), "every label"),
+        ((labels, np.array([0, 1, 1]), low, high, needed), "every label"),
+        ((labels[:1], group, low, high, needed), "every label"),
+        (((*labels, frozenset("b")), np.array([0, 1, 1]), low, high, needed), "every label"),
+        ((labels, group, low, high[:, :, :1], needed), "fit together"),
+        ((labels, group, low, high, np.ones((2, 2), dtype=bool)), "fit together"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            Region(*wrong)
 
 
 def test_the_true_matrices_lie_in_the_region_as_often_as_promised_exactly():

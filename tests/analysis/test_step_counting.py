@@ -5,6 +5,7 @@ import math
 import random
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -272,3 +273,26 @@ def test_only_what_has_no_product_is_counted(tmp_path, formula, obligations):
     window = case.window(0)
     assert (None if window is None else window.obligations) == obligations
     assert obligations is None or isinstance(case.objectives[0], StepCount)
+
+
+@pytest.mark.parametrize(
+    ("high", "wait", "edges", "expected"),
+    [
+        (0, None, 4, 1),
+        (2000, None, 4, 1 + 2000),
+        (2001, None, 4, 1 + 2000 + 1000 * 11 // 40),
+        (4095, None, 7, 1 + 2000 + 1000 * 12 // 70),
+        (4096, None, 7, 1 + 2000 + 1000 * 13 // 70),
+        (1000, 1000, 4, 1 + 2000),
+        (1000, 1001, 4, 1 + 2000 + 1000 * 11 // 40),
+        (2001, 0, 0, 1 + 2000 + 1000 * 11 // 10),
+    ],
+)
+def test_steps_are_counted_as_they_are_taken_and_squared_from_two_thousand_on(high, wait, edges, expected):
+    """Of ten product states: 1,000 products of numbers for each bit of the steps, each a tenth of a transition."""
+    asked = SimpleNamespace(
+        window=SimpleNamespace(high=high, response=wait),
+        state_count=10,
+        product=SimpleNamespace(edge=np.zeros(edges, dtype=np.int64)),
+    )
+    assert StepCount.effort.fget(asked) == expected

@@ -181,7 +181,7 @@ _LARGEST_END = "largest = max((int(end) for end in self.high[:, column] if end <
 _NO_CHOICE = "return StateSpace(system.inputs).size if planner.chooses else 0"
 _NONE_MET = "met = list(self._number) or [(Fraction(1), *(Fraction(0) for _ in self.outcomes[1:]))]"
 _SAME_BEFORE = "ordered[1:][ordered[1:] == ordered[:-1]] = -1"
-_OVER_ALREADY = "found = [(over, np.repeat(over[:, None], scene.width, axis=1), nothing, nothing - 1)]"
+_OVER_ALREADY = "choices = [(over, np.repeat(over[:, None], scene.width, axis=1), nothing, nothing - 1)]"
 _NUMBERED = "number = np.full(scene.space.size + 1, -1, dtype=np.int64)  # the last one answers for -1"
 _DIRECT = "direct=bool(np.any(batch.expected_steps[0, finite] > STEPS_FOR_ITERATION)) and not exact,"
 _ELIMINATION = "verifier/checking/elimination.py"
@@ -237,7 +237,7 @@ _LEVELS = "verifier/checking/component_solving.py"
 _EVEN = "if end - begin == most * block.count and end - begin <= FEW_EDGES:"
 _PER_CHOICE = "per_choice = np.bincount(owners, minlength=len(choices.indptr) - 1)"
 _BLOCKED = "size = max(_BLOCK // len(self.branches.observation), 1)"
-_LONG_TOKEN = 'found = end if token.type == "$END" else shown(str(token), 40)'
+_LONG_TOKEN = 'text = end if token.type == "$END" else shown(str(token), 40)'
 _LEFT = "left, kept, least = np.ones((_LEFT_AT_ONCE, count)), 0, np.ones(count)"
 _LEAST = "self.least_leave = np.minimum(least, left[:kept].min(axis=0, initial=1))"
 _ALIKE = "_, at = np.unique(state[going] * self.within + nodes[going] % self.within, return_index=True)"
@@ -301,10 +301,15 @@ _NOT_READ = 'effort = Effort(attained=self.semantics == "shared_matrix", certifi
 _ALIKE_AT_ONCE = "size = max(1, _NUMBERS_AT_ONCE // max(len(self.product.edge), 1))"
 _WEIGHTING = "result[self._rows] = np.where(self._leaving, (jumps / out)[self._row], 0)"
 _FRAMES = "numbers: Ints = sequence.astype(np.int64) * (int(frame.max(initial=0)) + 1) + frame"
-_SQUARED = "squared = size**3 * steps.bit_length() // (10 * max(1, len(self.product.edge)))"
 _WAIT = "steps, wait, answer = self.window.high - self.window.low, self.window.response or 0, self._answer"
+_ENDLESS = "return done | coreachable(p, owner[sources], targets, (of >= 0) & ~done), first"
+_DRIVES = "verifier/analysis/intervals/drive_items.py"
+_BETS_AT_ONCE = "size = max(1, _AT_ONCE // max(1, len(STAKES) * len(hits)))"
+_RICH = "rich = log_capital(seen[:, part], present[:, part], middle, times) >= goal"
+_DRAWING = "verifier/analysis/intervals/drawing.py"
+_IN_PART = "at_once = max(1, PART_BYTES // (24 * sums * skeleton.entry_observations.shape[1] + 1))"
+_LEAST_COST = "return max(FEWEST_DRAWS, min(MOST_DRAWS, WORK // max(cost_of_draw(objectives), 1) // 100 * 100))"
 _OF_EDGES = "apart += worth * (value_error + (np.bincount(self.behind).max(initial=0) + 8) * 2 * ROUNDOFF)"
-_CLOSE = "close = (np.abs(now - float(rest)) <= off * now) & (found < 0) & ~never & (rest > 0)"
 _GAIN = "verifier/analysis/robust/optimal_steps.py"
 _FINITE = "told, rough = np.where(infinite, 0, value[start]), self.gains.relative_error + 2**-40"
 _CANDIDATES, _MATCHES = "verifier/perception/matching/candidates.py", "verifier/perception/matching/matches.py"
@@ -358,6 +363,11 @@ EQUIVALENT = {
     ("verifier/perception/detections/columns.py", _WIDTHS, "0"): "all parts have scores, or none",
     ("verifier/perception/detections/assembly.py", _ALL_FRAMES, "1"): "too many as well",
     ("verifier/perception/detections/gathered.py", _POINTERS, "any"): "all of a format have one, or none",
+_MAY_NOT = (
+    "rows = [np.where(may[:, [k]], world.distributions(there, len(going), k), -1) for k in range(len(world.choices))]"
+)
+EQUIVALENT = {
+    ("verifier/systems/open_system.py", _MAY_NOT, "1"): "any number below 0",
     (_SELECTION, _RIGHT, "=="): "the loss of right and wrong reports is the same if they change places",
     **{(_CANDIDATES, "BLOCK = 1 << 15", token): "how many at once" for token in ("1", "15")},
     **{(_CANDIDATES, _RISING, token): "in which order detections are looked for" for token in ("low", "0")},
@@ -432,13 +442,20 @@ EQUIVALENT = {
     (_KERNEL, _NO_RULE, "0"): "without a rule nothing is shown but ends of 0",
     (_KERNEL, _GROUPS, "0"): "as many of both",
     (_KERNEL, _LATER, ">"): "where no step is left, what is met later is not asked",
+    **{(_DRAWING, _IN_PART, token): "how many at once" for token in ("1", "//", "24", "*", "+")},
+    (_REGION, "return int(self.lower.shape[1])", "lower"): "the shapes are equal",
+    (_REGION, "shape = (len(lower), int(group.max()) + 1, len(group))", "lower"): "the shapes are equal",
+    (_REGION, "told = np.where(often[:, :, None] > 0, told, -1)", "1"): "one number for all that never is",
+    (_DRAWING, _LEAST_COST, "1"): "the most draws either way",
     ("verifier/analysis/belief_grid.py", _IN_REACH, "-"): "more is followed than is asked for",
     ("verifier/analysis/best_planner.py", "exact: bool = True", "True"): "it is overwritten",
     ("verifier/analysis/hidden_game.py", _OPEN, "1"): "any number below 0",
-    **{
-        ("verifier/analysis/intervals/drive_items.py", "_AT_ONCE = 2**22", token): "how many at once"
-        for token in ("2", "22")
-    },
+    **{(_DRIVES, "_AT_ONCE = 2**22", token): "how many at once" for token in ("2", "22")},
+    **{(_DRIVES, _BETS_AT_ONCE, token): "how many at once" for token in ("1", "//", "max")},
+    (_DRIVES, "for first in range(0, len(low), size):", "low"): "as many of both",
+    (_DRIVES, "own = items[:, column] > 0", ">"): "a drive without items multiplies both sides by the same",
+    (_DRIVES, _RICH, ">="): "a tie of rounded logarithms, halfway to an end that is decided exactly",
+    (_DRIVES, "full = np.ones((drives, 1), dtype=np.int64)", "1"): "only the first is read",
     **{
         ("verifier/analysis/step_counts.py", "_NUMBERS_AT_ONCE = 2**23", token): "how many at once"
         for token in ("2", "23")
@@ -453,14 +470,10 @@ EQUIVALENT = {
     ("verifier/analysis/robust/recurrent.py", "MOST_TERMS = 64", "64"): "how far, not what",
     (_COMMON, _LOSS, "-"): "which box is divided, not what is proven",
     ("verifier/analysis/sensitivity/occurrences.py", _FRAMES, "1"): "numbers that are only compared",
-    **{
-        ("verifier/analysis/step_counts.py", _SQUARED, token): "a guess of seconds"
-        for token in ("//", "10", "*", "1")
-    },
     ("verifier/analysis/step_counts.py", _WAIT, "0"): "above 0, or not read",
     (_GAIN, _FINITE, "0"): "it is overwritten",
     (_GAIN, _OF_EDGES, "0"): "of no edges, where nothing is worth anything",
-    (_GAIN, _CLOSE, "<"): "a goal, where nothing is left",
+    **{(_GAIN, _ENDLESS, token): "component 0 is `false`, never reached here" for token in (">=", "0")},
     (_GAIN, "return 50", "50"): "a guess of seconds",
     **{(_GAIN, "_MOST_DIGITS = 10**8", token): "how far, not what" for token in ("10", "8")},
     (_GAIN, "def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:", "False"): "not read",
@@ -522,8 +535,8 @@ EQUIVALENT = {
     (_POINT, _HALVED, "*"): "how long a witness is looked for that the kernel checks",
     (_POINT, _HALVED, "2"): "how long a witness is looked for that the kernel checks",
     (_POINT, "for _ in range(5):", "5"): "how long a witness is looked for that the kernel checks",
-    ("verifier/analysis/robust/inner_bounds.py", _DOUBTFUL, ">="): "component 0 is that of ACCEPT, which is decided",
-    ("verifier/analysis/robust/inner_bounds.py", _DOUBTFUL, "0"): "component 0 is that of ACCEPT, which is decided",
+    ("verifier/analysis/robust/inner_bounds.py", _DOUBTFUL, ">="): "component 0 is that of REJECT, which is decided",
+    ("verifier/analysis/robust/inner_bounds.py", _DOUBTFUL, "0"): "component 0 is that of REJECT, which is decided",
     (
         "verifier/analysis/robust/certificate.py",
         "at, number = np.arange(n), 0",

@@ -60,6 +60,8 @@ def test_an_outcome_that_leads_into_a_dead_end_closes_the_choice():
         [[-1, -1], [-1, -1]],
         [[2, 2], [0, 2]],
     ]
+    with pytest.raises(UsageError, match="from some initial state every choice"):
+        _without_dead_ends(following, np.array([0, 1]))
 
 
 @pytest.mark.parametrize("most", [9_999, 10_000])

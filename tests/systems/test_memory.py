@@ -13,7 +13,7 @@ from verifier.perception.confusion import EMPTY, ConfusionMatrices
 from verifier.study.case import Study
 from verifier.study.inputs import read_inputs
 from verifier.study.options import RunOptions
-from verifier.systems.observation import tracked
+from verifier.systems.observation import remembered, tracked
 from verifier.systems.reader import read_model
 from verifier.systems.scene import SkeletonOptions
 from verifier.systems.skeleton import build_skeleton
@@ -98,6 +98,22 @@ def test_two_of_two_confirm(tmp_path):
     assert ends(tmp_path, planner) == {9: P * P + (1 - P) * P * P, 5: 1 - P * P - (1 - P) * P * P}
 
 
+def test_what_is_remembered_and_reported_of_one_frame(tmp_path):
+    planner = """
+    memory = { seen = { range = ["0 - 1", 2], initial = 1 } }
+    trackers = { t = { of = "sees(ped)", confirm = [2, 3], delete = [1, 2] } }
+    rules = [{ when = "sees(ped) & confirmed(t)", set = { seen = 2 } }]"""
+    system = model_of(tmp_path, planner).instantiate()
+    driver = system.planners["driver"]
+    assert [((part.name, part.low, part.high), first) for part, first in remembered(system, driver)] == [
+        (("seen", -1, 2), 1),
+        (("t_confirmed", 0, 1), 0),
+        (("t_recent", 0, 3), 0),
+    ]
+    skeleton = build_skeleton(system, driver, "here", MATRICES, SkeletonOptions())
+    assert skeleton.channel.observations == (frozenset(), PED)
+
+
 def by_definition(tracker, results):
     """(confirmed, last results as bits or level) after some results, with lists."""
     q = 0
@@ -145,20 +161,23 @@ def test_trackers_do_what_their_definition_says(tmp_path, kind):
 
 
 @pytest.mark.parametrize(
-    ("reading", "expected"),
+    ("reading", "frames", "expected"),
     [
-        ('"last"', P),
-        ('"any"', 1 - (1 - P) ** 3),
-        ('"all"', P**3),
-        ("[2, 3]", 3 * P**2 * (1 - P) + P**3),
-        ("[1, 3]", 1 - (1 - P) ** 3),
+        ('"last"', 3, P),
+        ('"any"', 3, 1 - (1 - P) ** 3),
+        ('"all"', 3, P**3),
+        ('"all"', 2, P**2),
+        ("[2, 3]", 3, 3 * P**2 * (1 - P) + P**3),
+        ("[1, 3]", 3, 1 - (1 - P) ** 3),
     ],
 )
-def test_what_sees_means_of_three_frames(tmp_path, reading, expected):
-    planner = (
-        f'reading = {reading}\nrules = [{{ when = "sees(ped)", set = {{ step = 9 }} }}, {{ set = {{ step = 5 }} }}]'
-    )
-    assert ends(tmp_path, planner, 0.5) == {9: expected, 5: 1 - expected}
+@pytest.mark.parametrize(
+    "tracking", ["", 'trackers = { t = { of = "sees(ped)", confirm = [1, 1], delete = [1, 1] } }']
+)
+def test_what_sees_means_of_some_frames(tmp_path, reading, frames, expected, tracking):
+    rules = '{ when = "sees(ped)", set = { step = 9 } }, { set = { step = 5 } }'
+    planner = f"reading = {reading}\n{tracking}\nrules = [{rules}]"
+    assert ends(tmp_path, planner, 1.5 / frames) == {9: expected, 5: 1 - expected}
 
 
 def test_trackers_see_every_frame_and_counts_the_last(tmp_path):

@@ -20,7 +20,7 @@ from verifier.study.case import Study
 from verifier.study.inputs import read_inputs
 from verifier.study.options import RunOptions, Selection
 from verifier.study.results import RunResult
-from verifier.systems.rewards import Gains
+from verifier.systems.rewards import Gains, gains_of
 
 MODEL = """
 name = "approach"
@@ -378,6 +378,52 @@ def test_a_planner_from_a_table_gains_what_the_same_rules_gain(files, tmp_path):
     spec = "\n".join(line for line in SPEC.splitlines() if not line.startswith("never"))
     by_rules, by_table = (numbers(verify_spec(*files(spec, model), EXACT)) for model in (MODEL, written))
     assert by_rules == by_table
+
+
+DRAWING = MODEL.replace(
+    "[inputs]", '[world]\nslip = { range = [0, 2], probability = { 1 = "0.2 * x", 2 = 0.1, 0 = "rest" } }\n\n[inputs]'
+)
+
+
+@pytest.mark.parametrize(
+    ("initial", "reward", "gains"),
+    [
+        # In x = 2 a slip is of 1 with 2/5 and of 2 with 1/10, in x = 0 of 2 with 1/10; 0 and 1 are what is reported.
+        ("x = 0", "ite(x = 0 & slip = 1, -1, slip)", {0: [(None, "1/5")], 2: [(None, "3/5")]}),
+        ("x = 0", "slip / 3 + x", {0: [(None, "1/15")], 2: [(None, "11/5")]}),
+        ("x = 0", "slip * go + 1", {0: [(0, "7/5"), (1, "1")], 2: [(None, "8/5")]}),
+        ("x = 0", "go / 4", {0: [(0, "1/2"), (1, "0")], 2: [(None, "1/4")]}),
+        ("x = 0", "1 / 3", {0: [(None, "1/3")], 2: [(None, "1/3")]}),
+        ("x = 3", "go", {}),
+        ("x = 3", "x", {}),
+    ],
+)
+def test_parts_of_gains_by_hand(files, initial, reward, gains):
+    model = DRAWING.replace("x = 0", initial, 1).replace("0.1 * go * go", reward)
+    spec = 'model "model.toml"\nenvironments ped\na: R{power} = ? [ C<=1 ]\n'
+    (case,) = Study.of(read_inputs(*files(spec, model), EXACT), EXACT).cases
+    skeleton = case.skeleton
+    found = gains_of(skeleton, skeleton.system.planners["careful"], "power")
+    x, width = skeleton.valuations["x"], len(skeleton.channel.observations)
+    parts = {}
+    for state, place, rewarded, exact in zip(found.states, found.places, found.rewards, found.exact, strict=True):
+        told = None if place == len(skeleton.channel.bins) * width else int(place % width)
+        parts.setdefault(int(x[state]), []).append((told, str(exact)))
+        assert rewarded == float(exact)
+    assert {x: sorted(of_state) for x, of_state in parts.items()} == gains
+
+
+@pytest.mark.parametrize(
+    ("reward", "message"),
+    [
+        ("-x", "in state x = 2 the reward is -2"),
+        ("(1 - slip) * go", "in state x = 2, go = 1, slip = 2 the reward is -1"),
+    ],
+)
+def test_the_first_state_with_a_reward_below_0_is_named(files, reward, message):
+    model = DRAWING.replace("0.1 * go * go", reward)
+    with pytest.raises(InputError, match=message):
+        verify_spec(*files('model "model.toml"\na: R{power} = ? [ C<=1 ]\n', model), EXACT)
 
 
 def test_every_rounding_of_a_gain_is_counted():

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
+Columns: TypeAlias = Mapping[str, NDArray[Any]]
 
 _SHORT = 8
 ROUNDOFF = 2.0**-53

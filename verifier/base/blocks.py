@@ -368,9 +368,9 @@ def _ask(address: str, patience_s: float) -> None:
         thread.submit(asyncio.run, asyncio.wait_for(answer(), patience_s)).result()
 
 
-def _other_version(who: str, found: str) -> UsageError:
+def _other_version(who: str, version: str) -> UsageError:
     return UsageError(
-        f"{who} has another version of this program than {__version__}, or none: {found}\n"
+        f"{who} has another version of this program than {__version__}, or none: {version}\n"
         "  hint: install the same version, with the extra 'scale', for client, scheduler and workers"
     )
 

@@ -17,6 +17,6 @@ class BuildWithCommit(build_py):
         recorded = Path(self.build_lib) / PACKAGE.name / "commit.txt"
         recorded.unlink(missing_ok=True)
         # By path: while it is built the package cannot be imported.
-        commit = runpy.run_path(str(PACKAGE / "base" / "version.py"))["commit_of"](PACKAGE)
+        commit = runpy.run_path(str(PACKAGE / "base" / "commit.py"))["commit_of"](PACKAGE)
         if commit and not self.editable_mode:
             recorded.write_text(commit + "\n", encoding="ascii")

@@ -68,11 +68,11 @@ def changed_part(content: Mapping[str, Any]) -> str | None:
     if other := told.keys() ^ (content.keys() - {KEY}):
         return f"/{pointer_part(min(other))}"
     for key, sums in told.items():
-        found = list(_sums(content[key], f"/{key}"))
-        for at, (pointer, digest) in enumerate(found):
+        parts = list(_sums(content[key], f"/{key}"))
+        for at, (pointer, digest) in enumerate(parts):
             if not isinstance(sums, str) or sums[DIGITS * at : DIGITS * (at + 1)] != digest:
                 return pointer
-        if len(sums) != DIGITS * len(found):
+        if len(sums) != DIGITS * len(parts):
             return f"/{KEY}/{key}"
     return None
 

@@ -245,18 +245,18 @@ def read_document(kind: type[T], content: Any, file: str, pointer: str = "") -> 
         InputError: it is not what `json_values` makes of a value of this type; the message names the element.
     """
     faults = [] if not _is_whole(kind) else list(_faults_of_head(kind, content))
-    found: T | None = None
+    document: T | None = None
     if not faults:
-        found, faults = _validated(kind, content)
-        if found is None and not faults:
+        document, faults = _validated(kind, content)
+        if document is None and not faults:
             faults = [([], "None is not of type 'object'")]  # `_adapter` takes null for any type
     if faults:
         way, message = min(faults, key=lambda fault: fault[0])
         what = f"not a document of schema {kind.schema}: {message}" if _is_whole(kind) else message  # type: ignore[attr-defined]
         place = pointer + "".join(f"/{pointer_part(part)}" for part in way)
         raise InputError(what, Place(file, path=place or "/"), REMAKE)
-    assert found is not None  # else there is a fault
-    return found
+    assert document is not None  # else there is a fault
+    return document
 
 
 Fault = tuple[list[str], str]
@@ -351,8 +351,8 @@ def _way(content: Any, told: Sequence[str | int]) -> list[str]:
 
 def schema_of(kind: Any) -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of the documents of a type."""
-    found = _adapter(kind).json_schema()
-    definitions = found.pop("$defs", {})
+    schema = _adapter(kind).json_schema()
+    definitions = schema.pop("$defs", {})
     own = definitions.pop(kind.__name__)
     head = {name: {"const": value} for name, value in _head(kind).items()}
     if head:

@@ -95,9 +95,9 @@ def decoded(raw: bytes, place: Place) -> str:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        found = f"byte 0x{raw[error.start]:02x}"
+        byte = f"byte 0x{raw[error.start]:02x}"
         raise InputError(
-            f"expected UTF-8 text, found {found}", Place(place.file, line), "save the file as UTF-8"
+            f"expected UTF-8 text, found {byte}", Place(place.file, line), "save the file as UTF-8"
         ) from None
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
@@ -146,12 +146,12 @@ def _whole_number(digits: str) -> int:
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     for key, value in pairs:
-        if key in found:
+        if key in members:
             raise ValueError(f"the key {shown(key)} occurs twice in one object")
-        found[key] = value
-    return found
+        members[key] = value
+    return members
 
 
 def document_text(document: Any) -> str:

@@ -48,15 +48,15 @@ def settings_from(settings: type[Settings], choices: Mapping[str, Any], outputs:
 
 def keywords_of(settings: object) -> dict[str, Typed]:
     """The keywords by which `settings_from` makes such settings, but for what is as by default."""
-    found: dict[str, Typed] = {}
+    keywords: dict[str, Typed] = {}
     for setting, value in chosen_of(settings):
         if value != setting.default:
             spell = setting.option.spell or _spelled
             if get_origin(setting.kind) is Mapping:
-                found[setting.name] = tuple(f"{name}={spell(part)}" for name, part in value.items())
+                keywords[setting.name] = tuple(f"{name}={spell(part)}" for name, part in value.items())
             else:
-                found[setting.name] = tuple(map(spell, value)) if setting.several else spell(value)
-    return found
+                keywords[setting.name] = tuple(map(spell, value)) if setting.several else spell(value)
+    return keywords
 
 
 def _spelled(value: Any) -> Any:
@@ -96,11 +96,11 @@ def _one(setting: Setting) -> Callable[[Any], Any]:
         if setting.kind is bool or not isinstance(text, str):
             return text
         try:
-            found = reading["type"](text)
+            converted = reading["type"](text)
         except (argparse.ArgumentTypeError, ValueError) as error:
             raise UsageError(f"{setting.field}: {error}") from None
-        if words is not None and found not in words:
+        if words is not None and converted not in words:
             raise UsageError(f"{setting.field}: expected one of {', '.join(words)}, got {shown(text)}")
-        return found
+        return converted
 
     return convert

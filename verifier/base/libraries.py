@@ -6,10 +6,8 @@ from __future__ import annotations
 
 import importlib
 import platform
-import subprocess
 from functools import cache
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from verifier.base.errors import UsageError
@@ -80,21 +78,3 @@ def own_versions() -> dict[str, str]:
         "numpy": version_of("numpy"),
         "scipy": version_of("scipy"),
     }
-
-
-def commit_of(package: Path) -> str:
-    """The commit of the repository whose folder holds a package, `+` where files of the package differ from it.
-
-    Empty where there is no such repository, or git cannot read it.
-    """
-    if not (package.parent / ".git").exists():
-        return ""
-    git = ("git", "-C", str(package.parent))
-    try:
-        head, changed = (
-            subprocess.run([*git, *words], capture_output=True, text=True, check=True).stdout.strip()
-            for words in (("rev-parse", "HEAD"), ("status", "--porcelain", "--", str(package)))
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return ""
-    return head + ("+" if changed else "")

@@ -175,7 +175,7 @@ class Setting:
 
 def options_of(settings: type, part: Part = Part(), title: str = "") -> list[tuple[str, Setting]]:
     """Every option of a settings class, each once, with the title of its group, which begins as `title`."""
-    found: dict[str, tuple[str, Setting]] = {}
+    options: dict[str, tuple[str, Setting]] = {}
     for own, kind, note in _fields(settings):
         if own.name in part.fixed:
             continue
@@ -189,9 +189,9 @@ def options_of(settings: type, part: Part = Part(), title: str = "") -> list[tup
         else:
             continue
         for of, setting in below:
-            found.setdefault(setting.name, (part.titles.get(of, of), setting))
+            options.setdefault(setting.name, (part.titles.get(of, of), setting))
             title = of
-    return list(found.values())
+    return list(options.values())
 
 
 def chosen_of(settings: object) -> Iterator[tuple[Setting, Any]]:
@@ -279,11 +279,11 @@ def settings_of(arguments: argparse.Namespace, settings: type[Settings], part: P
             setting = Setting(own.name, kind, note, None)
             if setting.name in given:
                 values[own.name] = _value(setting, given[setting.name])
-    found = settings(**values)
-    check = getattr(found, "check_given", None)
+    chosen = settings(**values)
+    check = getattr(chosen, "check_given", None)
     if check is not None:
         check(frozenset(given) - frozenset(part.fixed))
-    return found
+    return chosen
 
 
 @cache

@@ -75,7 +75,7 @@ class Result:
 
         Names are such as `stops/published/probability`: parts of letters, digits and `_ - . :` with `/` between them.
         """
-        found: dict[str, float] = {}
+        numbers: dict[str, float] = {}
         for row in self.measured_rows():
             texts = [str(row[name]) for name in self.NAMED_BY if name in row]
             texts += [f"{name}={row[name]}"[9:] for name in row if name.startswith("constant_")]
@@ -84,10 +84,10 @@ class Result:
                 value = row.get(column, "")
                 if not isinstance(value, str) and value is not None and math.isfinite(value):
                     name = "/".join([*path, column])
-                    while name in found:
+                    while name in numbers:
                         name += "_"
-                    found[name] = float(value)
-        return found
+                    numbers[name] = float(value)
+        return numbers
 
     def plot(self, **how: Any) -> Figure:
         """The picture of `--plot` as a matplotlib figure; `how` as its function takes it.

@@ -193,18 +193,18 @@ def _find_fault(text: str, line: Ints, separator: str, file: str, kinds: Mapping
 
 
 def _check_names(
-    found: list[str], required: Mapping[str, Kind], kinds: Mapping[str, Kind], others: bool, file: str
+    names: list[str], required: Mapping[str, Kind], kinds: Mapping[str, Kind], others: bool, file: str
 ) -> None:
-    for name in found:
-        if found.count(name) > 1:
+    for name in names:
+        if names.count(name) > 1:
             raise InputError(f"the column {shown(name)} occurs twice", Place(file, 1))
         if name not in kinds and not others:
             near = nearest_name(name, kinds)
             hint = (f"did you mean '{near}'? " if near else "") + "known: " + ", ".join(kinds)
             raise InputError(f"unknown column {shown(name)}", Place(file, 1), hint)
     for name in required:
-        if name not in found:
-            raise InputError(f"no column '{name}'", Place(file, 1), known_names(name, found))
+        if name not in names:
+            raise InputError(f"no column '{name}'", Place(file, 1), known_names(name, names))
 
 
 def codes_of(column: Any, name: str, line: Ints, file: str, *, empty: bool = False) -> tuple[Ints, tuple[str, ...]]:
@@ -312,6 +312,6 @@ def _numbers(column: Any, name: str, kind: Kind, line: Ints, file: str) -> NDArr
         bad |= (values != 0) & (values != 1)
     if bad.any():
         row = int(bad.argmax())
-        found = "an empty cell" if empty[row] else f"{values[row]:g}"
-        raise InputError(f"{name}: expected {WANTED[kind]}, got {found}", Place(file, int(line[row])))
+        cell = "an empty cell" if empty[row] else f"{values[row]:g}"
+        raise InputError(f"{name}: expected {WANTED[kind]}, got {cell}", Place(file, int(line[row])))
     return values.astype({"whole": np.int64, "flag": np.bool_}.get(kind, np.float64))

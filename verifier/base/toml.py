@@ -276,24 +276,24 @@ def _exact(value: Any) -> Fraction | None:
 
 
 def _syntax_error(file: str, text: str, message: str) -> InputError:
-    found = re.search(r"\(at line (\d+), column (\d+)\)", message)
-    if found is None:
+    match = re.search(r"\(at line (\d+), column (\d+)\)", message)
+    if match is None:
         return InputError(f"not TOML: {message}", Place(file))
-    line, column = int(found[1]), int(found[2])
+    line, column = int(match[1]), int(match[2])
     lines = text.split("\n")
     source = lines[line - 1] if line <= len(lines) else ""
-    return InputError(f"not TOML: {message[: found.start()].strip()}", Place(file, line, column, text=source))
+    return InputError(f"not TOML: {message[: match.start()].strip()}", Place(file, line, column, text=source))
 
 
 def _dotted(keys: tuple[Key, ...]) -> str | None:
     """`systems.mds.circumstances[2].frequency`; None for the top."""
-    found = ""
+    path = ""
     for key in keys:
         if isinstance(key, int):
-            found += f"[{key}]"
+            path += f"[{key}]"
         else:
-            found += "." + (key if _PLAIN.match(key) and len(key) <= LONGEST_NUMBER else shown(key))
-    return found.lstrip(".") or None
+            path += "." + (key if _PLAIN.match(key) and len(key) <= LONGEST_NUMBER else shown(key))
+    return path.lstrip(".") or None
 
 
 def _line_of(text: str, keys: tuple[Key, ...]) -> int | None:

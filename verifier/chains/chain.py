@@ -327,13 +327,13 @@ def chain_of_entries(
 
 def valuations_of(skeleton: Skeleton) -> dict[str, NDArray[np.int64]]:
     """What each state means; with the run the planner follows, where there is more than one."""
-    found = dict(skeleton.valuations)
+    valuations = dict(skeleton.valuations)
     if skeleton.memory.any():
         name = "run"
-        while name in found:
+        while name in valuations:
             name += "_"
-        found[name] = skeleton.memory
-    return found
+        valuations[name] = skeleton.memory
+    return valuations
 
 
 def decision_process(

@@ -124,15 +124,15 @@ def _storm_text(chain: MarkovChain, formula: Node, window: LongWindow | None) ->
 
 def _recurrences(formula: Node) -> int:
     """Different temporal operators without bound that stand inside others."""
-    found: set[Node] = set()
+    operators: set[Node] = set()
     pending = [(formula, False)]
     while pending:
         node, inside = pending.pop()
         temporal = isinstance(node, Temporal) and node.operator != "X" and node.interval is None
         if temporal and inside:
-            found.add(node)
+            operators.add(node)
         pending += [(part, inside or temporal) for part in children(node)]
-    return len(found)
+    return len(operators)
 
 
 def _complement(answer: CheckedValues) -> CheckedValues:

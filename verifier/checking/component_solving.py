@@ -98,11 +98,11 @@ class BlockSolver:
 
     def exits(self) -> Ints:
         """The edges that lead out of the components that are eliminated."""
-        found = [np.zeros(0, dtype=np.int64)]
+        edges = [np.zeros(0, dtype=np.int64)]
         for block, method in zip(self.plan.blocks, self.methods, strict=True):
             if method == "elimination":
-                found.append(np.flatnonzero(self.leads_out_of(block)) + block.first_edge)
-        return np.concatenate(found)
+                edges.append(np.flatnonzero(self.leads_out_of(block)) + block.first_edge)
+        return np.concatenate(edges)
 
     def exponents(self) -> tuple[Floats, Floats]:
         """(u + 2,) roundings K and added-up component sizes over the levels up to that of each state."""

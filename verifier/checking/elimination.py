@@ -291,10 +291,10 @@ class Band:
         solved = np.ascontiguousarray(right.transpose(2, 1, 0))
         for matrix in range(count):
             try:
-                found = solve_banded((width, width), diagonals[matrix], solved[matrix].T, check_finite=False)
+                solution = solve_banded((width, width), diagonals[matrix], solved[matrix].T, check_finite=False)
             except np.linalg.LinAlgError:
-                found = np.full_like(right[:, :, 0], np.nan)
-            solved[matrix] = found.T
+                solution = np.full_like(right[:, :, 0], np.nan)
+            solved[matrix] = solution.T
         return solved.transpose(2, 1, 0)[self.place]
 
     def _steps(self) -> list[tuple[int, int]]:

@@ -230,13 +230,13 @@ class Expecting:
             )[0]
             return list(told.fractions or ())
 
-        found = exact_quantiles(chain, goal, asked.level, self.value_error, surely, self.exact_chain)
-        steps = [None if k == NEVER else k for k in found.tolist()]
+        quantiles = exact_quantiles(chain, goal, asked.level, self.value_error, surely, self.exact_chain)
+        steps = [None if k == NEVER else k for k in quantiles.tolist()]
         fractions = [None if k is None else k * asked.step_s for k in steps]
         value = np.array([np.inf if fraction is None else float(fraction) for fraction in fractions])
         remark, engine = None, "batch engine"
         if None in steps:
-            never = found == NEVER
+            never = quantiles == NEVER
             most = float(self._reached(product).probability[0, never].max())
             remark = f"'{asked.told}' has probability {number_text(most)}, and no time is enough for {asked.level}"
         try:

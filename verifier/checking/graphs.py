@@ -25,13 +25,13 @@ def reachable(n: int, sources: Ints, targets: Ints, start: Mask) -> Mask:
         after: dict[int, list[int]] = {}
         for source, target in zip(sources.tolist(), targets.tolist(), strict=True):
             after.setdefault(source, []).append(target)
-        found, pending = start.copy(), [node for node in after if start[node]]
+        reached, pending = start.copy(), [node for node in after if start[node]]
         while pending:
             for target in after.get(pending.pop(), ()):
-                if not found[target]:
-                    found[target] = True
+                if not reached[target]:
+                    reached[target] = True
                     pending.append(target)
-        return found
+        return reached
     return reachability.reachable(*reachability.rows(n, sources, targets), start)
 
 

@@ -323,8 +323,8 @@ class _System:
     ) -> tuple[Floats, Floats]:
         """Values and errors, better ones for the matrices in which an error is too large."""
         start, (value, error) = self._plan.start, known
-        found = np.flatnonzero(_coarse(value, error, self._roughly).any(axis=0))  # errors of decided states are 0
-        for concerned in np.split(found, range(at_once, len(found), at_once)) if len(found) else []:
+        coarse = np.flatnonzero(_coarse(value, error, self._roughly).any(axis=0))  # errors of decided states are 0
+        for concerned in np.split(coarse, range(at_once, len(coarse), at_once)) if len(coarse) else []:
 
             def solve(right: Floats, concerned: Ints = concerned) -> Floats:
                 x = np.zeros((self._plan.size + 2, 1, right.shape[1]))

@@ -110,13 +110,13 @@ def after_steps(
     if not len(states):
         return result
     problem = _problem(chain, states, one, ends, value_error)
-    found = _step_by_step(problem, min(steps, FIRST_STEPS), steps, negligible)
-    if found is None:
+    parts = _step_by_step(problem, min(steps, FIRST_STEPS), steps, negligible)
+    if parts is None:
         squaring = _is_faster_squared(problem, steps, seconds)
-        found = _squared(problem, steps) if squaring else _step_by_step(problem, steps, steps, negligible)
-    if found is None:
+        parts = _squared(problem, steps) if squaring else _step_by_step(problem, steps, steps, negligible)
+    if parts is None:
         raise ValueError("behind the last step there is a result")
-    for whole, part in zip((result.lower, result.upper, result.representation), found, strict=True):
+    for whole, part in zip((result.lower, result.upper, result.representation), parts, strict=True):
         whole[states] = part
     return result
 

@@ -103,18 +103,18 @@ def quantiles(steps: Steps, goal: Mask, initial: Ints, level: Fraction, probabil
     """
     cyclic = _cyclic(steps.indptr, steps.indices, goal)[initial]
     never = (probability < float(level)) | (cyclic & (probability <= float(level)))
-    found = np.full(probability.shape, NEVER, dtype=np.int64)
+    counts = np.full(probability.shape, NEVER, dtype=np.int64)
     left = np.repeat((~goal).astype(np.float64)[:, None], len(probability), axis=1)
     rest, taken = float(1 - level), 0
     while True:
-        done = (rest >= left[initial].T) & (found < 0) & ~never
-        found[done] = taken
-        if np.all((found >= 0) | never):
-            return found
+        done = (rest >= left[initial].T) & (counts < 0) & ~never
+        counts[done] = taken
+        if np.all((counts >= 0) | never):
+            return counts
         before, left, taken = left, steps.of(left), taken + 1
         left[goal] = 0
         if np.array_equal(left, before):
-            return found  # what is left stays for ever: the probability was above the level by rounding alone
+            return counts  # what is left stays for ever: the probability was above the level by rounding alone
         _refuse_many(taken)
 
 
@@ -141,7 +141,7 @@ def exact_quantiles(
     initial, rest = chain.initial, 1 - level
     possible = coreachable(chain.state_count, rows_of(chain.indptr), chain.indices, goal)
     cyclic = _cyclic(chain.indptr, chain.indices, goal)[initial]
-    found, taken = np.full(len(initial), NEVER, dtype=np.int64), 0
+    counts, taken = np.full(len(initial), NEVER, dtype=np.int64), 0
     open_: Mask = possible[initial] & ~(cyclic & (rest == 0))
     # What is left, and the part of it that may still reach the goal.
     left = np.stack([~goal, ~goal & possible], axis=1).astype(np.float64)
@@ -159,7 +159,7 @@ def exact_quantiles(
                     doubtful[k] = _Masses(_with_fractions(exact_chain), goal, int(initial[k]))
                 most = least = doubtful[k].left_after(taken)
             if most <= rest:
-                found[k], open_[k] = taken, False
+                counts[k], open_[k] = taken, False
             elif least - Fraction(float(later[k])) * Fraction(1 + off) > rest:
                 open_[k] = False  # so much never reaches it
             elif settled and cyclic[k]:
@@ -168,7 +168,7 @@ def exact_quantiles(
         left, taken = steps.of(left), taken + 1
         left[goal] = 0
         _refuse_many(taken)
-    return found
+    return counts
 
 
 def _with_fractions(exact_chain: Callable[[], MarkovChain] | None) -> MarkovChain:

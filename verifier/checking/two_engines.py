@@ -208,30 +208,30 @@ class TwoEngines:
         except (RefusedError, NoAnswerError, NoProbabilityError):
             return answer
 
-    def _exactly(self, found: Found) -> TwoEngineValues | None:
+    def _exactly(self, outcome: Found) -> TwoEngineValues | None:
         """The fractions, rounded outwards; None where they cannot be had in time."""
-        settings, product, task = self.asking.settings, found.product, found.task
+        settings, product, task = self.asking.settings, outcome.product, outcome.task
         if self.exact_chain is None or settings.exact or self.asking.chain.rounding_defect > 0:
             return None
         if product is None or product.state_count > EXACT_STATES:
             return None
         left = task.clock.left_s
         clock = Clock(EXACT_S if left is None else min(EXACT_S, left))
-        found = replace(found, task=replace(task, clock=clock), answer=None, failure=None, direct=False)
+        outcome = replace(outcome, task=replace(task, clock=clock), answer=None, failure=None, direct=False)
         try:
-            with self.asking.limits(found.task):
+            with self.asking.limits(outcome.task):
                 chain = self.exact_chain()
             exact = replace(self.asking, chain=chain, settings=replace(settings, exact=True))
             again = replace(self, asking=exact)
-            answer, fault = again._answer(found)
-            if again._disputed(found, answer):
-                answer = exact.on_product(found)
+            answer, fault = again._answer(outcome)
+            if again._disputed(outcome, answer):
+                answer = exact.on_product(outcome)
         except (RefusedError, NoAnswerError, NoProbabilityError):
             return None
         finally:
             task.clock.spend(clock.spent_s)
-        enclosure.refuse_disagreement(task.formula, answer, found.batch, again._tolerance(found, answer))
-        joined = again._joined(found, answer, fault)
+        enclosure.refuse_disagreement(task.formula, answer, outcome.batch, again._tolerance(outcome, answer))
+        joined = again._joined(outcome, answer, fault)
         ends = np.array([doubles_around(fraction) for fraction in answer.fractions or ()])
         return replace(joined, lower=ends[:, 0], upper=ends[:, 1], fractions=None)
 

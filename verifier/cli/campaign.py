@@ -65,18 +65,18 @@ def _document(name: str, text: str) -> Document:
 def campaign_init_command(arguments: CampaignInitSettings, command: Command) -> int:
     """Run `verify campaign init` and give its exit code."""
     check_targets(arguments)
-    found, folder = proposal(arguments), Path(arguments.output).parent
-    for name in found.others:
+    proposed, folder = proposal(arguments), Path(arguments.output).parent
+    for name in proposed.others:
         if (folder / name).exists():
             raise InputError("there is a file already, which would be replaced", Place(str(folder / name)))
-    for name, text in found.others.items():
+    for name, text in proposed.others.items():
         write_text(folder / name, text)
-    write_text(arguments.output, found.text)
-    print(f"wrote {one_line(', '.join([arguments.output, *(str(folder / name) for name in found.others)]))}")
-    together = "images can go through together" if found.batches else "one image at a time"
-    print(f"the network takes {fixed(found.milliseconds, 0)} ms for an image; {together}")
+    write_text(arguments.output, proposed.text)
+    print(f"wrote {one_line(', '.join([arguments.output, *(str(folder / name) for name in proposed.others)]))}")
+    together = "images can go through together" if proposed.batches else "one image at a time"
+    print(f"the network takes {fixed(proposed.milliseconds, 0)} ms for an image; {together}")
     print("guessed, to be confirmed:")
-    for key, told in found.guesses.items():
+    for key, told in proposed.guesses.items():
         print(one_line(f"  {key} = {told}"))
     print(f"next: verify campaign {one_line(arguments.output)}")
     return 0

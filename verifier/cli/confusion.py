@@ -36,18 +36,18 @@ def count_command(arguments: CountSettings, command: Command) -> int:
     with Bars() as bars:
         parted = arguments.scheduler is not None or arguments.shard is not None
         looks = {"unit": "block"} if parted else {"unit": "row", "unit_scale": True}
-        found = counted(arguments, bars("partitions" if parted else "rows", **looks))
-    tell_shares(found.shares)
-    if found.record is not None and arguments.record is not None:
-        write_record([found.record], arguments.record)
+        counting = counted(arguments, bars("partitions" if parted else "rows", **looks))
+    tell_shares(counting.shares)
+    if counting.record is not None and arguments.record is not None:
+        write_record([counting.record], arguments.record)
     give(
         arguments,
-        _document(found.counts, command),
-        lambda: counts_table(found.counts),
-        plot=lambda path: figure_bytes(figure_of_counts(found.counts), path),
-        plot_runs=lambda path: figure_bytes(run_length_figure(found.counts), path),
+        _document(counting.counts, command),
+        lambda: counts_table(counting.counts),
+        plot=lambda path: figure_bytes(figure_of_counts(counting.counts), path),
+        plot_runs=lambda path: figure_bytes(run_length_figure(counting.counts), path),
     )
-    finish(found.files)
+    finish(counting.files)
     return 0
 
 
@@ -79,9 +79,9 @@ def _document(counts: ConfusionCounts, command: Command) -> str:
 def _audit(arguments: CountSettings) -> int:
     from verifier.questions.audit import audited
 
-    found = audited(arguments, partial(progress_bar, what="policies", unit="policy"))
+    audits = audited(arguments, partial(progress_bar, what="policies", unit="policy"))
     if arguments.json:
-        print(json.dumps([audited.row() for audited in found], indent=2, ensure_ascii=False))
+        print(json.dumps([audited.row() for audited in audits], indent=2, ensure_ascii=False))
     else:
-        print(audit_table(found), end="")
+        print(audit_table(audits), end="")
     return 0

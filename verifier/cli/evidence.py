@@ -63,8 +63,8 @@ def check_command(arguments: CheckSettings, command: Command) -> int:
     )
     if arguments.signed_by is not None:
         path = arguments.signatures or default_path(arguments.bundle)
-        found = find_signature(path, report.digest, arguments.signed_by, arguments.role, clock_day())
-        report = report.sealed(found, Path(path).name)
+        seal = find_signature(path, report.digest, arguments.signed_by, arguments.role, clock_day())
+        report = report.sealed(seal, Path(path).name)
     print(_json_text(report, command) if arguments.json else check_text(report), end="")
     return int(report.exit_code)
 

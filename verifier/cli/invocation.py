@@ -64,7 +64,7 @@ def with_config(tokens: Sequence[str]) -> list[str]:
         return list(tokens)
     if len(files) != 1 or not files[0]:
         raise UsageError(f"{CONFIG}: expected one TOML file")
-    words = [word for setting, found in _chosen(verb, files[0]) if setting.name not in named for word in found]
+    words = [word for setting, chosen in _chosen(verb, files[0]) if setting.name not in named for word in chosen]
     return [*head, *words, *kept]
 
 
@@ -76,15 +76,15 @@ def _chosen(verb: str, file: str) -> list[tuple[Setting, list[str]]]:
     for _, setting in options_of(VERBS[verb].settings):
         for spelling in setting.all_spellings or (setting.full,):
             known[spelling.lstrip("-")] = known[spelling.lstrip("-").replace("-", "_")] = setting
-    found: dict[str, tuple[Setting, list[str]]] = {}
+    given: dict[str, tuple[Setting, list[str]]] = {}
     choices = read_toml(file).open_table()
     named = tuple(name for name in known if "_" not in name or choices.has(name))  # a message names each once
     for key, element in choices.table(named).entries():
         setting = known[key]
-        if setting.name in found:
+        if setting.name in given:
             raise element.fail(f"{setting.full} is given twice")
-        found[setting.name] = setting, _words(setting, key, element)
-    return sorted(found.values(), key=lambda chosen: not chosen[0].option.positional)
+        given[setting.name] = setting, _words(setting, key, element)
+    return sorted(given.values(), key=lambda chosen: not chosen[0].option.positional)
 
 
 def _words(setting: Setting, key: str, element: Element) -> list[str]:
@@ -179,15 +179,15 @@ def _typed(verb: str, tokens: list[str]) -> Iterator[Typed]:
     places = [setting for setting in settings if setting.option.positional]
     while tokens:
         token = tokens.pop(0)
-        found = _option(token, named)
+        option = _option(token, named)
         if token == "--":  # everything behind is no option, whatever it looks like
             named = {}
             yield None, "", [token], [token]
-        elif found is None:
+        elif option is None:
             yield places[0] if places else None, "", [token], [token]
             places = places[1:] or places  # the last one may take any number
         else:
-            name, attached = found
+            name, attached = option
             setting = named[name]
             count = setting.values if setting is not None else 1
             values = tokens[:count] if attached is None else [attached]

@@ -51,12 +51,12 @@ class VerbParser(argparse.ArgumentParser):
             name = word.partition("=")[0]
             if name.startswith("--") and not any(known.startswith(name) for known in self._option_string_actions):
                 self._refuse(f"unknown option {shown(name)}", nearest_name(name, self._option_string_actions))
-        found, rest = super().parse_known_args(args, namespace)
+        parsed, rest = super().parse_known_args(args, namespace)
         if rest and not self._below():
             before = args[args.index(rest[0]) - 1] if rest[0] in args[1:] else ""
             takes_none = f": {before} takes no value" if before in self._option_string_actions else ""
             self._refuse(f"unexpected argument {shown(rest[0])}{takes_none}", None)
-        return found, rest
+        return parsed, rest
 
     def _below(self) -> dict[str, VerbParser]:
         groups: list[Any] = self._subparsers._group_actions if self._subparsers is not None else []

@@ -86,28 +86,28 @@ def exposures(arguments: RateSettings) -> dict[str, Exposure]:
     Raises:
         UsageError: an exposure that cannot be read, or one that is given twice.
     """
-    level, found = arguments.exposure_level, dict[str, Exposure]()
+    level, by_environment = arguments.exposure_level, dict[str, Exposure]()
     for text in arguments.exposure:
         name, equals, stated = text.rpartition("=")
         name = name.strip() if equals else EVERY
-        if name in found or not name:
+        if name in by_environment or not name:
             raise UsageError(f"--exposure: expected every environment once, got {shown(text)}")
         ends = rate_ends(stated, text)
         if ends is None:
-            found[name] = Exposure.stated(per_hour("--exposure", stated))
+            by_environment[name] = Exposure.stated(per_hour("--exposure", stated))
         else:
-            found[name] = Exposure.stated_interval(*ends, level)
+            by_environment[name] = Exposure.stated_interval(*ends, level)
     if arguments.encounters is not None and arguments.hours is not None:
-        if found:
+        if by_environment:
             raise UsageError("either --exposure or --encounters with --hours")
         if not 0 <= arguments.encounters <= LARGEST_COUNT:
             raise UsageError(f"--encounters: expected a whole number from 0 to {LARGEST_COUNT}")
-        found[EVERY] = Exposure.counted(arguments.encounters, arguments.hours)
+        by_environment[EVERY] = Exposure.counted(arguments.encounters, arguments.hours)
     elif arguments.encounters is not None or arguments.hours is not None:
         raise UsageError("--encounters and --hours belong together: so many encounters in so many hours")
-    if level is not None and not any(exposure.level is not None for exposure in found.values()):
+    if level is not None and not any(exposure.level is not None for exposure in by_environment.values()):
         raise UsageError("--exposure-level belongs to a stated interval, as --exposure 10..14/h")
-    return found
+    return by_environment
 
 
 def question(arguments: RateSettings) -> RateQuestion:

@@ -47,8 +47,8 @@ def run_command(arguments: RunSettings, command: Command) -> int:
     if arguments.parse:
         from verifier.telling.parsed import parsed_text
 
-        found = replace(_parsed(arguments), command=command)
-        print(document_text(found) if arguments.json else parsed_text(found), end="")
+        parsed = replace(_parsed(arguments), command=command)
+        print(document_text(parsed) if arguments.json else parsed_text(parsed), end="")
         return 0
     if arguments.cm is None:
         raise UsageError("name the confusion matrices: --cm RESULTS.json")
@@ -365,18 +365,18 @@ def ci_texts(
 
     digest = hashlib.sha256(document.encode()).hexdigest()
     run = Document(RESULT_FILE, "run", json.loads(document), digest).holding(result)
-    found = []
+    texts = []
     if arguments.junit is not None:
         taken = {suite_name(*chain): seconds for chain, seconds in watch.seconds.items()}
         seconds = None if "SOURCE_DATE_EPOCH" in os.environ else taken
-        found.append(
+        texts.append(
             (arguments.junit, junit_xml(run, Path(arguments.spec).name, seconds, arguments.junit_inconclusive))
         )
     if arguments.sarif is not None:
-        found.append((arguments.sarif, sarif_log(run, _path_in_repository(arguments.spec), requirement_places(spec))))
+        texts.append((arguments.sarif, sarif_log(run, _path_in_repository(arguments.spec), requirement_places(spec))))
     if arguments.in_toto is not None:
-        found.append((arguments.in_toto, statement(run, _subjects(result))))
-    return found
+        texts.append((arguments.in_toto, statement(run, _subjects(result))))
+    return texts
 
 
 def _subjects(result: RunResult) -> dict[str, str]:

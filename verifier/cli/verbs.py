@@ -150,14 +150,14 @@ class Verb:
     @property
     def settings(self) -> type:
         """The class of the settings."""
-        found: type = _named(self.choices)
-        return found
+        settings_type: type = _named(self.choices)
+        return settings_type
 
     @property
     def function(self) -> Callable[[Any, tuple[str, ...]], int]:
         """What runs it."""
-        found: Callable[[Any, tuple[str, ...]], int] = _named(self.run)
-        return found
+        runner: Callable[[Any, tuple[str, ...]], int] = _named(self.run)
+        return runner
 
 
 VERBS: Mapping[str, Verb] = {

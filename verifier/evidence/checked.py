@@ -40,13 +40,13 @@ class Checked:
     def message(self) -> str:
         """On one line: the verdict with its condition, why it is open or vacuous, P with intervals, the target."""
         point, plan = self.point, self.result.additional_data
-        found = [self.result.with_unit(f"{self.result.asked} = {significant(point.probability, 9)}")]
+        numbers = [self.result.with_unit(f"{self.result.asked} = {significant(point.probability, 9)}")]
         if point.uncertainty is not None:
             interval, bounds = point.uncertainty.interval, point.uncertainty.confidence_bounds
             level = level_text(point.uncertainty.level)
-            found.append(f"{level} {interval.kind} interval {bounds_text(interval.lower, interval.upper)}")
+            numbers.append(f"{level} {interval.kind} interval {bounds_text(interval.lower, interval.upper)}")
             if bounds is not None:
-                found.append(f"{self.run.settings.bounds_name} {bounds_text(bounds.lower, bounds.upper)}")
+                numbers.append(f"{self.run.settings.bounds_name} {bounds_text(bounds.lower, bounds.upper)}")
         asked = "no target" if self.result.target is None else f"target {self.result.asked_text}"
         more = f"; about {needed_text(plan)} would decide it" if self.worst and plan is not None else ""
         said = "" if point.verdict is Verdict.NO_TARGET else told_verdict(point)
@@ -55,19 +55,19 @@ class Checked:
             part for part in (reason_text(point.reason, point.probability), vacuity and f"vacuous: {vacuity}") if part
         )
         head = " ".join(part for part in (said, why and f"({why})") if part)
-        return f"{head}{': ' if head else ''}{', '.join(found)}; {asked}{more}"
+        return f"{head}{': ' if head else ''}{', '.join(numbers)}; {asked}{more}"
 
     @property
     def grounds(self) -> dict[str, str]:
         """What the verdict rests on, as names and texts; without what does not apply."""
-        found = {
+        texts = {
             "condition": self.point.condition or "",
             "basis": self.point.basis or "",
             "reason": reason_text(self.point.reason, self.point.probability),
             "vacuity": vacuity_text(self.point),
             "tier": self.run.settings.tier,
         }
-        return {name: value for name, value in found.items() if value}
+        return {name: value for name, value in texts.items() if value}
 
 
 def run_grounds(run: RunResult) -> Iterator[tuple[str, str]]:

@@ -249,11 +249,11 @@ def _violation_misfits(where: str, explanation: Explained) -> Misfits:
         yield f"{where}/violation/probability", f"expected {expected}, got {violation.probability}"
 
 
-def _map_misfits(where: str, found: Mapping[str, Any]) -> Misfits:
+def _map_misfits(where: str, content: Mapping[str, Any]) -> Misfits:
     """One axis for each variable, one value or null for each combination of values."""
-    lengths = [len(values) for values in found["values"]]
-    rows = found["probability"]
-    if len(lengths) != len(found["variables"]) or 0 in lengths:
+    lengths = [len(values) for values in content["values"]]
+    rows = content["probability"]
+    if len(lengths) != len(content["variables"]) or 0 in lengths:
         yield f"{where}/values", "expected values of each variable"
     if len(rows) != lengths[0]:
         yield f"{where}/probability", f"expected {lengths[0]} entries, got {len(rows)}"

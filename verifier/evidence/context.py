@@ -226,15 +226,15 @@ class CaseContext:
     @property
     def documents(self) -> tuple[str, ...]:
         """The files beside the context that it names and that are there, to be copied with it."""
-        found = [evidence.file for evidence in self.declared.evidence.values() if evidence.copied]
+        files = [evidence.file for evidence in self.declared.evidence.values() if evidence.copied]
         listed = self.detector.trained_list
-        found += [] if listed is None else [listed[0]]
-        found += [frame.file for frame in self.detector.frames or ()]
-        found += [self.counted[0], self.review[0]]
-        found += [condition.matrices for condition in self.risk.conditions] + [
+        files += [] if listed is None else [listed[0]]
+        files += [frame.file for frame in self.detector.frames or ()]
+        files += [self.counted[0], self.review[0]]
+        files += [condition.matrices for condition in self.risk.conditions] + [
             trigger.matrices for trigger in self.triggers
         ]
-        return tuple(dict.fromkeys(filter(None, found)))
+        return tuple(dict.fromkeys(filter(None, files)))
 
     @property
     def stated(self) -> Stated:

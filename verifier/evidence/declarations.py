@@ -224,15 +224,15 @@ def _file(table: Element) -> dict[str, Any]:
     if path.is_file() and path.samefile(table.file):
         raise table.at("file").fail("expected a document, found the file that declares it")
     raw = read_bytes(path) if path.is_file() else None
-    found = "" if raw is None else hashlib.sha256(raw).hexdigest()
-    if not copied and found not in ("", stated):
-        raise table.at("sha256").fail(f"expected {found}, the SHA-256 of {name}, found {stated}")
-    fault = "" if found or not copied else "the file is missing"
-    if copied and found and stated not in ("", found):
-        fault = f"the file was altered: SHA-256 {found}, not {stated}"
-    if (found or stated) == hashlib.sha256().hexdigest() or (copied and raw is not None and not raw.strip(_BLANK)):
+    digest = "" if raw is None else hashlib.sha256(raw).hexdigest()
+    if not copied and digest not in ("", stated):
+        raise table.at("sha256").fail(f"expected {digest}, the SHA-256 of {name}, found {stated}")
+    fault = "" if digest or not copied else "the file is missing"
+    if copied and digest and stated not in ("", digest):
+        fault = f"the file was altered: SHA-256 {digest}, not {stated}"
+    if (digest or stated) == hashlib.sha256().hexdigest() or (copied and raw is not None and not raw.strip(_BLANK)):
         fault = "the file is empty"
-    return {"file": name, "sha256": found or stated, "copied": copied and bool(found), "fault": fault}
+    return {"file": name, "sha256": digest or stated, "copied": copied and bool(digest), "fault": fault}
 
 
 def _disposition(key: str, table: Element, evidence: Mapping[str, Evidence]) -> Disposition:

@@ -55,27 +55,27 @@ def parts_of(raw: bytes, name: str) -> list[tuple[str, str]] | None:
     return [(f"line {k}", line) for k, line in enumerate(text.split("\n"), 1)]
 
 
-def differences(found: bytes, expected: bytes, name: str, kind: Kind = Kind.FILES) -> list[Finding]:
+def differences(actual: bytes, expected: bytes, name: str, kind: Kind = Kind.FILES) -> list[Finding]:
     """Where the bytes found differ from those expected, as findings; empty only if they are equal."""
-    if found == expected:
+    if actual == expected:
         return []
-    mine, other = parts_of(found, name), parts_of(expected, name)
+    mine, other = parts_of(actual, name), parts_of(expected, name)
     result: list[Finding] = []
     if mine is not None and other is not None:
         result = _by_part(mine, other, name, kind)
-    return result or [_first_byte(found, expected, name, kind)]
+    return result or [_first_byte(actual, expected, name, kind)]
 
 
-def differing(path: str, found: object, expected: object, why: str = "", pointer: str = "") -> list[Finding]:
+def differing(path: str, actual: object, expected: object, why: str = "", pointer: str = "") -> list[Finding]:
     """Where two values differ, typed ones or those of JSON, as findings about what a document says.
 
     Args:
         path: of the document in the bundle.
-        found, expected: the values, or parts of them that have to be equal.
+        actual, expected: the values, or parts of them that have to be equal.
         why: follows what was expected: ", as in the spec".
         pointer: where in the document both stand.
     """
-    mine, other = json_values(found), json_values(expected)
+    mine, other = json_values(actual), json_values(expected)
     if json.dumps(mine) == json.dumps(other):
         return []
     return [
@@ -84,19 +84,19 @@ def differing(path: str, found: object, expected: object, why: str = "", pointer
     ]
 
 
-def findings_of(found: bytes, expected: bytes, name: str, kind: Kind = Kind.FILES) -> list[Finding]:
+def findings_of(actual: bytes, expected: bytes, name: str, kind: Kind = Kind.FILES) -> list[Finding]:
     """The same as findings, at most `MOST` and one that counts the others."""
-    every = differences(found, expected, name, kind)
+    every = differences(actual, expected, name, kind)
     rest = [Finding(name, "", f"{len(every) - MOST} more differences", "none", kind)] if len(every) > MOST else []
     return every[:MOST] + rest
 
 
 def _by_part(mine: list[tuple[str, str]], other: list[tuple[str, str]], file: str, kind: Kind) -> list[Finding]:
-    found, expected = dict(mine), dict(other)
+    actual, expected = dict(mine), dict(other)
     return [
-        Finding(file, name, _text(found.get(name)), _text(expected.get(name)), kind)
-        for name in {**expected, **found}
-        if found.get(name) != expected.get(name)
+        Finding(file, name, _text(actual.get(name)), _text(expected.get(name)), kind)
+        for name in {**expected, **actual}
+        if actual.get(name) != expected.get(name)
     ]
 
 
@@ -104,11 +104,11 @@ def _text(value: str | None) -> str:
     return NOTHING if value is None else shown(value, LONGEST_SHOWN)[1:-1] or "an empty line"
 
 
-def _first_byte(found: bytes, expected: bytes, file: str, kind: Kind) -> Finding:
+def _first_byte(actual: bytes, expected: bytes, file: str, kind: Kind) -> Finding:
     """For files that say the same in other bytes, or that are no text."""
-    least = min(len(found), len(expected))
-    at = next((k for k in range(least) if found[k] != expected[k]), least)
-    return Finding(file, f"byte {at}", _around(found, at), _around(expected, at), kind)
+    least = min(len(actual), len(expected))
+    at = next((k for k in range(least) if actual[k] != expected[k]), least)
+    return Finding(file, f"byte {at}", _around(actual, at), _around(expected, at), kind)
 
 
 def _around(raw: bytes, at: int) -> str:
@@ -119,7 +119,7 @@ _NEARLY_NOTHING = 1e-13
 """What numbers near 0 may differ by, such as differences between engines."""
 
 
-def compared(old: bytes, new: bytes, path: str, found: Log) -> int:
+def compared(old: bytes, new: bytes, path: str, log: Log) -> int:
     """Report where a result that was made again differs; how many numbers differ in their last digits only.
 
     Another processor or another version of a numerical library rounds differently; so do versions that are stated.
@@ -133,11 +133,11 @@ def compared(old: bytes, new: bytes, path: str, found: Log) -> int:
         rounded += close
         if difference.where.startswith("/versions/"):
             library = difference.where.removeprefix("/versions/")
-            found.unchecked.append(
+            log.unchecked.append(
                 f"{path} with {library} {difference.found}, which made it; here it is {difference.expected}"
             )
         elif not close:
-            found.findings.append(difference)
+            log.findings.append(difference)
     return rounded
 
 

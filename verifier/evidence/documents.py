@@ -109,8 +109,8 @@ def checked_document(content: Any, raw: bytes, file: str) -> Document:
 def type_of(name: str) -> type:
     """The type of the documents of a schema, such as "verifier.rate"."""
     module, kind = {**TYPES, **OTHER_TYPES}[name]
-    found: type = getattr(import_module(module), kind)
-    return found
+    document_type: type = getattr(import_module(module), kind)
+    return document_type
 
 
 def schema_of(name: str) -> dict[str, Any]:

@@ -201,8 +201,8 @@ def tested(spi: SpiResult, rows: Sequence[FieldRow], file: str) -> tuple[Indicat
             message, hint = unknown_name("metric", row.metric, metrics)
             raise InputError(message, Place(file), hint)
         if metrics[row.metric] == "share" and (row.count > row.of or row.of % 1):
-            found = f"found {significant(row.count, 10)} of {significant(row.of, 10)}"
-            said = f"{shown(row.metric)}: expected a count of at most as many items, a whole number, {found}"
+            observed = f"found {significant(row.count, 10)} of {significant(row.of, 10)}"
+            said = f"{shown(row.metric)}: expected a count of at most as many items, a whole number, {observed}"
             raise InputError(said, Place(file))
     by_metric = {name: [row for row in rows if row.metric == name] for name in metrics}
     return tuple(_tested(indicator, by_metric[indicator.metric], spi.level) for indicator in spi.indicators)

@@ -47,9 +47,9 @@ class Finding(FindingRecord):
         return f"{place}: found {self.found}; expected {self.expected}"
 
 
-def misstated(file: str, where: str, found: str, expected: str) -> Finding:
+def misstated(file: str, where: str, said: str, expected: str) -> Finding:
     """A finding about what a file says."""
-    return Finding(file, where, found, expected, Kind.CONTENT)
+    return Finding(file, where, said, expected, Kind.CONTENT)
 
 
 @dataclass(frozen=True)
@@ -176,11 +176,11 @@ class CheckReport:
     status: str = ""
     title: str = ""
 
-    def sealed(self, found: Seal | str, file: str) -> Self:
+    def sealed(self, seal: Seal | str, file: str) -> Self:
         """This report with what was found of a signature that was demanded; `file` holds the signatures."""
-        if isinstance(found, str):
-            return self._unsealed(Finding(file, "", "none", found, Kind.SIGNATURE))
-        said = found.signed
+        if isinstance(seal, str):
+            return self._unsealed(Finding(file, "", "none", seal, Kind.SIGNATURE))
+        said = seal.signed
         apart = [(f"the title {said.title}", self.title)] if said.title != self.title else []
         if self.status and said.tool.version == __version__:
             signed = {
@@ -200,7 +200,7 @@ class CheckReport:
         known = tuple(name for name in self.unchecked if not name.startswith("authenticity: "))
         if self.status and said.status != self.status:
             known += (f"a status that differs, signed by verifier {said.tool.version} as: {one_line(said.status)}",)
-        return replace(self, checked=(*self.checked, (1, f"signature: {found.told}")), unchecked=known)
+        return replace(self, checked=(*self.checked, (1, f"signature: {seal.told}")), unchecked=known)
 
     def _unsealed(self, wrong: Finding) -> Self:
         return replace(self, findings=(*self.findings, wrong), grades=None, status="")

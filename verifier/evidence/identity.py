@@ -25,9 +25,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from verifier.base.commit import commit_of
 from verifier.base.errors import InputError, Place
 from verifier.base.files import json_of
-from verifier.base.libraries import __version__, commit_of
+from verifier.base.libraries import __version__
 from verifier.base.toml import Element
 from verifier.evidence.declarations import digest_at, past_at
 
@@ -72,8 +73,8 @@ class Identity:
     @property
     def told(self) -> dict[str, str]:
         """For people, name -> what is stated; a day that is missing is "not issued"."""
-        found = {field.metadata["words"]: str(getattr(self, field.name) or "") for field in fields(self)}
-        return found | {"issue date": str(self.issued or NOT_ISSUED)}
+        texts = {field.metadata["words"]: str(getattr(self, field.name) or "") for field in fields(self)}
+        return texts | {"issue date": str(self.issued or NOT_ISSUED)}
 
     @property
     def is_whole(self) -> bool:
@@ -127,11 +128,11 @@ class Tool:
 @cache
 def tool_identity() -> Tool:
     """This program."""
-    found = {
+    versions = {
         distribution.metadata["Name"].lower(): distribution.version
         for distribution in importlib.metadata.distributions()
     }
-    return Tool(DISTRIBUTION, __version__, _commit(), _package_digest(), dict(sorted(found.items())))
+    return Tool(DISTRIBUTION, __version__, _commit(), _package_digest(), dict(sorted(versions.items())))
 
 
 def full_version() -> str:
@@ -224,7 +225,7 @@ def sbom_text() -> str:
     names = {name: f"pkg:pypi/{name}@{part.version}" for name, part in parts.items()}
     known = {"": DISTRIBUTION, **names}
     needs = {known[name]: sorted(names[name] for name in wanted if name in names) for name, wanted in _graph(parts)}
-    found = {
+    bill = {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
         "version": 1,
@@ -232,7 +233,7 @@ def sbom_text() -> str:
         "components": [_component(name, part, names[name]) for name, part in parts.items()],
         "dependencies": [{"ref": ref, "dependsOn": wanted} for ref, wanted in needs.items()],
     }
-    return json.dumps(found, indent=2) + "\n"
+    return json.dumps(bill, indent=2) + "\n"
 
 
 def _component(name: str, part: importlib.metadata.Distribution, purl: str) -> dict[str, Any]:
@@ -263,13 +264,13 @@ def _needed() -> Mapping[str, importlib.metadata.Distribution]:
     }
     if DISTRIBUTION not in installed:
         return dict(sorted((name, distribution) for name, distribution in installed.items() if name != DISTRIBUTION))
-    found, open_ = dict[str, importlib.metadata.Distribution](), [DISTRIBUTION]
+    needed, open_ = dict[str, importlib.metadata.Distribution](), [DISTRIBUTION]
     while open_:
         for name in _wanted(installed[open_.pop()].requires):
-            if name in installed and name not in found and name != DISTRIBUTION:
-                found[name] = installed[name]
+            if name in installed and name not in needed and name != DISTRIBUTION:
+                needed[name] = installed[name]
                 open_.append(name)
-    return dict(sorted(found.items()))
+    return dict(sorted(needed.items()))
 
 
 def _graph(parts: Mapping[str, importlib.metadata.Distribution]) -> Iterator[tuple[str, set[str]]]:
@@ -287,13 +288,13 @@ def refuse_other_versions(raw: bytes, versions: Mapping[str, str]) -> None:
     place = Place(SBOM_FILE)
     content = json_of(raw, SBOM_FILE)
     try:
-        found = {entry["name"]: entry["version"] for entry in content["components"]}
+        listed = {entry["name"]: entry["version"] for entry in content["components"]}
         own = str(content["metadata"]["component"]["version"])
         if content["bomFormat"] != "CycloneDX":
             raise KeyError
     except (KeyError, TypeError):
         raise InputError("expected a CycloneDX document with components", place) from None
-    stated = {**found, "verifier": own.partition("+")[0]}
+    stated = {**listed, "verifier": own.partition("+")[0]}
     for name, version in versions.items():
         if stated.get(name, version) != version:
             raise InputError(f"{name} {stated[name]}, and the results were made with {version}", place)

@@ -102,10 +102,10 @@ def _bin_text(bin_: str | Sequence[float | None]) -> str:
 def _distances(runs: Sequence[Document], documents: Sequence[Document]) -> Iterator[Indicator]:
     for run in runs:
         counts = matrices_behind(run, documents)
-        found = None if counts is None else counts.content.get("localisation")
-        if counts is None or not found:
+        localisation = None if counts is None else counts.content.get("localisation")
+        if counts is None or not localisation:
             continue
-        table = np.array(found["counts"])
+        table = np.array(localisation["counts"])
         right, items = int(np.trace(table)), int(table.sum())
         if items:
             lower = float(clopper_pearson(np.array(right), np.array(items), (1 - LEVEL) / 2)[0])

@@ -80,13 +80,13 @@ def statement(run: Document, subjects: Mapping[str, str], standings: Sequence[St
 
 def _configuration(run: Document, result: RunResult, subjects: Mapping[str, str]) -> list[dict[str, Any]]:
     tested = set(subjects.values())
-    found = []
+    resources = []
     for file in result.inputs:
         if file.sha256 not in tested:
-            found.append(_resource(file.name, file.sha256) | {"annotations": {"role": file.role}})
+            resources.append(_resource(file.name, file.sha256) | {"annotations": {"role": file.role}})
     if result.gates is not None and result.gates.regression is not None:
         baseline = result.gates.regression.baseline  # what a gate compared with decides which tests failed
-        found.append(_resource(baseline.name, baseline.sha256) | {"annotations": {"role": "baseline"}})
+        resources.append(_resource(baseline.name, baseline.sha256) | {"annotations": {"role": "baseline"}})
     if run.sha256 not in tested:
         notes = {"role": "result", "versions": dict(result.versions)}
         notes |= {name: one_line(text) for name, text in run_grounds(result)}
@@ -94,8 +94,8 @@ def _configuration(run: Document, result: RunResult, subjects: Mapping[str, str]
             notes["condition"] = one_line(result.condition)
         if result.command:
             notes["command"] = [one_line(word) for word in result.command]
-        found.append(_resource(run.name, run.sha256) | {"annotations": notes})
-    return found
+        resources.append(_resource(run.name, run.sha256) | {"annotations": notes})
+    return resources
 
 
 def _resource(name: str, sha256: str) -> dict[str, Any]:

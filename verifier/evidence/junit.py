@@ -164,10 +164,10 @@ def _judged(case: ET.Element, checked: Checked, inconclusive: str) -> None:
     tags = {"violated": "failure", "inconclusive": inconclusive, "vacuous": "skipped", "no target": "skipped"}
     result = tags.get(point.verdict.value)
     if result is not None:
-        found = under(case, result, message=checked.message)
+        element = under(case, result, message=checked.message)
         if result == "failure":
-            found.set("type", point.verdict.value)
-        found.text = one_line(checked.result.formula)
+            element.set("type", point.verdict.value)
+        element.text = one_line(checked.result.formula)
     elif point.condition is not None:
         under(case, "system-out").text = one_line(checked.message)
 

@@ -46,16 +46,16 @@ Misfits: TypeAlias = Iterator[tuple[str, str]]
 FOLLOWS = ", which follows from the numbers beside it"
 
 
-def refuse_misfits(document: Document, found: Misfits) -> None:
+def refuse_misfits(document: Document, complaints: Misfits) -> None:
     """Refuse a document at the first element that contradicts others; InputError."""
-    for pointer, message in found:
+    for pointer, message in complaints:
         hint = "documents are read as this program writes them"
         raise InputError(message, Place(document.name, path=pointer), hint)
 
 
-def below(where: str, found: Misfits) -> Misfits:
+def below(where: str, complaints: Misfits) -> Misfits:
     """What is wrong with an element, from what is wrong below it."""
-    return ((where + element, message) for element, message in found)
+    return ((where + element, message) for element, message in complaints)
 
 
 def conclusions_apart(path: str, run: RunResult, settings: SettingsRecord) -> list[Finding]:
@@ -107,10 +107,10 @@ def _of_drop(told: Drop, run: RunResult, gate: Regression) -> dict[str, Any]:
     if not mine:
         return {"requirement": "a requirement of the run, with its planner"}
     now = worst_of(mine[0], mine[0]).probability
-    found = {"now": now, "drop": now - told.before if mine[0].is_upper else told.before - now}
+    follows = {"now": now, "drop": now - told.before if mine[0].is_upper else told.before - now}
     if gate.least_chance is not None:
-        found["failed"] = told.chance is not None and Fraction(told.chance) >= gate.least_chance
-    return found
+        follows["failed"] = told.chance is not None and Fraction(told.chance) >= gate.least_chance
+    return follows
 
 
 def worst_apart(where: str, told: Verdict, parts: Sequence[Judged]) -> Misfits:
@@ -299,18 +299,18 @@ def near(one: float, other: float, least: float = ROUNDING) -> bool:
     return math.isclose(one, other, rel_tol=ROUNDING, abs_tol=least)
 
 
-def misfits(where: str, found: Any, follows: Any, least: float = ROUNDING) -> Misfits:
+def misfits(where: str, stated: Any, follows: Any, least: float = ROUNDING) -> Misfits:
     """Where JSON values differ from those that follow, numbers by more than rounding; `least` as for `near`."""
-    if isinstance(found, dict) and isinstance(follows, dict) and found.keys() == follows.keys():
+    if isinstance(stated, dict) and isinstance(follows, dict) and stated.keys() == follows.keys():
         for key, value in follows.items():
-            yield from misfits(f"{where}/{key}", found[key], value, least)
-    elif isinstance(found, list) and isinstance(follows, list) and len(found) == len(follows):
+            yield from misfits(f"{where}/{key}", stated[key], value, least)
+    elif isinstance(stated, list) and isinstance(follows, list) and len(stated) == len(follows):
         for k, value in enumerate(follows):
-            yield from misfits(f"{where}/{k}", found[k], value, least)
-    elif not (found == follows or (type(found) is type(follows) is float and near(found, follows, least))):
+            yield from misfits(f"{where}/{k}", stated[k], value, least)
+    elif not (stated == follows or (type(stated) is type(follows) is float and near(stated, follows, least))):
         yield (
             where,
-            f"expected {str(follows)[:200]}, which follows from the numbers beside it, got {str(found)[:200]}",
+            f"expected {str(follows)[:200]}, which follows from the numbers beside it, got {str(stated)[:200]}",
         )
 
 

@@ -83,12 +83,12 @@ def requirement_places(spec: Specification) -> dict[str, tuple[int, int]]:
     """Requirement -> line and column of its name in the spec, from 1; also under the names that the ends of `P = ?`
     have where the world decides."""
     lines = spec.source.text.split("\n")
-    found: dict[str, tuple[int, int]] = {}
+    places: dict[str, tuple[int, int]] = {}
     for requirement in spec.requirements:
         at = re.search(rf"(?<!\w){re.escape(requirement.name)}(?!\w)", lines[requirement.line - 1])
         place = (requirement.line, 1 if at is None else at.start() + 1)
-        found |= {end.name: place for end in (*requirement.ends, requirement)}
-    return found
+        places |= {end.name: place for end in (*requirement.ends, requirement)}
+    return places
 
 
 def _driver(run: RunResult, rules: list[dict[str, Any]]) -> dict[str, Any]:

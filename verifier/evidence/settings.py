@@ -35,20 +35,20 @@ def _number(option: str, text: str) -> Fraction:
 
 def per_hour(option: str, text: str) -> Fraction:
     """A rate as 12/h; UsageError."""
-    found = re.fullmatch(rf"\s*({_NUMBER})\s*/\s*h\s*", text)
-    if found is None:
+    match = re.fullmatch(rf"\s*({_NUMBER})\s*/\s*h\s*", text)
+    if match is None:
         raise UsageError(f"{option}: expected a rate per hour, as 12/h or 1e-7/h, got {shown(text)}")
-    return Fraction(found[1])
+    return Fraction(match[1])
 
 
 def rate_ends(text: str, whole: str) -> tuple[Fraction, Fraction] | None:
     """The ends of 10..14/h in an argument that is `whole`; None where it is no interval; UsageError."""
-    found = re.fullmatch(rf"\s*({_NUMBER})\s*\.\.\s*({_NUMBER})\s*/\s*h\s*", text)
-    if found is None:
+    match = re.fullmatch(rf"\s*({_NUMBER})\s*\.\.\s*({_NUMBER})\s*/\s*h\s*", text)
+    if match is None:
         return None
-    if Fraction(found[1]) > Fraction(found[2]):
+    if Fraction(match[1]) > Fraction(match[2]):
         raise UsageError(f"--exposure: the lower end comes first, got {shown(whole)}")
-    return Fraction(found[1]), Fraction(found[2])
+    return Fraction(match[1]), Fraction(match[2])
 
 
 def _level(option: str, text: str) -> Fraction:

@@ -150,16 +150,16 @@ def find_signature(path: str, digest: str, key: str, role: Role | None, day: dat
         if seal is None:
             continue
         if seal.digest != digest:
-            found = (1, f"a signature over {digest}; this key signed {seal.digest}")
+            reason = (1, f"a signature over {digest}; this key signed {seal.digest}")
         elif role not in (None, seal.signed.role):
-            found = (2, f"a signature as {role}; this key signed as {seal.signed.role}")
+            reason = (2, f"a signature as {role}; this key signed as {seal.signed.role}")
         elif seal.signed.until is not None and str(day) > seal.signed.until:
-            found = (3, f"a signature that is valid on {day}; it expired on {seal.signed.until}")
+            reason = (3, f"a signature that is valid on {day}; it expired on {seal.signed.until}")
         elif str(day) < seal.signed.day:
-            found = (3, f"a signature that is valid on {day}; it says that it was made on {seal.signed.day}")
+            reason = (3, f"a signature that is valid on {day}; it says that it was made on {seal.signed.day}")
         else:
             return seal
-        best = max(best, found)
+        best = max(best, reason)
     return best[1]
 
 
@@ -184,12 +184,12 @@ def _parts(content: Any, place: Place) -> tuple[bytes, str, list[bytes]]:
     """Payload, its type and the signatures of an envelope."""
     try:
         payload, kind = _bytes(content["payload"]), content["payloadType"]
-        found = [_bytes(entry["sig"]) for entry in content["signatures"]]
+        signatures = [_bytes(entry["sig"]) for entry in content["signatures"]]
     except (AttributeError, KeyError, TypeError, ValueError):
-        found, kind = [], ""
-    if not found or not isinstance(kind, str):
+        signatures, kind = [], ""
+    if not signatures or not isinstance(kind, str):
         raise InputError("expected a DSSE envelope: payload, payloadType and signatures in base64", place)
-    return payload, kind, found
+    return payload, kind, signatures
 
 
 def _bytes(text: str) -> bytes:
@@ -233,12 +233,12 @@ def _key(which: str, path: str, load: Callable[[Any, bytes], Any]) -> Any:
     """The key in a file; InputError where it is none. The library raises errors of its own and of OpenSSL."""
     forms, raw = library("cryptography.hazmat.primitives.serialization"), read_bytes(path, LARGEST)
     try:
-        found = load(forms, raw)
+        key = load(forms, raw)
     except (ValueError, library("cryptography.exceptions").UnsupportedAlgorithm):
         make = "openssl genpkey -algorithm ed25519 -out key.pem; openssl pkey -in key.pem -pubout -out key.pub"
         raise InputError(f"is no {which} key in PEM", Place(path), f"make a pair with: {make}") from None
-    _scheme(found, path)
-    return found
+    _scheme(key, path)
+    return key
 
 
 def _scheme(key: Any, path: str) -> tuple[Any, ...]:

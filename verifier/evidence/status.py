@@ -49,20 +49,20 @@ def severity(status: Status | None) -> int:
     return -1 if status is None else _ORDER[status]
 
 
-def worst_status(*found: Status) -> Status:
+def worst_status(*statuses: Status) -> Status:
     """The worst of several; supported where there are none, undeveloped where vacuous is the worst of different ones.
 
     >>> worst_status(Status.SUPPORTED, Status.VACUOUS), worst_status(Status.VACUOUS)
     (<Status.UNDEVELOPED: 'undeveloped'>, <Status.VACUOUS: 'vacuous'>)
     """
-    worst = max(found, key=_ORDER.__getitem__, default=Status.SUPPORTED)
-    return Status.UNDEVELOPED if worst is Status.VACUOUS and len({*found}) > 1 else worst
+    worst = max(statuses, key=_ORDER.__getitem__, default=Status.SUPPORTED)
+    return Status.UNDEVELOPED if worst is Status.VACUOUS and len({*statuses}) > 1 else worst
 
 
 def status_over(scenarios: Iterable[Status]) -> Status:
     """That of one requirement over its scenarios: the worst of those that are not vacuous, if there are any."""
-    found = list(scenarios)
-    return worst_status(*([status for status in found if status is not Status.VACUOUS] or found))
+    statuses = list(scenarios)
+    return worst_status(*([status for status in statuses if status is not Status.VACUOUS] or statuses))
 
 
 def weakest(grades: Iterable[Grade]) -> Grade:

@@ -226,7 +226,7 @@ def _pairs(study: TriggersResult) -> Iterator[Block]:
             (
                 name_text(one),
                 *(
-                    "-" if (found := known.get((one, other), known.get((other, one)))) is None else str(found)
+                    "-" if (count := known.get((one, other), known.get((other, one)))) is None else str(count)
                     for other in names
                 ),
             )

@@ -131,13 +131,13 @@ class TriggersResult(Derives):
     versions: Mapping[str, str]
     triggers: Annotated[tuple[Trigger, ...], Limits(min_length=1)]
     pairs: tuple[TriggerPair, ...]
-    verdict: Verdict = derived(lambda found: worst_verdict(_VERDICTS[trigger.sort] for trigger in found.triggers))
+    verdict: Verdict = derived(lambda study: worst_verdict(_VERDICTS[trigger.sort] for trigger in study.triggers))
     condition: Condition | None = derived(
-        lambda found: (
+        lambda study: (
             condition_over(
-                found.verdict, ((one.verdict, one.condition) for trigger in found.triggers for one in trigger.judged)
+                study.verdict, ((one.verdict, one.condition) for trigger in study.triggers for one in trigger.judged)
             )
-            if found.verdict in (Verdict.SATISFIED, Verdict.VIOLATED)
+            if study.verdict in (Verdict.SATISFIED, Verdict.VIOLATED)
             else None
         )
     )
@@ -198,7 +198,7 @@ def known_triggers(
         for document in unique
         if document.kind == "confusion"
     }
-    found = tuple(_known(trigger, runs[trigger.name], tables) for trigger in triggers)
+    known = tuple(_known(trigger, runs[trigger.name], tables) for trigger in triggers)
     used = {run.sha256: run for run in runs.values() if run is not None}.values()
     named = {trigger.sha256 for trigger in triggers}
     return TriggersResult(
@@ -212,23 +212,23 @@ def known_triggers(
             ),
         ),
         versions={"verifier": __version__},
-        triggers=found,
-        pairs=tuple(_pair(*pair, tables) for pair in itertools.combinations(found, 2)),
+        triggers=known,
+        pairs=tuple(_pair(*pair, tables) for pair in itertools.combinations(known, 2)),
     )
 
 
 def _run_of(trigger: Trigger, documents: Sequence[Document]) -> Document | None:
     """The run of the data of a condition: of its matrices, in its bins."""
-    found = [
+    runs = [
         document
         for document in documents
         if document.kind == "run"
         and any(file.role == "confusion" and file.sha256 == trigger.sha256 for file in document.result.inputs)
         and dict(document.result.settings.where) == dict(trigger.where)
     ]
-    if len(found) > 1:
-        raise UsageError(f"two runs of the data of {trigger.name}: {found[0].name} and {found[1].name}")
-    return found[0] if found else None
+    if len(runs) > 1:
+        raise UsageError(f"two runs of the data of {trigger.name}: {runs[0].name} and {runs[1].name}")
+    return runs[0] if runs else None
 
 
 def _known(trigger: Trigger, run: Document | None, tables: Mapping[str, ConfusionCounts]) -> Trigger:

@@ -128,13 +128,13 @@ def candidates(data: DetectionSet, rule: CountingRule, ignore_overlap: float | N
         kinds += IN_IMAGE
     given = data.detections.box_3d is not None if rule.measure != "given" else data.detections.distance_m is not None
     leftovers = LEFTOVERS if given else LEFTOVERS[:1]
-    found = []
+    policies = []
     for affinity, threshold in kinds:
         for aware in (False, True):
             for assignment in ("greedy", "optimal"):
                 policy = MatchingPolicy(affinity, threshold, assignment, aware, ignore_overlap=ignore_overlap)
-                found += [Candidate(policy, *leftover) for leftover in leftovers]
-    return found
+                policies += [Candidate(policy, *leftover) for leftover in leftovers]
+    return policies
 
 
 def audited(settings: CountSettings, progress: Progress = iter) -> tuple[Audited, ...]:

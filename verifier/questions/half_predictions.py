@@ -81,8 +81,8 @@ class Windows:
         begin, length = passages(rows, bins)
         number = np.full((frames + 1, int(rows.track.max(initial=-1)) + 1), -1, dtype=np.int64)
         for at, least in enumerate((*range(1, frames + 1), 1)):
-            found = first_passages(rows, begin, length, least)
-            number[at, rows.track[begin[found]]] = found
+            first = first_passages(rows, begin, length, least)
+            number[at, rows.track[begin[first]]] = first
         ahead = np.arange(int(length.max(initial=0)))
         at_row = begin[:, None] + np.minimum(ahead, length[:, None] - 1)
         ends = ahead >= length[:, None]
@@ -182,9 +182,9 @@ class Fit:
         drawn = self._drawn(DriveItems(tuple(self.names), "item", table)).reshape(-1, bins, contexts.count)
         rates = np.concatenate([counted[None], drawn])
         for tracker in trackers:
-            found = unconfirmed(rates, contexts, tracker, windows.bins, context[windows.begin])
-            ends = found[1:].reshape(2, self.draws, *found.shape[1:])
-            yield Said((found[:1], found[:1]), (ends.min(axis=0), ends.max(axis=0)))
+            chances = unconfirmed(rates, contexts, tracker, windows.bins, context[windows.begin])
+            ends = chances[1:].reshape(2, self.draws, *chances.shape[1:])
+            yield Said((chances[:1], chances[:1]), (ends.min(axis=0), ends.max(axis=0)))
 
     def bounds(self, _: str, windows: Windows, trackers: Sequence[Tracker]) -> Iterator[Said]:
         """Whatever the dependence, with rates in the mean over tracks."""
@@ -220,12 +220,12 @@ class Fit:
         cells = np.column_stack([np.arange(len(counts)), np.zeros(len(counts), dtype=np.int64)])
         fixed = np.zeros((len(counts), 2), dtype=bool)
         data = DriveData(Measured(counts, np.full(counts.shape, np.nan), fixed), drives, cells)
-        found: list[list[Floats]] = [[], []]
+        rates: list[list[Floats]] = [[], []]
         for part in drive_draws(data, self.draws, self.seed):
-            for side, reports in zip(found, np.eye(2), strict=True):
+            for side, reports in zip(rates, np.eye(2), strict=True):
                 matrices = part.matrices(np.broadcast_to(reports, (1, len(cells), 2)))
                 side.append(matrices[:, :, 0, 0])
-        return np.concatenate([np.concatenate(side) for side in found])
+        return np.concatenate([np.concatenate(side) for side in rates])
 
 
 def whatever_the_dependence(right: Floats, needed: int) -> tuple[Floats, Floats]:

@@ -173,13 +173,13 @@ def target_of(text: str) -> Target:
     """The target that `0.95`, `>= 0.95`, `< 1/3` means; UsageError."""
     from verifier.analysis.recall.requirements import Target
 
-    found = re.fullmatch(r"\s*(>=|>|<=|<)?\s*(\d{1,30}(?:\.\d{1,30})?)(?:/(\d{1,30}))?\s*", text)
-    if not found or (found[3] is not None and int(found[3]) == 0):
+    match = re.fullmatch(r"\s*(>=|>|<=|<)?\s*(\d{1,30}(?:\.\d{1,30})?)(?:/(\d{1,30}))?\s*", text)
+    if not match or (match[3] is not None and int(match[3]) == 0):
         raise UsageError(f"--target: expected a probability as 0.95, '>= 0.95' or '<= 1/100', got {shown(text)}")
-    number = Fraction(found[2]) / int(found[3] or 1)
+    number = Fraction(match[2]) / int(match[3] or 1)
     if number > 1:
         raise UsageError(f"--target: a probability is at most 1, got {shown(text)}")
-    return Target(found[1] or ">=", number)
+    return Target(match[1] or ">=", number)
 
 
 def _distance_m(text: str) -> float:

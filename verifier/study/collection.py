@@ -250,8 +250,8 @@ def _mean(values: NDArray[np.float64], parts: Mapping[int, Fraction], outwards: 
     """Of some values by their weights, rounded outwards; of a single one itself."""
     if len(parts) == 1:
         return float(values[next(iter(parts))])
-    found = float(sum(weight * Fraction(float(values[k])) for k, weight in parts.items()))
-    return found if outwards is None else min(max(math.nextafter(found, outwards), 0.0), 1.0)
+    mean = float(sum(weight * Fraction(float(values[k])) for k, weight in parts.items()))
+    return mean if outwards is None else min(max(math.nextafter(mean, outwards), 0.0), 1.0)
 
 
 def _exact_mean(values: Sequence[Fraction | None] | None, parts: Mapping[int, Fraction]) -> Fraction | None:

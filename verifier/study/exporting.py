@@ -42,8 +42,8 @@ def model_of(study: Study) -> Model:
     require_one_case(study)
     (case,) = study.cases
     exact = study.options.engines.exact
-    found = case.process({}, exact=exact) if case.decides else case.chain({})
-    return replace(found, labels=_labels_of(case), remark=_steps_of(study))
+    model = case.process({}, exact=exact) if case.decides else case.chain({})
+    return replace(model, labels=_labels_of(case), remark=_steps_of(study))
 
 
 def chain_of(
@@ -66,8 +66,8 @@ def _labels_of(case: Case) -> dict[str, NDArray[np.bool_]]:
     """The states in which each proposition of model and spec holds, and those that are terminal."""
     inputs = case.study.inputs
     conditions = {**inputs.model.labels, **expand_lets(inputs.spec.lets, inputs.spec.source)}
-    found = {name: case.states.mask_of(node) for name, node in conditions.items()}
-    return {**found, "terminal": case.states.terminal}
+    masks = {name: case.states.mask_of(node) for name, node in conditions.items()}
+    return {**masks, "terminal": case.states.terminal}
 
 
 def exported_region(study: Study) -> Region:

@@ -119,7 +119,7 @@ class DropGate(Derives):
     baseline: BaselineFile
     max_drop: NumberText
     drop_from: DropRule
-    failed: bool = derived(lambda found: any(drop.failed for drop in found.drops))
+    failed: bool = derived(lambda gate: any(drop.failed for drop in gate.drops))
     drops: Annotated[tuple[Drop, ...], Limits(min_length=1)]
 
     def __post_init__(self) -> None:

@@ -73,9 +73,9 @@ class Inputs:
         """What requirements ask of steps of the chain, and what they suppose, as a study has it."""
         supposed = [requirement.given for requirement in asked if requirement.given is not None]
         nodes = [in_frames(node, self.frames) for node in (*(requirement.joint for requirement in asked), *supposed)]
-        found = iter(abstracted(nodes))
-        joint = tuple(itertools.islice(found, len(asked)))
-        return joint, tuple(None if requirement.given is None else next(found) for requirement in asked)
+        abstractions = iter(abstracted(nodes))
+        joint = tuple(itertools.islice(abstractions, len(asked)))
+        return joint, tuple(None if requirement.given is None else next(abstractions) for requirement in asked)
 
     def grid(self, options: RunOptions) -> Grid:
         """The scenario grid that spec and options ask for."""
@@ -105,13 +105,13 @@ class Inputs:
     def sequences(self, options: RunOptions) -> Sequences | None:
         """The counts by sequence, or the units that bounds name, behind these matrices, where there are any."""
         self._check_units(options)
-        found, divided = self.confusion.sequences, self.confusion.by_context
+        counts, divided = self.confusion.sequences, self.confusion.by_context
         named = None if options.confidence is None else options.confidence.unit
         if divided is not None and divided.units not in (None, named):
             return None
-        if found is not None and self.contexts is not None:
-            return divided_sequences(found, self._contexts(self.contexts, options))
-        return found.canonical() if found is not None and options.canonical else found
+        if counts is not None and self.contexts is not None:
+            return divided_sequences(counts, self._contexts(self.contexts, options))
+        return counts.canonical() if counts is not None and options.canonical else counts
 
     def rate_box(self, options: RunOptions) -> RateBox | None:
         """The stated box of rates, where there is one; errors as `read_rate_box`."""
@@ -302,9 +302,9 @@ def _unknown(
         return UsageError(f"{message}: {hint}")
     lines = spec.source.text.split("\n")
     for number, line in enumerate(lines, start=1):
-        found = re.search(rf"\b{re.escape(name)}\b", line)
-        if line.lstrip().startswith(kind) and found:
-            return InputError(message, Place(spec.file, number, found.start() + 1, text=line), hint)
+        match = re.search(rf"\b{re.escape(name)}\b", line)
+        if line.lstrip().startswith(kind) and match:
+            return InputError(message, Place(spec.file, number, match.start() + 1, text=line), hint)
     return InputError(message, Place(spec.file), hint)
 
 

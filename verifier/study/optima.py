@@ -186,14 +186,14 @@ class _Asking:
         asked, (condition,) = self._requirement.asked, children(self.formula)
         assert asked.level is not None
         exactly = partial(self._case.process, self._conditions, exact=True)
-        found = objective.quantiles(measured, error, exactly)
-        steps = [None if k == NEVER else k for k in found.tolist()]
+        quantiles = objective.quantiles(measured, error, exactly)
+        steps = [None if k == NEVER else k for k in quantiles.tolist()]
         times = [None if k is None else k * objective.step_s for k in steps]
         value = np.array([np.inf if time is None else float(time) for time in times])
         operator, text = _OPERATORS[objective.greatest], to_text(self._requirement.formula)
         remark, engine = None, "batch engine"
         if None in steps:
-            most = float(objective.bracket(measured, error).value[found == NEVER].max())
+            most = float(objective.bracket(measured, error).value[quantiles == NEVER].max())
             remark = f"'{text}' has {operator[:4]} {number_text(most)}, and no time is enough for {asked.level}"
         settings = self._case.study.options.engines
         try:
@@ -295,7 +295,7 @@ def answers_of(
     numbers = [number for number, requirement in enumerate(requirements) if requirement.asked.is_probability]
     supposed = [(number, formula) for number, formula in enumerate(study.given) if formula is not None]
     products = dict(enumerate(numbers))
-    found = answers_within_limits(
+    outcomes = answers_within_limits(
         chain,
         [*(study.formulas[number].formula for number in numbers), *(formula.formula for _, formula in supposed)],
         storm,
@@ -306,8 +306,8 @@ def answers_of(
         spent_s=spent_s,
         product=lambda place: case.product(products[place]) if place in products else None,
     )
-    answers = dict(zip(numbers, found, strict=False))
-    for (number, _), given in zip(supposed, found[len(numbers) :], strict=True):
+    answers = dict(zip(numbers, outcomes, strict=False))
+    for (number, _), given in zip(supposed, outcomes[len(numbers) :], strict=True):
         node = requirements[number].given
         assert node is not None
         answers[number] = conditional(answers[number], given, to_text(node))

@@ -249,13 +249,13 @@ def _object(placed: PlacedObject) -> ParsedObject:
 
 
 def _changes(variant: Variant) -> dict[str, str]:
-    found: dict[str, Node] = {f"constants.{name}": node for name, node in variant.constants.items()}
-    found |= {f"variables.{name}.next": node for name, node in variant.next.items()}
-    found |= {f"labels.{name}": node for name, node in variant.labels.items()}
-    found |= {"initial": variant.initial} if variant.initial != TRUE else {}
-    found |= {} if variant.terminal is None else {"terminal": variant.terminal}
-    found |= {} if variant.weight == ONE else {"weight": variant.weight}
-    return _texts(found)
+    nodes: dict[str, Node] = {f"constants.{name}": node for name, node in variant.constants.items()}
+    nodes |= {f"variables.{name}.next": node for name, node in variant.next.items()}
+    nodes |= {f"labels.{name}": node for name, node in variant.labels.items()}
+    nodes |= {"initial": variant.initial} if variant.initial != TRUE else {}
+    nodes |= {} if variant.terminal is None else {"terminal": variant.terminal}
+    nodes |= {} if variant.weight == ONE else {"weight": variant.weight}
+    return _texts(nodes)
 
 
 def _planner(system: System, planner: Planner) -> ParsedPlanner:

@@ -76,7 +76,7 @@ def profiles(study: Study, data: Data | None) -> Mapping[tuple[str, str], Profil
             f"requirement '{names[0][1]}' asks for the mean over the profile, which is known for one context at the "
             f"initial states: --initial-context start, right or wrong, not {study.options.initial_context}"
         )
-    found: dict[tuple[str, str], Profile] = {}
+    weighed: dict[tuple[str, str], Profile] = {}
     for planner in dict.fromkeys(case.planner.name for case in study.cases) if names else ():
         cases = [case for case in study.cases if case.planner.name == planner]
         groups: dict[tuple[tuple[str, str], ...], list[int]] = {}
@@ -93,8 +93,8 @@ def profiles(study: Study, data: Data | None) -> Mapping[tuple[str, str], Profil
             if data is not None and settings is not None:
                 together = [[(cases[place], weights[place]) for place in places] for places in groups.values()]
                 intervals = tuple(_interval(row, number, data, settings) for row in together)
-            found[planner, name] = Profile(tuple(w for weight in weights for w in weight), intervals)
-    return found
+            weighed[planner, name] = Profile(tuple(w for weight in weights for w in weight), intervals)
+    return weighed
 
 
 def profile_weights(study: Study, constants: Mapping[str, str]) -> dict[str, list[Fraction]]:

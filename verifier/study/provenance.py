@@ -50,11 +50,11 @@ def program_versions() -> dict[str, str]:
 
 def installed_versions(names: Iterable[str]) -> dict[str, str]:
     """Versions of optional libraries, by the names they are installed under; those that are missing are left out."""
-    found = {}
+    versions = {}
     for name in names:
         with contextlib.suppress(PackageNotFoundError):
-            found[name] = version_of(name)
-    return found
+            versions[name] = version_of(name)
+    return versions
 
 
 def input_files(spec: Specification, model: SystemModel, confusion: ConfusionFile) -> tuple[RunInput, ...]:
@@ -300,11 +300,11 @@ def _places_remark(grid: Grid, *, beside_objects: bool) -> str:
     return f"false positives arise only in the bins of declared {where}, {declared}; the model has no fields of view"
 
 
-def noted(found: Iterable[tuple[Block, Iterable[str]]]) -> Iterator[str]:
+def noted(noticed: Iterable[tuple[Block, Iterable[str]]]) -> Iterator[str]:
     """What was noted in single blocks: each note once, with the blocks in which it holds."""
     where: dict[str, list[str]] = {}
     count = 0
-    for block, notes in found:
+    for block, notes in noticed:
         count += 1
         for note in notes:
             where.setdefault(note, []).append(str(block))
@@ -319,14 +319,14 @@ def _listed(names: Sequence[str], between: str = ", ") -> str:
 
 def _tables(study: Study) -> dict[str, str]:
     """Planner from elsewhere -> hash of what it does in all its cases; without those that limits leave out."""
-    found: dict[str, list[str]] = {}
+    tables: dict[str, list[str]] = {}
     for case in study.cases:
         if case.planner.is_foreign:
             with contextlib.suppress(NoAnswerError):
-                found.setdefault(case.planner.name, []).append(case.states.table)
+                tables.setdefault(case.planner.name, []).append(case.states.table)
     return {
         name: row[0] if len(row) == 1 else hashlib.sha256("".join(row).encode()).hexdigest()
-        for name, row in found.items()
+        for name, row in tables.items()
     }
 
 

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.arrays import Ints, Mask
+from verifier.base.arrays import Columns, Ints, Mask
 from verifier.language.expressions import evaluate
+from verifier.language.expressions.evaluation import Value
 from verifier.language.expressions.syntax import TRUE, Node, names_in
 from verifier.perception.confusion.matrices import Label
 from verifier.systems.model import BoundedVariable, System
@@ -82,12 +83,14 @@ def steps(
     following = np.repeat(states[:, None], len(observations) * outcomes, axis=1)
     following[:] = space.nowhere
     possible = world.possible(values, len(states), choice)
+    drawn = [
+        {name: np.asarray(value) for name, value in {**world.choices[choice], **draw}.items()}
+        for draw in world.outcomes
+    ]
     for action in actions(world.system, planner, observations, values, len(states)):
         columns = slice(action.observation * outcomes, (action.observation + 1) * outcomes)
-        drawn = [
-            ({**world.choices[choice], **draw}, possible[action.where, k]) for k, draw in enumerate(world.outcomes)
-        ]
-        following[action.where, columns] = step_by(world.system, space, action, states, drawn)
+        entries = list(zip(drawn, possible[action.where].T, strict=True))
+        following[action.where, columns] = step_by(world.system, space, action, states, entries)
     return following
 
 
@@ -103,11 +106,11 @@ class View:
     """
 
     told: Label
-    scope: Mapping[str, Any]
-    after: Mapping[str, Any]
+    scope: Columns
+    after: Columns
     count: int
 
-    def at(self, where: Ints) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    def at(self, where: Ints) -> tuple[Columns, Columns]:
         """Scope and trackers of the states at these positions."""
         whole = len(where) == self.count
         there = self.scope if whole else {name: value[where] for name, value in self.scope.items()}
@@ -121,19 +124,19 @@ def view_of(system: System, planner: Planner, observation: Label, values: Mappin
     return View(what_rules_read(planner, seen), {**values, **after}, after, count)
 
 
-def asked(system: System, planner: Planner, view: View) -> dict[str, Any]:
+def asked(system: System, planner: Planner, view: View) -> dict[str, NDArray[Any]]:
     """(k,) value of each question of a planner's decider."""
-    found = {}
+    answers = {}
     for index, (text, (node, _)) in enumerate(planner.decider.asks.items() if planner.decider else ()):
         path = f"planners.{planner.name}.asks[{index}]"
         question, source = system.answered(node, view.told, path)
         value = evaluate(question, view.scope, source)
-        found[text] = np.broadcast_to(np.asarray(value), (view.count,))
-    return found
+        answers[text] = np.broadcast_to(np.asarray(value), (view.count,))
+    return answers
 
 
 def where_applies(
-    system: System, rule: Rule | Run, observation: Label, values: Mapping[str, Any], count: int
+    system: System, rule: Rule | Run, observation: Label, values: Mapping[str, Value], count: int
 ) -> Mask:
     """(count,) the valuations in which the condition of a rule or run holds."""
     when, source = system.answered(rule.when, observation, f"{rule.path}.when")
@@ -154,7 +157,7 @@ class Action:
     observation: int
     where: Ints
     view: View
-    sets: Mapping[str, Any] | None
+    sets: Mapping[str, Value] | None
     path: str = ""
 
 
@@ -200,21 +203,21 @@ def action_by(system: System, rule: Rule | Run, number: int, view: View, where: 
     """What a rule or run sets in the states at these positions; `number` is that of the observation."""
     if rule.inputs is None:
         return Action(number, where, view, None, rule.path)
-    there, own = view.at(where)[0], dict[str, Any]()
+    there, own = view.at(where)[0], dict[str, Value]()
     for name, node in rule.inputs.items():
         value, source = system.answered(node, view.told, f"{rule.path}.set.{name}")
         own[name] = evaluate(value, there, source)
     return Action(number, where, view, _whole_choice(system, there, own), rule.path)
 
 
-def _whole_choice(system: System, there: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+def _whole_choice(system: System, there: Mapping[str, Value], own: Mapping[str, Value]) -> dict[str, Value]:
     """What is set in states of these values, with the inputs that are not named at their defaults."""
-    found = dict(own)
+    choice = dict(own)
     for variable in system.inputs:
-        if variable.name not in found:
+        if variable.name not in choice:
             source = system.model.at(f"inputs.{variable.name}.default")
-            found[variable.name] = evaluate(system.defaults[variable.name], there, source)
-    return found
+            choice[variable.name] = evaluate(system.defaults[variable.name], there, source)
+    return choice
 
 
 def step_by(
@@ -222,7 +225,7 @@ def step_by(
     space: StateSpace,
     action: Action,
     states: Codes,
-    drawn: Sequence[tuple[Mapping[str, Any], Mask | bool]] = (({}, True),),
+    drawn: Sequence[tuple[Columns, Mask | bool]] = (({}, True),),
 ) -> Codes:
     """(k, outcomes) next state of each state of an action, for each outcome of what the world draws and where it is
     possible; `nowhere` where the step is invalid or the outcome impossible."""
@@ -235,10 +238,10 @@ def step_by(
     inputs = {variable.name: action.sets[variable.name] for variable in system.inputs}
     moving = {variable.name for variable in system.variables}
     kept = {variable.name: there[variable.name] for variable in space.variables if variable.name not in moving}
-    memory = {name: value for name, value in action.sets.items() if name in kept}
+    memory = {name: np.asarray(value) for name, value in action.sets.items() if name in kept}
     new = {**kept, **memory, **after}
-    found = [successors(system, space, {**there, **entry}, inputs, count, new, may) for entry, may in drawn]
-    return np.stack(found, axis=1)
+    outcomes = [successors(system, space, {**there, **entry}, inputs, count, new, may) for entry, may in drawn]
+    return np.stack(outcomes, axis=1)
 
 
 def input_choices(system: System, pick: str) -> Iterator[dict[str, int]]:

@@ -248,7 +248,7 @@ def make_channel(
     drawn: NDArray[np.bool_] = np.any(columns >= 0, axis=0)
     kept = frames.count * tuple(name for name, draws in zip(names, drawn.tolist(), strict=True) if draws)
     key = (bins, columns, of_objects, who)
-    bins, columns, of_objects, who = (np.tile(found[:, drawn], (1, frames.count)) for found in key)
+    bins, columns, of_objects, who = (np.tile(array[:, drawn], (1, frames.count)) for array in key)
     told, then, of_bins = _reports(matrices, questions, observations, kept, bins, frames)
     located = None
     if matrices.localisation is not None and questions.asks_within:

@@ -19,15 +19,15 @@ def constant_settings(
 ) -> dict[str, int | Fraction]:
     """The settings of constants; UsageError for a name that is neither one of them nor a planner's pick."""
     known = {f"{name}.pick" for name, planner in planners.items() if planner.chooses} | set(constants)
-    found: dict[str, int | Fraction] = {}
+    chosen: dict[str, int | Fraction] = {}
     for name, value in settings.items():
         if name not in known:
             raise UsageError(": ".join(unknown_name("constant", name, known)))
         if name in constants:
             if isinstance(value, str):
                 raise UsageError(f"constant {name}: expected a number, got {value!r}")
-            found[name] = value
-    return found
+            chosen[name] = value
+    return chosen
 
 
 def constant_values(

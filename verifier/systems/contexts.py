@@ -185,18 +185,18 @@ class _Branches:
                 for report in np.unique(told_as).tolist():
                     number = reports.setdefault((draw, int(tags[draw, label]), report), len(reports))
                     told[..., draw, label][told_as == report] = number
-        found = _after_reports(plain, reports, draws)
-        then = np.empty((len(found), len(reports)), dtype=np.int64)
-        for (old, kept), at in found.items():
+        branches = _after_reports(plain, reports, draws)
+        then = np.empty((len(branches), len(reports)), dtype=np.int64)
+        for (old, kept), at in branches.items():
             for (draw, tag, report), number in reports.items():
                 after = int(plain.then[old, report])
-                then[at, number] = found.get((after, (*kept[:draw], tag, *kept[draw + 1 :])), -1)
-        observation = np.array([old for old, _ in found], dtype=np.int64)
-        tagged = np.array([kept for _, kept in found], dtype=np.int64).reshape(len(found), draws)
+                then[at, number] = branches.get((after, (*kept[:draw], tag, *kept[draw + 1 :])), -1)
+        observation = np.array([old for old, _ in branches], dtype=np.int64)
+        tagged = np.array([kept for _, kept in branches], dtype=np.int64).reshape(len(branches), draws)
         expected = np.take_along_axis(tags.T, plain.columns, axis=0)
         right = expected[:, :, None] == tagged.T[None]
         names = _names(plain)
-        texts = tuple(plain.observations[old] | _told_facts(plain, names, tags, kept) for old, kept in found)
+        texts = tuple(plain.observations[old] | _told_facts(plain, names, tags, kept) for old, kept in branches)
         channel = replace(plain.telling(told), observations=texts, then=then)
         return cls(channel, observation, right, channel.possible, who, names)
 
@@ -205,33 +205,33 @@ def _after_reports(
     plain: Channel, reports: Mapping[tuple[int, int, int], int], draws: int
 ) -> dict[tuple[int, tuple[int, ...]], int]:
     """Every branch and its number: an observation, and for each draw its group of labels, 0 before it is drawn."""
-    found: dict[tuple[int, tuple[int, ...]], int] = {(0, (0,) * draws): 0}
+    branches: dict[tuple[int, tuple[int, ...]], int] = {(0, (0,) * draws): 0}
     for draw in range(draws):
-        for old, kept in list(found):
+        for old, kept in list(branches):
             for at, tag, report in reports:
                 after = int(plain.then[old, report])
                 if at == draw and after >= 0:
-                    found.setdefault((after, (*kept[:draw], tag, *kept[draw + 1 :])), len(found))
-        if len(found) > MOST_BRANCHES:
+                    branches.setdefault((after, (*kept[:draw], tag, *kept[draw + 1 :])), len(branches))
+        if len(branches) > MOST_BRANCHES:
             raise LimitError(
                 f"with memory a step has more than {MOST_BRANCHES} branches: combinations of what is reported of "
                 f"{draws} objects and places",
                 hint="place fewer objects, or ignore false positives; --memory none has fewer",
             )
-    return found
+    return branches
 
 
 def _names(channel: Channel) -> tuple[str, ...]:
     """A name for each draw, all different."""
-    found: list[str] = []
+    names: list[str] = []
     for draw, name in enumerate(channel.names):
         columns = channel.columns[:, draw]
         labels = {label_text(channel.labels[column]) for column in columns[columns >= 0].tolist()}
         text = name or (labels.pop() if len(labels) == 1 else "object")
         text = "place" if text == "empty" else text
         numbered = (text if k == 1 else f"{text} {k}" for k in itertools.count(1))
-        found.append(next(name for name in numbered if name not in found))
-    return tuple(found)
+        names.append(next(name for name in numbered if name not in names))
+    return tuple(names)
 
 
 def _told_facts(channel: Channel, names: Sequence[str], tags: Ints, kept: Sequence[int]) -> Label:
@@ -312,10 +312,10 @@ class _Walk:
 
     def nodes(self, state: Ints, held: Sequence[Ints]) -> Ints:
         """The number of each node at the beginning of a step."""
-        found = state
+        numbers = state
         for context in held:
-            found = found * self.contexts.count + context
-        return found * self.within
+            numbers = numbers * self.contexts.count + context
+        return numbers * self.within
 
     def who(self, state: Ints, draw: int) -> Ints:
         """What a draw is of in each state; 0 for nothing that remembers."""
@@ -337,12 +337,12 @@ class _Walk:
             now, then = self.who(state, draw)[:, None, None], self.who(led, draw)
             contexts.append(np.where((then == now) & (then > 0), context, self.contexts.start))
         under_way = (frame + 1)[:, None] * len(self.both) + told
-        found = self.nodes(led, contexts) + np.where(last, 0, under_way[:, :, None])
+        reached = self.nodes(led, contexts) + np.where(last, 0, under_way[:, :, None])
         # What cannot be reported leads as the first that can.
         can = self.branches.possible[row]
-        found = np.where(can[:, :, None], found, found[np.arange(len(nodes)), can.argmax(axis=1)][:, None])
-        found[self.ended[state]] = nodes[self.ended[state], None, None]
-        return found.reshape(len(nodes), -1)
+        reached = np.where(can[:, :, None], reached, reached[np.arange(len(nodes)), can.argmax(axis=1)][:, None])
+        reached[self.ended[state]] = nodes[self.ended[state], None, None]
+        return reached.reshape(len(nodes), -1)
 
     def _led(self, state: Ints, told: Ints, outcomes: int) -> Ints:
         """(n, branches, outcomes) the states after what is told in a whole step."""
@@ -366,15 +366,15 @@ class _Walk:
         named = {"start": [], "right": [RIGHT] * self.contexts.cap, "wrong": [WRONG] * self.contexts.cap}
         every = range(self.contexts.count)
         chosen = every if initial in ("worst", "counted") else [self.contexts.after(named[initial])]
-        found: list[int] = []
+        starting: list[int] = []
         for state in starts.tolist():
             who = [int(self.who(np.array([state]), draw)[0]) for draw in range(self.draws)]
             choices = [chosen if number else [self.contexts.start] for number in who]
-            if len(found) + math.prod(map(len, choices)) > self.most:
+            if len(starting) + math.prod(map(len, choices)) > self.most:
                 raise self._too_many(f"more than {self.most}")
             for held in itertools.product(*choices):
-                found.append(int(self.nodes(np.array(state), [np.array(number) for number in held])))
-        return np.array(found, dtype=np.int64)
+                starting.append(int(self.nodes(np.array(state), [np.array(number) for number in held])))
+        return np.array(starting, dtype=np.int64)
 
     def explored(self, starts: Ints, initial: InitialContext) -> tuple[Ints, Ints]:
         """All nodes that are reached, increasing, and those of the initial states."""

@@ -87,18 +87,18 @@ def hidden_names(model: SystemModel) -> dict[str, str]:
     tables = [model.labels, model.quantities, *(variant.labels for variant in variants)]
     reading = [(name, read_by(node), False) for table in tables for name, node in table.items()]
     drawn = {choice.name: choice.name for choice in model.world}
-    found = {**drawn, **{variable.name: variable.name for variable in model.variables if variable.hidden}}
+    hidden = {**drawn, **{variable.name: variable.name for variable in model.variables if variable.hidden}}
     for own in model.variables:
         moves = [own.next, *(variant.next.get(own.name) for variant in variants)]
         reading += [(own.name, read_by(node), True) for node in moves if node is not None and own.hidden is None]
     count = -1
-    while count != len(found):
-        count = len(found)
+    while count != len(hidden):
+        count = len(hidden)
         for name, names, moved in reading:
-            behind = next((found[name] for name in sorted(names) if name in found), None)
+            behind = next((hidden[name] for name in sorted(names) if name in hidden), None)
             if behind is not None:
-                found.setdefault(name, name if moved else behind)
-    return {name: behind for name, behind in found.items() if name not in drawn}
+                hidden.setdefault(name, name if moved else behind)
+    return {name: behind for name, behind in hidden.items() if name not in drawn}
 
 
 def _declared(model: SystemModel) -> dict[str, str]:
@@ -321,16 +321,16 @@ class _Checker:
             raise self._fail(path, message)
 
     def _check_inputs(
-        self, path: str, found: Mapping[str, Node], state: Mapping[str, Type], memory: Set[str]
+        self, path: str, inputs: Mapping[str, Node], state: Mapping[str, Type], memory: Set[str]
     ) -> None:
         self._check_set(
-            path, found, memory, "every rule sets every input of the model that has no default, and nothing else"
+            path, inputs, memory, "every rule sets every input of the model that has no default, and nothing else"
         )
-        for name, node in found.items():
+        for name, node in inputs.items():
             self._type(f"{path}.{name}", node, state, "number", observes=True)
 
-    def _check_set(self, path: str, found: Iterable[str], memory: Set[str], rule: str) -> None:
-        wanted, given = [variable.name for variable in self.model.inputs], list(found)
+    def _check_set(self, path: str, names: Iterable[str], memory: Set[str], rule: str) -> None:
+        wanted, given = [variable.name for variable in self.model.inputs], list(names)
         needed = {variable.name for variable in self.model.inputs if variable.default is None}
         for name in given:
             if name not in {*wanted, *memory}:

@@ -178,7 +178,7 @@ def watch(scene: Scene, known: Known, depth: int, fresh: int) -> None:
     needed = reached_bytes(scene, count)
     if needed > limits.memory_bytes:
         raise NoAnswerError(
-            f"planner '{scene.planner.name}' with {scene.width} observations on {count} reachable states "
+            f"planner '{scene.planner.name}' with {len(scene.observations)} observations on {count} reachable states "
             f"needs about {memory_text(needed)}; the limit is {memory_text(limits.memory_bytes)} {where}",
             place,
             hint="narrow the ranges of the variables or the initial states, or raise --max-memory",
@@ -259,13 +259,13 @@ def no_valid_step(scene: Scene, nowhere: Mask, valuations: Mapping[str, Ints]) -
 def _reason(scene: Scene, told: Label, state: Mapping[str, int], case: str) -> tuple[str, str] | InputError:
     """(dotted key, what is wrong there) for one state and observation, or the error itself."""
     system, planner = scene.system, scene.planner
-    there = {name: np.array([found]) for name, found in state.items()}
+    there = {name: np.array([number]) for name, number in state.items()}
     view = view_of(system, planner, told, there, 1)
-    scope = {name: found.tolist()[0] for name, found in view.scope.items()}
+    scope = {name: column.tolist()[0] for name, column in view.scope.items()}
 
     def value(node: Node) -> int | float | bool:
-        found: int | float | bool = evaluate(system.resolve(resolve_sees(node, view.told)), scope)
-        return found
+        number: int | float | bool = evaluate(system.resolve(resolve_sees(node, view.told)), scope)
+        return number
 
     own: dict[str, int | float | bool] = {}
     rule, decides, source, missing = None, False, None, ""
@@ -274,7 +274,7 @@ def _reason(scene: Scene, told: Label, state: Mapping[str, int], case: str) -> t
         (which, chosen), *_ = planner.decider.decided([answers])
         source, missing = planner.decider.explained({text: answer.tolist()[0] for text, answer in answers.items()})
         decides = bool(which[0])
-        own = {name: found.tolist()[0] for name, found in chosen.items()} if decides else {}
+        own = {name: column.tolist()[0] for name, column in chosen.items()} if decides else {}
     holding = [command for command in planner.commands if value(command.when)]
     if len(holding) > 1:
         lines = " and ".join(str(system.model.at(rule.path).place(None).line) for rule in holding[:2])
@@ -298,20 +298,20 @@ def _reason(scene: Scene, told: Label, state: Mapping[str, int], case: str) -> t
     if unset and not decides and rule is None:
         return f"planners.{planner.name}.rules", f"'{unset[0]}' has no default"
     inputs = {variable.name: own.get(variable.name) for variable in system.inputs}
-    inputs |= {name: value(system.defaults[name]) for name, found in inputs.items() if found is None}
+    inputs |= {name: value(system.defaults[name]) for name, number in inputs.items() if number is None}
     place = rule.path if rule else f"planners.{planner.name}"
     for variable in (*system.inputs, *(variable for variable, _ in remembered(system, planner))):
-        found = inputs.get(variable.name, own.get(variable.name))
-        if found is not None and not whole_in_range(found, variable)[1]:
-            message = f"{variable.name} = {found:g}, {_wanted(variable)}"
+        assigned = inputs.get(variable.name, own.get(variable.name))
+        if assigned is not None and not whole_in_range(assigned, variable)[1]:
+            message = f"{variable.name} = {assigned:g}, {_wanted(variable)}"
             if source is not None and variable.name in own:
                 return source.error(message, None)
             return (
                 f"{place}.set.{variable.name}" if variable.name in own else f"inputs.{variable.name}.default",
                 message,
             )
-    whole = {name: int(found) for name, found in inputs.items() if found is not None}
-    taken = ", ".join(f"{name} = {found}" for name, found in whole.items()) or "this step"
+    whole = {name: int(number) for name, number in inputs.items() if number is not None}
+    taken = ", ".join(f"{name} = {number}" for name, number in whole.items()) or "this step"
     if not evaluate(system.admissible, {**state, **whole}):
         if source is not None:
             return source.error(f"{case} {taken} is not admissible", None, _HINT)

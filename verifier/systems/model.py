@@ -205,7 +205,7 @@ class SystemModel:
         planners have it.
         """
         memories = [{own.name for own in self.planners[name].memory} for name in planners if name in self.planners]
-        found: dict[str, Type] = dict.fromkeys(
+        types: dict[str, Type] = dict.fromkeys(
             [
                 *self.constants,
                 *(variable.name for variable in self.variables),
@@ -214,8 +214,8 @@ class SystemModel:
             ],
             "number",
         )
-        found |= dict.fromkeys([*self.labels, *self.environment_classes(), EMPTY_CLASS], "boolean")
-        return found | ({ENDED: "boolean"} if self.knows_ended else {})
+        types |= dict.fromkeys([*self.labels, *self.environment_classes(), EMPTY_CLASS], "boolean")
+        return types | ({ENDED: "boolean"} if self.knows_ended else {})
 
     @property
     def knows_ended(self) -> bool:
@@ -384,9 +384,9 @@ def _bounded(model: SystemModel, resolve: _Resolver, path: str, variable: Variab
 
 
 def _resolved(resolve: _Resolver, path: str, key: str, node: Node) -> Node:
-    found = resolve(node, f"{path}.{key}")
-    constant = key == "when" and not (names_in(found) or atoms_in(found))
-    return Boolean(bool(evaluate(found, {}))) if constant else found
+    resolved = resolve(node, f"{path}.{key}")
+    constant = key == "when" and not (names_in(resolved) or atoms_in(resolved))
+    return Boolean(bool(evaluate(resolved, {}))) if constant else resolved
 
 
 def bounded(system: System, path: str, named: Memory | Draw | Decision) -> BoundedVariable:

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from graphlib import CycleError, TopologicalSorter
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
-from verifier.base.arrays import Mask
+from verifier.base.arrays import Columns, Mask
 from verifier.base.errors import UsageError
 from verifier.language.expressions import Source, replace_atoms
+from verifier.language.expressions.evaluation import Value
 from verifier.language.expressions.kinds import Kind
 from verifier.language.expressions.syntax import FALSE, TRUE, Call, Node, Number, Operation, labels_of, names_in
 
@@ -76,12 +77,12 @@ class Draw:
     @property
     def nodes(self) -> tuple[Node, ...]:
         """Every expression that it has."""
-        found = (
+        expressions = (
             chance if isinstance(chance, tuple) else (chance,)
             for chance in self.chances.values()
             if chance is not None
         )
-        return tuple(itertools.chain.from_iterable(found))
+        return tuple(itertools.chain.from_iterable(expressions))
 
     def with_nodes(self, change: Callable[[Node], Node]) -> Draw:
         """The same with each expression changed."""
@@ -308,10 +309,10 @@ class Decider(Protocol):
     def sets(self) -> tuple[str, ...] | None:
         """The inputs and the memory that it sets; None where that is known only when it decides."""
 
-    def decided(self, views: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Mask, Mapping[str, Any]]]:
+    def decided(self, views: Iterable[Columns]) -> Iterator[tuple[Mask, Columns]]:
         """For each view, values of `asks` as (k,) arrays: (k,) whether it decides, and name -> (k,) what it sets."""
 
-    def explained(self, case: Mapping[str, Any]) -> tuple[Source, str]:
+    def explained(self, case: Mapping[str, Value]) -> tuple[Source, str]:
         """Where it decides one case, and what to say if it does not."""
 
 

@@ -160,16 +160,16 @@ class Questions:
         Raises:
             LimitError: these are more than `LARGEST_OBSERVATION_COUNT` observations.
         """
-        found: set[Label] = {EMPTY}
+        labels: set[Label] = {EMPTY}
         for reports in draws:
-            found |= {self.after(old, report) for old in found for report in set(reports)}
-            if len(found) > LARGEST_OBSERVATION_COUNT:
+            labels |= {self.after(old, report) for old in labels for report in set(reports)}
+            if len(labels) > LARGEST_OBSERVATION_COUNT:
                 raise LimitError(
                     f"the planner asks about {len(self.named)} classes and could receive more than "
                     f"{LARGEST_OBSERVATION_COUNT} observations",
                     hint="let the planner ask about fewer classes, or group classes before making the matrices",
                 )
-        return tuple(sorted(found, key=lambda label: (len(label), sorted(label))))
+        return tuple(sorted(labels, key=lambda label: (len(label), sorted(label))))
 
 
 def _compared(root: Node, text: str) -> set[int] | None:
@@ -204,11 +204,10 @@ def untagged(fact: str) -> str:
 
 
 def in_frames(observation: Label, frames: int) -> list[Label]:
-    """What each frame says, of an observation that tells frames apart; else the observation as the only frame."""
-    if not any(map(_FRAME.match, observation)):
-        return [observation] * frames
+    """What each frame says: the facts of it, and those that do not say of which frame they are."""
     marks = [tagged("", frame) for frame in range(frames)]
-    return [frozenset(map(untagged, (fact for fact in observation if fact.startswith(mark)))) for mark in marks]
+    plain = frozenset(fact for fact in observation if fact == untagged(fact))
+    return [plain | {untagged(fact) for fact in observation if fact.startswith(mark)} for mark in marks]
 
 
 def tells_frames_apart(planner: Planner, frames: int) -> bool:
@@ -236,19 +235,19 @@ def remembered(system: System, planner: Planner) -> list[tuple[BoundedVariable, 
     Raises:
         InputError: a range that is empty or not of whole numbers, or a beginning outside of it.
     """
-    found: list[tuple[BoundedVariable, int]] = []
+    variables: list[tuple[BoundedVariable, int]] = []
     for memory in planner.memory:
         path = f"planners.{planner.name}.memory.{memory.name}"
         variable, source = bounded(system, f"{path}.range", memory), system.model.at(f"{path}.initial")
         value = exact_number(system.resolve(memory.initial, source.path), {}, source)
         if value not in range(variable.low, variable.high + 1):
             raise source.error(f"'{memory.name}' begins with {value}, outside {variable.low}..{variable.high}", None)
-        found.append((variable, int(value)))
+        variables.append((variable, int(value)))
     for tracker in planner.trackers:
         confirmed, recent = tracker.variables
         low, high = tracker.levels
-        found += [(BoundedVariable(confirmed, 0, 1), 0), (BoundedVariable(recent, low, high), tracker.start)]
-    return found
+        variables += [(BoundedVariable(confirmed, 0, 1), 0), (BoundedVariable(recent, low, high), tracker.start)]
+    return variables
 
 
 def tracked(
@@ -261,16 +260,16 @@ def tracked(
         seen: the facts of each frame.
         values: (count,) of variables, memory and trackers.
     """
-    found: dict[str, Ints | Mask] = {}
+    updated: dict[str, Ints | Mask] = {}
     for tracker in planner.trackers:
         confirmed, recent = (values[name] for name in tracker.variables)
         path = f"planners.{planner.name}.trackers.{tracker.name}.of"
         for facts in seen:
             of, source = system.answered(tracker.of, facts, path)
             confirmed, recent = _after(tracker, confirmed, recent, truth(of, values, count, source))
-        found |= dict(zip(tracker.variables, (confirmed, recent), strict=True))
-        found[f"confirmed({tracker.name})"] = confirmed == 1
-    return found
+        updated |= dict(zip(tracker.variables, (confirmed, recent), strict=True))
+        updated[f"confirmed({tracker.name})"] = confirmed == 1
+    return updated
 
 
 def _after(tracker: Tracker, confirmed: Ints, recent: Ints, hit: Mask) -> tuple[Ints, Ints]:
@@ -278,7 +277,7 @@ def _after(tracker: Tracker, confirmed: Ints, recent: Ints, hit: Mask) -> tuple[
     if tracker.log_odds is not None:
         low, high = tracker.levels
         level = np.clip(recent + np.where(hit, *tracker.log_odds), low, high)
-        up, down = tracker.confirm[0], tracker.delete[0]
+        (up, _), (down, _) = tracker.confirm, tracker.delete
         return np.where(confirmed == 1, level > down, level >= up).astype(np.int64), level
     window = 2 * recent + hit
     (m, n), (m_, n_) = tracker.confirm, tracker.delete

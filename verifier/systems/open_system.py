@@ -67,13 +67,13 @@ class OpenSystem:
     def reported(self, rates: Floats) -> Floats:
         """(environments, n, observations) how likely each observation is in each state, for (bins, predicted, true)
         rates; 0 in states that end the episode."""
-        found = np.zeros((len(self.scenes), self.state_count, len(self.observations)))
-        for of_environment, scene in zip(found, self.scenes, strict=True):
+        weights = np.zeros((len(self.scenes), self.state_count, len(self.observations)))
+        for of_environment, scene in zip(weights, self.scenes, strict=True):
             channel, row = scene.channel_at(self.valuations, self.ended)
             where = [self.observations.index(observation) for observation in channel.observations]
             of_environment[:, where] = channel.told_weights(rates)[row]
             of_environment[self.ended] = 0
-        return found
+        return weights
 
     def mask_of(self, condition: Node, environment: str) -> Mask:
         """(n,) where a condition of a spec holds in an environment."""
@@ -90,18 +90,17 @@ def open_system(
     model lets the state stay, that is a choice everywhere.
 
     Args:
-        systems: environment -> the system there, with the same constants.
+        systems: environment -> the system there; where there are several, they are seen.
         matrices: for bins and labels only.
         options: as for `build_skeleton`.
 
     Raises:
-        UsageError: the environments differ in how the state moves, or nothing is admissible for long enough.
+        UsageError: runs begin or the world draws otherwise in another environment, or nothing is admissible for
+            long enough.
         InputError: as `build_skeleton`.
         NoAnswerError: more states or memory than the limits allow.
     """
     first = next(iter(systems.values()))
-    for other in systems.values():
-        _refuse_other_motion(first, other)
     asking = _asking_everything(first, matrices)
     scenes = tuple(set_scene(system, asking, name, matrices, options) for name, system in systems.items())
     if any(not np.array_equal(scene.starts, scenes[0].starts) for scene in scenes):
@@ -127,7 +126,6 @@ def open_system(
     )
 
 
-_MOVING = "variables", "inputs", "dynamics", "admissible", "initial", "terminal"
 NOT_TOLD = "a planner that sees only reports does not know in which environment it is"
 
 
@@ -135,7 +133,8 @@ def is_seen(systems: Mapping[str, System]) -> bool:
     """Whether planners see all of the state, the world decides nothing, and all environments move alike."""
     first = next(iter(systems.values()))
     behind = hidden_names(first.model)
-    parts = [*_MOVING, *(["constants"] if first.model.world else [])]
+    parts = ["variables", "inputs", "dynamics", "admissible", "initial", "terminal"]
+    parts += ["constants"] if first.model.world else []
     alike = all(getattr(first, what) == getattr(other, what) for other in systems.values() for what in parts)
     return (
         alike and not first.model.decides and not any(variable.name in behind for variable in first.model.variables)
@@ -152,20 +151,14 @@ def _chances(scene: Scene, valuations: Mapping[str, Ints], ended: Mask) -> NDArr
     joined = np.concatenate(rows, axis=1)
     order = np.argsort(joined < 0, axis=1, kind="stable")  # what it may do first
     moves = (joined >= 0).sum(axis=1)
-    found = np.full((len(ended), int(moves.max(initial=1)), len(world.choices) * width), Fraction(0), dtype=object)
-    found[:, :, 0] = Fraction(1)
-    for move in range(found.shape[1]):
+    chances = np.full((len(ended), int(moves.max(initial=1)), len(world.choices) * width), Fraction(0), dtype=object)
+    chances[:, :, 0] = Fraction(1)
+    for move in range(chances.shape[1]):
         at = order[np.arange(len(going)), np.minimum(move, moves - 1)]
         own = np.full((len(going), len(world.choices), width), Fraction(0), dtype=object)
         own[np.arange(len(going)), decided[at]] = world.chances[joined[np.arange(len(going)), at]]
-        found[going, move] = own.reshape(len(going), -1)
-    return found
-
-
-def _refuse_other_motion(first: System, other: System) -> None:
-    for what in _MOVING:
-        if getattr(first, what) != getattr(other, what):
-            raise UsageError(f"{NOT_TOLD}, and '{what}' differs there: name one of them (--env NAME)")
+        chances[going, move] = own.reshape(len(going), -1)
+    return chances
 
 
 def _asking_everything(system: System, matrices: ConfusionMatrices) -> Planner:

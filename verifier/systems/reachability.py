@@ -24,9 +24,9 @@ _MOST_EDGES = 2**31 - 1
 def reachable(indptr: Numbers, indices: Numbers, sources: Mask) -> Mask:
     """(n,) mask of the nodes that some node of `sources` reaches in zero or more steps."""
     n = len(indptr) - 1
-    found = np.zeros(n + 1, dtype=bool)
-    found[breadth_first_order(_rooted(indptr, indices, sources), n, return_predecessors=False)] = True
-    return found[:n]
+    reached = np.zeros(n + 1, dtype=bool)
+    reached[breadth_first_order(_rooted(indptr, indices, sources), n, return_predecessors=False)] = True
+    return reached[:n]
 
 
 def distances(indptr: Numbers, indices: Numbers, sources: Mask) -> Ints:
@@ -85,8 +85,8 @@ def distinct(codes: Ints, bound: int) -> tuple[Ints, Ints]:
         bound: how many codes there could be; where that is not many more than there are, nothing is sorted.
     """
     if bound > 2**16 + 4 * len(codes):
-        found, position = np.unique(codes, return_inverse=True)
-        return found, position.ravel().astype(np.int64)
+        unique, position = np.unique(codes, return_inverse=True)
+        return unique, position.ravel().astype(np.int64)
     occurs = np.zeros(bound, dtype=bool)
     occurs[codes] = True
     return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[codes]
@@ -102,8 +102,8 @@ def distinct_rows(columns: Iterable[Ints], count: int) -> tuple[Ints, Ints]:
     row, rows = np.zeros(count, dtype=np.int64), 1
     for column in columns:  # numbered again for every column, so that no code outgrows an integer
         kinds = int(column.max(initial=0)) + 1
-        found, row = distinct(row * kinds + column, rows * kinds)
-        rows = len(found)
+        unique, row = distinct(row * kinds + column, rows * kinds)
+        rows = len(unique)
     first = np.empty(rows, dtype=np.int64)
     first[row[::-1]] = np.arange(count)[::-1]
     return row, first

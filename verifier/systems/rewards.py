@@ -78,7 +78,7 @@ class Gains:
     def fractions(self, rates: NDArray[Any]) -> list[Fraction]:
         """The same exactly, (n,), for (bins, predicted, true) rates as fractions."""
         gains = [Fraction(0)] * self.skeleton.state_count
-        weights = [*(self._weights(rates[None])[0] if self.matters else [0] * self._sure), 1]
+        weights = [*(self._weights(rates[None])[0] if self.matters else [None] * self._sure), 1]
         for state, place, reward in zip(self.states.tolist(), self.places.tolist(), self.exact, strict=True):
             gains[state] += Fraction(weights[place]) * reward
         return gains
@@ -135,7 +135,8 @@ def gains_of(skeleton: Skeleton, planner: Planner, name: str) -> Gains:
     if not asks:
         return Gains(skeleton, moving, np.full(len(moving), sure), *_gained(skeleton, node, path, values, row))
     possible = channel.possible[row]
-    parts = []
+    none = np.zeros(0, dtype=np.int64)
+    parts = [(none, none, none.astype(np.float64), none.astype(object))]
     for action in actions(system, planner, channel.observations, values, len(moving)):
         of_those = np.flatnonzero(possible[action.where, action.observation])
         here = action.where[of_those]
@@ -150,8 +151,6 @@ def gains_of(skeleton: Skeleton, planner: Planner, name: str) -> Gains:
             there[variable.name] = np.broadcast_to(whole, action.where.shape)[of_those]
         gained = _gained(skeleton, node, path, there, row[here])
         parts.append((moving[here], row[here] * width + action.observation, *gained))
-    none = np.zeros(0, dtype=np.int64)
-    parts = parts or [(none, none, none.astype(np.float64), none.astype(object))]
     states, places, rewards, exact = (np.concatenate(column) for column in zip(*parts, strict=True))
     return Gains(skeleton, *_joined(states, places, rewards, exact, sure))
 
@@ -196,13 +195,13 @@ def _rewards(
 ) -> tuple[Floats, NDArray[Any]]:
     """(count,) rewards as doubles and exactly."""
     source = skeleton.system.model.at(path)
-    found = np.broadcast_to(np.asarray(evaluate(node, values, source)), (count,))
-    if np.any(found < 0):
-        at = int(np.flatnonzero(found < 0)[0])
+    rewards = np.broadcast_to(np.asarray(evaluate(node, values, source)), (count,))
+    if np.any(rewards < 0):
+        at = int(np.flatnonzero(rewards < 0)[0])
         where = state_text(values, at)
-        raise source.error(f"in state {where} the reward is {found[at]:g}; a reward is at least 0", None)
-    if found.dtype.kind in "iu":
-        return found.astype(np.float64), np.array(found.tolist(), dtype=object)
+        raise source.error(f"in state {where} the reward is {rewards[at]:g}; a reward is at least 0", None)
+    if rewards.dtype.kind in "iu":
+        return rewards.astype(np.float64), np.array(rewards.tolist(), dtype=object)
     # Not whole: exactly once for each combination of the values that it speaks about.
     names = sorted(names_in(node))
     columns = [np.broadcast_to(values[name], (count,)) for name in names] or [np.zeros(count, dtype=np.int64)]

@@ -94,11 +94,11 @@ class Skeleton:
         """The initial states that differ in the variables of these names: valuation, and the number of each start
         with its weight."""
         columns = {name: self.valuations[name][self.starts].tolist() for name in names}
-        found = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        initials = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
         if self.start_weights is None:
-            return tuple((initial, {k: Fraction(1)}) for k, initial in enumerate(found))
+            return tuple((initial, {k: Fraction(1)}) for k, initial in enumerate(initials))
         whole: dict[tuple[int, ...], dict[int, Fraction]] = {}
-        for k, (initial, weight) in enumerate(zip(found, self.start_weights, strict=True)):
+        for k, (initial, weight) in enumerate(zip(initials, self.start_weights, strict=True)):
             whole.setdefault(tuple(initial.values()), {})[k] = weight
         return tuple((dict(zip(names, values, strict=True)), parts) for values, parts in whole.items())
 
@@ -121,8 +121,8 @@ class Skeleton:
         with the same outcome of what the world draws does not."""
         shape = len(self.entry_row), len(self.channel.observations), self.channel.outcome_count
         told = self.entry_observations.reshape(shape)
-        found: Mask = (told != told[:, :1]).any(axis=(1, 2))
-        return found
+        depends: Mask = (told != told[:, :1]).any(axis=(1, 2))
+        return depends
 
     def columns_needed(self) -> Ints:
         """(k, 2) the (bin, column) pairs whose rates the chain depends on.
@@ -182,10 +182,10 @@ def build_skeleton(
     following, starts, memory, weights = reached.following, reached.starts, reached.memory, None
     forgets = False
     if matrices.memory is not None:
-        found = remembering(matrices, reached, channel, row_of_state, ended, scene)
-        valuations = {name: value[found.state] for name, value in valuations.items()} | found.valuations
-        following, starts, memory, ended = found.following, found.starts, memory[found.state], ended[found.state]
-        channel, row_of_state, weights, forgets = found.channel, found.row, found.weights, found.forgets
+        nodes = remembering(matrices, reached, channel, row_of_state, ended, scene)
+        valuations = {name: value[nodes.state] for name, value in valuations.items()} | nodes.valuations
+        following, starts, memory, ended = nodes.following, nodes.starts, memory[nodes.state], ended[nodes.state]
+        channel, row_of_state, weights, forgets = nodes.channel, nodes.row, nodes.weights, nodes.forgets
     return Skeleton(
         system,
         environment,
@@ -204,10 +204,10 @@ def build_skeleton(
 def digest_of(scene: Scene, valuations: Mapping[str, Ints], following: Ints) -> str:
     """SHA-256 of a planner's table, in hexadecimal: names, observations, states, and where these lead."""
     names = json.dumps([list(valuations), [sorted(observation) for observation in scene.observations]])
-    found = hashlib.sha256(names.encode())
+    digest = hashlib.sha256(names.encode())
     for column in (*valuations.values(), *following.T):
-        found.update(column.astype("<i8").tobytes())
-    return found.hexdigest()
+        digest.update(column.astype("<i8").tobytes())
+    return digest.hexdigest()
 
 
 def world_decides(model: SystemModel) -> NoAnswerError:
@@ -258,8 +258,8 @@ def merged_transitions(following: Ints, row_of_state: Ints, ended: Mask) -> tupl
     indices, told, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
     pattern, pattern_count = np.zeros(len(told), dtype=np.int64), 1
     for word, bits in enumerate(told.T):
-        found, place = distinct(bits, 1 << min(_BITS, width - word * _BITS))
-        patterns, pattern = distinct(pattern * len(found) + place, pattern_count * len(found))
+        unique, place = distinct(bits, 1 << min(_BITS, width - word * _BITS))
+        patterns, pattern = distinct(pattern * len(unique) + place, pattern_count * len(unique))
         pattern_count = len(patterns)
     constant = (int(row_of_state.max()) + 1) * pattern_count  # sorts behind the code of every sum
     code = np.repeat(row_of_state * pattern_count, counts)

@@ -21,10 +21,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.arrays import Ints, Mask
+from verifier.base.arrays import Columns, Ints, Mask
 from verifier.base.errors import LimitError, Place
 from verifier.base.numbers import significant
 from verifier.language.expressions import Source, evaluate, exact_number
+from verifier.language.expressions.evaluation import Value
 from verifier.language.expressions.syntax import Node, names_in
 from verifier.systems.model import BoundedVariable, System, bounded
 from verifier.systems.model_parts import Decision, Draw
@@ -68,14 +69,14 @@ class StateSpace:
             words = (self.variables,)
         elif len(words) > 1:
             columns = list(np.ascontiguousarray(states).view(">u8").reshape(len(states), -1).astype(np.int64).T)
-        found: dict[str, Ints] = {}
+        values: dict[str, Ints] = {}
         for word, rest in zip(words, columns, strict=True):
             for variable in reversed(word):
                 rest, offset = np.divmod(rest, variable.size)
-                found[variable.name] = offset + variable.low
-        return {variable.name: found[variable.name] for variable in self.variables}
+                values[variable.name] = offset + variable.low
+        return {variable.name: values[variable.name] for variable in self.variables}
 
-    def number(self, values: Mapping[str, Any], count: int) -> Codes:
+    def number(self, values: Mapping[str, Value], count: int) -> Codes:
         """(count,) code of each valuation; `nowhere` where a value is out of range or not whole."""
         valid = np.ones(count, dtype=bool)
         columns = []
@@ -104,16 +105,16 @@ def whole_in_range(value: Any, variable: BoundedVariable) -> tuple[Ints, Mask]:
 
     Those that are not come back as the low end of the range, so that nothing overflows on the way to refusing them.
     """
-    found = np.asarray(value)
-    allowed = np.asarray((found >= variable.low) & (found <= variable.high))
-    if found.dtype.kind == "f":
-        allowed &= np.trunc(found) == found
+    numbers = np.asarray(value)
+    allowed = np.asarray((numbers >= variable.low) & (numbers <= variable.high))
+    if numbers.dtype.kind == "f":
+        allowed &= np.trunc(numbers) == numbers
     if not allowed.all():
-        found = np.where(allowed, found, variable.low)
-    return np.asarray(found, dtype=np.int64), allowed
+        numbers = np.where(allowed, numbers, variable.low)
+    return np.asarray(numbers, dtype=np.int64), allowed
 
 
-def truth(condition: Node, values: Mapping[str, Ints], count: int, source: Source | None = None) -> Mask:
+def truth(condition: Node, values: Mapping[str, Value], count: int, source: Source | None = None) -> Mask:
     """(count,) mask of the valuations in which `condition` holds; `source` is where it stands, for messages."""
     holds = np.asarray(evaluate(condition, values, source), dtype=bool)
     mask: Mask = np.broadcast_to(holds, (count,))
@@ -123,10 +124,10 @@ def truth(condition: Node, values: Mapping[str, Ints], count: int, source: Sourc
 def successors(
     system: System,
     space: StateSpace,
-    values: Mapping[str, Ints],
-    inputs: Mapping[str, Any],
+    values: Columns,
+    inputs: Mapping[str, Value],
     count: int,
-    remembered: Mapping[str, Any] = MappingProxyType({}),
+    remembered: Columns = MappingProxyType({}),
     possible: Mask | bool = True,
 ) -> Codes:
     """(count,) code of the state after one step; `nowhere` where the inputs or the next values are not allowed.
@@ -160,7 +161,7 @@ def successors(
         name: evaluate(node, scope, system.model.at(f"variables.{name}.next"))
         for name, node in system.dynamics.items()
     }
-    moved |= {name: value[allowed] if np.ndim(value) else value for name, value in remembered.items()}
+    moved |= {name: value[allowed] if value.ndim else value for name, value in remembered.items()}
     if allowed.all():
         return space.number(moved, count)
     following[allowed] = space.number(moved, int(allowed.sum()))
@@ -228,33 +229,33 @@ class World:
     def told(self, choice: int, row: int) -> dict[str, str]:
         """What it decides, for people: name -> value, or the values of an interval draw with their probabilities in a
         row of `chances`."""
-        found = {name: str(value) for name, value in self.choices[choice].items()}
+        texts = {name: str(value) for name, value in self.choices[choice].items()}
         for draw in self._draws:
             shares = {value: Fraction(0) for value, chance in draw.chances.items() if isinstance(chance, tuple)}
             for share, drawn in zip(self.chances[row], self.outcomes, strict=True):
                 if drawn[draw.name] in shares:
                     shares[int(drawn[draw.name])] += share
             if shares:
-                found[draw.name] = ", ".join(
+                texts[draw.name] = ", ".join(
                     f"{value} with {significant(float(share), 6)}" for value, share in shares.items()
                 )
-        return found
+        return texts
 
     def admissible(self, values: Mapping[str, Ints], count: int) -> Mask:
         """(count, choices) bool, what it may decide in each of some valuations; InputError where that is nothing."""
-        model, found = self.system.model, np.ones((count, len(self.choices)), dtype=bool)
+        model, allowed = self.system.model, np.ones((count, len(self.choices)), dtype=bool)
         for decision in self._decisions:
             source = model.at(f"world.{decision.name}.admissible")
             node = self.system.resolve(decision.admissible, source.path)
             for number, decided in enumerate(self.choices):
                 own = {name: np.full(count, value) for name, value in decided.items()}
-                found[:, number] &= truth(node, {**values, **own}, count, source)
-        stuck = np.flatnonzero(~found.any(axis=1))
+                allowed[:, number] &= truth(node, {**values, **own}, count, source)
+        stuck = np.flatnonzero(~allowed.any(axis=1))
         if len(stuck):
             where = ", ".join(f"{name} = {value[stuck[0]]}" for name, value in values.items())
             message = f"in state {where} the world has no admissible move; terminal states need none"
             raise model.at("world").error(message, None)
-        return found
+        return allowed
 
     def possible(self, values: Mapping[str, Ints], count: int, choice: int) -> Mask:
         """(count, outcomes) bool, which outcomes can have a probability above 0 in each of some valuations."""
@@ -268,8 +269,8 @@ class World:
             InputError: probabilities that are not from 0 to 1, or do not sum to 1.
         """
         read = np.array([values[name] for name in self._reads], dtype=np.int64).reshape(len(self._reads), count)
-        found, place = np.unique(read.T, axis=0, return_inverse=True)
-        group = [self._rows(choice, tuple(own)) for own in found.tolist()]
+        unique, place = np.unique(read.T, axis=0, return_inverse=True)
+        group = [self._rows(choice, tuple(own)) for own in unique.tolist()]
         rows = np.full((len(group), max(map(len, group), default=1)), -1, dtype=np.int64)
         for row, own in zip(rows, group, strict=True):
             row[: len(own)] = own
@@ -351,14 +352,14 @@ class World:
 
 def _extreme_points(ends: list[tuple[Fraction, Fraction]]) -> list[Chances]:
     """The extreme points of {low <= p <= high, sum p = 1}: all but one probability at an end."""
-    found: dict[Chances, None] = {}
+    points: dict[Chances, None] = {}
     for free, (least, most) in enumerate(ends):
         others = [sorted(set(end)) for k, end in enumerate(ends) if k != free]
         for chosen in itertools.product(*others):
             own = 1 - sum(chosen, Fraction(0))
             if least <= own <= most:
-                found[(*chosen[:free], own, *chosen[free:])] = None
-    return list(found)
+                points[(*chosen[:free], own, *chosen[free:])] = None
+    return list(points)
 
 
 def _path(draw: Draw) -> str:

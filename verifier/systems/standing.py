@@ -95,8 +95,8 @@ def _bins_of_object(
     source = system.model.at(f"{path}.distance_m")
     what = "place" if placed.class_name == EMPTY_CLASS else placed.class_name or placed.name or "object"
     distance = np.broadcast_to(np.asarray(evaluate(placed.distance_m, there, source), dtype=float), (count,))
-    found = matrices.bins_of(distance)
-    outside = np.flatnonzero(found < 0)
+    bins = matrices.bins_of(distance)
+    outside = np.flatnonzero(bins < 0)
     if len(outside):
         state = int(outside[0])
         message = (
@@ -125,8 +125,8 @@ def _bins_of_object(
                 state = int(inner.argmin())
                 message = f"no bin of '{variable.name}' holds {values[state]:g}, where '{name}' is"
                 raise source.error(f"in state {state_text(there, state)} {message}", None)
-        found = found * variable.count + inner
-    return found
+        bins = bins * variable.count + inner
+    return bins
 
 
 def _bin_named(variable: Variable, name: str, source: Source) -> int:

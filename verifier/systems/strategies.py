@@ -121,7 +121,7 @@ def _moves_per_observation(scene: Scene) -> list[NDArray[np.int32]]:
     formula = synthesis_formula(scene)
     rules = rules_behaviour(scene.system, scene.space, scene.planner, scene.observations)
     moves = Moves.of(scene.system, scene.space, scene.planner.pick, scene.terminal)
-    found = []
+    winning = []
     for column, observation in enumerate(scene.observations):
         won = winning_moves(scene.system, scene.space, scene.planner, formula, observation, moves)
         if not won.moves_terminate():
@@ -139,8 +139,8 @@ def _moves_per_observation(scene: Scene) -> list[NDArray[np.int32]]:
         lost = (step < 0).all(axis=0)
         step[:, lost] = rules[lost, column]
         step[:, scene.terminal] = np.flatnonzero(scene.terminal)
-        found.append(step)
-    return found
+        winning.append(step)
+    return winning
 
 
 def _reached(scene: Scene, open_moves: list[NDArray[np.int32]]) -> Ints:
@@ -209,9 +209,9 @@ def build_decisions(
     while len(fresh):
         known.add(fresh)
         watch(scene, known, depth, len(fresh))
-        found = _choices_of(scene, fresh)
-        parts += found
-        fresh = known.unknown_among(np.unique(np.concatenate([following.ravel() for _, following, _, _ in found])))
+        choices = _choices_of(scene, fresh)
+        parts += choices
+        fresh = known.unknown_among(np.unique(np.concatenate([following.ravel() for _, following, _, _ in choices])))
         depth += 1
     owners, following, moved, decided = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.argsort(owners, kind="stable")
@@ -245,7 +245,7 @@ def _choices_of(scene: Scene, states: Codes) -> list[tuple[Codes, Codes, Ints, I
     ended = scene.ended(values, len(states))
     over = states[ended]
     nothing = np.zeros(len(over), dtype=np.int64)
-    found = [(over, np.repeat(over[:, None], scene.width, axis=1), nothing, nothing - 1)]
+    choices = [(over, np.repeat(over[:, None], scene.width, axis=1), nothing, nothing - 1)]
     going = np.flatnonzero(~ended)
     may = world.admissible({name: value[going] for name, value in values.items()}, len(going))
     for choice in range(len(world.choices)):
@@ -259,8 +259,8 @@ def _choices_of(scene: Scene, states: Codes) -> list[tuple[Codes, Codes, Ints, I
             nowhere = led == scene.space.nowhere
             if nowhere.any():
                 raise no_valid_step(scene, nowhere, {**around, **_decided(scene, choice, len(here))})
-            found.append((states[at[here]], led, drawn[here], np.full(len(here), choice)))
-    return found
+            choices.append((states[at[here]], led, drawn[here], np.full(len(here), choice)))
+    return choices
 
 
 def _decided(scene: Scene, choice: int, count: int) -> dict[str, Ints]:

@@ -270,10 +270,10 @@ def _comparison(study: CollisionStudy, policy: PolicyRecord, pair: ComparisonRec
     return Table(caption, header[: 2 + len(tables)], tuple(rows), sortable=True)
 
 
-def _ranking(study: CollisionStudy, policy: PolicyRecord, found: RankingRecord) -> Iterator[Block]:
+def _ranking(study: CollisionStudy, policy: PolicyRecord, ranking: RankingRecord) -> Iterator[Block]:
     titles = _titles(policy)
     rows = []
-    for ratio in found.ratios:
+    for ratio in ranking.ratios:
         best = (
             f"{titles[at]} {'not known' if share is None else percent(share, 3)}"
             for at, share in enumerate(ratio.best_share)
@@ -281,21 +281,21 @@ def _ranking(study: CollisionStudy, policy: PolicyRecord, found: RankingRecord) 
         losses = (f"{titles[at]} {_loss_text(ratio, at)}" for at in ratio.order)
         order = ", ".join(titles[at] for at in ratio.order)
         rows.append((Cell(significant(ratio.ratio, 4), ratio.ratio), order, ", ".join(best), ", ".join(losses)))
-    line = "above + ratio x below" if found.heavy == "below" else "below + ratio x above"
-    covered = percent(found.scores[0].covered, 3)
+    line = "above + ratio x below" if ranking.heavy == "below" else "below + ratio x above"
+    covered = percent(ranking.scores[0].covered, 3)
     caption = (
-        f"Ranking: L / alpha = {line}, ratio = beta / alpha, weight {name_text(found.weight)}; smaller is safer; "
+        f"Ranking: L / alpha = {line}, ratio = beta / alpha, weight {name_text(ranking.weight)}; smaller is safer; "
         f"over {covered} of the weight, where all are defined; {level_text(study.settings.level)} intervals"
     )
     header = ("ratio", "order", "best in so many replicates", "L / alpha")
     yield Table(caption, header, tuple(rows), sortable=True)
-    for crossing in found.crossings:
+    for crossing in ranking.crossings:
         below, above = titles[crossing.better_below], titles[crossing.better_above]
         sure = "" if crossing.share is None else f"; so in {percent(crossing.share, 3)} of the replicates"
         yield Paragraph(
             f"{below} scores better below the ratio {significant(crossing.ratio)}, {above} above it{sure}.", "note"
         )
-    if not found.crossings:
+    if not ranking.crossings:
         yield Paragraph("The order is the same at every ratio.", "note")
 
 

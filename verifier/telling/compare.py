@@ -59,8 +59,8 @@ def compare_table(result: CompareResult, *, pairs: bool = False) -> str:
             lines += blocks_lines(_changes(spec, requirement))
             lines += blocks_lines(_reversals(requirement))
         for part in (_metrics(spec), _pareto(spec)):
-            found = list(blocks_lines(part))
-            lines += ["", *found] if found else []
+            part_lines = list(blocks_lines(part))
+            lines += ["", *part_lines] if part_lines else []
     if result.gate is not None:
         lines += ["", *blocks_lines(_gate(result.gate))]
     lines += ["", *(one_line(note) for note in _notes(result)), *remark_lines(result.remarks)]
@@ -184,15 +184,15 @@ def _pairs(spec: SpecComparison, requirement: RequirementComparison) -> Iterator
 
 def _changes(spec: SpecComparison, requirement: RequirementComparison) -> Iterator[Block]:
     """Where two configurations change places, the most certain changes first."""
-    found = [(curve, change) for curve in requirement.curves for change in curve.ranking_changes]
-    found.sort(key=lambda pair: -min(pair[1].first_better, pair[1].second_better))
-    for curve, change in found[:MOST_FLIPS]:
+    changes = [(curve, change) for curve in requirement.curves for change in curve.ranking_changes]
+    changes.sort(key=lambda pair: -min(pair[1].first_better, pair[1].second_better))
+    for curve, change in changes[:MOST_FLIPS]:
         first = f"{short_name(spec.configurations, change.first)} is better at {_place_text(curve, change.before)}"
         second = f"{short_name(spec.configurations, change.second)} at {_place_text(curve, change.after)}"
         chances = chance_text(change.first_better), chance_text(change.second_better)
         yield Paragraph(f"The ranking changes: {first} (probability {chances[0]}), {second} ({chances[1]}).", "note")
-    if len(found) > MOST_FLIPS:
-        more = len(found) - MOST_FLIPS
+    if len(changes) > MOST_FLIPS:
+        more = len(changes) - MOST_FLIPS
         yield Paragraph(f"And {more} less certain ranking changes, in the JSON document.", "note")
 
 
@@ -260,8 +260,8 @@ def _estimate_cell(estimate: Estimate | None) -> Cell:
     return Cell(f"{number_text(estimate.value, least=3)}{ends}", estimate.value)
 
 
-def _share_cell(found: float | None) -> Cell:
-    return Cell("-") if found is None else Cell(number_text(found), found)
+def _share_cell(share: float | None) -> Cell:
+    return Cell("-") if share is None else Cell(number_text(share), share)
 
 
 def _reversals(requirement: RequirementComparison) -> Iterator[Block]:

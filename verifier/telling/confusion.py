@@ -341,31 +341,31 @@ def validation_table(validation: Validation) -> str:
     return text_of(line.rstrip() for line in lines)
 
 
-def audit_table(found: Sequence[Audited]) -> str:
+def audit_table(audits: Sequence[Audited]) -> str:
     """One row per set of policies with equal matrices, then the range of every number over all policies."""
     from verifier.questions.audit import policies_text
 
-    classes = list(dict.fromkeys(name for audited in found for name in audited.recall))
-    requirements = list(dict.fromkeys(name for audited in found for name in audited.probabilities))
+    classes = list(dict.fromkeys(name for audited in audits for name in audited.recall))
+    requirements = list(dict.fromkeys(name for audited in audits for name in audited.probabilities))
     header = ["policy", *(f"recall {name}" for name in classes), "confused", "alarms",
               *(f"P {name}" for name in requirements)]  # fmt: skip
-    numbers = [_audit_numbers(audited, classes, requirements) for audited in found]
+    numbers = [_audit_numbers(audited, classes, requirements) for audited in audits]
     equal: dict[bytes, list[int]] = {}
-    for at, audited in enumerate(found):
+    for at, audited in enumerate(audits):
         equal.setdefault(audited.counts.counts.tobytes(), []).append(at)
     rows = [
-        [policies_text([found[at].candidate for at in group]), *map(_share_text, numbers[group[0]])]
+        [policies_text([audits[at].candidate for at in group]), *map(_share_text, numbers[group[0]])]
         for group in equal.values()
     ]
     lines = aligned(header, rows)
-    lines += ["", f"Over {len(found)} policies with {len(rows)} different matrices:"]
+    lines += ["", f"Over {len(audits)} policies with {len(rows)} different matrices:"]
     for name, values in zip(header[1:], zip(*numbers, strict=True), strict=True):
         known = [value for value in values if not math.isnan(value)]
         if known:
             lines.append(f"  {name}: {_share_text(min(known))} to {_share_text(max(known))}")
     lines.append("confused: reported, but not as what it is. alarms: share of empty places with a report.")
     if requirements:
-        alone = dict.fromkeys(text for audited in found for text in audited.one_engine)
+        alone = dict.fromkeys(text for audited in audits for text in audited.one_engine)
         lines.append(f"P: computed by Storm and confirmed by an independent solver{', but for:' if alone else '.'}")
         lines += [f"  {text}" for text in alone]
     return text_of(lines)

@@ -38,8 +38,8 @@ def explain_table(result: ExplainResult) -> str:
             _label_more(result, explained),
             _moves(result, explained),
         ):
-            found = list(blocks_lines(blocks))
-            lines += ["", *found] if found else []
+            part_lines = list(blocks_lines(blocks))
+            lines += ["", *part_lines] if part_lines else []
     lines += _evidence_lines(result)
     difference = difference_text(result.engines.largest_difference)
     lines += ["", f"Probabilities by Storm {result.versions['storm']} and by a second engine; {difference}."]

@@ -286,9 +286,9 @@ def _classes_text(explained: Explained, classes: Sequence[str]) -> str:
 
 
 def _fact(fact: str) -> re.Match[str]:
-    found = _FACT.fullmatch(fact)
-    assert found is not None
-    return found
+    match = _FACT.fullmatch(fact)
+    assert match is not None
+    return match
 
 
 def _fact_text(fact: str, told: Sequence[str], asked: Sequence[str]) -> str:
@@ -310,29 +310,29 @@ def _fact_text(fact: str, told: Sequence[str], asked: Sequence[str]) -> str:
     return f"{name}{f' as {name_text(value)}' if value else ''}{near}{frame}"
 
 
-def _map(explained: Explained, found: MapRecord) -> Iterator[Block]:
-    names = [name_text(name) for name in found.variables]
-    worst = "largest" if found.worst_is_largest else "smallest"
+def _map(explained: Explained, record: MapRecord) -> Iterator[Block]:
+    names = [name_text(name) for name in record.variables]
+    worst = "largest" if record.worst_is_largest else "smallest"
     title = f"P for runs that start in a state, by {listed(names)}, in {name_text(explained.point.environment)}"
-    table = np.array(found.probability, dtype=float)  # None becomes NaN
+    table = np.array(record.probability, dtype=float)  # None becomes NaN
     if len(names) == 1:
-        points = [(float(x), float(p)) for x, p in zip(found.values[0], table, strict=True) if not np.isnan(p)]
+        points = [(float(x), float(p)) for x, p in zip(record.values[0], table, strict=True) if not np.isnan(p)]
         yield Figure(plot([Line("P", points)], (names[0], "P"), title), f"{title}. Of several states the {worst} P.")
         return
-    across, up = found.values
-    picture = chart(table, (across, up), (names[0], names[1]), title, worst_is_largest=found.worst_is_largest)
+    across, up = record.values
+    picture = chart(table, (across, up), (names[0], names[1]), title, worst_is_largest=record.worst_is_largest)
     yield Figure(picture, f"{title}. Grey: no run comes here. Of several states the {worst} P is shown.")
     if table.size <= MOST_MAP_ROWS:
-        yield Fold("The map as a table", (_map_table(found, names, table.tolist()),), printed=False)
+        yield Fold("The map as a table", (_map_table(record, names, table.tolist()),), printed=False)
 
 
-def _map_table(found: MapRecord, names: Sequence[str], table: Sequence[Sequence[float]]) -> Table:
-    header = (f"{names[0]} \\ {names[1]}", *map(str, found.values[1]))
+def _map_table(record: MapRecord, names: Sequence[str], table: Sequence[Sequence[float]]) -> Table:
+    header = (f"{names[0]} \\ {names[1]}", *map(str, record.values[1]))
     rows: tuple[Row, ...] = tuple(
-        (str(value), *(_map_cell(found, p) for p in row)) for value, row in zip(found.values[0], table, strict=True)
+        (str(value), *(_map_cell(record, p) for p in row)) for value, row in zip(record.values[0], table, strict=True)
     )
     return Table("P by state; the darker, the worse", header, rows)
 
 
-def _map_cell(found: MapRecord, p: float) -> Cell:
-    return Cell("none") if np.isnan(p) else Cell(significant(p, 4), p, heat=p if found.worst_is_largest else 1 - p)
+def _map_cell(record: MapRecord, p: float) -> Cell:
+    return Cell("none") if np.isnan(p) else Cell(significant(p, 4), p, heat=p if record.worst_is_largest else 1 - p)

@@ -33,9 +33,9 @@ def escaped(text: str, *, begins: bool = True) -> str:
     return f"\u2068{shown}\u2069" if RIGHT_TO_LEFT.search(shown) else shown
 
 
-def _escaped_start(found: re.Match[str]) -> str:
+def _escaped_start(match: re.Match[str]) -> str:
     """What would begin a list or a heading at the start of a line."""
-    space, mark = found.groups()
+    space, mark = match.groups()
     return f"{space}\\{mark}" if not mark.isdigit() else f"{space}{mark}\\"
 
 

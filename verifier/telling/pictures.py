@@ -238,11 +238,11 @@ def _shaded(shown: NDArray[np.float64]) -> Iterator[str]:
 def _worst_of_blocks(table: NDArray[np.float64], *, worst_is_largest: bool) -> NDArray[np.float64]:
     """At most `MOST_CELLS` cells along each axis; a block is as bad as its worst cell."""
     sign = 1.0 if worst_is_largest else -1.0
-    found = np.where(np.isnan(table), -np.inf, sign * table)
+    worst = np.where(np.isnan(table), -np.inf, sign * table)
     for axis in (0, 1):
-        step = -(-found.shape[axis] // MOST_CELLS)
-        found = np.maximum.reduceat(found, np.arange(0, found.shape[axis], step), axis=axis)
-    return np.where(np.isneginf(found), np.nan, sign * found)
+        step = -(-worst.shape[axis] // MOST_CELLS)
+        worst = np.maximum.reduceat(worst, np.arange(0, worst.shape[axis], step), axis=axis)
+    return np.where(np.isneginf(worst), np.nan, sign * worst)
 
 
 def _chart_ticks(ticks: tuple[Sequence[float], Sequence[float]], axes: tuple[str, str]) -> Iterator[str]:

@@ -38,11 +38,11 @@ def campaign_blocks(study: CampaignDocument) -> Iterator[Block]:
     metrics = list(dict.fromkeys([*(name for row in rows for name in row.area), *study.not_defined]))
     for detector in study.detectors:
         own = [row for row in rows if row.detector == detector]
-        found, areas = list[Row](), list[Row]()
+        measures, areas = list[Row](), list[Row]()
         for row in own:
             shares = (row.average_precision, row.average_precision_interval), (row.recall, row.recall_interval)
             if row.images:
-                found.append(
+                measures.append(
                     (name_text(row.condition), row.severity, *(_ended(*share) for share in shares), _rate(row))
                 )
             cells: list[Cell | str] = [name_text(row.condition)]
@@ -53,7 +53,7 @@ def campaign_blocks(study: CampaignDocument) -> Iterator[Block]:
                 cells.append(none if area is None else Cell(f"{fixed(area, 3)}{told}", area, heat=share))
             areas.append(tuple(cells))
         names = ("condition", "severity", "AP", "recall", "ADR"), ("condition", *map(name_text, metrics))
-        yield Table(f"{name_text(detector)} under each mutation", names[0], tuple(found), sortable=True)
+        yield Table(f"{name_text(detector)} under each mutation", names[0], tuple(measures), sortable=True)
         if metrics:
             yield Table(f"Trade-off areas of {name_text(detector)}", names[1], tuple(areas), sortable=True)
         yield from _system_table(detector, [row for row in own if row.images])

@@ -79,8 +79,8 @@ def _headline(result: RequireResult, answer: Answer) -> str:
 
 
 def _points_table(result: RequireResult, answer: Answer) -> Table:
-    found = answer.outcome is Outcome.FOUND
-    closest = () if answer.at_value is None else (("as required" if found else "closest", answer.at_value),)
+    is_found = answer.outcome is Outcome.FOUND
+    closest = () if answer.at_value is None else (("as required" if is_found else "closest", answer.at_value),)
     points = (("as measured", answer.measured), *closest, ("all perfect", answer.perfect))
     rows = tuple(_point_row(result, answer, name, point) for name, point in points)
     return Table("P with the detector", ("detector", "P", "by", "worst scenario", "verdict"), rows)

@@ -86,7 +86,7 @@ def approximate_ends(hits: Ints, items: Ints, largest: Ints, tail: Fraction, tim
     Args:
         times: as if every drive had been there so many times; for planning, any number above 0.
     """
-    scale = np.where(largest > 0, largest, 1).astype(np.float64)
+    scale = np.maximum(largest, 1)
     seen: Floats = hits / scale
     present: Floats = items / scale
     low, high = np.zeros(hits.shape[1]), np.ones(hits.shape[1])

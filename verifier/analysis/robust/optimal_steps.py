@@ -148,24 +148,25 @@ class OptimalQuantile(Optimum):
     ) -> Ints:
         goal, start = self.skeleton.mask_of(self.condition), self.skeleton.starts
         best = best_of(self.choice_starts, not self.greatest)
-        never, rest, taken = reached < float(self.level), 1 - self.level, 0
+        pending, rest, taken = reached >= float(self.level), 1 - self.level, 0
         found = np.full(reached.shape, NEVER, dtype=np.int64)
         left = np.repeat((~goal).astype(np.float64)[:, None], len(reached), axis=1)
         exactly: _Left | None = None
-        while not np.all((found >= 0) | never):
+        while pending.any():
             if taken > MOST_STEPS:
                 raise NoAnswerError(f"the quantile lies behind {MOST_STEPS} steps", hint="ask a lower level")
             now = left[start].T
             done = now <= float(rest)
-            if doubt is not None:
+            if doubt is not None and rest:
                 value_error, exact = doubt
                 off = sum(steps.error_after(taken, value_error)) + _NEAR
-                close = (np.abs(now - float(rest)) <= off * now) & (found < 0) & ~never & (rest > 0)
+                close = (np.abs(now - float(rest)) <= off * now) & pending
                 if close.any():
                     exactly = exactly or _Left(exact(), goal, not self.greatest)
                     told = np.array([chance <= rest for chance in exactly.after(taken)[start]], dtype=bool)
                     done = np.where(close, told, done)
-            found[done & (found < 0) & ~never] = taken
+            found[done & pending] = taken
+            pending &= ~done
             before, left, taken = left, best(steps.of(left)), taken + 1
             left[goal] = 0
             if not rest:  # whether anything is left is a matter of the graph
@@ -328,7 +329,7 @@ class OptimalGain(Optimum):
                 break
             first[owner[ready]] = ready
             near[owner[ready]] = True
-        return done | ~sure, first
+        return done, first
 
     def _solved(self, target: Mask, policy: Ints, values: Floats, value_error: float = ROUNDOFF) -> Solution:
         """What is gained before the condition holds from each product state under a policy, (M, p)."""
@@ -336,20 +337,11 @@ class OptimalGain(Optimum):
         kept = (policy[self.owner[self.behind]] == self.behind) & ~target[self.owner[self.behind]]
         kept &= values[0, self.skeleton.entry[self.product.edge]] > 0
         plan = towards(self._everywhere, kept, done).plan_of_gains(matrices=len(values))
-        entries = values[:, : values.shape[1] - self.skeleton.state_count]
-        return solve(
-            plan,
-            np.ascontiguousarray(entries),
-            self.skeleton.entry,
-            stochastic=True,
-            value_error=value_error,
-            gains=self._gain(values)[:, plan.unknown],
-        )
+        gains = self._gain(values)[:, plan.unknown]
+        return solve(plan, values, self.skeleton.entry, stochastic=True, value_error=value_error, gains=gains)
 
     def _worth(self, values: Floats, reached: Floats) -> Floats:
         return super()._worth(values, reached) + self._gain(values)[:, self.owner]
 
     def _told(self, solution: Solution) -> BatchResult:
-        value = solution.value[:, self.product.start]
-        zero = np.zeros_like(value)
-        return BatchResult(value, zero + 1, zero, zero, zero, value, value)
+        return without_steps(solution.value[:, self.product.start])

@@ -276,7 +276,7 @@ class Optimum(Objective):
         worth = self._worth(values, reached)
         choose = np.maximum if self.wants_more else np.minimum
         most = choose.reduceat(worth, self.first[:-1], axis=1)
-        with np.errstate(invalid="ignore"):  # what is infinite belongs to the target
+        with np.errstate(invalid="ignore"):  # what stays infinite is not better
             gains = (np.abs(most - reached) > _NOISE * most) & ~target
             gains &= (most > reached) == (choose is np.maximum)
         gains[:, :2] = False

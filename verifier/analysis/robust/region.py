@@ -67,11 +67,11 @@ class Evidence:
     events: int
     items: Ints
     fixed: Mask
-    tier: Tier = "independent_items"
-    drives: Ints | None = None
-    largest: Ints | None = None
-    icc: Fraction | None = None
-    shift: int = 0
+    tier: Tier
+    drives: Ints | None
+    largest: Ints | None
+    icc: Fraction | None
+    shift: int
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 1 or self.events < 0 or np.any(self.items < 0) or self.shift < 0:
@@ -148,12 +148,15 @@ class Region:
         least, most = np.zeros(shape, dtype=np.int64), np.full(shape, UNIT, dtype=np.int64)
         for index, column in np.argwhere(needed).tolist():
             for number in range(shape[1]):
-                members = np.flatnonzero(group == number)
-                low = sum((Fraction(number) for number in lower[index, members, column]), Fraction(0))
-                high = sum((Fraction(number) for number in upper[index, members, column]), Fraction(0))
-                least[index, number, column] = math.floor(low * UNIT)
-                most[index, number, column] = min(math.ceil(high * UNIT), UNIT)
+                cell, own = (index, number, column), (index, group == number, column)
+                least[cell], most[cell] = _outwards(lower[own], upper[own])
         return cls(channel.labels, group, least, most, needed)
+
+
+def _outwards(lower: NDArray[Any], upper: NDArray[Any]) -> tuple[int, int]:
+    """Bounds on a sum of rates, in billionths."""
+    low, high = (sum(map(Fraction, ends), Fraction(0)) * UNIT for ends in (lower, upper))
+    return math.floor(low), min(math.ceil(high), UNIT)
 
 
 def groups_of(channel: Channel) -> Ints:
@@ -165,8 +168,6 @@ def events_of(skeleton: Skeleton, measured: Measured) -> frozenset[Event]:
     """The events that bounds on a chain of `skeleton` rest on; unite those of all chains of a run."""
     group = groups_of(skeleton.channel)
     members = [tuple(np.flatnonzero(group == number).tolist()) for number in range(int(group.max()) + 1)]
-    if len(members) == 1:
-        return frozenset()
     rest = tuple(label for label in range(len(group)) if label not in members[0])
     sets = {rest, *members[1:]}
     columns = np.argwhere(_estimated(skeleton, measured)).tolist()
@@ -189,7 +190,7 @@ def region_of(skeleton: Skeleton, intervals: RateIntervals) -> Region:
     members = [tuple(np.flatnonzero(group == number).tolist()) for number in range(items.shape[1])]
     rest = tuple(label for label in range(len(group)) if label not in members[0])
     free = np.argwhere(_estimated(skeleton, measured))
-    for index, column in free.tolist() if len(members) > 1 else []:
+    for index, column in free.tolist():
         low, high = intervals.ends[Event(index, column, rest)]
         lower[index, 0, column], upper[index, 0, column] = UNIT - high, UNIT - low
         for number, labels in enumerate(members[1:], 1):
@@ -197,11 +198,8 @@ def region_of(skeleton: Skeleton, intervals: RateIntervals) -> Region:
     fixed = measured.fixed & needed
     for index, column in np.argwhere(fixed).tolist():
         for number in range(len(members)):
-            rate = (
-                sum((Fraction(rate) for rate in measured.rates[index, group == number, column]), Fraction(0)) * UNIT
-            )
-            lower[index, number, column] = math.floor(rate)
-            upper[index, number, column] = min(math.ceil(rate), UNIT)
+            rates = measured.rates[index, group == number, column]
+            lower[index, number, column], upper[index, number, column] = _outwards(rates, rates)
     evidence = _evidence(intervals, items, free, group)
     return Region(skeleton.channel.labels, group, lower, upper, needed, evidence)
 
@@ -210,7 +208,7 @@ def _evidence(intervals: RateIntervals, items: Ints, free: Ints, group: Ints) ->
     """Of the (k, 2) columns that are needed and not fixed."""
     drives, largest = None, None
     at = (free[:, 0], free[:, 1])
-    if intervals.drives is not None and intervals.tier not in BY_ITEMS:
+    if intervals.drives is not None:
         drives = np.moveaxis(by_group(intervals.drives.table, group)[:, at[0], :, at[1]], 0, 1)
     if intervals.largest is not None:
         largest = intervals.largest[at]

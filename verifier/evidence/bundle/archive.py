@@ -182,16 +182,16 @@ def read_bundle(path: str | Path, limits: ReadingLimits = DEFAULT_LIMITS) -> dic
     try:
         mode = Path(path).stat().st_mode
         if stat.S_ISDIR(mode):
-            found = _read_folder(Path(path), limits, str(path))
+            files = _read_folder(Path(path), limits, str(path))
         elif stat.S_ISREG(mode):
-            found = _read_zip(Path(path), limits, str(path))
+            files = _read_zip(Path(path), limits, str(path))
         else:
             raise InputError("expected a folder or a zip archive", place)
     except FileNotFoundError:
         raise InputError("no such bundle", place) from None
     except (OSError, ValueError) as error:
         raise InputError(f"cannot be read: {getattr(error, 'strerror', None) or error}", place) from None
-    return dict(sorted(found.items()))
+    return dict(sorted(files.items()))
 
 
 def _read_folder(folder: Path, limits: ReadingLimits, bundle: str) -> dict[str, bytes]:
@@ -201,13 +201,13 @@ def _read_folder(folder: Path, limits: ReadingLimits, bundle: str) -> dict[str, 
         _check_count(len(sizes), limits, bundle)
     check_paths(sizes, bundle)
     _check_sizes(sizes, limits, bundle)
-    found = {}
+    files = {}
     for name, size in sizes.items():
         with _opened(folder / name) as stream:
-            found[name] = stream.read(size + 1)
-        if len(found[name]) != size:
+            files[name] = stream.read(size + 1)
+        if len(files[name]) != size:
             raise InputError(f"{shown(name)} changed while it was read", Place(bundle))
-    return found
+    return files
 
 
 def _opened(path: Path) -> BinaryIO:
@@ -227,9 +227,9 @@ def _walk(folder: Path, prefix: str, bundle: str, depth: int) -> Iterator[tuple[
                 raise InputError(f"{shown(name)} is a link", Place(bundle), "a bundle holds files and folders only")
             if entry.is_dir(follow_symlinks=False):
                 empty = True
-                for found in _walk(folder / entry.name, name + "/", bundle, depth + 1):
+                for file in _walk(folder / entry.name, name + "/", bundle, depth + 1):
                     empty = False
-                    yield found
+                    yield file
                 if empty:
                     raise InputError(f"{shown(name)} is an empty folder, which no bundle holds", Place(bundle))
             elif entry.is_file(follow_symlinks=False):
@@ -250,10 +250,10 @@ def _read_zip(path: Path, limits: ReadingLimits, bundle: str) -> dict[str, bytes
                 _check_info(info, bundle)
             check_paths([info.filename for info in infos], bundle)
             _check_sizes({info.filename: info.file_size for info in infos}, limits, bundle)
-            found = {info.filename: _unpacked(archive, info, bundle) for info in infos}
+            files = {info.filename: _unpacked(archive, info, bundle) for info in infos}
             date = infos[0].date_time if infos else FIRST_DATE
-        _check_rest(path.read_bytes(), zip_bytes(found, date), bundle)
-        return found
+        _check_rest(path.read_bytes(), zip_bytes(files, date), bundle)
+        return files
     except zipfile.BadZipFile as error:
         raise InputError(f"no sound zip archive: {error}", Place(bundle)) from None
     except (NotImplementedError, RuntimeError, EOFError) as error:

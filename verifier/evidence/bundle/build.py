@@ -217,15 +217,15 @@ def _given(
 ) -> dict[str, Given]:
     """The runs that were put in; InputError for one that is not what its inputs give, or whose inputs are missing."""
     documents = {path: document_of(inputs[path], path) for path in request.given}
-    found = given_runs(documents, request, inputs, options)
-    for path, given in found.items():
+    runs = given_runs(documents, request, inputs, options)
+    for path, given in runs.items():
         refuse_unfounded(path, documents[path], given)
         with memory_limit(options.limits.memory_bytes):
             wrong, _ = wrong_given(path, inputs[path], given, storm)
         for finding in wrong[:1]:
             said = f"found {finding.found}; expected {finding.expected}, computed again from its inputs"
             raise InputError(said, Place(path, path=finding.where))
-    return found
+    return runs
 
 
 def _refuse_inputs_inside(target: str | Path, sources: Sources) -> None:
@@ -264,12 +264,12 @@ def _copied(
     """The request, and path -> bytes, words and own name of every input."""
     spec = read_spec(sources.spec)
     planners = files_of(read_model(spec.model).planners)
-    found = input_paths(spec, sources.matrices, sources.context, tuple(sources.given), planners)
-    paths = list(found)
+    origins = input_paths(spec, sources.matrices, sources.context, tuple(sources.given), planners)
+    paths = list(origins)
     context = paths[3] if sources.context is not None else None
     rest = paths[4 if context else 3 :]
     given, own = tuple(rest[: len(sources.given)]), tuple(rest[len(sources.given) :])
-    files = {path: read_text(file)[1] for path, file in found.items()}
+    files = {path: read_text(file)[1] for path, file in origins.items()}
     documents, day, issued = dict[str, Path](), None, stated_day()
     if sources.context is not None and context is not None:
         declared = read_context(sources.context)
@@ -295,13 +295,13 @@ def _copied(
     files |= {path: read_bytes(file) for path, file in documents.items()}
     if spec.sha256 != digest_of(files[request.spec]):
         raise InputError("changed while it was read", Place(str(sources.spec)))
-    results = [document_of(files[path], str(found[path])) for path in given]
+    results = [document_of(files[path], str(origins[path])) for path in given]
     for path, result in zip(given, results, strict=True):
-        check_document(result, str(found[path]))
+        check_document(result, str(origins[path]))
         refuse_misfits(result, against_its_run(result, results))
     about = input_words(request)
     recorded = {REQUEST_FILE: request.json_text().encode(), SBOM_FILE: sbom_text().encode()}
-    return request, {**recorded, **files}, about, {**found, **documents}
+    return request, {**recorded, **files}, about, {**origins, **documents}
 
 
 def input_words(request: Request) -> dict[str, str]:

@@ -313,11 +313,11 @@ def _required(rebuilt: Study, counts: NDArray[np.int64], cells: Sequence[CellRec
         for index in range(matrices.bin_count)
         for column, label in enumerate(matrices.labels)
     }
-    found = [places.get((cell.bin, cell.label)) for cell in cells]
+    indices = [places.get((cell.bin, cell.label)) for cell in cells]
     recalls = [Fraction(cell.required) for cell in cells if cell.required is not None]
-    if not found or None in found or len(recalls) < len(found):
+    if not indices or None in indices or len(recalls) < len(indices):
         return None
     whole = math.lcm(*(recall.denominator for recall in recalls))
-    bins, columns = np.array(found).T
+    bins, columns = np.array(indices).T
     parts = [int(recall * whole) for recall in recalls]
     return counts_with_recall(counts, RecallCells(bins, columns, matrices.column_of(EMPTY)), parts, whole)

@@ -178,10 +178,10 @@ def basis_of(files: Mapping[str, bytes], look: Callable[[Basis], Made]) -> Made:
         return look(derived(_parts(files, request, rebuilt, read, Log())))
 
 
-def _manifest(raw: bytes | None, found: str, digest: str | None, log: Log) -> Manifest | None:
+def _manifest(raw: bytes | None, sha256: str, digest: str | None, log: Log) -> Manifest | None:
     """The manifest, if nothing is wrong with it in itself."""
-    if digest is not None and found != digest.lower():
-        said = found or "no manifest"
+    if digest is not None and sha256 != digest.lower():
+        said = sha256 or "no manifest"
         log.findings.append(Finding(MANIFEST_FILE, "", f"SHA-256 {said}", f"{digest.lower()}, the digest demanded"))
     if raw is None:
         log.findings.append(Finding(MANIFEST_FILE, "", "nothing", "the list of all files"))

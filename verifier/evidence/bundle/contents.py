@@ -50,32 +50,32 @@ from verifier.study.provenance import program_versions
 from verifier.study.results import RunResult
 
 
-def check_contents(parts: Parts, found: Log) -> None:
+def check_contents(parts: Parts, log: Log) -> None:
     """Hold every result against the inputs. Raises VerifierError: the inputs do not make a system."""
     certificates = {path for path in parts.files if place_of_certificate(path) is not None}
-    found.checked.append((len(certificates), "certificates proven in rational arithmetic about the rebuilt chains"))
-    points = check_runs(parts, found)
+    log.checked.append((len(certificates), "certificates proven in rational arithmetic about the rebuilt chains"))
+    points = check_runs(parts, log)
     if EXPLAIN_FILE in parts.documents:
-        _explanations(parts, found)
-    _required(parts, points, found)
-    for path in sorted(certificates - found.certificates) if not found.findings else ():
-        found.findings.append(misstated(path, "", "a certificate of nothing that is here", "nothing"))
-    found.unchecked += [f"{path}, which the bundle leaves out: {reason}" for path, reason in parts.omitted.items()]
+        _explanations(parts, log)
+    _required(parts, points, log)
+    for path in sorted(certificates - log.certificates) if not log.findings else ():
+        log.findings.append(misstated(path, "", "a certificate of nothing that is here", "nothing"))
+    log.unchecked += [f"{path}, which the bundle leaves out: {reason}" for path, reason in parts.omitted.items()]
 
 
-def _explanations(parts: Parts, found: Log) -> None:
+def _explanations(parts: Parts, log: Log) -> None:
     document = parts.documents[EXPLAIN_FILE]
     result: ExplainResult = document.result
-    found.findings += check_frame(EXPLAIN_FILE, document, parts.files[EXPLAIN_FILE], parts.rebuilt)
-    found.findings += check_same_frame(EXPLAIN_FILE, result, parts.result, SAME_AS_THE_RUN)
+    log.findings += check_frame(EXPLAIN_FILE, document, parts.files[EXPLAIN_FILE], parts.rebuilt)
+    log.findings += check_same_frame(EXPLAIN_FILE, result, parts.result, SAME_AS_THE_RUN)
     shape = check_head(EXPLAIN_FILE, result, parts.rebuilt, parts.rebuilt.options)
     shape += _matrices_named(result, parts.rebuilt)
-    found.findings += shape
+    log.findings += shape
     if shape:
         return
     done = check_explanations(document, parts.run, parts.rebuilt)
-    found.findings += done.findings
-    found.checked.append((done.runs, f"violating runs replayed on the rebuilt system, {done.whole} with the formula"))
+    log.findings += done.findings
+    log.checked.append((done.runs, f"violating runs replayed on the rebuilt system, {done.whole} with the formula"))
 
 
 def _matrices_named(result: ExplainResult, rebuilt: Study) -> list[Finding]:
@@ -86,7 +86,7 @@ def _matrices_named(result: ExplainResult, rebuilt: Study) -> list[Finding]:
     return differing(EXPLAIN_FILE, {"labels": result.labels, "bins": result.bins}, expected)
 
 
-def _required(parts: Parts, points: Mapping[tuple[int, int], Proven], found: Log) -> None:
+def _required(parts: Parts, points: Mapping[tuple[int, int], Proven], log: Log) -> None:
     """The documents about required recalls: what they ask, and the probabilities that certificates prove.
 
     `points` has for each block and requirement what is proven of the run's probabilities.
@@ -101,9 +101,9 @@ def _required(parts: Parts, points: Mapping[tuple[int, int], Proven], found: Log
         selection = replace(parts.rebuilt.options.selection, requirements=(requirement.name,))
         rebuilt = parts.rebuilt.under(replace(parts.rebuilt.options, selection=selection))
         result: RequireResult = parts.documents[path].result
-        found.findings += check_frame(path, parts.documents[path], parts.files[path], parts.rebuilt)
-        found.findings += check_same_frame(path, result, parts.result, ("versions",))
-        found.findings += check_head(path, result, rebuilt, rebuilt.options, with_confidence=False)
+        log.findings += check_frame(path, parts.documents[path], parts.files[path], parts.rebuilt)
+        log.findings += check_same_frame(path, result, parts.result, ("versions",))
+        log.findings += check_head(path, result, rebuilt, rebuilt.options, with_confidence=False)
         asked = {
             "name": requirement.name,
             "formula": to_text(requirement.formula, parenthesise=True),
@@ -113,46 +113,44 @@ def _required(parts: Parts, points: Mapping[tuple[int, int], Proven], found: Log
         end = str(ends_of(requirement, model)[0].asked)
         asked |= {"asked": end} if end != "P" else {}
         answered = [{"planner": answer.planner, "constants": answer.constants} for answer in result.answers]
-        found.findings += differing(
+        log.findings += differing(
             path,
             {"requirement": result.requirement, "answers": answered},
             {"requirement": asked, "answers": _asked_of(parts.rebuilt)},
             ", as in the spec",
         )
-        found.findings += _as_measured(path, parts)
-        _proven_recalls(path, number, parts, points, found)
+        log.findings += _as_measured(path, parts)
+        _proven_recalls(path, number, parts, points, log)
     if count:
-        found.checked.append((count, "documents of required recalls compared with spec and run"))
+        log.checked.append((count, "documents of required recalls compared with spec and run"))
 
 
-def _proven_recalls(
-    path: str, number: int, parts: Parts, points: Mapping[tuple[int, int], Proven], found: Log
-) -> None:
+def _proven_recalls(path: str, number: int, parts: Parts, points: Mapping[tuple[int, int], Proven], log: Log) -> None:
     """The probabilities of a document about required recall, compared with their certificates."""
-    if found.findings:
+    if log.findings:
         return
     for source, point, pointer, initial in certified_recalls(parts.rebuilt, number, parts.documents[path].result):
         proven = points.get((source.block, source.requirement))
         if source.of or proven is None:
-            found.certificates |= set(source.paths) & parts.files.keys()
+            log.certificates |= set(source.paths) & parts.files.keys()
             proven, wrong = check_point(parts.files, source)
-            found.findings += wrong
+            log.findings += wrong
         low, high = proven.lower[initial], proven.upper[initial]
         if low is None or high is None:
             continue
         for where, said, expected in wrong_beside_proof(point, low, high, point.whatever_predicted):
-            found.findings.append(misstated(path, pointer + where, said, expected))
-        found.proven += NUMBERS_OF_POINT * is_proven(point, low, high)
+            log.findings.append(misstated(path, pointer + where, said, expected))
+        log.proven += NUMBERS_OF_POINT * is_proven(point, low, high)
 
 
 def _asked_of(rebuilt: Study) -> list[dict[str, Any]]:
     """Planner and swept constants of each answer about required recalls, in their order."""
-    found: list[dict[str, Any]] = []
+    asked: list[dict[str, Any]] = []
     for block in rebuilt.grid.blocks:
         entry = {"planner": block.planner.name, "constants": block.constants}
-        if entry not in found:
-            found.append(entry)
-    return found
+        if entry not in asked:
+            asked.append(entry)
+    return asked
 
 
 def _as_measured(path: str, parts: Parts) -> list[Finding]:
@@ -181,7 +179,7 @@ _UNKNOWN = b"within the limits"
 """What results say where they say no more."""
 
 
-def check_cheaply(parts: Parts, found: Log) -> list[str]:
+def check_cheaply(parts: Parts, log: Log) -> list[str]:
     """Make again, and compare, what needs no model checker and little time; in words what was left out.
 
     Raises:
@@ -211,9 +209,9 @@ def check_cheaply(parts: Parts, found: Log) -> list[str]:
         if apart.findings and others:  # libraries may draw other numbers from a seed
             left.append(f"the numbers of {path}, which differ here without {', '.join(others)}")
             continue
-        found.findings += apart.findings
-        found.recomputed += count
-    found.checked.append((len(made), "results of which intervals, explanations or curves were made again"))
+        log.findings += apart.findings
+        log.recomputed += count
+    log.checked.append((len(made), "results of which intervals, explanations or curves were made again"))
     return left
 
 
@@ -231,15 +229,15 @@ def _intervals(parts: Parts) -> dict[str, tuple[int, str]]:
     for path, options in ({RUN_FILE: rebuilt.options} | others).items():
         if path not in parts.documents:
             continue
-        found = own = own or dict(_each_interval(rebuilt))
+        drawn = own = own or dict(_each_interval(rebuilt))
         if not is_alike(options, rebuilt):
-            found = dict(_each_interval(rebuilt.under(options)))
+            drawn = dict(_each_interval(rebuilt.under(options)))
         run: RunResult = parts.documents[path].result
         again = [
-            replace(one, points=tuple(_with_interval(point, found[row, k]) for k, point in enumerate(one.points)))
+            replace(one, points=tuple(_with_interval(point, drawn[row, k]) for k, point in enumerate(one.points)))
             for row, one in enumerate(run.requirements)
         ]
-        made[path] = numbers_in(json_values([*found.values()])), replace(run, requirements=tuple(again)).json_text()
+        made[path] = numbers_in(json_values([*drawn.values()])), replace(run, requirements=tuple(again)).json_text()
     return made
 
 
@@ -272,7 +270,7 @@ def _curves(parts: Parts) -> dict[str, tuple[int, str]]:
     return made
 
 
-def check_recomputed(parts: Parts, found: Log, progress: Progress = iter) -> None:
+def check_recomputed(parts: Parts, log: Log, progress: Progress = iter) -> None:
     """Compute every result again and compare it byte for byte; have Storm compute every probability exactly.
 
     Args:
@@ -283,22 +281,22 @@ def check_recomputed(parts: Parts, found: Log, progress: Progress = iter) -> Non
         VerifierError: as `make_results`; NoAnswerError where limits leave out what the bundle says, or are used up
             and something comes out otherwise.
     """
-    before = len(found.findings)
+    before = len(log.findings)
     with limits_reached() as messages:
-        _recomputed(parts, found, progress)
-    if messages and len(found.findings) > before:
-        del found.findings[before:]
+        _recomputed(parts, log, progress)
+    if messages and len(log.findings) > before:
+        del log.findings[before:]
         raise NoAnswerError(f"results come out otherwise where {messages[0]}")
 
 
-def _recomputed(parts: Parts, found: Log, progress: Progress) -> None:
+def _recomputed(parts: Parts, log: Log, progress: Progress) -> None:
     with StormProcess() as storm:
         made, rounded, proofs = make_results(parts.rebuilt, storm, progress, parts.files), 0, 0
         for path in sorted({*made.texts, *_results(parts)}):
             if path not in made.texts:
-                found.findings.append(misstated(path, "", "a result", "nothing: it is not made again"))
+                log.findings.append(misstated(path, "", "a result", "nothing: it is not made again"))
             elif path not in parts.files:
-                found.findings.append(misstated(path, "", "nothing", "a result, which is made again"))
+                log.findings.append(misstated(path, "", "nothing", "a result, which is made again"))
             elif parts.files[path] == made.texts[path].encode():
                 continue
             elif path.startswith(f"{CERTIFICATES}/"):
@@ -306,30 +304,30 @@ def _recomputed(parts: Parts, found: Log, progress: Progress) -> None:
             elif made.texts[path].encode().count(_UNKNOWN) > parts.files[path].count(_UNKNOWN):
                 raise NoAnswerError(f"{path} says more than is found out within the limits of this check")
             else:
-                rounded += compared(parts.files[path], made.texts[path].encode(), path, found)
-        found.checked.append((len(made.texts), "results recomputed and compared byte for byte"))
+                rounded += compared(parts.files[path], made.texts[path].encode(), path, log)
+        log.checked.append((len(made.texts), "results recomputed and compared byte for byte"))
         if rounded:
-            found.unchecked.append(
+            log.unchecked.append(
                 f"the last digits of {rounded} numbers, which come out differently on this machine or with its "
                 f"libraries: they agree to {AGREEMENT:g} of their size"
             )
         if proofs:
-            found.unchecked.append(
+            log.unchecked.append(
                 f"whether {proofs} certificates are those that are made here: they are other proofs, and were "
                 "checked as proofs of what the run claims"
             )
-        _exactly(parts, storm, found)
+        _exactly(parts, storm, log)
 
 
 def _results(parts: Parts) -> set[str]:
     return {path for path in parts.files if path.startswith(("results/", "certificates/"))}
 
 
-def _exactly(parts: Parts, storm: StormProcess, found: Log) -> None:
+def _exactly(parts: Parts, storm: StormProcess, log: Log) -> None:
     """Every probability of the run must enclose the exact one."""
     options = parts.rebuilt.options
     if options.decimals is not None:
-        found.unchecked.append("exact probabilities: the transitions were rounded, so there are none")
+        log.unchecked.append("exact probabilities: the transitions were rounded, so there are none")
         return
     exact = replace(options.point_alone(), engines=replace(options.engines, exact=True))
     again = result_of(checked_study(parts.rebuilt.under(exact), storm), exact)
@@ -341,8 +339,8 @@ def _exactly(parts: Parts, storm: StormProcess, found: Log) -> None:
             if not Fraction(stated.lower) <= value <= Fraction(stated.upper) and stated.exact is None:
                 bounds = f"bounds {stated.lower!r} to {stated.upper!r}"
                 where = f"/requirements/{row}/points/{k}/lower"
-                found.findings.append(misstated(RUN_FILE, where, bounds, f"bounds of the exact {float(value)!r}"))
+                log.findings.append(misstated(RUN_FILE, where, bounds, f"bounds of the exact {float(value)!r}"))
             elif stated.exact is not None and stated.exact != value:
                 where, told = f"/requirements/{row}/points/{k}/exact", fraction_text(stated.exact)
-                found.findings.append(misstated(RUN_FILE, where, told[:60], fraction_text(value)[:60]))
-    found.checked.append((count, "probabilities computed as exact fractions by Storm"))
+                log.findings.append(misstated(RUN_FILE, where, told[:60], fraction_text(value)[:60]))
+    log.checked.append((count, "probabilities computed as exact fractions by Storm"))

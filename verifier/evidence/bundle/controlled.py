@@ -61,11 +61,11 @@ def answered_notes(answers: Mapping[str, Answer]) -> list[str]:
 
 def doubts_told(answers: Mapping[str, Answer]) -> dict[str, list[str]]:
     """Requirement -> the doubts about it that nobody refuted, with how they stand."""
-    found: dict[str, list[str]] = {}
+    doubts: dict[str, list[str]] = {}
     for key, answer in answers.items():
         kind, _, name = key.partition("/")
-        found.setdefault(name, []).extend([f"{KINDS[kind]} ({answer.state})"] if answer.state != "refuted" else [])
-    return found
+        doubts.setdefault(name, []).extend([f"{KINDS[kind]} ({answer.state})"] if answer.state != "refuted" else [])
+    return doubts
 
 
 def compared(documents: Sequence[Document]) -> dict[tuple[str, str, str], str]:
@@ -174,13 +174,13 @@ class Reviewed:
 def reviewed(case: Case, findings: Sequence[ReviewFinding]) -> tuple[Reviewed, ...]:
     """How each finding stands about a case as it is now."""
     at, digests = {anchor: name for name, anchor in anchors_of(case).items()}, digests_of(case)
-    found = []
+    reviews = []
     for finding in findings:
         name = at.get(finding.node)
         same = name is not None and finding.content == digests[name]
         state = GONE if name is None else finding.state if same or finding.state == "open" else REOPENED
-        found.append(Reviewed(finding, name, state))
-    return tuple(found)
+        reviews.append(Reviewed(finding, name, state))
+    return tuple(reviews)
 
 
 def with_review(case: Case, findings: Sequence[Reviewed]) -> Case:

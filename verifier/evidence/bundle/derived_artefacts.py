@@ -248,8 +248,8 @@ def derived(parts: Parts) -> Basis:
     """Every derived file, the manifest last, and how the requirements stand."""
     basis = Basis(parts, {})
     for artefact in DERIVED:
-        found = artefact.make(basis)
-        basis.made.update({artefact.path: found} if isinstance(found, str) else found)
+        content = artefact.make(basis)
+        basis.made.update({artefact.path: content} if isinstance(content, str) else content)
     return basis
 
 

@@ -64,23 +64,23 @@ def input_paths(
         raise InputError(f"the model lies more than {_DEEPEST} folders above the spec", Place(spec.file))
     above = [_SPEC_FOLDERS] * max(up, 1)
     model = "/".join([INPUTS, *([] if up else above), *inside])
-    found = {
+    origins = {
         "/".join([INPUTS, *above, PurePath(spec.file or "").name]): Path(spec.file or ""),
         model: spec.model,
         f"{INPUTS}/matrices/{PurePath(matrices).name}": Path(matrices),
     }
     if context is not None:
-        found[f"{INPUTS}/context/{PurePath(context).name}"] = Path(context)
+        origins[f"{INPUTS}/context/{PurePath(context).name}"] = Path(context)
     for name in given:
         path = f"{INPUTS}/given/{PurePath(name).name}"
-        if path in found:
+        if path in origins:
             raise InputError(f"two given results are called {PurePath(name).name}", Place(str(name)), "rename one")
-        found[path] = Path(name)
-    found |= {path_of_planner(model, planner.name, str(spec.model)): Path(planner.path) for planner in planners}
-    if len(found) != 3 + (context is not None) + len(given) + len(planners):
+        origins[path] = Path(name)
+    origins |= {path_of_planner(model, planner.name, str(spec.model)): Path(planner.path) for planner in planners}
+    if len(origins) != 3 + (context is not None) + len(given) + len(planners):
         raise InputError("two inputs would lie at one place of the bundle", Place(spec.file), "rename one")
-    check_paths(found, "an input")
-    return found
+    check_paths(origins, "an input")
+    return origins
 
 
 def path_of_planner(model: str, name: str, file: str) -> str:

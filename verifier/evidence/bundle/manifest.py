@@ -130,8 +130,8 @@ LONGEST_NUMBER = 30
 
 def fingerprints_text(files: Mapping[str, bytes]) -> str:
     """The document of fingerprints of some files."""
-    found = {path: marks for path, raw in sorted(files.items()) if (marks := _marks(raw, path)) is not None}
-    return json.dumps({"schema": SCHEMA_NAME, "version": 1, "digits": DIGITS, "files": found}, indent=2) + "\n"
+    fingerprints = {path: marks for path, raw in sorted(files.items()) if (marks := _marks(raw, path)) is not None}
+    return json.dumps({"schema": SCHEMA_NAME, "version": 1, "digits": DIGITS, "files": fingerprints}, indent=2) + "\n"
 
 
 def located(raw: bytes, path: str, fingerprints: Any) -> list[Finding]:
@@ -206,13 +206,13 @@ def check_hashes(files: Mapping[str, bytes], manifest: Manifest) -> list[Finding
         if path not in files:
             findings.append(Finding(path, "", "nothing", f"{entry.about}, {entry.size} bytes"))
             continue
-        found = digest_of(files[path])
-        if found == entry.sha256 and len(files[path]) == entry.size:
+        sha256 = digest_of(files[path])
+        if sha256 == entry.sha256 and len(files[path]) == entry.size:
             continue
-        if found in by_hash:
-            findings.append(Finding(path, "", f"the content of {by_hash[found]}", entry.about))
+        if sha256 in by_hash:
+            findings.append(Finding(path, "", f"the content of {by_hash[sha256]}", entry.about))
             continue
-        findings.append(Finding(path, "", f"SHA-256 {found}", entry.sha256))
+        findings.append(Finding(path, "", f"SHA-256 {sha256}", entry.sha256))
         findings += _where(files, path)
     for path in files:
         if path not in listed and path != MANIFEST_FILE:

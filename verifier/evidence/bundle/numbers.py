@@ -87,19 +87,19 @@ def check_head(
         "matrices": matrices_record(inputs.confusion, rebuilt.divided),
         "channel": Channel(classes=rebuilt.tests),
     }
-    found = {
+    stated = {
         "inputs": result.inputs,
         "settings": SettingsRecord(**{field.name: getattr(told, field.name) for field in fields(SettingsRecord)}),
         "matrices": result.matrices,
         "channel": result.channel,
     }
-    return differing(path, found, expected, _GIVEN)
+    return differing(path, stated, expected, _GIVEN)
 
 
 def check_scenarios(path: str, run: RunResult, rebuilt: Study) -> list[Finding]:
     """Requirements and scenarios of a run, which must be those that spec, model and request ask for."""
     expected = [_expected(planner, number, rebuilt) for planner, number in _rows(rebuilt)]
-    found = [
+    stated = [
         {
             **{name: getattr(one, name) for name in ("name", "planner", "formula", "asked", "target")},
             **{name: _whether(getattr(one, name) is not None) for name in _STRATEGIES},
@@ -113,7 +113,7 @@ def check_scenarios(path: str, run: RunResult, rebuilt: Study) -> list[Finding]:
         }
         for one in run.requirements
     ]
-    return differing(path, {"requirements": found}, {"requirements": expected}, _GIVEN)
+    return differing(path, {"requirements": stated}, {"requirements": expected}, _GIVEN)
 
 
 class Enclosure(NamedTuple):
@@ -155,13 +155,13 @@ class Again:
             return self._optimum(self.objective)
         again = self.objective.probabilities(self.rebuilt.measured.rates[None])
         steps = self.objective.skeleton.channel.rounding_steps
-        found = []
+        enclosures = []
         for k, value in enumerate(again.probability[0].tolist()):
             width = float(again.upper[0, k] - again.lower[0, k])  # two ways of computing bound it slightly otherwise
             slack = steps * float(again.representation_bound[0, k]) + AGREEMENT * value + _OF_WIDTH * width
             ends = float(again.lower[0, k]) - slack, float(again.upper[0, k]) + slack
-            found.append(Enclosure(value, *ends, self.whatever[k], "the batch engine encloses again"))
-        return found
+            enclosures.append(Enclosure(value, *ends, self.whatever[k], "the batch engine encloses again"))
+        return enclosures
 
     @cached_property
     def bounds(self) -> Proven | None:
@@ -257,7 +257,7 @@ def check_points(
             tally.bounds_again += 0 if proven is not None or again.bounds is None else 2
         tally.points += 1
         tally.proven += is_proven(point, *ends)
-        tally.findings += [misstated(path, at + where, found, expected) for where, found, expected in wrong]
+        tally.findings += [misstated(path, at + where, said, expected) for where, said, expected in wrong]
 
 
 def places_of(rebuilt: Study) -> Iterator[tuple[int, Case, list[tuple[int, int]]]]:

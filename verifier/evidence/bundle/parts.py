@@ -64,11 +64,11 @@ class Parts:
     def unverified(self) -> dict[str, str]:
         """SHA-256 of a result that was put in -> why its numbers are not made again here."""
         own = {document.sha256 for path, document in self.documents.items() if path not in self.request.given}
-        found = {self.documents[path].sha256: given.why_not for path, given in self.given.items() if given.why_not}
+        reasons = {self.documents[path].sha256: given.why_not for path, given in self.given.items() if given.why_not}
         for path in self.request.given:
             if path in self.documents and self.documents[path].kind not in ("run", "confusion"):
-                found[self.documents[path].sha256] = "it was made elsewhere"
-        return {digest: why for digest, why in found.items() if digest not in own}
+                reasons[self.documents[path].sha256] = "it was made elsewhere"
+        return {digest: why for digest, why in reasons.items() if digest not in own}
 
     @property
     def run(self) -> Document:
@@ -78,8 +78,8 @@ class Parts:
     @property
     def result(self) -> RunResult:
         """What that run found."""
-        found: RunResult = self.run.result
-        return found
+        result: RunResult = self.run.result
+        return result
 
     @property
     def title(self) -> str:
@@ -94,7 +94,7 @@ class Parts:
     @property
     def proven(self) -> dict[Claim, tuple[str, ...]]:
         """Scenario of the run whose probability certificates prove -> these, and those of its bounds."""
-        grid, found = self.rebuilt.grid, dict[tuple[str, str, str], list[str]]()
+        grid, paths = self.rebuilt.grid, dict[tuple[str, str, str], list[str]]()
         points = set[tuple[str, str, str]]()
         for path in sorted(self.files):
             place = place_of_certificate(path)
@@ -102,10 +102,10 @@ class Parts:
                 block = grid.blocks[place.block]
                 told = block_text(block.environment, block.constants)
                 key = grid.requirements[place.requirement].name, block.planner.name, told
-                found.setdefault(key, []).append(path)
+                paths.setdefault(key, []).append(path)
                 points |= {key} if place.proves == "point" else set()
         return {
-            Claim(self.run.sha256, one.name, one.planner, k): tuple(found[key])
+            Claim(self.run.sha256, one.name, one.planner, k): tuple(paths[key])
             for one in self.result.requirements
             for k, point in enumerate(one.points)
             if (key := (one.name, one.planner, point.block)) in points
@@ -252,8 +252,8 @@ def made_data_set(parts: Parts) -> dict[str, str]:
     record = record_of(counts.metadata)
     if record is None:
         return {}
-    found = croissant(record, annotations_told(counts), counts.title, path, parts.hashes[path])
-    return {DATA_SET: document_text(found)}
+    data_set = croissant(record, annotations_told(counts), counts.title, path, parts.hashes[path])
+    return {DATA_SET: document_text(data_set)}
 
 
 def _runs_of(parts: Parts) -> list[Document]:

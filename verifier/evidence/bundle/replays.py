@@ -76,8 +76,8 @@ def check_explanations(told: Document, run: Document, rebuilt: Study) -> Replaye
         pointer, violation = f"/explanations/{k}", explanation.violation
         same = [point for point in one.points if point.place == explanation.point.place]
         expected = {name: getattr(one, name) for name in _TOLD_AGAIN} | {"point": same[0] if same else None}
-        found = {name: getattr(explanation, name) for name in expected}
-        findings += differing(EXPLAIN_FILE, found, expected, ", as in the run", pointer)
+        repeated = {name: getattr(explanation, name) for name in expected}
+        findings += differing(EXPLAIN_FILE, repeated, expected, ", as in the run", pointer)
         if not same:
             continue
         walked = _Walked.of(explanation, rebuilt)

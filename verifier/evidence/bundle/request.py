@@ -110,8 +110,8 @@ def request_of(content: Any) -> Request:
     except (VerifierError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise InputError(f"no request for a bundle: {error}", place) from None
     if options != request.asked:
-        found = shown(dict(request.asked))
-        raise InputError(f"no request for a bundle: expected {shown(options)}, found {found}", place)
+        asked = shown(dict(request.asked))
+        raise InputError(f"no request for a bundle: expected {shown(options)}, found {asked}", place)
     return request
 
 

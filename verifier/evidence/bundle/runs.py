@@ -77,8 +77,8 @@ def check_frame(path: str, document: Document, raw: bytes, rebuilt: Study) -> li
     confusion, result = rebuilt.inputs.confusion, document.result
     named = {*program_versions(), "storm"}
     expected = {"title": confusion.matrices.title or PurePath(confusion.name).stem, "versions": sorted(named)}
-    found = {"title": result.title, "versions": sorted(result.versions)}
-    wrong = differing(path, found, expected)
+    stated = {"title": result.title, "versions": sorted(result.versions)}
+    wrong = differing(path, stated, expected)
     for name in _NOT_OF_A_BUNDLE:
         if name in document.content:
             wrong.append(misstated(path, f"/{name}", "an entry", "nothing: no result of a bundle has it"))
@@ -100,8 +100,8 @@ def check_remarks(path: str, run: RunResult, rebuilt: Study, options: RunOptions
 
 def check_same_frame(path: str, result: Told, run: RunResult, names: Sequence[str]) -> list[Finding]:
     """Entries of a result that are the run's as well, and must say the same."""
-    found, expected = ({name: getattr(one, name) for name in names} for one in (result, run))
-    return differing(path, found, expected, AS_IN_THE_RUN)
+    stated, expected = ({name: getattr(one, name) for name in names} for one in (result, run))
+    return differing(path, stated, expected, AS_IN_THE_RUN)
 
 
 def _numbers(run: RunResult) -> Mapping[str, object]:
@@ -238,12 +238,12 @@ def _check_alike(
 
 def _by_pair(parts: Parts) -> dict[tuple[int, int], list[str]]:
     """(block, requirement) -> paths of the certificates of the run's confidence bounds."""
-    found: dict[tuple[int, int], list[str]] = {}
+    paths: dict[tuple[int, int], list[str]] = {}
     for path in parts.files:
         place = place_of_certificate(path)
         if place is not None and not place.of and not place.proves:
-            found.setdefault((place.block, place.requirement), []).append(path)
-    return found
+            paths.setdefault((place.block, place.requirement), []).append(path)
+    return paths
 
 
 def _proven(

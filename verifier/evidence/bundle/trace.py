@@ -92,24 +92,24 @@ def clause_rows(
 def _row(
     clause: Clause, files: Mapping[str, str], standings: Sequence[Standing], context: CaseContext
 ) -> dict[str, str]:
-    found = {pattern: [path for path in sorted(files) if fnmatchcase(path, pattern)] for pattern in clause.files}
-    missing = [pattern for pattern, paths in found.items() if not paths]
+    matches = {pattern: [path for path in sorted(files) if fnmatchcase(path, pattern)] for pattern in clause.files}
+    missing = [pattern for pattern, paths in matches.items() if not paths]
     grade, duty = _grade(clause, standings, context), clause.duty
     status, best = "covered", clause.best
     if missing or grade not in _SOUND:
-        status = "partly" if len(missing) < len(found) else "none"
+        status = "partly" if len(missing) < len(matches) else "none"
     if best in ("others", "none") or (best == "partly" and status == "covered"):
         status = best
     open_points = [f"no file {pattern}" for pattern in missing] if best not in _NAMES else []
     if best not in _NAMES and grade not in _SOUND:
         open_points.append(f"rests on what is {grade.value}")
-    named = [path for paths in found.values() for path in paths[:MOST_NAMED]]
+    named = [path for paths in matches.values() for path in paths[:MOST_NAMED]]
     return {
         "clause": clause.id,
         "asked": clause.asked,
         "answer": clause.answer,
         "status": _NAMES.get(status, status),
-        "grade": grade.value if found else "",
+        "grade": grade.value if matches else "",
         "files": "; ".join(f"{path} {files[path]}" for path in dict.fromkeys(named)),
         "owner": context.responsible.get(duty, "not stated") if duty else "",
         "open": "; ".join(open_points),
@@ -185,17 +185,17 @@ def trace_rows(traced: Traced) -> list[dict[str, str]]:
             "= ?" if requirement.target is None else f"{requirement.comparison} {decimal_text(requirement.target)}"
         )
         names = [end.name for end in ends_of(requirement, traced.rebuilt.inputs.model)]
-        found = [(k, one) for k, one in enumerate(traced.run.requirements, 1) if one.name in names]
-        if not found:
+        results = [(k, one) for k, one in enumerate(traced.run.requirements, 1) if one.name in names]
+        if not results:
             rows.append(
                 {**about, "target": f"{requirement.asked} {compared}", **_standing(traced, requirement.name, "")}
             )
-        for k, one in found:
+        for k, one in results:
             place = selected.index(one.name)
             about |= {"requirement": one.name, "target": f"{one.asked} {compared}"}
             rate = traced.rates.get(k, "no target" if one.target is None else NO_EXPOSURE)
             rows.append({**about, **_evidence(one, traced, number, place), "rate": rate})
-        under = {one.planner for _, one in found}
+        under = {one.planner for _, one in results}
         for elsewhere in traced.standings:  # what only a given run has
             if elsewhere.requirement in names and elsewhere.planner and elsewhere.planner not in under:
                 rows.append({**about, "requirement": elsewhere.requirement, "planner": elsewhere.planner})

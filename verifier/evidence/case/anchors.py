@@ -25,7 +25,7 @@ def anchors_of(case: Case) -> dict[str, str]:
     known, above = case.by_id, _above(case)
     claims = {name: f"{one.requirement}/{one.planner}/{one.point}" for one, name in case.goals.items()}
     stated = claims | {name: f"duty {duty}" for duty, name in case.duties.items()} | {case.top.id: "top"}
-    found: dict[str, str] = {}
+    anchors: dict[str, str] = {}
     seen = Counter[tuple[str, str]]()
 
     def key(name: str) -> str:
@@ -34,15 +34,15 @@ def anchors_of(case: Case) -> dict[str, str]:
         if name in stated:
             return stated[name]
         text = _NUMBERED.sub("", element.text)
-        return text if name not in case.covers and _alone(element) else f"{found[above[name]]} {text}"
+        return text if name not in case.covers and _alone(element) else f"{anchors[above[name]]} {text}"
 
     for name in _ordered(case, above):
         kind = known[name].kind.value
         told = key(name)
         seen[kind, told] += 1
         number = seen[kind, told]
-        found[name] = f"{kind}-{_digest(f'{kind} {told} {number}')}"
-    return found
+        anchors[name] = f"{kind}-{_digest(f'{kind} {told} {number}')}"
+    return anchors
 
 
 def digests_of(case: Case) -> dict[str, str]:
@@ -60,11 +60,11 @@ def _alone(element: Element) -> bool:
 
 def _above(case: Case) -> dict[str, str]:
     """Identifier -> the first node that refers to it, or that it challenges."""
-    found: dict[str, str] = {}
+    referrers: dict[str, str] = {}
     for element in case.elements:
         for name in (*element.supported_by, *element.in_context_of):
-            found.setdefault(name, element.id)
-    return found | {element.id: element.challenges for element in case.elements if element.challenges is not None}
+            referrers.setdefault(name, element.id)
+    return referrers | {element.id: element.challenges for element in case.elements if element.challenges is not None}
 
 
 def _ordered(case: Case, above: dict[str, str]) -> list[str]:

@@ -115,7 +115,7 @@ def standings(
                 claims.setdefault((requirement.name, requirement.planner), []).append(
                     (case.by_id[case.goals[claim]], run, requirement)
                 )
-    found = []
+    evidenced = []
     for (name, planner), made in claims.items():
         goal, run, requirement = max(made, key=lambda one: severity(one[0].status))
         assert goal.status is not None
@@ -131,9 +131,9 @@ def standings(
             Status.CONDITIONAL: f"on {', '.join(rests_on)}",
             Status.DEFEATED: f"by {', '.join(one.id for one in against)}",
         }.get(goal.status, worst_text(requirement))
-        found.append(Standing(name, planner, goal.status, grade, reason, run.name, assumed))
+        evidenced.append(Standing(name, planner, goal.status, grade, reason, run.name, assumed))
     return (
-        *found,
+        *evidenced,
         *(Standing(name, "", Status.UNDEVELOPED, Grade.UNTESTED, why) for name, why in unevidenced.items()),
     )
 
@@ -187,7 +187,7 @@ def _requirement_claims(
     draft: Draft, runs: Sequence[Document], documents: Sequence[Document], unevidenced: Mapping[str, str]
 ) -> list[str]:
     """The goals of requirements, and of those that there is no result for."""
-    found = []
+    goals = []
     for number, run in enumerate(runs, start=1):
         for requirement in run.result.requirements:
             if requirement.target is None:
@@ -197,17 +197,17 @@ def _requirement_claims(
                 label += f" with planner {name_text(requirement.planner)}"
             if len(runs) > 1:
                 label += f" (run {number}: {name_text(run.result.title)})"
-            found.append(requirement_goal(draft, Argued(run, requirement, label, documents)))
+            goals.append(requirement_goal(draft, Argued(run, requirement, label, documents)))
     for name, why in unevidenced.items():
-        found.append(undeveloped(draft, f"{name_text(name)} is met", f"No result: {name_text(why, 300)}"))
-    return found
+        goals.append(undeveloped(draft, f"{name_text(name)} is met", f"No result: {name_text(why, 300)}"))
+    return goals
 
 
 def _missing_rates(
     draft: Draft, runs: Sequence[Document], rates: Sequence[tuple[Document, Document]], context: CaseContext
 ) -> list[str]:
     """Acceptance criteria that none of the rates, each with its run, was compared with, under some planner."""
-    found = []
+    goals = []
     for name, accepted in context.acceptances.items():
         verified = list(
             dict.fromkeys(
@@ -222,13 +222,13 @@ def _missing_rates(
         text = f"The rate at which {name_text(name)} fails is at most {float(accepted.per_hour):g} per hour"
         if not verified:
             note = f"Acceptance criterion stated, no run has a requirement of this name{exposure}"
-            found.append(undeveloped(draft, text, note))
+            goals.append(undeveloped(draft, text, note))
         for planner in verified:
             if planner not in held:
                 note = f"Acceptance criterion stated, no result of verify evidence rate against it{exposure}"
                 under = f"{text} with planner {name_text(planner)}" if len(verified) > 1 else text
-                found.append(undeveloped(draft, under, note))
-    return found
+                goals.append(undeveloped(draft, under, note))
+    return goals
 
 
 def _is_held(rate: Document, run: Document, name: str, accepted: Acceptance) -> bool:
@@ -245,8 +245,8 @@ def _summary(draft: Draft, goals: Sequence[str], left: Sequence[str]) -> str:
     """How many of the goals stand how."""
     parts = []
     for what, names in (("Claims", goals), ("Not shown by the results", left)):
-        found = [draft.over([name])["status"] for name in names]
-        counts = [(status, found.count(status)) for status in Status]
+        statuses = [draft.over([name])["status"] for name in names]
+        counts = [(status, statuses.count(status)) for status in Status]
         parts.append(f"{what}: {', '.join(f'{count} {status.value}' for status, count in counts if count) or 'none'}")
     return ". ".join(parts)
 

@@ -92,10 +92,10 @@ def risk_goals(draft: Draft, risk: Document, runs: Sequence[Document]) -> Iterat
         ]
         for hazard in content.hazards
     }
-    for hazard, found in zip(content.hazards, content.risks, strict=True):
+    for hazard, outcome in zip(content.hazards, content.risks, strict=True):
         if hazard.accepted is not None:
             what, mine = f"hazard {name_text(hazard.name)}", rests[hazard.name]
-            yield _risk_goal(draft, risk, what, found, hazard.accepted, hazard.source, [hazard], mine)
+            yield _risk_goal(draft, risk, what, outcome, hazard.accepted, hazard.source, [hazard], mine)
     if content.accepted is not None:
         every = [one for named in rests.values() for one in named]
         what, hazards = "all hazards together", content.hazards
@@ -106,22 +106,22 @@ def _risk_goal(
     draft: Draft,
     risk: Document,
     what: str,
-    found: RiskFound,
+    outcome: RiskFound,
     accepted: str,
     source: str,
     hazards: Sequence[RiskHazard],
     rests: Sequence[_Rests],
 ) -> str:
-    ends = rate_interval_text(*found.harm)
-    most = next((contribution for contribution in found.contributions if contribution.kind == "condition"), None)
-    note = f"{ends} per hour (level {level_text(risk.result.level)}): {told_verdict(found)}"
+    ends = rate_interval_text(*outcome.harm)
+    most = next((contribution for contribution in outcome.contributions if contribution.kind == "condition"), None)
+    note = f"{ends} per hour (level {level_text(risk.result.level)}): {told_verdict(outcome)}"
     note += f"; {percent(most.share)} of the upper end by condition {name_text(most.name)}" if most else ""
     return _goal(
         draft,
         risk,
-        f"The harm of {what} is at most {short_text(accepted)} per hour{on_condition(found)}",
+        f"The harm of {what} is at most {short_text(accepted)} per hour{on_condition(outcome)}",
         note,
-        STATUS_OF[found.verdict.value],
+        STATUS_OF[outcome.verdict.value],
         f"the harm is within {ends} per hour",
         rests,
         _stated_of(risk.result, hazards)
@@ -171,7 +171,7 @@ def _stated_of(risk: RiskResult, hazards: Sequence[RiskHazard]) -> dict[str, str
         f"in {UNLISTED} at most {significant(where.unlisted.upper, 6)}{source_text(where.unlisted.source)}"
         for where in places
     ]
-    found = {
+    statements = {
         "exposure": _exposures_text((where.name, where.exposure) for where in places),
         "conditions": f"Encounters are in the conditions as often as stated: {some_of(shares, 8)}",
     }
@@ -179,9 +179,9 @@ def _stated_of(risk: RiskResult, hazards: Sequence[RiskHazard]) -> dict[str, str
         f"{share.part} {ends_text(share)}{source_text(share.source)}" for hazard in hazards for share in hazard.chain
     ]
     if chain:
-        found["harm"] = f"Hazardous behaviour leads to harm as seldom as stated: {some_of(chain, 8)}"
+        statements["harm"] = f"Hazardous behaviour leads to harm as seldom as stated: {some_of(chain, 8)}"
     left = [f"{name_text(hazard.name)} not in {name_text(name)}" for hazard in hazards for name in hazard.left_out]
-    return found | ({"requirements": f"Hazards cannot happen elsewhere: {some_of(left, 8)}"} if left else {})
+    return statements | ({"requirements": f"Hazards cannot happen elsewhere: {some_of(left, 8)}"} if left else {})
 
 
 def _goal(

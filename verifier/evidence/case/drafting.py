@@ -97,14 +97,14 @@ class Draft:
 
     def solution(self, document: Document, kind: Kind = Kind.SOLUTION) -> str:
         """The solution, or counter solution, that points at a document; the same one every time."""
-        found = self._shared.get((kind, document.sha256))
-        if found is None:
+        name = self._shared.get((kind, document.sha256))
+        if name is None:
             amlas = "Stage 5, test results [Z]" if document.kind == "confusion" else ""
             text = f"{_MADE_BY[document.kind]}: {name_text(self.path(document))}"
             text += ", not verified here" if document.sha256 in self.unverified else ""
-            found = self.add(kind, text, f"SHA-256 {document.sha256}", amlas=amlas, url=self.url_of(document.sha256))
-            self._shared[kind, document.sha256] = found
-        return found
+            name = self.add(kind, text, f"SHA-256 {document.sha256}", amlas=amlas, url=self.url_of(document.sha256))
+            self._shared[kind, document.sha256] = name
+        return name
 
     def ground(
         self,
@@ -153,8 +153,8 @@ class Draft:
         With `scenarios` the goals are of one requirement: those that are vacuous count only where all are.
         """
         parts = [part for name in names if (part := self._elements[name]) is not None]
-        found = [part.status for part in parts if part.status is not None]
-        status = worst_status(status_over(found) if scenarios else worst_status(*found), *own)
+        statuses = [part.status for part in parts if part.status is not None]
+        status = worst_status(status_over(statuses) if scenarios else worst_status(*statuses), *own)
         count = [part for part in parts if not scenarios or part.status is not Status.VACUOUS] or parts
         grade = weakest(part.grade for part in count if part.grade is not None)
         rests_on = tuple(dict.fromkeys(name for part in count for name in part.rests_on))
@@ -178,8 +178,8 @@ class Draft:
         return self._answers[key_of(defeater, claim)].state in ("open", "stale")
 
     def _answered(self, claim: Claim, state: str) -> list[tuple[Defeater, Answer]]:
-        found = [(defeater, self._answers[key_of(defeater, claim)]) for defeater in self._against.get(claim, [])]
-        return [(defeater, answer) for defeater, answer in found if answer.state == state]
+        answers = [(defeater, self._answers[key_of(defeater, claim)]) for defeater in self._against.get(claim, [])]
+        return [(defeater, answer) for defeater, answer in answers if answer.state == state]
 
     def residual(self, claim: Claim) -> list[Ground]:
         """The doubts of exactly this claim that somebody accepted: it stands on condition of them."""

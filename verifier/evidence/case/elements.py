@@ -155,11 +155,11 @@ class Case:
 
     @cached_property
     def _challengers(self) -> Mapping[str, list[Element]]:
-        found: dict[str, list[Element]] = {}
+        challengers: dict[str, list[Element]] = {}
         for element in self.elements:
             if element.challenges is not None:
-                found.setdefault(element.challenges, []).append(element)
-        return found
+                challengers.setdefault(element.challenges, []).append(element)
+        return challengers
 
     def challengers(self, identifier: str) -> Sequence[Element]:
         """The elements that speak against one."""
@@ -236,11 +236,11 @@ def modules_of(case: Case) -> dict[str, list[Element]]:
         roots[module] = [case.duties[duty] for duty in duties if duty in case.duties]
     owned = {goal for module, goals in roots.items() if module != TOP for goal in goals}
     reached = {module: _reached(case, goals, owned - {*goals}) for module, goals in roots.items()}
-    found: dict[str, list[Element]] = {module: [] for module in roots}
+    modules: dict[str, list[Element]] = {module: [] for module in roots}
     for element in case.elements:
         mine = [module for module, names in reached.items() if element.id in names]
-        found[mine[0] if len(mine) == 1 else TOP].append(element)
-    return {module: elements for module, elements in found.items() if elements}
+        modules[mine[0] if len(mine) == 1 else TOP].append(element)
+    return {module: elements for module, elements in modules.items() if elements}
 
 
 def points_of(case: Case) -> dict[str, dict[str, list[str]]]:
@@ -251,31 +251,31 @@ def points_of(case: Case) -> dict[str, dict[str, list[str]]]:
     """
     known = case.by_id
     held = {name for name, duty in ACPS.items() if duty in case.duties}
-    found: dict[str, dict[str, list[str]]] = {}
+    points: dict[str, dict[str, list[str]]] = {}
     for name in known[case.top.id].supported_by:
         claims = [text for text in known[name].supported_by if text not in case.duties.values()]
         if claims and "ACP1" in held:
-            found[name] = {"ACP1": claims}
+            points[name] = {"ACP1": claims}
     for claim, goal in case.goals.items():
         if claim.point is not None and known[goal].supported_by:
-            found[goal] = {point: list(known[goal].supported_by[:1]) for point in ("ACP2", "ACP3") if point in held}
+            points[goal] = {point: list(known[goal].supported_by[:1]) for point in ("ACP2", "ACP3") if point in held}
     for element in case.elements:
         if element.url and element.id.startswith("Sn") and "ACP4" in held:
-            found[element.id] = {"ACP4": [element.id]}
-    return found
+            points[element.id] = {"ACP4": [element.id]}
+    return points
 
 
 def _reached(case: Case, starts: Iterable[str], stops: Iterable[str]) -> set[str]:
     """Everything below some elements, with what speaks against it, but not below those of other modules."""
-    known, found, stop = case.by_id, set[str](), {*stops}
+    known, reached, stop = case.by_id, set[str](), {*stops}
     pending = list(starts)
     while pending:
         name = pending.pop()
-        if name not in found and name not in stop:
-            found.add(name)
+        if name not in reached and name not in stop:
+            reached.add(name)
             pending += [*known[name].supported_by, *known[name].in_context_of]
             pending += [challenger.id for challenger in case.challengers(name)]
-    return found
+    return reached
 
 
 def gsn_yaml(case: Case) -> str:

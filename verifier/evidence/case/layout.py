@@ -107,11 +107,11 @@ class Maker:
     def beside(self, element: Element) -> list[tuple[EdgeKind, Element]]:
         """What stands beside an element: contexts, solutions, counter goals, and what speaks against its contexts."""
         contexts = [self.known[name] for name in element.in_context_of]
-        found: list[tuple[EdgeKind, Element]] = [("in_context_of", context) for context in contexts]
+        edges: list[tuple[EdgeKind, Element]] = [("in_context_of", context) for context in contexts]
         supports = (self.known[name] for name in element.supported_by)
-        found += [("supported_by", support) for support in supports if support.kind in SOLUTIONS]
-        found += [("challenges", challenger) for challenger in self._challengers(element.id)]
-        return found
+        edges += [("supported_by", support) for support in supports if support.kind in SOLUTIONS]
+        edges += [("challenges", challenger) for challenger in self._challengers(element.id)]
+        return edges
 
     def block(self, element: Element, stubs: Sequence[str] | None = None, *, again: bool = False) -> Drawing:
         """An element, what stands beside it, and below it what supports it.

@@ -83,8 +83,8 @@ def _goals(draft: Draft, run: Document, documents: Sequence[Document]) -> Iterat
 
 def _holding(grounds: Iterator[Ground]) -> tuple[Ground, ...]:
     """All of them, if all hold; none where there are none, or one does not."""
-    found = tuple(dict.fromkeys(grounds))
-    return found if all(ground.holds for ground in found) else ()
+    distinct = tuple(dict.fromkeys(grounds))
+    return distinct if all(ground.holds for ground in distinct) else ()
 
 
 def _goal(
@@ -121,8 +121,8 @@ def asked_recalls(runs: Sequence[Document], documents: Sequence[Document]) -> It
         if document.kind == "require":
             for run in runs:
                 for k, answer in enumerate(document.result.answers if same_sources(document, run) else ()):
-                    if (found := Asked(run, document, document.result, answer, k)).cells:
-                        yield found
+                    if (asked := Asked(run, document, document.result, answer, k)).cells:
+                        yield asked
 
 
 def recall_goals(draft: Draft, runs: Sequence[Document], documents: Sequence[Document]) -> list[str]:

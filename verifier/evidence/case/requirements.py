@@ -185,9 +185,9 @@ def _bounds_text(argued: Argued, point: Point) -> str:
     return f"{value}, {uncertainty.interval.kind} {ends} at level {uncertainty.level:g}"
 
 
-def noted(found: str, inherited: Sequence[tuple[str, Defeater]], own: Sequence[Defeater]) -> str:
+def noted(note: str, inherited: Sequence[tuple[str, Defeater]], own: Sequence[Defeater]) -> str:
     """What was found, and what defeats a goal: its own doubts, and those of goals above it, each with that goal."""
-    parts = [found] if found else []
+    parts = [note] if note else []
     if own:
         parts.append(f"Defeated by {some_of([f'{defeater.id}: {defeater.title}' for defeater in own], 8)}")
     by = dict.fromkeys(defeater.id for _, defeater in inherited)
@@ -250,13 +250,13 @@ def grounds_at(draft: Draft, run: Document, requirement: RequirementResult, at: 
 
 def grounds_of(draft: Draft, runs: Sequence[Document]) -> list[str]:
     """Identifiers of all grounds of the runs, whatever their verdicts."""
-    found = dict[str, None]()
+    grounds = dict[str, None]()
     for run in runs:
         requirement: RequirementResult
         for requirement in run.result.requirements:
             for at in range(len(requirement.points)):
-                found |= dict.fromkeys(ground.id for ground in grounds_at(draft, run, requirement, at))
-    return list(found)
+                grounds |= dict.fromkeys(ground.id for ground in grounds_at(draft, run, requirement, at))
+    return list(grounds)
 
 
 def memory_grounds(draft: Draft, run: Document, point: Point) -> Iterator[Ground]:

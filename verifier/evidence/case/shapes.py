@@ -131,7 +131,7 @@ def _lines(element: Element, width: float) -> tuple[tuple[str, str], ...]:
 
 
 def _short(text: str) -> str:
-    text = _HASH.sub(lambda found: f"{found[0][:12]}...", text)
+    text = _HASH.sub(lambda match: f"{match[0][:12]}...", text)
     return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}..."
 
 

@@ -164,13 +164,13 @@ def _parts(case: Case, maker: Maker, elements: Sequence[Element]) -> list[Part]:
 
 def _below(case: Case, start: str) -> set[str]:
     """The goals and strategies under an element, and itself."""
-    known, found, pending = case.by_id, set[str](), [start]
+    known, reached, pending = case.by_id, set[str](), [start]
     while pending:
         name = pending.pop()
-        if name not in found and known[name].status is not None:
-            found.add(name)
+        if name not in reached and known[name].status is not None:
+            reached.add(name)
             pending += known[name].supported_by
-    return found
+    return reached
 
 
 def _fits(part: Part) -> bool:

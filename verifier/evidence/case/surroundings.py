@@ -31,7 +31,7 @@ def top_contexts(
     """What the whole case is about."""
     detector = context.detector
     trained = NOT_STATED if detector.trained_on is None else some_of([*map(name_text, detector.trained_on)]) or "none"
-    found = [
+    contexts = [
         draft.context(f"System: {_stated(context.system)}", amlas="Stage 1, system description [C]"),
         draft.context(
             f"Operational design domain: {_stated(context.odd)}", amlas="Stage 1, operating environment [B]"
@@ -44,7 +44,7 @@ def top_contexts(
         draft.context(_exposure_text(context)),
         draft.context(_people_text(context)),
     ]
-    return found + [draft.context(text) for text in (*_untargeted(runs), *_unargued(runs, documents))]
+    return contexts + [draft.context(text) for text in (*_untargeted(runs), *_unargued(runs, documents))]
 
 
 def argument_grounds(draft: Draft, runs: Sequence[Document]) -> list[str]:
@@ -58,12 +58,12 @@ def left_to_persons(
     draft: Draft, runs: Sequence[Document], documents: Sequence[Document], context: CaseContext
 ) -> list[str]:
     """Goals that no computation shows."""
-    found, matching = [_training_goal(draft, runs, documents, context)], _matching_text(runs, documents)
+    goals, matching = [_training_goal(draft, runs, documents, context)], _matching_text(runs, documents)
     for duty in GOALS:
         row, note = LEFT_TO_PEOPLE[duty], _left_to(context, duty)
         text = row.goal.replace("{matching}", matching)
-        found.append(draft.person_goal(text, note, duty, row.amlas, duty in context.responsible))
-    return found
+        goals.append(draft.person_goal(text, note, duty, row.amlas, duty in context.responsible))
+    return goals
 
 
 def _training_goal(
@@ -172,10 +172,10 @@ def _verdict_justification(draft: Draft, runs: Sequence[Document]) -> str:
 
 
 def _matching_text(runs: Sequence[Document], documents: Sequence[Document]) -> str:
-    found = [matrices_behind(run, documents) for run in runs]
+    matrices = [matrices_behind(run, documents) for run in runs]
     stated = [
         document.content["matching"]
-        for document in found
+        for document in matrices
         if document is not None and document.content.get("matching")
     ]
     texts = dict.fromkeys(matching_text(entry) if isinstance(entry, dict) else str(entry) for entry in stated)

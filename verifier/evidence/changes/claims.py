@@ -153,8 +153,8 @@ def compare_bundles(old: str, new: str, odd: Domain = "widened") -> DiffResult:
         InputError: one cannot be read, or a file is not what its manifest lists.
     """
     with side_of(old) as before, side_of(new) as after:
-        found = changes_between(before, after, odd)
-        changes = tuple(_row(kind, what, before, after) for kind, what in found.items())
+        texts = changes_between(before, after, odd)
+        changes = tuple(_row(kind, what, before, after) for kind, what in texts.items())
         claims = _with_chances(list(_claims(before, after, changes)), before, after)
         first, second = (BundleRecord(side.name, side.digest, side.manifest.verifier) for side in (before, after))
         kept = {finding.about for finding in after.context.review[1]}
@@ -289,7 +289,7 @@ def _chances_worse(old: Side, new: Side) -> dict[tuple[str, str], float]:
 
 def _scores(study: Study, count: int, shift: int) -> dict[tuple[str, str], Floats]:
     """(count,) worst over scenarios, larger being better, of every requirement and planner."""
-    found, settings = dict[tuple[str, str], Floats](), study.options.confidence
+    worst, settings = dict[tuple[str, str], Floats](), study.options.confidence
     assert study.data is not None
     assert settings is not None
     data, settings = replace(study.data, draws=count), replace(settings, seed=settings.seed + shift)
@@ -302,8 +302,8 @@ def _scores(study: Study, count: int, shift: int) -> dict[tuple[str, str], Float
             sign = -1 if requirement.comparison.startswith("<") else 1
             parts = [(sign * part).min(axis=1) for part in drawn_probabilities(objective, data, settings)]
             key, scores = (requirement.name, case.planner.name), np.concatenate(parts)
-            found[key] = np.minimum(found[key], scores) if key in found else scores
-    return found
+            worst[key] = np.minimum(worst[key], scores) if key in worst else scores
+    return worst
 
 
 _DUTIES = {**DUTIES, "triggers": "that the list of triggering conditions is complete"}

@@ -87,9 +87,9 @@ def reached(side: Side, duty: ClaimKind) -> object:
 
 def changes_between(old: Side, new: Side, odd: Domain) -> dict[Change, list[str]]:
     """What changed, in the order of the table: kind -> what it is, in words."""
-    found: dict[Change, list[str]] = {name: [] for name in CHANGES}
+    changes: dict[Change, list[str]] = {name: [] for name in CHANGES}
     mine, other = old.context.detector, new.context.detector
-    found["detector"] += _changed(
+    changes["detector"] += _changed(
         *(
             {
                 "name": detector.name,
@@ -101,29 +101,29 @@ def changes_between(old: Side, new: Side, odd: Domain) -> dict[Change, list[str]
             for detector, side in ((mine, old), (other, new))
         )
     )
-    found["sensor"] += _changed(mine.mounting, other.mounting)
+    changes["sensor"] += _changed(mine.mounting, other.mounting)
     said = {"system, in words": old.context.system}, {"system, in words": new.context.system}
-    found["planner"] += [*_changed(old.system, new.system), *_changed(*said)]
+    changes["planner"] += [*_changed(old.system, new.system), *_changed(*said)]
     for kind, text in _domain(old, new, odd):
-        found[kind].append(text)
-    found["requirement"] += _changed(old.requirements, new.requirements)
+        changes[kind].append(text)
+    changes["requirement"] += _changed(old.requirements, new.requirements)
     conditions = [{condition.name for condition in side.context.risk.conditions} for side in (old, new)]
-    found["exposure"] += _changed(*(_stated(side, conditions) for side in (old, new)))
-    found["triggers"] += _changed(
+    changes["exposure"] += _changed(*(_stated(side, conditions) for side in (old, new)))
+    changes["triggers"] += _changed(
         *({trigger.name: replace(trigger, sha256=None) for trigger in side.context.triggers} for side in (old, new))
     )
-    found["counting"] += _changed(_of(old, _COUNTED_BY) | _edges(old), _of(new, _COUNTED_BY) | _edges(new))
+    changes["counting"] += _changed(_of(old, _COUNTED_BY) | _edges(old), _of(new, _COUNTED_BY) | _edges(new))
     settings, counting = _options(old.request.options, new.request.options)
-    found["counting"] += counting
-    found["options"] += [*settings, *_changed(old.chosen, new.chosen)]
-    apart = bool(found["detector"] or found["sensor"] or found["counting"])
+    changes["counting"] += counting
+    changes["options"] += [*settings, *_changed(old.chosen, new.chosen)]
+    apart = bool(changes["detector"] or changes["sensor"] or changes["counting"])
     for kind, text in _data(old, new, apart):
-        found[kind].append(text)
+        changes[kind].append(text)
     words = {"test data, in words": old.context.dataset}, {"test data, in words": new.context.dataset}
-    found["more_data" if found["more_data"] else "other_data"] += _changed(*words)
+    changes["more_data" if changes["more_data"] else "other_data"] += _changed(*words)
     if old.manifest.verifier != new.manifest.verifier:
-        found["program"].append(f"{old.manifest.verifier} -> {new.manifest.verifier}")
-    return {kind: told for kind, told in found.items() if told}
+        changes["program"].append(f"{old.manifest.verifier} -> {new.manifest.verifier}")
+    return {kind: told for kind, told in changes.items() if told}
 
 
 def _changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:

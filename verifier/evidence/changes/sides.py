@@ -132,8 +132,8 @@ class Side:
 
     def numbers_of(self, requirement: str, planner: str) -> list[Any]:
         """What the run found of a requirement."""
-        found = self.run["requirements"]
-        return [entry for entry in found if (entry["name"], entry["planner"]) == (requirement, planner)]
+        entries = self.run["requirements"]
+        return [entry for entry in entries if (entry["name"], entry["planner"]) == (requirement, planner)]
 
     def reach(self, requirement: str, name: str) -> str:
         """SHA-256 over all that reaches the numbers and the status of a requirement; `name` is that in results."""
@@ -160,23 +160,23 @@ class Side:
     def per_hour(self) -> dict[tuple[str, str], tuple[str, float, Any]]:
         """Requirement and words -> verdict, upper end and numbers of a rate, a hazard, or all triggering conditions
         (of no requirement, 0)."""
-        found = dict[tuple[str, str], tuple[str, float, Any]]()
+        rates = dict[tuple[str, str], tuple[str, float, Any]]()
         for path in sorted(file for file in self.files if file.startswith(RATES) or file in (RISK, TRIGGERS)):
             document = self._json(path)
             numbers = {key: part for key, part in document.items() if key not in _NOT_NUMBERS}
             if document.get("schema") == "verifier.rate":
                 words = f"rate, planner {document['planner']}"
-                found[document["requirement"], words] = document["verdict"], document["bounds"]["upper"], numbers
+                rates[document["requirement"], words] = document["verdict"], document["bounds"]["upper"], numbers
             for hazard, risk in zip(document.get("hazards", ()), document.get("risks", ()), strict=True):
                 words = f"hazard {hazard['name']}"
-                found[hazard["requirement"], words] = risk["verdict"], risk["harm_upper"], [hazard, risk]
+                rates[hazard["requirement"], words] = risk["verdict"], risk["harm_upper"], [hazard, risk]
             if path == TRIGGERS:
-                found["", ""] = document["verdict"], 0.0, numbers
-        return found
+                rates["", ""] = document["verdict"], 0.0, numbers
+        return rates
 
     def _json(self, path: str) -> dict[str, Any]:
-        found: dict[str, Any] = json_of(self.files[path], path)
-        return found
+        content: dict[str, Any] = json_of(self.files[path], path)
+        return content
 
 
 def _content(path: str, raw: bytes) -> bytes:

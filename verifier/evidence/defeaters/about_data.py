@@ -64,8 +64,8 @@ def shared_sequences(matrices: Sequence[Document], trained_on: Sequence[str]) ->
     shared, unclear = set[str](), list[str]()
     for entry in trained_on:
         folder = _folder(entry)
-        if found := _matched(folder, names):
-            shared.update(found)
+        if matched := _matched(folder, names):
+            shared.update(matched)
             continue
         parts = [name for name in _PARTS.split(folder) if name.strip("*?.-")]
         near = [bare.get(_bare(part)) for part in (folder, *parts)]
@@ -175,14 +175,14 @@ def _too_thin(
 
 def _unconfirmed(claim: Claim, requirement: RequirementResult) -> tuple[Claim, ...]:
     """Scenarios that are called satisfied and that the confidence bounds do not confirm."""
-    found = [
+    indices = [
         k
         for k, point in enumerate(requirement.points)
         if point.verdict is Verdict.SATISFIED and not confirmed(point, requirement.target)
     ]
-    if len(found) == len(requirement.points):
+    if len(indices) == len(requirement.points):
         return (claim,)
-    return tuple(map(claim.at, found))
+    return tuple(map(claim.at, indices))
 
 
 def _has_unseen(table: ConfusionMatrices) -> bool:

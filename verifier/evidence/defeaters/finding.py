@@ -160,10 +160,10 @@ def policy_sensitive(run: Document, alternatives: Mapping[str, Document], *, wea
             continue
         theirs = {(requirement.name, requirement.planner): requirement for requirement in other.result.requirements}
         for claim, requirement in requirements_with_targets(run):
-            found = theirs.get((claim.requirement, claim.planner))
-            if found is None:
+            counterpart = theirs.get((claim.requirement, claim.planner))
+            if counterpart is None:
                 continue
-            verdicts = {point.place: point for point in found.points}
+            verdicts = {point.place: point for point in counterpart.points}
             changed = [
                 (k, point, verdicts[point.place])
                 for k, point in enumerate(requirement.points)

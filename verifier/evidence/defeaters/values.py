@@ -123,13 +123,13 @@ def answers_to(defeaters: Iterable[Defeater], declared: Declarations) -> dict[st
 
 def open_doubts(defeaters: Iterable[Defeater], answers: Mapping[str, Answer]) -> tuple[Defeater, ...]:
     """The defeaters with those claims that nobody refuted or accepted; without those that have none left."""
-    found = []
+    doubts = []
     for defeater in defeaters:
         left = tuple(
             claim for claim in defeater.claims if answers[key_of(defeater, claim)].state in ("open", "stale")
         )
-        found += [replace(defeater, claims=left)] if left else []
-    return tuple(found)
+        doubts += [replace(defeater, claims=left)] if left else []
+    return tuple(doubts)
 
 
 DIGITS = 6

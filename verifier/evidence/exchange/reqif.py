@@ -98,19 +98,19 @@ def reqif_into(path: str, rows: Sequence[Mapping[str, str]], columns: Sequence[s
     named: dict[str, list[Mapping[str, str]]] = {}
     for row in rows:
         named.setdefault(row["requirement"], []).append(row)
-    found = {name: [node for node in objects if name in _names(node)] for name in named}
-    if twice := [name for name, mine in found.items() if len(mine) > 1]:
+    nodes = {name: [node for node in objects if name in _names(node)] for name in named}
+    if twice := [name for name, mine in nodes.items() if len(mine) > 1]:
         raise InputError(f"two requirements are called {twice[0]}", Place(path), "give one of them another LONG-NAME")
-    if not any(found.values()):
+    if not any(nodes.values()):
         said = f"{counted(len(objects), 'requirement')} in it, and none is called {some_of([*named])}"
         raise InputError(said, Place(path), "LONG-NAME, identifier or a text has to be the name in the spec")
-    for name, mine in found.items():
+    for name, mine in nodes.items():
         for node in mine:
             _write(content, node, {column: "; ".join(row[column] for row in named[name]) for column in columns}, path)
     written: bytes = etree.tostring(root.getroottree(), xml_declaration=True, encoding="UTF-8")
-    bare = len(objects) - len({id(node) for mine in found.values() for node in mine})
+    bare = len(objects) - len({id(node) for mine in nodes.values() for node in mine})
     told = [f"{counted(bare, 'requirement')} in it of which nothing is shown"] if bare else []
-    told += [f"not in it: {some_of(gone)}"] if (gone := [name for name, mine in found.items() if not mine]) else []
+    told += [f"not in it: {some_of(gone)}"] if (gone := [name for name, mine in nodes.items() if not mine]) else []
     return written, "; ".join(told)
 
 
@@ -125,10 +125,10 @@ def _names(one: Any) -> set[str]:
 
 def _within(parent: Any, tag: str) -> Any:
     """The element of a tag in another, made at its front where it is missing."""
-    found = parent.find(_tag(tag))
-    if found is None:
-        parent.insert(0, found := parent.makeelement(_tag(tag)))
-    return found
+    element = parent.find(_tag(tag))
+    if element is None:
+        parent.insert(0, element := parent.makeelement(_tag(tag)))
+    return element
 
 
 def _made(parent: Any, tag: str, **attributes: str) -> Any:

@@ -103,8 +103,8 @@ def _links(case: Case, known: Known, points: Points, element: Element) -> Iterat
         yield _relation("AssertedContext", f"{element.id}.{name}", (name,), element.id)
     if element.challenges is not None:
         kind = "AssertedEvidence" if element.kind is Kind.COUNTER_SOLUTION else "AssertedInference"
-        found = _relation(kind, f"{element.id}.{element.challenges}", (element.id,), element.challenges)
-        yield found | {"isCounter": "true"}
+        relation = _relation(kind, f"{element.id}.{element.challenges}", (element.id,), element.challenges)
+        yield relation | {"isCounter": "true"}
 
 
 def _link(
@@ -112,10 +112,10 @@ def _link(
 ) -> dict[str, str]:
     """Support from sources to a target, with the confidence arguments of the points on `element`'s lines to them."""
     kind = "AssertedEvidence" if _is_reference(known[sources[0]]) else "AssertedInference"
-    found = _relation(kind, f"{target}.{'-'.join((element.id, sources[0]))}", sources, target)
+    relation = _relation(kind, f"{target}.{'-'.join((element.id, sources[0]))}", sources, target)
     held = [name for name, related in points.get(element.id, {}).items() if {*related} & {*sources}]
     claims = " ".join(case.duties[ACPS[name]] for name in held)
-    return found | ({"metaClaim": claims} if claims else {})
+    return relation | ({"metaClaim": claims} if claims else {})
 
 
 def _relation(kind: str, name: str, sources: tuple[str, ...], target: str) -> dict[str, str]:

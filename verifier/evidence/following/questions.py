@@ -73,12 +73,12 @@ def _floor(where: str, answer: Answer, result: RequireResult) -> Misfits:
     told, target = answer.floor, result.requirement.target
     if told is None:
         return
-    side, found = -1 if target.is_upper else 1, told.floors is not None
+    side, proven = -1 if target.is_upper else 1, told.floors is not None
     apart = side * (Fraction(told.proven) - target.probability)
-    if apart < -ROUNDING if found else apart > ROUNDING:
-        yield f"{where}/floor/proven", f"expected a bound that {'meets' if found else 'misses'} the target {target}"
+    if apart < -ROUNDING if proven else apart > ROUNDING:
+        yield f"{where}/floor/proven", f"expected a bound that {'meets' if proven else 'misses'} the target {target}"
     floors = [fraction_of(floor) for floor in told.floors or ()]
-    for k, (floor, cell) in enumerate(zip(floors, answer.cells, strict=found)):
+    for k, (floor, cell) in enumerate(zip(floors, answer.cells, strict=proven)):
         if not fraction_of(cell.required or "0") <= floor <= 1:
             yield f"{where}/floor/floors/{k}", f"expected a floor from the required {cell.required or 0} to 1"
     above = [(f"{where}/perfect/probability", answer.perfect.probability)] if told.rest == "free" else []
@@ -86,21 +86,21 @@ def _floor(where: str, answer: Answer, result: RequireResult) -> Misfits:
         least = max(floors)
         tried = ((k, value) for k, (place, value) in enumerate(answer.curve) if fraction_of(place) >= least)
         above += [(f"{where}/curve/{k}/1", value) for k, value in tried]
-    for element, value in above if found else ():
+    for element, value in above if proven else ():
         if side * (value - told.proven) < -SOLVING:
             yield element, f"expected a probability within the bound of the floors, {told.proven}"
 
 
 def _outcome(where: str, answer: Answer) -> Misfits:
     """What there is with each outcome."""
-    found, independent = answer.outcome.value == "found", answer.outcome.value == "independent"
-    if (answer.value is not None) != found:
-        yield f"{where}/value", f"expected {'a value' if found else 'none'}, as the outcome is {answer.outcome.value}"
+    given, independent = answer.outcome.value == "found", answer.outcome.value == "independent"
+    if (answer.value is not None) != given:
+        yield f"{where}/value", f"expected {'a value' if given else 'none'}, as the outcome is {answer.outcome.value}"
     for name, there in (("at_value", answer.at_value is not None), ("cells", bool(answer.cells))):
         if there == independent:
             yield f"{where}/{name}", f"expected {'nothing' if there else 'something'}: {answer.outcome.value}"
     for k, cell in enumerate(answer.cells):
-        if (cell.required is not None) != found:
+        if (cell.required is not None) != given:
             yield (
                 f"{where}/cells/{k}/required",
                 f"expected a recall where there is a value, and {cell.required} is not",
@@ -108,7 +108,7 @@ def _outcome(where: str, answer: Answer) -> Misfits:
         if cell.required is not None and not 0 <= fraction_of(cell.required) <= 1:
             yield f"{where}/cells/{k}/required", f"expected a recall from 0 to 1, got {cell.required}"
     told = answer.at_value
-    if found and told is not None and told.verdict not in (Verdict.SATISFIED, Verdict.INCONCLUSIVE):
+    if given and told is not None and told.verdict not in (Verdict.SATISFIED, Verdict.INCONCLUSIVE):
         yield (
             f"{where}/at_value/verdict",
             f"expected satisfied or inconclusive where one is found, got {told.verdict}",

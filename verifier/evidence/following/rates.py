@@ -172,11 +172,11 @@ def rate_against_run(rate: RateResult, run: Document) -> Misfits:
     from verifier.evidence.rates.hazard import EVERY
 
     try:
-        found = chances(requirement_of(run, rate.requirement, rate.planner), rate.event)
+        all_chances = chances(requirement_of(run, rate.requirement, rate.planner), rate.event)
     except UsageError as error:
         yield "/requirement", str(error)
         return
-    used = [chance for chance in found if chance.environment not in rate.left_out]
+    used = [chance for chance in all_chances if chance.environment not in rate.left_out]
     groups = [[chance for chance in used if term.environment in (EVERY, chance.environment)] for term in rate.terms]
     if not all(groups) or sum(map(len, groups)) != len(used):
         yield "/terms", f"expected the environments of the run {run.name} that are not left out"

@@ -189,7 +189,7 @@ FAULTS = (
     ),
     Fault(
         "estimates of risk a tenth too low", "verifier.evidence.residual_risk.document:_known_risk",
-        _then(lambda found: replace(found, per_hour=found.per_hour * 0.9)), ("T-rate-2",),
+        _then(lambda risk: replace(risk, per_hour=risk.per_hour * 0.9)), ("T-rate-2",),
     ),
     Fault(
         "a kernel of another width", "verifier.collision.kernel:_kernel", _then(lambda weights: weights**2),

@@ -45,10 +45,10 @@ def random_systems(bench: Bench) -> None:
              itertools.product((True, False), repeat=looks) if any(path)), Fraction(0),
         )  # fmt: skip
         _write_looks(rates)
-        found = bench.document(0, "run", "looks.ltl", "--cm", "looks.json", *RUN)["requirements"][0]["points"][0]
-        if not Fraction(found["lower"]) <= expected <= Fraction(found["upper"]):
-            raise DepartureError(f"P in [{found['lower']}, {found['upper']}], by enumeration {float(expected)}")
-        same(abs(Fraction(found["probability"]) - expected) < Fraction(1, 10**13), True, f"P is {float(expected)}")
+        point = bench.document(0, "run", "looks.ltl", "--cm", "looks.json", *RUN)["requirements"][0]["points"][0]
+        if not Fraction(point["lower"]) <= expected <= Fraction(point["upper"]):
+            raise DepartureError(f"P in [{point['lower']}, {point['upper']}], by enumeration {float(expected)}")
+        same(abs(Fraction(point["probability"]) - expected) < Fraction(1, 10**13), True, f"P is {float(expected)}")
 
 
 def _write_looks(rates: Sequence[Fraction]) -> None:
@@ -96,8 +96,8 @@ def temporal_operators(bench: Bench) -> None:
     Path("words.ltl").write_text("\n".join(['model "words.toml"', "planner none", *lines, ""]))
     bench.write("two_looks")
     sweeps = ("--sweep", "am=0..7", "--sweep", "bm=0..7")
-    found = bench.document(0, "run", "words.ltl", "--cm", "seen.json", *RUN, *sweeps)["requirements"]
-    for requirement, (text, meaning) in zip(found, formulas.items(), strict=True):
+    requirements = bench.document(0, "run", "words.ltl", "--cm", "seen.json", *RUN, *sweeps)["requirements"]
+    for requirement, (text, meaning) in zip(requirements, formulas.items(), strict=True):
         told = {
             (int(p["constants"]["am"]), int(p["constants"]["bm"])): p["probability"] for p in requirement["points"]
         }
@@ -148,9 +148,9 @@ def constructed_counts(bench: Bench) -> None:
     Path("truth.csv").write_text("\n".join(there) + "\n")
     Path("found.csv").write_text("\n".join(seen) + "\n")
     Path("frames.csv").write_text("\n".join(["frame", *map(str, range(200)), ""]))
-    found = _counted(bench, "--bins", "0,10,20,30,50")
-    labels = found["labels"]
-    for at, part in enumerate(found["bins"]):
+    matrices = _counted(bench, "--bins", "0,10,20,30,50")
+    labels = matrices["labels"]
+    for at, part in enumerate(matrices["bins"]):
         for (row, told), (column, name) in itertools.product(enumerate(labels), enumerate(("obs", "ped"))):
             same(part["counts"][row][column], design[at, told, name], f"bin {at}, {name} reported as {told}")
 
@@ -195,8 +195,8 @@ def driven_logs(bench: Bench) -> None:
     for name in ("both", "one"):
         _table(f"validation/detections/{name}.csv", head, [("v", 0, 0.5, 0, 9)])
     words = ("--validation", "validation", "--control-radius", "2", "--match-distance", "1", "--safety-radius", "1.5")
-    found = bench.document(0, "closed-loop", "logs", *words, "--engine", "events", "--levels", "9", "--draws", "50")
-    (table,) = (entry for entry in found["metrics"] if entry["metric"] == "closed_loop")
+    result = bench.document(0, "closed-loop", "logs", *words, "--engine", "events", "--levels", "9", "--draws", "50")
+    (table,) = (entry for entry in result["metrics"] if entry["metric"] == "closed_loop")
     areas = {cell["detector"]: cell["area"] for cell in table["rows"][0]["cells"]}
     same(areas, {"both": 1.0, "one": 0.5}, "areas under safety and efficiency")
 
@@ -234,9 +234,9 @@ def refused_studies(bench: Bench) -> None:
 def every_schema(bench: Bench) -> None:
     """Each name that `verify schema` lists has one, and another than the rest."""
     names = bench.expect(0, "schema").out.split()
-    found = {bench.expect(0, "schema", name).out for name in names}
-    same((len(names) > 20, len(found)), (True, len(names)), "kinds of documents, and schemas that differ")
-    same(all("$schema" in json.loads(name) for name in found), True, "schemas are JSON Schema")
+    schemas = {bench.expect(0, "schema", name).out for name in names}
+    same((len(names) > 20, len(schemas)), (True, len(names)), "kinds of documents, and schemas that differ")
+    same(all("$schema" in json.loads(name) for name in schemas), True, "schemas are JSON Schema")
 
 
 def full_disk(bench: Bench) -> None:
@@ -285,8 +285,8 @@ def problems_of_results(bench: Bench) -> None:
     """Bounds for independent items are a known limitation of a run; intervals of collisions are none of it."""
     bench.write("two_looks")
     bench.expect(3, "run", "two_looks.ltl", "--cm", "seen.json", *RUN, "-o", "run.json")
-    found = bench.document(3, "known-problems", "run.json")
-    names = [entry["id"] for entry in found["problems"]]
+    document = bench.document(3, "known-problems", "run.json")
+    names = [entry["id"] for entry in document["problems"]]
     same(("KP-8" in names, "KP-6" in names), (True, False), "KP-8 of bounds by items, KP-6 of collisions")
 
 

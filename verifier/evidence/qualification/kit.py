@@ -87,7 +87,7 @@ class QualificationResult:
         states: dict[str, set[str]] = {}
         for test in self.tests:
             states.setdefault(test.feature, set()).add(test.state)
-        return {name: next(state for state in order if state in found) for name, found in states.items()}
+        return {name: next(state for state in order if state in seen) for name, seen in states.items()}
 
     @property
     def exit_code(self) -> ExitCode:
@@ -126,10 +126,10 @@ _FILES = tuple(Path(__file__).parent / name for name in ("kit.toml", "suite.toml
 @cache
 def kit_tables() -> Tables:
     """Kit and suite as one."""
-    found: dict[str, Any] = {}
+    tables: dict[str, Any] = {}
     for path in _FILES:
-        found |= tomllib.loads(path.read_text(encoding="utf-8"))
-    return found
+        tables |= tomllib.loads(path.read_text(encoding="utf-8"))
+    return tables
 
 
 @cache
@@ -199,7 +199,7 @@ def problems_of(path: str) -> tuple[list[Row], tuple[str, ...]]:
     """
     files = read_bundle(path) if Path(path).is_dir() or path.lower().endswith(".zip") else {}
     documents = dict(_documents(files)) if files else {Path(path).name: read_json(path)[0]}
-    versions = {found for document in documents.values() if (found := _version(document)) is not None}
+    versions = {version for document in documents.values() if (version := _version(document)) is not None}
     if not versions or (files and MANIFEST_FILE not in files):
         raise InputError("expected a bundle, or a document of this program that names its version", Place(path))
     counted = [
@@ -231,8 +231,8 @@ def _version(document: Any) -> str | None:
     if not isinstance(document, dict):
         return None
     versions = document.get("versions")
-    found = versions.get("verifier") if isinstance(versions, dict) else document.get("verifier")
-    return found if isinstance(found, str) else None
+    version = versions.get("verifier") if isinstance(versions, dict) else document.get("verifier")
+    return version if isinstance(version, str) else None
 
 
 def _was_used(query: Row, files: Mapping[str, bytes], documents: Mapping[str, Any]) -> bool:
@@ -244,8 +244,8 @@ def _was_used(query: Row, files: Mapping[str, bytes], documents: Mapping[str, An
             continue
         if "path" not in query:
             return True
-        found = value_at(document, query["path"])
-        if found == query["value"] if "value" in query else found not in (None, "none"):
+        value = value_at(document, query["path"])
+        if value == query["value"] if "value" in query else value not in (None, "none"):
             return True
     return False
 

@@ -129,24 +129,24 @@ class Bench:
                 compare(value_at(content, entry["path"]), entry)
 
 
-def compare(found: Any, expected: Row) -> None:
+def compare(actual: Any, expected: Row) -> None:
     """A value beside what is expected of it; DepartureError."""
     where, text = expected["path"], expected["value"]
     if "within" not in expected:
-        same(found if isinstance(found, str) else json.dumps(found), text, where)
+        same(actual if isinstance(actual, str) else json.dumps(actual), text, where)
         return
     try:
-        off = Fraction(found) - Fraction(text)
+        off = Fraction(actual) - Fraction(text)
     except (TypeError, ValueError):
-        raise DepartureError(f"{where}: found {found!r}, expected {text}") from None
+        raise DepartureError(f"{where}: found {actual!r}, expected {text}") from None
     side, slack = expected.get("side", ""), Fraction(2, 10**16)
     wrong = (side == "below" and off > slack) or (side == "above" and off < -slack)
     if abs(off) > Fraction(str(expected["within"])) or wrong:
         told = f" from {side}" if side else ""
-        raise DepartureError(f"{where}: found {found!r}, expected {text} within {expected['within']}{told}")
+        raise DepartureError(f"{where}: found {actual!r}, expected {text} within {expected['within']}{told}")
 
 
-def same(found: object, expected: object, where: str) -> None:
+def same(actual: object, expected: object, where: str) -> None:
     """DepartureError where two values differ."""
-    if found != expected:
-        raise DepartureError(f"{where}: found {found!r}, expected {expected!r}"[: 2 * _SHOWN])
+    if actual != expected:
+        raise DepartureError(f"{where}: found {actual!r}, expected {expected!r}"[: 2 * _SHOWN])

@@ -128,8 +128,8 @@ def _binomial_at_most(count: int, probability: Decimal, most: int) -> Decimal:
     """Pr(Bin(count, probability) <= most) for most < count."""
     odds = probability / (1 - probability)
     term = total = (count * (1 - probability).ln()).exp()
-    for found in range(most):
-        term = term * (count - found) * odds / (found + 1)
+    for events in range(most):
+        term = term * (count - events) * odds / (events + 1)
         total += term
     return total
 
@@ -145,8 +145,8 @@ def _exact_tail(count: int, probability: Fraction, most: int) -> Fraction:
 def _poisson_at_most(mean: Decimal, most: int) -> Decimal:
     """Pr(Poisson(mean) <= most)."""
     term = total = (-mean).exp()
-    for found in range(most):
-        term = term * mean / (found + 1)
+    for events in range(most):
+        term = term * mean / (events + 1)
         total += term
     return total
 

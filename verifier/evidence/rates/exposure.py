@@ -292,8 +292,8 @@ class Grounds:
             return () if rests_on is None or self.free_of_data else (rests_on.condition,)
         if self._boxed(source):
             condition = None
-        found = rests_on.condition if source == "bounds" and rests_on else self._settings.assumption(source)
-        return tuple(text for text in (found, condition and condition.removeprefix("if ")) if text)
+        assumption = rests_on.condition if source == "bounds" and rests_on else self._settings.assumption(source)
+        return tuple(text for text in (assumption, condition and condition.removeprefix("if ")) if text)
 
     def decision(
         self,

@@ -136,8 +136,8 @@ def hazard_rate(
     """
     requirement = requirement_of(run, asked.requirement, asked.planner)
     event = unwanted(requirement, asked.event)
-    found = chances(requirement, event)
-    grouped = by_exposure(found, asked.environments, exposures)
+    all_chances = chances(requirement, event)
+    grouped = by_exposure(all_chances, asked.environments, exposures)
     result: RunResult = run.result
     settings = result.settings
     level = None if settings.confidence is None else Fraction(repr(settings.confidence.level))
@@ -186,7 +186,7 @@ def hazard_rate(
         bounds=bounds[chosen],
         other_bounds=tuple(bound for source, bound in bounds.items() if source not in (chosen, "point")),
         terms=tuple(terms),
-        left_out=tuple(name for name in _environments(found) if name not in _environments(everything)),
+        left_out=tuple(name for name in _environments(all_chances) if name not in _environments(everything)),
         acceptance=None if accepted is None else RateAcceptance(str(accepted.per_hour), accepted.source),
         demonstration=None if accepted is None else _demonstration(asked, accepted, used, share),
     )

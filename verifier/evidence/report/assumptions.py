@@ -33,21 +33,21 @@ UNTESTED = frozenset({"not tested", "not stated", "not known here", "assumed", "
 def assumptions_section(documents: Sequence[Document]) -> Section:
     """Assumptions of every run and explanation; equal ones are told once, with the documents they belong to."""
     given = matrices_of(documents)
-    found: dict[Assumption, list[str]] = {}
+    assumptions: dict[Assumption, list[str]] = {}
     remarks: dict[str, list[str]] = {}
     for document in documents:
         if document.kind in ("run", "explain"):
             for assumption in _assumptions(document, given):
-                found.setdefault(assumption, []).append(document.name)
+                assumptions.setdefault(assumption, []).append(document.name)
         for remark in _remarks(document):
             remarks.setdefault(remark, []).append(document.name)
     blocks: list[Block] = []
-    if found:
-        everywhere = max(len(names) for names in found.values())
-        order = list(dict.fromkeys(what for what, _, _ in found))
+    if assumptions:
+        everywhere = max(len(names) for names in assumptions.values())
+        order = list(dict.fromkeys(what for what, _, _ in assumptions))
         rows = tuple(
             (what, Cell(status), why, _where(names, everywhere))
-            for (what, status, why), names in sorted(found.items(), key=lambda pair: order.index(pair[0][0]))
+            for (what, status, why), names in sorted(assumptions.items(), key=lambda pair: order.index(pair[0][0]))
         )
         header = ("assumption", "status", "what is known", "documents")
         blocks.append(Table("Assumptions of the verified probabilities", header, rows))
@@ -64,9 +64,9 @@ def caveats(documents: Sequence[Document]) -> tuple[list[str], list[str]]:
     that nothing here has tested."""
     given = matrices_of(documents)
     held = [document for document in documents if document.kind in ("run", "explain")]
-    found = list(dict.fromkeys(assumption for document in held for assumption in _assumptions(document, given)))
-    against = [f"{sentence(status)}: {_within(what)}; {why}." for what, status, why in found if status in AGAINST]
-    untested = "; ".join(dict.fromkeys(_within(what) for what, status, _ in found if status in UNTESTED))
+    assumed = list(dict.fromkeys(assumption for document in held for assumption in _assumptions(document, given)))
+    against = [f"{sentence(status)}: {_within(what)}; {why}." for what, status, why in assumed if status in AGAINST]
+    untested = "; ".join(dict.fromkeys(_within(what) for what, status, _ in assumed if status in UNTESTED))
     return against, [f"Assumed and not tested: {untested}."] if untested else []
 
 

@@ -101,23 +101,23 @@ def _rows(document: Document) -> Iterator[dict[str, Any]]:
                 yield told | {"verdict": risk.verdict.value, "condition": risk.condition}
 
 
-def _about(found: Any, planner: str | None = None) -> dict[str, Any]:
+def _about(requirement: Any, planner: str | None = None) -> dict[str, Any]:
     """The cells that name a requirement; `planner` where it stands elsewhere."""
-    about, target = {"requirement": found.name, "planner": planner or found.planner}, found.target
+    about, target = {"requirement": requirement.name, "planner": planner or requirement.planner}, requirement.target
     if target is not None:
         about |= {"comparison": target.comparison, "target": decimal_text(target.probability)}
     return about
 
 
 def _point(point: Point, settings: SettingsRecord | None = None) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    cells: dict[str, Any] = {
         name: getattr(point, name) for name in ("environment", "probability", "lower", "upper", "second_engine")
     }
-    found |= {
+    cells |= {
         name: " ".join(f"{key}={value}" for key, value in getattr(point, name).items())
         for name in ("constants", "initial")
     }
-    found |= {
+    cells |= {
         "exact": "" if point.exact is None else fraction_text(point.exact),
         "verdict": point.verdict.value,
         "condition": point.condition or "",
@@ -127,9 +127,9 @@ def _point(point: Point, settings: SettingsRecord | None = None) -> dict[str, An
     }
     sure = point.uncertainty
     if sure is None or settings is None:
-        return found
+        return cells
     bounds = sure.confidence_bounds
-    return found | {
+    return cells | {
         "tier": settings.tier,
         "level": sure.level,
         "interval": sure.interval.kind,
@@ -314,24 +314,24 @@ def provenance_section(documents: Sequence[Document]) -> Section:
 
 
 def _input_rows(documents: Sequence[Document]) -> Iterator[Row]:
-    found: dict[tuple[str, str, str], list[str]] = {}
+    inputs: dict[tuple[str, str, str], list[str]] = {}
     for document in documents:
         for file in document.content.get("inputs", ()):
             key = file.get("name", file.get("title", "none")), file.get("role", "data"), file.get("sha256", "none")
-            found.setdefault(key, []).append(document.name)
-    for (name, role, digest), names in found.items():
+            inputs.setdefault(key, []).append(document.name)
+    for (name, role, digest), names in inputs.items():
         yield name_text(name), role, digest, ", ".join(dict.fromkeys(names))
 
 
 def _versions(documents: Sequence[Document]) -> Iterator[Block]:
-    found: dict[str, dict[str, list[str]]] = {}
+    libraries: dict[str, dict[str, list[str]]] = {}
     for document in documents:
         for name, version in document.content.get("versions", {}).items():
-            found.setdefault(name, {}).setdefault(version, []).append(document.name)
-    if not found:
+            libraries.setdefault(name, {}).setdefault(version, []).append(document.name)
+    if not libraries:
         return
     pairs = []
-    for name, versions in found.items():
+    for name, versions in libraries.items():
         several = len(versions) > 1
         text = "; ".join(f"{name_text(v)} ({', '.join(n)})" if several else name_text(v) for v, n in versions.items())
         pairs.append((name_text(name), text))

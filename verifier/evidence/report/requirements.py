@@ -280,10 +280,10 @@ def uncertainty_cells(point: Point) -> list[Cell]:
 
 def _course(subject: Subject) -> Figure | None:
     """P against the first thing that differs, one line for each environment and combination of the others."""
-    found = _differing(subject.result.points)
-    if found is None or not subject.result.asked.startswith("P"):
+    axis = _differing(subject.result.points)
+    if axis is None or not subject.result.asked.startswith("P"):
         return None
-    name, value_of, others = found
+    name, value_of, others = axis
     lines: dict[str, list[tuple[float, Point]]] = {}
     for point in subject.result.points:
         label = ", ".join([name_text(point.environment), *(f"{key}={get(point)}" for key, get in others)])

@@ -126,7 +126,7 @@ def disagreements(subjects: Sequence[Subject]) -> Iterator[str]:
         for point in one.points:
             other, told = first.setdefault((key, point.place), (subject.document, point))
             if abs(told.probability - point.probability) > CLOSE:
-                tell, tells = (number_text(found.probability) for found in (told, point))
+                tell, tells = (number_text(either.probability) for either in (told, point))
                 yield (
                     f"Contradiction: of {name_text(one.name)} in {scenario_text(point)}, {other.name} "
                     f"tells P = {tell} and {subject.document.name} P = {tells}, from the same inputs and settings; "
@@ -158,10 +158,10 @@ def unattached_answers(
 
 def _by_requirement(parts: Iterable[tuple[Document, T, str, str]]) -> dict[Any, list[tuple[Document, T]]]:
     """Parts of documents, by inputs, requirement, planner and choices; each comes with the names of the two."""
-    found: dict[Any, list[tuple[Document, T]]] = {}
+    grouped: dict[Any, list[tuple[Document, T]]] = {}
     for document, part, name, planner in parts:
-        found.setdefault(_key(document, name, planner), []).append((document, part))
-    return found
+        grouped.setdefault(_key(document, name, planner), []).append((document, part))
+    return grouped
 
 
 def _key(document: Document, name: str, planner: str) -> Any:

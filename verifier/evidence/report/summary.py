@@ -345,16 +345,16 @@ def _table(subjects: Sequence[Subject], stands: Mapping[tuple[str, str], str]) -
 
 def _uncertainty_header(subjects: Sequence[Subject]) -> list[str]:
     """Two columns where any point has intervals; their levels and kinds are named where all have the same."""
-    found = {
+    kinds = {
         (sure.level, sure.interval.kind, subject.settings.bounds_name)
         for subject in subjects
         if (sure := subject.result.worst_point.uncertainty) is not None
     }
-    if not found:
+    if not kinds:
         return []
-    if len(found) > 1:
+    if len(kinds) > 1:
         return ["interval", "bounds"]
-    ((level, kind, name),) = found
+    ((level, kind, name),) = kinds
     return [f"{level_text(level)} {kind}", name]
 
 

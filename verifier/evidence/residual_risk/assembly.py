@@ -101,14 +101,14 @@ def residual_risk(context: Stated, documents: Sequence[Document]) -> RiskResult:
 
 def run_with(matrices: str | None, documents: Iterable[Document]) -> Document | None:
     """The run of these matrices, the one over all bins before those over some; UsageError of two."""
-    found = [
+    runs = [
         document for document in documents if document.kind == "run" and matrices in _inputs(document, "confusion")
     ]
-    found = [document for document in found if not document.result.settings.where] or found
-    if len(found) > 1:
-        names = " and ".join(document.name for document in found[:2])
+    runs = [document for document in runs if not document.result.settings.where] or runs
+    if len(runs) > 1:
+        names = " and ".join(document.name for document in runs[:2])
         raise UsageError(f"two runs of the same matrices: {names}; give one for each condition")
-    return found[0] if found else None
+    return runs[0] if runs else None
 
 
 def _inputs(run: Document, *roles: str) -> list[str]:
@@ -161,21 +161,21 @@ class _Events:
             raise UsageError(f"hazard {hazard.name} names environments, and [exposure.{EVERY}] is of all of them")
         if hazard.environments:
             exposures = {name: exposure for name, exposure in exposures.items() if name in hazard.environments}
-        groups, found = dict[str, list[Chance]](), dict[str, _Known | str]()
+        groups, conditions = dict[str, list[Chance]](), dict[str, _Known | str]()
         for condition in context.risk.conditions:
             run = runs[condition.name]
             if run is None:
-                found[condition.name] = NO_RUN if condition.matrices else NO_MATRICES
+                conditions[condition.name] = NO_RUN if condition.matrices else NO_MATRICES
                 continue
             one = requirement_of(run, hazard.requirement, asked.planner)
             if [point.place for point in one.points] != [point.place for point in asked.points]:
                 raise UsageError(f"{first.name} and {run.name} are runs of different scenarios")
             groups = by_exposure(chances(one, event), hazard.environments, exposures)
-            found[condition.name] = _known(run, one, groups)
+            conditions[condition.name] = _known(run, one, groups)
         met = {chance.environment for group in groups.values() for chance in group}
         left_out = tuple(name for name in all_of if name not in met)
         told = {"planner": asked.planner, "event": event, "environments": tuple(groups), "left_out": left_out}
-        return cls(RiskHazard(**{**vars(hazard), **told}), found)
+        return cls(RiskHazard(**{**vars(hazard), **told}), conditions)
 
     def told(self, context: Stated, used: Sequence[str]) -> RiskHazard:
         """With its cells; `used` are the SHA-256 of the runs."""

@@ -137,8 +137,8 @@ class Place:
         ends = [pair[side] for pair in self.chances]
         weights = extreme_weights(np.array(ends, dtype=object), _mix(self.shares), 1 - 2 * side)
         known = self.met[side] * (1 - self.unlisted)
-        found = [known * weight * end for weight, end in zip(weights, ends, strict=True)]
-        return [*found, self.met[side] * self.unlisted * side]
+        terms = [known * weight * end for weight, end in zip(weights, ends, strict=True)]
+        return [*terms, self.met[side] * self.unlisted * side]
 
     def total(self, side: int) -> Fraction:
         """Their sum."""
@@ -301,16 +301,16 @@ def _improvements(
     """Every single number that can be brought down so far that the criterion is met."""
     total = sum((place.total(1) for place in places.values()), ZERO)
     chain = math.prod(share.upper for share in hazard.chain)
-    found = []
+    candidates = []
     for name, place in places.items():
         rest = total - place.total(1)
         for number, what, at, now, least in _numbers(place, mine[name], "" if len(places) == 1 else f" in {name}"):
             needed = _largest(partial(place.changed, what, at), least, now, limit / chain - rest)
-            found.append((number, now, needed))
-    found += [(share.name, share.upper, share.upper * limit / (total * chain)) for share in hazard.chain]
+            candidates.append((number, now, needed))
+    candidates += [(share.name, share.upper, share.upper * limit / (total * chain)) for share in hazard.chain]
     told = [
         RiskImprovement(number=number, now=float(now), needed=float_below(needed))
-        for number, now, needed in found
+        for number, now, needed in candidates
         if needed is not None
     ]
     return sorted(told, key=lambda improvement: (-improvement.needed / improvement.now, improvement.number))
@@ -388,11 +388,11 @@ def errors_of(
     runs: Iterable[RiskRun], environments: Sequence[RiskEnvironment], hazards: Iterable[RiskHazard]
 ) -> dict[str, Fraction]:
     """What each interval is called -> how often it may miss."""
-    found = {f"{run.source} of run {number}, {run.name}": run.error for number, run in enumerate(runs, 1)}
+    errors = {f"{run.source} of run {number}, {run.name}": run.error for number, run in enumerate(runs, 1)}
     stated: list[RiskEnvironment | RiskUnlisted | RiskShare] = [*environments]
     stated += [environment.unlisted for environment in environments]
     stated += [share for environment in environments for share in environment.shares]
     stated += [factor for hazard in hazards for factor in hazard.chain]
     for share in stated:
-        found[share.part] = max(share.error, found.get(share.part, Fraction(0)))
-    return {part: error for part, error in found.items() if error}
+        errors[share.part] = max(share.error, errors.get(share.part, Fraction(0)))
+    return {part: error for part, error in errors.items() if error}

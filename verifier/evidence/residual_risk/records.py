@@ -329,12 +329,12 @@ def _refuse_twins(tables: Iterable[tuple[str, Element]]) -> None:
 
 def _shares(name: str, table: Element) -> dict[str, RiskShare]:
     share = table.at("share")
-    found = list(share.entries()) if isinstance(share.value, dict) else [(EVERY, share)]
-    if not found:
+    entries = list(share.entries()) if isinstance(share.value, dict) else [(EVERY, share)]
+    if not entries:
         raise share.fail("expected a share for each environment")
     return {
         where: _stated(name, f"share of {name}{'' if where == EVERY else f' in {where}'}", element, table)
-        for where, element in found
+        for where, element in entries
     }
 
 
@@ -370,9 +370,9 @@ def _unlisted(where: str, table: Element) -> RiskUnlisted:
 
 
 def _initial(name: str, table: Element) -> dict[str, RiskShare]:
-    found = {scenario: _stated(scenario, "", element, None) for scenario, element in table.entries()}
-    _refuse(table, found.values(), name)
-    return found
+    shares = {scenario: _stated(scenario, "", element, None) for scenario, element in table.entries()}
+    _refuse(table, shares.values(), name)
+    return shares
 
 
 def _hazard(name: str, table: Element) -> RiskHazard:

@@ -186,12 +186,12 @@ def _exactly(node: Node, values: Mapping[str, int | Fraction], text: Source) -> 
 
 
 def _literal(node: Number, source: Source) -> Quantity:
-    found = quantity(node.value)
-    if found is None:
+    number = quantity(node.value)
+    if number is None:
         text = to_text(node)
         text = text if len(text) <= 40 else f"a number of {len(text)} digits"
         raise source.error(f"beyond 64-bit integers: {text}", node.position)
-    return found
+    return number
 
 
 def _leaf(node: Name, values: Mapping[str, Value], source: Source) -> Quantity | Truth:
@@ -205,10 +205,10 @@ def _leaf(node: Name, values: Mapping[str, Value], source: Source) -> Quantity |
         return np.bool_(value)
     if isinstance(value, np.ndarray) and value.dtype == np.bool_:
         return value
-    found = quantity(value)
-    if found is None:
+    number = quantity(value)
+    if number is None:
         raise source.error(f"the value of '{node.name}' is beyond 64-bit integers", node.position)
-    return found
+    return number
 
 
 def _connective(operator: str, operands: tuple[Truth, ...]) -> Truth:

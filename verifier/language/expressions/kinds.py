@@ -46,12 +46,12 @@ def result_kind(node: Node) -> Kind | None:
     return "number" if isinstance(node, Call) and (not is_atom(node) or node.function == "count") else "boolean"
 
 
-def operand_kinds(node: Node, found: Sequence[Kind | None]) -> tuple[Kind, ...]:
-    """The kinds that the operands of `node` must have; `found` are those they show, None where nothing does."""
+def operand_kinds(node: Node, kinds: Sequence[Kind | None]) -> tuple[Kind, ...]:
+    """The kinds that the operands of `node` must have; `kinds` are those they show, None where nothing does."""
     if is_choice(node):
-        branch: Kind = next((kind for kind in found[1:] if kind is not None), "number")
+        branch: Kind = next((kind for kind in kinds[1:] if kind is not None), "number")
         return ("boolean", branch, branch)
-    return (operand_kind(node),) * len(found)
+    return (operand_kind(node),) * len(kinds)
 
 
 def operand_kind(node: Node) -> Kind:
@@ -61,14 +61,14 @@ def operand_kind(node: Node) -> Kind:
     return "number"
 
 
-def misuse(expected: Kind, found: Kind, operand: Node, parent: Node | None = None) -> tuple[str, str | None]:
+def misuse(expected: Kind, actual: Kind, operand: Node, parent: Node | None = None) -> tuple[str, str | None]:
     """Message and hint for an `operand` of `parent` that has the wrong kind."""
     hint = None
     if isinstance(parent, Operation) and parent.operator in ("=", "!="):
         hint = f"compare conditions with {'<->' if parent.operator == '=' else 'xor'}"
     elif isinstance(parent, Operation) and parent.operator in COMPARISONS:
         hint = "comparisons do not chain: write a < b & b < c"
-    what = f"'{operand.name}', which is {WORDS[found]}" if isinstance(operand, Name) else WORDS[found]
+    what = f"'{operand.name}', which is {WORDS[actual]}" if isinstance(operand, Name) else WORDS[actual]
     return f"expected {WORDS[expected]}, found {what}", hint
 
 

@@ -264,8 +264,8 @@ def _reported(call: Call, operator: Token, other: Node) -> Node:
     """`report(o) = c` or `report(o) != c`."""
     if operator.type not in ("EQ", "NE") or not isinstance(other, Name):
         raise problem("report(...) is a class: compare it with = or != to a class", call.position)
-    found = Call("report", (call.arguments[0], other, *call.arguments[1:]), call.position)
-    return found if operator.type == "EQ" else Operation("!", (found,), call.position)
+    equality = Call("report", (call.arguments[0], other, *call.arguments[1:]), call.position)
+    return equality if operator.type == "EQ" else Operation("!", (equality,), call.position)
 
 
 def _require_arguments(function: str, arguments: tuple[Node, ...], position: Position) -> None:
@@ -288,9 +288,9 @@ def require_kinds(node: Node, maybe_at_least: Node | None = None) -> None:
         raise too_deep(node.position)
     operands = children(node)
     kinds = [result_kind(operand) for operand in operands]
-    for operand, found, wanted in zip(operands, kinds, operand_kinds(node, kinds), strict=True):
-        if found is not None and found != wanted:
-            message, hint = misuse(wanted, found, operand, node)
+    for operand, kind, wanted in zip(operands, kinds, operand_kinds(node, kinds), strict=True):
+        if kind is not None and kind != wanted:
+            message, hint = misuse(wanted, kind, operand, node)
             if operand is maybe_at_least:
                 hint = "=> is implication; 'at least' is >="
             raise problem(message, operand.position, hint)
@@ -318,8 +318,8 @@ def unexpected_token(
         return source.error("comparisons do not chain", position, "write a < b & b < c")
     if previous is not None and previous.type == "NAME" and previous in TEMPORAL_WORDS:
         return source.error(f"temporal operator {shown(str(previous))} cannot be used here", position_of(previous))
-    found = end if token.type == "$END" else shown(str(token), 40)
-    return source.error(f"expected {_expectation(accepted, end)}, found {found}", position)
+    text = end if token.type == "$END" else shown(str(token), 40)
+    return source.error(f"expected {_expectation(accepted, end)}, found {text}", position)
 
 
 def _expectation(accepted: Collection[str], end: str) -> str:

@@ -323,14 +323,14 @@ def size(root: Node) -> int:
 
 def names_in(node: Node) -> frozenset[str]:
     """Every name that occurs in `node`, but for the labels inside atoms."""
-    found: set[str] = set()
+    names: set[str] = set()
 
     def collect(node: Node, _: tuple[None, ...]) -> None:
         if isinstance(node, Name):
-            found.add(node.name)
+            names.add(node.name)
 
     fold(node, collect)
-    return frozenset(found)
+    return frozenset(names)
 
 
 def atoms_in(node: Node) -> frozenset[Call]:

@@ -143,7 +143,7 @@ class _Draft(StatementReader):
         self.taken[what] = position
 
     def _unknown_statement(self, statement: Statement, word: str) -> InputError:
-        found = word or statement.text[:1]
+        beginning = word or statement.text[:1]
         nearest = nearest_name(word, _KEYWORDS) if word else None
         if re.match(r"[PRT](?:min|max)?\s*(?:\{[^}]*\}\s*)?[<>=≤≥]", statement.text):
             hint = "a requirement has a name: NAME: P >= 0.95 [ FORMULA ]"
@@ -152,7 +152,7 @@ class _Draft(StatementReader):
         else:
             meant = f"did you mean '{nearest}'? " if nearest else ""
             hint = f"{meant}statements begin with {', '.join(_KEYWORDS)} or NAME:"
-        return self.fail(statement, 0, f"expected a statement, found {shown(found)}", hint)
+        return self.fail(statement, 0, f"expected a statement, found {shown(beginning)}", hint)
 
     def _add_model(self, statement: Statement, rest: int) -> None:
         path = _MODEL.fullmatch(statement.text, rest)
@@ -172,8 +172,8 @@ class _Draft(StatementReader):
             at = offset + len(part) - len(part.lstrip())
             name = part.strip()
             if not WORD.fullmatch(name):
-                found = shown(name) if name else "nothing"
-                raise self.fail(statement, at, f"expected names with commas between them, found {found}")
+                text = shown(name) if name else "nothing"
+                raise self.fail(statement, at, f"expected names with commas between them, found {text}")
             if name in names:
                 raise self.fail(statement, at, f"'{name}' is named twice")
             names.append(name)

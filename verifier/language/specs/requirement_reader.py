@@ -167,8 +167,8 @@ class StatementReader:
         colon = text.index(":") + 1
         target = _TARGET.match(text, colon)
         if target is None:
-            found = shown(text[colon:].partition("[")[0].strip(), 40)
-            raise self.fail(statement, skip(text, colon), f"{_EXPECTED_TARGET}, found {found}")
+            written = shown(text[colon:].partition("[")[0].strip(), 40)
+            raise self.fail(statement, skip(text, colon), f"{_EXPECTED_TARGET}, found {written}")
         comparison = target["sign"].replace("≥", ">=").replace("≤", "<=")
         asked, wanted = self._asked(statement, target), self._target(statement, comparison, target)
         opening = target.end()
@@ -242,8 +242,8 @@ class StatementReader:
         """The number it is compared with; None for `= ?`."""
         written = match["number"]
         if (comparison == "=") != (written == "?"):
-            found = shown(match.group().strip())
-            raise self.fail(statement, match.start("sign"), f"{_EXPECTED_TARGET}, found {found}")
+            text = shown(match.group().strip())
+            raise self.fail(statement, match.start("sign"), f"{_EXPECTED_TARGET}, found {text}")
         if written == "?":
             return None
         if match["profile"] is not None:

@@ -336,9 +336,9 @@ def _metric_columns(
     own = {metric.label: metric for metric in metrics if metric.detector == detector}
     for label in labels:
         for name in ("average_precision", "recall", "precision", "recall_that_matters"):
-            found = getattr(own.get(label), name, None)
+            measure = getattr(own.get(label), name, None)
             for end in ("value", "lower", "upper"):
-                value = getattr(found, end, None)
+                value = getattr(measure, end, None)
                 yield f"{name}_{label}{'' if end == 'value' else '_' + end}", "" if value is None else value
 
 

@@ -150,21 +150,21 @@ def compare(
             data = [task.data() for task in tasks]
             count = shared_draws([evidence for mine in data for evidence in mine.values()], settings)
             check_enough_draws(count, asked.least_chance)
-            found = [
+            outcomes = [
                 task.compared(
                     {name: replace(data, draws=count) for name, data in mine.items()}, settings, storm, progress, pool
                 )
                 for task, mine in zip(tasks, data, strict=True)
             ]
         version = storm.storm_version()
-    if asked.pareto is not None and all(compared.comparison.pareto is None for compared in found):
+    if asked.pareto is not None and all(compared.comparison.pareto is None for compared in outcomes):
         raise UsageError(f"no spec has both requirements of the Pareto view: {' and '.join(asked.pareto)}")
     gate = None
     if asked.baseline is not None:
         hashes = {name: study.inputs.confusion.sha256 for name, study in tasks[0].studies.items()}
-        compared = [(compared.comparison, compared.scores) for compared in found]
+        compared = [(compared.comparison, compared.scores) for compared in outcomes]
         gate = gate_of(asked.baseline, asked.max_drop, asked.least_chance, compared, hashes, options.selection)
-    compared_specs = tuple(compared.comparison for compared in found)
+    compared_specs = tuple(compared.comparison for compared in outcomes)
     entries = [entry for spec in compared_specs for requirement in spec.requirements for entry in requirement.entries]
     return CompareResult(
         inputs=_input_files(tasks),
@@ -178,7 +178,7 @@ def compare(
             pareto=asked.pareto,
             best_planner=asked.best_planner,
             max_drop=None if asked.baseline is None else decimal_text(asked.max_drop),
-            specs={compared.comparison.spec: compared.settings for compared in found},
+            specs={compared.comparison.spec: compared.settings for compared in outcomes},
         ),
         versions={**program_versions(), "storm": version},
         engines=engines_over(point for entry in entries for point in entry.points),
@@ -186,7 +186,7 @@ def compare(
         level=settings.level,
         specs=compared_specs,
         gate=gate,
-        remarks=tuple(dict.fromkeys(text for compared in found for text in compared.remarks)),
+        remarks=tuple(dict.fromkeys(text for compared in outcomes for text in compared.remarks)),
     )
 
 
@@ -282,7 +282,7 @@ class _Task:
             for mean in profile.means(mine := points[number, k]):
                 scores.add_mean(number, k, mean, mine[0], drawn[tuple(mean.constants.items())])
         kinds = [data[configuration.detector].choice.kind for configuration in configurations]
-        found = [
+        point_rows = [
             [points[index, k] for k in range(len(configurations))] for index in range(len(self.grid.requirements))
         ]
         reach = reaches(self.studies, self.asked.best_planner)
@@ -290,7 +290,7 @@ class _Task:
             requirement_comparison(
                 requirement,
                 configurations,
-                found[index],
+                point_rows[index],
                 scores,
                 index,
                 kinds,
@@ -353,10 +353,10 @@ class _Task:
                 judged = tuple(_judged(judging, result, held[index]))
             known = points.setdefault((index, configuration), [])
             if (index, configuration) in means:
-                profile, found = means[index, configuration]
+                profile, averages = means[index, configuration]
                 share = np.array(profile.weights[len(known) : len(known) + len(judged)], dtype=np.float64)
                 constants = tuple(case.constants.items())
-                found[constants] = found.get(constants, 0.0) + np.concatenate([part @ share for part in drawn])
+                averages[constants] = averages.get(constants, 0.0) + np.concatenate([part @ share for part in drawn])
             else:
                 scores.add_points(index, configuration, sign, where, result.points)
                 scores.add(index, configuration, sign, where, drawn)

@@ -59,10 +59,10 @@ def gate_of(
         if not _looked_at(selection, requirement, planner):
             continue
         place = Place(baseline.file.name, path=f"{spec}: {requirement}, planner {planner}")
-        found = [(comparison, scores) for comparison, scores in compared if comparison.spec == spec]
-        if not found:
+        same_spec = [(comparison, scores) for comparison, scores in compared if comparison.spec == spec]
+        if not same_spec:
             raise InputError("the baseline is about a spec that is not compared here", place)
-        comparison, scores = found[0]
+        comparison, scores = same_spec[0]
         names = [requirement.name for requirement in comparison.requirements]
         if requirement not in names:
             raise InputError("the baseline has a requirement that is not compared here", place)
@@ -283,15 +283,15 @@ def drop_of(before: Worst, now: Worst, max_drop: Fraction) -> tuple[float, bool]
     return drop, certain > max_drop
 
 
-def worst_of(asked: RequirementResult | RequirementComparison, found: RequirementResult | Entry) -> Worst:
-    """The worst of some points, or of their means over the profile: `found` is what was found of the requirement
+def worst_of(asked: RequirementResult | RequirementComparison, entry: RequirementResult | Entry) -> Worst:
+    """The worst of some points, or of their means over the profile: `entry` is what was found of the requirement
     `asked`."""
     larger = asked.target is None or not asked.target.is_upper
-    numbers: Sequence[Point | ProfileMean] = found.means or found.points
+    numbers: Sequence[Point | ProfileMean] = entry.means or entry.points
     worst = (min if larger else max)(numbers, key=lambda number: number.probability)
     formula = asked.formula if asked.asked == "P" else f"{asked.asked} [ {asked.formula} ]"
-    formula += " over profile" if found.means else ""
-    scenarios = frozenset(map(_scenario_key, found.points))
+    formula += " over profile" if entry.means else ""
+    scenarios = frozenset(map(_scenario_key, entry.points))
     return Worst(worst.probability, worst.lower, worst.upper, scenarios, larger, formula)
 
 

@@ -67,9 +67,9 @@ class Swaps:
             for row, at in enumerate(needed):
                 part = slice(at * contexts, (at + 1) * contexts)
                 rates[row, part] = study.measured.rates[part]
-            found = (sign * objective.probabilities(rates).probability).min(axis=1)
-            known = np.full(matrices.whole.bin_count, found[-1])
-            known[needed] = found[:-1]
+            scores = (sign * objective.probabilities(rates).probability).min(axis=1)
+            known = np.full(matrices.whole.bin_count, scores[-1])
+            known[needed] = scores[:-1]
             key = (requirement, configuration, other)
             self.worst[key] = np.minimum(self.worst[key], known) if key in self.worst else known
 
@@ -177,7 +177,7 @@ def reversals(
         if metric.average_precision is not None and any(every.matters for every in metric.bins)
     }
     texts = [bin_metrics.bin for bin_metrics in metrics[0].bins]
-    found = []
+    inversions = []
     for pair in combinations(range(len(configurations)), 2):
         i, j = sorted(pair, key=lambda k: -sign * requirement.entries[k].probability)
         first, second = configurations[i], configurations[j]
@@ -193,8 +193,8 @@ def reversals(
         for label in sorted({label for _, label in precision}):
             a, b = (precision.get((configuration.detector, label)) for configuration in (first, second))
             if a is not None and b is not None and a < b:
-                found.append(Reversal(first.planner, label, first.detector, second.detector, a, b, bins))
-    return tuple(found)
+                inversions.append(Reversal(first.planner, label, first.detector, second.detector, a, b, bins))
+    return tuple(inversions)
 
 
 def _in_unit(value: float) -> float:

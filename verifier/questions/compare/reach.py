@@ -56,12 +56,12 @@ def reaches(studies: Mapping[str, Study], most_steps: int | None) -> list[tuple[
     Raises:
         VerifierError: as `open_system`, `game_of` and `worst_cases`.
     """
-    found = []
+    by_detector = []
     for detector, study in studies.items():
         with about(detector):
-            found.append([] if most_steps is None else _reached(detector, study, most_steps))
+            by_detector.append([] if most_steps is None else _reached(detector, study, most_steps))
     count = len(next(iter(studies.values())).requirements)
-    return [tuple(reaches[number] for reaches in found if reaches) for number in range(count)]
+    return [tuple(reaches[number] for reaches in by_detector if reaches) for number in range(count)]
 
 
 def _reached(detector: str, study: Study, most_steps: int) -> list[Reach]:
@@ -69,7 +69,7 @@ def _reached(detector: str, study: Study, most_steps: int) -> list[Reach]:
     for block in study.grid.blocks:
         systems.setdefault(tuple(block.constants.items()), {})[block.environment] = block.system
     opened = [(dict(constants), _opened(system, study)) for constants, system in systems.items()]
-    found = []
+    reached = []
     for number, requirement in enumerate(study.requirements):
         _refuse_friends(requirement)
         in_mean = requirement.over_profile
@@ -83,8 +83,8 @@ def _reached(detector: str, study: Study, most_steps: int) -> list[Reach]:
         worst = max if _wants_less(requirement) else min
         lower, upper = worst(reach.lower for reach in reaches), worst(reach.upper for reach in reaches)
         there = next(reach for reach in reaches if reach.upper == upper)
-        found.append(replace(there, lower=lower))
-    return found
+        reached.append(replace(there, lower=lower))
+    return reached
 
 
 def _in_scenarios(

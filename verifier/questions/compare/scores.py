@@ -207,8 +207,8 @@ def places_of(block: Block, skeleton: Skeleton) -> dict[Place, list[int]]:
     numbers, and detectors may have different ones.
     """
     count = len(skeleton.starts)
-    found: dict[Place, list[int]] = {WHOLE: list(range(count))}
-    found.update({(name, Fraction(value)): list(range(count)) for name, value in block.swept.items()})
+    places: dict[Place, list[int]] = {WHOLE: list(range(count))}
+    places.update({(name, Fraction(value)): list(range(count)) for name, value in block.swept.items()})
     starts = {name: value[skeleton.starts] for name, value in skeleton.valuations.items()}
     columns = {f"initial {variable.name}": starts[variable.name].tolist() for variable in block.system.variables}
     objects = block.system.environment(block.environment)
@@ -220,8 +220,8 @@ def places_of(block: Block, skeleton: Skeleton) -> dict[Place, list[int]]:
         if len(set(values)) > MOST_PLACES:
             continue
         for k, value in enumerate(values):
-            found.setdefault((name, Fraction(value)), []).append(k)
-    return found
+            places.setdefault((name, Fraction(value)), []).append(k)
+    return places
 
 
 FEWEST_SHARED = 1000
@@ -271,8 +271,8 @@ def drawn_probabilities(
         settings: prior and seed.
     """
     if not len(objective.skeleton.columns_needed()):  # nothing that is reported changes anything
-        found = objective.probabilities(data.measured.rates[None]).probability
-        return iter([np.repeat(found, data.draws, axis=0)])
+        probabilities = objective.probabilities(data.measured.rates[None]).probability
+        return iter([np.repeat(probabilities, data.draws, axis=0)])
     return probability_draws(objective, data.maker.matrices([objective], data, settings))
 
 

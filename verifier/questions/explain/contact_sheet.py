@@ -122,16 +122,16 @@ def cell_sheets(
 
 def _cells(result: ExplainResult) -> Iterator[tuple[DetectionErrors, tuple[tuple[str, str, float], ...]]]:
     """Every type of error once, those of the greatest causes first, with whose violation it is part of."""
-    found: dict[tuple[int, str, str], tuple[DetectionErrors, dict[tuple[str, str], float]]] = {}
+    cells: dict[tuple[int, str, str], tuple[DetectionErrors, dict[tuple[str, str], float]]] = {}
     for explanation in result.explanations:
         violation = explanation.violation
         for cause in violation.causes:
             for number in cause.detection_errors:
                 error = violation.detection_errors[number]
-                _, shares = found.setdefault((error.bin, error.true, error.reported), (error, {}))
+                _, shares = cells.setdefault((error.bin, error.true, error.reported), (error, {}))
                 key = explanation.name, explanation.planner
                 shares[key] = shares.get(key, 0.0) + cause.share
-    for error, shares in found.values():
+    for error, shares in cells.values():
         yield error, tuple((*key, share) for key, share in shares.items())
 
 
@@ -152,10 +152,10 @@ def _images(folder: str | Path) -> Mapping[str, list[Path]]:
     """The images below a folder by the last part of their names, without the ending."""
     if not Path(folder).is_dir():
         raise InputError("no such folder", Place(str(folder)))
-    found: dict[str, list[Path]] = defaultdict(list)
+    images: dict[str, list[Path]] = defaultdict(list)
     for image_file in image_files([folder]):
-        found[image_file.path.stem].append(image_file.path)
-    return found
+        images[image_file.path.stem].append(image_file.path)
+    return images
 
 
 def _image(images: Mapping[str, list[Path]], frame: str, folder: str | Path) -> Path | None:

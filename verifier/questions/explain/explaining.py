@@ -189,19 +189,19 @@ def _tied(result: RequirementResult, study: Study) -> list[Point]:
 
     As bad is what the numerical bounds cannot tell from the worst.
     """
-    found: dict[Case, Point] = {}
+    tied: dict[Case, Point] = {}
     worst = result.worst_point
     for point in [worst, *result.points]:
         as_bad = point.lower <= worst.upper and point.upper >= worst.lower
         if as_bad and point.verdict is worst.verdict:
-            found.setdefault(study.place_of(result.planner, point)[0], point)
-    return list(found.values())[:MOST_TIED]
+            tied.setdefault(study.place_of(result.planner, point)[0], point)
+    return list(tied.values())[:MOST_TIED]
 
 
 def _deviation(objective: Objective, start: int, data: Measured, settings: ExplainSettings) -> float:
     """Standard deviation of the probability from an initial state under the posterior, to first order."""
-    found = sensitivity(objective, data.rates, start)
-    return column_shares(found, data, settings.level, settings.prior).deviation
+    derivatives = sensitivity(objective, data.rates, start)
+    return column_shares(derivatives, data, settings.level, settings.prior).deviation
 
 
 def _with_frames(

@@ -196,27 +196,27 @@ def answer(
     here, others = _in_question(situation, chosen)
     matrices = situation.matrices
     perfect, _ = situation.check(perfect_counts(situation.counts), storm)
-    found, box = _Found(Outcome.INDEPENDENT, None, None, None), None
+    solution, box = _Found(Outcome.INDEPENDENT, None, None, None), None
     cells: tuple[CellRecall, ...] = ()
     if len(here) > 0:
         _check_fits(question, here, matrices)
         task = _Task(situation, question, storm, _cells(situation, here))
-        found = _cheapest(task) if question.mode == "cost" else _along_path(task)
-        cells = task.described(found.recall)
-        box = _box(task, found) if question.floor else None
+        solution = _cheapest(task) if question.mode == "cost" else _along_path(task)
+        cells = task.described(solution.recall)
+        box = _box(task, solution) if question.floor else None
     return Answer(
         planner=situation.cases[0].planner.name,
         constants={name: decimal_text(value) for name, value in situation.cases[0].swept.items()},
-        outcome=found.outcome,
+        outcome=solution.outcome,
         condition=condition,
         met_as_measured=as_measured.verdict is Verdict.SATISFIED,
         planner_is_limit=perfect.verdict is Verdict.VIOLATED,
-        value=None if found.place is None else decimal_text(found.place),
+        value=None if solution.place is None else decimal_text(solution.place),
         cells=cells,
-        gaps=tuple((decimal_text(low), decimal_text(high)) for low, high in found.gaps),
-        curve=found.curve,
+        gaps=tuple((decimal_text(low), decimal_text(high)) for low, high in solution.gaps),
+        curve=solution.curve,
         measured=as_measured,
-        at_value=found.point,
+        at_value=solution.point,
         perfect=perfect,
         floor=box,
         others=tuple(_column_text(matrices, *pair) for pair in others.tolist()),
@@ -313,10 +313,10 @@ def _confirmed(task: _Task, path: Path, searched: Searched) -> tuple[int | None,
     if task.situation.exact and place == searched.least:
         # Below lie places that numerical bounds leave open; each counts if all above it do.
         for lower in reversed(searched.unsure):
-            found = task.at(path.recall(lower))
-            if found.verdict is not Verdict.SATISFIED:
+            tried = task.at(path.recall(lower))
+            if tried.verdict is not Verdict.SATISFIED:
                 break
-            place, point = lower, found
+            place, point = lower, tried
     return place, point
 
 
@@ -336,11 +336,11 @@ def _cheapest(task: _Task) -> _Found:
         searched = search(task.problem, _path(task, kind), question.grid)
         if searched.least is not None:
             begin.append(searched.path.recall(searched.least))
-    found = least_cost(improvement, begin, np.random.default_rng(question.seed))
-    if found is None:
+    cheapest = least_cost(improvement, begin, np.random.default_rng(question.seed))
+    if cheapest is None:
         return _Found(Outcome.INFEASIBLE, None, None, task.at([question.whole] * task.cells.count))
     for step in _STEPS_ON:
-        recall = [min(part + step, question.whole) if step else part for part in found]
+        recall = [min(part + step, question.whole) if step else part for part in cheapest]
         point = task.at(recall)
         if point.verdict is Verdict.SATISFIED:
             break
@@ -356,17 +356,17 @@ def _lowered(task: _Task, improvement: Improvement, recall: list[int], point: Po
     for cell in sorted(range(len(recall)), key=lambda cell: -improvement.costs[cell])[:MOST_LOWERED]:
         if recall[cell] > improvement.least[cell]:
             less = [*recall[:cell], recall[cell] - 1, *recall[cell + 1 :]]
-            found = task.at(less)
-            if found.verdict is Verdict.SATISFIED:
-                recall, point = less, found
+            tried = task.at(less)
+            if tried.verdict is Verdict.SATISFIED:
+                recall, point = less, tried
     return recall, point
 
 
-def _box(task: _Task, found: _Found) -> CertifiedFloor:
+def _box(task: _Task, solution: _Found) -> CertifiedFloor:
     """The certified floor: common to all cells, or on the line from the recalls found to perfect recall."""
     question, situation = task.question, task.situation
     common = question.mode in ("common", "bin", "cell")
-    begin = [0] * task.cells.count if common or found.recall is None else found.recall
+    begin = [0] * task.cells.count if common or solution.recall is None else solution.recall
     held = measured(task.situation.matrices).fixed.copy()
     if question.rest == "measured":
         held[:] = True
@@ -381,7 +381,7 @@ def _box(task: _Task, found: _Found) -> CertifiedFloor:
         held & ~np.isnan(problem.rates).any(axis=1),
         "shared_matrix" if question.semantics == "shared_matrix" else "per_state",
     )
-    floors = least_floors(family, found.search_place if common else 0)
+    floors = least_floors(family, solution.search_place if common else 0)
     return CertifiedFloor(
         None
         if floors.floors is None

@@ -117,11 +117,11 @@ def _label(text: str, matrices: ConfusionMatrices) -> Label:
 
 
 def _bin(distance_m: float, matrices: ConfusionMatrices) -> int:
-    found = int(matrices.bins_of(np.array([distance_m]))[0]) if math.isfinite(distance_m) else -1
-    if found < 0:
+    index = int(matrices.bins_of(np.array([distance_m]))[0]) if math.isfinite(distance_m) else -1
+    if index < 0:
         low, high = matrices.edges_m[0], matrices.edges_m[-1]
         raise UsageError(f"no distance bin holds {distance_m:g} m; they cover {low:g} to {high:g} m")
-    return found
+    return index
 
 
 def read_prices(path: str | Path) -> tuple[Price, ...]:

@@ -286,8 +286,8 @@ class RequireResult(Result):
 def _exit_code(answer: Answer) -> ExitCode:
     if answer.outcome is Outcome.INDEPENDENT:
         return answer.measured.verdict.exit_code
-    found = answer.outcome is Outcome.FOUND
+    is_found = answer.outcome is Outcome.FOUND
     undecided = answer.at_value is not None and answer.at_value.verdict is Verdict.INCONCLUSIVE
     if undecided and answer.outcome is not Outcome.ONLY_IN_GAPS:
         return ExitCode.INCONCLUSIVE
-    return ExitCode.SATISFIED if found else ExitCode.VIOLATED
+    return ExitCode.SATISFIED if is_found else ExitCode.VIOLATED

@@ -175,10 +175,10 @@ def _with_target(requirement: Requirement, question: Question) -> Requirement:
 
 def _by_planner(study: Study) -> list[tuple[Case, ...]]:
     """The cases of each planner and value of the swept constants, over all environments."""
-    found: dict[tuple[str, tuple[tuple[str, int | Fraction], ...]], list[Case]] = {}
+    groups: dict[tuple[str, tuple[tuple[str, int | Fraction], ...]], list[Case]] = {}
     for case in study.cases:
-        found.setdefault((case.planner.name, tuple(case.swept.items())), []).append(case)
-    return [tuple(cases) for cases in found.values()]
+        groups.setdefault((case.planner.name, tuple(case.swept.items())), []).append(case)
+    return [tuple(cases) for cases in groups.values()]
 
 
 def _settings(run: SettingsRecord, question: Question) -> RequireSettings:

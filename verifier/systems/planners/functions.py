@@ -2,20 +2,18 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from verifier.base.arrays import Mask
+from verifier.base.arrays import Columns, Mask
 from verifier.base.errors import UsageError, shown, unknown_name
 from verifier.language.expressions import Source, parse_expression
+from verifier.language.expressions.evaluation import Value
 from verifier.language.expressions.syntax import Name, Node, Number
 from verifier.systems.declarations import check_declarations, hidden_names
 from verifier.systems.model import SystemModel
 from verifier.systems.model_parts import Memory, Planner, Range, Type
-
-Columns: TypeAlias = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,32 +39,32 @@ class ArrayFunction:
         """The questions."""
         return tuple(node for node, _ in self.asks.values())
 
-    def decided(self, views: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Mask, Mapping[str, Any]]]:
+    def decided(self, views: Iterable[Columns]) -> Iterator[tuple[Mask, Columns]]:
         """See `verifier.systems.model_parts.Decider`: the function is called once for all views."""
         cases = list(views)
         count = len(next(iter(cases[0].values())))
-        found = self._called({text: np.concatenate([case[text] for case in cases]) for text in self.asks})
+        columns = self._called({text: np.concatenate([case[text] for case in cases]) for text in self.asks})
         for k in range(len(cases)):
             part = slice(k * count, (k + 1) * count)
-            yield np.ones(count, dtype=bool), {name: values[part] for name, values in found.items()}
+            yield np.ones(count, dtype=bool), {name: values[part] for name, values in columns.items()}
 
-    def explained(self, case: Mapping[str, Any]) -> tuple[Source, str]:
+    def explained(self, case: Mapping[str, Value]) -> tuple[Source, str]:
         """See `verifier.systems.model_parts.Decider`."""
         return self.place, "the function decides every case"
 
     def _called(self, cases: Columns) -> Columns:
         count = len(next(iter(cases.values())))
-        found = self.function(cases)
-        if not isinstance(found, Mapping):
-            raise self._refused(f"expected a mapping of names to arrays, got {shown(found)}")
-        for name in found:
+        returned = self.function(cases)
+        if not isinstance(returned, Mapping):
+            raise self._refused(f"expected a mapping of names to arrays, got {shown(returned)}")
+        for name in returned:
             if name not in self.known:
                 message, hint = unknown_name("input or memory", str(name), self.known)
                 raise self._refused(f"{message}: {hint}")
         for name in self.needed:
-            if name not in found:
+            if name not in returned:
                 raise self._refused(f"'{name}' has no default and was not set")
-        arrays = {name: np.asarray(values) for name, values in found.items()}
+        arrays = {name: np.asarray(values) for name, values in returned.items()}
         for name, values in arrays.items():
             if values.shape != (count,) or values.dtype.kind not in "iufb":
                 wanted = f"an array of {count} whole numbers"
@@ -104,7 +102,7 @@ def with_planner(
         reason = "the model has a planner of that name" if name in system.planners else "this cannot be a name"
         raise UsageError(f"planner {shown(name)}: {reason}")
     place = Source("", system.file or None, f"planners.{name}")
-    kept = tuple(_memory(key, found) for key, found in (memory or {}).items())
+    kept = tuple(_memory(key, entry) for key, entry in (memory or {}).items())
     hidden = hidden_names(system)
     readable = [variable.name for variable in system.variables if variable.name not in hidden] + [
         memory.name for memory in kept
@@ -124,10 +122,10 @@ def with_planner(
     return check_declarations(replace(system, planners={**system.planners, name: planner}))
 
 
-def _memory(name: str, found: Mapping[str, Any]) -> Memory:
-    ends = [*found.get("range", ()), found.get("initial")] if isinstance(found, Mapping) else []
-    if len(ends) != 3 or not all(type(end) is int for end in ends) or set(found) != {"range", "initial"}:
+def _memory(name: str, entry: Mapping[str, Any]) -> Memory:
+    ends = [*entry.get("range", ()), entry.get("initial")] if isinstance(entry, Mapping) else []
+    if len(ends) != 3 or not all(type(end) is int for end in ends) or set(entry) != {"range", "initial"}:
         wanted = '{"range": [low, high], "initial": value} in whole numbers'
-        raise UsageError(f"memory {shown(name)}: expected {wanted}, got {shown(found)}")
+        raise UsageError(f"memory {shown(name)}: expected {wanted}, got {shown(entry)}")
     low, high, initial = map(Number, ends)
     return Memory(name, Range(low, high), initial)

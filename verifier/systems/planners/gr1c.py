@@ -138,8 +138,8 @@ def _read(raw: bytes, file: str) -> _Controller:
     return _Controller(file, reads, sets, states, after, initial)
 
 
-def _domains(found: Any, file: str, path: str) -> Iterator[tuple[str, _Domain]]:
-    for index, entry in enumerate(_list(found, file, path)):
+def _domains(entries: Any, file: str, path: str) -> Iterator[tuple[str, _Domain]]:
+    for index, entry in enumerate(_list(entries, file, path)):
         place = Place(file, path=f"{path}/{index}")
         if not isinstance(entry, dict) or len(entry) != 1:
             raise InputError(f'expected one variable and its domain, {{"x": "boolean"}}, got {shown(entry)}', place)
@@ -152,17 +152,17 @@ def _domains(found: Any, file: str, path: str) -> Iterator[tuple[str, _Domain]]:
             raise InputError(f'{name}: expected "boolean" or [low, high], got {shown(domain)}', place)
 
 
-def _is_pair(found: Any) -> bool:
+def _is_pair(domain: Any) -> bool:
     return (
-        isinstance(found, list)
-        and len(found) == 2
-        and all(type(end) is int for end in found)
-        and found[0] <= found[1]
+        isinstance(domain, list)
+        and len(domain) == 2
+        and all(type(end) is int for end in domain)
+        and domain[0] <= domain[1]
     )
 
 
-def _state(found: Any, domains: Sequence[_Domain], file: str, path: str) -> Sequence[int]:
-    values = _list(found, file, path)
+def _state(content: Any, domains: Sequence[_Domain], file: str, path: str) -> Sequence[int]:
+    values = _list(content, file, path)
     if len(values) != len(domains):
         raise InputError(f"expected {len(domains)} values, got {len(values)}", Place(file, path=path))
     for index, (value, domain) in enumerate(zip(values, domains, strict=True)):
@@ -173,17 +173,17 @@ def _state(found: Any, domains: Sequence[_Domain], file: str, path: str) -> Sequ
     return tuple(map(int, values))
 
 
-def _table(found: Any, keys: Sequence[str], file: str, path: str) -> Mapping[str, Any]:
-    if not isinstance(found, dict):
-        raise InputError(f"expected an object, got {shown(found)}", Place(file, path=path or None))
+def _table(content: Any, keys: Sequence[str], file: str, path: str) -> Mapping[str, Any]:
+    if not isinstance(content, dict):
+        raise InputError(f"expected an object, got {shown(content)}", Place(file, path=path or None))
     for key in keys:
-        if key not in found:
+        if key not in content:
             hint = None if path else "expected what `gr1c -t json` writes"
             raise InputError(f"missing key '{key}'", Place(file, path=path or None), hint)
-    return found
+    return content
 
 
-def _list(found: Any, file: str, path: str) -> Sequence[Any]:
-    if not isinstance(found, list):
-        raise InputError(f"expected a list, got {shown(found)}", Place(file, path=path))
-    return found
+def _list(content: Any, file: str, path: str) -> Sequence[Any]:
+    if not isinstance(content, list):
+        raise InputError(f"expected a list, got {shown(content)}", Place(file, path=path))
+    return content

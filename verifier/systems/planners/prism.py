@@ -173,9 +173,9 @@ class _Actions(Transformer[Token, Any]):
         value = Number(0) if begin is None else Call("ite", (begin, Number(1), Number(0)))
         return Memory(str(name), Range(Number(0), Number(1)), value), True
 
-    def begin(self, *found: Any) -> Node | None:
+    def begin(self, *parts: Any) -> Node | None:
         """`init 1`, or nothing."""
-        node: Node | None = found[-1] if found else None
+        node: Node | None = parts[-1] if parts else None
         return node
 
     def module(self, _: Token, name: Token, *parts: Any) -> _Module:
@@ -215,13 +215,13 @@ class _Actions(Transformer[Token, Any]):
 
     def update(self, *parts: Any) -> dict[str, tuple[Node, Position]]:
         """`(x'=1) & (y'=2)`."""
-        found: dict[str, tuple[Node, Position]] = {}
+        assigned: dict[str, tuple[Node, Position]] = {}
         for target, node in (part for part in parts if isinstance(part, tuple)):
             name = str(target).removesuffix("'")
-            if name in found:
+            if name in assigned:
                 raise problem(f"'{name}' is set twice in one update", position_of(target))
-            found[name] = node, position_of(target)
-        return found
+            assigned[name] = node, position_of(target)
+        return assigned
 
     def assignment(self, target: Token, _: Token, node: Node) -> tuple[Token, Node]:
         """`(x'=1)`."""

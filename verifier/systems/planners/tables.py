@@ -25,10 +25,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.arrays import Ints, Mask
+from verifier.base.arrays import Columns, Ints, Mask
 from verifier.base.errors import InputError, LimitError, Place, shown
 from verifier.base.files import decoded
 from verifier.language.expressions import Source, parse_expression
+from verifier.language.expressions.evaluation import Value
 from verifier.language.expressions.syntax import ATOMS, Call, Name, Node, Number, Operation
 from verifier.systems.model_parts import Type
 from verifier.systems.reachability import distinct_rows
@@ -90,28 +91,28 @@ class DecisionTable:
     @property
     def compared(self) -> tuple[Node, ...]:
         """The questions; a count is compared with the largest end of its cells, beyond which it is not told apart."""
-        found: list[Node] = []
+        questions: list[Node] = []
         for column, (node, _) in enumerate(self.asks.values()):
             if isinstance(node, Call) and node.function == "count":
                 largest = max((int(end) for end in self.high[:, column] if end < ANY), default=0)
                 node = Operation("<=", (node, Number(largest)))
-            found.append(node)
-        return tuple(found)
+            questions.append(node)
+        return tuple(questions)
 
-    def decided(self, views: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Mask, Mapping[str, Any]]]:
+    def decided(self, views: Iterable[Columns]) -> Iterator[tuple[Mask, Columns]]:
         """See `verifier.systems.model_parts.Decider`."""
         for view in views:
             row = self._rows_of(view)
             yield row >= 0, {name: self.values[row, k] for k, name in enumerate(self.sets)}
 
-    def explained(self, case: Mapping[str, Any]) -> tuple[Source, str]:
+    def explained(self, case: Mapping[str, Value]) -> tuple[Source, str]:
         """See `verifier.systems.model_parts.Decider`."""
         row = int(self._rows_of({text: np.array([value]) for text, value in case.items()})[0])
         line = int(self.lines[row]) or None
         where = self._told({text: int(value) for text, value in case.items()})
         return Source("", self.file, None, (lambda: line) if row >= 0 else None), f"no {self.row} for {where}"
 
-    def _rows_of(self, view: Mapping[str, Any]) -> Ints:
+    def _rows_of(self, view: Columns) -> Ints:
         """(k,) the row that holds in each case; -1 where none does."""
         cases = np.stack([np.asarray(view[text]) for text in self.asks], axis=1)
         # Values between the same ends are the same case.
@@ -120,14 +121,14 @@ class DecisionTable:
             for ends, values in zip(self._ends, cases.T, strict=True)
         ]
         number, sample = distinct_rows(codes, len(cases))
-        found = np.empty(len(sample), dtype=np.int64)
+        row_of = np.empty(len(sample), dtype=np.int64)
         for first in range(0, len(sample), _CASES_AT_ONCE):
             few = slice(first, first + _CASES_AT_ONCE)
             met = self._holding(cases[sample[few]], cases[sample[few]])
             byte = (met != 0).argmax(axis=1)
             bits = met[np.arange(len(met)), byte]
-            found[few] = np.where(bits, 8 * byte + np.unpackbits(bits[:, None], axis=1).argmax(axis=1), -1)
-        return found[number]
+            row_of[few] = np.where(bits, 8 * byte + np.unpackbits(bits[:, None], axis=1).argmax(axis=1), -1)
+        return row_of[number]
 
     def _holding(self, low: NDArray[Any], high: NDArray[Any]) -> Bits:
         """(k, rows / 8) the rows that have a value in common with each of k boxes, as bits."""
@@ -152,11 +153,11 @@ class DecisionTable:
     @cached_property
     def _open(self) -> list[Bits]:
         """For each column (ends + 1, rows / 8): the rows whose high end is not among the first so many ends."""
-        found = (
+        columns = (
             self._gathered(np.searchsorted(ends, high) + 1, len(ends)) for ends, high in self._columns(self.high)
         )
         every = np.packbits(np.ones(len(self.lines), dtype=bool))
-        return [every & ~bits for bits in found]
+        return [every & ~bits for bits in columns]
 
     def _columns(self, cells: Ints) -> Iterator[tuple[Ints, Ints]]:
         return zip(self._ends, cells.T, strict=True)
@@ -289,14 +290,14 @@ def _read(column: _Column, lines: list[int]) -> list[tuple[str, Node, Type, list
     report = _REPORT.fullmatch(column.text)
     if report:
         classes = sorted({cell for cell in column.cells if cell != "*"})
-        found: list[tuple[str, Node, Type, list[tuple[int, int]]]] = []
+        questions: list[tuple[str, Node, Type, list[tuple[int, int]]]] = []
         for name in classes:
             text = f"{column.text} = {name}"
             node = parse_expression(text, Source(text, column.head.file, column.head.path, column.head.line))
-            found.append(
+            questions.append(
                 (text, node, "boolean", [_EVERY if c == "*" else (int(c == name),) * 2 for c in column.cells])
             )
-        return found
+        return questions
     node = parse_expression(column.text, column.head)
     asked = node.function if isinstance(node, Call) else ""
     if not isinstance(node, Name | Call) or (asked and asked not in ATOMS):

@@ -50,15 +50,15 @@ def assess_figure(result: AssessmentResult) -> Figure:
 
 def _panels(result: AssessmentResult) -> list[tuple[SystemResult, str | Criterion]]:
     """System and distance, or criterion of its degradation, of each picture."""
-    found: list[tuple[SystemResult, str | Criterion]] = []
+    panels: list[tuple[SystemResult, str | Criterion]] = []
     for system in result.systems:
         if any(circumstance.risk for circumstance in system.assessment.circumstances):
-            found.append((system, RISKS))
+            panels.append((system, RISKS))
         names = dict.fromkeys(one.distance_name for target in system.targets for one in target.outcomes)
-        found += [(system, name) for name in names]
+        panels += [(system, name) for name in names]
         if system.degradation is not None:
-            found += [(system, criterion) for criterion in system.degradation.criteria]
-    return found
+            panels += [(system, criterion) for criterion in system.degradation.criteria]
+    return panels
 
 
 def _draw_relation(axis: Axes, system: SystemResult, name: str) -> None:

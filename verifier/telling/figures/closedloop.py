@@ -124,13 +124,13 @@ def _panels(table: MetricTable, detectors: Sequence[str], rows: Sequence[str]) -
             if name not in names:
                 message, hint = unknown_name(kind, name, names)
                 raise UsageError(f"--plot: {message} ({hint})")
-    found = []
+    panels = []
     for detector in detectors or table.detectors:
         chosen = [known[name] for name in rows] or [_least_robust(table, detector)]
-        found += [(detector, row) for row in chosen if any(cell.detector == detector for cell in row.cells)]
-    if not found:
+        panels += [(detector, row) for row in chosen if any(cell.detector == detector for cell in row.cells)]
+    if not panels:
         raise UsageError("--plot: no detector that is asked for has a curve in a row that is asked for")
-    return found
+    return panels
 
 
 def _least_robust(table: MetricTable, detector: str) -> Row:
@@ -147,12 +147,12 @@ def _least_robust(table: MetricTable, detector: str) -> Row:
 def _curves(table: MetricTable, detector: str, row: Row) -> list[_Curve]:
     """Name, curve and style: the baseline, the condition where there is one, and the worst case."""
     baseline = table.curves[detector, row.conditions[0]].curve
-    found = [(STYLES[0][0], baseline, STYLES[0][1])]
+    curves = [(STYLES[0][0], baseline, STYLES[0][1])]
     if row.kind == "condition":
-        found.append((plain(row.name), table.curves[detector, row.conditions[1]].curve, STYLES[1][1]))
+        curves.append((plain(row.name), table.curves[detector, row.conditions[1]].curve, STYLES[1][1]))
     if row.kind != "baseline":
-        found.append((STYLES[2][0], table.worst(detector, row), STYLES[2][1]))
-    return found
+        curves.append((STYLES[2][0], table.worst(detector, row), STYLES[2][1]))
+    return curves
 
 
 def _sorted(curve: TradeOffCurve) -> tuple[NDArray[np.float64], ...]:

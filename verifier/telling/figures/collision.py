@@ -235,8 +235,8 @@ def _intervals(axis: Axes, result: DetectorResult, speed: float) -> None:
     axis.tick_params(labelsize="x-small")
 
 
-def _closed_loop(axis: Axes, result: CollisionResult, found: DetectorResult) -> None:
-    loop, chart = found.loop, found.map
+def _closed_loop(axis: Axes, result: CollisionResult, detector: DetectorResult) -> None:
+    loop, chart = detector.loop, detector.map
     assert loop is not None  # drawn only where there is one
     speeds = np.array([point.speed_mps for point in loop.points]) / result.unit_mps
     y = np.flatnonzero(chart.grid.distances_m == loop.first_report_m)

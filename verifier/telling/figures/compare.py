@@ -58,13 +58,13 @@ def compare_figure(result: CompareResult) -> Figure:
 
 def _panels(spec: SpecComparison, many: bool, level: float) -> list[Panel]:
     before = f"{spec.spec}: " if many else ""
-    found: list[Panel] = []
+    panels: list[Panel] = []
     for requirement in spec.requirements:
-        found.append(partial(_draw_entries, spec, requirement, before, level))
-        found += [partial(_draw_curve, spec, requirement, curve, before, level) for curve in requirement.curves]
+        panels.append(partial(_draw_entries, spec, requirement, before, level))
+        panels += [partial(_draw_curve, spec, requirement, curve, before, level) for curve in requirement.curves]
     if spec.pareto is not None:
-        found.append(partial(_draw_pareto, spec, spec.pareto, before))
-    return found
+        panels.append(partial(_draw_pareto, spec, spec.pareto, before))
+    return panels
 
 
 def _draw_entries(

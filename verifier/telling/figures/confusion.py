@@ -42,12 +42,12 @@ def recall_figure(matrices: ConfusionMatrices) -> Figure:
     colours = colormaps["viridis"](np.linspace(0, 0.85, max(len(names), 1)))
     middle, half = _places(matrices.edges_m)
     for number, name in enumerate(names):
-        found = [recall for recall in recalls(matrices) if recall.name == name and recall.items]
-        share = np.array([recall.hits / recall.items for recall in found])
-        low, high = (np.array([getattr(recall, end) for recall in found]) for end in ("low", "high"))
+        of_class = [recall for recall in recalls(matrices) if recall.name == name and recall.items]
+        share = np.array([recall.hits / recall.items for recall in of_class])
+        low, high = (np.array([getattr(recall, end) for recall in of_class]) for end in ("low", "high"))
         # Side by side within the bin, so that the intervals of several classes can be told apart.
         shift = (number - (len(names) - 1) / 2) * 0.5 / max(len(names), 1)
-        at = np.array([recall.bin for recall in found], dtype=int)
+        at = np.array([recall.bin for recall in of_class], dtype=int)
         axis.errorbar(
             middle[at] + shift * half[at],
             share,
@@ -207,10 +207,10 @@ def persistence_figure(results: Mapping[int, RunResult], seen: int, title: str) 
 
 def _worst_ends(result: RunResult, number: int) -> tuple[float, float]:
     """Confidence bounds of the scenario that is worst by the end that decides; [0, 1] where there are none."""
-    found = result.requirements[number]
-    bounds = [None if point.uncertainty is None else point.uncertainty.confidence_bounds for point in found.points]
+    entry = result.requirements[number]
+    bounds = [None if point.uncertainty is None else point.uncertainty.confidence_bounds for point in entry.points]
     ends = [(0.0, 1.0) if bound is None else (bound.lower, bound.upper) for bound in bounds]
-    return max(ends, key=lambda pair: pair[1]) if found.is_upper else min(ends, key=lambda pair: pair[0])
+    return max(ends, key=lambda pair: pair[1]) if entry.is_upper else min(ends, key=lambda pair: pair[0])
 
 
 def swept_lengths(longest: int, most: int = 20) -> Sequence[int]:

@@ -105,37 +105,37 @@ def _title(explained: Explained) -> str:
 def _draw_map(figure: Figure, axis: Axes, explained: Explained) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    found = explained.map
-    if found is None:
+    record = explained.map
+    if record is None:
         axis.set_visible(False)
         return
     point = explained.point
     swept = "".join(f", {name} = {value}" for name, value in point.constants.items())
-    note = "worst over the other variables" if len(found.variables) == 1 else "grey: no run comes here"
+    note = "worst over the other variables" if len(record.variables) == 1 else "grey: no run comes here"
     where = f"{point.environment}{swept}; {note}"
     axis.set_title(f"{explained.name}: P for runs that start in a state\n{where}", fontsize="small")
-    probability = np.array(found.probability, dtype=float)  # None becomes NaN
-    if len(found.variables) == 1:
-        axis.plot(found.values[0], probability, marker="o", markersize=4, linestyle=":", linewidth=0.8)
+    probability = np.array(record.probability, dtype=float)  # None becomes NaN
+    if len(record.variables) == 1:
+        axis.plot(record.values[0], probability, marker="o", markersize=4, linestyle=":", linewidth=0.8)
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axis.set_xlabel(found.variables[0])
+        axis.set_xlabel(record.variables[0])
         axis.set_ylabel("P")
         axis.set_ylim(-0.02, 1.02)
         axis.grid(True, linewidth=0.3)
         return
     image = axis.imshow(
-        probability.T, origin="lower", aspect="auto", cmap="viridis", vmin=0, vmax=1, extent=_extent(found),
+        probability.T, origin="lower", aspect="auto", cmap="viridis", vmin=0, vmax=1, extent=_extent(record),
         interpolation="nearest",
     )  # fmt: skip
     axis.set_facecolor("0.9")
-    axis.set_xlabel(found.variables[0])
-    axis.set_ylabel(found.variables[1])
+    axis.set_xlabel(record.variables[0])
+    axis.set_ylabel(record.variables[1])
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     axis.yaxis.set_major_locator(MaxNLocator(integer=True))
     figure.colorbar(image, ax=axis, fraction=0.046)
 
 
-def _extent(found: MapRecord) -> tuple[float, float, float, float]:
+def _extent(record: MapRecord) -> tuple[float, float, float, float]:
     """Whole numbers in the middle of their pixels."""
-    (left, right), (low, high) = ((float(value[0]) - 0.5, float(value[-1]) + 0.5) for value in found.values)
+    (left, right), (low, high) = ((float(value[0]) - 0.5, float(value[-1]) + 0.5) for value in record.values)
     return left, right, low, high

@@ -104,12 +104,12 @@ def _panels_of(conditions: Sequence[str]) -> tuple[Figure, Any, list[Axes]]:
 def table_figure(result: AdrResult) -> Figure:
     """Table IV: ADR as numbers, coloured by the share of the detector's own baseline."""
     cells = {(rate.condition, rate.detector): rate for rate in result.rates}
-    found = [[cells.get((condition, name)) for name in result.detectors] for condition in result.conditions]
+    rates = [[cells.get((condition, name)) for name in result.detectors] for condition in result.conditions]
     shares = np.array(
-        [[np.nan if rate is None or rate.normalised is None else rate.normalised for rate in row] for row in found]
+        [[np.nan if rate is None or rate.normalised is None else rate.normalised for rate in row] for row in rates]
     )
-    texts = [["-" if rate is None or rate.adr is None else fixed(rate.adr, 2) for rate in row] for row in found]
-    size = 3.4 + 1.1 * len(result.detectors), max(0.28 * len(found) + 1.4, 3)  # the colour bar has a label
+    texts = [["-" if rate is None or rate.adr is None else fixed(rate.adr, 2) for rate in row] for row in rates]
+    size = 3.4 + 1.1 * len(result.detectors), max(0.28 * len(rates) + 1.4, 3)  # the colour bar has a label
     figure, axes = subplots(1, 1, figsize=size, squeeze=False)
     drawn = share_grid(axes[0][0], shares, texts, result.conditions, result.detectors)
     figure.colorbar(drawn, ax=axes[0][0], label=f"ADR / ADR of the {BASELINE}")
