@@ -340,6 +340,9 @@ _NOT_LISTED = '[number.get(key, -1) for key in zip(own.tolist(), record["frame"]
 _REPORTS = "np.add.at(counts, (rows.bin[used], context[used], rows.right[used]), 1)"
 _PERMUTATIONS = "permutations = max(FEWEST_PERMUTATIONS, min(MOST_PERMUTATIONS, WORK // max(len(outcomes.track), 1)))"
 _POINTERS = "pointer = self.pointers.__getitem__ if any(self.pointers) else None"
+_MAY_NOT = (
+    "rows = [np.where(may[:, [k]], world.distributions(there, len(going), k), -1) for k in range(len(world.choices))]"
+)
 EQUIVALENT = {
     (_REPLAY, _NOT_LISTED, "1"): "any number below 0",
     **{(_TALLY, _SPARSE, token): "which way, not what it finds" for token in (">", "max", "*")},
@@ -363,10 +366,6 @@ EQUIVALENT = {
     ("verifier/perception/detections/columns.py", _WIDTHS, "0"): "all parts have scores, or none",
     ("verifier/perception/detections/assembly.py", _ALL_FRAMES, "1"): "too many as well",
     ("verifier/perception/detections/gathered.py", _POINTERS, "any"): "all of a format have one, or none",
-_MAY_NOT = (
-    "rows = [np.where(may[:, [k]], world.distributions(there, len(going), k), -1) for k in range(len(world.choices))]"
-)
-EQUIVALENT = {
     ("verifier/systems/open_system.py", _MAY_NOT, "1"): "any number below 0",
     (_SELECTION, _RIGHT, "=="): "the loss of right and wrong reports is the same if they change places",
     **{(_CANDIDATES, "BLOCK = 1 << 15", token): "how many at once" for token in ("1", "15")},

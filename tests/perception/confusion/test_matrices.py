@@ -180,6 +180,8 @@ def test_a_context_without_items_has_the_rates_of_the_nearest_shorter_one_with_s
 @pytest.mark.parametrize("count", [-1, 2**53 + 1])
 def test_one_count_that_cannot_be_is_refused(count):
     labels = frozenset({"ped"}), frozenset()
-    counts = np.array([[[1, 2], [3, count]]], dtype=np.int64)
+    counts = np.array([[[1, 2], [3, 2**53]]], dtype=np.int64)
+    assert ConfusionMatrices("class", labels, np.array([0.0, 10]), counts).counts.max() == 2**53
+    counts[0, 1, 1] = count
     with pytest.raises(ValueError, match=r"counts must lie in 0\.\.2\*\*53"):
         ConfusionMatrices("class", labels, np.array([0.0, 10]), counts)
