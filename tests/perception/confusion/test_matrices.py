@@ -1,5 +1,6 @@
 """Counts, rates, bins and the policies for columns without items, against hand-computed fractions."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from verifier.base.errors import InputError, UsageError
 from verifier.perception.confusion import EMPTY, ConfusionMatrices, exact_rates, rates
+from verifier.perception.confusion.bins import Variable
 from verifier.perception.confusion.contexts import Contexts
 from verifier.perception.confusion.matrices import Memory
 
@@ -185,3 +187,28 @@ def test_one_count_that_cannot_be_is_refused(count):
     counts[0, 1, 1] = count
     with pytest.raises(ValueError, match=r"counts must lie in 0\.\.2\*\*53"):
         ConfusionMatrices("class", labels, np.array([0.0, 10]), counts)
+
+
+def test_every_edge_is_greater_than_the_one_before():
+    for edges in ([0, 10, 5], [0, 10, 10], [5, 0, 10]):
+        with pytest.raises(ValueError, match="increase strictly"):
+            matrices(FIGURE_6, FIGURE_6, edges=edges)
+
+
+def test_the_distance_bin_of_bins_of_a_further_variable():
+    found = matrices(FIGURE_6, FIGURE_6)
+    finer = replace(
+        found, counts=np.repeat(found.counts, 3, 0), variables=(Variable("hidden", (0.0, 1.0, 2.0, 3.0)),)
+    )
+    assert finer.distance_bin(np.arange(6)).tolist() == [0, 0, 0, 1, 1, 1]
+    assert found.distance_bin(1) == 1
+    assert [finer.end_m(at) for at in range(6)] == [10, 10, 10, 20, 20, 20]
+
+
+def test_bins_that_only_objects_have_are_one_place():
+    found = matrices(FIGURE_6, FIGURE_6)
+    hidden, side = Variable("hidden", (0.0, 1.0, 2.0, 3.0)), Variable("bearing_deg", (-180.0, 0.0, 180.0))
+    finer = replace(found, counts=np.repeat(found.counts, 6, 0), variables=(hidden, side))
+    assert finer.place_of(np.arange(12)).tolist() == [0, 1, 0, 1, 0, 1, 6, 7, 6, 7, 6, 7]
+    # Objects of all twelve bins, and what was reported of none once for each of four places.
+    assert finer.item_count == 12 * (158 + 925) + 4 * 3227

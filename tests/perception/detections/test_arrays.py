@@ -1,5 +1,7 @@
 """Arrays, and the two protocols of other libraries, by objects that have only the attributes named."""
 
+from collections import Counter
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,6 +10,8 @@ import pytest
 from verifier.base.errors import InputError
 from verifier.perception.detections import Reading, distance
 from verifier.perception.detections.arrays import from_arrays, from_maite, from_supervision
+from verifier.perception.detections.assembly import Checks, Rows
+from verifier.perception.detections.sources import Plausible
 
 SEEN = {"frame": [1], "class": [0], "score": [0.5]}
 
@@ -135,3 +139,49 @@ def test_a_distance_may_be_0_and_not_less():
     assert distance(found.annotations, "given").tolist() == [0, 5]
     with pytest.raises(InputError, match="<annotations>:2: annotation with distance_m -1"):
         from_arrays(["ped"], ["a"], {**truth, "distance_m": [0, -1]}, seen)
+
+
+@pytest.mark.parametrize(("size", "limit"), [(0.2, 0.5), (1.5, 2.0)])
+def test_sizes_have_the_limit_that_is_given(size, limit):
+    reading = Reading(plausible=Plausible(size_m=limit))
+    for metres, fine in ((size, True), (limit, True), (limit + 0.1, False)):
+        truth = {"frame": [0], "class": [0], "box_3d": [[5, 0, 0, 0.1, metres, 0.1, 0]]}
+        with nullcontext() if fine else pytest.raises(InputError, match=f"{metres:g} m large; are these metres"):
+            from_arrays(["ped"], ["a"], truth, {**SEEN, "frame": [0]}, reading)
+
+
+def test_an_unknown_box_is_a_fault_where_a_format_has_no_word_for_it():
+    one = np.zeros(1, dtype=np.int64)
+    for absent in (None, np.array([False]), np.array([True])):
+        rows = Rows(
+            one, one, ("ped",), one + 1, one, "frame {}".format, box_2d=np.full((1, 4), np.nan), no_box_2d=absent
+        )
+        checks = Checks(("f.txt",), Reading(), Counter())
+        if absent is not None and absent.all():
+            assert len(checks.rows(rows, "annotation")) == 1
+        else:
+            with pytest.raises(InputError, match=r"f\.txt:1: annotation with box_2d .* no finite number"):
+                checks.rows(rows, "annotation")
+
+
+@pytest.mark.parametrize(("edge", "fine"), [(1.5, False), (1.6, True)])
+def test_rectangles_within_a_pixel_and_a_half_are_fractions(edge, fine):
+    truth = {"frame": [0, 0], "class": [0, 0], "box_2d": [[0, 0, 0.5, edge], [np.nan] * 4]}
+    with nullcontext() if fine else pytest.raises(InputError, match="are these fractions of the image"):
+        from_arrays(["ped"], ["a"], truth, {**SEEN, "frame": [0]})
+
+
+def test_regions_are_known_where_the_source_has_the_notion():
+    truth, seen = {"frame": [0], "class": [0]}, {**SEEN, "frame": [0]}
+    assert from_arrays(["ped"], ["a"], truth, seen).ignored is None
+    for region in (0, 1):
+        assert len(from_arrays(["ped"], ["a"], {**truth, "region": [region]}, seen).ignored) == region
+
+
+def test_frames_of_chosen_sequences_are_numbered_anew():
+    truth = {"frame": [0, 1, 2, 3], "class": [0] * 4, "distance_m": [1, 2, 3, 4]}
+    reading = Reading(sequences=("b", "d"))
+    found = from_arrays(["ped"], list("wxyz"), truth, {**SEEN, "frame": [3]}, reading, sequences=list("abcd"))
+    assert (found.frame_name, found.sequences) == (("x", "z"), ("b", "d"))
+    assert (found.annotations.frame.tolist(), found.annotations.distance_m.tolist()) == ([0, 1], [2, 4])
+    assert (found.detections.frame.tolist(), found.frame_sequence.tolist()) == ([1], [0, 1])
