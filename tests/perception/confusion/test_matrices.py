@@ -212,3 +212,14 @@ def test_bins_that_only_objects_have_are_one_place():
     assert finer.place_of(np.arange(12)).tolist() == [0, 1, 0, 1, 0, 1, 6, 7, 6, 7, 6, 7]
     # Objects of all twelve bins, and what was reported of none once for each of four places.
     assert finer.item_count == 12 * (158 + 925) + 4 * 3227
+
+
+def test_bins_are_told_and_all_together_have_no_localisation():
+    found = matrices(FIGURE_6, FIGURE_6, edges=[0, 10, np.inf])
+    assert [found.bin_text(at) for at in (0, 1)] == ["[0, 10) m", "[10, inf) m"]
+    contexts = Contexts("run", 1)
+    whole, followed = np.repeat(found.counts, 1, 0), np.ones(3, dtype=bool)
+    divided = replace(found, counts=np.repeat(found.counts, 3, 0), memory=Memory(contexts, whole, followed))
+    assert [divided.bin_text(at) for at in (0, 4)] == ["[0, 10) m, at start", "[10, inf) m, after right*1"]
+    told = replace(found, metadata={"localisation": {}, "title": "t"}).canonical()
+    assert told.metadata == {"title": "t"}
