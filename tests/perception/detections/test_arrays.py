@@ -185,3 +185,9 @@ def test_frames_of_chosen_sequences_are_numbered_anew():
     assert (found.frame_name, found.sequences) == (("x", "z"), ("b", "d"))
     assert (found.annotations.frame.tolist(), found.annotations.distance_m.tolist()) == ([0, 1], [2, 4])
     assert (found.detections.frame.tolist(), found.frame_sequence.tolist()) == ([1], [0, 1])
+
+
+def test_a_label_of_maite_without_a_name_is_no_class():
+    truth = [SimpleNamespace(boxes=[[1, 2, 3, 4]] * 2, labels=[7, 8], scores=[1.0] * 2)]
+    with pytest.raises(InputError, match=r"<annotations>:2: unknown class '\(no such class\)'"):
+        from_maite({3: "bus", 7: "person"}, ["x"], truth, truth)

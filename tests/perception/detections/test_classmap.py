@@ -51,3 +51,12 @@ def test_maps_that_cannot_be_are_refused(rules):
 @given(st.text("ab.*", max_size=5), st.text("ab.", max_size=7))
 def test_patterns_are_those_of_fnmatch(pattern, name):
     assert fits(pattern, name) == fnmatch.fnmatchcase(name, pattern)
+
+
+@pytest.mark.parametrize(
+    "rules", [[("car", "a"), ("", "b")], [("car", "a"), ("car", "b")], [("car", "a"), ("van", "")],
+              [("car", "a"), ("van", "empty")]]
+)  # fmt: skip
+def test_one_rule_that_cannot_be_is_refused(rules):
+    with pytest.raises(ValueError, match=r"only once|a class name other than 'empty'"):
+        ClassMap(tuple(rules))
