@@ -523,7 +523,10 @@ def test_what_is_divided_adds_up_and_is_in_proportion(seed):
     assert np.array_equal(found.sum(axis=2), wholes * UNIT)
     for place in np.argwhere(wholes).tolist():
         drive, at, true = place
-        column = shares[drive, at, :, true]
-        for mine, share in zip(found[drive, at, :, true].tolist(), column.tolist(), strict=True):
-            exact = Fraction(int(share), int(column.sum())) * int(wholes[drive, at, true]) * UNIT
-            assert abs(mine - exact) <= 1
+        column = shares[drive, at, :, true].tolist()
+        exact = [Fraction(share, sum(column)) * int(wholes[drive, at, true]) * UNIT for share in column]
+        raised = [mine - math.floor(own) for mine, own in zip(found[drive, at, :, true].tolist(), exact, strict=True)]
+        assert set(raised) <= {0, 1}
+        remainder = [float(own % 1) for own in exact]
+        more, less = ([at for at, one in zip(remainder, raised, strict=True) if one == up] for up in (1, 0))
+        assert min(more, default=1) > max(less, default=0) - 1e-6  # of doubles

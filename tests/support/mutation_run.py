@@ -304,6 +304,7 @@ _FRAMES = "numbers: Ints = sequence.astype(np.int64) * (int(frame.max(initial=0)
 _WAIT = "steps, wait, answer = self.window.high - self.window.low, self.window.response or 0, self._answer"
 _ENDLESS = "return done | coreachable(p, owner[sources], targets, (of >= 0) & ~done), first"
 _DRIVES = "verifier/analysis/intervals/drive_items.py"
+_WANTED = "wanted = shares / np.where(total > 0, total, 1) * wholes[:, :, None] * UNIT"
 _BETS_AT_ONCE = "size = max(1, _AT_ONCE // max(1, len(STAKES) * len(hits)))"
 _RICH = "rich = log_capital(seen[:, part], present[:, part], middle, times) >= goal"
 _DRAWING = "verifier/analysis/intervals/drawing.py"
@@ -456,6 +457,7 @@ EQUIVALENT = {
     (_DRIVES, "for first in range(0, len(low), size):", "low"): "as many of both",
     (_DRIVES, "own = items[:, column] > 0", ">"): "a drive without items multiplies both sides by the same",
     (_DRIVES, _RICH, ">="): "a tie of rounded logarithms, halfway to an end that is decided exactly",
+    (_DRIVES, _WANTED, "1"): "where nothing is divided",
     (_DRIVES, "full = np.ones((drives, 1), dtype=np.int64)", "1"): "only the first is read",
     **{
         ("verifier/analysis/step_counts.py", "_NUMBERS_AT_ONCE = 2**23", token): "how many at once"
