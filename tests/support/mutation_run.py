@@ -314,6 +314,7 @@ _MAY_NOT = (
 )
 EQUIVALENT = {
     ("verifier/systems/open_system.py", _MAY_NOT, "1"): "any number below 0",
+    ("verifier/systems/reachability.py", "found = np.zeros(n + 1, dtype=bool)", "1"): "a place that is not read",
     (_SELECTION, _RIGHT, "=="): "the loss of right and wrong reports is the same if they change places",
     **{(_CANDIDATES, "BLOCK = 1 << 15", token): "how many at once" for token in ("1", "15")},
     **{(_CANDIDATES, "PART = 1 << 13", token): "how many at once" for token in ("1", "13")},
