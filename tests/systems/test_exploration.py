@@ -9,6 +9,7 @@ import pytest
 from verifier.base.errors import InputError, NoAnswerError, UsageError
 from verifier.chains.chain import markov_chain
 from verifier.language.expressions import parse_expression
+from verifier.language.expressions.syntax import Number, Operation, atoms_in
 from verifier.perception.confusion import EMPTY, ConfusionMatrices
 from verifier.systems import exploration
 from verifier.systems.exploration import Known
@@ -123,6 +124,21 @@ def test_settings_stand_above_what_an_environment_sets(short):
     assert short.inside("far").instantiate().constants["goal"] == 1
     assert short.inside("far").instantiate({"goal": 5}).constants["goal"] == 5
     assert short.inside("ped") is short
+
+
+def test_what_stands_there_and_what_it_weighs_are_of_the_environment(tmp_path):
+    changes = (
+        ('next = "t + 1"', 'next = "t + ite(present(ped), 1, 2)"'),
+        ('terminal = "x >= goal"', 'terminal = "x >= goal"\nweight = 2'),
+    )
+    model = model_of(tmp_path, *changes)
+    assert not any(atoms_in(variable.next) for variable in model.inside("ped").variables)
+    assert model.inside("far").weight == Number(2)
+    assert "weight" not in model.inside("far").moved
+    heavy = model_of(tmp_path, *changes, ("[environments.far]", "[environments.far]\nweight = 3"))
+    assert heavy.inside("far").weight == Operation("*", (Number(2), Number(3)))
+    assert heavy.inside("far").moved["weight"] == "environments.far.weight"
+    assert heavy.inside("ped").weight == Number(2)
 
 
 def test_looking_at_all_valuations_and_going_step_by_step_agree(tmp_path, monkeypatch):

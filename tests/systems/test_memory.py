@@ -114,6 +114,15 @@ def test_what_is_remembered_and_reported_of_one_frame(tmp_path):
     assert skeleton.channel.observations == (frozenset(), PED)
 
 
+@pytest.mark.parametrize(("low", "high", "up", "down"), [(0, 4, 1, 0), (-4, 0, 0, -4), (-2, 3, 3, 2)])
+def test_log_odds_are_read_as_they_are_written(tmp_path, low, high, up, down):
+    odds = f"hit = 2, miss = -3, range = [{low}, {high}], confirm = {up}, delete = {down}"
+    planner = f'trackers = {{ t = {{ of = "sees(ped)", log_odds = {{ {odds} }} }} }}\nrules = [{{ set = {{}} }}]'
+    (found,) = model_of(tmp_path, planner).planners["driver"].trackers
+    assert (found.confirm, found.delete, found.log_odds) == ((up, up), (down, down), (2, -3))
+    assert (found.levels, found.start) == ((low, high), 0)
+
+
 def by_definition(tracker, results):
     """(confirmed, last results as bits or level) after some results, with lists."""
     q = 0
@@ -259,6 +268,27 @@ SEES = 'rules = [{ when = "sees(ped)" }]'
             'memory = { m = { range = [0, 1], initial = 0 } }\nrules = [{ set = { m = "m + 1" } }]',
             1.5,
             "m = 2, expected a whole number in 0..1",
+        ),
+        (
+            'trackers = { t = { of = "sees(ped)", confirm = [1, 2, 3], delete = [1, 1] } }\n' + SEES,
+            1.5,
+            "expected [m, n], m of the last n, got [1, 2, 3]",
+        ),
+        *(
+            (
+                f"trackers = {{ t = {{ of = \"sees(ped)\", log_odds = {{ hit = 1, miss = -1, {odds} }} }} }}\n{SEES}",
+                1.5,
+                message,
+            )
+            for odds, message in (
+                ("range = [2, 1], confirm = 2, delete = 1", "expected [low, high], got [2, 1]"),
+                ("range = [0, 4, 5], confirm = 2, delete = 1", "expected [low, high], got [0, 4, 5]"),
+                ("range = [0, 4], confirm = 0, delete = 0", "trackers.t.log_odds.confirm: "),
+                ("range = [0, 0], confirm = 0, delete = 0", "trackers.t.log_odds.confirm: "),
+                ("range = [0, 4], confirm = 2, delete = 2", "trackers.t.log_odds.delete: "),
+                ("range = [1, 4], confirm = 2, delete = 1", "it starts at 0, outside 1..4"),
+                ("range = [-4, -1], confirm = -1, delete = -2", "it starts at 0, outside -4..-1"),
+            )
         ),
         ('kind = "synthesis"\nreading = "any"\nrules = []', 1.5, "'reading' goes with kind"),
     ],
