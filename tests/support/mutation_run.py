@@ -304,7 +304,13 @@ _GAIN = "verifier/analysis/robust/optimal_steps.py"
 _FINITE = "told, rough = np.where(infinite, 0, value[start]), self.gains.relative_error + 2**-40"
 _CANDIDATES, _MATCHES = "verifier/perception/matching/candidates.py", "verifier/perception/matching/matches.py"
 _BY_TABLE = "if most < 8 * (len(groups) + len(wanted)):"
-_EDGE = "margin = 8 * np.finfo(np.float64).eps * (total + abs(least))"
+_NEXT_TO = "behind = [(detection[:, axis + 2] - detection[:, axis]) * (1 - policy.threshold) for axis in (0, 1)]"
+_NEAR = "(key >= np.repeat(self.low[i:j], counts)) & (key <= np.repeat(self.high[i:j], counts))"
+_BY_LOW = "detections = np.argsort(windows.low[0]) if len(annotations) else np.zeros(0, dtype=np.int64)"
+_NO_BOXES = 'width = 4 if name == "box_2d" else 7'
+_LOSS_OF = "loss = pairs.value / (policy.threshold or 1.0) if policy.by_distance else 1 - pairs.value"
+_BEST = "chosen = np.where(best, pairs.annotation, np.iinfo(np.int64).max if least else -1)"
+_POLICY = "verifier/perception/matching/policy.py"
 _DEPENDENCE = "verifier/perception/confusion/dependence.py"
 _ALONE = "alone = 0 if outcomes.bin is None or not len(outcomes.bin) else int(outcomes.bin.max()) + 1"
 _SELECTION = "verifier/perception/confusion/context_selection.py"
@@ -316,8 +322,19 @@ EQUIVALENT = {
     **{(_CANDIDATES, _BY_TABLE, token): "which way, not what it finds" for token in ("<", "8", "*", "+")},
     (_CANDIDATES, "table = np.full(most + 2, -1, dtype=np.int64)", "1"): "any number below 0",
     (_CANDIDATES, "table = np.full(most + 2, -1, dtype=np.int64)", "2"): "a place that is not read",
-    (_CANDIDATES, "total = span * (int(group[-1]) + 2)", "2"): "a wider margin: more pairs are compared",
-    (_CANDIDATES, _EDGE, "8"): "a wider margin: more pairs are compared",
+    **{(_CANDIDATES, _NEXT_TO, token): "a wider window: more pairs are compared" for token in ("*", "1", "-")},
+    (_CANDIDATES, _NEXT_TO, "+"): "the last two of four columns, either way",
+    (_CANDIDATES, _NEAR, "&"): "more pairs are compared",
+    (_CANDIDATES, _BY_LOW, "low"): "an order in which it is looked",
+    (_CANDIDATES, "some = np.flatnonzero(stops_of > begins)", ">"): "runs of no pairs",
+    (_CANDIDATES, "if np.all(values[1:] >= values[:-1]):", ">="): "equal ones keep their order, either way",
+    (_CANDIDATES, "return np.where(groups[index] == wanted, index, -1)", "1"): "any number below 0",
+    (_POLICY, "apart = centre_distance(a[:, :2], b[:, :2])", "2"): "no more columns than the first has, or an error",
+    (_POLICY, "near = np.flatnonzero(~(apart > reach))  # NaN goes through", ">"): "circles that touch share nothing",
+    (_MATCHES, _NO_BOXES, "7"): "columns of no rows",
+    (_MATCHES, "return np.zeros((0, width))", "0"): "a row that nothing names",
+    (_MATCHES, _LOSS_OF, "1"): "one more pair outweighs as well",
+    (_MATCHES, _BEST, "1"): "any number below 0",
     (_MATCHES, "ROUNDS = 32", "32"): "how many at once",
     (_MATCHES, "if sum(len(part.detection) for part in found) >= BLOCK:", ">="): "how many at once",
     **{(_MATCHES, "if 2 * len(places) > len(order):", token): "which way of sorting" for token in ("2", "*", ">")},

@@ -83,20 +83,19 @@ def reach(policy: MatchingPolicy, detection: Floats, annotation: Floats) -> Wind
         # With w the common width and a, d the widths, IoU <= w / max(a, d): the common height is at most each
         # height. So t*d <= w and a <= d/t, and the left edge lies from d(1-t)/t before to d(1-t) behind; the top
         # edge likewise.
-        key, middle = annotation[:, :2], detection[:, :2]
         behind = [(detection[:, axis + 2] - detection[:, axis]) * (1 - policy.threshold) for axis in (0, 1)]
         before = [side / policy.threshold for side in behind]
     elif policy.affinity in ("iou_bev", "iou_3d"):
-        key, middle = annotation[:, :2], detection[:, :2]
         radius = np.hypot(annotation[:, 3], annotation[:, 4]) / 2
         largest = np.fmax.reduce(radius, initial=0.0)
-        before = behind = [np.hypot(detection[:, 3], detection[:, 4]) / 2 + largest] * 2
+        around = np.hypot(detection[:, 3], detection[:, 4]) / 2 + largest
+        before = behind = [around, around]
     else:
-        key, middle = annotation[:, :2], detection[:, :2]
-        before = behind = [np.full(len(middle), policy.threshold)] * 2
-    axes = [_window(middle[:, axis], before[axis], behind[axis]) for axis in (0, 1)]
+        around = np.full(len(detection), policy.threshold)
+        before = behind = [around, around]
+    axes = [_window(detection[:, axis], before[axis], behind[axis]) for axis in (0, 1)]
     (low, high), (second_low, second_high) = axes
-    return Windows(columns(key), (low, second_low), (high, second_high))
+    return Windows(columns(annotation[:, :2]), (low, second_low), (high, second_high))
 
 
 def columns(points: Floats) -> Axes:
@@ -137,7 +136,6 @@ def candidates(detection_group: Ints, annotation_group: Ints, windows: Windows) 
     starts, stops = np.r_[0, edges], np.r_[edges, len(annotations)]
     # Bisecting for bounds in rising order is several times faster: each search goes where the last one went.
     detections = np.argsort(windows.low[0]) if len(annotations) else np.zeros(0, dtype=np.int64)
-    detections = detections[: len(detections) - np.count_nonzero(np.isnan(windows.low[0]))]
     index = _index_in(sorted_group[starts], detection_group.take(detections)) if len(detections) else detections
     detections, index = detections[index >= 0], index[index >= 0]
     order = _stable_order(index)
@@ -195,19 +193,17 @@ def _runs(key: Floats, group: Ints, low: Floats, high: Floats, index: Ints) -> t
     """Where keys from `low` to `high` begin and end among `key`, sorted within each group, for detections of group
     `index`; the runs may reach into neighbouring groups.
 
-    Group and key become one number, `group * span + key`. It is rounded, so the interval is widened by what rounding
-    can do.
+    Group and key become one number, `group * span + key`. Groups lie farther apart than rounding can bring them, and
+    within one the numbers of keys and bounds are rounded alike, so that none changes places with another.
     """
     least, greatest = float(key.min()), float(key.max())
-    span = (greatest - least) * (1 + 1e-9) + 1.0
-    total = span * (int(group[-1]) + 2)
-    if not math.isfinite(total):
-        return np.zeros(len(low), dtype=np.int64), np.full(len(low), len(key), dtype=np.int64)
-    margin = 8 * np.finfo(np.float64).eps * (total + abs(least))
-    merged = np.maximum.accumulate(group * span + (key - least))
+    span = 2.0 * (greatest - least) + 1.0
+    if not math.isfinite(span):
+        return np.zeros_like(index), np.full_like(index, len(key))
+    merged = group * span + (key - least)
     base = index * span
-    begin = np.searchsorted(merged, base + (np.clip(low, least, greatest) - least) - margin, side="left")
-    end = np.searchsorted(merged, base + (np.clip(high, least, greatest) - least) + margin, side="right")
+    begin = np.searchsorted(merged, base + (np.clip(low, least, greatest) - least), side="left")
+    end = np.searchsorted(merged, base + (np.clip(high, least, greatest) - least), side="right")
     return begin, end
 
 
