@@ -315,7 +315,10 @@ _GAIN = "verifier/analysis/robust/optimal_steps.py"
 _FINITE = "told, rough = np.where(infinite, 0, value[start]), self.gains.relative_error + 2**-40"
 _CANDIDATES, _MATCHES = "verifier/perception/matching/candidates.py", "verifier/perception/matching/matches.py"
 _BY_TABLE = "if most < 8 * (len(groups) + len(wanted)):"
-_EDGE = "margin = 8 * np.finfo(np.float64).eps * (total + abs(least))"
+_NEXT_TO = "behind = [(detection[:, axis + 2] - detection[:, axis]) * (1 - policy.threshold) for axis in (0, 1)]"
+_NEAR = "(key >= np.repeat(self.low[i:j], counts)) & (key <= np.repeat(self.high[i:j], counts))"
+_BY_LOW = "detections = np.argsort(windows.low[0]) if len(annotations) else np.zeros(0, dtype=np.int64)"
+_POLICY = "verifier/perception/matching/policy.py"
 _DEPENDENCE = "verifier/perception/confusion/dependence.py"
 _ALONE = "alone = 0 if outcomes.bin is None or not len(outcomes.bin) else int(outcomes.bin.max()) + 1"
 _SELECTION = "verifier/perception/confusion/context_selection.py"
@@ -370,12 +373,11 @@ EQUIVALENT = {
     ("verifier/perception/detections/assembly.py", _UNKNOWN, "all"): "a box that is partly unknown is a fault anyway",
     ("verifier/perception/detections/gathered.py", _POINTERS, "any"): "all of a format have one, or none",
     ("verifier/systems/open_system.py", _MAY_NOT, "1"): "any number below 0",
-    ("verifier/systems/reachability.py", "found = np.zeros(n + 1, dtype=bool)", "1"): "a place that is not read",
+    ("verifier/systems/reachability.py", "reached = np.zeros(n + 1, dtype=bool)", "1"): "a place that is not read",
     (_SELECTION, _RIGHT, "=="): "the loss of right and wrong reports is the same if they change places",
     **{(_CANDIDATES, "BLOCK = 1 << 15", token): "how many at once" for token in ("1", "15")},
     **{(_CANDIDATES, _RISING, token): "in which order detections are looked for" for token in ("low", "0")},
     (_CANDIDATES, "if np.all(values[1:] >= values[:-1]):", ">="): "which way, not what it finds",
-    (_CANDIDATES, "span = (greatest - least) * (1 + 1e-9) + 1.0", "1"): "a wider span keeps groups apart as well",
     **{
         (_MATCHES, line, token): "no row or column of it is read" for line, token in zip(_NO_BOXES, "70", strict=True)
     },
@@ -390,15 +392,18 @@ EQUIVALENT = {
     ("verifier/perception/matching/policy.py", "apart = centre_distance(a[:, :2], b[:, :2])", "2"): (
         "of the second only the columns of the first are read"
     ),
-    ("verifier/perception/matching/policy.py", "area = np.where(np.isnan(reach + apart), np.nan, 0.0)", "+"): (
-        "NaN where either is; where both are infinite they are clipped"
-    ),
     **{(_CANDIDATES, "PART = 1 << 13", token): "how many at once" for token in ("1", "13")},
     **{(_CANDIDATES, _BY_TABLE, token): "which way, not what it finds" for token in ("<", "8", "*", "+")},
     (_CANDIDATES, "table = np.full(most + 2, -1, dtype=np.int64)", "1"): "any number below 0",
     (_CANDIDATES, "table = np.full(most + 2, -1, dtype=np.int64)", "2"): "a place that is not read",
-    (_CANDIDATES, "total = span * (int(group[-1]) + 2)", "2"): "a wider margin: more pairs are compared",
-    (_CANDIDATES, _EDGE, "8"): "a wider margin: more pairs are compared",
+    **{(_CANDIDATES, _NEXT_TO, token): "a wider window: more pairs are compared" for token in ("*", "1", "-")},
+    (_CANDIDATES, _NEXT_TO, "+"): "the last two of four columns, either way",
+    (_CANDIDATES, _NEAR, "&"): "more pairs are compared",
+    (_CANDIDATES, _BY_LOW, "low"): "an order in which it is looked",
+    (_CANDIDATES, "some = np.flatnonzero(stops_of > begins)", ">"): "runs of no pairs",
+    (_CANDIDATES, "return np.where(groups[index] == wanted, index, -1)", "1"): "any number below 0",
+    (_POLICY, "apart = centre_distance(a[:, :2], b[:, :2])", "2"): "no more columns than the first has, or an error",
+    (_POLICY, "near = np.flatnonzero(~(apart > reach))  # NaN goes through", ">"): "circles that touch share nothing",
     (_MATCHES, "ROUNDS = 32", "32"): "how many at once",
     (_MATCHES, "if sum(len(part.detection) for part in found) >= BLOCK:", ">="): "how many at once",
     **{(_MATCHES, "if 2 * len(places) > len(order):", token): "which way of sorting" for token in ("2", "*", ">")},

@@ -148,6 +148,19 @@ def test_height_above_the_ground_plays_no_part_from_above():
         assert iou_bev(upright(yaw=0.3, z=one), upright(x=3.0, y=2.3, z=other, yaw=0.1)) == shared
 
 
+@pytest.mark.parametrize("y", [0, 100, -100])
+@pytest.mark.parametrize(
+    ("a", "b"), [((16, 2), (4, 2)), ((4, 16), (4, 2)), ((4, 2), (16, 2)), ((4, 2), (4, 16)), ((4, 2), (4, 2))]
+)
+def test_sixteen_roundings_are_no_shared_area(a, b, y):
+    # Side by side along x, but for a sliver as wide as the narrower one, which is 2.
+    centre, size = (a[0] + b[0]) / 2, max(*a, *b)
+    limit = 16 * 2.0**-52 * (centre + 2 * abs(y) + size) * size
+    for part, shares in ((0.97, False), (1.03, True)):
+        other = upright(x=centre - part * limit / 2, y=y, length=b[0], width=b[1])
+        assert (iou_bev(upright(y=y, length=a[0], width=a[1]), other)[0] > 0) == shares
+
+
 def test_distances_by_hand():
     assert centre_distance(rows((0, 0)), rows((3, 4))) == [5]
     assert centre_distance(rows((1, 2, 3)), rows((3, 5, 9))) == [7]  # 4 + 9 + 36 = 49

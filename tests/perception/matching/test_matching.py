@@ -98,6 +98,45 @@ def test_classes():
     assert matched(annotations[:1], boxes, replace(GREEDY, class_aware=True)).annotation_of.tolist() == [-1]
 
 
+@pytest.mark.parametrize("name", CONVENTIONS)
+def test_only_supervision_matches_unequal_classes(name):
+    policy = convention(name, affinity="iou_2d", threshold=0.5)
+    found = matched([annotation(0, 0, 4, 4, label=1)], [detection(0, 0, 4, 4)], policy)
+    assert found.annotation_of.tolist() == [0 if name == "supervision" else -1]
+
+
+@pytest.mark.parametrize(
+    ("truth", "seen", "policy"),
+    [
+        ((-12, 0, 4, 4), (0, 0, 4, 4), GREEDY),  # a quarter, as far to the left as can be; and upwards
+        ((0, -12, 4, 4), (0, 0, 4, 4), GREEDY),
+        ((0, 0, 4, 4), (0, 0, 4, 4), replace(GREEDY, threshold=1.0)),  # nowhere else
+        ((-2, -2, 2, 2), (-2, -2, 2, 2), MatchingPolicy("centre_2d", 0.0)),
+    ],
+)
+def test_a_pair_at_the_edge_of_its_window_is_compared(truth, seen, policy):
+    assert matched([annotation(*truth)], [detection(*seen)], policy).annotation_of.tolist() == [0]
+
+
+def test_frames_stay_apart_where_coordinates_are_large():
+    objects = [annotation(x, 0, x + 4, 4, frame=frame) for frame in (0, 1) for x in (0, 1e12)]
+    seen = [replace(thing, score=0.5) for thing in objects]
+    assert matched(objects, seen, GREEDY).annotation_of.tolist() == [0, 1, 2, 3]
+
+
+def test_a_detection_where_nothing_is_annotated_matches_nothing():
+    assert matched([], [detection(0, 0, 4, 4)], GREEDY).annotation_of.tolist() == [-1]
+
+
+def test_two_far_pairs_outweigh_a_near_one():
+    # Centres on a line: 0 lies on 0, but then 90 has nothing within 100.
+    objects, seen = (
+        [thing(x - 2, 0, x + 2, 4) for x in xs] for thing, xs in ((annotation, (0, -90)), (detection, (0, 90)))
+    )
+    policy = MatchingPolicy("centre_2d", 100.0, "optimal")
+    assert matched(objects, seen, policy).annotation_of.tolist() == [1, 0]
+
+
 def test_ties():
     twins = [annotation(0, 0, 4, 4), annotation(0, 0, 4, 4)]
     equal = [detection(0, 0, 4, 4), detection(0, 0, 4, 4)]
@@ -177,6 +216,7 @@ def test_a_policy_needs_the_boxes_it_compares():
         ({"assignment": "hungarian"}, "assignment must be one of greedy, optimal"),
         ({"score_ties": "any"}, "score_ties must be one of first, last"),
         ({"ignore_overlap": 0.0}, r"ignore_overlap must lie in \(0, 1\]"),
+        ({"ignore_overlap": 1.5}, r"ignore_overlap must lie in \(0, 1\]"),
         ({"class_aware": True, "same_class_first": True}, "same_class_first says nothing"),
         ({"assignment": "optimal", "only_best": True}, "are choices of greedy matching"),
         ({"assignment": "optimal", "order": "affinity"}, "are choices of greedy matching"),
@@ -352,17 +392,17 @@ def test_conventions_agree_with_the_rules_on_crowded_frames(name):
 
 
 @pytest.mark.parametrize("affinity", ["iou_bev", "iou_3d"])
-@pytest.mark.parametrize(("place", "size"), [((8, 0), (4, 1)), ((0, 8), (1, 4))])
+@pytest.mark.parametrize(("place", "size"), [((11, 0), (4, 1)), ((0, 11), (1, 4))])
 def test_a_small_box_at_the_end_of_a_long_one_is_near_it(affinity, place, size):
-    # 4 of 20 metres: an IoU of 1/5, though the centres are 8 m apart; the one seen or the other.
+    # The last of 20 metres: an IoU of 1 / (20 + 4 - 1), though the centres are 11 m apart; the one seen or the other.
     long = (0, 0, 0, *(20 if each == 4 else 1 for each in size), 1, 0)
     small = (*place, 0, *size, 1, 0)
     others = [Thing(0, 0, (far, far, 0, 1, 1, 1, 0)) for far in (-99, 99)]
     for truth, seen in ((long, small), (small, long)):
         found = matched(
-            [Thing(0, 0, truth), *others], [Thing(0, 0, seen, 0.5)], MatchingPolicy(affinity, 0.2), width=7
+            [Thing(0, 0, truth), *others], [Thing(0, 0, seen, 0.5)], MatchingPolicy(affinity, 0.04), width=7
         )
-        assert found.affinity.tolist() == [1 / 5]
+        assert found.affinity.tolist() == [1 / 23]
 
 
 def test_the_detections_of_a_frame_are_matched_together_however_few_are_compared_at_a_time():

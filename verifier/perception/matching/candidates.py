@@ -83,15 +83,16 @@ def reach(policy: MatchingPolicy, detection: Floats, annotation: Floats) -> Wind
         # With w the common width and a, d the widths, IoU <= w / max(a, d): the common height is at most each
         # height. So t*d <= w and a <= d/t, and the left edge lies from d(1-t)/t before to d(1-t) behind; the top
         # edge likewise.
-        behind = [side * (1 - policy.threshold) for side in (detection[:, 2:] - detection[:, :2]).T]
+        behind = [(detection[:, axis + 2] - detection[:, axis]) * (1 - policy.threshold) for axis in (0, 1)]
         before = [side / policy.threshold for side in behind]
     elif policy.affinity in ("iou_bev", "iou_3d"):
-        largest = np.fmax.reduce(np.hypot(annotation[:, 3], annotation[:, 4]) / 2, initial=0.0)
-        far = np.hypot(detection[:, 3], detection[:, 4]) / 2 + largest
-        before = behind = [far, far]
+        radius = np.hypot(annotation[:, 3], annotation[:, 4]) / 2
+        largest = np.fmax.reduce(radius, initial=0.0)
+        around = np.hypot(detection[:, 3], detection[:, 4]) / 2 + largest
+        before = behind = [around, around]
     else:
-        far = np.full(len(detection), policy.threshold)
-        before = behind = [far, far]
+        around = np.full(len(detection), policy.threshold)
+        before = behind = [around, around]
     axes = [_window(detection[:, axis], before[axis], behind[axis]) for axis in (0, 1)]
     (low, high), (second_low, second_high) = axes
     return Windows(columns(annotation[:, :2]), (low, second_low), (high, second_high))
@@ -192,19 +193,17 @@ def _runs(key: Floats, group: Ints, low: Floats, high: Floats, index: Ints) -> t
     """Where keys from `low` to `high` begin and end among `key`, sorted within each group, for detections of group
     `index`; the runs may reach into neighbouring groups.
 
-    Group and key become one number, `group * span + key`. It is rounded, so the interval is widened by what rounding
-    can do.
+    Group and key become one number, `group * span + key`. Groups lie farther apart than rounding can bring them, and
+    within one the numbers of keys and bounds are rounded alike, so that none changes places with another.
     """
     least, greatest = float(key.min()), float(key.max())
-    span = (greatest - least) * (1 + 1e-9) + 1.0
-    total = span * (int(group[-1]) + 2)
-    if not math.isfinite(total):
+    span = 2.0 * (greatest - least) + 1.0
+    if not math.isfinite(span):
         return np.zeros_like(index), np.full_like(index, len(key))
-    margin = 8 * np.finfo(np.float64).eps * (total + abs(least))
-    merged = np.maximum.accumulate(group * span + (key - least))
+    merged = group * span + (key - least)
     base = index * span
-    begin = np.searchsorted(merged, base + (np.clip(low, least, greatest) - least) - margin, side="left")
-    end = np.searchsorted(merged, base + (np.clip(high, least, greatest) - least) + margin, side="right")
+    begin = np.searchsorted(merged, base + (np.clip(low, least, greatest) - least), side="left")
+    end = np.searchsorted(merged, base + (np.clip(high, least, greatest) - least), side="right")
     return begin, end
 
 

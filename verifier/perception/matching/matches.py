@@ -143,8 +143,6 @@ def _reaching_pairs(
 
 
 def _joined(parts: list[_Pairs]) -> _Pairs:
-    if len(parts) == 1:
-        return parts[0]
     return _Pairs(
         np.concatenate([part.detection for part in parts]),
         np.concatenate([part.annotation for part in parts]),

@@ -226,8 +226,8 @@ def _shared_ground(a: Floats, b: Floats) -> Floats:
     """(n,) area of the intersection of the ground-plane rectangles; clips only pairs whose circumcircles meet."""
     reach = (np.hypot(a[:, 3], a[:, 4]) + np.hypot(b[:, 3], b[:, 4])) / 2
     apart = centre_distance(a[:, :2], b[:, :2])
-    area = np.where(np.isnan(reach + apart), np.nan, 0.0)
-    near = np.flatnonzero(apart <= reach)
+    area = np.zeros(len(a))
+    near = np.flatnonzero(~(apart > reach))  # NaN goes through
     area[near] = _clipped_area(a[near], b[near])
     return area
 
