@@ -216,3 +216,51 @@ def test_certificates_of_other_matrices_are_refused(archive, certificates, capsy
     code, told = decided(archive, certificates, capsys, **{"c.json": json.dumps(document)})
     (archive / "c.json").write_text(kept)
     assert (code, told.count("about another system than spec, model and matrices give")) == (4, 4)
+
+
+# --- A program by hand: what its multipliers prove, in fractions.
+
+
+def by_hand():
+    """Of 4: r0 leads on surely, r1 in three of four runs, then r2 accepts and r3 rejects, which is 4/5 at most.
+
+    Least are 3/4 + r0/4 - r3 = 13/16 - 4/5 = 1/80, at r0 = 1/4.
+    """
+    program = {
+        "total": 4, "own": [0, 0, 1, 1, 2, 2], "step": [0, 0, 1, 1, 1, 1], "cost": [0, 0, 4, 0, 4, 0],
+        "after": [[1, 2], [2, -1], [], [], [], []], "often": [[4, 0], [3, 1], [], [], [], []],
+        "limits": [[0], [1], [2], [3], [2], [3]], "rate_of": [0, 1, 2, 3], "column_of": [0, 0, 1, 1],
+        "lower": ["1/4", "1/2", "1/5", "0"], "upper": ["1/2", "3/4", "1", "4/5"],
+    }  # fmt: skip
+    billion = flow_kernel.BILLION
+    return program, {
+        "nodes": [billion] * 3,
+        "columns": [0, 0],
+        "limits": [0, -billion // 4, 0, -billion],
+    }
+
+
+@pytest.mark.parametrize(
+    ("nodes", "bound"),
+    [((1, 1, 1), Fraction(1, 80)), ((1, 2, 2), Fraction(1, 80) - 1), ((2, 1, 1), Fraction(1, 80))],
+)
+def test_what_multipliers_prove_by_hand(nodes, bound):
+    program, multipliers = by_hand()
+    multipliers["nodes"] = [flow_kernel.BILLION * node for node in nodes]
+    assert flow_kernel.proven(program, multipliers) == bound
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda p, m: m["columns"].append(10**12),  # it would be added up
+        lambda p, m: p["often"].__setitem__(1, [5, -1]),
+        lambda p, m: p.update(own=[1, 1, 0, 0, 2, 2]),  # the run would begin in the second step
+        lambda p, m: p.update(own=[0, 0, 1, 1, 3, 3]),
+    ],
+)
+def test_what_would_prove_too_much_is_refused(change):
+    program, multipliers = by_hand()
+    change(program, multipliers)
+    with pytest.raises(flow_kernel.Rejected):
+        flow_kernel.proven(program, multipliers)
