@@ -240,14 +240,56 @@ def by_hand():
     }
 
 
+def multiplied(program, nodes, columns, limits):
+    """A certificate of a program; multipliers as numbers, of which a billionth is the smallest part."""
+    told = {"nodes": nodes, "columns": columns, "limits": limits}
+    return program, {name: [int(flow_kernel.BILLION * Fraction(one)) for one in own] for name, own in told.items()}
+
+
 @pytest.mark.parametrize(
-    ("nodes", "bound"),
-    [((1, 1, 1), Fraction(1, 80)), ((1, 2, 2), Fraction(1, 80) - 1), ((2, 1, 1), Fraction(1, 80))],
+    ("nodes", "columns", "limits", "bound"),
+    [
+        ((1, 1, 1), (0, 0), (0, "-1/4", 0, -1), "1/80"),
+        ((1, 2, 2), (0, 0), (0, "-1/4", 0, -1), "-79/80"),
+        ((2, 1, 1), (0, 0), (0, "-1/4", 0, -1), "1/80"),
+        # The rates of the first column at 1/4 each above its multiplier: 1 - 1/4 + 1/4 (1/4) + 0 (3/4) - 4/5.
+        ((1, 1, 1), ("-1/4", 0), (0, "-1/4", 0, -1), "1/80"),
+        # 9/8 - 1/8 + 0 (1/4) - 1/4 (3/4) - 4/5; flow 0 would gain 1/8 without its limit.
+        (("9/8", 1, 1), ("-1/8", 0), ("-1/8", "-3/8", 0, -1), "1/80"),
+    ],
 )
-def test_what_multipliers_prove_by_hand(nodes, bound):
-    program, multipliers = by_hand()
-    multipliers["nodes"] = [flow_kernel.BILLION * node for node in nodes]
-    assert flow_kernel.proven(program, multipliers) == bound
+def test_what_multipliers_prove_by_hand(nodes, columns, limits, bound):
+    program, multipliers = multiplied(by_hand()[0], nodes, columns, limits)
+    assert flow_kernel.proven(program, multipliers) == Fraction(bound)
+    program["limits"] = [[own, -1] for [own] in program["limits"]]  # which stands for none
+    assert flow_kernel.proven(program, multipliers) == Fraction(bound)
+
+
+def test_a_program_without_rates_and_the_ends_that_are_claimed():
+    program = {"total": 4, "own": [0, 0], "step": [0, 0], "cost": [3, 4], "after": [[], []], "often": [[], []]}
+    program |= {"limits": [[], []], "rate_of": [], "column_of": [], "lower": [], "upper": []}
+    accepted = [
+        (side, claimed, y)
+        for side in ("lower", "upper")
+        for claimed in ("-1", "0", "1/4", "3/4", "1", "2")
+        for y in ("3/4", 1, 3)  # which prove 3/4, 1 - 1/4, and 3 - 9/4
+        if not rejected(certificate_of(program, side, claimed, y))
+    ]
+    assert accepted == [
+        *(("lower", claimed, y) for claimed in ("-1", "0", "1/4", "3/4") for y in ("3/4", 1, 3)),
+        *(("upper", claimed, y) for claimed in ("1/4", "3/4", "1", "2") for y in ("3/4", 1, 3)),
+    ]
+    # Multipliers that prove -1 - 2: nothing is known, so the ends are 0 and 1.
+    paid = program | {"own": [0, 0, 1], "step": [0, 0, 1], "cost": [0, 0, 0], "limits": [[], [], []]}
+    paid |= {"after": [[1], [1], []], "often": [[4], [4], []]}
+    claims = ("-1/9", "0", "1/9", "8/9", "1", "10/9")
+    for side, kept in (("lower", ["-1/9", "0"]), ("upper", ["1", "10/9"])):
+        assert [claim for claim in claims if not rejected(certificate_of(paid, side, claim, -1, 1))] == kept
+
+
+def certificate_of(program, side, claimed, *nodes):
+    _, multipliers = multiplied(program, nodes, (), ())
+    return {"side": side, "claimed": claimed, "program": program, "multipliers": multipliers}
 
 
 @pytest.mark.parametrize(
@@ -255,12 +297,42 @@ def test_what_multipliers_prove_by_hand(nodes, bound):
     [
         lambda p, m: m["columns"].append(10**12),  # it would be added up
         lambda p, m: p["often"].__setitem__(1, [5, -1]),
-        lambda p, m: p.update(own=[1, 1, 0, 0, 2, 2]),  # the run would begin in the second step
+        lambda p, m: p.update(own=[1, 1, 0, 0, 2, 2], after=[[0, 2], [2, -1], [], [], [], []]),  # a late beginning
         lambda p, m: p.update(own=[0, 0, 1, 1, 3, 3]),
+        lambda p, m: p.update(lower=["1/4", "1/2", "1/5"]),
+        lambda p, m: p["limits"].__setitem__(0, [-2]),
+        lambda p, m: m["nodes"].__setitem__(1, 2**2000),
+        lambda p, m: m["nodes"].__setitem__(1, -(2**2000) - 1),
+        lambda p, m: p.update(own=[]),
     ],
 )
 def test_what_would_prove_too_much_is_refused(change):
     program, multipliers = by_hand()
     change(program, multipliers)
-    with pytest.raises(flow_kernel.Rejected):
+    with pytest.raises((flow_kernel.Rejected, LookupError)):
         flow_kernel.proven(program, multipliers)
+
+
+def test_the_largest_multiplier_is_read():
+    program, multipliers = by_hand()
+    multipliers["nodes"][1] = 2**2000 - 1
+    assert flow_kernel.proven(program, multipliers) < -(2**1900)
+
+
+@pytest.mark.parametrize(("wrong", "code", "told"), [(0, 0, "3 of 3"), (1, 1, "2 of 3"), (3, 1, "0 of 3")])
+def test_the_program_counts_what_it_rejects(wrong, code, told, tmp_path, capsys):
+    program, multipliers = by_hand()
+    (tmp_path / "certificates").mkdir()
+    for number in range(3):
+        claimed = "1/2" if number < wrong else "1/80"
+        document = {"side": "lower", "claimed": claimed, "program": program, "multipliers": multipliers}
+        (tmp_path / "certificates" / f"r_free_{number}.json").write_text(json.dumps(document))
+    assert flow_kernel.main([str(tmp_path)]) == code
+    assert f"{told} certificates proven" in capsys.readouterr().out
+
+
+def test_the_program_without_certificates(tmp_path, capsys):
+    assert flow_kernel.main([]) == flow_kernel.main([str(tmp_path)]) == 2
+    (tmp_path / "certificates").mkdir()
+    assert flow_kernel.main([str(tmp_path)]) == 1
+    assert "0 of 0 certificates proven" in capsys.readouterr().out

@@ -17,7 +17,7 @@ def built(tmp_path_factory):
     """The files of the wheel of a copy that is committed, unpacked, and the commit."""
     project, place = tmp_path_factory.mktemp("project"), tmp_path_factory.mktemp("installed")
     shutil.copytree(ROOT / "verifier", project / "verifier", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE", "NOTICE"):
+    for name in (".gitignore", "pyproject.toml", "README.md", "LICENSE", "NOTICE"):
         shutil.copy(ROOT / name, project)
     own = ("git", "-c", "user.name=t", "-c", "user.email=t@example.org")
     for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "all"]):

@@ -10,7 +10,7 @@ where 1 minus that is claimed).
 Whatever solved the program, multipliers y of the nodes, w of the columns and u <= 0 of the limits prove it (weak
 duality). With reduced costs d = c - A'(y, w, u) the cost is at least
 
-    y_0 + sum w + sum over steps of min(0, least d of its flows) + sum over rates of (d l if d >= 0 else d u)
+    y_0 + sum w + sum over steps of min(0, least d of its flows) + sum over rates of min(d l, d u)
 
 as at most 1 flows in each step: what comes into a step came out of the one before. That the program is that of a
 model, a formula and a region of rates is not decided here.
@@ -54,42 +54,43 @@ def fraction(text: Any) -> Fraction:
 def proven(program: Any, multipliers: Any) -> Fraction:
     """The lower end of the cost that the multipliers prove."""
     total = whole(program["total"], "/program/total", (), 1)
-    own = whole(program["own"], "/program/own", (None,), 0, 2**31)
-    demand(bool(own) and own[0] == 0, "/program/own", "the first flow leaves the first node")
+    own = whole(program["own"], "/program/own", (None,), 0)
+    demand(bool(own), "/program/own", "expected a flow")
     flows, nodes = len(own), max(own) + 1
-    step = whole(program["step"], "/program/step", (flows,), 0, 2**31)
+    step = whole(program["step"], "/program/step", (flows,), 0)
     cost = whole(program["cost"], "/program/cost", (flows,), 0, total + 1)
-    after, often = (whole(program[name], f"/program/{name}", (flows, None), -1) for name in ("after", "often"))
+    after = whole(program["after"], "/program/after", (flows, None))
+    often = whole(program["often"], "/program/often", (flows, None), 0)
     step_of = dict(zip(own, step, strict=True))
     demand(len(step_of) == nodes and step_of[0] == 0, "/program/own", "a node without a flow, or a late beginning")
     demand([*step_of.values()].count(0) == 1, "/program/step", "one node is in the first step")
     for k in range(flows):
         demand(step[k] == step_of[own[k]], f"/program/step/{k}", "a node is in one step")
-        fits = len(after[k]) == len(often[k]) and min(often[k], default=0) >= 0 and sum(often[k]) <= total
+        fits = len(after[k]) == len(often[k]) and sum(often[k]) <= total
         demand(fits, f"/program/often/{k}", "more flows on than came, or not said where to")
         leads = all(node == -1 or step_of.get(node) == step[k] + 1 for node in after[k])
         demand(leads, f"/program/after/{k}", "it leads to nodes of the next step, or to -1")
-    rates = len(whole(program["column_of"], "/program/column_of", (None,), 0, 2**31))
-    column_of = program["column_of"]
-    limits = len(whole(program["rate_of"], "/program/rate_of", (None,), 0, rates))
+    column_of = whole(program["column_of"], "/program/column_of", (None,), 0)
+    limits = len(whole(program["rate_of"], "/program/rate_of", (None,), 0, len(column_of)))
     columns = max(column_of, default=-1) + 1
     lower, upper = ([*map(fraction, program[name])] for name in ("lower", "upper"))
-    demand(len(lower) == len(upper) == rates, "/program/lower", "every rate has two ends")
-    demand(all(map(Fraction.__le__, lower, upper)), "/program/lower", "ends out of order")
+    demand(len(lower) == len(column_of), "/program/lower", "every rate has two ends")
+    ordered = all(low <= high for low, high in zip(lower, upper, strict=True))
+    demand(ordered, "/program/lower", "ends out of order")
     of_flow = whole(program["limits"], "/program/limits", (flows, None), -1, limits)
     y = whole(multipliers["nodes"], "/multipliers/nodes", (nodes,))
     w = whole(multipliers["columns"], "/multipliers/columns", (columns,))
     u = whole(multipliers["limits"], "/multipliers/limits", (limits,), -LARGEST, 1)
     least: dict[int, int] = {}
     for k in range(flows):
-        reduced = cost[k] * BILLION - total * (y[own[k]] + sum(u[number] for number in of_flow[k] if number >= 0))
-        reduced += sum(share * y[node] for share, node in zip(often[k], after[k], strict=True) if node >= 0)
+        reduced = cost[k] * BILLION - total * (y[own[k]] + sum(u[number] for number in of_flow[k] if number != -1))
+        reduced += sum(share * y[node] for share, node in zip(often[k], after[k], strict=True) if node != -1)
         least[step[k]] = min(least.get(step[k], 0), reduced)
     bound = Fraction(y[0] + sum(w)) + Fraction(sum(least.values()), total)
     slope = [-w[column] for column in column_of]
     for number, rate in enumerate(program["rate_of"]):
         slope[rate] += u[number]
-    bound += sum((d * (lower[k] if d >= 0 else upper[k]) for k, d in enumerate(slope)), Fraction(0))
+    bound += sum((min(d * low, d * high) for d, low, high in zip(slope, lower, upper, strict=True)), Fraction(0))
     return bound / BILLION
 
 
