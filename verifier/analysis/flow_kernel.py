@@ -75,8 +75,7 @@ def proven(program: Any, multipliers: Any) -> Fraction:
     columns = max(column_of, default=-1) + 1
     lower, upper = ([*map(fraction, program[name])] for name in ("lower", "upper"))
     demand(len(lower) == len(column_of), "/program/lower", "every rate has two ends")
-    ordered = all(low <= high for low, high in zip(lower, upper, strict=True))
-    demand(ordered, "/program/lower", "ends out of order")
+    demand(all(low <= high for low, high in zip(lower, upper, strict=True)), "/program/lower", "ends out of order")
     of_flow = whole(program["limits"], "/program/limits", (flows, None), -1, limits)
     y = whole(multipliers["nodes"], "/multipliers/nodes", (nodes,))
     w = whole(multipliers["columns"], "/multipliers/columns", (columns,))
