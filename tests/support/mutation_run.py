@@ -319,7 +319,6 @@ _CANDIDATES, _MATCHES = "verifier/perception/matching/candidates.py", "verifier/
 _BY_TABLE = "if most < 8 * (len(groups) + len(wanted)):"
 _NEXT_TO = "behind = [(detection[:, axis + 2] - detection[:, axis]) * (1 - policy.threshold) for axis in (0, 1)]"
 _NEAR = "(key >= np.repeat(self.low[i:j], counts)) & (key <= np.repeat(self.high[i:j], counts))"
-_BY_LOW = "detections = np.argsort(windows.low[0]) if len(annotations) else np.zeros(0, dtype=np.int64)"
 _POLICY = "verifier/perception/matching/policy.py"
 _DEPENDENCE = "verifier/perception/confusion/dependence.py"
 _ALONE = "alone = 0 if outcomes.bin is None or not len(outcomes.bin) else int(outcomes.bin.max()) + 1"
@@ -391,9 +390,6 @@ EQUIVALENT = {
     (_MATCHES, _TIED, "False"): "one more place is sorted again",
     (_MATCHES, "pair = np.full((len(rows), len(columns)), -1, dtype=np.int64)", "1"): "any number below 0",
     (_MATCHES, "cost[row, column] = loss - (min(pair.shape) + 1)", "min"): "one more pair outweighs as well",
-    ("verifier/perception/matching/policy.py", "apart = centre_distance(a[:, :2], b[:, :2])", "2"): (
-        "of the second only the columns of the first are read"
-    ),
     **{(_CANDIDATES, "PART = 1 << 13", token): "how many at once" for token in ("1", "13")},
     **{(_CANDIDATES, _BY_TABLE, token): "which way, not what it finds" for token in ("<", "8", "*", "+")},
     (_CANDIDATES, "table = np.full(most + 2, -1, dtype=np.int64)", "1"): "any number below 0",
@@ -401,7 +397,6 @@ EQUIVALENT = {
     **{(_CANDIDATES, _NEXT_TO, token): "a wider window: more pairs are compared" for token in ("*", "1", "-")},
     (_CANDIDATES, _NEXT_TO, "+"): "the last two of four columns, either way",
     (_CANDIDATES, _NEAR, "&"): "more pairs are compared",
-    (_CANDIDATES, _BY_LOW, "low"): "an order in which it is looked",
     (_CANDIDATES, "some = np.flatnonzero(stops_of > begins)", ">"): "runs of no pairs",
     (_CANDIDATES, "return np.where(groups[index] == wanted, index, -1)", "1"): "any number below 0",
     (_POLICY, "apart = centre_distance(a[:, :2], b[:, :2])", "2"): "no more columns than the first has, or an error",

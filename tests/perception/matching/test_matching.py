@@ -128,15 +128,6 @@ def test_a_detection_where_nothing_is_annotated_matches_nothing():
     assert matched([], [detection(0, 0, 4, 4)], GREEDY).annotation_of.tolist() == [-1]
 
 
-def test_two_far_pairs_outweigh_a_near_one():
-    # Centres on a line: 0 lies on 0, but then 90 has nothing within 100.
-    objects, seen = (
-        [thing(x - 2, 0, x + 2, 4) for x in xs] for thing, xs in ((annotation, (0, -90)), (detection, (0, 90)))
-    )
-    policy = MatchingPolicy("centre_2d", 100.0, "optimal")
-    assert matched(objects, seen, policy).annotation_of.tolist() == [1, 0]
-
-
 def test_ties():
     twins = [annotation(0, 0, 4, 4), annotation(0, 0, 4, 4)]
     equal = [detection(0, 0, 4, 4), detection(0, 0, 4, 4)]
