@@ -183,7 +183,6 @@ _NONE_MET = "met = list(self._number) or [(Fraction(1), *(Fraction(0) for _ in s
 _SAME_BEFORE = "ordered[1:][ordered[1:] == ordered[:-1]] = -1"
 _OVER_ALREADY = "choices = [(over, np.repeat(over[:, None], scene.width, axis=1), nothing, nothing - 1)]"
 _NUMBERED = "number = np.full(scene.space.size + 1, -1, dtype=np.int64)  # the last one answers for -1"
-_DIRECT = "direct=bool(np.any(batch.expected_steps[0, finite] > STEPS_FOR_ITERATION)) and not exact,"
 _ELIMINATION = "verifier/checking/elimination.py"
 _ENTERING = (
     "entering, first = nodes.sources[order], "
@@ -246,7 +245,6 @@ _NEXT = "other = math.nextafter(near, math.inf if Fraction(near) < number else -
 _SUM = "return bool(np.any(np.abs(answer.value + other.value - 1) > AGREEMENT + self.asking.chain.rounding_defect))"
 _GIVEN = "if answer.lower is not None or outcome.direct or outcome.product is None:"
 _NUMBERS_OF_BAND = "numbers.append(block.size * (2 * band.width + 4 + 3 * columns))"
-_LONGEST = "if steps > MOST_STORM_STEPS or steps * model.transition_count > MOST_STORM_WORK:"
 _GROWN = "grown = fresh or bool(np.any(value[self.open] > old * (1 + _STILL)))"
 _FORESEEN = "if number % _ROUNDS == _ROUNDS - 1 and 2 * placed * max_levels < number * n:"
 _PROCESS = "verifier/checking/process.py"
@@ -492,11 +490,14 @@ EQUIVALENT = {
         ("verifier/systems/reachability.py", _MANY_CODES, token): "how, not what"
         for token in (">", "2", "16", "+", "4", "*")
     },
-    (
-        "verifier/checking/values.py",
-        "if self.lower is not None and self.upper is not None:",
-        "and",
-    ): "bounds are pairs",
+    **{
+        (
+            "verifier/checking/values.py",
+            "if self.lower is not None and self.upper is not None:",
+            token,
+        ): "bounds are pairs"
+        for token in ("lower", "and", "upper")
+    },
     (_KERNEL, _RANKS, "True"): "`whole` has seen to the lengths",
     ("verifier/analysis/robust/solutions.py", _ONE_SIDE, "False"): "what is not read",
     ("verifier/analysis/robust/solve.py", _NODES, "1"): "any number below 0",
@@ -530,7 +531,6 @@ EQUIVALENT = {
     ("verifier/checking/stepping.py", "elif settled and cyclic[k]:", "and"): "how soon it is known",
     ("verifier/checking/batch.py", "_FEW_MATRICES = 16", "16"): "how, not what",
     (_LEVELS, _NUMBERS_OF_BAND, "+"): "how many at once",
-    ("verifier/checking/expectations.py", _LONGEST, ">"): "a guess of what takes too long",
     ("verifier/checking/graphs.py", "_ROUNDS = 500", "500"): "how, not what",
     ("verifier/checking/enclosure.py", _BOTH, "lower"): "both are given, or none",
     ("verifier/checking/enclosure.py", _BOTH, "upper"): "both are given, or none",
@@ -688,7 +688,6 @@ EQUIVALENT = {
     ("verifier/systems/synthesis.py", _FARTHER, "1"): "any number below 0",
     ("verifier/chains/jani.py", "return bool(mask.all())", "all"): "of all, or of none",
     ("verifier/chains/texts.py", "choices = list(range(chain.state_count + 1))", "1"): "an end that is not read",
-    ("verifier/checking/expectations.py", _DIRECT, "and"): "how it is solved, not what",
     (
         "verifier/perception/confusion/labellings.py",
         "kept = np.flatnonzero(counted & (low < high))",
