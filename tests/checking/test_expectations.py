@@ -12,7 +12,7 @@ from verifier.base.budget import Clock
 from verifier.base.errors import EngineError, NoAnswerError
 from verifier.checking import expectations
 from verifier.checking.batch import BatchResult
-from verifier.checking.expectations import Expectation, Expecting, confirmed_by, refuse_long
+from verifier.checking.expectations import Expectation, Expecting, conditional, confirmed_by, refuse_long
 from verifier.checking.process import RefusedError
 from verifier.checking.settings import EngineSettings
 from verifier.checking.stepping import Steps
@@ -266,3 +266,44 @@ def test_storm_is_asked_about_so_many_probabilities_times_steps_times_transition
     monkeypatch.setattr(expectations, "MOST_STORM_WORK", 15)
     with nullcontext() if possible else pytest.raises(NoAnswerError, match="finish 3 steps"):
         refuse_long(3, CHAIN)
+
+
+def answered(value, lower, upper, second=None, **more):
+    value, lower, upper, second = (np.array(ends, dtype=float) for ends in (value, lower, upper, second or value))
+    more = {"fractions": None, "engine": "made", **more}
+    return TwoEngineValues(probability=value, lower=lower, upper=upper, second=second, **more)
+
+
+@pytest.mark.parametrize(("value", "second"), [([0.5, 0], [0.5, 0.5]), ([0.5, 0.5], [0, 0.5])])
+def test_nothing_is_known_where_one_engine_says_never_at_some_state(value, second):
+    one, given_ = answered([0, 0], [0, 0], [0, 0]), answered(value, [0, 0], [1, 1], second)
+    assert isinstance(conditional(one, given_, "F a"), NoAnswerError)
+    for refused in (
+        conditional(NoAnswerError("late"), given_, "F a"),
+        conditional(one, NoAnswerError("late"), "F a"),
+    ):
+        assert str(refused) == "late"
+
+
+def test_conditional_probabilities_by_hand():
+    both = answered([0.25, 0.5], [0.125, 0.5], [0.25, 0.5], [0.125, 0.25], remark="one", engine="first")
+    given_ = answered([0.5, 0.5], [0.25, 0], [1, 0.75], [0.5, 1], remark="two", counted=True)
+    quotient = conditional(both, given_, "F a")
+    for array, expected in (
+        (quotient.probability, [0.5, 1]),
+        (quotient.second, [0.25, 0.25]),
+        (quotient.lower, [DOWN(0.125), DOWN(2 / 3)]),
+        (quotient.upper, [1, 1]),
+    ):
+        assert array.tolist() == expected
+    assert (quotient.engine, quotient.remark, quotient.counted) == ("first", "one; two", True)
+    sure = answered([0.5, 1], [0.5, 1], [0.5, 1])
+    plain = conditional(sure, sure, "F a")
+    assert (plain.remark, plain.counted, plain.fractions) == (None, False, None)
+    assert (plain.lower.tolist(), plain.upper.tolist()) == ([DOWN(1)] * 2, [1, 1])
+    half = conditional(answered([0.25, 0], [0.25, 0], [0.25, 0]), sure, "F a")
+    assert (half.lower.tolist(), half.upper.tolist()) == ([DOWN(0.5), 0], [UP(0.5), UP(0)])
+    exact = answered([0.5, 1], [0.5, 1], [0.5, 1], fractions=(HALF, Fraction(1)), remark="one")
+    assert conditional(exact, sure, "F a").fractions is conditional(sure, exact, "F a").fractions is None
+    told = conditional(exact, exact, "F a")
+    assert (told.fractions, told.lower.tolist(), told.upper.tolist(), told.remark) == ((1, 1), [1, 1], [1, 1], "one")

@@ -245,6 +245,7 @@ _NEXT = "other = math.nextafter(near, math.inf if Fraction(near) < number else -
 _SUM = "return bool(np.any(np.abs(answer.value + other.value - 1) > AGREEMENT + self.asking.chain.rounding_defect))"
 _GIVEN = "if answer.lower is not None or outcome.direct or outcome.product is None:"
 _NUMBERS_OF_BAND = "numbers.append(block.size * (2 * band.width + 4 + 3 * columns))"
+_QUOTIENTS = "fractions = tuple(a / b for a, b in pairs if a is not None and b is not None)"
 _GROWN = "grown = fresh or bool(np.any(value[self.open] > old * (1 + _STILL)))"
 _FORESEEN = "if number % _ROUNDS == _ROUNDS - 1 and 2 * placed * max_levels < number * n:"
 _PROCESS = "verifier/checking/process.py"
@@ -531,6 +532,7 @@ EQUIVALENT = {
     ("verifier/checking/stepping.py", "elif settled and cyclic[k]:", "and"): "how soon it is known",
     ("verifier/checking/batch.py", "_FEW_MATRICES = 16", "16"): "how, not what",
     (_LEVELS, _NUMBERS_OF_BAND, "+"): "how many at once",
+    ("verifier/checking/expectations.py", _QUOTIENTS, "and"): "only a gain may be infinite, and have no fraction",
     ("verifier/checking/graphs.py", "_ROUNDS = 500", "500"): "how, not what",
     ("verifier/checking/enclosure.py", _BOTH, "lower"): "both are given, or none",
     ("verifier/checking/enclosure.py", _BOTH, "upper"): "both are given, or none",

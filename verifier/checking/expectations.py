@@ -335,9 +335,8 @@ def conditional(
         with np.errstate(divide="ignore", invalid="ignore"):
             lower = np.nextafter(both.lower / given.upper, -np.inf)
             upper = np.nextafter(np.where(given.lower > 0, both.upper / given.lower, 1.0), np.inf)
-        lower = np.minimum(np.clip(lower, 0, 1), value)
-        upper = np.maximum(np.clip(upper, 0, 1), value)
-    remarks = dict.fromkeys(values.remark for values in (both, given) if values.remark is not None)
-    remark = "; ".join(filter(None, remarks)) or None
+        lower = np.minimum(np.maximum(lower, 0), value)
+        upper = np.maximum(np.minimum(upper, 1), value)
+    remark = "; ".join(dict.fromkeys(filter(None, (both.remark, given.remark)))) or None
     counted = both.counted or given.counted
     return TwoEngineValues(value, lower, upper, fractions, second, both.engine, remark, counted)
