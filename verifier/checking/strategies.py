@@ -125,9 +125,8 @@ def _settled(
     process: DecisionProcess, product: Product, state_rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Product states that have value 1, and value 0, whatever the strategy: decided, or where a state only loops."""
-    n = len(state_rows) - 1
     sources = rows_of(state_rows)
-    leaves = np.bincount(sources[process.indices != sources], minlength=n) > 0
+    leaves = np.bincount(sources[process.indices != sources], minlength=process.state_count) > 0
     looping = np.zeros(product.state_count, dtype=bool)
     looping[2:] = ~leaves[product.state[2:]]
     graph = decide(product, np.ones(len(process.indices), dtype=bool)).graph
