@@ -245,9 +245,9 @@ _NEXT = "other = math.nextafter(near, math.inf if Fraction(near) < number else -
 _SUM = "return bool(np.any(np.abs(answer.value + other.value - 1) > AGREEMENT + self.asking.chain.rounding_defect))"
 _GIVEN = "if answer.lower is not None or outcome.direct or outcome.product is None:"
 _NUMBERS_OF_BAND = "numbers.append(block.size * (2 * band.width + 4 + 3 * columns))"
+_HORIZON = "self._horizons[family] = max(self._horizons.get(family, 0), node.high - node.low)"
 _QUOTIENTS = "fractions = tuple(a / b for a, b in pairs if a is not None and b is not None)"
 _GROWN = "grown = fresh or bool(np.any(value[self.open] > old * (1 + _STILL)))"
-_FORESEEN = "if number % _ROUNDS == _ROUNDS - 1 and 2 * placed * max_levels < number * n:"
 _PROCESS = "verifier/checking/process.py"
 _ROOMY = "place = memory if free > 2 * expected_bytes else Path(tempfile.gettempdir())"
 _PLAN = "verifier/checking/plan.py"
@@ -526,13 +526,18 @@ EQUIVALENT = {
     (_PLAN, _FOLLOWING, "1"): "a place that is not read",
     ("verifier/checking/asking.py", "MOST_STORM_RECURRENCES = 10", "10"): "a guess of what takes too long",
     **{("verifier/analysis/robust/policy.py", _GROWN, token): "one round more" for token in (">", "*", "+")},
-    ("verifier/checking/graphs.py", _FORESEEN, "*"): "how, not what",
     ("verifier/checking/two_engines.py", _SUM, ">"): "no sum of doubles near 1 is off by just that",
     ("verifier/checking/two_engines.py", _GIVEN, "lower"): "both are given, or none",
     ("verifier/checking/stepping.py", "elif settled and cyclic[k]:", "and"): "how soon it is known",
     ("verifier/checking/batch.py", "_FEW_MATRICES = 16", "16"): "how, not what",
     (_LEVELS, _NUMBERS_OF_BAND, "+"): "how many at once",
     ("verifier/checking/expectations.py", _QUOTIENTS, "and"): "only a gain may be infinite, and have no fraction",
+    (
+        "verifier/checking/asking.py",
+        "elif len(product.chain_indices) > chain.transition_count:",
+        ">",
+    ): "a part that is all",
+    **{("verifier/checking/recurrence.py", _HORIZON, token): "farther than is asked" for token in ("0", "-")},
     ("verifier/checking/graphs.py", "_ROUNDS = 500", "500"): "how, not what",
     ("verifier/checking/enclosure.py", _BOTH, "lower"): "both are given, or none",
     ("verifier/checking/enclosure.py", _BOTH, "upper"): "both are given, or none",
