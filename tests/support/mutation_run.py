@@ -249,7 +249,9 @@ _HORIZON = "self._horizons[family] = max(self._horizons.get(family, 0), node.hig
 _QUOTIENTS = "fractions = tuple(a / b for a, b in pairs if a is not None and b is not None)"
 _GROWN = "grown = fresh or bool(np.any(value[self.open] > old * (1 + _STILL)))"
 _PROCESS = "verifier/checking/process.py"
-_ROOMY = "place = memory if free > 2 * expected_bytes else Path(tempfile.gettempdir())"
+_NO_ROOM = "free = shutil.disk_usage(memory).free if memory.is_dir() and os.access(memory, os.W_OK) else 0"
+_OURS = "if entry.name.startswith(PREFIX) and entry.is_dir(follow_symlinks=False) and _is_abandoned(entry):"
+_PIPES = "command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, start_new_session=True"
 _PLAN = "verifier/checking/plan.py"
 _MOST_LEVELS = "max_levels = int(1000 + matrices * u * per_state / _SECONDS_PER_BLOCK)"
 _FOLLOWING = "following = np.full(int(above.max(initial=-1)) + 1, -1, dtype=np.int64)"
@@ -514,8 +516,18 @@ EQUIVALENT = {
     (_COMMON, _SEEN, ">="): "which box is divided, not what is proven",
     ("verifier/analysis/robust/subject.py", _ITEMS, "1"): "only the first is read",
     (_POINT, _STEPS, "1024"): "how fine a witness is that the kernel checks",
-    (_PROCESS, "LARGEST_IDLE_BYTES = 256 * 2**20", "*"): "how soon a worker is replaced",
-    (_PROCESS, _ROOMY, ">"): "a guess of room",
+    (_PROCESS, _NO_ROOM, "0"): "no archive is so small",
+    (_PROCESS, _OURS, "False"): "what is removed is no link either",
+    **{
+        ("verifier/checking/worker.py", line, token): "how much at once"
+        for line, tokens in {
+            'data = os.read(self._stream("stdout").fileno(), 1 << 20)': "1 20",
+            'written = os.write(self._stream("stdin").fileno(), self._outgoing[: 1 << 20])': "1 20",
+            'data = os.read(self._stream("stderr").fileno(), 1 << 16)': "1 16",
+        }.items()
+        for token in tokens.split()
+    },
+    ("verifier/checking/worker.py", _PIPES, "0"): "bytes go through the descriptors, not through these buffers",
     (
         _PROCESS,
         "status = entry.stat(follow_symlinks=False)",
@@ -663,7 +675,6 @@ EQUIVALENT = {
     (_REFINED, "_ROUNDS = 12", "12"): "how long it is tried",
     (_REFINED, "_PROOFS = 4", "4"): "how long it is tried",
     ("verifier/checking/stepping.py", _OVER, "1"): "how soon it is known",
-    ("verifier/checking/worker.py", "if remaining <= 0:", "<="): "the next round is late",
     ("verifier/perception/confusion/dependence.py", _AT_ONCE, "2"): "how many at once",
     ("verifier/analysis/counterexamples/replay.py", _AGREES, "1000"): "a thousandth of a tolerance",
     ("verifier/perception/confusion/replay.py", "counts = np.zeros((bins, contexts.count, 2))", "2"): "a column of 0",
