@@ -147,7 +147,7 @@ TIMES = "step_s = {}\nframe_s = {}\n"
 )  # fmt: skip
 def test_what_is_at_its_end_or_left_out_is_read(tmp_path, old, new, read):
     text = MODEL.replace("door = 1", "true").replace("1 - door", "1").replace("stay = true", "set = { up = 0 }")
-    text = text.replace('nobody = [{ class = "empty"', 'nobody = [{ class = "ped"')
+    text = text.replace('nobody = [{ class = "empty"', 'nobody = [{ class = "ped"').partition("[planners.clerk]")[0]
     assert text.count(old) == 1
     path = tmp_path / "changed.toml"
     path.write_text(text.replace(old, new))
