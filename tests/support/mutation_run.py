@@ -543,6 +543,12 @@ EQUIVALENT = {
     ("verifier/checking/stepping.py", "elif settled and cyclic[k]:", "and"): "how soon it is known",
     ("verifier/checking/batch.py", "_FEW_MATRICES = 16", "16"): "how, not what",
     (_LEVELS, _NUMBERS_OF_BAND, "+"): "how many at once",
+    (
+        "verifier/systems/planners/functions.py",
+        "sets: None = field(default=None, init=False)",
+        "False",
+    ): "nobody gives it",
+    ("verifier/systems/planners/prism.py", "if not names_in(node) & meanings.keys():", "&"): "then nothing is put in",
     ("verifier/checking/expectations.py", _QUOTIENTS, "and"): "only a gain may be infinite, and have no fraction",
     (
         "verifier/checking/asking.py",
