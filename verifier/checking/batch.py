@@ -201,7 +201,7 @@ def _fitting(product: Product, values: NDArray[np.float64], entry: Ints | None) 
     """(M, k) probabilities and the one of each transition; ValueError where they do not fit."""
     values = np.atleast_2d(values)
     transitions = len(product.chain_indices)
-    width = transitions if entry is None or values.ndim != 2 else values.shape[1]
+    width = transitions if entry is None else values.shape[1]
     entry = np.arange(transitions) if entry is None else entry
     if values.shape[1:] != (width,) or len(entry) != transitions or entry.min() < 0 or entry.max() >= width:
         raise ValueError(f"values of shape {values.shape} do not fit {transitions} transitions")
