@@ -296,6 +296,15 @@ def test_values_that_are_no_probabilities_are_refused(values, message, monkeypat
             satisfaction_probabilities(product_of(chain, F(a)), np.array(values))
 
 
+@pytest.mark.parametrize("last", [0.75, 1.25])
+def test_a_row_may_miss_the_sum_1_by_the_tolerance(last):
+    product = product_of(chain_of([{1: 0.5, 2: 0.5}, {1: 1}, {2: 1}], {"a": {1}}), F(a))
+    values, entry = np.array([[0.5, 0.5, 1.0, last]]), np.arange(4)
+    batch._check_stochastic(product, values, entry, 0.25)
+    with pytest.raises(ValueError, match="row 2 of array 0 misses"):
+        batch._check_stochastic(product, values, entry, 0.25 - 2.0**-54)
+
+
 def test_no_matrix_at_all():
     chain = chain_of([{1: 0.5, 2: 0.5}, {1: 1}, {2: 1}], {"a": {1}})
     result = satisfaction_probabilities(product_of(chain, F(a)), np.zeros((0, 4)))

@@ -244,6 +244,9 @@ _ALIKE = "_, at = np.unique(state[going] * self.within + nodes[going] % self.wit
 _REGULAR = "return (int(key[1]) - first) // step if regular else place"
 _NEXT = "other = math.nextafter(near, math.inf if Fraction(near) < number else -math.inf)"
 _SUM = "return bool(np.any(np.abs(answer.value + other.value - 1) > AGREEMENT + self.asking.chain.rounding_defect))"
+_BATCH = "verifier/checking/batch.py"
+_SUMMED_AT_ONCE = "at_once = int(np.clip(_SUMS_AT_ONCE // len(rows), 1, _CHUNK))"
+_KINDS = "_, kind = np.unique(np.ravel_multi_index((kind, digit), (n, width + 1)), return_inverse=True)"
 _GIVEN = "if answer.lower is not None or outcome.direct or outcome.product is None:"
 _NUMBERS_OF_BAND = "numbers.append(block.size * (2 * band.width + 4 + 3 * columns))"
 _LONGEST = "if steps > MOST_STORM_STEPS or steps * model.transition_count > MOST_STORM_WORK:"
@@ -528,7 +531,10 @@ EQUIVALENT = {
     ("verifier/checking/two_engines.py", _SUM, ">"): "no sum of doubles near 1 is off by just that",
     ("verifier/checking/two_engines.py", _GIVEN, "lower"): "both are given, or none",
     ("verifier/checking/stepping.py", "elif settled and cyclic[k]:", "and"): "how soon it is known",
-    ("verifier/checking/batch.py", "_FEW_MATRICES = 16", "16"): "how, not what",
+    (_BATCH, "_FEW_MATRICES = 16", "16"): "how, not what",
+    (_BATCH, "if values.min() > 0:", "0"): "a quicker way to the same",
+    **{(_BATCH, _SUMMED_AT_ONCE, token): "how many at once" for token in ("//", "1")},
+    (_BATCH, _KINDS, "1"): "a larger table, of the same numbers of each kind",
     (_LEVELS, _NUMBERS_OF_BAND, "+"): "how many at once",
     ("verifier/checking/expectations.py", _LONGEST, ">"): "a guess of what takes too long",
     ("verifier/checking/graphs.py", "_ROUNDS = 500", "500"): "how, not what",

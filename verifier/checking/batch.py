@@ -233,7 +233,7 @@ def _different_rows(indptr: Ints, entry: Ints, shape: tuple[int, ...]) -> tuple[
         longer = degree > place
         digit = np.zeros(n, dtype=np.int64)
         digit[longer] = entry[indptr[:-1][longer] + place] + 1
-        _, kind = np.unique(kind * (width + 1) + digit, return_inverse=True)
+        _, kind = np.unique(np.ravel_multi_index((kind, digit), (n, width + 1)), return_inverse=True)
     _, rows = np.unique(kind, return_index=True)
     return rows, entry[ranges(indptr[rows], indptr[rows + 1])], np.concatenate([[0], np.cumsum(degree[rows])])
 
