@@ -361,14 +361,78 @@ def test_every_rounding_of_an_elimination_is_in_its_bound(size, width):
     assert found == counted + (0 if width == size - 1 else 2 * of_sum * (size * width - changed))
 
 
+def plan_of(targets, *blocks):
+    """A plan of states that lead to these, asked about the last of them; blocks are level, first, count and size."""
+    starts = np.cumsum([0, *map(len, targets)])
+    count = len(targets)
+    lists = (range(count), starts, np.concatenate(targets), range(starts[-1]), [-1] * count, [count - 1])
+    edges = [starts[[first, first + components * size]].tolist() for _, first, components, size in blocks]
+    made = tuple(Block(*block, *ends) for block, ends in zip(blocks, edges, strict=True))
+    return Plan(*(np.array(column, dtype=np.int64) for column in lists), made)
+
+
 def three_levels():
     """The pair, and two states that lead to the slots only; one that leads to the pair, another pair; one above."""
     targets = [[1, 8, 9], [0, 8], [8, 8, 9], [8, 8, 8], [0], [6, 8], [5, 2], [4, 5]]
-    starts = np.cumsum([0, *map(len, targets)])
-    lists = (range(8), starts, np.concatenate(targets), range(18), [-1] * 8, [7])
-    ends = [(0, 0, 1, 2), (0, 2, 2, 1), (1, 4, 1, 1), (1, 5, 1, 2), (2, 7, 1, 1)]
-    blocks = tuple(Block(*end, *starts[[end[1], end[1] + end[2] * end[3]]].tolist()) for end in ends)
-    return Plan(*(np.array(column, dtype=np.int64) for column in lists), blocks)
+    return plan_of(targets, (0, 0, 1, 2), (0, 2, 2, 1), (1, 4, 1, 1), (1, 5, 1, 2), (2, 7, 1, 1))
+
+
+@pytest.mark.parametrize("method", ["elimination", "factorisation", "band", "substitution", "several"])
+def test_every_way_solves_the_equations_behind_other_blocks(monkeypatch, method):
+    plan = {
+        "substitution": plan_of([[4, 5], [0, 4], [1, 0, 5], [2, 1]], (0, 0, 1, 1), (1, 1, 1, 3)),
+        "several": plan_of([[5, 6], [2, 0, 5], [1, 6], [4, 0], [3, 0, 6]], (0, 0, 1, 1), (1, 1, 2, 2)),
+    }.get(method, three_levels())
+    rng = np.random.default_rng(5)
+    weight = rng.random((len(plan.edge), 3))
+    solver = BlockSolver(plan, stochastic=True, matrices=3, thorough=False)
+    leave, right = level_solving.add_up(solver.row_sum, weight), rng.random((plan.size, 2, 3))
+    made = method if method != "several" else "elimination"
+    solver.methods = ["single" if block.size == 1 else made for block in plan.blocks]
+    if method == "band":
+        solver.bands = {block.first: Band(np.array([1, 0]), 1) for block in plan.blocks if block.size == 2}
+    inner = [solver.inner(block) for block in plan.blocks]
+    if method == "elimination":
+        assert [array.tolist() for array in inner[3]] == [[True, False, True, False], [0, 1], [1, 0]]
+    equation = level_solving.Equation(solver, weight, leave)
+    assert equation.least_leave.tolist() == np.minimum(leave.min(axis=0), 1).tolist()
+    assert level_solving.Equation(solver, weight, leave + 2).least_leave.tolist() == [1] * 3
+    for matrices in (None, np.array([2]), np.array([1, 0])):
+        numbers = np.arange(3) if matrices is None else matrices
+        x = np.zeros((plan.size + 2, 2, len(numbers)))
+        x[plan.size, 0] = 1
+        equation.solve(x, right[:, :, numbers], matrices)
+        for place, number in enumerate(numbers.tolist()):
+            rows = np.zeros((plan.size, plan.size + 2))
+            np.add.at(rows, (solver.row_of_edge, plan.target), weight[:, number])
+            left = np.diag(leave[:, number]) - rows[:, : plan.size]
+            for column, into in enumerate((rows[:, plan.size], 0)):
+                expected = np.linalg.solve(left, into + right[:, column, number])
+                assert x[: plan.size, column, place] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("safe", "again", "results"),
+    [
+        ([True, False, False], [([[2, 3], [5, 6]], [8, 9])], [1, 7, 7]),
+        ([True] * 3, [], [1] * 3),
+        ([False, True, True], [([[1], [4]], [7])], [7, 1, 1]),
+    ],
+)
+def test_only_what_underflows_in_a_band_is_eliminated_again(safe, again, results):
+    class Recorded:
+        def eliminate(self, source, target, weight, beside):
+            return np.ones((2, 1, 3)), np.array(safe)
+
+        def eliminate_without_underflow(self, source, target, weight, beside):
+            asked.append((weight.tolist(), beside[0, 0].tolist()))
+            return np.full((2, 1, weight.shape[1]), 7.0)
+
+    asked: list[object] = []
+    entries = np.array([0, 1]), np.array([1, 0]), np.array([[1.0, 2, 3], [4, 5, 6]])
+    beside = np.tile(np.array([7.0, 8, 9]), (2, 2, 1))
+    found = level_solving._eliminate_block(Block(0, 0, 1, 2, 0, 2), entries, beside, Recorded())
+    assert (found[1, 0].tolist(), asked) == (results, again)
 
 
 def test_roundings_and_states_add_up_along_the_levels():

@@ -236,6 +236,7 @@ _SCALE = "scale = 0.5 / steps / max(float(problem.moved.max()), 2.0**-900)"
 _LEVELS = "verifier/checking/component_solving.py"
 _EVEN = "if end - begin == most * block.count and end - begin <= FEW_EDGES:"
 _ONE_WAY_ONLY = "return bool(np.all(target < source) or np.all(target > source))"
+_BELOW = "below = np.zeros((len(self.plan.blocks) + 1, 2))  # a level, of which there are as many at most"
 _SUM_WAYS = [
     ("states, edges = block.last - block.first, block.last_edge - block.first_edge", "-"),
     ("if edges > FEW_EDGES:", ">"),
@@ -648,7 +649,7 @@ EQUIVALENT = {
         "<=",
     ): "a number at an end is whole, and within",
     ("verifier/systems/space.py", _ROWS, "1"): "how wide a table without rows is",
-    ("verifier/checking/component_solving.py", "below = np.zeros((levels + 1, 2))", "1"): "a row that is not read",
+    (_LEVELS, _BELOW, "1"): "a row that is not read",
     ("verifier/checking/graphs.py", "if len(sources) <= FEW:", "<="): "which search, not what it finds",
     ("verifier/checking/graphs.py", "FEW = 300", "300"): "which search, not what it finds",
     **{(_LINEAR, _SOLVED, token): "a row or column that is not read" for token in ("2", "1")},
