@@ -305,6 +305,15 @@ def test_a_row_may_miss_the_sum_1_by_the_tolerance(last):
         batch._check_stochastic(product, values, entry, 0.25 - 2.0**-54)
 
 
+def test_a_rough_value_is_given_only_where_one_is_asked_for(monkeypatch):
+    asked, solve = [], batch.solve
+    monkeypatch.setattr(batch, "solve", lambda *args, **how: asked.append(how["roughly"]) or solve(*args, **how))
+    chain = chain_of([{0: 0.5, 1: 0.5}, {1: 1}], {"a": {1}})
+    for more in ({}, {"roughly": True}):
+        satisfaction_probabilities(product_of(chain, F(a)), chain.probabilities, **more)
+    assert asked == [False, True]
+
+
 def test_no_matrix_at_all():
     chain = chain_of([{1: 0.5, 2: 0.5}, {1: 1}, {2: 1}], {"a": {1}})
     result = satisfaction_probabilities(product_of(chain, F(a)), np.zeros((0, 4)))
