@@ -235,6 +235,14 @@ _PRODUCT = "result = np.zeros((digits, left.shape[1], right.shape[2]))"
 _SCALE = "scale = 0.5 / steps / max(float(problem.moved.max()), 2.0**-900)"
 _LEVELS = "verifier/checking/component_solving.py"
 _EVEN = "if end - begin == most * block.count and end - begin <= FEW_EDGES:"
+_ONE_WAY_ONLY = "return bool(np.all(target < source) or np.all(target > source))"
+_BELOW = "below = np.zeros((len(self.plan.blocks) + 1, 2))  # a level, of which there are as many at most"
+_SUM_WAYS = [
+    ("states, edges = block.last - block.first, block.last_edge - block.first_edge", "-"),
+    ("if edges > FEW_EDGES:", ">"),
+    ("if edges == most * states:", "*"),
+    ("FEW_EDGES = 300", "300"),
+]
 _PER_CHOICE = "per_choice = np.bincount(owners, minlength=len(choices.indptr) - 1)"
 _BLOCKED = "size = max(_BLOCK // len(self.branches.observation), 1)"
 _LONG_TOKEN = 'text = end if token.type == "$END" else shown(str(token), 40)'
@@ -244,6 +252,9 @@ _ALIKE = "_, at = np.unique(state[going] * self.within + nodes[going] % self.wit
 _REGULAR = "return (int(key[1]) - first) // step if regular else place"
 _NEXT = "other = math.nextafter(near, math.inf if Fraction(near) < number else -math.inf)"
 _SUM = "return bool(np.any(np.abs(answer.value + other.value - 1) > AGREEMENT + self.asking.chain.rounding_defect))"
+_BATCH = "verifier/checking/batch.py"
+_SUMMED_AT_ONCE = "at_once = int(np.clip(_SUMS_AT_ONCE // len(rows), 1, _CHUNK))"
+_KINDS = "_, kind = np.unique(np.ravel_multi_index((kind, digit), (n, width + 1)), return_inverse=True)"
 _GIVEN = "if answer.lower is not None or outcome.direct or outcome.product is None:"
 _NUMBERS_OF_BAND = "numbers.append(block.size * (2 * band.width + 4 + 3 * columns))"
 _LONGEST = "if steps > MOST_STORM_STEPS or steps * model.transition_count > MOST_STORM_WORK:"
@@ -253,7 +264,7 @@ _PROCESS = "verifier/checking/process.py"
 _ROOMY = "place = memory if free > 2 * expected_bytes else Path(tempfile.gettempdir())"
 _PLAN = "verifier/checking/plan.py"
 _MOST_LEVELS = "max_levels = int(1000 + matrices * u * per_state / _SECONDS_PER_BLOCK)"
-_FOLLOWING = "following = np.full(int(above.max(initial=-1)) + 1, -1, dtype=np.int64)"
+_FOLLOWING = ("following = np.full(count, -1, dtype=np.int64)", "at = int(above.max(initial=-1))")
 _STEPS = "steps[unknown] = _scaled(solver.solve(np.full(len(unknown), 1.0)), 1024)"
 _COUNTING = "verifier/analysis/robust/step_counting.py"
 _MORE = "more = max(float((worth - before).max()), 0.0) * (spans + 1) * _WIDER"
@@ -521,14 +532,20 @@ EQUIVALENT = {
     ): "whoever calls has seen to it that it is no link",
     (_PLAN, "_CHUNK = 512", "512"): "how many at once",
     (_PLAN, _MOST_LEVELS, "1000"): "how, not what",
-    (_PLAN, _FOLLOWING, "1"): "a place that is not read",
+    **{(_PLAN, line, "1"): "any number below 0" for line in _FOLLOWING},
     ("verifier/checking/asking.py", "MOST_STORM_RECURRENCES = 10", "10"): "a guess of what takes too long",
     **{("verifier/analysis/robust/policy.py", _GROWN, token): "one round more" for token in (">", "*", "+")},
     ("verifier/checking/graphs.py", _FORESEEN, "*"): "how, not what",
     ("verifier/checking/two_engines.py", _SUM, ">"): "no sum of doubles near 1 is off by just that",
     ("verifier/checking/two_engines.py", _GIVEN, "lower"): "both are given, or none",
     ("verifier/checking/stepping.py", "elif settled and cyclic[k]:", "and"): "how soon it is known",
-    ("verifier/checking/batch.py", "_FEW_MATRICES = 16", "16"): "how, not what",
+    (_BATCH, "_FEW_MATRICES = 16", "16"): "how, not what",
+    (_BATCH, "if values.min() > 0:", "0"): "a quicker way to the same",
+    **{(_BATCH, "memory_bytes: int = 1 << 30,", token): "how many at once" for token in ("1", "30")},
+    (_BATCH, "_CHUNK = 512", "512"): "how many at once",
+    **{(_BATCH, "_SUMS_AT_ONCE = 1 << 22", token): "how many at once" for token in ("1", "22")},
+    **{(_BATCH, _SUMMED_AT_ONCE, token): "how many at once" for token in ("//", "1")},
+    (_BATCH, _KINDS, "1"): "a larger table, of the same numbers of each kind",
     (_LEVELS, _NUMBERS_OF_BAND, "+"): "how many at once",
     ("verifier/checking/expectations.py", _LONGEST, ">"): "a guess of what takes too long",
     ("verifier/checking/graphs.py", "_ROUNDS = 500", "500"): "how, not what",
@@ -632,7 +649,7 @@ EQUIVALENT = {
         "<=",
     ): "a number at an end is whole, and within",
     ("verifier/systems/space.py", _ROWS, "1"): "how wide a table without rows is",
-    ("verifier/checking/component_solving.py", "below = np.zeros((levels + 1, 2))", "1"): "a row that is not read",
+    (_LEVELS, _BELOW, "1"): "a row that is not read",
     ("verifier/checking/graphs.py", "if len(sources) <= FEW:", "<="): "which search, not what it finds",
     ("verifier/checking/graphs.py", "FEW = 300", "300"): "which search, not what it finds",
     **{(_LINEAR, _SOLVED, token): "a row or column that is not read" for token in ("2", "1")},
@@ -754,6 +771,8 @@ EQUIVALENT = {
     (_POWERS, _PRODUCT, "1"): "the matrix is square",
     (_LEVELS, "_LEFT_AT_ONCE = 4096", "4096"): "how many at once",
     **{(_LEVELS, _EVEN, token): "how a sum is made, not of what" for token in ("-", "*", "<=")},
+    **{(_LEVELS, line, token): "how a sum is made, not of what" for line, token in _SUM_WAYS},
+    **{(_LEVELS, _ONE_WAY_ONLY, token): "no edge leads to its own state" for token in ("<", ">")},
     (_LEVELS, _LEFT, "0"): "a row of ones that stays",
     (_LEVELS, _LEAST, "1"): "`least` is at most 1",
     (_STEP, _SLACK, "lower"): "the shapes are equal",

@@ -291,7 +291,7 @@ def _condense(component: Ints, sources: Ints, targets: Ints, matrices: int) -> t
     per_state = _SECONDS_PER_TRIANGULAR_STATE if len(size) == u else _SECONDS_PER_SPARSE_STATE
     max_levels = int(1000 + matrices * u * per_state / _SECONDS_PER_BLOCK)
     level = None
-    if len(size) < u or not _has_long_path(above, below, max_levels):
+    if len(size) < u or not _has_long_path(u, above, below, max_levels):
         crossing = above != below
         level = levels(len(size), above[crossing], below[crossing], max_levels)
     if level is None:
@@ -300,17 +300,17 @@ def _condense(component: Ints, sources: Ints, targets: Ints, matrices: int) -> t
     return component, level[component], size[component]
 
 
-def _has_long_path(above: Ints, below: Ints, most: int) -> bool:
-    """Whether a path of more than `most` edges between the states of a graph without cycles, each of which leads to a
+def _has_long_path(count: int, above: Ints, below: Ints, most: int) -> bool:
+    """Whether a path of `most` edges or more between the states of a graph without cycles, each of which leads to a
     smaller number, is found at once: from the greatest one on, always to the greatest number."""
-    following = np.full(int(above.max(initial=-1)) + 1, -1, dtype=np.int64)
+    following = np.full(count, -1, dtype=np.int64)
     np.maximum.at(following, above, below)
-    at = len(following) - 1
+    at = int(above.max(initial=-1))
     for _ in range(most):
-        at = int(following[at]) if 0 <= at < len(following) else -1
         if at < 0:
             return False
-    return True
+        at = int(following[at])
+    return at >= 0
 
 
 def _blocks(level: Ints, size: Ints, row_start: Ints) -> tuple[Block, ...]:
