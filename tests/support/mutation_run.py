@@ -183,7 +183,6 @@ _NONE_MET = "met = list(self._number) or [(Fraction(1), *(Fraction(0) for _ in s
 _SAME_BEFORE = "ordered[1:][ordered[1:] == ordered[:-1]] = -1"
 _OVER_ALREADY = "choices = [(over, np.repeat(over[:, None], scene.width, axis=1), nothing, nothing - 1)]"
 _NUMBERED = "number = np.full(scene.space.size + 1, -1, dtype=np.int64)  # the last one answers for -1"
-_DIRECT = "direct=bool(np.any(batch.expected_steps[0, finite] > STEPS_FOR_ITERATION)) and not exact,"
 _ELIMINATION = "verifier/checking/elimination.py"
 _ENTERING = (
     "entering, first = nodes.sources[order], "
@@ -257,7 +256,7 @@ _SUMMED_AT_ONCE = "at_once = int(np.clip(_SUMS_AT_ONCE // len(rows), 1, _CHUNK))
 _KINDS = "_, kind = np.unique(np.ravel_multi_index((kind, digit), (n, width + 1)), return_inverse=True)"
 _GIVEN = "if answer.lower is not None or outcome.direct or outcome.product is None:"
 _NUMBERS_OF_BAND = "numbers.append(block.size * (2 * band.width + 4 + 3 * columns))"
-_LONGEST = "if steps > MOST_STORM_STEPS or steps * model.transition_count > MOST_STORM_WORK:"
+_QUOTIENTS = "fractions = tuple(a / b for a, b in pairs if a is not None and b is not None)"
 _GROWN = "grown = fresh or bool(np.any(value[self.open] > old * (1 + _STILL)))"
 _FORESEEN = "if number % _ROUNDS == _ROUNDS - 1 and 2 * placed * max_levels < number * n:"
 _PROCESS = "verifier/checking/process.py"
@@ -503,11 +502,14 @@ EQUIVALENT = {
         ("verifier/systems/reachability.py", _MANY_CODES, token): "how, not what"
         for token in (">", "2", "16", "+", "4", "*")
     },
-    (
-        "verifier/checking/values.py",
-        "if self.lower is not None and self.upper is not None:",
-        "and",
-    ): "bounds are pairs",
+    **{
+        (
+            "verifier/checking/values.py",
+            "if self.lower is not None and self.upper is not None:",
+            token,
+        ): "bounds are pairs"
+        for token in ("lower", "and", "upper")
+    },
     (_KERNEL, _RANKS, "True"): "`whole` has seen to the lengths",
     ("verifier/analysis/robust/solutions.py", _ONE_SIDE, "False"): "what is not read",
     ("verifier/analysis/robust/solve.py", _NODES, "1"): "any number below 0",
@@ -547,7 +549,7 @@ EQUIVALENT = {
     **{(_BATCH, _SUMMED_AT_ONCE, token): "how many at once" for token in ("//", "1")},
     (_BATCH, _KINDS, "1"): "a larger table, of the same numbers of each kind",
     (_LEVELS, _NUMBERS_OF_BAND, "+"): "how many at once",
-    ("verifier/checking/expectations.py", _LONGEST, ">"): "a guess of what takes too long",
+    ("verifier/checking/expectations.py", _QUOTIENTS, "and"): "only a gain may be infinite, and have no fraction",
     ("verifier/checking/graphs.py", "_ROUNDS = 500", "500"): "how, not what",
     ("verifier/checking/enclosure.py", _BOTH, "lower"): "both are given, or none",
     ("verifier/checking/enclosure.py", _BOTH, "upper"): "both are given, or none",
@@ -705,7 +707,6 @@ EQUIVALENT = {
     ("verifier/systems/synthesis.py", _FARTHER, "1"): "any number below 0",
     ("verifier/chains/jani.py", "return bool(mask.all())", "all"): "of all, or of none",
     ("verifier/chains/texts.py", "choices = list(range(chain.state_count + 1))", "1"): "an end that is not read",
-    ("verifier/checking/expectations.py", _DIRECT, "and"): "how it is solved, not what",
     (
         "verifier/perception/confusion/labellings.py",
         "kept = np.flatnonzero(counted & (low < high))",
