@@ -302,9 +302,14 @@ _MASSES = (
     "most = np.minimum(upper, UNIT - (lower.sum(axis=1, keepdims=True) - lower))",
 )
 _POSSIBLE = "possible = possible | (set(np.unique(after[:, told.often[kinds] > 0]).tolist()) - {-1})"
+_SUBJECT, _FIRST = "verifier/analysis/robust/subject.py", "verifier/analysis/robust/first_policy.py"
+_LED = "following = np.where(inside < 0, objective.following[ways].ravel() - 2, inside).reshape("
+_RANK = "rank = levels(int(of.max()) + 1, of[sources[~inner]], of[led[~inner]], MOST_LEVELS)"
+_BEGUN = "value, begun = goal.astype(np.float64), np.searchsorted(behind, np.arange(len(owner) + 1))"
+_TO_ROWS = "led, row = np.full((count, width), -1, dtype=np.int64), np.full(count, -1, dtype=np.int64)"
+_CONSTANT = "told = np.concatenate([skeleton.entry_observations, np.ones((1, width), dtype=bool)])"
 _SOLVE = "verifier/analysis/robust/solve.py"
 _ROUGHLY = "value = search.optimum(target.astype(np.float64), np.zeros(step.state_count), roughly=True)"
-_UNSEEN = "after = np.full(objective.following.shape, -1, dtype=np.int64)"
 _MANY_CODES = "if bound > 2**16 + 4 * len(codes):"
 _IN_REACH = "nodes = look.nodes[distance[look.nodes] <= most_steps - left]"
 _OPEN = "np.where(value < 0, -1, value == wins).astype(np.int64),"
@@ -487,6 +492,20 @@ EQUIVALENT = {
     (_COMMON, _LOSS, "-"): "which box is divided, not what is proven",
     ("verifier/analysis/sensitivity/occurrences.py", _FRAMES, "1"): "numbers that are only compared",
     ("verifier/analysis/step_counts.py", _WAIT, "0"): "above 0, or not read",
+    (_FIRST, _RANK, "1"): "a part of no states",
+    (_FIRST, _BEGUN, "1"): "an end that is not read",
+    (_FIRST, "for _ in range(MOST_ROUNDS if circles[states].any() else 1):", "1"): "the second round finds no more",
+    (_FIRST, "MOST_ROUNDS = 50", "50"): "a policy to begin with",
+    (_SUBJECT, "numbers = np.where(codes >= 0, len(inner) + np.searchsorted(ended, codes), -1)", "1"): (
+        "any number below 0"
+    ),
+    (_SUBJECT, "return np.where(states <= max(REJECT, ACCEPT), 2 * letters + states, -1)", "1"): "any number below 0",
+    **{
+        (_SUBJECT, _LED, token): "numbers of ends are at least as many as there are states inside"
+        for token in ("<", "0")
+    },
+    ("verifier/analysis/objective.py", _TO_ROWS, "1"): "any number below 0",
+    ("verifier/analysis/objective.py", _CONSTANT, "1"): "a row that is not read",
     (_GAIN, _FINITE, "0"): "it is overwritten",
     (_GAIN, _OF_EDGES, "0"): "of no edges, where nothing is worth anything",
     **{(_GAIN, _ENDLESS, token): "component 0 is `false`, never reached here" for token in (">=", "0")},
@@ -494,10 +513,6 @@ EQUIVALENT = {
     **{(_GAIN, "_MOST_DIGITS = 10**8", token): "how far, not what" for token in ("10", "8")},
     (_GAIN, "def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:", "False"): "not read",
     (_STATISTICS, "_HALVINGS = 100", "100"): "how near, and never beyond",
-    **{
-        ("verifier/analysis/robust/subject.py", _UNSEEN, token): "not read: what leads nowhere has not ended"
-        for token in ("-", "1")
-    },
     **{
         ("verifier/systems/reachability.py", _MANY_CODES, token): "how, not what"
         for token in (">", "2", "16", "+", "4", "*")
