@@ -68,7 +68,7 @@ class Rows:
     `frame` (n,) is an index into the frames, `UNKNOWN_FRAME` where there is no such frame, and `frame_text` says
     what stood there; `label` (n,) is an index into `names`, the class names of the data set. `pointer` names a row by
     its JSON pointer where lines say nothing. Values may still be faulty. `no_box_2d` and `no_box_3d` (n,) mark the
-    objects that rightly have no such box (a row of NaN); None: none do. `region` (n,) marks annotations that the data
+    objects that may have no such box (a row of NaN); None: none may. `region` (n,) marks annotations that the data
     set itself says not to judge; `any_class` (n,) those among them that name no class.
     """
 
