@@ -371,6 +371,7 @@ EQUIVALENT = {
     },
     ("verifier/perception/detections/columns.py", _WIDTHS, "0"): "all parts have scores, or none",
     ("verifier/perception/detections/assembly.py", _ALL_FRAMES, "1"): "too many as well",
+    ("verifier/perception/detections/assembly.py", "UNKNOWN_FRAME = -1", "1"): "any number below 0",
     ("verifier/perception/detections/assembly.py", _UNKNOWN, "all"): "a box that is partly unknown is a fault anyway",
     ("verifier/perception/detections/gathered.py", _POINTERS, "any"): "all of a format have one, or none",
     ("verifier/systems/open_system.py", _MAY_NOT, "1"): "any number below 0",

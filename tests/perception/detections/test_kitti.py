@@ -76,6 +76,9 @@ def test_class_maps_and_dont_care(images):
     assert (len(found.annotations), len(found.detections), len(found.ignored)) == (1, 0, 0)
     assert found.origin["classes_left_out"] == {"annotations": {}, "detections": {"Car": 1}}
     assert (found.origin["regions"], found.origin["dont_care"]) == (1, "drop")
+    rest = Reading(class_map=class_map({"Ped*": "ped", "*": "ignore"}))  # a region of every class is none left out
+    found = kitti_object(images / "labels", images / "results", rest)
+    assert found.origin["classes_left_out"] == {"annotations": {}, "detections": {"Car": 1}}
     regions = class_map({"Ped*": "dont_care", "Car": "obs"})
     found = kitti_object(images / "labels", images / "results", Reading(class_map=regions))
     assert (len(found.annotations), len(found.ignored)) == (0, 2)
