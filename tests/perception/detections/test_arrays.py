@@ -264,9 +264,11 @@ def test_an_unknown_box_is_a_fault_where_a_format_has_no_word_for_it():
                 checks.rows(rows, "annotation")
 
 
-@pytest.mark.parametrize(("edge", "fine"), [(1.5, False), (1.6, True)])
-def test_rectangles_within_a_pixel_and_a_half_are_fractions(edge, fine):
-    truth = {"frame": [0, 0], "class": [0, 0], "box_2d": [[0, 0, 0.5, edge], [np.nan] * 4]}
+@pytest.mark.parametrize(
+    ("edge", "other", "fine"), [(1.5, np.nan, False), (1.6, np.nan, True), (1.5, 1, False), (1.5, 9, True)]
+)
+def test_rectangles_within_a_pixel_and_a_half_are_fractions(edge, other, fine):
+    truth = {"frame": [0, 0], "class": [0, 0], "box_2d": [[0, 0, 0.5, edge], [other] * 4]}
     with nullcontext() if fine else pytest.raises(InputError, match="are these fractions of the image"):
         from_arrays(["ped"], ["a"], truth, {**SEEN, "frame": [0]})
 
