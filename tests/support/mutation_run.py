@@ -355,6 +355,7 @@ _LAST_OF_PART = (
 )
 _WIDTHS = 'for name, width in (("score", 0), ("box_2d", 4), ("box_3d", 7), ("distance_m", 0)):'
 _ALL_FRAMES = "total = int(np.minimum(counts, MOST_FRAMES + 1).sum())"
+_OF_FRAME = "place = np.concatenate([boxes.frame, frame]) * len(ids) + inverse"
 _UNKNOWN = "bad |= np.isnan(box).all(axis=1) & (True if absent is None else ~absent)"
 _REPLAY = "verifier/perception/confusion/replay.py"
 _NOT_LISTED = '[number.get(key, -1) for key in zip(own.tolist(), record["frame"][rows].tolist(), strict=True)],'
@@ -386,6 +387,8 @@ EQUIVALENT = {
     },
     ("verifier/perception/detections/columns.py", _WIDTHS, "0"): "all parts have scores, or none",
     ("verifier/perception/detections/assembly.py", _ALL_FRAMES, "1"): "too many as well",
+    ("verifier/perception/detections/assembly.py", "UNKNOWN_FRAME = -1", "1"): "any number below 0",
+    ("verifier/perception/detections/distances.py", _OF_FRAME, "+"): "numbers that are only compared",
     ("verifier/perception/detections/assembly.py", _UNKNOWN, "all"): "a box that is partly unknown is a fault anyway",
     ("verifier/perception/detections/gathered.py", _POINTERS, "any"): "all of a format have one, or none",
     ("verifier/systems/open_system.py", _MAY_NOT, "1"): "any number below 0",
