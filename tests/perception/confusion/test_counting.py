@@ -326,6 +326,10 @@ def test_a_table_has_a_largest_size(monkeypatch):
     monkeypatch.setattr(counting, "LARGEST_TABLE", 53)
     with pytest.raises(LimitError, match=r"^3 thresholds x 2 bins x 3\^2 labels are 54 counts; at most 53 are kept"):
         counted(rule)
+    monkeypatch.undo()
+    rule = CountingRule("class", ("ped",), Bins(tuple(map(float, range(100_001)))), thresholds=tuple(range(672)))
+    with pytest.raises(LimitError, match="268800000 counts; at most 268435456 are kept"):
+        confusion_counts(nothing_counted(rule), rule, TWO_METRES)
 
 
 def test_reported_distances_by_hand():

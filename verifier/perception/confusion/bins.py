@@ -55,7 +55,7 @@ class Variable:
         if self.edges and not _increasing(self.edges):
             raise UsageError(f"variable '{self.name}': expected at least two increasing edges")
         names = [name for name, _ in self.groups]
-        if len(set(names)) != len(names) or not all(name and all(values) for name, values in self.groups):
+        if len(set(names)) != len(names) or not all(name and values and all(values) for name, values in self.groups):
             raise UsageError(f"variable '{self.name}': a bin occurs twice, or has no name or no value")
         if self.edges and self.scope == "frame":
             raise UsageError(f"variable '{self.name}' has no numbers: give values")
