@@ -264,7 +264,10 @@ _PROCESS = "verifier/checking/process.py"
 _ROOMY = "place = memory if free > 2 * expected_bytes else Path(tempfile.gettempdir())"
 _PLAN = "verifier/checking/plan.py"
 _MOST_LEVELS = "max_levels = int(1000 + matrices * u * per_state / _SECONDS_PER_BLOCK)"
-_FOLLOWING = ("following = np.full(count, -1, dtype=np.int64)", "at = int(above.max(initial=-1))")
+_FOLLOWING = (
+    *("following = np.full(count, -1, dtype=np.int64)", "at = int(above.max(initial=-1))"),
+    "local = np.full(g.n, -1, dtype=np.int64)",
+)
 _STEPS = "steps[unknown] = _scaled(solver.solve(np.full(len(unknown), 1.0)), 1024)"
 _COUNTING = "verifier/analysis/robust/step_counting.py"
 _MORE = "more = max(float((worth - before).max()), 0.0) * (spans + 1) * _WIDER"

@@ -215,7 +215,7 @@ def _decided(product: Product, support: Mask) -> Decided:
 
     component = components(n, sources, targets)
     leaving = component[sources] != component[targets]
-    bottom_component = np.ones(int(component.max()) + 1, dtype=bool)
+    bottom_component = np.ones(n, dtype=bool)
     bottom_component[component[sources[leaving]]] = False
     recurrent = reached & bottom_component[component]
     recurrent[[REJECT, ACCEPT]] = False
