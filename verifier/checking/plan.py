@@ -245,11 +245,7 @@ def _order(product: Product, g: _Graph, zero: Mask, one: Mask, matrices: int) ->
     loop_edge[sources[loop]] = edge[loop]
     sources, targets, edge = sources[~loop], targets[~loop], edge[~loop]
     component, level, size = _condense(g.component[unknown], sources, targets, matrices)
-    if u and not level.any() and component.max() + 1 == u:  # one block of single states, numbered without gaps
-        order = np.empty(u, dtype=np.int64)
-        order[component] = np.arange(u)
-    else:
-        order = np.lexsort((component, size, level))
+    order = np.lexsort((component, size, level))
     place = np.empty(u + 2, dtype=np.int64)
     place[order], place[u], place[u + 1] = np.arange(u), u, u + 1
     degree = np.bincount(sources, minlength=u)
