@@ -165,6 +165,8 @@ def test_what_is_decided_under_a_support_is_found_out_once(monkeypatch):
     plan = decided.plan(accepting=True, exact_one=True, matrices=1)
     assert decided.plan(accepting=True, exact_one=True, matrices=1) is plan
     assert decided.plan(accepting=False, exact_one=True, matrices=1) is not plan
+    for made, cache in ((product, "decided"), (product, "tried"), (decided, "plans"), (plan, "systems")):
+        assert getattr(replace(made), cache) is not getattr(made, cache)
     for most, kept in ((product.state_count - 1, False), (product.state_count, True)):
         monkeypatch.setattr("verifier.checking.plan.LARGEST_KEPT", most)
         assert (decide(product, support) is decided) is kept
