@@ -263,7 +263,7 @@ _PROCESS = "verifier/checking/process.py"
 _ROOMY = "place = memory if free > 2 * expected_bytes else Path(tempfile.gettempdir())"
 _PLAN = "verifier/checking/plan.py"
 _MOST_LEVELS = "max_levels = int(1000 + matrices * u * per_state / _SECONDS_PER_BLOCK)"
-_FOLLOWING = ("following = np.full(count, -1, dtype=np.int64)", "at = int(above.max(initial=-1))")
+_UNNUMBERED = ("following = np.full(count, -1, dtype=np.int64)", "local = np.full(g.n, -1, dtype=np.int64)")
 _STEPS = "steps[unknown] = _scaled(solver.solve(np.full(len(unknown), 1.0)), 1024)"
 _COUNTING = "verifier/analysis/robust/step_counting.py"
 _MORE = "more = max(float((worth - before).max()), 0.0) * (spans + 1) * _WIDER"
@@ -551,8 +551,11 @@ EQUIVALENT = {
         "False",
     ): "whoever calls has seen to it that it is no link",
     (_PLAN, "_CHUNK = 512", "512"): "how many at once",
+    (_PLAN, "MOST_PLANS = 4", "4"): "how much is kept, not what",
     (_PLAN, _MOST_LEVELS, "1000"): "how, not what",
-    **{(_PLAN, line, "1"): "any number below 0" for line in _FOLLOWING},
+    **{(_PLAN, line, "1"): "any number below 0" for line in _UNNUMBERED},
+    (_PLAN, "if len(size) < u or not _has_long_path(u, above, below, max_levels):", "<"): "a quicker way to the same",
+    (_PLAN, "place = np.empty(u + 2, dtype=np.int64)", "2"): "a place that is not read",
     ("verifier/checking/asking.py", "MOST_STORM_RECURRENCES = 10", "10"): "a guess of what takes too long",
     **{("verifier/analysis/robust/policy.py", _GROWN, token): "one round more" for token in (">", "*", "+")},
     ("verifier/checking/graphs.py", _FORESEEN, "*"): "how, not what",
