@@ -48,6 +48,10 @@ def process_of(states, labels, initial=(0,)):
     )
 
 
+FROM_EACH = process_of([[{1: Fraction(1, 2), 2: Fraction(1, 2)}], [{1: Fraction(1)}], [{2: Fraction(1)}]],
+                       {"goal": {1}}, (0, 1, 2))  # fmt: skip
+
+
 def test_two_ways_to_the_goal_by_hand(storm):
     # Choice 1: goal with 1/2, again with 1/4, lost with 1/4: 1/2 / (3/4) = 2/3. Choice 2: goal with 3/5.
     states = [
@@ -72,15 +76,22 @@ def test_staying_for_ever_is_a_strategy(storm):
     assert not strategy_range(process, parse_formula("G start"), storm).confirmed
 
 
+def test_what_is_settled_is_settled_under_every_strategy(monkeypatch):
+    # 0 may be left for 1 and need not be: G F goal is certain where it is left by chance, and not for every strategy.
+    states = [[{0: Fraction(1)}, {1: Fraction(1)}], [{0: Fraction(1)}]]
+    lower, _ = optimal_probabilities(process_of(states, {"goal": {1}}), parse_formula("G F goal"), False)
+    assert lower.tolist() == [0]
+    monkeypatch.setattr(strategies, "MOST_ITERATIONS", 1)  # what is decided has its value before the first step
+    assert [ends.tolist() for ends in optimal_probabilities(FROM_EACH, parse_formula("X goal"), True)] == [
+        [0.5, 1, 0]
+    ] * 2
+
+
 def test_strategies_may_remember(storm):
     # From 0 to 1 or to 2 and back: one visits both only by remembering which has been visited.
     states = [[{1: Fraction(1)}, {2: Fraction(1)}], [{0: Fraction(1)}], [{0: Fraction(1)}]]
     found = strategy_range(process_of(states, {"a": {1}, "b": {2}}), parse_formula("F a & F b"), storm)
     assert (found.smallest.tolist(), found.largest.tolist()) == ([0.0], [1.0])
-
-
-FROM_EACH = process_of([[{1: Fraction(1, 2), 2: Fraction(1, 2)}], [{1: Fraction(1)}], [{2: Fraction(1)}]],
-                       {"goal": {1}}, (0, 1, 2))  # fmt: skip
 
 
 @pytest.mark.parametrize(
