@@ -546,6 +546,10 @@ EQUIVALENT = {
     ("verifier/analysis/robust/recurrent.py", "for number in range(int(of.max(initial=-1)) + 1):", "1"): (
         "there are states; or noticed"
     ),
+    **{
+        ("verifier/analysis/robust/vertices.py", line, "lower"): "as many of both"
+        for line in ("if len(lower) > _MOST_LABELS:", "for free in range(len(lower))")
+    },
     (_SUBJECT, "numbers = np.where(codes >= 0, len(inner) + np.searchsorted(ended, codes), -1)", "1"): (
         "any number below 0"
     ),
