@@ -127,12 +127,12 @@ def two_draws(first, following):
     Args:
         following: the states that a and b alone lead to, and a with b.
     """
-    channel = channel_of(LABELS, [[0, 1, 0]], [[1, 1, -1]])
+    channel = channel_of(LABELS, [[0, 1, 0]], [[0, 1, -1]])
     world = objective_of(
         channel, [[1, *following], *([k] * 4 for k in (1, 2, 3))], [0] * 4, {}, "F true", ended=(1, 2, 3)
     )
     region = region_of(
-        world, {(k, 1): [(0, 0), ends, [1 - end for end in ends[::-1]]] for k, ends in enumerate((first, INNER))}
+        world, {(k, k): [(0, 0), ends, [1 - end for end in ends[::-1]]] for k, ends in enumerate((first, INNER))}
     )
     skeleton = StrategySkeleton(np.arange(5), world.skeleton)
     return choices_of(vertex_process(skeleton, region, {}, exact=True, remark=""), 0)

@@ -311,6 +311,32 @@ _RANK = "rank = levels(int(of.max()) + 1, of[sources[~inner]], of[led[~inner]], 
 _BEGUN = "value, begun = goal.astype(np.float64), np.searchsorted(behind, np.arange(len(owner) + 1))"
 _TO_ROWS = "led, row = np.full((count, width), -1, dtype=np.int64), np.full(count, -1, dtype=np.int64)"
 _CONSTANT = "told = np.concatenate([skeleton.entry_observations, np.ones((1, width), dtype=bool)])"
+_SEARCHING = "verifier/analysis/robust/policy.py"
+_TRIANGULAR = "triangular = bool(np.all(entries.row <= entries.col) or np.all(entries.row >= entries.col))"
+_NEAR_ENOUGH = "near = self._solver is not None and self._switched <= _FEW * len(right)"
+_BY_STEPS = "found: Floats = spsolve_triangular(matrix, right, lower=self._lower != turned, unit_diagonal=True)"
+_ONE_ROUND = "better = np.flatnonzero((gain > noise * stake) & ~self._capped[row])"
+_PACE = "if not excess * _SHRINKING <= before or _still_to_do(before, excess) > _WORTH:"
+_WAYS_TO_SOLVE = {
+    "self._lower = bool(np.all(known | (self._column < self._row[:, None])))": "| <",
+    "self._acyclic = self._lower or bool(np.all(known | (self._column > self._row[:, None])))": "or | >",
+    "inner = (column >= 0) & (share > 0) & ~self._capped[row][:, None]": ">",
+    _BY_STEPS: "True",
+    _TRIANGULAR: "all <= or >=",
+    "if self._solver is None or self._switched > 0:": ">",
+    "self._switched = 0": "0",
+    "solved += solver.solve(right - matrix @ solved)": "+=",
+    "if solver is None or not 0 < self._switched <= _FEW * len(right):": "<= *",
+    _PACE: "<= >",
+}
+"""Of policies: how equations are solved whose solution is judged later."""
+_POLICY_BEGUN = {
+    "gained = np.where(self._jumps, guide[self._behind] - guide[at, None], 0)": "- 0",
+    "weights = np.where(self._jumps, self._step.weights(masses, rows), 0)": "0",
+    "noise, residual = (_ROUGH, _ROUGH / 16) if rough else (_NOISE, _RESIDUAL)": "16",
+    "_ROUGH = 2.0**-24": "- 24",
+}
+"""With which policy a search begins."""
 _SOLVE = "verifier/analysis/robust/solve.py"
 _ROUGHLY = "value = search.optimum(target.astype(np.float64), np.zeros(step.state_count), roughly=True)"
 _MANY_CODES = "if bound > 2**16 + 4 * len(codes):"
@@ -502,6 +528,44 @@ EQUIVALENT = {
     (_FIRST, _BEGUN, "1"): "an end that is not read",
     (_FIRST, "for _ in range(MOST_ROUNDS if circles[states].any() else 1):", "1"): "the second round finds no more",
     (_FIRST, "MOST_ROUNDS = 50", "50"): "a policy to begin with",
+    **{
+        (_SEARCHING, line, token): reason
+        for lines, reason in ((_WAYS_TO_SOLVE, "how it is solved, not what"), (_POLICY_BEGUN, "where it is begun"))
+        for line, tokens in lines.items()
+        for token in tokens.split()
+    },
+    **{
+        (_SEARCHING, line, "1"): "any number below 0"
+        for line in (
+            "self._place = np.full(step.state_count, -1, dtype=np.int64)",
+            "best_of = np.full(len(self._owners), -1, dtype=np.int64)",
+        )
+    },
+    **{(_SEARCHING, _NEAR_ENOUGH, token): "a weighting, no result" for token in ("<=", "*")},
+    (_SEARCHING, "self._cap(before | (value[self._owners] >= 1))", ">="): "what is exactly 1 stays there or grows",
+    (_SEARCHING, _ONE_ROUND, ">"): "one round more",
+    **{
+        (_SEARCHING, f"{name} = {number}", token): "how long it is tried; values are judged later"
+        for name, number, tokens in (
+            ("MOST_ITERATIONS", "1000", "1000"),
+            ("_NOISE", "2.0**-46", "46"),
+            ("_STILL", "2.0**-50", "50"),
+            ("_MANY", "2000", "2000"),
+            ("_WORTH", "16", "16"),
+            ("_RESIDUAL", "2.0**-46", "46"),
+        )
+        for token in tokens.split()
+    },
+    ("verifier/analysis/robust/recurrent.py", "if math.prod(map(len, told)) > MOST_TERMS:", ">"): (
+        "of so many conjunctions there are more ways to violate them"
+    ),
+    ("verifier/analysis/robust/recurrent.py", "for number in range(int(of.max(initial=-1)) + 1):", "1"): (
+        "there are states; or noticed"
+    ),
+    **{
+        ("verifier/analysis/robust/vertices.py", line, "lower"): "as many of both"
+        for line in ("if len(lower) > _MOST_LABELS:", "for free in range(len(lower))")
+    },
     (_SUBJECT, "numbers = np.where(codes >= 0, len(inner) + np.searchsorted(ended, codes), -1)", "1"): (
         "any number below 0"
     ),

@@ -55,9 +55,9 @@ class Subject:
     letters: Ints
     starts: Ints
     origin: Ints
-    motion: tuple[tuple[int, ...], ...] = ((1,),)
-    moving: Ints | None = None
-    owner: Ints | None = None
+    motion: tuple[tuple[int, ...], ...]
+    moving: Ints
+    owner: Ints | None
 
 
 def subject_of(objective: Objective) -> Subject:
@@ -156,7 +156,7 @@ def _needed_in_order(formula: PositiveFormula) -> list[int]:
 
 def subject_document(subject: Subject) -> dict[str, Any]:
     """What a document says about the subject."""
-    drawn = {"motion": [list(row) for row in subject.motion], "moving": np.asarray(subject.moving).tolist()}
+    drawn = {"motion": [list(row) for row in subject.motion], "moving": subject.moving.tolist()}
     return {
         "formula": [[kind, list(operands), low, high] for kind, operands, low, high in subject.formula],
         "propositions": list(subject.propositions),
