@@ -341,7 +341,6 @@ _SOLVE = "verifier/analysis/robust/solve.py"
 _ROUGHLY = "value = search.optimum(target.astype(np.float64), np.zeros(step.state_count), roughly=True)"
 _MANY_CODES = "if bound > 2**16 + 4 * len(codes):"
 _IN_REACH = "nodes = look.nodes[distance[look.nodes] <= most_steps - left]"
-_OPEN = "np.where(value < 0, -1, value == wins).astype(np.int64),"
 _TOO_MANY = "while _rounded(shape(high)).sum() < MOST_ITEMS and high < MOST_ITEMS:"
 _NOT_READ = 'effort = Effort(attained=self.semantics == "shared_matrix", certificates=False)'
 _ALIKE_AT_ONCE = "size = max(1, _NUMBERS_AT_ONCE // max(len(self.product.edge), 1))"
@@ -501,7 +500,6 @@ EQUIVALENT = {
     (_DRAWING, _LEAST_COST, "1"): "the most draws either way",
     ("verifier/analysis/belief_grid.py", _IN_REACH, "-"): "more is followed than is asked for",
     ("verifier/analysis/best_planner.py", "exact: bool = True", "True"): "it is overwritten",
-    ("verifier/analysis/hidden_game.py", _OPEN, "1"): "any number below 0",
     **{(_DRIVES, "_AT_ONCE = 2**22", token): "how many at once" for token in ("2", "22")},
     **{(_DRIVES, _BETS_AT_ONCE, token): "how many at once" for token in ("1", "//", "max")},
     (_DRIVES, "for first in range(0, len(low), size):", "low"): "as many of both",
