@@ -128,6 +128,8 @@ _KEPT_COMMENTS = (
     "kept = tuple(Comment(comment.offset - begin, comment.text) for comment in comments if comment.offset >= begin)"
 )
 _AMOUNT = 'amount = "no" if high < low else f"more than {LONGEST_SWEEP}"'
+_CAUSES = "verifier/analysis/counterexamples/causes.py"
+_FLOWING = "taken = np.array([known | reports == following for reports in added])[moves.symbol] & (flow > 0)"
 _PROGRESSION = "verifier/language/ltl/progression.py"
 _FORMULAS = "verifier/language/ltl/parser.py"
 _TAGS = "tags[draw, label] = groups.setdefault(key, len(groups) + 1)"
@@ -773,6 +775,10 @@ EQUIVALENT = {
     ("verifier/checking/worker.py", "if remaining <= 0:", "<="): "the next round is late",
     ("verifier/perception/confusion/dependence.py", _AT_ONCE, "2"): "how many at once",
     ("verifier/analysis/counterexamples/replay.py", _AGREES, "1000"): "a thousandth of a tolerance",
+    (_CAUSES, "known = min(pending, key=len)  # what flows into a set comes from smaller ones", "min"): (
+        "how often a set is looked at, as flows add up"
+    ),
+    (_CAUSES, _FLOWING, ">"): "sets that nothing flows into are looked at, too",
     ("verifier/perception/confusion/replay.py", "counts = np.zeros((bins, contexts.count, 2))", "2"): "a column of 0",
     (_REGION, "bins, groups, true = self.lower.shape", "lower"): "the shapes are equal, or refused",
     ("verifier/analysis/step_counts.py", "_LOOK = 64", "64"): "how often it is looked, not at what",
