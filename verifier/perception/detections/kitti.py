@@ -229,13 +229,13 @@ def _check_folders(table: TextTable, members: tuple[Member, ...]) -> None:
     wanted = np.array([ids.get(member.folder, 0) for member in members], dtype=np.int64)
     if not len(wanted):
         return
-    type_id = table.columns["type_id"]
-    wrong = (wanted[table.file] > 0) & (wanted[table.file] != type_id)
+    own = table.columns["type_id"]
+    wrong = (wanted[table.file] > 0) & (wanted[table.file] != own)
     if wrong.any():
         row = int(wrong.argmax())
         member = members[int(table.file[row])]
         raise InputError(
-            f"type id {int(type_id[row])} in the folder {shown(member.folder)}, whose type id is {ids[member.folder]}",
+            f"type id {int(own[row])} in the folder {shown(member.folder)}, whose type id is {ids[member.folder]}",
             Place(member.name, int(table.line[row])),
         )
 
