@@ -100,7 +100,7 @@ def test_neighbours_are_alike_in_what_objects_have_first_and_near_next(items, do
     # The other way round: the last is the one without, and the nearest is before it.
     back = replace(found, counts=counts[::-1].copy())
     assert back.without_empty_columns("neighbour")[0][-1].tolist() == [[0, 0], [donor, 1]]
-    with pytest.raises(UsageError, match="--canonical sums over all bins, and the model says .* by 'hidden'"):
+    with pytest.raises(UsageError, match=r"--canonical sums over all bins, and the model says .* by 'hidden'"):
         found.canonical()
 
 
