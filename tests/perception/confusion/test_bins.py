@@ -31,7 +31,20 @@ def test_edges_from_text(text, edges):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "5", "0,0", "10,0", "0,x", "0,nan", "0..10:3", "0..10:0", "0..inf:1", "0..100001:1", "0..2e-13:1e-13"],
+    [
+        "",
+        "5",
+        "0,0",
+        "10,0",
+        "0,x",
+        "0,nan",
+        "0..x:1",
+        "0..10:3",
+        "0..10:0",
+        "0..inf:1",
+        "0..100001:1",
+        "0..2e-13:1e-13",
+    ],
 )
 def test_edges_that_make_no_bins_are_refused(text):
     with pytest.raises(UsageError, match="--bins"):
@@ -57,7 +70,8 @@ def test_variables_from_text():
     ["occluded", "=1", "a=", "a=0,0", "a=x:", "a=edges:1", "1a=0", "counts=0", "distance_m=0", "sequence=edges:0,1"],
 )
 def test_variables_that_make_no_bins_are_refused(text):
-    with pytest.raises(UsageError):
+    how = "--by: expected NAME=VALUE" if text in ("occluded", "=1", "a=") else "variable|edges"
+    with pytest.raises(UsageError, match=how):
         parse_variable(text)
 
 

@@ -190,8 +190,8 @@ def parse_variable(text: str) -> Variable:
     `speed_mps=edges:0,2,5,inf` has ranges; `occluded=0,1,2` has one bin per value; `occluded=low:0|1,high:2|3` and
     `sequence=night:00*|0107,day:*` have named bins of several values.
     """
-    name, equals, bins = (part.strip() for part in text.partition("="))
-    if not equals or not name or not bins:
+    name, _, bins = (part.strip() for part in text.partition("="))
+    if not name or not bins:
         raise UsageError(f"--by: expected NAME=VALUE,VALUE,... or NAME=edges:LOW,...,HIGH, got {shown(text)}")
     if bins.startswith("edges:"):
         return Variable(name, edges=parse_edges(bins.removeprefix("edges:"), f"--by {name}"))
