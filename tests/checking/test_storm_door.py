@@ -148,8 +148,9 @@ def test_after_an_answer_that_failed_there_are_no_more(made_up):
         with storm.asked(CHAIN, ["true"]) as answers:
             answers.abandon()
             assert list(answers) == []
-    with pytest.raises(ValueError, match="inside its `with` block"):
-        storm.check(CHAIN, ["true"])
+    for outside in (storm, StormProcess()):
+        with pytest.raises(ValueError, match="inside its `with` block"):
+            outside.check(CHAIN, ["true"])
 
 
 @pytest.mark.parametrize("model", [CHAIN, PROCESS])

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from verifier.base.errors import ExitCode, InputError, NoAnswerError, UsageError, VerifierError
 from verifier.language.expressions import Source, parse_expression
-from verifier.language.expressions.syntax import FALSE, TRUE, Number
+from verifier.language.expressions.syntax import FALSE, TRUE, Name, Number
 from verifier.language.ltl import parse_formula
 from verifier.perception.confusion import EMPTY, ConfusionMatrices
-from verifier.systems.model_parts import Draw, PlacedObject, Planner, Range, Rule, Run, Variable
+from verifier.systems.model_parts import Draw, PlacedObject, Planner, Range, Rule, Run, Variable, dependency_order
 from verifier.systems.reader import read_model
 from verifier.systems.skeleton import build_skeleton
 
@@ -231,6 +231,16 @@ def test_a_replaced_constant_breaks_a_circle(tmp_path):
     with pytest.raises(InputError, match="in a circle: ground -> top -> ground"):
         model.instantiate()
     assert model.instantiate({"top": 1}).constants["ground"] == -3
+
+
+@pytest.mark.parametrize(("count", "more"), [(1, []), (2, []), (10, []), (11, ["1 more"]), (13, ["3 more"])])
+def test_a_circle_is_told_from_its_first_name_on_up_to_ten(count, more):
+    names = [f"c{k:02}" for k in range(count)]
+    uses = {name: Name(after) for name, after in zip(names, [*names[1:], names[0]], strict=True)}
+    circle = " -> ".join([*names[:10], *more, "c00"])
+    with pytest.raises(InputError, match=f"in a circle: {circle}$"):
+        dependency_order({"other": Number(1), **dict(reversed(uses.items()))}, Source(""))
+    assert dependency_order({"b": Name("a"), "a": Name("elsewhere")}, Source("")) == ["a", "b"]
 
 
 def test_long_chains_of_abbreviations_are_followed(tmp_path):
