@@ -147,7 +147,9 @@ def test_after_an_answer_that_failed_there_are_no_more(made_up):
         assert not made_up.all[3].ended
         with storm.asked(CHAIN, ["true"]) as answers:
             answers.abandon()
-            assert list(answers) == []
+            assert not answers.usable
+        with storm.asked(CHAIN, []) as answers:
+            assert (answers.usable, list(answers)) == (False, [])
     for outside in (storm, StormProcess()):
         with pytest.raises(ValueError, match="inside its `with` block"):
             outside.check(CHAIN, ["true"])

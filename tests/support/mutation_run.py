@@ -262,7 +262,7 @@ _HORIZON = "self._horizons[family] = max(self._horizons.get(family, 0), node.hig
 _QUOTIENTS = "fractions = tuple(a / b for a, b in pairs if a is not None and b is not None)"
 _GROWN = "grown = fresh or bool(np.any(value[self.open] > old * (1 + _STILL)))"
 _PROCESS = "verifier/checking/process.py"
-_NO_ROOM = "free = shutil.disk_usage(memory).free if memory.is_dir() and os.access(memory, os.W_OK) else 0"
+_NO_ROOM = "free = shutil.disk_usage(memory).free if os.access(memory, os.W_OK) else 0"
 _OURS = "if entry.name.startswith(PREFIX) and entry.is_dir(follow_symlinks=False) and _is_abandoned(entry):"
 _PIPES = "command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, start_new_session=True"
 _PLAN = "verifier/checking/plan.py"
