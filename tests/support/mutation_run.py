@@ -258,6 +258,8 @@ _SUMMED_AT_ONCE = "at_once = int(np.clip(_SUMS_AT_ONCE // len(rows), 1, _CHUNK))
 _KINDS = "_, kind = np.unique(np.ravel_multi_index((kind, digit), (n, width + 1)), return_inverse=True)"
 _GIVEN = "if answer.lower is not None or outcome.direct or outcome.product is None:"
 _NUMBERS_OF_BAND = "numbers.append(block.size * (2 * band.width + 4 + 3 * columns))"
+_PATTERNS = "patterns, pattern = distinct(pattern * len(unique) + place, pattern_count * len(unique))"
+_CONSTANT = "constant = (int(row_of_state.max()) + 1) * pattern_count  # sorts behind the code of every sum"
 _HORIZON = "self._horizons[family] = max(self._horizons.get(family, 0), node.high - node.low)"
 _QUOTIENTS = "fractions = tuple(a / b for a, b in pairs if a is not None and b is not None)"
 _GROWN = "grown = fresh or bool(np.any(value[self.open] > old * (1 + _STILL)))"
@@ -662,6 +664,21 @@ EQUIVALENT = {
         "sets: None = field(default=None, init=False)",
         "False",
     ): "nobody gives it",
+    **{
+        ("verifier/systems/skeleton.py", line, token): why
+        for line, tokens, why in (
+            ("pattern, pattern_count = np.zeros(len(told), dtype=np.int64), 1", "1", "a wider bound of codes"),
+            (
+                "unique, place = distinct(bits, 1 << min(_BITS, width - word * _BITS))",
+                "1 min -",
+                "a wider bound of codes",
+            ),
+            (_PATTERNS, "+", "numbers that are only compared"),
+            (_CONSTANT, "1", "farther behind every other code"),
+            ("codes, entry = distinct(code, constant + 1)", "1", "a wider bound of codes"),
+        )
+        for token in tokens.split()
+    },
     ("verifier/systems/planners/prism.py", "if not names_in(node) & meanings.keys():", "&"): "then nothing is put in",
     ("verifier/checking/expectations.py", _QUOTIENTS, "and"): "only a gain may be infinite, and have no fraction",
     (
