@@ -259,7 +259,7 @@ _KINDS = "_, kind = np.unique(np.ravel_multi_index((kind, digit), (n, width + 1)
 _GIVEN = "if answer.lower is not None or outcome.direct or outcome.product is None:"
 _NUMBERS_OF_BAND = "numbers.append(block.size * (2 * band.width + 4 + 3 * columns))"
 _PATTERNS = "patterns, pattern = distinct(pattern * len(unique) + place, pattern_count * len(unique))"
-_CONSTANT = "constant = (int(row_of_state.max()) + 1) * pattern_count  # sorts behind the code of every sum"
+_SORTS_BEHIND = "constant = (int(row_of_state.max()) + 1) * pattern_count  # sorts behind the code of every sum"
 _HORIZON = "self._horizons[family] = max(self._horizons.get(family, 0), node.high - node.low)"
 _QUOTIENTS = "fractions = tuple(a / b for a, b in pairs if a is not None and b is not None)"
 _GROWN = "grown = fresh or bool(np.any(value[self.open] > old * (1 + _STILL)))"
@@ -674,7 +674,7 @@ EQUIVALENT = {
                 "a wider bound of codes",
             ),
             (_PATTERNS, "+", "numbers that are only compared"),
-            (_CONSTANT, "1", "farther behind every other code"),
+            (_SORTS_BEHIND, "1", "farther behind every other code"),
             ("codes, entry = distinct(code, constant + 1)", "1", "a wider bound of codes"),
         )
         for token in tokens.split()
