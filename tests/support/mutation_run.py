@@ -158,7 +158,23 @@ _WAYS_TO_EXPLORE = {
 _REFINED = "verifier/checking/refinement.py"
 _BETTER = "better |= np.all(np.abs(other) <= 2 * other_slack, axis=0)"
 _ENOUGH = "if np.all(np.abs(result) <= 2 * slack):"
-_OVER = "elif least - Fraction(float(later[k])) * Fraction(1 + off) > rest:"
+_OVER = "elif Fraction(float(lost[k])) * Fraction(1 - off) > rest:"
+_NEARLY = "near = (now * (1 - off - _NEAR) <= float(rest)) | (lost > float(rest))"
+_PRODUCTS = "verifier/checking/product.py"
+_SLOT_TABLE = "self._slots = np.zeros((0, 1 << _PAGE_BITS), dtype=np.int64)"
+_MORE_ROWS = "more = max(size, 2 * len(table)) - len(table)"
+_AT_ONCE_WAYS = [
+    *(("LONG = 2000", "2000"), ("if len(known) * letters > _MOST_CLOSED:", ">")),
+    ("open_obligations = _closed(successor, first, len(letters)) if n >= LONG else None", ">="),
+]
+_LARGER_TABLES = [
+    *(("_PAGE_BITS = 8", "8"), ("self._pages_each = (n >> _PAGE_BITS) + 1", "1"), ("if size <= len(table):", "<=")),
+    *(
+        ("self._page = np.zeros(0, dtype=np.int64)", "0"),
+        ("self._table = np.zeros((0, len(letters)), dtype=np.int64)", "0"),
+    ),
+    *((_MORE_ROWS, "2"), (_MORE_ROWS, "*"), (_MORE_ROWS, "-"), ("self._page_count = 0", "0"), (_SLOT_TABLE, "1")),
+]
 _AT_ONCE = "numbers = max(len(outcomes.track), len(labels) * (alone + 2) * (outcomes.thresholds + 1))"
 _AGREES = "if not abs(claimed - product) <= _PROBABILITY_TOLERANCE * product * max(1, run.counted / 1000) + 1e-300:"
 _REGION = "verifier/analysis/robust/region.py"
@@ -771,7 +787,18 @@ EQUIVALENT = {
     **{(_REFINED, "_SPLITTER = 2.0**27 + 1", token): "numbers next to 2^27 split as well" for token in ("+", "1")},
     (_REFINED, "_ROUNDS = 12", "12"): "how long it is tried",
     (_REFINED, "_PROOFS = 4", "4"): "how long it is tried",
-    ("verifier/checking/stepping.py", _OVER, "1"): "how soon it is known",
+    ("verifier/checking/stepping.py", _OVER, ">"): "how soon it is known",
+    ("verifier/checking/stepping.py", "NEVER = -1", "1"): "any number below 0",
+    **{("verifier/checking/stepping.py", "_NEAR = 2.0**-40", token): "looked at nearer" for token in ("-", "40")},
+    **{("verifier/checking/stepping.py", _NEARLY, token): "equal numbers decide nothing" for token in ("<=", ">")},
+    **{(_PRODUCTS, line, token): "which way, not what it finds" for line, token in _AT_ONCE_WAYS},
+    **{(_PRODUCTS, line, token): "a larger table" for line, token in _LARGER_TABLES},
+    (_PRODUCTS, "MOST_DECIDED = 8", "8"): "how much is kept, not what",
+    (_PRODUCTS, "return np.concatenate([table, np.full((more, *table.shape[1:]), -1)])", "1"): "any number below 0",
+    (_PRODUCTS, "place = np.full(obligations[-1] + 1, -1, dtype=np.int64)", "1"): "room, or any number below 0",
+    **{(_PRODUCTS, "unknown = result < 0", token): "progressed again, to the same" for token in ("<", "0")},
+    **{(_PRODUCTS, "fresh = np.flatnonzero(known < 0)", token): "numbers begin at 2" for token in ("<", "0")},
+    (_PRODUCTS, "code = obligation * self._pages_each + (state >> _PAGE_BITS)", "+"): "as many different numbers",
     ("verifier/checking/worker.py", "if remaining <= 0:", "<="): "the next round is late",
     ("verifier/perception/confusion/dependence.py", _AT_ONCE, "2"): "how many at once",
     ("verifier/analysis/counterexamples/replay.py", _AGREES, "1000"): "a thousandth of a tolerance",
