@@ -257,6 +257,7 @@ _FOLLOWING = "following = np.full(int(above.max(initial=-1)) + 1, -1, dtype=np.i
 _STEPS = "steps[unknown] = _scaled(solver.solve(np.full(len(unknown), 1.0)), 1024)"
 _COUNTING = "verifier/analysis/robust/step_counting.py"
 _UNASKED = "known = Attained(nothing, nothing, np.full((len(bounds), *region.lower.shape), np.nan))"
+_TOTAL = "total, often = np.zeros(step.lower.shape), np.zeros(len(step.lower))"
 _BLOCKS = "_LARGEST_BLOCK, _NUMBERS_AT_ONCE, _LARGEST_DENSE = 1024, 2**18, 150"
 _FOUR = "quotients = np.where(numbers > others, numbers / others * (1 + 4 * ROUNDOFF), 1.0)"
 _MORE = "more = max(float((worth - before).max()), 0.0) * (spans + 1) * _WIDER"
@@ -505,7 +506,7 @@ EQUIVALENT = {
     ("verifier/analysis/robust/solve.py", _NODES, "1"): "any number below 0",
     (_COUNTING, "SPAN, JUMP = 1 / 32, 1 / 2", "2"): "how often it is looked, not at what",
     (_COUNTING, _MORE, "1"): "a wider margin",
-    (_COUNTING, _UNASKED, "lower"): "the shapes are equal",
+    **{(_COUNTING, line, "lower"): "the shapes are equal" for line in (_UNASKED, _TOTAL)},
     (_COUNTING, _FOUR, "4"): "1 + 5 * 2^-53 is 1 + 4 * 2^-53 in doubles",
     (
         _COUNTING,
@@ -514,6 +515,7 @@ EQUIVALENT = {
     ): "as 4 above; below 1, noticed",
     **{(_COUNTING, _BLOCKS, token): "how many at once" for token in ("1024", "2", "18", "150")},
     (_COUNTING, "if count > _LARGEST_DENSE:", ">"): "which way, not what it finds",
+    (_COUNTING, "weights[self._cut] = np.arange(width) == 0", "0"): "all columns lead to the state itself",
     (_REGION, "told = np.where(often[:, :, None] > 0, told, -1)", "-"): "the same for all, and not read",
     ("verifier/analysis/robust/optimum.py", _WIDTH, "1"): "columns without probability",
     (_STAYING, _LATER_TERM, ">"): "where no step is left, what is met later is not asked",

@@ -57,7 +57,7 @@ def covered(
         steps: (r,) from `root.reached.steps`, for this initial state.
         start: number of the initial state.
         attained: single matrices that are known.
-        effort: how many boxes to look at, at most, beside the root.
+        effort: after how many boxes, beside the root, nothing more is cut.
         gap: how close to an attained value is close enough.
 
     Raises:
