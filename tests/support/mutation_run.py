@@ -265,7 +265,6 @@ _NODES = "of = np.where(concerned, step.state_count + part, np.where(nodes.compo
 _WIDTH = "count, width = len(self.owner), int(np.bincount(self.sources).max(initial=1))"
 _STAYING = "verifier/analysis/robust/staying.py"
 _LATER_TERM = "later: Terms = frozenset({frozenset({(number, max(low - 1, 0), high - (high > 0))})})"
-_AT_LEVEL = "at, number = [members for members in entering if min(members) not in order], number + 1"
 _LOSS = "loss = np.where(weight > 0, worth - (mean * stakes).sum(axis=1), -1)"
 _SEEN = "extended[:, seen] = np.where(step.columns[used, draw] >= 0, mean, values[:, seen])"
 _ITEMS = "items = by_group(counts[None, index : index + 1, :, true : true + 1], group)[0, 0, :, 0]"
@@ -521,7 +520,6 @@ EQUIVALENT = {
     (_STAYING, _LATER_TERM, ">"): "where no step is left, what is met later is not asked",
     (_STAYING, "if not any(less <= term for less in kept):", "<="): "no term is there twice",
     (_STAYING, "if not all(map(self.reaches, states)):", "all"): "of an end component all are reached, or none",
-    (_STAYING, _AT_LEVEL, "1"): "numbers that are only compared",
     (_COMMON, _LOSS, ">"): "which box is divided, not what is proven",
     (_COMMON, _SEEN, ">="): "which box is divided, not what is proven",
     ("verifier/analysis/robust/subject.py", _ITEMS, "1"): "only the first is read",
