@@ -274,13 +274,10 @@ class Optimum(Objective):
         solution = self._solved(target, policy, values)
         reached = solution.value
         worth = self._worth(values, reached)
-        choose = np.maximum if self.wants_more else np.minimum
-        most = choose.reduceat(worth, self.first[:-1], axis=1)
+        most = (np.maximum if self.wants_more else np.minimum).reduceat(worth, self.first[:-1], axis=1)
         with np.errstate(invalid="ignore"):  # what stays infinite is not better
-            gains = (np.abs(most - reached) > _NOISE * most) & ~target
-            gains &= (most > reached) == (choose is np.maximum)
-        gains[:, :2] = False
-        matrix, state = np.nonzero(gains)
+            gains = most - reached if self.wants_more else reached - most
+        matrix, state = np.nonzero((gains > _NOISE * most) & ~target)
         result = np.repeat(policy[None], len(values), axis=0)
         # The first of the best alternatives.
         is_best = worth == most[:, self.owner]
@@ -293,9 +290,8 @@ class Optimum(Objective):
         weights = values[:, self.skeleton.entry[self.product.edge]]
         begun = np.searchsorted(self.behind, np.arange(2, len(self.owner)))
         worth = np.zeros((len(values), len(self.owner)))
-        if len(begun):
-            behind = np.where(weights > 0, reached[:, self.product.indices], 0)
-            worth[:, 2:] = np.add.reduceat(weights * behind, begun, axis=1)
+        behind = np.where(weights > 0, reached[:, self.product.indices], 0)
+        worth[:, 2:] = np.add.reduceat(weights * behind, begun, axis=1)
         return worth
 
     def _solved(self, target: Mask, policy: Ints, values: Floats, value_error: float = ROUNDOFF) -> Solution:

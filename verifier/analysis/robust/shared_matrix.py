@@ -66,7 +66,7 @@ def covered(
     state = int(objective.product.start[start])
     sign = 1.0 if root.side == "lower" else -1.0
     parts = [_Part(root, steps)]
-    heap = [(-root.reached.value[state], 0)]
+    heap = [(0.0, 0)]
     while heap:
         part = parts[heap[0][1]]
         earned = 1 - attained.value[start] if root.side == "lower" else attained.value[start]
