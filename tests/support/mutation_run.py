@@ -521,6 +521,8 @@ EQUIVALENT = {
     (_STAYING, "if not any(less <= term for less in kept):", "<="): "no term is there twice",
     (_STAYING, "if not all(map(self.reaches, states)):", "all"): "of an end component all are reached, or none",
     (_COMMON, _LOSS, ">"): "which box is divided, not what is proven",
+    (_COMMON, _LOSS, "1"): "any number below 0",
+    (_COMMON, "size, groups = step.lower.shape", "lower"): "the shapes are equal",
     (_COMMON, _SEEN, ">="): "which box is divided, not what is proven",
     ("verifier/analysis/robust/subject.py", _ITEMS, "1"): "only the first is read",
     (_POINT, _STEPS, "1024"): "how fine a witness is that the kernel checks",

@@ -252,16 +252,16 @@ class Optimum(Objective):
         """Policies that are best for (M, entries) values: for each the rows that it is best for, the alternative that
         each product state chooses, and what that gives for these rows."""
         pending = [(np.arange(len(values)), policy)]
-        found: list[tuple[Ints, Ints, Solution]] = []
+        best: list[tuple[Ints, Ints, Solution]] = []
         for _ in range(MOST_ROUNDS * len(values)):
             if not pending:
-                return found
+                return best
             rows, own = pending.pop()
             better, solution = self._improved(target, own, values[rows])
             same = (better == own).all(axis=1)
             if same.any():
                 part = {field.name: getattr(solution, field.name)[same] for field in fields(solution)}
-                found.append((rows[same], own, Solution(**part)))
+                best.append((rows[same], own, Solution(**part)))
             others: dict[bytes, list[int]] = {}
             for place in np.flatnonzero(~same).tolist():
                 others.setdefault(better[place].tobytes(), []).append(place)
