@@ -23,8 +23,8 @@ HALF = Fraction(1, 2)
     "given",
     [
         {"level": 1e-9}, {"level": 1 - 1e-9}, {"largest_drive": 1}, {"looks": 1}, {"looks": 10**6},
-        {"shift": Fraction(1)}, {"icc_at_most": Fraction(0)}, {"icc_at_most": Fraction(1)}, {"prior": 1e-6}, {"prior": 1e6},
-        {"prior": "uniform"}, {"draws": 1}, {"draws": 10**9}, {"seed": 0}, {"seed": 2**70},
+        {"shift": Fraction(1)}, {"icc_at_most": Fraction(0)}, {"icc_at_most": Fraction(1)}, {"prior": 1e-6},
+        {"prior": 1e6}, {"prior": "uniform"}, {"draws": 1}, {"draws": 10**9}, {"seed": 0}, {"seed": 2**70},
         {"bounds": "items", "assume_independent_items": True}, {"bounds": "items", "icc_at_most": HALF},
         {"bounds": "drives", "weights": "track"}, {"bounds": "approximate", "weights": "drive"},
         {"bounds": "units:drive", "weights": "track"}, {"bounds": "units:drive", "largest_drive": 4},

@@ -375,13 +375,18 @@ def test_gains_until_the_goal_by_hand(ways, rates, least, greatest):
 @pytest.mark.parametrize("greatest", [False, True])
 @pytest.mark.parametrize(("share", "apart"), [(0.25, 0.0), (0.25, 1 / 32), (7.0, 1 / 32)])
 def test_bounds_of_a_gain_have_all_that_may_be_off(greatest, share, apart, monkeypatch):
-    """Of values of 2 and 0, off by 1/8 and 1/16, and 5 steps at most; gains are off by 1/64 of themselves, and what
+    """Of values of 3/4 and 0, off by 1/8 and 1/16, and 5 steps at most; gains are off by 1/64 of themselves, and what
     rounding adds to all by 2^-40."""
     asked, _ = gain_of([(0, RETRY), (1, RETRY)], [2, 1], greatest)
     monkeypatch.setattr(Gains, "relative_error", 1 / 64)
     size, (two, none) = asked.state_count, asked.product.start
     value, error, representation, steps = (np.full(size, np.nan) for _ in range(4))
-    value[[two, none]], error[[two, none]], representation[[two, none]], steps[[two, none]] = [2, 0], 1 / 8, 1 / 16, 5
+    value[[two, none]], error[[two, none]], representation[[two, none]], steps[[two, none]] = (
+        [3 / 4, 0],
+        1 / 8,
+        1 / 16,
+        5,
+    )
     solution = SimpleNamespace(value=[value], error=[error], representation=[representation])
     monkeypatch.setattr(OptimalGain, "_best", lambda *_: [(None, None, None)])
     monkeypatch.setattr(OptimalGain, "_solved", lambda *_: solution)
@@ -389,14 +394,19 @@ def test_bounds_of_a_gain_have_all_that_may_be_off(greatest, share, apart, monke
     monkeypatch.setattr(OptimalGain, "_longest", lambda *_: steps if apart else pytest.fail("nothing is apart"))
     found = asked.gain_bracket(EVEN, 2.0**-53)
     rough, spread = Fraction(1, 64) + Fraction(1, 2**40), 2 * Fraction(apart) * 5
-    off, more = Fraction(3, 16), Fraction(share)
+    off, more, told = Fraction(3, 16), Fraction(share), Fraction(3, 4)
     if greatest:  # where nothing is gained, nothing can be
-        expected = [(2 - off) * (1 - rough), (2 + off + spread) * (1 + more) * (1 + rough), 0, 0]
+        expected = [(told - off) * (1 - rough), (told + off + spread) * (1 + more) * (1 + rough), 0, 0]
     else:
-        expected = [(2 - off - spread) * max(1 - more - rough, 0), (2 + off) * (1 + rough), 0, off * (1 + rough)]
-    told = [found.lower[0], found.upper[0], found.lower[1], found.upper[1]]
-    assert told == pytest.approx([float(end) for end in expected], rel=1e-14, abs=0)
-    assert found.value.tolist() == [2, 0]
+        expected = [
+            (told - off - spread) * max(1 - more - rough, 0),
+            (told + off) * (1 + rough),
+            0,
+            off * (1 + rough),
+        ]
+    ends = [found.lower[0], found.upper[0], found.lower[1], found.upper[1]]
+    assert ends == pytest.approx([float(end) for end in expected], rel=1e-14, abs=0)
+    assert found.value.tolist() == [3 / 4, 0]
 
 
 ROUNDED = Fraction(1, 16) + 11 * 2 * Fraction(1, 1024)
