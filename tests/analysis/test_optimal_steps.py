@@ -416,19 +416,19 @@ ROUNDED = Fraction(1, 16) + 11 * 2 * Fraction(1, 1024)
 @pytest.mark.parametrize(
     ("greatest", "value", "over", "expected"),
     [
-        # Of 0 in its first way 9/4 + 2 and in its second 9/8 + 2, in 1 as much as in 0.
-        (True, (Fraction(9, 4), 2), (), ((2 + Fraction(17, 4) * ROUNDED) / 2, QUARTER + Fraction(9, 4) * ROUNDED)),
+        # Of 0 in its first way 9/4 + 1/2 and in its second 9/8 + 1/2, in 1 as much as in 0.
+        (True, (Fraction(9, 4), 2), (), ((HALF + Fraction(11, 4) * ROUNDED) * 2, QUARTER + Fraction(9, 4) * ROUNDED)),
         (True, (Fraction(9, 4), 2), (0,), (0, QUARTER + Fraction(9, 4) * ROUNDED)),
         (True, (Fraction(9, 4), 2), (0, 1), (0, 0)),
-        (True, (8, 16), (), ((2 + 10 * ROUNDED) / 2, 0)),
-        (False, (8, 9), (), ((2 + 6 * ROUNDED) / 2, 1 + 8 * ROUNDED)),
-        (False, (8, 4), (), ((2 + 6 * ROUNDED) / 2, 0)),
+        (True, (8, 16), (), ((HALF + Fraction(17, 2) * ROUNDED) * 2, 0)),
+        (False, (8, 9), (), ((Fraction(7, 2) + Fraction(9, 2) * ROUNDED) * 2, 1 + 8 * ROUNDED)),
+        (False, (8, 4), (), ((Fraction(7, 2) + Fraction(9, 2) * ROUNDED) * 2, 0)),
     ],
 )
 def test_how_much_better_a_choice_may_be(greatest, value, over, expected, monkeypatch):
-    """As a share of the 2 that a step gains in 0, and where a step gains nothing, in 1; nobody minds where b leads,
+    """As a share of the 1/2 that a step gains in 0, and where a step gains nothing, in 1; nobody minds where b leads,
     which never is. Ways lead to three states at most, so their sums have eleven roundings."""
-    asked, place = gain_of([(0, [0, 0, 3]), (0, LOST), (1, [0] * 3)], [2, 0], greatest)
+    asked, place = gain_of([(0, [0, 0, 3]), (0, LOST), (1, [0] * 3)], [HALF, 0], greatest)
     monkeypatch.setattr(optimal_steps, "ROUNDOFF", 1 / 1024)
     values = asked._values(NO_B[None])
     told = np.full(asked.state_count, np.inf)
