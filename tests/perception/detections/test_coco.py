@@ -99,6 +99,7 @@ def test_faults_that_are_ignored_are_left_out_and_counted(files, change, fault, 
 def test_class_maps_leave_out_and_count(files):
     found = coco(*files, Reading(class_map=class_map({"person": "ped", "*": "ignore"})))
     assert found.classes == ("ped",)
+    assert (found.annotations.line.tolist(), found.ignored.line.tolist()) == ([1], [3])
     assert found.origin["classes_left_out"] == {"annotations": {"dog": 1}, "detections": {"dog": 1}}
     assert found.origin["class_map"] == [["person", "ped"], ["*", "ignore"]]
 

@@ -54,6 +54,16 @@ def test_an_image_by_hand(images):
     assert [found.files[index].split("/")[-2:] for index in seen.file] == [["results", "b.txt"]]
 
 
+def test_whole_turns_do_not_change_where_a_car_looks(images):
+    """Seven radians about the downward axis from the right: -7 - pi / 2, as any angle whole turns away from it."""
+    turned = PEDESTRIAN.replace("-1.5707963267948966", "{}")
+    (images / "labels/a.txt").write_text("".join(turned.format(turn) for turn in (7, -7, 6, 0)))
+    yaw = kitti_object(images / "labels", images / "results").annotations.box_3d[:, 6]
+    for found, turn in zip(yaw.tolist(), (7, -7, 6, 0), strict=True):
+        assert math.remainder(found + turn + math.pi / 2, 2 * math.pi) == pytest.approx(0, abs=1e-12)
+    assert (np.abs(yaw) > math.pi).tolist() == [True, True, False, False]
+
+
 def test_a_zip_archive_gives_the_same_as_the_folder(images):
     for folder in ("labels", "results"):
         with zipfile.ZipFile(images / f"{folder}.zip", "w") as archive:
@@ -76,6 +86,9 @@ def test_class_maps_and_dont_care(images):
     assert (len(found.annotations), len(found.detections), len(found.ignored)) == (1, 0, 0)
     assert found.origin["classes_left_out"] == {"annotations": {}, "detections": {"Car": 1}}
     assert (found.origin["regions"], found.origin["dont_care"]) == (1, "drop")
+    rest = Reading(class_map=class_map({"Ped*": "ped", "*": "ignore"}))  # a region of every class is none left out
+    found = kitti_object(images / "labels", images / "results", rest)
+    assert found.origin["classes_left_out"] == {"annotations": {}, "detections": {"Car": 1}}
     regions = class_map({"Ped*": "dont_care", "Car": "obs"})
     found = kitti_object(images / "labels", images / "results", Reading(class_map=regions))
     assert (len(found.annotations), len(found.ignored)) == (0, 2)
