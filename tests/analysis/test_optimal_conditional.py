@@ -154,6 +154,8 @@ def test_what_cannot_be_answered():
     ways = [(0, FIRST), (1, ONCE), (2, [4, 4, 0])]
     with pytest.raises(NoAnswerError, match="'F q' has probability 0: nothing is known given that it holds"):
         asked_of(ways, [1], [2], True, [0, 2]).bracket(rates_with(HALF)[0], 2.0**-50)
+    with pytest.raises(NoAnswerError, match="'F q' has probability 0"):  # though p holds at first
+        asked_of([(0, ONCE)], [0], [3], True).bracket(rates_with(HALF)[0], 2.0**-50)
     asked = asked_of(ways, [1], [3], True, [0, 2])  # from 2 by b alone
     assert asked.bracket(rates_with(HALF)[0], 2.0**-50).value == pytest.approx([0, 0])
     with pytest.raises(NoAnswerError, match="'F q' has probability 0"):

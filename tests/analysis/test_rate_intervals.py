@@ -138,8 +138,8 @@ def test_ends_of_tiers():
 
 @pytest.mark.parametrize("times", [None, 1.0])
 def test_ends_by_drives(times):
-    """One drive that holds all that it may, without a miss: 11 stakes of 1/24 each and one of 13/24, so K (m) is the sum
-    of p (1 + s (1/m - 1)) = 1 + (1/m - 1) sum p s."""
+    """One drive that holds all that it may, without a miss: 11 stakes of 1/24 each and one of 13/24, so K (m) is the
+    sum of p (1 + s (1/m - 1)) = 1 + (1/m - 1) sum p s."""
     table = np.zeros((1, 1, 2, 2), dtype=np.int64)
     table[0, 0, 1, 1] = 7
     found = RateIntervals(
