@@ -325,6 +325,8 @@ _MASSES = (
     "most = np.minimum(upper, UNIT - (lower.sum(axis=1, keepdims=True) - lower))",
 )
 _POSSIBLE = "possible = possible | (set(np.unique(after[:, told.often[kinds] > 0]).tolist()) - {-1})"
+_CONDITIONAL = "verifier/analysis/robust/optimal_conditional.py"
+_ROWS_OF_CHOICES = "skeleton, len(skeleton.indptr) - 1, rows_of(skeleton.indptr), skeleton.entry, skeleton.indices"
 _SUBJECT, _FIRST = "verifier/analysis/robust/subject.py", "verifier/analysis/robust/first_policy.py"
 _LED = "following = np.where(inside < 0, objective.following[ways].ravel() - 2, inside).reshape("
 _RANK = "rank = levels(int(of.max()) + 1, of[sources[~inner]], of[led[~inner]], MOST_LEVELS)"
@@ -584,6 +586,27 @@ EQUIVALENT = {
         ("verifier/analysis/robust/vertices.py", line, "lower"): "as many of both"
         for line in ("if len(lower) > _MOST_LABELS:", "for free in range(len(lower))")
     },
+    ("verifier/analysis/robust/world_strategy.py", _ROWS_OF_CHOICES, "-"): "rows that are not read",
+    ("verifier/analysis/robust/world_strategy.py", "place = np.full(count, -1, dtype=np.int64)", "1"): (
+        "any number below 0"
+    ),
+    **{
+        (_CONDITIONAL, "stays[first.product.state[2:][of[2:] >= 0]] = True", token): "component 0 is that of REJECT"
+        for token in (">=", "0")
+    },
+    (_CONDITIONAL, "counts = np.bincount(owner, minlength=len(choices.choice_starts) - 1)", "1"): (
+        "the last state has a choice"
+    ),
+    (
+        _CONDITIONAL,
+        "_known: Cache = field(default_factory=lambda: Cache(_MOST_PROCESSES), init=False, repr=False)",
+        "False",
+    ): ("a cache that nobody gives or shows"),
+    (
+        _CONDITIONAL,
+        "def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:",
+        "False",
+    ): "not read",
     (_SUBJECT, "numbers = np.where(codes >= 0, len(inner) + np.searchsorted(ended, codes), -1)", "1"): (
         "any number below 0"
     ),
