@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -159,8 +160,18 @@ def test_one_exploration_by_hand(monkeypatch):
     ((view, weights, lower, upper),) = first.ends
     assert (view, weights.tolist()) == (1, [[0.25, 0.75]])
     assert np.array_equal([lower, upper], [first.lower, first.upper])
+    # What is done after a report is what bounds from below say, not those from above.
+    for one, other, reached in ((0.2, 0.1, 0.5), (0.1, 0.2, 0.0)):
+        ways = [replace(first, lower=np.full(2, one), upper=1 - np.full(2, one))]
+        ways += [replace(second, lower=np.full(2, other), upper=1 - np.full(2, other))]
+        assert search._best_reply(0, 0, ways, 1).tolist() == [reached]
     view, weights = search._widest(0, 0, np.ones(1))
     assert (view, weights.tolist()) == (1, [0.75])
+    both = HiddenGame(
+        np.array([[[1, 2]], [[3, 3]], [[3, 3]], [[-1, -1]]]), np.full((4, 1, 2), 0.5), np.array([-1, -1, -1, 1]),
+        np.ones((4, 1)), np.array([0, 1, 2, -1]), np.array([[0]]),
+    )  # fmt: skip
+    assert HiddenSearch(both, 5)._widest(0, 0, np.ones(1))[0] == 1  # the first of equal ones
     # Once there and back: four looks, two of them at node 1, of which a plan and what is sure are known.
     for most in (0, 4 * 10**4 + 8 - 1):
         monkeypatch.setattr(hidden_search, "MOST_WORK", most)
