@@ -146,6 +146,26 @@ def test_environments_in_which_all_is_decided_at_the_start():
     assert {left for _, left in counted._known} == {0, 1, 2}
 
 
+def test_the_world_divides_weights_by_hand():
+    """With one step to go node 0 is lost by the second move, and node 2 won with 1/2 by the first: so it does these,
+    and the planner makes the first choice whatever it is told."""
+    search = HiddenSearch(small_game(), 2)
+    divided, lots = search._divided(1, 1, np.array([0.5, 2]))
+    np.testing.assert_allclose(divided, [0, 0.5, 2, 0], atol=1e-12)
+    np.testing.assert_allclose(lots, [[0.75, 0, 0.5, 1]] * 2, atol=1e-12)
+    assert search.work == 100 * 10**4 + 100 * (4 + 4) * 2  # two choices with a plan for four moves, two reports
+    search._improve(1, 1, np.array([0.5, 2]))
+    bounds = search._known[1, 1]
+    assert bounds.plans.tolist() == [pytest.approx([0, 0.5])]
+    assert bounds.upper(np.array([[0.5], [2]])).tolist() == pytest.approx([1])
+    assert search._known.keys() == {(1, 1), (1, 0), (0, 0)}
+    assert search._divided(0, 1, np.ones(1))[0].tolist() == pytest.approx([1, 0])
+    assert HiddenSearch(replace(small_game(), chances=small_game().chances[:, :1]), 2)._divided(1, 1, np.ones(2)) == (
+        pytest.approx([1, 1]),
+        None,
+    )
+
+
 def test_one_exploration_by_hand(monkeypatch):
     """Node 0 is told 1/4 to 3/4 and leads to node 1, which is won, or to node 3, which is lost."""
     after, payoff = np.array([[[1], [3]], [[2], [2]], [[-1]] * 2, [[-1]] * 2]), np.array([-1, -1, 1, 0])
