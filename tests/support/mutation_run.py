@@ -522,6 +522,11 @@ EQUIVALENT = {
     (_DRAWING, _LEAST_COST, "1"): "the most draws either way",
     ("verifier/analysis/belief_grid.py", _IN_REACH, "-"): "more is followed than is asked for",
     ("verifier/analysis/best_planner.py", "exact: bool = True", "True"): "it is overwritten",
+    (
+        "verifier/analysis/hidden_game.py",
+        "onward = after[:, 0]",
+        "0",
+    ): "an episode that is over stays, whatever is chosen",
     **{(_DRIVES, "_AT_ONCE = 2**22", token): "how many at once" for token in ("2", "22")},
     **{(_DRIVES, _BETS_AT_ONCE, token): "how many at once" for token in ("1", "//", "max")},
     (_DRIVES, "for first in range(0, len(low), size):", "low"): "as many of both",
