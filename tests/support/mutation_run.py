@@ -129,6 +129,9 @@ _KEPT_COMMENTS = (
 )
 _AMOUNT = 'amount = "no" if high < low else f"more than {LONGEST_SWEEP}"'
 _CAUSES = "verifier/analysis/counterexamples/causes.py"
+_PATTERNS = "verifier/analysis/counterexamples/patterns.py"
+_IN_OPEN = "equations = Equations(n + 1, states, self.sources[kept], targets[kept], self.weight[kept])"
+_BY_PLACE = "edges, place = distinct(self.edge, int(self.edge.max(initial=0)) + 1)"
 _FLOWING = "taken = np.array([known | reports == following for reports in added])[moves.symbol] & (flow > 0)"
 _PROGRESSION = "verifier/language/ltl/progression.py"
 _FORMULAS = "verifier/language/ltl/parser.py"
@@ -665,6 +668,10 @@ EQUIVALENT = {
         "how often a set is looked at, as flows add up"
     ),
     (_CAUSES, _FLOWING, ">"): "sets that nothing flows into are looked at, too",
+    (_CAUSES, "place = np.full(objective.state_count, -1, dtype=np.int64)", "1"): "any number below 0",
+    (_PATTERNS, _IN_OPEN, "1"): "a state that is not read",
+    **{(_PATTERNS, _BY_PLACE, token): "a wider bound" for token in ("0", "1")},
+    (_PATTERNS, "for several in np.flatnonzero(np.diff(ends) > 1).tolist():", ">"): "one alone comes out as before",
     ("verifier/perception/confusion/replay.py", "counts = np.zeros((bins, contexts.count, 2))", "2"): "a column of 0",
     (_REGION, "bins, groups, true = self.lower.shape", "lower"): "the shapes are equal, or refused",
     ("verifier/analysis/step_counts.py", "_LOOK = 64", "64"): "how often it is looked, not at what",
