@@ -673,6 +673,7 @@ EQUIVALENT = {
     (_COST, "RANDOM_STARTS = 4", "4"): "how often it is tried",
     (_COST, '"options": {"maxiter": 200, "ftol": 1e-12},', "200"): "how long it is tried",
     (_COST, "known[key] = _slack(improvement, np.clip(recall, 0, 1))", "1"): "bounds are left by roundings only",
+    (_COST, "upper = np.full(self.exact.shape, Fraction(1), dtype=object)", "1"): "a region cuts it to 1",
     (_COST, "steps = max(whole - min(begin), 1)", "1"): "0 steps of 0",
     (_COST, "while high > low:", ">"): "what is known to be met is looked at again",
     (_PATTERNS, _IN_OPEN, "1"): "a state that is not read",
