@@ -152,6 +152,18 @@ def test_the_box_has_floors_and_holds_what_is_as_measured():
     assert region.upper[:, :, 1].tolist() == [[10**9, 10**9], [333_333_334, 666_666_667], [10**9, 10**9]]
 
 
+@pytest.mark.parametrize(("semantics", "least"), [("shared_matrix", 0.5), ("per_state", 0.25)])
+def test_one_matrix_for_all_states_does_better_than_one_for_each(semantics, least):
+    # Good is who is told the same twice: r r + (1 - r)(1 - r) from 1/2 on; or r is 1/2 at first, and then 1/2 or 1.
+    following = [[1, 2], [3, 4], [4, 3], [3, 3], [4, 4]]
+    twice = objective_of(
+        channel_of(((), ("a",)), [[0]], [[1]]), following, [0] * 5, {"good": {3}}, "F good", ended=(3, 4)
+    )
+    task = problem([twice], binary(0.5), ">=", least - 0.02)
+    line = family(task, cells_of((0, 1)), begin=(1,), whole=2, semantics=semantics)
+    assert line.bound(0) == (pytest.approx(least, abs=0.01), True)
+
+
 def test_exact_bounds_are_compared_with_the_target_as_it_says():
     target = Fraction(1, 3)
     for comparison, told in ((">=", (0, 1, 1)), (">", (0, 0, 1)), ("<=", (1, 1, 0)), ("<", (1, 0, 0))):
