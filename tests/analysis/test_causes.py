@@ -4,6 +4,7 @@ import itertools
 import math
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from plain_causes import PlainSystem, corrected
 from small_objectives import channel_of, drawing_twins, objective_of, random_objective, random_rates
 
+from verifier.analysis.counterexamples import causes as cause_search
 from verifier.analysis.counterexamples import patterns as pattern_search
 from verifier.analysis.counterexamples.causes import Losses
 from verifier.analysis.counterexamples.patterns import DetectionError
@@ -85,6 +87,7 @@ def test_where_both_reports_are_needed_each_is_a_cause_and_the_two_together_anot
     assert patterns == {(frozenset(expected),): pytest.approx(1 / 2, rel=1e-12)}
     # With a never missed it is lost where b is missed, and so on.
     sets = [[MISSED_A], [MISSED_B], [MISSED_A, MISSED_B]]
+    assert list(causes) == [only(MISSED_B), only(MISSED_A), only(MISSED_A, MISSED_B)]  # the most probable first
     gained = corrected_probabilities(objective, floats(MISSES), sets, 0)
     assert gained == pytest.approx([2 / 3, 3 / 4, 1], rel=1e-12)
 
@@ -180,6 +183,9 @@ def test_patterns_that_are_all_add_up_to_what_is_lost():
         total = (1 + off) / 3
         (pattern,) = losses.patterns(0, 5, total).patterns
         assert pattern.probability == pytest.approx(total if scaled else 1 / 3, rel=1e-15)
+        if scaled:
+            (cause,) = losses.attribution(0, total).causes
+            assert cause.probability == pytest.approx(total, rel=1e-15)
     for violation, count in ((0, 0), (1, 1)):  # nothing is open: lost, or not, from the first
         objective = objective_of(TWO, [[0] * 4], [0], {"bad": {0} if violation else set()}, "G !bad", ended=(0,))
         losses, _, _, _ = losses_of(objective, MISSES)
@@ -226,19 +232,55 @@ def test_on_infinite_runs_reports_count_up_to_the_component_in_which_it_is_lost(
     assert list(patterns.values()) == [pytest.approx(1, rel=1e-12)]
 
 
+@pytest.mark.parametrize(("states", "room"), [(0, 8), (1, 8), (1, 7), (3, 64), (3, 96), (5, 1), (1, 2**30)])
+def test_sets_of_causes_have_places_as_far_as_memory_reaches(states, room, monkeypatch):
+    """The most kinds whose sets, with the place of the others, times the states are within `room`; one at least."""
+    monkeypatch.setattr(cause_search, "MOST_STATES", room)
+    for most in (1, 2, 9):
+        fitting = max((k for k in range(1, most + 1) if max(states, 1) * 2 ** (k + 1) <= room), default=1)
+        for kinds in range(12):
+            told_apart = Losses._most_kinds(SimpleNamespace(_open=np.ones(states)), kinds, most)
+            assert told_apart == fitting + (kinds == fitting + 1), (kinds, most)
+
+
+def test_so_many_combinations_of_reports_are_looked_at(monkeypatch):
+    # Each of the two is reported in two ways, and counts or not.
+    monkeypatch.setattr(cause_search, "_MOST_OUTCOMES", 16)
+    losses_of(one_look([{"a", "b"}]), MISSES)
+    monkeypatch.setattr(cause_search, "_MOST_OUTCOMES", 15)
+    with pytest.raises(NoAnswerError, match=r"up to 2 reports .* about 2e.01 .* limit is 15\n"):
+        losses_of(one_look([{"a", "b"}]), MISSES)
+
+
+def test_a_planner_that_asks_nothing_loses_by_what_the_world_draws():
+    channel = channel_of([()], [[0]], [[0]]).moved_by(np.array([[Fraction(1, 4), Fraction(3, 4)]], dtype=object))
+    objective = objective_of(channel, [[1, 2], [1, 1], [2, 2]], [0] * 3, {"bad": {1}}, "G !bad", ended=(1, 2))
+    assert shares(objective, [[[Fraction(1)]]]) == ({frozenset(): 1 / 4}, {(): 1 / 4})
+
+
 def test_kinds_that_are_not_told_apart_are_others_and_still_add_up():
     objective = one_look([{"a", "b"}])
     losses, _, _, _ = losses_of(objective, MISSES)
-    found = losses.attribution(0, 0.5, 1)
-    # Two kinds: the second alone needs no place to share with others.
-    assert found.not_told_apart == ()
+    # Two kinds: the second alone needs no place to share with others. B is missed more often, but A is before it.
+    for most in (1, 2):
+        found = losses.attribution(0, 0.5, most)
+        assert (found.told_apart, found.not_told_apart) == ((MISSED_A, MISSED_B), ())
+    # One draw is never told as both: what counts in state 1, with errors of their own in bin 1, never happens.
+    channel = channel_of([(), ("a",), ("b",)], [[0], [1]], [[A], [A]], TWO.observations)
+    following = [[2, 3, 2, 1], [2, 3, 2, 2], [2] * 4, [3] * 4]
+    objective = objective_of(channel, following, [0, 1, 0, 0], {"bad": {2}}, "G !bad", ended=(2, 3))
+    rates = columns((1, 0, 0), (Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)), (0, 0, 1)) * 2
+    found = losses_of(objective, rates)[0].attribution(0, 0.5, 1)
+    assert (found.told_apart, found.not_told_apart) == ((MISSED_A, (0, B, A)), ())
     tested = 0
     for seed in range(40):
         plain, objective = random_plain(seed)
         losses, _, _, before = losses_of(objective, plain.rates)
         total = float(before.violation[objective.product.start[0]])
         all_kinds, few = (losses.attribution(0, total, most) for most in (99, 2))
-        hidden = set(few.not_told_apart)
+        hidden, times = set(few.not_told_apart), plain.often()
+        falling = [times[kind] for kind in few.told_apart] + [max((times[kind] for kind in hidden), default=0)]
+        assert not hidden or (falling == sorted(falling, reverse=True) and all(times[kind] for kind in hidden))
         merged = {}
         for cause in all_kinds.causes:
             key = frozenset(cause.reports) - hidden, bool(hidden & set(cause.reports))

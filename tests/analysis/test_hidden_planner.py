@@ -9,11 +9,12 @@ import pytest
 from scipy.optimize import linprog
 
 from verifier.analysis.best_planner import means, worst_cases
-from verifier.analysis.hidden_game import HiddenGame, hidden_game
+from verifier.analysis.hidden_game import Game, HiddenGame, episode_steps, hidden_game, progress_in, told_apart
 from verifier.analysis.hidden_search import CLOSE, _Bounds
 from verifier.base.errors import UsageError
 from verifier.language.expressions import parse_expression
 from verifier.language.ltl import parse_formula
+from verifier.language.ltl.progression import ACCEPT, REJECT
 from verifier.perception.confusion import rates, read_confusion
 from verifier.systems.open_system import is_seen, open_system
 from verifier.systems.reader import read_model
@@ -88,6 +89,82 @@ def test_environments_that_move_differently_by_hand(tmp_path):
     assert worst.lower - 1e-12 <= Fraction(4, 5) <= worst.upper + 1e-12
     assert max(mean.upper - mean.lower, worst.upper - worst.lower) <= 1e-3
     assert worst.weights[0] == pytest.approx(0.8, abs=0.01)  # where q changes nothing: p/16 = (1 - p)/4
+
+
+def small_game():
+    """Nodes 0 and 2 look alike (view 1), node 1 alone (view 0), node 3 is won and node 4 lost; two choices, two
+    outcomes and two moves of the world, and in view 0 only the second choice."""
+    after = np.array([[[2, 3], [1, 4]], [[-1, -1], [3, 3]], [[4, 3], [1, 1]], [[-1, -1]] * 2, [[-1, -1]] * 2])
+    sure = [[1.0, 0.0]] * 2
+    chances = [[[0.25, 0.75], [1, 0]], [[0.5, 0.5], [0.25, 0.75]], [[0.5, 0.5], [0, 1]], sure, sure]
+    told = np.array([[0.5, 0.5], [1, 0], [0.25, 0.75], [1, 0], [1, 0]])
+    view, payoff = np.array([1, 0, 1, -1, -1]), np.array([-1, -1, -1, 1, 0])
+    return HiddenGame(after, np.array(chances), payoff, told, view, np.array([[0]]))
+
+
+def test_what_looks_alike_by_hand():
+    game = small_game()
+    assert [nodes.tolist() for nodes in game.members] == [[1], [0, 2]]
+    assert game.place[:3].tolist() == [0, 0, 1]
+    assert (game.environments, game.ends_within()) == (1, 3)  # by way of 2 and 1
+    alone, alike = game.looked_at(0), game.looked_at(1)
+    assert (alone.nodes.tolist(), alone.moves, alone.told.tolist()) == ([1], 2, [[1, 1], [0, 0]])
+    assert [(choice.won.tolist(), choice.onward) for choice in alone.choices] == [([1, 1], {})]
+    assert (alike.nodes.tolist(), alike.moves) == ([0, 2], 2)
+    assert alike.told.tolist() == [[0.5, 0.5, 0.25, 0.25], [0.5, 0.5, 0.75, 0.75]]
+    first, second = alike.choices
+    assert (first.won.tolist(), second.won.tolist()) == ([0.75, 0, 0.5, 1], [0] * 4)
+    assert {view: matrix.toarray().tolist() for view, matrix in first.onward.items()} == {
+        1: [[0, 0, 0, 0], [0.25, 1, 0, 0]]
+    }
+    assert {view: matrix.toarray().tolist() for view, matrix in second.onward.items()} == {0: [[0.25, 1, 1, 1]]}
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_environments_told_apart_by_hand(ended):
+    """Of three nodes, the last over or not; the second choice is not admissible in node 1."""
+    following = np.array([[[1], [2]], [[2], [-1]], [[-1 if ended else 0]] * 2])
+    told = np.array([[[0.5, 0.5], [1, 0], [0, 1]], [[0.25, 0.75], [0, 1], [1, 0]]])
+    payoff = np.array([[0.0, 0], [0, 0], [1, 0]]) * ended
+    game = told_apart(
+        Game(following, np.ones((3, 1)), np.array([False, False, ended]), payoff, told, np.array([1, 0]))
+    )
+    last = -1 if ended else 0
+    assert game.after[:, :, 0].tolist() == [
+        [1, 2], [2, -1], [last] * 2, [4, 5], [5, -1], [-1 if ended else 3] * 2,
+    ]  # fmt: skip
+    assert game.chances.tolist() == [[[1]]] * 6
+    assert game.payoff.tolist() == ([-1, -1, 1, -1, -1, 0] if ended else [-1] * 6)
+    assert game.told.tolist() == [[0.5, 0.5], [1, 0], [0, 1], [0.25, 0.75], [0, 1], [1, 0]]
+    assert game.view.tolist() == ([0, 1, -1] if ended else [0, 1, 2]) * 2
+    assert game.starts.tolist() == [[1, 4], [0, 3]]
+
+
+@pytest.mark.parametrize(
+    ("led", "starts", "steps"),
+    [
+        ([[1, 2], [2, -1], [-1, -1]], [0], 2),
+        ([[1, 2], [2, -1], [-1, -1]], [1, 2], 1),
+        ([[1, 2], [2, -1], [-1, -1]], [2], 0),
+        ([[2, -1], [0, 2], [-1, -1]], [0, 1], 2),
+        ([[1, 2], [2, 1], [-1, -1]], [0], None),  # for ever in node 1
+        ([[1, 2], [0, -1], [-1, -1]], [0], None),
+    ],
+)
+def test_steps_of_the_longest_episode_by_hand(led, starts, steps):
+    """Node 2 is over."""
+    assert episode_steps(np.array(led), np.array([False, False, True]), np.array(starts)) == steps
+
+
+@pytest.mark.parametrize(("condition", "value"), [("done = 1", 1), ("done = 2", 0)])
+def test_what_remains_when_an_episode_is_over_goes_round(tmp_path, condition, value):
+    """Five steps in an episode that ended at once before it is asked what is true for ever; another has not ended."""
+    model = LEAVING.replace("n = 0 & done = 0", "n = 0 & done <= 1")
+    (system,), _ = opened(tmp_path, model, ped=None)
+    asked = parse_formula("X X X X X G F p"), {"p": parse_expression(condition)}
+    way = progress_in(system, *asked, "ped", 100)
+    assert sorted(way.value[way.start].tolist()) == [-1, value]
+    assert way.value[:2].tolist() == [way.value[REJECT], way.value[ACCEPT]] == [0, 1]
 
 
 def test_what_cannot_come_is_not_followed():

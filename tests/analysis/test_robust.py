@@ -290,19 +290,19 @@ class TestByHand:
         assert len({int(found.of[state.tolist().index(k)]) for k in range(3)}) == 1
 
     @pytest.mark.parametrize(
-        ("rounds", "proven", "expected"),
+        ("rounds", "expected"),
         [  # of each round values, how far they may be off, and how far before costs were lowered
-            ([(0.7, 0.0, 1e-8)], True, (0.7, False, 1)),
-            ([(0.7, 0.0, 1.1e-8), (0.6, 1.0, 0.0)], True, (0.6, False, 2)),
-            ([(0.7, 1.1e-6, 1.0), (0.8, 0.0, 0.0)], True, (0.7, True, 2)),
-            ([(0.7, 1e-6, 1.0), (0.6, 0.0, 0.0)], False, (0.7, False, 2)),
-            ([(None, 1.0, 1.0), (None, 1.0, 1.0), (0.6, 0.0, 0.0)], False, (0.6, True, 3)),
-            ([(0.9 - k / 10, 0.0, 1.0) for k in range(5)], True, (0.5, False, 5)),  # merged four times at most
-            ([(0.9, 0.0, 1.0)], True, (0.9, False, 1)),  # nothing more is merged
-            ([(None, 1.0, 1.0)], True, None),
+            ([(0.7, 0.0, 1e-8)], (0.7, False, 1)),
+            ([(0.7, 0.0, 1.1e-8), (0.6, 1.0, 0.0)], (0.6, False, 2)),
+            ([(0.7, 1.1e-6, 1.0), (0.8, 0.0, 0.0)], (0.7, True, 2)),
+            ([(0.7, 1e-6, 1.0), (0.6, 0.0, 0.0)], (0.6, False, 2)),
+            ([(None, 1.0, 1.0), (None, 1.0, 1.0), (0.6, 0.0, 0.0)], (0.6, True, 3)),
+            ([(0.9 - k / 10, 0.0, 1.0) for k in range(5)], (0.5, False, 5)),  # merged four times at most
+            ([(0.9, 0.0, 1.0)], (0.9, False, 1)),  # nothing more is merged
+            ([(None, 1.0, 1.0)], None),
         ],
     )
-    def test_parts_are_merged_until_little_is_lost(self, rounds, proven, expected, monkeypatch):
+    def test_parts_are_merged_until_little_is_lost(self, rounds, expected, monkeypatch):
         model = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(0, 1), (0, 1)]})
         objective = model.objective("F g")
         step = uncertain_step(objective, model.region(objective))
@@ -323,7 +323,6 @@ class TestByHand:
         monkeypatch.setattr(solve, "_lifted", lifted)
         monkeypatch.setattr(solve, "PolicySearch", search)
         monkeypatch.setattr(solve, "_merged", lambda *_: merged[len(searched) - 1])
-        monkeypatch.setattr(solve, "is_proven", lambda *_: proven)
         target, starts = np.zeros(size, dtype=bool), [np.arange(1), np.arange(1)]
         if expected is None:
             with pytest.raises(EngineError, match="no bound on 0 product states can be proven"):
@@ -1373,6 +1372,38 @@ def test_moves_that_nature_can_make_by_hand():
         ([True, False, True], [[False, False, True]] * 2),
     ):
         assert step.usable(np.array([inside] * 2)).tolist() == moves
+
+
+@pytest.mark.parametrize(
+    ("columns", "kind", "alone"),
+    [
+        ([0, 1], [0, 1], None),
+        ([0, 1], [1, 1], 1),
+        ([0, -1], [0, 1], 0),  # what is no draw is of no kind
+        ([-1, 1], [0, 1], 1),
+        ([-1, -1], [0, 1], None),
+        ([0, 0], [2, 2], None),  # has two ways
+    ],
+)
+def test_groups_lead_where_the_kind_of_each_row_says(columns, kind, alone):
+    """By hand: kind 0 tells groups 0 and 1 as themselves, kind 1 the other way round, kind 2 either way."""
+    told = Told(
+        np.arange(2),
+        np.array(kind)[:, None],
+        np.array([[[0, 1], [0, 0]], [[1, 0], [0, 0]], [[0, 1], [1, 0]]]),
+        np.array([[1, 0], [1, 0], [1, 1]]),
+        np.array([[0, 1]] * 2),
+    )
+    ends, drawn = np.array([[0, 0]] * 2), np.array(columns)[:, None]
+    step = UncertainStep(
+        np.zeros((2, 2), int), np.ones((2, 1)), drawn, ends, ends + UNIT, told, told.kind, ((0,),), np.arange(2)
+    )
+    assert step._alone == (alone,)
+    expected = [[[3.0, 5.0], [5.0, 3.0], [4.0, 4.0]][k] for k in kind]
+    for behind, column, row in zip(
+        step.behind(np.array([[3.0, 5.0]] * 2), 0, 0).tolist(), columns, expected, strict=True
+    ):
+        assert column < 0 or behind == row
 
 
 @pytest.mark.parametrize(

@@ -128,6 +128,8 @@ _KEPT_COMMENTS = (
     "kept = tuple(Comment(comment.offset - begin, comment.text) for comment in comments if comment.offset >= begin)"
 )
 _AMOUNT = 'amount = "no" if high < low else f"more than {LONGEST_SWEEP}"'
+_CAUSES = "verifier/analysis/counterexamples/causes.py"
+_FLOWING = "taken = np.array([known | reports == following for reports in added])[moves.symbol] & (flow > 0)"
 _PROGRESSION = "verifier/language/ltl/progression.py"
 _FORMULAS = "verifier/language/ltl/parser.py"
 _TAGS = "tags[draw, label] = groups.setdefault(key, len(groups) + 1)"
@@ -183,7 +185,6 @@ _NONE_MET = "met = list(self._number) or [(Fraction(1), *(Fraction(0) for _ in s
 _SAME_BEFORE = "ordered[1:][ordered[1:] == ordered[:-1]] = -1"
 _OVER_ALREADY = "choices = [(over, np.repeat(over[:, None], scene.width, axis=1), nothing, nothing - 1)]"
 _NUMBERED = "number = np.full(scene.space.size + 1, -1, dtype=np.int64)  # the last one answers for -1"
-_DIRECT = "direct=bool(np.any(batch.expected_steps[0, finite] > STEPS_FOR_ITERATION)) and not exact,"
 _ELIMINATION = "verifier/checking/elimination.py"
 _ENTERING = (
     "entering, first = nodes.sources[order], "
@@ -235,6 +236,14 @@ _PRODUCT = "result = np.zeros((digits, left.shape[1], right.shape[2]))"
 _SCALE = "scale = 0.5 / steps / max(float(problem.moved.max()), 2.0**-900)"
 _LEVELS = "verifier/checking/component_solving.py"
 _EVEN = "if end - begin == most * block.count and end - begin <= FEW_EDGES:"
+_ONE_WAY_ONLY = "return bool(np.all(target < source) or np.all(target > source))"
+_BELOW = "below = np.zeros((len(self.plan.blocks) + 1, 2))  # a level, of which there are as many at most"
+_SUM_WAYS = [
+    ("states, edges = block.last - block.first, block.last_edge - block.first_edge", "-"),
+    ("if edges > FEW_EDGES:", ">"),
+    ("if edges == most * states:", "*"),
+    ("FEW_EDGES = 300", "300"),
+]
 _PER_CHOICE = "per_choice = np.bincount(owners, minlength=len(choices.indptr) - 1)"
 _BLOCKED = "size = max(_BLOCK // len(self.branches.observation), 1)"
 _LONG_TOKEN = 'text = end if token.type == "$END" else shown(str(token), 40)'
@@ -244,18 +253,24 @@ _ALIKE = "_, at = np.unique(state[going] * self.within + nodes[going] % self.wit
 _REGULAR = "return (int(key[1]) - first) // step if regular else place"
 _NEXT = "other = math.nextafter(near, math.inf if Fraction(near) < number else -math.inf)"
 _SUM = "return bool(np.any(np.abs(answer.value + other.value - 1) > AGREEMENT + self.asking.chain.rounding_defect))"
+_BATCH = "verifier/checking/batch.py"
+_SUMMED_AT_ONCE = "at_once = int(np.clip(_SUMS_AT_ONCE // len(rows), 1, _CHUNK))"
+_KINDS = "_, kind = np.unique(np.ravel_multi_index((kind, digit), (n, width + 1)), return_inverse=True)"
 _GIVEN = "if answer.lower is not None or outcome.direct or outcome.product is None:"
 _NUMBERS_OF_BAND = "numbers.append(block.size * (2 * band.width + 4 + 3 * columns))"
-_LONGEST = "if steps > MOST_STORM_STEPS or steps * model.transition_count > MOST_STORM_WORK:"
+_QUOTIENTS = "fractions = tuple(a / b for a, b in pairs if a is not None and b is not None)"
 _GROWN = "grown = fresh or bool(np.any(value[self.open] > old * (1 + _STILL)))"
 _FORESEEN = "if number % _ROUNDS == _ROUNDS - 1 and 2 * placed * max_levels < number * n:"
 _PROCESS = "verifier/checking/process.py"
 _ROOMY = "place = memory if free > 2 * expected_bytes else Path(tempfile.gettempdir())"
 _PLAN = "verifier/checking/plan.py"
 _MOST_LEVELS = "max_levels = int(1000 + matrices * u * per_state / _SECONDS_PER_BLOCK)"
-_FOLLOWING = "following = np.full(int(above.max(initial=-1)) + 1, -1, dtype=np.int64)"
+_UNNUMBERED = ("following = np.full(count, -1, dtype=np.int64)", "local = np.full(g.n, -1, dtype=np.int64)")
 _STEPS = "steps[unknown] = _scaled(solver.solve(np.full(len(unknown), 1.0)), 1024)"
 _COUNTING = "verifier/analysis/robust/step_counting.py"
+_UNASKED = "known = Attained(nothing, nothing, np.full((len(bounds), *region.lower.shape), np.nan))"
+_BLOCKS = "_LARGEST_BLOCK, _NUMBERS_AT_ONCE, _LARGEST_DENSE = 1024, 2**18, 150"
+_FOUR = "quotients = np.where(numbers > others, numbers / others * (1 + 4 * ROUNDOFF), 1.0)"
 _MORE = "more = max(float((worth - before).max()), 0.0) * (spans + 1) * _WIDER"
 _NODES = "of = np.where(concerned, step.state_count + part, np.where(nodes.component, nodes.of, -1))"
 _WIDTH = "count, width = len(self.owner), int(np.bincount(self.sources).max(initial=1))"
@@ -292,12 +307,42 @@ _MASSES = (
     "most = np.minimum(upper, UNIT - (lower.sum(axis=1, keepdims=True) - lower))",
 )
 _POSSIBLE = "possible = possible | (set(np.unique(after[:, told.often[kinds] > 0]).tolist()) - {-1})"
+_SUBJECT, _FIRST = "verifier/analysis/robust/subject.py", "verifier/analysis/robust/first_policy.py"
+_LED = "following = np.where(inside < 0, objective.following[ways].ravel() - 2, inside).reshape("
+_RANK = "rank = levels(int(of.max()) + 1, of[sources[~inner]], of[led[~inner]], MOST_LEVELS)"
+_BEGUN = "value, begun = goal.astype(np.float64), np.searchsorted(behind, np.arange(len(owner) + 1))"
+_TO_ROWS = "led, row = np.full((count, width), -1, dtype=np.int64), np.full(count, -1, dtype=np.int64)"
+_CONSTANT = "told = np.concatenate([skeleton.entry_observations, np.ones((1, width), dtype=bool)])"
+_SEARCHING = "verifier/analysis/robust/policy.py"
+_TRIANGULAR = "triangular = bool(np.all(entries.row <= entries.col) or np.all(entries.row >= entries.col))"
+_NEAR_ENOUGH = "near = self._solver is not None and self._switched <= _FEW * len(right)"
+_BY_STEPS = "found: Floats = spsolve_triangular(matrix, right, lower=self._lower != turned, unit_diagonal=True)"
+_ONE_ROUND = "better = np.flatnonzero((gain > noise * stake) & ~self._capped[row])"
+_PACE = "if not excess * _SHRINKING <= before or _still_to_do(before, excess) > _WORTH:"
+_WAYS_TO_SOLVE = {
+    "self._lower = bool(np.all(known | (self._column < self._row[:, None])))": "| <",
+    "self._acyclic = self._lower or bool(np.all(known | (self._column > self._row[:, None])))": "or | >",
+    "inner = (column >= 0) & (share > 0) & ~self._capped[row][:, None]": ">",
+    _BY_STEPS: "True",
+    _TRIANGULAR: "all <= or >=",
+    "if self._solver is None or self._switched > 0:": ">",
+    "self._switched = 0": "0",
+    "solved += solver.solve(right - matrix @ solved)": "+=",
+    "if solver is None or not 0 < self._switched <= _FEW * len(right):": "<= *",
+    _PACE: "<= >",
+}
+"""Of policies: how equations are solved whose solution is judged later."""
+_POLICY_BEGUN = {
+    "gained = np.where(self._jumps, guide[self._behind] - guide[at, None], 0)": "- 0",
+    "weights = np.where(self._jumps, self._step.weights(masses, rows), 0)": "0",
+    "noise, residual = (_ROUGH, _ROUGH / 16) if rough else (_NOISE, _RESIDUAL)": "16",
+    "_ROUGH = 2.0**-24": "- 24",
+}
+"""With which policy a search begins."""
 _SOLVE = "verifier/analysis/robust/solve.py"
 _ROUGHLY = "value = search.optimum(target.astype(np.float64), np.zeros(step.state_count), roughly=True)"
-_UNSEEN = "after = np.full(objective.following.shape, -1, dtype=np.int64)"
 _MANY_CODES = "if bound > 2**16 + 4 * len(codes):"
 _IN_REACH = "nodes = look.nodes[distance[look.nodes] <= most_steps - left]"
-_OPEN = "np.where(value < 0, -1, value == wins).astype(np.int64),"
 _TOO_MANY = "while _rounded(shape(high)).sum() < MOST_ITEMS and high < MOST_ITEMS:"
 _NOT_READ = 'effort = Effort(attained=self.semantics == "shared_matrix", certificates=False)'
 _ALIKE_AT_ONCE = "size = max(1, _NUMBERS_AT_ONCE // max(len(self.product.edge), 1))"
@@ -461,7 +506,6 @@ EQUIVALENT = {
     (_DRAWING, _LEAST_COST, "1"): "the most draws either way",
     ("verifier/analysis/belief_grid.py", _IN_REACH, "-"): "more is followed than is asked for",
     ("verifier/analysis/best_planner.py", "exact: bool = True", "True"): "it is overwritten",
-    ("verifier/analysis/hidden_game.py", _OPEN, "1"): "any number below 0",
     **{(_DRIVES, "_AT_ONCE = 2**22", token): "how many at once" for token in ("2", "22")},
     **{(_DRIVES, _BETS_AT_ONCE, token): "how many at once" for token in ("1", "//", "max")},
     (_DRIVES, "for first in range(0, len(low), size):", "low"): "as many of both",
@@ -484,6 +528,58 @@ EQUIVALENT = {
     (_COMMON, _LOSS, "-"): "which box is divided, not what is proven",
     ("verifier/analysis/sensitivity/occurrences.py", _FRAMES, "1"): "numbers that are only compared",
     ("verifier/analysis/step_counts.py", _WAIT, "0"): "above 0, or not read",
+    (_FIRST, _RANK, "1"): "a part of no states",
+    (_FIRST, _BEGUN, "1"): "an end that is not read",
+    (_FIRST, "for _ in range(MOST_ROUNDS if circles[states].any() else 1):", "1"): "the second round finds no more",
+    (_FIRST, "MOST_ROUNDS = 50", "50"): "a policy to begin with",
+    **{
+        (_SEARCHING, line, token): reason
+        for lines, reason in ((_WAYS_TO_SOLVE, "how it is solved, not what"), (_POLICY_BEGUN, "where it is begun"))
+        for line, tokens in lines.items()
+        for token in tokens.split()
+    },
+    **{
+        (_SEARCHING, line, "1"): "any number below 0"
+        for line in (
+            "self._place = np.full(step.state_count, -1, dtype=np.int64)",
+            "best_of = np.full(len(self._owners), -1, dtype=np.int64)",
+        )
+    },
+    **{(_SEARCHING, _NEAR_ENOUGH, token): "a weighting, no result" for token in ("<=", "*")},
+    (_SEARCHING, "self._cap(before | (value[self._owners] >= 1))", ">="): "what is exactly 1 stays there or grows",
+    (_SEARCHING, _ONE_ROUND, ">"): "one round more",
+    **{
+        (_SEARCHING, f"{name} = {number}", token): "how long it is tried; values are judged later"
+        for name, number, tokens in (
+            ("MOST_ITERATIONS", "1000", "1000"),
+            ("_NOISE", "2.0**-46", "46"),
+            ("_STILL", "2.0**-50", "50"),
+            ("_MANY", "2000", "2000"),
+            ("_WORTH", "16", "16"),
+            ("_RESIDUAL", "2.0**-46", "46"),
+        )
+        for token in tokens.split()
+    },
+    ("verifier/analysis/robust/recurrent.py", "if math.prod(map(len, told)) > MOST_TERMS:", ">"): (
+        "of so many conjunctions there are more ways to violate them"
+    ),
+    ("verifier/analysis/robust/recurrent.py", "for number in range(int(of.max(initial=-1)) + 1):", "1"): (
+        "there are states; or noticed"
+    ),
+    **{
+        ("verifier/analysis/robust/vertices.py", line, "lower"): "as many of both"
+        for line in ("if len(lower) > _MOST_LABELS:", "for free in range(len(lower))")
+    },
+    (_SUBJECT, "numbers = np.where(codes >= 0, len(inner) + np.searchsorted(ended, codes), -1)", "1"): (
+        "any number below 0"
+    ),
+    (_SUBJECT, "return np.where(states <= max(REJECT, ACCEPT), 2 * letters + states, -1)", "1"): "any number below 0",
+    **{
+        (_SUBJECT, _LED, token): "numbers of ends are at least as many as there are states inside"
+        for token in ("<", "0")
+    },
+    ("verifier/analysis/objective.py", _TO_ROWS, "1"): "any number below 0",
+    ("verifier/analysis/objective.py", _CONSTANT, "1"): "a row that is not read",
     (_GAIN, _FINITE, "0"): "it is overwritten",
     (_GAIN, _OF_EDGES, "0"): "of no edges, where nothing is worth anything",
     **{(_GAIN, _ENDLESS, token): "component 0 is `false`, never reached here" for token in (">=", "0")},
@@ -492,23 +588,31 @@ EQUIVALENT = {
     (_GAIN, "def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:", "False"): "not read",
     (_STATISTICS, "_HALVINGS = 100", "100"): "how near, and never beyond",
     **{
-        ("verifier/analysis/robust/subject.py", _UNSEEN, token): "not read: what leads nowhere has not ended"
-        for token in ("-", "1")
-    },
-    **{
         ("verifier/systems/reachability.py", _MANY_CODES, token): "how, not what"
         for token in (">", "2", "16", "+", "4", "*")
     },
-    (
-        "verifier/checking/values.py",
-        "if self.lower is not None and self.upper is not None:",
-        "and",
-    ): "bounds are pairs",
+    **{
+        (
+            "verifier/checking/values.py",
+            "if self.lower is not None and self.upper is not None:",
+            token,
+        ): "bounds are pairs"
+        for token in ("lower", "and", "upper")
+    },
     (_KERNEL, _RANKS, "True"): "`whole` has seen to the lengths",
     ("verifier/analysis/robust/solutions.py", _ONE_SIDE, "False"): "what is not read",
     ("verifier/analysis/robust/solve.py", _NODES, "1"): "any number below 0",
     (_COUNTING, "SPAN, JUMP = 1 / 32, 1 / 2", "2"): "how often it is looked, not at what",
     (_COUNTING, _MORE, "1"): "a wider margin",
+    (_COUNTING, _UNASKED, "lower"): "the shapes are equal",
+    (_COUNTING, _FOUR, "4"): "1 + 5 * 2^-53 is 1 + 4 * 2^-53 in doubles",
+    (
+        _COUNTING,
+        "_WIDER, _NARROWER = 1 + 16 * ROUNDOFF, 1 - 16 * ROUNDOFF",
+        "16",
+    ): "as 4 above; below 1, noticed",
+    **{(_COUNTING, _BLOCKS, token): "how many at once" for token in ("1024", "2", "18", "150")},
+    (_COUNTING, "if count > _LARGEST_DENSE:", ">"): "which way, not what it finds",
     (_REGION, "told = np.where(often[:, :, None] > 0, told, -1)", "-"): "the same for all, and not read",
     ("verifier/analysis/robust/optimum.py", _WIDTH, "1"): "columns without probability",
     (_STAYING, _LATER_TERM, ">"): "where no step is left, what is met later is not asked",
@@ -527,17 +631,26 @@ EQUIVALENT = {
         "False",
     ): "whoever calls has seen to it that it is no link",
     (_PLAN, "_CHUNK = 512", "512"): "how many at once",
+    (_PLAN, "MOST_PLANS = 4", "4"): "how much is kept, not what",
     (_PLAN, _MOST_LEVELS, "1000"): "how, not what",
-    (_PLAN, _FOLLOWING, "1"): "a place that is not read",
+    **{(_PLAN, line, "1"): "any number below 0" for line in _UNNUMBERED},
+    (_PLAN, "if len(size) < u or not _has_long_path(u, above, below, max_levels):", "<"): "a quicker way to the same",
+    (_PLAN, "place = np.empty(u + 2, dtype=np.int64)", "2"): "a place that is not read",
     ("verifier/checking/asking.py", "MOST_STORM_RECURRENCES = 10", "10"): "a guess of what takes too long",
     **{("verifier/analysis/robust/policy.py", _GROWN, token): "one round more" for token in (">", "*", "+")},
     ("verifier/checking/graphs.py", _FORESEEN, "*"): "how, not what",
     ("verifier/checking/two_engines.py", _SUM, ">"): "no sum of doubles near 1 is off by just that",
     ("verifier/checking/two_engines.py", _GIVEN, "lower"): "both are given, or none",
     ("verifier/checking/stepping.py", "elif settled and cyclic[k]:", "and"): "how soon it is known",
-    ("verifier/checking/batch.py", "_FEW_MATRICES = 16", "16"): "how, not what",
+    (_BATCH, "_FEW_MATRICES = 16", "16"): "how, not what",
+    (_BATCH, "if values.min() > 0:", "0"): "a quicker way to the same",
+    **{(_BATCH, "memory_bytes: int = 1 << 30,", token): "how many at once" for token in ("1", "30")},
+    (_BATCH, "_CHUNK = 512", "512"): "how many at once",
+    **{(_BATCH, "_SUMS_AT_ONCE = 1 << 22", token): "how many at once" for token in ("1", "22")},
+    **{(_BATCH, _SUMMED_AT_ONCE, token): "how many at once" for token in ("//", "1")},
+    (_BATCH, _KINDS, "1"): "a larger table, of the same numbers of each kind",
     (_LEVELS, _NUMBERS_OF_BAND, "+"): "how many at once",
-    ("verifier/checking/expectations.py", _LONGEST, ">"): "a guess of what takes too long",
+    ("verifier/checking/expectations.py", _QUOTIENTS, "and"): "only a gain may be infinite, and have no fraction",
     ("verifier/checking/graphs.py", "_ROUNDS = 500", "500"): "how, not what",
     ("verifier/checking/enclosure.py", _BOTH, "lower"): "both are given, or none",
     ("verifier/checking/enclosure.py", _BOTH, "upper"): "both are given, or none",
@@ -639,7 +752,7 @@ EQUIVALENT = {
         "<=",
     ): "a number at an end is whole, and within",
     ("verifier/systems/space.py", _ROWS, "1"): "how wide a table without rows is",
-    ("verifier/checking/component_solving.py", "below = np.zeros((levels + 1, 2))", "1"): "a row that is not read",
+    (_LEVELS, _BELOW, "1"): "a row that is not read",
     ("verifier/checking/graphs.py", "if len(sources) <= FEW:", "<="): "which search, not what it finds",
     ("verifier/checking/graphs.py", "FEW = 300", "300"): "which search, not what it finds",
     **{(_LINEAR, _SOLVED, token): "a row or column that is not read" for token in ("2", "1")},
@@ -666,6 +779,10 @@ EQUIVALENT = {
     ("verifier/checking/worker.py", "if remaining <= 0:", "<="): "the next round is late",
     ("verifier/perception/confusion/dependence.py", _AT_ONCE, "2"): "how many at once",
     ("verifier/analysis/counterexamples/replay.py", _AGREES, "1000"): "a thousandth of a tolerance",
+    (_CAUSES, "known = min(pending, key=len)  # what flows into a set comes from smaller ones", "min"): (
+        "how often a set is looked at, as flows add up"
+    ),
+    (_CAUSES, _FLOWING, ">"): "sets that nothing flows into are looked at, too",
     ("verifier/perception/confusion/replay.py", "counts = np.zeros((bins, contexts.count, 2))", "2"): "a column of 0",
     (_REGION, "bins, groups, true = self.lower.shape", "lower"): "the shapes are equal, or refused",
     ("verifier/analysis/step_counts.py", "_LOOK = 64", "64"): "how often it is looked, not at what",
@@ -695,7 +812,6 @@ EQUIVALENT = {
     ("verifier/systems/synthesis.py", _FARTHER, "1"): "any number below 0",
     ("verifier/chains/jani.py", "return bool(mask.all())", "all"): "of all, or of none",
     ("verifier/chains/texts.py", "choices = list(range(chain.state_count + 1))", "1"): "an end that is not read",
-    ("verifier/checking/expectations.py", _DIRECT, "and"): "how it is solved, not what",
     (
         "verifier/perception/confusion/labellings.py",
         "kept = np.flatnonzero(counted & (low < high))",
@@ -761,6 +877,8 @@ EQUIVALENT = {
     (_POWERS, _PRODUCT, "1"): "the matrix is square",
     (_LEVELS, "_LEFT_AT_ONCE = 4096", "4096"): "how many at once",
     **{(_LEVELS, _EVEN, token): "how a sum is made, not of what" for token in ("-", "*", "<=")},
+    **{(_LEVELS, line, token): "how a sum is made, not of what" for line, token in _SUM_WAYS},
+    **{(_LEVELS, _ONE_WAY_ONLY, token): "no edge leads to its own state" for token in ("<", ">")},
     (_LEVELS, _LEFT, "0"): "a row of ones that stays",
     (_LEVELS, _LEAST, "1"): "`least` is at most 1",
     (_STEP, _SLACK, "lower"): "the shapes are equal",

@@ -55,7 +55,7 @@ def product_chain(decided: Decided, chain: MarkovChain) -> tuple[MarkovChain, ND
     graph = decided.graph
     open_states = np.flatnonzero(graph.reached & ~graph.accepting & ~graph.rejecting)
     count = len(open_states)
-    number = np.full(graph.n, -1, dtype=np.int64)
+    number = np.empty(graph.n, dtype=np.int64)  # what is reached is open or decided
     number[open_states] = np.arange(count)
     number[graph.accepting], number[graph.rejecting] = count, count + 1
     inside = number[graph.sources] < count

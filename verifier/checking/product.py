@@ -76,10 +76,8 @@ class Product:
     chain_indptr: Ints
     chain_indices: Ints
     propositions: tuple[Mask, ...]
-    decided: Cache = field(init=False, repr=False, default_factory=partial(Cache, MOST_DECIDED))
-    tried: dict[tuple[object, ...], tuple[dict[int, frozenset[int]], int]] = field(
-        init=False, repr=False, default_factory=dict
-    )
+    decided: Cache = field(init=False, default_factory=partial(Cache, MOST_DECIDED))
+    tried: dict[tuple[object, ...], tuple[dict[int, frozenset[int]], int]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         if len(self.indptr) != self.state_count + 1 or not len(self.indices) == len(self.edge) == self.indptr[-1]:

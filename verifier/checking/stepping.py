@@ -148,6 +148,7 @@ def exact_quantiles(
     doubtful: dict[int, _Masses] = {}
     reach: list[Fraction] | None = None
     while np.any(open_):
+        _refuse_many(taken)
         off = sum(steps.error_after(taken, value_error))
         now, later = left[initial].T
         near = (now * (1 - 2 * off - _NEAR) <= float(rest)) | (now - later * (1 + 2 * off) >= float(rest))
@@ -167,7 +168,6 @@ def exact_quantiles(
                 open_[k] = reach[k] > level
         left, taken = steps.of(left), taken + 1
         left[goal] = 0
-        _refuse_many(taken)
     return counts
 
 

@@ -12,7 +12,7 @@ from verifier.base.errors import InputError, UsageError
 from verifier.perception.confusion import EMPTY, ConfusionMatrices, exact_rates, rates
 from verifier.perception.confusion.bins import Variable
 from verifier.perception.confusion.contexts import Contexts
-from verifier.perception.confusion.matrices import Memory
+from verifier.perception.confusion.matrices import Memory, label_text
 
 PED, OBS = frozenset({"ped"}), frozenset({"obs"})
 LABELS = (PED, OBS, EMPTY)
@@ -80,6 +80,72 @@ def test_neighbour_takes_the_nearer_to_the_ego_on_a_tie_and_pool_sums_all():
     three = matrices(first, NO_PED, last)
     assert three.without_empty_columns("neighbour")[0][1, :, 0].tolist() == [1, 0, 0]
     assert three.without_empty_columns("pool")[0][1, :, 0].tolist() == [1, 5, 0]
+
+
+@pytest.mark.parametrize(
+    ("items", "donor"),  # pedestrians by distance, each without and with something before them; the first has none
+    [
+        ([(0, 1), (0, 0), (2, 0)], 2),  # far, but as much in sight
+        ([(0, 1), (3, 0), (2, 0)], 3),
+        ([(0, 0), (0, 4), (0, 5)], 4),  # none as much in sight: the nearest
+        ([(0, 6), (0, 4), (0, 5)], 6),
+    ],
+)
+def test_neighbours_are_alike_in_what_objects_have_first_and_near_next(items, donor):
+    counts = np.zeros((6, 2, 2), dtype=np.int64)
+    counts[:, 1, 0], counts[:, 1, 1] = np.ravel(items), 1
+    hidden, edges = Variable("hidden", (0.0, 1.0, 2.0)), np.arange(4.0)
+    found = ConfusionMatrices("class", (PED, EMPTY), edges, counts, variables=(hidden,))
+    assert found.without_empty_columns("neighbour")[0][0].tolist() == [[0, 0], [donor, 1]]
+    # The other way round: the last is the one without, and the nearest is before it.
+    back = replace(found, counts=counts[::-1].copy())
+    assert back.without_empty_columns("neighbour")[0][-1].tolist() == [[0, 0], [donor, 1]]
+    with pytest.raises(UsageError, match=r"--canonical sums over all bins, and the model says .* by 'hidden'"):
+        found.canonical()
+
+
+def test_all_columns_without_items_are_filled():
+    nothing = matrices([[0] * 3] * 3, [[0, 0, 1], [0, 0, 0], [0, 5, 0]])
+    for policy, column in (("prior", [1, 1, 1]), ("miss", [0, 0, 1])):
+        counts, filled = nothing.without_empty_columns(policy)
+        assert counts.transpose(0, 2, 1).tolist() == [[column] * 3, [column, [0, 0, 5], [1, 0, 0]]]
+        assert filled.tolist() == [[True] * 3, [True, False, False]]
+
+
+def test_columns_without_items_of_several_labels_and_bins_by_context():
+    """Labels ped (followed), obs (not), empty; contexts start, right, wrong*1 of errors that persist."""
+    contexts = Contexts("persist", 1)
+    own = np.zeros((2, 3, 3, 3), dtype=np.int64)
+    own[0, 0, :, 0], own[0, 0, :, 1], own[0, 0, :, 2] = (1, 2, 3), (4, 5, 6), (0, 0, 7)
+    own[1, 1, :, 0] = 8, 0, 9
+    whole = own.sum(axis=1)
+    memory = Memory(contexts, whole, np.array([True, False, False]))
+    found = ConfusionMatrices("class", LABELS, np.array([0.0, 5, 9]), own.reshape(6, 3, 3), memory=memory)
+    counts, filled = found.without_empty_columns("miss")
+    counts, filled = counts.reshape(2, 3, 3, 3), filled.reshape(2, 3, 3)
+    assert filled.tolist() == (own.sum(axis=2) == 0).tolist()
+    never = [0, 0, 1]  # no item in all of the bin: as the policy of columns says, whatever the context
+    expected = [
+        [[[1, 2, 3], [4, 5, 6], [0, 0, 7]], [[1, 2, 3], [4, 5, 6], [0, 0, 7]], [[1, 0, 0], [4, 5, 6], [0, 0, 7]]],
+        [[[8, 0, 9], never, never], [[8, 0, 9], never, never], [[1, 0, 0], never, never]],
+    ]
+    assert counts.transpose(0, 1, 3, 2).tolist() == expected
+    assert found.filled_from(4, 1) == ""
+    for at in (0, 1, 2):
+        assert found.filled_from(3 + at, 0) == "the column of the bin"
+
+
+def test_labels_are_told():
+    assert [label_text(label) for label in (EMPTY, PED, PED | OBS)] == ["empty", "ped", "{obs, ped}"]
+
+
+def test_rates_of_many_tables_and_of_columns_without_items():
+    counts = np.array([[[[1, 0], [3, 0]], [[2, 5], [0, 5]]]])
+    expected = [[Fraction(1, 4), None], [Fraction(3, 4), None]], [[1, Fraction(1, 2)], [0, Fraction(1, 2)]]
+    for made in (rates(counts)[0], exact_rates(counts)[0]):
+        assert [
+            [[None if np.isnan(float(x)) else x for x in row] for row in table] for table in made.tolist()
+        ] == list(expected)
 
 
 def test_the_error_policy_leaves_the_column_alone_and_names_it():

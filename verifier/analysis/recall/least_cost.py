@@ -118,8 +118,8 @@ def least_cost(
     if followed and improvement.problem.target.probability not in (0, 1):  # their logarithms have no slope
         points = [top, *(_local_minimum(improvement, start / improvement.whole) for start in starts)]
     distinct = {tuple(np.round(point * SAME / improvement.whole).tolist()): point for point in points}
-    found = [row for row in (_polished(improvement, point) for point in distinct.values()) if row is not None]
-    return min(found, key=lambda point: (improvement.cost(point), point), default=None)
+    polished = [row for row in (_polished(improvement, point) for point in distinct.values()) if row is not None]
+    return min(polished, key=lambda point: (improvement.cost(point), point), default=None)
 
 
 def _local_minimum(improvement: Improvement, start: Floats) -> Ints:
@@ -152,8 +152,8 @@ def _local_minimum(improvement: Improvement, start: Floats) -> Ints:
     def bill(recall: Floats) -> float:
         return float(price @ (recall - measured))
 
-    found = minimize(bill, begin, **choices)
-    reached = np.where(np.isfinite(found.x), found.x, start)
+    minimum = minimize(bill, begin, **choices)
+    reached = np.where(np.isfinite(minimum.x), minimum.x, start)
     rounded: Ints = np.ceil(np.clip(reached, measured, 1) * improvement.whole).astype(np.int64)
     return rounded
 
@@ -320,9 +320,9 @@ class BoxFamily:
         for objective in self.problem.objectives:
             if objective.state_count > LARGEST_CHECKED:
                 return False
-            found = robust_bounds(objective, self.region(objective, place), self.semantics)
+            robust = robust_bounds(objective, self.region(objective, place), self.semantics)
             try:
-                checked = [kernel.check(document(proof)) for proof in found.certificates if proof.side == side]
+                checked = [kernel.check(document(proof)) for proof in robust.certificates if proof.side == side]
             except kernel.Rejected as error:
                 raise EngineError(f"the certificate of a certified floor does not hold: {error}") from None
             for bounds in zip(*checked, strict=True):

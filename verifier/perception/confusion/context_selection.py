@@ -273,4 +273,4 @@ class Part:
         ordered = rows[np.lexsort((rows[:, 1], rows[:, 0]))]
         for own in np.split(ordered, np.flatnonzero(np.diff(ordered[:, 0])) + 1) if len(ordered) else []:
             if gaps != "break" or own[-1, 1] == end:
-                self.kept[named[int(own[0, 0])]] = own[-most:, 1:].tolist()
+                self.kept[named[int(own[0, 0])]] = own[max(len(own) - most, 0) :, 1:].tolist()

@@ -222,20 +222,20 @@ def _made(
 ) -> dict[str, tuple[DetectionSet, Made]]:
     """AP, recall, matrices and pairs of a detector, by condition; those made `before` are not made again."""
     choice, own = campaign.detectors[detector], target / detector
-    found = {
+    detections = {
         name: before[name][0] if name in before else read_condition(own / (name or BASELINE))
         for name in condition_names(campaign)
     }
-    under_test = UnderTest(choice, choice.opened(campaign.root), found[""], choice.threshold(found[""]))
+    under_test = UnderTest(choice, choice.opened(campaign.root), detections[""], choice.threshold(detections[""]))
     counting = campaign.counting
     wanted = Wanted(("AP", "recall"), counting, counting is not None, campaign.collision is not None)
     wanted = replace(wanted, weights=weights_of(len(scenes.files), campaign.adr.seed))
     maker = Maker(wanted, scenes, under_test)
     made = dict(before)
-    for name in (name for name in found if name not in before):
+    for name in (name for name in detections if name not in before):
         told = f"{detector}, {name or BASELINE}", name or BASELINE, ""
-        made[name] = found[name], maker.made(found[name], campaign.mutations.get(name), own / told[1], told)
-    return {name: made[name] for name in found}
+        made[name] = detections[name], maker.made(detections[name], campaign.mutations.get(name), own / told[1], told)
+    return {name: made[name] for name in detections}
 
 
 def _loop(campaign: Campaign, logs: Logs, target: Path) -> tuple[TradeOffs | None, dict[str, str], list[str]]:
@@ -255,15 +255,15 @@ def _loop(campaign: Campaign, logs: Logs, target: Path) -> tuple[TradeOffs | Non
     metrics = tuple(metric for metric in metrics if metric not in without)
     settings = replace(settings, metrics=metrics, skip_undefined=True, severities=severities, groups=groups)
     try:
-        found = study(logs, None, settings) if metrics else None
+        tables = study(logs, None, settings) if metrics else None
     except InputError as error:
-        found, without = None, {**without, **dict.fromkeys(metrics, error.message)}
-    without |= {} if found is None else {metric.metric: metric.reason for metric in found.not_defined}
+        tables, without = None, {**without, **dict.fromkeys(metrics, error.message)}
+    without |= {} if tables is None else {metric.metric: metric.reason for metric in tables.not_defined}
     remarks += [f"{metric} is not defined: {reason}" for metric, reason in without.items()]
-    if found is None:
+    if tables is None:
         return None, without, remarks
     title = f"{campaign.title}: {', '.join(campaign.detectors)}"
-    parts = found.remarks, found.tables, found.logs, found.second, found.not_defined
+    parts = tables.remarks, tables.tables, tables.logs, tables.second, tables.not_defined
     return TradeOffs(title, (), settings.record(), own_versions(), *parts), without, remarks
 
 
@@ -277,11 +277,11 @@ def _row(
 ) -> CampaignRow:
     condition = name or BASELINE
     rate = next(rate for rate in adr.rates if (rate.detector, rate.condition) == (detector, condition))
-    data, found = made
-    shares = {key: None if value is None else float(value) for key, value in found.performance.items()}
+    data, product = made
+    shares = {key: None if value is None else float(value) for key, value in product.performance.items()}
     value, ends = None, None
-    if found.pairs is not None and campaign.collision is not None and not found.without_pairs:
-        value, ends, _, _ = collision_at(Path(found.pairs), campaign.collision)
+    if product.pairs is not None and campaign.collision is not None and not product.without_pairs:
+        value, ends, _, _ = collision_at(Path(product.pairs), campaign.collision)
     return CampaignRow(
         detector,
         condition,
@@ -290,9 +290,9 @@ def _row(
         data.frame_count,
         len(data.annotations),
         shares["AP"],
-        _drawn_ends(found, "AP", data),
+        _drawn_ends(product, "AP", data),
         shares["recall"],
-        _drawn_ends(found, "recall", data),
+        _drawn_ends(product, "recall", data),
         rate.adr,
         rate.adr_interval,
         rate.normalised,
