@@ -82,6 +82,7 @@ def test_losses_by_hand():
 
     assert loss([2, 4], [1, 3]).above(loss([1, 1], [1, 3])) == (1, 0)  # 1 bit more in each frame
     assert loss([2, 4], [1, 1]).above(loss([1, 1], [1, 1])) == (2, 1)  # 1 and 3: 2 by two sequences that differ by 2
+    assert loss([1, 4, 4], [1, 1, 1]).above(loss([1, 1, 1], [1, 1, 1])) == (2, 1)  # by 0, 3, 3
     assert loss([5], [2]).above(loss([1], [2])) == (2, 0)
     assert loss([2, 4], [1, 3]).mean == 1.5
 
@@ -127,7 +128,9 @@ def test_contexts_that_matter_are_selected():
 def test_what_cannot_be_compared():
     with pytest.raises(UsageError, match=r"needs 4 sequences with tracks; the matrices have 3: .*--memory run:2"):
         selected_contexts(counted(1, 4)[0], [0])
-    assert selected_contexts(counted(1, 5)[0], [0]).best is not None
+    enough, _ = counted(1, 5)  # of one there is no ped
+    assert selected_contexts(enough, [0]).best is not None
+    assert selected_contexts(enough.coarsened(Contexts()), [0]).contexts == Contexts()
     counts, _ = counted(1)
     family = ContextCounts(RUN, "break", None, np.repeat(counts.counts, 2, axis=0), counts.tally)
     for wrong in (family, ContextCounts(RUN, "break", None, counts.counts)):

@@ -62,8 +62,8 @@ class _Cells:
         return cls(rows[:, 0], distinct_rows(rows[:, 1:])[1], reports)
 
     def fitted(self, chosen: NDArray[np.bool_]) -> Floats:
-        """(cells, 2) reports of each cell in the chosen sequences' rows."""
-        total = np.zeros((int(self.cell.max(initial=-1)) + 1, 2))
+        """(at least as many as cells, 2) reports of each cell in the chosen sequences' rows."""
+        total = np.zeros((len(self.cell), 2))
         np.add.at(total, self.cell[chosen], self.reports[chosen])
         return total
 
@@ -71,8 +71,7 @@ class _Cells:
 def _log_loss(reports: Floats, seen: Floats) -> Floats:
     """-log of the chance of each row's reports, by chances estimated from what was seen of its cell."""
     chance = (seen + 0.5) / (seen.sum(axis=1, keepdims=True) + 1)
-    found: Floats = -(reports * np.log(chance)).sum(axis=1)
-    return found
+    return np.asarray(-(reports * np.log(chance)).sum(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
