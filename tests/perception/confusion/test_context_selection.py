@@ -26,9 +26,9 @@ NAMES = ("d", "b", "f", "a", "c", "e")
 RUN = Contexts("run", 2)
 
 
-def counted(seed, sequences=6, contexts=RUN, without=(2,)):
+def counted(seed, sequences=6, contexts=RUN, without=(2,), most=3):
     """Counts of labels ped, obs and empty in two bins, untracked items among them; some sequences have no ped."""
-    table = np.random.default_rng(seed).integers(0, 4, (sequences, 2, contexts.count + 1, 3, 3))
+    table = np.random.default_rng(seed).integers(0, most + 1, (sequences, 2, contexts.count + 1, 3, 3))
     table[list(without), :, :-1, :, 0] = 0
     cells = [cell for cell in np.ndindex(table.shape) if table[cell]]
     index = np.array([(s, b * (contexts.count + 1) + c, p, t) for s, b, c, p, t in cells])
@@ -87,9 +87,10 @@ def test_losses_by_hand():
     assert loss([2, 4], [1, 3]).mean == 1.5
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_the_e_value_is_as_defined(seed):
-    counts, table = counted(seed)
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("few", [{}, {"without": (1, 2, 3), "most": 1}])
+def test_the_e_value_is_as_defined(seed, few):
+    counts, table = counted(seed, **few)
     smaller = Contexts("run", 1)
     fine, plain = (reports(table, contexts, [0]) for contexts in (RUN, smaller))
     ordered = sorted(fine, key=NAMES.__getitem__)
@@ -190,4 +191,7 @@ def test_what_goes_on_by_hand():
     context = other.along(RUN, np.array([0, 5]), np.array([0, 1]), np.array([1, 0]), "hold", lambda row: ["t", row])
     assert [RUN.names[at] for at in context] == ["right*2", "start"]
     assert other.after == Begun("b", {'["t", 1]': [[0, 0]]})
+    ended = Part(Begun("z", {'["t", 1]': [[8, 1]]}), np.array([4, 0]), np.array([0, 1]), ("a", "b"), 1)
+    context = ended.along(RUN, np.array([0, 5]), np.array([0, 1]), np.array([1, 0]), "hold", lambda row: ["t", row])
+    assert [RUN.names[at] for at in context] == ["start", "start"]  # z is none of these
     assert Part(begun, np.array([]), np.array([]), (), -1).after == Begun()

@@ -247,14 +247,14 @@ class Part:
             gaps: what frames without a row do.
             who: a name for that of a row, the same in every part.
         """
-        going_on = self.names.index(self.begun.sequence) if self.begun.sequence in self.names else -1
         earlier, named = list[tuple[int, int, int]](), dict[int, str]()
         own, first = np.unique(series, return_index=True)
         for number, row in zip(own.tolist(), first.tolist(), strict=True):
             at = int(self.sequence[frame[row]])
-            if at in (self.last, going_on):
+            going_on = self.names[at] == self.begun.sequence
+            if going_on or at == self.last:
                 named[number] = text = json.dumps(who(row), default=float)
-                past = self.begun.outcomes.get(text, ()) if at == going_on else ()
+                past = self.begun.outcomes.get(text, ()) if going_on else ()
                 earlier += [(number, int(when), int(outcome)) for when, outcome in past]
         before = np.array(earlier, dtype=np.int64).reshape(-1, 3)
         every = np.concatenate([before, np.column_stack([series, self.numbers[frame], right])])
