@@ -265,7 +265,7 @@ class Part:
 
     def _keep(self, rows: Ints, named: Mapping[int, str], most: int, gaps: Gaps) -> None:
         """The last outcomes of each series in the (n, 3) rows of the last sequence, as far as it can go on."""
-        end = int(self.numbers[self.sequence == self.last].max(initial=0))
+        end = int(self.numbers[self.sequence == self.last].max())
         if gaps != "break" and self.begun.sequence == self.names[self.last]:
             for text, past in self.begun.outcomes.items():
                 self.kept.setdefault(text, [list(row) for row in past])
