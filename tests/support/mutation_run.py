@@ -398,6 +398,19 @@ _NO_BOXES = 'width = 4 if name == "box_2d" else 7', "return np.zeros((0, width))
 _LOSS_OF_PAIR = "pairs.value / (policy.threshold or 1.0) if policy.by_distance else 1 - pairs.value"
 _UNLIKE = "chosen = np.where(best, pairs.annotation, np.iinfo(np.int64).max if least else -1)"
 _TIED = "places = np.flatnonzero(np.r_[tied, False] | np.r_[False, tied])"
+_OWN_COUNTS, _OWN_CONTEXTS, _MIX, _PRECISION = (
+    f"verifier/perception/confusion/{name}.py" for name in ("context_counts", "contexts", "mix", "average_precision")
+)
+_ANY_SERIES = "items = self._items(sets.frame[present], *own, threshold, np.full(int(present.sum()), -1))"
+_NEW_NUMBERS = "number[own] = distinct_rows(np.column_stack([number[own], added]))[1] + number.max() + 1"
+_OTHER_SERIES = "begins = np.diff(own, prepend=own[:1] - 1) != 0"
+_AT_A_TIME = "step = max(1, DRAWN_ENTRIES // max(len(kept), 1))"
+_APART = "apart = np.arange(len(weight))[:, np.newaxis] * (1 + int(objects.max()))  # of which no more are hit"
+_ONLY_CLASS = "told.imgIds, told.catIds = list(range(len(entries))), [0]"
+_ONLY_AREA = 'told.iouThrs, told.areaRng, told.areaRngLbl = np.array([0.5]), [[0, 1e10]], ["all"]'
+_NEARLY_ONE = (
+    "return float(np.mean(np.where(precision > 1 - 1e-15, 1.0, precision)))  # it adds 2.2e-16 to what it divides by"
+)
 _TALLY, _STREAMING = "verifier/perception/confusion/tally.py", "verifier/perception/confusion/streaming.py"
 _SPARSE = "if size > max(DENSE_CELLS_ALWAYS, DENSE_CELLS_PER_ENTRY * len(keys)):"
 _OF_CONTEXTS = (
@@ -422,6 +435,17 @@ _MAY_NOT = (
     "rows = [np.where(may[:, [k]], world.distributions(there, len(going), k), -1) for k in range(len(world.choices))]"
 )
 EQUIVALENT = {
+    **{(_OWN_COUNTS, _ANY_SERIES, token): "sets have no units by track, and no others look at it" for token in "-1"},
+    (_OWN_COUNTS, _NEW_NUMBERS, "1"): "any numbers above those before",
+    **{(_OWN_CONTEXTS, _OTHER_SERIES, token): "any other number" for token in "-1"},
+    (_OWN_CONTEXTS, "missing[begins] = 0", "0"): "what is filled in before a beginning is not read",
+    (_MIX, "least = _extreme(np.asarray(lower), mix, 1)", "1"): "its sign alone is used",
+    (_MIX, "most = _extreme(np.asarray(upper), mix, -1)", "1"): "its sign alone is used",
+    **{(_PRECISION, _AT_A_TIME, token): "how many at once" for token in ("1", "//")},
+    (_PRECISION, _APART, "1"): "further apart",
+    (_PRECISION, _ONLY_CLASS, "0"): "the name of the only class",
+    (_PRECISION, _ONLY_AREA, "0"): "the only range of areas, whatever its ends",
+    (_PRECISION, _NEARLY_ONE, ">"): "no share of whole numbers below 10^15 is there",
     (_REPLAY, _NOT_LISTED, "1"): "any number below 0",
     **{(_TALLY, _SPARSE, token): "which way, not what it finds" for token in (">", "max", "*")},
     (_TALLY, "DENSE_CELLS_PER_ENTRY = 16", "16"): "which way, not what it finds",
