@@ -24,6 +24,7 @@ from verifier.perception.confusion.document import confusion_text, read_confusio
 from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.perception.confusion.merging import merge
 from verifier.perception.confusion.rules import CountingRule
+from verifier.perception.confusion.tracks import frame_numbers, track_numbers
 from verifier.perception.detections import Reading, class_map, keep_scores, read_detections
 from verifier.perception.matching import MatchingPolicy, match
 
@@ -77,6 +78,55 @@ def test_tracks_are_counted_as_defined(case):
             assert mine_numbers == numbers
             assert mine.keys() == shares.keys()
             assert all(abs(mine[key] - share) < 1e-12 for key, share in shares.items())
+
+
+@pytest.mark.parametrize(
+    ("frames", "tracks", "numbers"),  # frames 0 and 1 are of sequence A, 2 of B: track 3 of A is not track 3 of B
+    [
+        ([0, 0, 1, 1, 1], [3, 4, 3, -1, 3], [0, 1, 0, -1, 0]),
+        ([0, 1, 2, 2], [3.0, 3.0, 3.0, np.nan], [0, 0, 1, -1]),
+        ([0, 1, 2, 2], [0, 5, 5, 0], [0, 1, 3, 2]),
+        ([0, 1, 2, 2], ["b", "a", "b", ""], [1, 0, 2, -1]),
+        ([0, 1, 2, 2, 0], [" ", "nan", "None", "7", "n"], [-1, -1, -1, 1, 0]),
+        ([0, 2], np.array([None, "x"], dtype=object), [-1, 0]),
+        ([0, 2], [-1, -1], [-1, -1]),
+    ],
+)
+def test_tracks_are_those_of_their_sequence(frames, tracks, numbers):
+    data = detection_set(["A", "A", "B"], [Object(frame, "ped", 5) for frame in frames], [])
+    annotations = replace(data.annotations, attributes={"track": np.array(tracks)})
+    assert track_numbers(annotations, data.frame_sequence).tolist() == numbers
+
+
+@pytest.mark.parametrize(
+    ("names", "numbers"),
+    [
+        (["A/000003", "A/000004", "A/000007"], [0, 1, 4]),  # frames that are not listed leave a gap
+        (["A/10", "A/30", "A/20"], [0, 2, 1]),  # every tenth frame
+        (["cam_3_1.png", "cam_3_2.png", "cam_3_4.png"], [0, 1, 3]),
+        (["100017", "100500", "101001"], [0, 1, 2]),  # time stamps: in their order
+        (["1000", "400", "701"], [2, 0, 1]),
+        (["3f9a", "77b2", "0c1d"], [0, 1, 2]),  # tokens: in the order of the list
+        (["b", "a"], [0, 1]),
+        (["7"], [0]),
+        (["0", str(10**40)], [0, 1]),
+        (["0", "1", str(2**62 - 1)], [0, 1, 2**62 - 1]),  # a grid up to what a number of 64 bits can hold
+        (["0", "1", str(2**62)], [0, 1, 2]),
+        (["a1", "b3"], [0, 1]),  # two cameras
+        (["a1x", "a3y"], [0, 1]),
+        (["a1x", "a3x", "token"], [0, 1, 2]),
+        (["3", "7", "5"], [0, 2, 1]),
+        (["3", "8", "5"], [0, 2, 1]),  # by 2 and 3: on no grid
+    ],
+)
+def test_frames_are_numbered_by_their_names_where_these_are_numbers(names, numbers):
+    assert frame_numbers(names, np.zeros(len(names), np.int32)).tolist() == numbers
+
+
+def test_each_sequence_is_numbered_on_its_own():
+    names = ["A/5", "B/20", "A/6", "B/10", "C/x"]
+    assert frame_numbers(names, np.array([0, 1, 0, 1, 2], np.int32)).tolist() == [0, 1, 1, 0, 0]
+    assert frame_numbers([], np.zeros(0, np.int32)).tolist() == []
 
 
 # By hand. Bins [0, 10) and [10, 20) m, one drive of four frames. Track 1, a pedestrian, is at 5, 5, 5, 15 m and is
