@@ -697,6 +697,7 @@ EQUIVALENT = {
     (_STAYING, "if not all(map(self.reaches, states)):", "all"): "of an end component all are reached, or none",
     (_COMMON, _LOSS, ">"): "which box is divided, not what is proven",
     (_COMMON, _LOSS, "1"): "any number below 0",
+    (_COMMON, "_FAVOUR = 2.0**-40", "40"): "a favour of another size",
     (_COMMON, "size, groups = step.lower.shape", "lower"): "the shapes are equal",
     (_COMMON, _SEEN, ">="): "which box is divided, not what is proven",
     ("verifier/analysis/robust/subject.py", _ITEMS, "1"): "only the first is read",
