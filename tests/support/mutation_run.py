@@ -589,6 +589,17 @@ EQUIVALENT = {
         "def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:",
         "False",
     ): "not read",
+    **{
+        ("verifier/analysis/objective.py", line, token): "how many at once"
+        for line, tokens in (
+            ("size = max(1, _NUMBERS_AT_ONCE // len(objective.skeleton.indices))", "1 //"),
+            ("_NUMBERS_AT_ONCE = 2**23", "2 23"),
+        )
+        for token in tokens.split()
+    },
+    (_DRAWING, "yield objective.probabilities(part[low : low + at_once], roughly=True).probability", "True"): (
+        "solved more exactly than need be"
+    ),
     (_SUBJECT, "numbers = np.where(codes >= 0, len(inner) + np.searchsorted(ended, codes), -1)", "1"): (
         "any number below 0"
     ),
