@@ -158,7 +158,23 @@ _WAYS_TO_EXPLORE = {
 _REFINED = "verifier/checking/refinement.py"
 _BETTER = "better |= np.all(np.abs(other) <= 2 * other_slack, axis=0)"
 _ENOUGH = "if np.all(np.abs(result) <= 2 * slack):"
-_OVER = "elif least - Fraction(float(later[k])) * Fraction(1 + off) > rest:"
+_OVER = "elif Fraction(float(lost[k])) * Fraction(1 - off) > rest:"
+_NEARLY = "near = (now * (1 - off - _NEAR) <= float(rest)) | (lost > float(rest))"
+_PRODUCTS = "verifier/checking/product.py"
+_SLOT_TABLE = "self._slots = np.zeros((0, 1 << _PAGE_BITS), dtype=np.int64)"
+_MORE_ROWS = "more = max(size, 2 * len(table)) - len(table)"
+_AT_ONCE_WAYS = [
+    *(("LONG = 2000", "2000"), ("if len(known) * letters > _MOST_CLOSED:", ">")),
+    ("open_obligations = _closed(successor, first, len(letters)) if n >= LONG else None", ">="),
+]
+_LARGER_TABLES = [
+    *(("_PAGE_BITS = 8", "8"), ("self._pages_each = (n >> _PAGE_BITS) + 1", "1"), ("if size <= len(table):", "<=")),
+    *(
+        ("self._page = np.zeros(0, dtype=np.int64)", "0"),
+        ("self._table = np.zeros((0, len(letters)), dtype=np.int64)", "0"),
+    ),
+    *((_MORE_ROWS, "2"), (_MORE_ROWS, "*"), (_MORE_ROWS, "-"), ("self._page_count = 0", "0"), (_SLOT_TABLE, "1")),
+]
 _AT_ONCE = "numbers = max(len(outcomes.track), len(labels) * (alone + 2) * (outcomes.thresholds + 1))"
 _AGREES = "if not abs(claimed - product) <= _PROBABILITY_TOLERANCE * product * max(1, run.counted / 1000) + 1e-300:"
 _REGION = "verifier/analysis/robust/region.py"
@@ -258,17 +274,20 @@ _SUMMED_AT_ONCE = "at_once = int(np.clip(_SUMS_AT_ONCE // len(rows), 1, _CHUNK))
 _KINDS = "_, kind = np.unique(np.ravel_multi_index((kind, digit), (n, width + 1)), return_inverse=True)"
 _GIVEN = "if answer.lower is not None or outcome.direct or outcome.product is None:"
 _NUMBERS_OF_BAND = "numbers.append(block.size * (2 * band.width + 4 + 3 * columns))"
+_HORIZON = "self._horizons[family] = max(self._horizons.get(family, 0), node.high - node.low)"
 _QUOTIENTS = "fractions = tuple(a / b for a, b in pairs if a is not None and b is not None)"
 _GROWN = "grown = fresh or bool(np.any(value[self.open] > old * (1 + _STILL)))"
-_FORESEEN = "if number % _ROUNDS == _ROUNDS - 1 and 2 * placed * max_levels < number * n:"
 _PROCESS = "verifier/checking/process.py"
-_ROOMY = "place = memory if free > 2 * expected_bytes else Path(tempfile.gettempdir())"
+_NO_ROOM = "free = shutil.disk_usage(memory).free if memory.is_dir() and os.access(memory, os.W_OK) else 0"
+_OURS = "if entry.name.startswith(PREFIX) and entry.is_dir(follow_symlinks=False) and _is_abandoned(entry):"
+_PIPES = "command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, start_new_session=True"
 _PLAN = "verifier/checking/plan.py"
 _MOST_LEVELS = "max_levels = int(1000 + matrices * u * per_state / _SECONDS_PER_BLOCK)"
 _UNNUMBERED = ("following = np.full(count, -1, dtype=np.int64)", "local = np.full(g.n, -1, dtype=np.int64)")
 _STEPS = "steps[unknown] = _scaled(solver.solve(np.full(len(unknown), 1.0)), 1024)"
 _COUNTING = "verifier/analysis/robust/step_counting.py"
 _UNASKED = "known = Attained(nothing, nothing, np.full((len(bounds), *region.lower.shape), np.nan))"
+_TOTAL = "total, often = np.zeros(step.lower.shape), np.zeros(len(step.lower))"
 _BLOCKS = "_LARGEST_BLOCK, _NUMBERS_AT_ONCE, _LARGEST_DENSE = 1024, 2**18, 150"
 _FOUR = "quotients = np.where(numbers > others, numbers / others * (1 + 4 * ROUNDOFF), 1.0)"
 _MORE = "more = max(float((worth - before).max()), 0.0) * (spans + 1) * _WIDER"
@@ -276,7 +295,6 @@ _NODES = "of = np.where(concerned, step.state_count + part, np.where(nodes.compo
 _WIDTH = "count, width = len(self.owner), int(np.bincount(self.sources).max(initial=1))"
 _STAYING = "verifier/analysis/robust/staying.py"
 _LATER_TERM = "later: Terms = frozenset({frozenset({(number, max(low - 1, 0), high - (high > 0))})})"
-_AT_LEVEL = "at, number = [members for members in entering if min(members) not in order], number + 1"
 _LOSS = "loss = np.where(weight > 0, worth - (mean * stakes).sum(axis=1), -1)"
 _SEEN = "extended[:, seen] = np.where(step.columns[used, draw] >= 0, mean, values[:, seen])"
 _ITEMS = "items = by_group(counts[None, index : index + 1, :, true : true + 1], group)[0, 0, :, 0]"
@@ -504,6 +522,11 @@ EQUIVALENT = {
     (_DRAWING, _LEAST_COST, "1"): "the most draws either way",
     ("verifier/analysis/belief_grid.py", _IN_REACH, "-"): "more is followed than is asked for",
     ("verifier/analysis/best_planner.py", "exact: bool = True", "True"): "it is overwritten",
+    (
+        "verifier/analysis/hidden_game.py",
+        "onward = after[:, 0]",
+        "0",
+    ): "an episode that is over stays, whatever is chosen",
     **{(_DRIVES, "_AT_ONCE = 2**22", token): "how many at once" for token in ("2", "22")},
     **{(_DRIVES, _BETS_AT_ONCE, token): "how many at once" for token in ("1", "//", "max")},
     (_DRIVES, "for first in range(0, len(low), size):", "low"): "as many of both",
@@ -634,7 +657,7 @@ EQUIVALENT = {
     ("verifier/analysis/robust/solve.py", _NODES, "1"): "any number below 0",
     (_COUNTING, "SPAN, JUMP = 1 / 32, 1 / 2", "2"): "how often it is looked, not at what",
     (_COUNTING, _MORE, "1"): "a wider margin",
-    (_COUNTING, _UNASKED, "lower"): "the shapes are equal",
+    **{(_COUNTING, line, "lower"): "the shapes are equal" for line in (_UNASKED, _TOTAL)},
     (_COUNTING, _FOUR, "4"): "1 + 5 * 2^-53 is 1 + 4 * 2^-53 in doubles",
     (
         _COUNTING,
@@ -643,18 +666,30 @@ EQUIVALENT = {
     ): "as 4 above; below 1, noticed",
     **{(_COUNTING, _BLOCKS, token): "how many at once" for token in ("1024", "2", "18", "150")},
     (_COUNTING, "if count > _LARGEST_DENSE:", ">"): "which way, not what it finds",
+    (_COUNTING, "weights[self._cut] = np.arange(width) == 0", "0"): "all columns lead to the state itself",
     (_REGION, "told = np.where(often[:, :, None] > 0, told, -1)", "-"): "the same for all, and not read",
     ("verifier/analysis/robust/optimum.py", _WIDTH, "1"): "columns without probability",
     (_STAYING, _LATER_TERM, ">"): "where no step is left, what is met later is not asked",
     (_STAYING, "if not any(less <= term for less in kept):", "<="): "no term is there twice",
     (_STAYING, "if not all(map(self.reaches, states)):", "all"): "of an end component all are reached, or none",
-    (_STAYING, _AT_LEVEL, "1"): "numbers that are only compared",
     (_COMMON, _LOSS, ">"): "which box is divided, not what is proven",
+    (_COMMON, _LOSS, "1"): "any number below 0",
+    (_COMMON, "size, groups = step.lower.shape", "lower"): "the shapes are equal",
     (_COMMON, _SEEN, ">="): "which box is divided, not what is proven",
     ("verifier/analysis/robust/subject.py", _ITEMS, "1"): "only the first is read",
     (_POINT, _STEPS, "1024"): "how fine a witness is that the kernel checks",
-    (_PROCESS, "LARGEST_IDLE_BYTES = 256 * 2**20", "*"): "how soon a worker is replaced",
-    (_PROCESS, _ROOMY, ">"): "a guess of room",
+    (_PROCESS, _NO_ROOM, "0"): "no archive is so small",
+    (_PROCESS, _OURS, "False"): "what is removed is no link either",
+    **{
+        ("verifier/checking/worker.py", line, token): "how much at once"
+        for line, tokens in {
+            'data = os.read(self._stream("stdout").fileno(), 1 << 20)': "1 20",
+            'written = os.write(self._stream("stdin").fileno(), self._outgoing[: 1 << 20])': "1 20",
+            'data = os.read(self._stream("stderr").fileno(), 1 << 16)': "1 16",
+        }.items()
+        for token in tokens.split()
+    },
+    ("verifier/checking/worker.py", _PIPES, "0"): "bytes go through the descriptors, not through these buffers",
     (
         _PROCESS,
         "status = entry.stat(follow_symlinks=False)",
@@ -668,7 +703,6 @@ EQUIVALENT = {
     (_PLAN, "place = np.empty(u + 2, dtype=np.int64)", "2"): "a place that is not read",
     ("verifier/checking/asking.py", "MOST_STORM_RECURRENCES = 10", "10"): "a guess of what takes too long",
     **{("verifier/analysis/robust/policy.py", _GROWN, token): "one round more" for token in (">", "*", "+")},
-    ("verifier/checking/graphs.py", _FORESEEN, "*"): "how, not what",
     ("verifier/checking/two_engines.py", _SUM, ">"): "no sum of doubles near 1 is off by just that",
     ("verifier/checking/two_engines.py", _GIVEN, "lower"): "both are given, or none",
     ("verifier/checking/stepping.py", "elif settled and cyclic[k]:", "and"): "how soon it is known",
@@ -680,7 +714,19 @@ EQUIVALENT = {
     **{(_BATCH, _SUMMED_AT_ONCE, token): "how many at once" for token in ("//", "1")},
     (_BATCH, _KINDS, "1"): "a larger table, of the same numbers of each kind",
     (_LEVELS, _NUMBERS_OF_BAND, "+"): "how many at once",
+    (
+        "verifier/systems/planners/functions.py",
+        "sets: None = field(default=None, init=False)",
+        "False",
+    ): "nobody gives it",
+    ("verifier/systems/planners/prism.py", "if not names_in(node) & meanings.keys():", "&"): "then nothing is put in",
     ("verifier/checking/expectations.py", _QUOTIENTS, "and"): "only a gain may be infinite, and have no fraction",
+    (
+        "verifier/checking/asking.py",
+        "elif len(product.chain_indices) > chain.transition_count:",
+        ">",
+    ): "a part that is all",
+    **{("verifier/checking/recurrence.py", _HORIZON, token): "farther than is asked" for token in ("0", "-")},
     ("verifier/checking/graphs.py", "_ROUNDS = 500", "500"): "how, not what",
     ("verifier/checking/enclosure.py", _BOTH, "lower"): "both are given, or none",
     ("verifier/checking/enclosure.py", _BOTH, "upper"): "both are given, or none",
@@ -805,8 +851,20 @@ EQUIVALENT = {
     **{(_REFINED, "_SPLITTER = 2.0**27 + 1", token): "numbers next to 2^27 split as well" for token in ("+", "1")},
     (_REFINED, "_ROUNDS = 12", "12"): "how long it is tried",
     (_REFINED, "_PROOFS = 4", "4"): "how long it is tried",
-    ("verifier/checking/stepping.py", _OVER, "1"): "how soon it is known",
+    ("verifier/checking/stepping.py", _OVER, ">"): "how soon it is known",
+    ("verifier/checking/stepping.py", "NEVER = -1", "1"): "any number below 0",
+    **{("verifier/checking/stepping.py", "_NEAR = 2.0**-40", token): "looked at nearer" for token in ("-", "40")},
+    **{("verifier/checking/stepping.py", _NEARLY, token): "equal numbers decide nothing" for token in ("<=", ">")},
+    **{(_PRODUCTS, line, token): "which way, not what it finds" for line, token in _AT_ONCE_WAYS},
+    **{(_PRODUCTS, line, token): "a larger table" for line, token in _LARGER_TABLES},
+    (_PRODUCTS, "MOST_DECIDED = 8", "8"): "how much is kept, not what",
+    (_PRODUCTS, "return np.concatenate([table, np.full((more, *table.shape[1:]), -1)])", "1"): "any number below 0",
+    (_PRODUCTS, "place = np.full(obligations[-1] + 1, -1, dtype=np.int64)", "1"): "room, or any number below 0",
+    **{(_PRODUCTS, "unknown = result < 0", token): "progressed again, to the same" for token in ("<", "0")},
+    **{(_PRODUCTS, "fresh = np.flatnonzero(known < 0)", token): "numbers begin at 2" for token in ("<", "0")},
+    (_PRODUCTS, "code = obligation * self._pages_each + (state >> _PAGE_BITS)", "+"): "as many different numbers",
     ("verifier/checking/worker.py", "if remaining <= 0:", "<="): "the next round is late",
+    ("verifier/checking/stepping.py", _OVER, "1"): "how soon it is known",
     ("verifier/perception/confusion/dependence.py", _AT_ONCE, "2"): "how many at once",
     ("verifier/analysis/counterexamples/replay.py", _AGREES, "1000"): "a thousandth of a tolerance",
     (_CAUSES, "known = min(pending, key=len)  # what flows into a set comes from smaller ones", "min"): (
