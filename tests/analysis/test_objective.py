@@ -140,6 +140,17 @@ def test_what_is_gained(monkeypatch):
     assert not gained(None, plain).plain
 
 
+def test_gains_are_solved_roughly_where_that_is_asked_for(monkeypatch):
+    how, zero = [], np.zeros((1, 2))
+    monkeypatch.setattr(
+        module, "expected_gains", lambda *_, roughly, gain_error: (how.append(roughly), without_steps(zero))[1]
+    )
+    asked = gained(None, chain([0, 2], [0, 0]))
+    asked.probabilities(rates_of([0.5, 0.5]))
+    asked.probabilities(rates_of([0.5, 0.5]), roughly=True)
+    assert how == [False, True]
+
+
 def test_gains_need_the_columns_of_their_reports():
     plain = chain([0, 2], [0, 0])
     assert plain.columns_needed.tolist() == [[0, 1]]
