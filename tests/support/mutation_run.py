@@ -336,7 +336,7 @@ _CONSTANT = "told = np.concatenate([skeleton.entry_observations, np.ones((1, wid
 _SEARCHING = "verifier/analysis/robust/policy.py"
 _TRIANGULAR = "triangular = bool(np.all(entries.row <= entries.col) or np.all(entries.row >= entries.col))"
 _NEAR_ENOUGH = "near = self._solver is not None and self._switched <= _FEW * len(right)"
-_BY_STEPS = "found: Floats = spsolve_triangular(matrix, right, lower=self._lower != turned, unit_diagonal=True)"
+_BY_STEPS = "solution: Floats = spsolve_triangular(matrix, right, lower=self._lower != turned, unit_diagonal=True)"
 _ONE_ROUND = "better = np.flatnonzero((gain > noise * stake) & ~self._capped[row])"
 _PACE = "if not excess * _SHRINKING <= before or _still_to_do(before, excess) > _WORTH:"
 _WAYS_TO_SOLVE = {
@@ -623,6 +623,13 @@ EQUIVALENT = {
     (_DRAWING, "yield objective.probabilities(part[low : low + at_once], roughly=True).probability", "True"): (
         "solved more exactly than need be"
     ),
+    **{
+        ("verifier/analysis/confidence.py", line, token): "as many of both"
+        for line, token in (
+            ("unknown = np.full((len(interval.lower), bins, 0, 0), np.nan)", "lower"),
+            ("rates: NDArray[np.float64] = np.where(fixed, measured.rates, 1 / measured.rates.shape[1])", "1"),
+        )
+    },
     (_SUBJECT, "numbers = np.where(codes >= 0, len(inner) + np.searchsorted(ended, codes), -1)", "1"): (
         "any number below 0"
     ),
