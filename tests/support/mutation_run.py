@@ -129,6 +129,10 @@ _KEPT_COMMENTS = (
 )
 _AMOUNT = 'amount = "no" if high < low else f"more than {LONGEST_SWEEP}"'
 _CAUSES = "verifier/analysis/counterexamples/causes.py"
+_COST = "verifier/analysis/recall/least_cost.py"
+_PATTERNS = "verifier/analysis/counterexamples/patterns.py"
+_IN_OPEN = "equations = Equations(n + 1, states, self.sources[kept], targets[kept], self.weight[kept])"
+_BY_PLACE = "edges, place = distinct(self.edge, int(self.edge.max(initial=0)) + 1)"
 _FLOWING = "taken = np.array([known | reports == following for reports in added])[moves.symbol] & (flow > 0)"
 _PROGRESSION = "verifier/language/ltl/progression.py"
 _FORMULAS = "verifier/language/ltl/parser.py"
@@ -394,6 +398,19 @@ _NO_BOXES = 'width = 4 if name == "box_2d" else 7', "return np.zeros((0, width))
 _LOSS_OF_PAIR = "pairs.value / (policy.threshold or 1.0) if policy.by_distance else 1 - pairs.value"
 _UNLIKE = "chosen = np.where(best, pairs.annotation, np.iinfo(np.int64).max if least else -1)"
 _TIED = "places = np.flatnonzero(np.r_[tied, False] | np.r_[False, tied])"
+_OWN_COUNTS, _OWN_CONTEXTS, _MIX, _PRECISION = (
+    f"verifier/perception/confusion/{name}.py" for name in ("context_counts", "contexts", "mix", "average_precision")
+)
+_ANY_SERIES = "items = self._items(sets.frame[present], *own, threshold, np.full(int(present.sum()), -1))"
+_NEW_NUMBERS = "number[own] = distinct_rows(np.column_stack([number[own], added]))[1] + number.max() + 1"
+_OTHER_SERIES = "begins = np.diff(own, prepend=own[:1] - 1) != 0"
+_AT_A_TIME = "step = max(1, DRAWN_ENTRIES // max(len(kept), 1))"
+_APART = "apart = np.arange(len(weight))[:, np.newaxis] * (1 + int(objects.max()))  # of which no more are hit"
+_ONLY_CLASS = "told.imgIds, told.catIds = list(range(len(entries))), [0]"
+_ONLY_AREA = 'told.iouThrs, told.areaRng, told.areaRngLbl = np.array([0.5]), [[0, 1e10]], ["all"]'
+_NEARLY_ONE = (
+    "return float(np.mean(np.where(precision > 1 - 1e-15, 1.0, precision)))  # it adds 2.2e-16 to what it divides by"
+)
 _TALLY, _STREAMING = "verifier/perception/confusion/tally.py", "verifier/perception/confusion/streaming.py"
 _SPARSE = "if size > max(DENSE_CELLS_ALWAYS, DENSE_CELLS_PER_ENTRY * len(keys)):"
 _OF_CONTEXTS = (
@@ -405,6 +422,8 @@ _LAST_OF_PART = (
 )
 _WIDTHS = 'for name, width in (("score", 0), ("box_2d", 4), ("box_3d", 7), ("distance_m", 0)):'
 _ALL_FRAMES = "total = int(np.minimum(counts, MOST_FRAMES + 1).sum())"
+_OWN_IDS = 'if set(map(type, items.values("id", 0))) <= {int}:'
+_NO_RECTANGLES = "box = np.full((len(boxes), 4), np.nan) if boxes.box_2d is None else boxes.box_2d"
 _OF_FRAME = "place = np.concatenate([boxes.frame, frame]) * len(ids) + inverse"
 _UNKNOWN = "bad |= np.isnan(box).all(axis=1) & (True if absent is None else ~absent)"
 _REPLAY = "verifier/perception/confusion/replay.py"
@@ -416,6 +435,17 @@ _MAY_NOT = (
     "rows = [np.where(may[:, [k]], world.distributions(there, len(going), k), -1) for k in range(len(world.choices))]"
 )
 EQUIVALENT = {
+    **{(_OWN_COUNTS, _ANY_SERIES, token): "sets have no units by track, and no others look at it" for token in "-1"},
+    (_OWN_COUNTS, _NEW_NUMBERS, "1"): "any numbers above those before",
+    **{(_OWN_CONTEXTS, _OTHER_SERIES, token): "any other number" for token in "-1"},
+    (_OWN_CONTEXTS, "missing[begins] = 0", "0"): "what is filled in before a beginning is not read",
+    (_MIX, "least = _extreme(np.asarray(lower), mix, 1)", "1"): "its sign alone is used",
+    (_MIX, "most = _extreme(np.asarray(upper), mix, -1)", "1"): "its sign alone is used",
+    **{(_PRECISION, _AT_A_TIME, token): "how many at once" for token in ("1", "//")},
+    (_PRECISION, _APART, "1"): "further apart",
+    (_PRECISION, _ONLY_CLASS, "0"): "the name of the only class",
+    (_PRECISION, _ONLY_AREA, "0"): "the only range of areas, whatever its ends",
+    (_PRECISION, _NEARLY_ONE, ">"): "no share of whole numbers below 10^15 is there",
     (_REPLAY, _NOT_LISTED, "1"): "any number below 0",
     **{(_TALLY, _SPARSE, token): "which way, not what it finds" for token in (">", "max", "*")},
     (_TALLY, "DENSE_CELLS_PER_ENTRY = 16", "16"): "which way, not what it finds",
@@ -438,6 +468,8 @@ EQUIVALENT = {
     ("verifier/perception/detections/columns.py", _WIDTHS, "0"): "all parts have scores, or none",
     ("verifier/perception/detections/assembly.py", _ALL_FRAMES, "1"): "too many as well",
     ("verifier/perception/detections/assembly.py", "UNKNOWN_FRAME = -1", "1"): "any number below 0",
+    ("verifier/perception/detections/coco.py", _OWN_IDS, "0"): "a whole number as well",
+    ("verifier/perception/detections/cameras.py", _NO_RECTANGLES, "4"): "a column that is not read",
     ("verifier/perception/detections/distances.py", _OF_FRAME, "+"): "numbers that are only compared",
     ("verifier/perception/detections/assembly.py", _UNKNOWN, "all"): "a box that is partly unknown is a fault anyway",
     ("verifier/perception/detections/gathered.py", _POINTERS, "any"): "all of a format have one, or none",
@@ -878,6 +910,16 @@ EQUIVALENT = {
         "how often a set is looked at, as flows add up"
     ),
     (_CAUSES, _FLOWING, ">"): "sets that nothing flows into are looked at, too",
+    (_CAUSES, "place = np.full(objective.state_count, -1, dtype=np.int64)", "1"): "any number below 0",
+    (_COST, "RANDOM_STARTS = 4", "4"): "how often it is tried",
+    (_COST, '"options": {"maxiter": 200, "ftol": 1e-12},', "200"): "how long it is tried",
+    (_COST, "known[key] = _slack(improvement, np.clip(recall, 0, 1))", "1"): "bounds are left by roundings only",
+    (_COST, "upper = np.full(self.exact.shape, Fraction(1), dtype=object)", "1"): "a region cuts it to 1",
+    (_COST, "steps = max(whole - min(begin), 1)", "1"): "0 steps of 0",
+    (_COST, "while high > low:", ">"): "what is known to be met is looked at again",
+    (_PATTERNS, _IN_OPEN, "1"): "a state that is not read",
+    **{(_PATTERNS, _BY_PLACE, token): "a wider bound" for token in ("0", "1")},
+    (_PATTERNS, "for several in np.flatnonzero(np.diff(ends) > 1).tolist():", ">"): "one alone comes out as before",
     ("verifier/perception/confusion/replay.py", "counts = np.zeros((bins, contexts.count, 2))", "2"): "a column of 0",
     (_REGION, "bins, groups, true = self.lower.shape", "lower"): "the shapes are equal, or refused",
     ("verifier/analysis/step_counts.py", "_LOOK = 64", "64"): "how often it is looked, not at what",
