@@ -217,6 +217,7 @@ def test_a_bracket_is_widened_by_rounding(lower, upper, exact, most_steps, steps
 
 def test_only_starts_that_are_not_narrow_are_asked_again(monkeypatch):
     """Of two initial states the first is narrow on the first grid, both on the second; a third is not asked for."""
+    monkeypatch.setattr(best_planner, "WIDEST_BRACKET", 0.125)
     asked = []
 
     def way(number, uppers):
@@ -227,7 +228,7 @@ def test_only_starts_that_are_not_narrow_are_asked_again(monkeypatch):
         return number, best
 
     monkeypatch.setattr(best_planner, "_ways", lambda game, most: iter([
-        way(0.4, (0.5 + 5e-4, 0.75)), way(None, (0.5, 0.5 + 2.5e-4)), way(0.1, (0.5, 0.5)),
+        way(0.4, (0.625, 0.75)), way(None, (0.5, 0.5625)), way(0.1, (0.5, 0.5)),
     ]))  # fmt: skip
     game = Game(*(getattr(ending_at_once(), name) for name in ("following", "chances", "over", "payoff", "told")),
                 np.array([0, 0]))  # fmt: skip
@@ -235,7 +236,7 @@ def test_only_starts_that_are_not_narrow_are_asked_again(monkeypatch):
     assert [number for number, start in asked if start == 0] == [0.4] * 2
     assert {number for number, start in asked if start == 1} == {0.4, None}
     assert (one.exact, other.exact) == (False, True)
-    assert (one.upper, other.upper) == pytest.approx((0.5005, 0.50025), abs=1e-9)
+    assert (one.upper, other.upper) == pytest.approx((0.625, 0.5625), abs=1e-9)
     asked.clear()
     means(game, [1.0], 1)
     assert asked == [(0.4, 0), (0.4, 1), (None, 0), (None, 1)]

@@ -109,7 +109,7 @@ def test_draws_against_unrolled_products(every_window_is_long, monkeypatch, seed
     unrolled = model.objective(formula)
     rates = rates_of(region, np.array([random_member(numbers, region) * UNIT for _ in range(4)]))
     expected = unrolled.probabilities(rates).probability
-    for squared, apart in ((2000, -1.0), (0, -1.0), (3, step_bounds.MOST_APART)):
+    for squared, apart in ((2000, -1.0), (1, -1.0), (3, step_bounds.MOST_APART)):
         monkeypatch.setattr(step_counts, "STEPS_BEFORE_SQUARING", squared)
         monkeypatch.setattr(step_counts, "MOST_APART", apart)
         np.testing.assert_allclose(objective.probabilities(rates, roughly=True).probability, expected, atol=1e-12)
@@ -341,6 +341,10 @@ def test_drawn_numbers_have_no_bounds_and_come_in_parts(every_window_is_long, mo
         assert np.array_equal(found.upper, found.probability)
         assert np.all(found.error_bound == 2.0**-30)
         assert np.all(found.representation_bound == 2.0**-30)
+    monkeypatch.setattr(step_counts, "STEPS_BEFORE_SQUARING", 1)
+    monkeypatch.setattr(step_counts, "_NUMBERS_AT_ONCE", 2 * objective._inner.state_count**2)
+    squared = objective.probabilities(rates, roughly=True).probability
+    np.testing.assert_allclose(squared, at_once.probability, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(
