@@ -433,6 +433,9 @@ _NOT_LISTED = '[number.get(key, -1) for key in zip(own.tolist(), record["frame"]
 _REPORTS = "np.add.at(counts, (rows.bin[used], context[used], rows.right[used]), 1)"
 _PERMUTATIONS = "permutations = max(FEWEST_PERMUTATIONS, min(MOST_PERMUTATIONS, WORK // max(len(outcomes.track), 1)))"
 _POINTERS = "pointer = self.pointers.__getitem__ if any(self.pointers) else None"
+_SEARCH, _COUNTS = "verifier/analysis/hidden_search.py", "verifier/analysis/step_counts.py"
+_LOOKED_AT = "if taken and taken % _LOOK == 0 and np.array_equal(worth, before):"
+_STEPPED = "most = steps if at.state_count > LARGEST_SQUARED else min(steps, STEPS_BEFORE_SQUARING)"
 _MAY_NOT = (
     "rows = [np.where(may[:, [k]], world.distributions(there, len(going), k), -1) for k in range(len(world.choices))]"
 )
@@ -941,7 +944,18 @@ EQUIVALENT = {
     (_PATTERNS, "for several in np.flatnonzero(np.diff(ends) > 1).tolist():", ">"): "one alone comes out as before",
     ("verifier/perception/confusion/replay.py", "counts = np.zeros((bins, contexts.count, 2))", "2"): "a column of 0",
     (_REGION, "bins, groups, true = self.lower.shape", "lower"): "the shapes are equal, or refused",
-    ("verifier/analysis/step_counts.py", "_LOOK = 64", "64"): "how often it is looked, not at what",
+    **{
+        (_COUNTS, line, token): reason
+        for reason, line, tokens in (
+            ("how often it is looked, not at what", "_LOOK = 64", ("64",)),
+            ("how often it is looked, not at what", _LOOKED_AT, ("==", "0", "%")),
+            ("which way, not what it finds", "LARGEST_SQUARED = 600", ("600",)),
+            ("which way, not what it finds", _STEPPED, (">",)),
+            ("how many at once", "size = _NUMBERS_AT_ONCE // product.state_count**2", ("//",)),
+            ("a power that is not used", "power = power @ power if steps >> position > 1 else power", (">",)),
+        )
+        for token in tokens
+    },
     (_NUMBERS, "high = max(0, b.high - 1)", "0"): "a wider bound, measured where it would be too wide",
     (_NUMBERS, "if isinstance(a, Exact) and isinstance(b, Exact):", "and"): "both are exact, or none",
     (_LTL, "return self.after(low or 1, operands[0])", "low"): "the bounds of X are equal",
