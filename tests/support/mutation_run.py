@@ -129,10 +129,12 @@ _KEPT_COMMENTS = (
 )
 _AMOUNT = 'amount = "no" if high < low else f"more than {LONGEST_SWEEP}"'
 _CAUSES = "verifier/analysis/counterexamples/causes.py"
+_REQUIREMENTS = "verifier/analysis/recall/requirements.py"
 _COST = "verifier/analysis/recall/least_cost.py"
 _PATTERNS = "verifier/analysis/counterexamples/patterns.py"
 _IN_OPEN = "equations = Equations(n + 1, states, self.sources[kept], targets[kept], self.weight[kept])"
 _BY_PLACE = "edges, place = distinct(self.edge, int(self.edge.max(initial=0)) + 1)"
+_BYTES = "at_once = max(1, PART_BYTES // (2 * problem.rates.nbytes))"
 _FLOWING = "taken = np.array([known | reports == following for reports in added])[moves.symbol] & (flow > 0)"
 _PROGRESSION = "verifier/language/ltl/progression.py"
 _FORMULAS = "verifier/language/ltl/parser.py"
@@ -928,11 +930,15 @@ EQUIVALENT = {
     ("verifier/checking/stepping.py", _OVER, "1"): "how soon it is known",
     ("verifier/perception/confusion/dependence.py", _AT_ONCE, "2"): "how many at once",
     ("verifier/analysis/counterexamples/replay.py", _AGREES, "1000"): "a thousandth of a tolerance",
+    ("verifier/analysis/counterexamples/replay.py", "rng = np.random.default_rng(0)", "0"): "another way at random",
+    ("verifier/analysis/counterexamples/replay.py", "if len(walk) > LONGEST_WORD:", ">"): "too long for `replay` too",
     (_CAUSES, "known = min(pending, key=len)  # what flows into a set comes from smaller ones", "min"): (
         "how often a set is looked at, as flows add up"
     ),
     (_CAUSES, _FLOWING, ">"): "sets that nothing flows into are looked at, too",
     (_CAUSES, "place = np.full(objective.state_count, -1, dtype=np.int64)", "1"): "any number below 0",
+    **{(_REQUIREMENTS, "PART_BYTES = 2**27", token): "how many at once" for token in ("2", "27")},
+    **{(_REQUIREMENTS, _BYTES, token): "how many at once" for token in ("max", "1", "//", "2", "*")},
     (_COST, "RANDOM_STARTS = 4", "4"): "how often it is tried",
     (_COST, '"options": {"maxiter": 200, "ftol": 1e-12},', "200"): "how long it is tried",
     (_COST, "known[key] = _slack(improvement, np.clip(recall, 0, 1))", "1"): "bounds are left by roundings only",
