@@ -103,7 +103,7 @@ def write(folder, **tables):
 def test_boxes_of_argoverse(tmp_path):
     write(
         tmp_path,
-        a__annotations=cuboid(2, track_uuid=["x", "y"], num_interior_pts=5),
+        a__annotations=cuboid(2, track_uuid=[None, "y"], num_interior_pts=5),
         s=cuboid(1, score=0.5, log_id="a"),
     )
     for truth in ("a", "a/annotations.feather"):
@@ -112,13 +112,13 @@ def test_boxes_of_argoverse(tmp_path):
             np.array([[at + 1, 2, 3, 4, 1.5, 1.25, math.pi / 2] for at in range(2)])
         )
         attributes = {name: column.tolist() for name, column in data.annotations.attributes.items()}
-        assert attributes == {"track": [0, 1], "num_points": [5, 5]}
+        assert attributes == {"track": [-1, 0], "num_points": [5, 5]}
         assert (data.frame_name, data.detections.frame.tolist()) == (("a/0", "a/1"), [0])
     assert logs_of_files([tmp_path / "a/annotations.feather", tmp_path / "s.feather"], "x") == ["a", "s"]
 
 
 def test_logs_of_argoverse(tmp_path):
-    """Detections of a log are in the file of its name, or in `annotations.feather` of its folder; sweeps by number."""
+    """Detections of a log are in the file of its name, or folder; sweeps come by number."""
     tables = {f"t__{log}__annotations": cuboid(1) for log in "ab"}
     seen = {"s__a": cuboid(1, score=0.5), "s__b": cuboid(1, score=0.25)}
     sweeps = {f"t__{log}__sensors__lidar__{stamp}": cuboid(1) for log in "ac" for stamp in (10, 9)}
@@ -134,7 +134,7 @@ def test_logs_of_argoverse(tmp_path):
 
 
 def test_poses_of_argoverse(tmp_path):
-    """The vehicle stands at (100, 200, 1) and looks to the left: what is 10 m to the left of the city is 10 m ahead."""
+    """The vehicle stands at (100, 200, 1) and looks to the left: what is 10 m to the left there is 10 m ahead."""
     pose = {"timestamp_ns": [0, 1], "qw": [HALF, 1], "qx": 0.0, "qy": 0.0, "qz": [HALF, 0]}
     pose |= {"tx_m": [100.0, 0], "ty_m": [200.0, 0], "tz_m": [1.0, 0]}
     city = cuboid(2, score=0.5, tx_m=[98.0, 1], ty_m=[210.0, 2], log_id="a")
