@@ -129,6 +129,10 @@ _KEPT_COMMENTS = (
 )
 _AMOUNT = 'amount = "no" if high < low else f"more than {LONGEST_SWEEP}"'
 _CAUSES = "verifier/analysis/counterexamples/causes.py"
+_COST = "verifier/analysis/recall/least_cost.py"
+_PATTERNS = "verifier/analysis/counterexamples/patterns.py"
+_IN_OPEN = "equations = Equations(n + 1, states, self.sources[kept], targets[kept], self.weight[kept])"
+_BY_PLACE = "edges, place = distinct(self.edge, int(self.edge.max(initial=0)) + 1)"
 _FLOWING = "taken = np.array([known | reports == following for reports in added])[moves.symbol] & (flow > 0)"
 _PROGRESSION = "verifier/language/ltl/progression.py"
 _FORMULAS = "verifier/language/ltl/parser.py"
@@ -158,7 +162,23 @@ _WAYS_TO_EXPLORE = {
 _REFINED = "verifier/checking/refinement.py"
 _BETTER = "better |= np.all(np.abs(other) <= 2 * other_slack, axis=0)"
 _ENOUGH = "if np.all(np.abs(result) <= 2 * slack):"
-_OVER = "elif least - Fraction(float(later[k])) * Fraction(1 + off) > rest:"
+_OVER = "elif Fraction(float(lost[k])) * Fraction(1 - off) > rest:"
+_NEARLY = "near = (now * (1 - off - _NEAR) <= float(rest)) | (lost > float(rest))"
+_PRODUCTS = "verifier/checking/product.py"
+_SLOT_TABLE = "self._slots = np.zeros((0, 1 << _PAGE_BITS), dtype=np.int64)"
+_MORE_ROWS = "more = max(size, 2 * len(table)) - len(table)"
+_AT_ONCE_WAYS = [
+    *(("LONG = 2000", "2000"), ("if len(known) * letters > _MOST_CLOSED:", ">")),
+    ("open_obligations = _closed(successor, first, len(letters)) if n >= LONG else None", ">="),
+]
+_LARGER_TABLES = [
+    *(("_PAGE_BITS = 8", "8"), ("self._pages_each = (n >> _PAGE_BITS) + 1", "1"), ("if size <= len(table):", "<=")),
+    *(
+        ("self._page = np.zeros(0, dtype=np.int64)", "0"),
+        ("self._table = np.zeros((0, len(letters)), dtype=np.int64)", "0"),
+    ),
+    *((_MORE_ROWS, "2"), (_MORE_ROWS, "*"), (_MORE_ROWS, "-"), ("self._page_count = 0", "0"), (_SLOT_TABLE, "1")),
+]
 _AT_ONCE = "numbers = max(len(outcomes.track), len(labels) * (alone + 2) * (outcomes.thresholds + 1))"
 _AGREES = "if not abs(claimed - product) <= _PROBABILITY_TOLERANCE * product * max(1, run.counted / 1000) + 1e-300:"
 _REGION = "verifier/analysis/robust/region.py"
@@ -258,17 +278,20 @@ _SUMMED_AT_ONCE = "at_once = int(np.clip(_SUMS_AT_ONCE // len(rows), 1, _CHUNK))
 _KINDS = "_, kind = np.unique(np.ravel_multi_index((kind, digit), (n, width + 1)), return_inverse=True)"
 _GIVEN = "if answer.lower is not None or outcome.direct or outcome.product is None:"
 _NUMBERS_OF_BAND = "numbers.append(block.size * (2 * band.width + 4 + 3 * columns))"
+_HORIZON = "self._horizons[family] = max(self._horizons.get(family, 0), node.high - node.low)"
 _QUOTIENTS = "fractions = tuple(a / b for a, b in pairs if a is not None and b is not None)"
 _GROWN = "grown = fresh or bool(np.any(value[self.open] > old * (1 + _STILL)))"
-_FORESEEN = "if number % _ROUNDS == _ROUNDS - 1 and 2 * placed * max_levels < number * n:"
 _PROCESS = "verifier/checking/process.py"
-_ROOMY = "place = memory if free > 2 * expected_bytes else Path(tempfile.gettempdir())"
+_NO_ROOM = "free = shutil.disk_usage(memory).free if memory.is_dir() and os.access(memory, os.W_OK) else 0"
+_OURS = "if entry.name.startswith(PREFIX) and entry.is_dir(follow_symlinks=False) and _is_abandoned(entry):"
+_PIPES = "command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, start_new_session=True"
 _PLAN = "verifier/checking/plan.py"
 _MOST_LEVELS = "max_levels = int(1000 + matrices * u * per_state / _SECONDS_PER_BLOCK)"
 _UNNUMBERED = ("following = np.full(count, -1, dtype=np.int64)", "local = np.full(g.n, -1, dtype=np.int64)")
 _STEPS = "steps[unknown] = _scaled(solver.solve(np.full(len(unknown), 1.0)), 1024)"
 _COUNTING = "verifier/analysis/robust/step_counting.py"
 _UNASKED = "known = Attained(nothing, nothing, np.full((len(bounds), *region.lower.shape), np.nan))"
+_TOTAL = "total, often = np.zeros(step.lower.shape), np.zeros(len(step.lower))"
 _BLOCKS = "_LARGEST_BLOCK, _NUMBERS_AT_ONCE, _LARGEST_DENSE = 1024, 2**18, 150"
 _FOUR = "quotients = np.where(numbers > others, numbers / others * (1 + 4 * ROUNDOFF), 1.0)"
 _MORE = "more = max(float((worth - before).max()), 0.0) * (spans + 1) * _WIDER"
@@ -276,7 +299,6 @@ _NODES = "of = np.where(concerned, step.state_count + part, np.where(nodes.compo
 _WIDTH = "count, width = len(self.owner), int(np.bincount(self.sources).max(initial=1))"
 _STAYING = "verifier/analysis/robust/staying.py"
 _LATER_TERM = "later: Terms = frozenset({frozenset({(number, max(low - 1, 0), high - (high > 0))})})"
-_AT_LEVEL = "at, number = [members for members in entering if min(members) not in order], number + 1"
 _LOSS = "loss = np.where(weight > 0, worth - (mean * stakes).sum(axis=1), -1)"
 _SEEN = "extended[:, seen] = np.where(step.columns[used, draw] >= 0, mean, values[:, seen])"
 _ITEMS = "items = by_group(counts[None, index : index + 1, :, true : true + 1], group)[0, 0, :, 0]"
@@ -307,6 +329,8 @@ _MASSES = (
     "most = np.minimum(upper, UNIT - (lower.sum(axis=1, keepdims=True) - lower))",
 )
 _POSSIBLE = "possible = possible | (set(np.unique(after[:, told.often[kinds] > 0]).tolist()) - {-1})"
+_CONDITIONAL = "verifier/analysis/robust/optimal_conditional.py"
+_ROWS_OF_CHOICES = "skeleton, len(skeleton.indptr) - 1, rows_of(skeleton.indptr), skeleton.entry, skeleton.indices"
 _SUBJECT, _FIRST = "verifier/analysis/robust/subject.py", "verifier/analysis/robust/first_policy.py"
 _LED = "following = np.where(inside < 0, objective.following[ways].ravel() - 2, inside).reshape("
 _RANK = "rank = levels(int(of.max()) + 1, of[sources[~inner]], of[led[~inner]], MOST_LEVELS)"
@@ -374,6 +398,19 @@ _NO_BOXES = 'width = 4 if name == "box_2d" else 7', "return np.zeros((0, width))
 _LOSS_OF_PAIR = "pairs.value / (policy.threshold or 1.0) if policy.by_distance else 1 - pairs.value"
 _UNLIKE = "chosen = np.where(best, pairs.annotation, np.iinfo(np.int64).max if least else -1)"
 _TIED = "places = np.flatnonzero(np.r_[tied, False] | np.r_[False, tied])"
+_OWN_COUNTS, _OWN_CONTEXTS, _MIX, _PRECISION = (
+    f"verifier/perception/confusion/{name}.py" for name in ("context_counts", "contexts", "mix", "average_precision")
+)
+_ANY_SERIES = "items = self._items(sets.frame[present], *own, threshold, np.full(int(present.sum()), -1))"
+_NEW_NUMBERS = "number[own] = distinct_rows(np.column_stack([number[own], added]))[1] + number.max() + 1"
+_OTHER_SERIES = "begins = np.diff(own, prepend=own[:1] - 1) != 0"
+_AT_A_TIME = "step = max(1, DRAWN_ENTRIES // max(len(kept), 1))"
+_APART = "apart = np.arange(len(weight))[:, np.newaxis] * (1 + int(objects.max()))  # of which no more are hit"
+_ONLY_CLASS = "told.imgIds, told.catIds = list(range(len(entries))), [0]"
+_ONLY_AREA = 'told.iouThrs, told.areaRng, told.areaRngLbl = np.array([0.5]), [[0, 1e10]], ["all"]'
+_NEARLY_ONE = (
+    "return float(np.mean(np.where(precision > 1 - 1e-15, 1.0, precision)))  # it adds 2.2e-16 to what it divides by"
+)
 _TALLY, _STREAMING = "verifier/perception/confusion/tally.py", "verifier/perception/confusion/streaming.py"
 _SPARSE = "if size > max(DENSE_CELLS_ALWAYS, DENSE_CELLS_PER_ENTRY * len(keys)):"
 _OF_CONTEXTS = (
@@ -401,6 +438,17 @@ _MAY_NOT = (
     "rows = [np.where(may[:, [k]], world.distributions(there, len(going), k), -1) for k in range(len(world.choices))]"
 )
 EQUIVALENT = {
+    **{(_OWN_COUNTS, _ANY_SERIES, token): "sets have no units by track, and no others look at it" for token in "-1"},
+    (_OWN_COUNTS, _NEW_NUMBERS, "1"): "any numbers above those before",
+    **{(_OWN_CONTEXTS, _OTHER_SERIES, token): "any other number" for token in "-1"},
+    (_OWN_CONTEXTS, "missing[begins] = 0", "0"): "what is filled in before a beginning is not read",
+    (_MIX, "least = _extreme(np.asarray(lower), mix, 1)", "1"): "its sign alone is used",
+    (_MIX, "most = _extreme(np.asarray(upper), mix, -1)", "1"): "its sign alone is used",
+    **{(_PRECISION, _AT_A_TIME, token): "how many at once" for token in ("1", "//")},
+    (_PRECISION, _APART, "1"): "further apart",
+    (_PRECISION, _ONLY_CLASS, "0"): "the name of the only class",
+    (_PRECISION, _ONLY_AREA, "0"): "the only range of areas, whatever its ends",
+    (_PRECISION, _NEARLY_ONE, ">"): "no share of whole numbers below 10^15 is there",
     (_REPLAY, _NOT_LISTED, "1"): "any number below 0",
     **{(_TALLY, _SPARSE, token): "which way, not what it finds" for token in (">", "max", "*")},
     (_TALLY, "DENSE_CELLS_PER_ENTRY = 16", "16"): "which way, not what it finds",
@@ -511,6 +559,11 @@ EQUIVALENT = {
     (_DRAWING, _LEAST_COST, "1"): "the most draws either way",
     ("verifier/analysis/belief_grid.py", _IN_REACH, "-"): "more is followed than is asked for",
     ("verifier/analysis/best_planner.py", "exact: bool = True", "True"): "it is overwritten",
+    (
+        "verifier/analysis/hidden_game.py",
+        "onward = after[:, 0]",
+        "0",
+    ): "an episode that is over stays, whatever is chosen",
     **{(_DRIVES, "_AT_ONCE = 2**22", token): "how many at once" for token in ("2", "22")},
     **{(_DRIVES, _BETS_AT_ONCE, token): "how many at once" for token in ("1", "//", "max")},
     (_DRIVES, "for first in range(0, len(low), size):", "low"): "as many of both",
@@ -575,6 +628,27 @@ EQUIVALENT = {
         ("verifier/analysis/robust/vertices.py", line, "lower"): "as many of both"
         for line in ("if len(lower) > _MOST_LABELS:", "for free in range(len(lower))")
     },
+    ("verifier/analysis/robust/world_strategy.py", _ROWS_OF_CHOICES, "-"): "rows that are not read",
+    ("verifier/analysis/robust/world_strategy.py", "place = np.full(count, -1, dtype=np.int64)", "1"): (
+        "any number below 0"
+    ),
+    **{
+        (_CONDITIONAL, "stays[first.product.state[2:][of[2:] >= 0]] = True", token): "component 0 is that of REJECT"
+        for token in (">=", "0")
+    },
+    (_CONDITIONAL, "counts = np.bincount(owner, minlength=len(choices.choice_starts) - 1)", "1"): (
+        "the last state has a choice"
+    ),
+    (
+        _CONDITIONAL,
+        "_known: Cache = field(default_factory=lambda: Cache(_MOST_PROCESSES), init=False, repr=False)",
+        "False",
+    ): ("a cache that nobody gives or shows"),
+    (
+        _CONDITIONAL,
+        "def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:",
+        "False",
+    ): "not read",
     (_SUBJECT, "numbers = np.where(codes >= 0, len(inner) + np.searchsorted(ended, codes), -1)", "1"): (
         "any number below 0"
     ),
@@ -609,7 +683,7 @@ EQUIVALENT = {
     ("verifier/analysis/robust/solve.py", _NODES, "1"): "any number below 0",
     (_COUNTING, "SPAN, JUMP = 1 / 32, 1 / 2", "2"): "how often it is looked, not at what",
     (_COUNTING, _MORE, "1"): "a wider margin",
-    (_COUNTING, _UNASKED, "lower"): "the shapes are equal",
+    **{(_COUNTING, line, "lower"): "the shapes are equal" for line in (_UNASKED, _TOTAL)},
     (_COUNTING, _FOUR, "4"): "1 + 5 * 2^-53 is 1 + 4 * 2^-53 in doubles",
     (
         _COUNTING,
@@ -618,18 +692,30 @@ EQUIVALENT = {
     ): "as 4 above; below 1, noticed",
     **{(_COUNTING, _BLOCKS, token): "how many at once" for token in ("1024", "2", "18", "150")},
     (_COUNTING, "if count > _LARGEST_DENSE:", ">"): "which way, not what it finds",
+    (_COUNTING, "weights[self._cut] = np.arange(width) == 0", "0"): "all columns lead to the state itself",
     (_REGION, "told = np.where(often[:, :, None] > 0, told, -1)", "-"): "the same for all, and not read",
     ("verifier/analysis/robust/optimum.py", _WIDTH, "1"): "columns without probability",
     (_STAYING, _LATER_TERM, ">"): "where no step is left, what is met later is not asked",
     (_STAYING, "if not any(less <= term for less in kept):", "<="): "no term is there twice",
     (_STAYING, "if not all(map(self.reaches, states)):", "all"): "of an end component all are reached, or none",
-    (_STAYING, _AT_LEVEL, "1"): "numbers that are only compared",
     (_COMMON, _LOSS, ">"): "which box is divided, not what is proven",
+    (_COMMON, _LOSS, "1"): "any number below 0",
+    (_COMMON, "size, groups = step.lower.shape", "lower"): "the shapes are equal",
     (_COMMON, _SEEN, ">="): "which box is divided, not what is proven",
     ("verifier/analysis/robust/subject.py", _ITEMS, "1"): "only the first is read",
     (_POINT, _STEPS, "1024"): "how fine a witness is that the kernel checks",
-    (_PROCESS, "LARGEST_IDLE_BYTES = 256 * 2**20", "*"): "how soon a worker is replaced",
-    (_PROCESS, _ROOMY, ">"): "a guess of room",
+    (_PROCESS, _NO_ROOM, "0"): "no archive is so small",
+    (_PROCESS, _OURS, "False"): "what is removed is no link either",
+    **{
+        ("verifier/checking/worker.py", line, token): "how much at once"
+        for line, tokens in {
+            'data = os.read(self._stream("stdout").fileno(), 1 << 20)': "1 20",
+            'written = os.write(self._stream("stdin").fileno(), self._outgoing[: 1 << 20])': "1 20",
+            'data = os.read(self._stream("stderr").fileno(), 1 << 16)': "1 16",
+        }.items()
+        for token in tokens.split()
+    },
+    ("verifier/checking/worker.py", _PIPES, "0"): "bytes go through the descriptors, not through these buffers",
     (
         _PROCESS,
         "status = entry.stat(follow_symlinks=False)",
@@ -643,7 +729,6 @@ EQUIVALENT = {
     (_PLAN, "place = np.empty(u + 2, dtype=np.int64)", "2"): "a place that is not read",
     ("verifier/checking/asking.py", "MOST_STORM_RECURRENCES = 10", "10"): "a guess of what takes too long",
     **{("verifier/analysis/robust/policy.py", _GROWN, token): "one round more" for token in (">", "*", "+")},
-    ("verifier/checking/graphs.py", _FORESEEN, "*"): "how, not what",
     ("verifier/checking/two_engines.py", _SUM, ">"): "no sum of doubles near 1 is off by just that",
     ("verifier/checking/two_engines.py", _GIVEN, "lower"): "both are given, or none",
     ("verifier/checking/stepping.py", "elif settled and cyclic[k]:", "and"): "how soon it is known",
@@ -655,7 +740,19 @@ EQUIVALENT = {
     **{(_BATCH, _SUMMED_AT_ONCE, token): "how many at once" for token in ("//", "1")},
     (_BATCH, _KINDS, "1"): "a larger table, of the same numbers of each kind",
     (_LEVELS, _NUMBERS_OF_BAND, "+"): "how many at once",
+    (
+        "verifier/systems/planners/functions.py",
+        "sets: None = field(default=None, init=False)",
+        "False",
+    ): "nobody gives it",
+    ("verifier/systems/planners/prism.py", "if not names_in(node) & meanings.keys():", "&"): "then nothing is put in",
     ("verifier/checking/expectations.py", _QUOTIENTS, "and"): "only a gain may be infinite, and have no fraction",
+    (
+        "verifier/checking/asking.py",
+        "elif len(product.chain_indices) > chain.transition_count:",
+        ">",
+    ): "a part that is all",
+    **{("verifier/checking/recurrence.py", _HORIZON, token): "farther than is asked" for token in ("0", "-")},
     ("verifier/checking/graphs.py", "_ROUNDS = 500", "500"): "how, not what",
     ("verifier/checking/enclosure.py", _BOTH, "lower"): "both are given, or none",
     ("verifier/checking/enclosure.py", _BOTH, "upper"): "both are given, or none",
@@ -780,14 +877,36 @@ EQUIVALENT = {
     **{(_REFINED, "_SPLITTER = 2.0**27 + 1", token): "numbers next to 2^27 split as well" for token in ("+", "1")},
     (_REFINED, "_ROUNDS = 12", "12"): "how long it is tried",
     (_REFINED, "_PROOFS = 4", "4"): "how long it is tried",
-    ("verifier/checking/stepping.py", _OVER, "1"): "how soon it is known",
+    ("verifier/checking/stepping.py", _OVER, ">"): "how soon it is known",
+    ("verifier/checking/stepping.py", "NEVER = -1", "1"): "any number below 0",
+    **{("verifier/checking/stepping.py", "_NEAR = 2.0**-40", token): "looked at nearer" for token in ("-", "40")},
+    **{("verifier/checking/stepping.py", _NEARLY, token): "equal numbers decide nothing" for token in ("<=", ">")},
+    **{(_PRODUCTS, line, token): "which way, not what it finds" for line, token in _AT_ONCE_WAYS},
+    **{(_PRODUCTS, line, token): "a larger table" for line, token in _LARGER_TABLES},
+    (_PRODUCTS, "MOST_DECIDED = 8", "8"): "how much is kept, not what",
+    (_PRODUCTS, "return np.concatenate([table, np.full((more, *table.shape[1:]), -1)])", "1"): "any number below 0",
+    (_PRODUCTS, "place = np.full(obligations[-1] + 1, -1, dtype=np.int64)", "1"): "room, or any number below 0",
+    **{(_PRODUCTS, "unknown = result < 0", token): "progressed again, to the same" for token in ("<", "0")},
+    **{(_PRODUCTS, "fresh = np.flatnonzero(known < 0)", token): "numbers begin at 2" for token in ("<", "0")},
+    (_PRODUCTS, "code = obligation * self._pages_each + (state >> _PAGE_BITS)", "+"): "as many different numbers",
     ("verifier/checking/worker.py", "if remaining <= 0:", "<="): "the next round is late",
+    ("verifier/checking/stepping.py", _OVER, "1"): "how soon it is known",
     ("verifier/perception/confusion/dependence.py", _AT_ONCE, "2"): "how many at once",
     ("verifier/analysis/counterexamples/replay.py", _AGREES, "1000"): "a thousandth of a tolerance",
     (_CAUSES, "known = min(pending, key=len)  # what flows into a set comes from smaller ones", "min"): (
         "how often a set is looked at, as flows add up"
     ),
     (_CAUSES, _FLOWING, ">"): "sets that nothing flows into are looked at, too",
+    (_CAUSES, "place = np.full(objective.state_count, -1, dtype=np.int64)", "1"): "any number below 0",
+    (_COST, "RANDOM_STARTS = 4", "4"): "how often it is tried",
+    (_COST, '"options": {"maxiter": 200, "ftol": 1e-12},', "200"): "how long it is tried",
+    (_COST, "known[key] = _slack(improvement, np.clip(recall, 0, 1))", "1"): "bounds are left by roundings only",
+    (_COST, "upper = np.full(self.exact.shape, Fraction(1), dtype=object)", "1"): "a region cuts it to 1",
+    (_COST, "steps = max(whole - min(begin), 1)", "1"): "0 steps of 0",
+    (_COST, "while high > low:", ">"): "what is known to be met is looked at again",
+    (_PATTERNS, _IN_OPEN, "1"): "a state that is not read",
+    **{(_PATTERNS, _BY_PLACE, token): "a wider bound" for token in ("0", "1")},
+    (_PATTERNS, "for several in np.flatnonzero(np.diff(ends) > 1).tolist():", ">"): "one alone comes out as before",
     ("verifier/perception/confusion/replay.py", "counts = np.zeros((bins, contexts.count, 2))", "2"): "a column of 0",
     (_REGION, "bins, groups, true = self.lower.shape", "lower"): "the shapes are equal, or refused",
     ("verifier/analysis/step_counts.py", "_LOOK = 64", "64"): "how often it is looked, not at what",

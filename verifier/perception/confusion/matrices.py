@@ -290,7 +290,7 @@ class ConfusionMatrices:
                 counts[index, :, column] = self.counts[nearest, :, column]
 
 
-def rates(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+def rates(counts: NDArray[np.int64] | NDArray[np.float64]) -> NDArray[np.float64]:
     """Column-normalised counts: mu_k(predicted | true) (eqs. 5 and 8); NaN where a column has no items.
 
     `counts` may have any leading axes before (predicted, true).
