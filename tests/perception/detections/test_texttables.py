@@ -27,7 +27,7 @@ def test_rows_of_several_files():
     assert table.columns["y"].tolist() == [2, 1000, 0.5]
     assert (table.line.tolist(), table.file.tolist(), table.layout) == ([1, 3, 1], [0, 0, 2], BLANKS)
     assert table.stack("y", "count").tolist() == [[2, 1], [1000, -2], [0.5, 999999999999999]]
-    table = read('a b, 1,NaN, 3\n"c",+2,-nan,4\n')
+    table = read('a b,1,NaN, 3\n"c",+2,-nan,4\n')
     assert [table.names["name"][code] for code in table.columns["name"]] == ["a b", '"c"']
     assert (table.columns["count"].tolist(), table.layout) == ([1, 2], COMMAS)
     none = read("\n", " \n")
