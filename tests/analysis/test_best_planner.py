@@ -11,8 +11,10 @@ from scipy.optimize import linprog
 
 from verifier.analysis import best_planner
 from verifier.analysis.best_planner import means, worst_cases
-from verifier.analysis.hidden_game import Game, game_of, longest_episode
+from verifier.analysis.hidden_game import Game, game_of, longest_episode, progress_in
 from verifier.base.errors import NoAnswerError, UsageError
+from verifier.language.expressions import parse_expression
+from verifier.language.ltl import parse_formula
 from verifier.perception.confusion import read_confusion
 from verifier.study.case import Study
 from verifier.study.inputs import read_inputs
@@ -116,6 +118,20 @@ def test_what_is_won_in_a_game_is_lost_in_the_opposite_one(written):
         assert set(game.payoff[game.over].ravel().tolist()) == {0, 1}
     assert np.any(own["right"].payoff)
     assert not np.any(own["right"].payoff[~own["right"].over])
+
+
+@pytest.mark.parametrize("where", ["ped", "!ped"])
+def test_what_is_decided_in_one_environment_is_open_in_the_other(written, where):
+    """In one 2 is never to be said; in the other that holds from the start. At first only looking is admissible."""
+    model = 'admissible = "choice = 0 | n >= 1"\n' + LOOKS.replace("looks = 1", "looks = 2")
+    (_, found) = games(*written(model, f'model "m.toml"\nplanner last\na: P >= 0.5 [ {where} -> G done != 2 ]\n'))
+    game, (start,) = found["a"], found["a"].starts.tolist()
+    own = ["ped", "!ped"].index(where)
+    assert (game.over[start], game.payoff[start, own], game.payoff[start, 1 - own]) == (False, 0, 1)
+    (looked,) = {to for to in game.following[start].ravel().tolist() if to != -1}
+    assert sorted(game.following[start].ravel().tolist()) == [-1, -1, looked]
+    said = game.following[looked][:, 0].tolist()
+    assert [(bool(game.over[to]), game.payoff[to, own]) for to in said] == [(False, 0), (True, 1), (True, 0)]
 
 
 def test_only_what_can_come_and_is_open_is_followed():
@@ -435,11 +451,22 @@ def test_where_no_grid_is_small_enough_it_is_searched(written, monkeypatch, look
 
 
 def test_too_large_games_are_refused(written, monkeypatch):
-    system, _ = games(*written())
+    system, _ = games(*written(LOOKS.replace("looks = 1", "looks = 9")))
     formula = _formula(written)
     with pytest.raises(NoAnswerError, match="the limit is 3"):
         game_of(system, *formula, most=3, negated=False)
-    monkeypatch.setattr("verifier.analysis.hidden_game.LARGEST_WORD", 10)
+    # Soon decided, after which states go on.
+    formula = parse_formula("F once"), {"once": parse_expression("n = 1")}, formula[2]
+    count = len(game_of(system, *formula, most=1000, negated=False).over)
+    ways = [len(progress_in(system, *formula[:2], name, 1000).value) for name in ("ped", "nobody")]
+    assert count > max(ways)
+    assert len(game_of(system, *formula, most=count, negated=False).over) == count
+    with pytest.raises(NoAnswerError, match=f"more than {count - 1} states with the formula"):
+        game_of(system, *formula, most=count - 1, negated=False)
+    codes = system.state_count * ways[0] * ways[1]
+    monkeypatch.setattr("verifier.analysis.hidden_game.LARGEST_WORD", codes)
+    assert len(game_of(system, *formula, most=1000, negated=False).over) == count
+    monkeypatch.setattr("verifier.analysis.hidden_game.LARGEST_WORD", codes - 1)
     with pytest.raises(NoAnswerError, match="more than 1000 states with the formula"):
         game_of(system, *formula, most=1000, negated=False)
 

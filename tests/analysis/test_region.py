@@ -17,7 +17,7 @@ from verifier.analysis.intervals.drive_items import UNIT
 from verifier.analysis.intervals.intervals import Measured
 from verifier.analysis.intervals.rate_intervals import Event
 from verifier.analysis.kernel import MOST_ITEMS, Rejected, tail_is_at_most
-from verifier.analysis.robust.region import Region, _told_of, events_of, needed_columns
+from verifier.analysis.robust.region import NOTHING_TOLD, Region, _told_of, events_of, needed_columns
 from verifier.base.errors import UsageError
 from verifier.perception.confusion import rates
 from verifier.systems.channel import Channel
@@ -304,6 +304,7 @@ def test_columns_matter_where_a_draw_that_is_made_tells_labels_apart():
     assert needed_columns(asked, 2).tolist() == [[True, False], [False, True]]
     found = _told_of(channel)
     assert (found.kind.tolist(), found.report.tolist()) == ([[1, 0], [1, 0], [1, 0]], [[[0, 0]], [[0, 1]]])
+    assert found.often.tolist() == [[1], [1]]
 
 
 def test_where_there_are_no_draws_nothing_is_told():
@@ -314,6 +315,9 @@ def test_where_there_are_no_draws_nothing_is_told():
     found = _told_of(nowhere)
     assert (found.group.tolist(), found.kind.tolist()) == ([0, 0, 0], [[0], [0]])
     assert (found.report.tolist(), found.often.tolist(), found.then.tolist()) == ([[[0]]], [[1]], [[0], [0]])
+    none = NOTHING_TOLD
+    assert (none.group.tolist(), none.kind.shape, none.report.tolist()) == ([0], (1, 0), [[[0]]])
+    assert (none.often.tolist(), none.then.tolist()) == ([[1]], [[0]])
 
 
 class TestBoxes:

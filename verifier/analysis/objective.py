@@ -180,21 +180,34 @@ def by_observation(
     Where the world decides, `owner` has the product state of each alternative, and `sources` the alternative of each
     product transition.
     """
-    width, entry = skeleton.entry_observations.shape[1], skeleton.entry[product.edge]
     owner = np.arange(product.state_count) if owner is None else owner
     sources = product.sources if sources is None else sources
-    # The last entry is the constant 1: every observation leads there.
-    told = np.concatenate([skeleton.entry_observations, np.ones((1, width), dtype=bool)])
-    following = np.repeat(owner[:, None], width, axis=1)
-    for observation in range(width):
-        led = told[entry, observation]
-        following[sources[led], observation] = product.indices[led]
-    moving = np.zeros(len(owner), dtype=np.int64)
-    drawn = entry < len(skeleton.entry_row)
-    moving[sources[drawn]] = skeleton.entry_row[entry[drawn]]
+    led, drawn = led_by_observation(skeleton, len(owner), sources, skeleton.entry[product.edge], product.indices)
+    following, moving = np.where(led < 0, owner[:, None], led), np.maximum(drawn, 0)
     by_outcome = following.reshape(len(following), len(skeleton.channel.observations), -1)
     depends = (by_outcome != by_outcome[:, :1]).any(axis=(1, 2))
     return np.where(depends, moving, -1), following, moving
+
+
+def led_by_observation(
+    skeleton: Skeleton, count: int, sources: Ints, entry: Ints, targets: Ints
+) -> tuple[Ints, Ints]:
+    """(count, observations * outcomes) where each observation leads, and (count,) the row of the channel that it is
+    drawn from; -1 for nowhere, and for none.
+
+    Args:
+        sources, entry, targets: of each transition.
+    """
+    width = skeleton.entry_observations.shape[1]
+    # The last entry is the constant 1: every observation leads there.
+    told = np.concatenate([skeleton.entry_observations, np.ones((1, width), dtype=bool)])
+    led, row = np.full((count, width), -1, dtype=np.int64), np.full(count, -1, dtype=np.int64)
+    for observation in range(width):
+        along = told[entry, observation]
+        led[sources[along], observation] = targets[along]
+    drawn = entry < len(skeleton.entry_row)
+    row[sources[drawn]] = skeleton.entry_row[entry[drawn]]
+    return led, row
 
 
 _NUMBERS_AT_ONCE = 2**23

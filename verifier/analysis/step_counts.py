@@ -112,12 +112,12 @@ class StepCount(Objective):
         Raises:
             NoAnswerError: a product would be too large.
         """
-        found, missing = self._response(walk, meets) if self.window.response is not None else self._until(walk, meets)
+        met, missing = self._response(walk, meets) if self.window.response is not None else self._until(walk, meets)
         if self.window.low == 0:
-            return found, missing
+            return met, missing
         first = self._first
         # The walk before the window: where it is allowed to be, and then what the window is worth.
-        ends = found[self._state_of(first)]
+        ends = met[self._state_of(first)]
         ends[: max(ACCEPT, REJECT) + 1] = 0.0
         cut = ~self.window.left[np.maximum(first.product.state, 0)] if self.window.response is None else None
         worth = walk.after(first, ends, self.window.low, cut, 0.0 if meets else 1.0)
@@ -160,9 +160,9 @@ class StepCount(Objective):
         mask = waiting.copy()
         mask[[REJECT, ACCEPT]] = False
         shaped = mask.reshape(-1, *(1,) * max(worth.ndim - 1, 0))
-        found: Floats = np.where(shaped, worth, 1.0 if meets else 0.0)
-        found[REJECT] = 0.0 if meets else 1.0
-        return found
+        ends: Floats = np.where(shaped, worth, 1.0 if meets else 0.0)
+        ends[REJECT] = 0.0 if meets else 1.0
+        return ends
 
     def _state_of(self, at: Objective) -> Ints:
         return np.maximum(at.product.state, 0)

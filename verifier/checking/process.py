@@ -214,8 +214,6 @@ class StormProcess:
             raise ValueError(f"{operator!r} does not fit a {type(model).__name__}; expected one of {allowed}")
         if exact and model.fractions is None:
             raise ValueError("an exact check needs the fractions of the model")
-        if np.any(np.diff(model.initial) <= 0):
-            raise ValueError("initial states must increase strictly: answers come in that order")
         plain = (formula for formula in formulas if operator not in GAINS or not formula.startswith("C<="))
         names = frozenset[str]().union(*map(formula_labels, plain))
         if not names <= model.labels.keys():

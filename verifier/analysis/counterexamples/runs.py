@@ -236,7 +236,7 @@ class RunGraph:
             edge = np.arange(len(self._kept))
         else:
             walks, edge = self._along(symbol[self._kept], pattern, self._decided if whole else self._certain)
-        found = []
+        runs = []
         for path in walks.from_node(node, count):
             walk = edge[path]
             last = int(self._target[walk[-1]]) if len(walk) else node
@@ -245,8 +245,8 @@ class RunGraph:
                 if self._to_decided is None:
                     self._to_decided = CheapestWalks(*self._edges(), self._decided)
                 (rest,) = self._to_decided.from_node(last, 1)
-            found.append(self._run(node, np.concatenate([walk, rest]), len(walk)))
-        return found
+            runs.append(self._run(node, np.concatenate([walk, rest]), len(walk)))
+        return runs
 
     def _edges(self) -> tuple[int, Ints, Ints, Floats]:
         return self._nodes, self._source, self._target, self._cost
@@ -350,16 +350,16 @@ class CheapestWalks:
         """Sidetracks that leave one of the nodes: the `wanted` cheapest, cheapest first."""
         edges = ranges(self._start[nodes], self._start[nodes + 1])
         edges = edges[np.isfinite(self._extra[edges])]
-        found: list[int] = edges[np.argsort(self._extra[edges], kind="stable")[:wanted]].tolist()
-        return found
+        cheapest: list[int] = edges[np.argsort(self._extra[edges], kind="stable")[:wanted]].tolist()
+        return cheapest
 
     def _tree_nodes(self, node: int, until: int = -1) -> Ints:
         """The nodes from `node` along the tree, up to `until` or the goal; the last one left out."""
-        found = []
+        passed = []
         while node != until and self._next[node] >= 0:
-            found.append(node)
+            passed.append(node)
             node = self._next[node]
-        return np.array(found, dtype=np.int64)
+        return np.array(passed, dtype=np.int64)
 
     def _edges(self, node: int, taken: list[tuple[int, int]]) -> Ints:
         """All edges of the walk that was taken last."""

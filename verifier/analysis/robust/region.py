@@ -280,8 +280,8 @@ class Told:
     @cached_property
     def after(self) -> Ints:
         """(observations, kinds, ways, groups) the observation after the report of each group."""
-        found: Ints = self.then[:, self.report]
-        return found
+        observations: Ints = self.then[:, self.report]
+        return observations
 
     @cached_property
     def share(self) -> Floats:
@@ -338,8 +338,8 @@ def _told_of(channel: Channel) -> Told:
 
 def _ways(pattern: list[list[int]]) -> tuple[tuple[tuple[int, ...], int], ...]:
     """The different reports of the groups, with how often each is; the pattern has a row for each bin."""
-    found: dict[tuple[int, ...], int] = {}
+    times: dict[tuple[int, ...], int] = {}
     for often, *reports in pattern:
         if often:
-            found[tuple(reports)] = found.get(tuple(reports), 0) + often
-    return tuple(found.items())
+            times[tuple(reports)] = times.get(tuple(reports), 0) + often
+    return tuple(times.items())

@@ -18,6 +18,7 @@ from typing import TypeAlias
 import numpy as np
 
 from verifier.analysis.intervals.drive_items import UNIT
+from verifier.analysis.objective import led_by_observation
 from verifier.analysis.robust.region import Region, Told, told_of
 from verifier.base.arrays import Ints, Mask, rows_of
 from verifier.base.errors import LimitError
@@ -26,7 +27,9 @@ from verifier.systems.channel import Channel
 from verifier.systems.strategies import StrategySkeleton
 
 MOST_CHOICES = 4096
-"""Choices of one state, at most; and vertices of one column."""
+"""Choices of one state, at most."""
+_MOST_LABELS = 11
+"""Of a column whose vertices are listed."""
 
 _Shares: TypeAlias = "tuple[Fraction, ...]"
 """How likely each of the states is that may follow."""
@@ -51,14 +54,8 @@ def vertex_process(
     told = told_of(choices.channel)
     if not np.array_equal(told.group, region.group):
         raise ValueError("the region's groups are not those of the skeleton")
-    width = choices.entry_observations.shape[1]
-    leads = np.concatenate([choices.entry_observations, np.ones((1, width), dtype=bool)])
-    edge, seen = np.nonzero(leads[choices.entry])
-    following = np.zeros((len(choices.indptr) - 1, width), dtype=np.int64)
-    following[rows_of(choices.indptr)[edge], seen] = choices.indices[edge]
-    drawn = np.full(len(following), -1, dtype=np.int64)
-    sums = choices.entry < len(choices.entry_row)
-    drawn[rows_of(choices.indptr)[sums]] = choices.entry_row[choices.entry[sums]]
+    sources = rows_of(choices.indptr)
+    following, drawn = led_by_observation(choices, len(choices.indptr) - 1, sources, choices.entry, choices.indices)
     known: dict[tuple[int, bytes], list[_Shares]] = {}
     targets: list[int] = []
     shares: list[Fraction] = []
@@ -94,7 +91,7 @@ def vertices(lower: Sequence[int], upper: Sequence[int]) -> list[tuple[int, ...]
     Raises:
         LimitError: they may be too many.
     """
-    if len(lower) * 2 ** (len(lower) - 1) > MOST_CHOICES * 4:
+    if len(lower) > _MOST_LABELS:
         raise LimitError(f"a column of {len(lower)} labels has too many vertices", hint="let planners ask for fewer")
     found = dict.fromkeys(
         (*ends[:free], UNIT - sum(ends), *ends[free:])

@@ -262,8 +262,8 @@ class Equations:
 
     def solve(self, right: Floats, *, transposed: bool = False) -> Floats:
         """(k, c) solutions for (k, c) right-hand sides, in the order of `states`."""
-        found: Floats = self._factors.solve(right, "T" if transposed else "N")
-        return found
+        solution: Floats = self._factors.solve(right, "T" if transposed else "N")
+        return solution
 
 
 _Table: TypeAlias = tuple[int, tuple[Ints, Ints, Floats], Band]
@@ -326,8 +326,8 @@ class _Added:
         come, gone = (self._u, self._x) if trans == "N" else (self._x, self._u)
         whole = np.zeros((2 * len(come), right.shape[1]))
         whole[come] = right
-        found: Floats = self._factors.solve(whole, trans)[gone]  # type: ignore[call-overload]
-        return found
+        solution: Floats = self._factors.solve(whole, trans)[gone]  # type: ignore[call-overload]
+        return solution
 
 
 def _jumps(objective: Objective, values: Values) -> Mask:

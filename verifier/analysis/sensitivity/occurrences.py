@@ -71,8 +71,8 @@ def occurrences(
 
 def _told(record: Record, threshold: float) -> NDArray[np.object_]:
     """(n,) what each row reports: a class, or "empty"."""
-    found: NDArray[np.object_] = record["predicted"]
-    return found if threshold == -np.inf else np.where(record["score"] >= threshold, found, "empty")
+    reported: NDArray[np.object_] = record["predicted"]
+    return reported if threshold == -np.inf else np.where(record["score"] >= threshold, reported, "empty")
 
 
 def _places(bins: Bins, inside: Ints) -> Ints:
@@ -93,11 +93,11 @@ def _items(
         return alone
     item = _frames(record)[rows] * (int(record["group"].max(initial=0)) + 1) + record["group"][rows]
     order = rows[np.lexsort((rows, record["distance_m"][rows], item))]
-    found = []
+    heads = []
     for members in np.split(order, np.flatnonzero(np.diff(np.sort(item))) + 1) if len(rows) else []:
         if record["bin"][members[0]] in inside and _told_of_group(record, members, told, true) == wanted:
-            found.append(members[0])
-    return np.array(found, dtype=np.int64)
+            heads.append(members[0])
+    return np.array(heads, dtype=np.int64)
 
 
 def _told_of_group(record: Record, members: Ints, told: NDArray[np.object_], true: str) -> str:
@@ -122,8 +122,8 @@ def _alarms(record: Record, places: Ints, told: NDArray[np.object_], predicted: 
     first = np.ones(len(order), dtype=bool)
     first[1:] = key[order][1:] != key[order][:-1]
     surest = order[first]
-    found: Ints = surest[told[surest] == next(iter(predicted))]
-    return found
+    alarms: Ints = surest[told[surest] == next(iter(predicted))]
+    return alarms
 
 
 def _sets(
@@ -135,13 +135,13 @@ def _sets(
     rows = np.flatnonzero((objects | _leftover(record)) & np.isin(record["place"], places))
     key = (_frames(record) * (int(record["place"].max(initial=0)) + 1) + record["place"])[rows]
     order = rows[np.argsort(key, kind="stable")]
-    found = []
+    heads = []
     for members in np.split(order, np.flatnonzero(np.diff(np.sort(key))) + 1) if len(rows) else []:
         present = frozenset(record["true"][members[objects[members]]])
         reported = frozenset(told[members]) & classes
         if present == true and reported == predicted:
-            found.append(members[0])
-    return np.array(found, dtype=np.int64)
+            heads.append(members[0])
+    return np.array(heads, dtype=np.int64)
 
 
 def _leftover(record: Record) -> Mask:

@@ -287,10 +287,10 @@ def sensitivity(objective: Objective, rates: Floats, start: int) -> Sensitivity:
     """
     alone = replace(objective, product=replace(objective.product, start=objective.product.start[[start]]))
     values = state_values(alone, rates)
-    found = gradient(alone, values, expected_visits(alone, values))
+    slopes = gradient(alone, values, expected_visits(alone, values))
     probability = float(values.value[alone.product.start[0]])
     columns = objective.skeleton.columns_needed()
-    return Sensitivity(probability, values.rates, found.cells[0], found.jumps, columns)
+    return Sensitivity(probability, values.rates, slopes.cells[0], slopes.jumps, columns)
 
 
 @dataclass(frozen=True)

@@ -236,7 +236,7 @@ def frames_of(keys: Sequence[Key]) -> Frames:
     return Frames(tuple(names), sequence, tuple(codes))
 
 
-def looked_up(codes: NDArray[np.int64], keys: Sequence[tuple[Any, Any]], index: Mapping[Any, int]) -> LookedUp:
+def looked_up(codes: NDArray[np.int64], keys: Sequence[Any], index: Mapping[Any, int]) -> LookedUp:
     """(n,) frame of each row, and what to call it in a message."""
     table = np.fromiter(map(index.get, keys, repeat(UNKNOWN_FRAME)), np.int64, len(keys))
     frame = table[codes] if len(keys) else codes
