@@ -42,7 +42,7 @@ def scene(sequences):
         for frame, kind, track in product(range(len(frames)), ("ped", "obs"), (-1, 0, 1))
         if rng.random() < (0.3 if track < 0 else 0.8)
     ]
-    places = [(7 + 5 * track + 6 * (kind == "obs") + int(rng.integers(-1, 4)), 2 * track) for _, kind, track in there]
+    places = [(5 + 5 * track + 6 * (kind == "obs") + int(rng.integers(-1, 6)), 2 * track) for _, kind, track in there]
     objects = [
         Object(frame, kind, *place, int(rng.integers(0, 3)), track)
         for (frame, kind, track), place in zip(there, places, strict=True)
