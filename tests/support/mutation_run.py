@@ -402,8 +402,9 @@ _NO_BOXES = 'width = 4 if name == "box_2d" else 7', "return np.zeros((0, width))
 _LOSS_OF_PAIR = "pairs.value / (policy.threshold or 1.0) if policy.by_distance else 1 - pairs.value"
 _UNLIKE = "chosen = np.where(best, pairs.annotation, np.iinfo(np.int64).max if least else -1)"
 _TIED = "places = np.flatnonzero(np.r_[tied, False] | np.r_[False, tied])"
-_OWN_COUNTS, _OWN_CONTEXTS, _MIX, _PRECISION = (
-    f"verifier/perception/confusion/{name}.py" for name in ("context_counts", "contexts", "mix", "average_precision")
+_OWN_COUNTS, _OWN_CONTEXTS, _MIX, _PRECISION, _TRACKS = (
+    f"verifier/perception/confusion/{name}.py"
+    for name in ("context_counts", "contexts", "mix", "average_precision", "tracks")
 )
 _ANY_SERIES = "items = self._items(sets.frame[present], *own, threshold, np.full(int(present.sum()), -1))"
 _NEW_NUMBERS = "number[own] = distinct_rows(np.column_stack([number[own], added]))[1] + number.max() + 1"
@@ -449,6 +450,8 @@ EQUIVALENT = {
     (_OWN_COUNTS, _NEW_NUMBERS, "1"): "any numbers above those before",
     **{(_OWN_CONTEXTS, _OTHER_SERIES, token): "any other number" for token in "-1"},
     (_OWN_CONTEXTS, "missing[begins] = 0", "0"): "what is filled in before a beginning is not read",
+    (_TRACKS, "ends = np.flatnonzero(np.diff(sequence[order], append=-1)) + 1", "1"): "any number below 0",
+    (_TRACKS, "step = min((after - before for before, after in pairwise(ordered)), default=1)", "1"): "of one number",
     (_MIX, "least = _extreme(np.asarray(lower), mix, 1)", "1"): "its sign alone is used",
     (_MIX, "most = _extreme(np.asarray(upper), mix, -1)", "1"): "its sign alone is used",
     **{(_PRECISION, _AT_A_TIME, token): "how many at once" for token in ("1", "//")},
