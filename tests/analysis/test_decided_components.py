@@ -1,10 +1,11 @@
 """Where nature can stay for ever, and what it can make of a formula there: all sets of states, one by one."""
 
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import pytest
-from interval_models import Model, random_model
+from interval_models import Model, random_model, region_of
 from random_steps import OfOneRow
 
 from verifier.analysis.robust import graph
@@ -38,9 +39,9 @@ def staying(leads, states):
     return connected({state: set().union(*(ends for ends in leads[state] if ends <= states)) for state in states})
 
 
-def system_of(seed, formula):
+def system_of(seed, formula, ended=1):
     """A random objective, its step, and for each product state the sets of states that its choices lead to."""
-    model = random_model(np.random.default_rng(seed), states=4, labels=3, zeros=0.7, width=0.9, ended=1)
+    model = random_model(np.random.default_rng(seed), states=4, labels=3, zeros=0.7, width=0.9, ended=ended)
     objective = model.objective(formula)
     step = uncertain_step(objective, model.region(objective))
     leads = [
@@ -50,18 +51,35 @@ def system_of(seed, formula):
     return model, objective, step, leads
 
 
+def largest_parts(leads, states):
+    """The maximal sets of some states in which nature can stay, visiting all again and again; and all such sets."""
+    parts = [
+        frozenset(part)
+        for size in range(1, len(states) + 1)
+        for part in itertools.combinations(states, size)
+        if staying(leads, frozenset(part))
+    ]
+    return [part for part in parts if not any(part < other for other in parts)], parts
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_end_components_among_some_states(seed):
+    rng = np.random.default_rng([seed, 78])
+    *_, step, leads = system_of([seed, 78], "G F p", ended=seed % 2)
+    for among in (rng.random(step.state_count) < 0.8, np.arange(step.state_count) > 1):
+        largest, _ = largest_parts(leads, np.flatnonzero(among).tolist())
+        of = graph.end_components(step, among).tolist()
+        found = {frozenset(state for state, own in enumerate(of) if own == k) for k in set(of) - {-1}}
+        assert found == set(largest)
+        assert set(of) - {-1} == set(range(len(largest)))
+
+
 @pytest.mark.parametrize("formula", FORMULAS)
 @pytest.mark.parametrize("seed", range(8))
 def test_what_nature_can_make_of_a_formula_where_it_stays(seed, formula):
     model, objective, step, leads = system_of([seed, 77], formula)
     inner = range(2, step.state_count)
-    parts = [
-        frozenset(part)
-        for size in range(1, len(inner) + 1)
-        for part in itertools.combinations(inner, size)
-        if staying(leads, frozenset(part))
-    ]
-    largest = [part for part in parts if not any(part < other for other in parts)]
+    largest, parts = largest_parts(leads, inner)
     told = decided_components(objective, step)
     numbers = told.of.tolist()
     assert {frozenset(s for s in inner if numbers[s] == k) for k in set(numbers[2:]) - {-1}} == set(largest)
@@ -78,10 +96,15 @@ def test_what_nature_can_make_of_a_formula_where_it_stays(seed, formula):
         number = numbers[min(whole)]
         inside = {meets[part] for part in parts if part <= whole}
         assert (told.can_hold[number], told.can_fail[number]) == (True in inside, False in inside)
-    assert not np.any(told.fail_assumed | told.hold_assumed)
+    assert told.fail_assumed.tolist() == told.hold_assumed.tolist() == [False] * (len(largest) + 2)
+    asked = []
+    proven = decided_components(objective, step, lambda inside, holds: asked.append(len(inside)) or True)
+    assert min(asked, default=2) >= 2  # of single states there is nothing to prove
+    assert all(np.array_equal(getattr(told, name), getattr(proven, name)) for name in ("can_fail", "can_hold"))
     for (number, holds), way in told.ways.items():
         members = frozenset(way)
         assert {numbers[state] for state in members} == {number}
+        assert numbers.count(number) > 1
         assert connected({s: set().union(*(ends for ends in leads[s] if ends <= led)) for s, led in way.items()})
         assert meets[members] is holds
     for whole in largest:  # where not all ways together give it, one is told
@@ -99,11 +122,14 @@ TWO = ((), ("a",))
         # States 0 and 1, of which 0 has p, lead to each other; state 1 can refuse to go back, and 0 to stay.
         ("G F p", None, None, True, True, False, False, []),
         ("G F p", None, [], True, True, False, False, []),
+        ("G F p", 0, None, True, True, False, False, []),
         ("G F (p | !p)", None, [], True, True, True, False, [True]),
         ("G F (p | !p)", None, [True], False, True, False, False, [True]),
         ("F G (p & !p)", None, [], True, True, False, True, [False]),
         ("F G (p & !p)", None, [False], True, False, False, False, [False]),
         ("G F (p | X p)", None, [], True, True, False, False, []),
+        ("G F (p | X p)", 9, [], True, True, False, False, []),  # three ways on from each of two states
+        ("G F (p | X p)", 8, [], True, True, True, False, []),
         ("G F (p | X p)", 0, [], True, True, True, False, []),
         ("G F (p | X p)", 0, None, True, True, True, False, []),
         ("F G (p & X p)", 0, None, True, True, False, True, []),
@@ -133,3 +159,37 @@ def test_what_cannot_be_proven_is_assumed(formula, most, proven, fails, holds, f
     assert [bool(x[number]) for x in (told.can_fail, told.can_hold, told.fail_assumed, told.hold_assumed)] == [
         fails, holds, fail_assumed, hold_assumed
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("following", "bounds", "components"),
+    [
+        ([[1, 1], [0, 0]], {0: FREE, 1: FREE}, [{0, 1}]),  # one after the other
+        ([[1, 1], [1, 1]], {0: FREE, 1: FREE}, [{1}]),
+        ([[0, 1], [2, 2], [1, 1]], dict.fromkeys(range(3), FREE), [{0}, {1, 2}]),
+        ([[1, 2], [0, 0], [2, 2]], {0: [(0, 1), (1, 1)], 1: FREE, 2: FREE}, [{2}]),  # some of it must leave
+        ([[1, 2], [2, 0], [0, 1]], dict.fromkeys(range(3), FREE), [{0, 1, 2}]),
+        # What is left once some cannot stay falls apart.
+        (
+            [[1, 1], [0, 2], [3, 3], [2, 1], [4, 4]],
+            {0: FREE, 1: FREE, 2: FREE, 3: FREE, 4: FREE},
+            [{0, 1, 2, 3}, {4}],
+        ),
+        (
+            [[1, 0], [2, 4], [1, 2], [3, 3], [3, 3]],
+            {0: FREE, 1: [(0, 1), (0.5, 1)], 2: FREE, 3: FREE, 4: FREE},
+            [{0}, {2}, {3}],
+        ),
+    ],
+)
+def test_end_components_by_hand(following, bounds, components):
+    bounds = {state: [tuple(map(Fraction, ends)) for ends in column] for state, column in bounds.items()}
+    model = Model(TWO, following, {"p": {0}}, bounds, tuple(range(len(following))))
+    objective = model.objective("G F (p | X p)")
+    step = uncertain_step(objective, region_of(objective, {(s, 1): column for s, column in bounds.items()}))
+    of, state = graph.end_components(step), objective.product.state
+    numbers = [sorted(set(of[state == k].tolist())) for k in range(len(following))]
+    assert sorted(map(sorted, components)) == sorted(
+        sorted(k for k, own in enumerate(numbers) if number in own) for number in set(of[2:].tolist()) - {-1}
+    )
+    assert sorted(set(of.tolist()) - {-1}) == list(range(int(of.max()) + 1))

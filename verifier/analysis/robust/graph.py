@@ -89,12 +89,11 @@ def decided_components(
         EngineError, LimitError: from deciding bottom components.
     """
     of = end_components(step)
-    count = int(of.max(initial=-1)) + 1
+    count = int(of.max()) + 1
     can_fail, can_hold, fail_assumed, hold_assumed = (np.zeros(count, dtype=bool) for _ in range(4))
     can_fail[of[REJECT]], can_hold[of[ACCEPT]] = True, True
     ways: dict[tuple[int, bool], Mapping[int, frozenset[int]]] = {}
-    inner = np.flatnonzero(of >= 0)
-    inner = inner[inner > max(ACCEPT, REJECT)]
+    inner = np.flatnonzero(of >= 0)[2:]  # behind REJECT and ACCEPT
     rest = _by_kind_of_formula(objective, of, inner, can_fail, can_hold)
     several = distinct(of[rest])
     for number in several[np.bincount(of[rest], minlength=count)[several] > 1].tolist():
@@ -149,8 +148,7 @@ def end_components(step: UncertainStep, among: Mask | None = None) -> Ints:
     of = components(n, sources, targets)
     cyclic: Mask = np.bincount(of)[of] > 1
     cyclic[sources[sources == targets]] = True
-    of[~cyclic] = -1
-    of[slice(0) if among is None else ~among] = -1
+    of[~(cyclic if among is None else cyclic & among)] = -1
     order = np.argsort(targets, kind="stable")
     entering = sources[order]
     first = np.concatenate([[0], np.cumsum(np.bincount(targets, minlength=n))])
