@@ -294,6 +294,7 @@ _UNASKED = "known = Attained(nothing, nothing, np.full((len(bounds), *region.low
 _TOTAL = "total, often = np.zeros(step.lower.shape), np.zeros(len(step.lower))"
 _GRAPH = "verifier/analysis/robust/graph.py"
 _FIRST_ENTERING = "first = np.concatenate([[0], np.cumsum(np.bincount(targets, minlength=n))])"
+_NO_STATE = "state=np.concatenate([[-1, -1], np.arange(len(members))]),"
 _BLOCKS = "_LARGEST_BLOCK, _NUMBERS_AT_ONCE, _LARGEST_DENSE = 1024, 2**18, 150"
 _FOUR = "quotients = np.where(numbers > others, numbers / others * (1 + 4 * ROUNDOFF), 1.0)"
 _MORE = "more = max(float((worth - before).max()), 0.0) * (spans + 1) * _WIDER"
@@ -690,6 +691,17 @@ EQUIVALENT = {
         for line in ("at = np.flatnonzero(of >= 0)", "at = before[of[before] >= 0]")
         for token in (">=", "0")
     },
+    (
+        _GRAPH,
+        "asked = np.bincount(of[inner], minlength=size) > 0",
+        "0",
+    ): "the only way of one state to stay decides it",
+    (_GRAPH, "indptr=np.concatenate([[0, 0], indptr]),", "0"): "where REJECT begins is not read; or noticed",
+    **{
+        (_GRAPH, "indices=target + 2,", token): "not read: the chain behind it has the targets"
+        for token in ("+", "2")
+    },
+    **{(_GRAPH, _NO_STATE, token): "of REJECT and ACCEPT no state is read" for token in ("-", "1")},
     (_GRAPH, _FIRST_ENTERING, "0"): "the first state is REJECT, which can always stay",
     **{(_COUNTING, line, "lower"): "the shapes are equal" for line in (_UNASKED, _TOTAL)},
     (_COUNTING, _FOUR, "4"): "1 + 5 * 2^-53 is 1 + 4 * 2^-53 in doubles",

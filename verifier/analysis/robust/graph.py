@@ -182,11 +182,10 @@ def _within(step: UncertainStep, of: Ints, at: Ints) -> tuple[Ints, Ints]:
 def _by_kind_of_formula(objective: Objective, of: Ints, inner: Ints, can_fail: Mask, can_hold: Mask) -> Ints:
     """Rule 2: fill in what the obligations decide; the states of components of more than one state that are left,
     and those of single states, which rule 1 decides like rule 3."""
-    obligation = objective.product.obligation[inner]
-    kinds = np.zeros((int(obligation.max(initial=0)) + 1, 2), dtype=bool)
-    for number in distinct(obligation).tolist():
-        kinds[number] = _unbounded(objective, number)
-    endless = kinds[obligation]
+    numbers, place = np.unique(objective.product.obligation[inner], return_inverse=True)
+    endless = np.array([_unbounded(objective, number) for number in numbers.tolist()], dtype=bool).reshape(-1, 2)[
+        place
+    ]
     size = len(can_fail)
     asked = np.bincount(of[inner], minlength=size) > 0
     safe = asked & (np.bincount(of[inner], endless[:, 0], size) == 0)
@@ -275,7 +274,7 @@ def _other_value(
     optional = np.unique(own[refuses])
     if len(optional) == 0:
         return {}, tried
-    if 2 ** min(len(optional), 64) > most:
+    if len(optional) >= most.bit_length():  # each of them has at least two ways
         return None, tried
     ways = [[frozenset(array.tolist())] for array in np.split(led, np.cumsum(whole[members])[:-1])]
     for number in optional.tolist():
@@ -299,15 +298,15 @@ def _tried_out(
 ) -> tuple[dict[int, frozenset[int]], int]:
     """A combination of the sets of states that the members may lead to which gives a bottom component the opposite of
     `value`, on that component, if there is one; how many were tried."""
-    count = 0
     for count, led in enumerate(itertools.product(*ways), 1):
         sources = np.repeat(members, [len(group) for group in led])
         targets = np.array([state for group in led for state in sorted(group)], dtype=np.int64)
         component, values = _bottom_values(objective, members, sources, targets)
-        for number in np.flatnonzero(values != value).tolist()[:1]:
-            inside = np.flatnonzero(component == number).tolist()
+        others = np.flatnonzero(values != value)
+        if len(others):
+            inside = np.flatnonzero(component == others[0]).tolist()
             return {int(members[place]): led[place] for place in inside}, count
-    return {}, count
+    return {}, math.prod(map(len, ways))
 
 
 def _bottom_values(objective: Objective, members: Ints, sources: Ints, targets: Ints) -> tuple[Ints, Mask]:
@@ -315,7 +314,7 @@ def _bottom_values(objective: Objective, members: Ints, sources: Ints, targets: 
     values of these components."""
     source, target = np.searchsorted(members, sources), np.searchsorted(members, targets)
     component = components(len(members), source, target)
-    bottom = np.ones(int(component.max()) + 1, dtype=bool)
+    bottom = np.ones(len(members), dtype=bool)
     bottom[component[source[component[source] != component[target]]]] = False
     kept = bottom[component]
     moved = kept[source]
