@@ -296,6 +296,9 @@ _STEPS = "steps[unknown] = _scaled(solver.solve(np.full(len(unknown), 1.0)), 102
 _COUNTING = "verifier/analysis/robust/step_counting.py"
 _UNASKED = "known = Attained(nothing, nothing, np.full((len(bounds), *region.lower.shape), np.nan))"
 _TOTAL = "total, often = np.zeros(step.lower.shape), np.zeros(len(step.lower))"
+_GRAPH = "verifier/analysis/robust/graph.py"
+_FIRST_ENTERING = "first = np.concatenate([[0], np.cumsum(np.bincount(targets, minlength=n))])"
+_NO_STATE = "state=np.concatenate([[-1, -1], np.arange(len(members))]),"
 _BLOCKS = "_LARGEST_BLOCK, _NUMBERS_AT_ONCE, _LARGEST_DENSE = 1024, 2**18, 150"
 _FOUR = "quotients = np.where(numbers > others, numbers / others * (1 + 4 * ROUNDOFF), 1.0)"
 _MORE = "more = max(float((worth - before).max()), 0.0) * (spans + 1) * _WIDER"
@@ -712,6 +715,28 @@ EQUIVALENT = {
     ("verifier/analysis/robust/solve.py", _NODES, "1"): "any number below 0",
     (_COUNTING, "SPAN, JUMP = 1 / 32, 1 / 2", "2"): "how often it is looked, not at what",
     (_COUNTING, _MORE, "1"): "a wider margin",
+    (_GRAPH, "cyclic: Mask = np.bincount(of)[of] > 1", ">"): "these are found to be unable to stay below",
+    **{
+        (
+            _GRAPH,
+            line,
+            token,
+        ): "no move leaves the first component that is complete, so that all of it stays; or noticed"
+        for line in ("at = np.flatnonzero(of >= 0)", "at = before[of[before] >= 0]")
+        for token in (">=", "0")
+    },
+    (
+        _GRAPH,
+        "asked = np.bincount(of[inner], minlength=size) > 0",
+        "0",
+    ): "the only way of one state to stay decides it",
+    (_GRAPH, "indptr=np.concatenate([[0, 0], indptr]),", "0"): "where REJECT begins is not read; or noticed",
+    **{
+        (_GRAPH, "indices=target + 2,", token): "not read: the chain behind it has the targets"
+        for token in ("+", "2")
+    },
+    **{(_GRAPH, _NO_STATE, token): "of REJECT and ACCEPT no state is read" for token in ("-", "1")},
+    (_GRAPH, _FIRST_ENTERING, "0"): "the first state is REJECT, which can always stay",
     **{(_COUNTING, line, "lower"): "the shapes are equal" for line in (_UNASKED, _TOTAL)},
     (_COUNTING, _FOUR, "4"): "1 + 5 * 2^-53 is 1 + 4 * 2^-53 in doubles",
     (
