@@ -1,5 +1,6 @@
 """Intervals from draws: ranks and ranges against exact binomial sums, and the same from any division into parts."""
 
+import contextlib
 import tracemalloc
 from fractions import Fraction
 from math import comb
@@ -156,6 +157,14 @@ def test_tails_that_do_not_fit_are_refused_with_the_number():
         PercentileStream(10**8, 1000, 0.95, "credible")
 
 
+def test_tails_may_take_just_the_memory_that_there_is(monkeypatch):
+    """Nine draws of three probabilities, eight times over: 8 bytes each."""
+    for most, fits in ((8 * 3 * 8 * 9, True), (8 * 3 * 8 * 9 - 1, False)):
+        monkeypatch.setattr("verifier.analysis.intervals.intervals.MEMORY_BYTES", most)
+        with contextlib.nullcontext() if fits else pytest.raises(LimitError, match="the tails of 39 draws"):
+            PercentileStream(39, 3, 0.9, "credible")
+
+
 def test_all_ends_of_an_interval_are_as_many_probabilities_in_their_order():
     def interval(lower, upper):
         around = (np.stack([np.array(ends)] * 2, axis=-1) for ends in (lower, upper))
@@ -179,6 +188,10 @@ def test_an_interval_is_valid_from_birth():
     for wrong in ({"lower": 0.5}, {"upper": 1.5}, {"lower": -0.1}, {"lower": float("nan")}):
         with pytest.raises(ValueError, match="the lower one not above the upper one"):
             interval(**wrong)
+    two, around = np.array([0.2, 0.3]), np.array([[0.1, 0.3], [0.1, 0.2]])  # the second is beyond its range
+    for ranges in ((around, around), (around[:1], around[:1])):
+        with pytest.raises(ValueError, match="the range of an end must hold it"):
+            Interval(two, two, 0.9, "credible", *ranges)
     with pytest.raises(ValueError, match="the range of an end must hold it"):
         interval(around=((0.25, 0.3), (0.3, 0.5)))
     with pytest.raises(UsageError, match="a level strictly"):

@@ -663,6 +663,15 @@ EQUIVALENT = {
             ("rates: NDArray[np.float64] = np.where(fixed, measured.rates, 1 / measured.rates.shape[1])", "1"),
         )
     },
+    (
+        "verifier/analysis/intervals/intervals.py",
+        "if self.lower.ndim != 1 or self.lower.shape != self.upper.shape:",
+        "lower",
+    ): "of equal shapes either; else noticed",
+    ("verifier/analysis/intervals/intervals.py", "self._tails = [np.zeros((0, width)), np.zeros((0, width))]", "0"): (
+        "the last of what is negated, which is not read; else noticed"
+    ),
+    ("verifier/analysis/intervals/intervals.py", "if len(tail) > 2 * self._kept:", ">"): "how often it is cut back",
     (_SUBJECT, "numbers = np.where(codes >= 0, len(inner) + np.searchsorted(ended, codes), -1)", "1"): (
         "any number below 0"
     ),
