@@ -533,7 +533,6 @@ EQUIVALENT = {
     (_INNER, _MOVING, ">"): "how long it is tried",
     (_INNER, "MOST_ROUNDS = 12", "12"): "how long it is tried",
     **{(_INNER, line, "lower"): "the shapes are equal" for line in (_NOTHING, _NONE, _SHAPE)},
-    ("verifier/analysis/robust/solutions.py", _NOTHING, "lower"): "the shapes are equal",
     **{(_POINT, _HALVED, token): "how long a witness is looked for that the kernel checks" for token in ("<=", "1")},
     **{
         (_POINT, "times = max(8 * times, residual + 2)", token): "how fine a witness is that the kernel checks"
