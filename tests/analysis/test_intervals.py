@@ -159,7 +159,9 @@ def test_draws_that_are_no_probabilities_or_too_few_are_refused():
 
 
 def test_tails_that_do_not_fit_are_refused_with_the_number():
-    with pytest.raises(LimitError, match=r"the tails of 100000000 draws of 1000 probabilities need \d+\.\d GiB"):
+    with pytest.raises(
+        LimitError, match=r"the tails of 100000000 draws of 1000 probabilities need \d+\.\d GiB; at most 2 GiB"
+    ):
         PercentileStream(10**8, 1000, 0.95, "credible")
 
 
@@ -283,7 +285,8 @@ def test_where_misses_may_persist_no_longer_reports_are_right(kind):
 
 def test_counts_rates_and_fixed_columns_fit_together():
     counts, fixed = np.zeros((1, 2, 2), dtype=np.int64), np.zeros((1, 2), dtype=bool)
-    Measured(counts, counts / 1.0, fixed)
+    plain = Measured(counts, counts / 1.0, fixed)
+    assert (plain.annotation_error, plain.looks) == (0, 1)
     for wrong in (
         (counts[:, :, :1], counts[:, :, :1] / 1.0, fixed[:, :1]), (counts, counts[:, :1] / 1.0, fixed),
         (counts, counts / 1.0, fixed[0]),
