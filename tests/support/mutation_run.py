@@ -551,7 +551,6 @@ EQUIVALENT = {
     (_INNER, _MOVING, ">"): "how long it is tried",
     (_INNER, "MOST_ROUNDS = 12", "12"): "how long it is tried",
     **{(_INNER, line, "lower"): "the shapes are equal" for line in (_NOTHING, _NONE, _SHAPE)},
-    ("verifier/analysis/robust/solutions.py", _NOTHING, "lower"): "the shapes are equal",
     **{(_POINT, _HALVED, token): "how long a witness is looked for that the kernel checks" for token in ("<=", "1")},
     **{
         (_POINT, "times = max(8 * times, residual + 2)", token): "how fine a witness is that the kernel checks"
@@ -681,6 +680,15 @@ EQUIVALENT = {
             ("rates: NDArray[np.float64] = np.where(fixed, measured.rates, 1 / measured.rates.shape[1])", "1"),
         )
     },
+    (
+        "verifier/analysis/intervals/intervals.py",
+        "if self.lower.ndim != 1 or self.lower.shape != self.upper.shape:",
+        "lower",
+    ): "of equal shapes either; else noticed",
+    ("verifier/analysis/intervals/intervals.py", "self._tails = [np.zeros((0, width)), np.zeros((0, width))]", "0"): (
+        "the last of what is negated, which is not read; else noticed"
+    ),
+    ("verifier/analysis/intervals/intervals.py", "if len(tail) > 2 * self._kept:", ">"): "how often it is cut back",
     (_SUBJECT, "numbers = np.where(codes >= 0, len(inner) + np.searchsorted(ended, codes), -1)", "1"): (
         "any number below 0"
     ),
