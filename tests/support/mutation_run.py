@@ -572,6 +572,11 @@ EQUIVALENT = {
     ("verifier/analysis/belief_grid.py", _IN_REACH, "-"): "more is followed than is asked for",
     ("verifier/analysis/best_planner.py", "exact: bool = True", "True"): "it is overwritten",
     (
+        "verifier/analysis/best_planner.py",
+        "if met.size > MOST_MOVES:",
+        ">",
+    ): "with the next layer it is too many, too",
+    (
         "verifier/analysis/hidden_game.py",
         "onward = after[:, 0]",
         "0",
