@@ -100,7 +100,7 @@ def state_values(objective: Objective, rates: Floats) -> Values:
     if len(open_states):
         equations = Equations(n, open_states, graph.sources, graph.targets, weight)
         rows = equations.number[graph.sources]
-        enters = (rows >= 0) & (equations.number[graph.targets] < 0)
+        enters = rows >= 0  # what is not decided adds nothing
         behind = weight[enters, None] * decided[graph.targets[enters]]
         right = [np.bincount(rows[enters], column, len(open_states)) for column in behind.T]
         decided[equations.states] = equations.solve(np.column_stack(right))
