@@ -140,6 +140,8 @@ _PERFECT = "perfect = state_values(objective, np.broadcast_to(np.eye(values.rate
 _ADJOINT = "verifier/analysis/sensitivity/adjoint.py"
 _BEFORE = "before = np.zeros((draws + 1, len(channel.bins), len(channel.observations)))"
 _ADDING = "rarely = np.any(weight[kept][within] < _RARE) or np.any(several & (exits > 0) & (exits < _RARE))"
+_ORDERED = "ordered = np.bincount(component).max() <= LARGEST_BLOCK"
+_LOOKED_AT = "rows = np.unique(objective.row[ending & (objective.row >= 0)])"
 _FINITE_RATES = "known = np.where(np.isnan(rates), 1 / rates.shape[-2], rates)"
 _RARELY = "_RARE, _MOST_ADDED = 2.0**-17, 2**23"
 _FLOWING = "taken = np.array([known | reports == following for reports in added])[moves.symbol] & (flow > 0)"
@@ -690,6 +692,11 @@ EQUIVALENT = {
     (_ADJOINT, "size, local = len(states), np.full(n, -1, dtype=np.int64)", "1"): "any number below 0",
     (_ADJOINT, "self.number = np.full(n, -1, dtype=np.int64)", "1"): "any number below 0",
     **{(_ADJOINT, _ADDING, token): "how it is solved, not what" for token in ("<", ">")},
+    (_ADJOINT, "if sum(band.numbers for _, _, band in tables) <= _MOST_ADDED:", "<="): "how it is solved, not what",
+    **{(_ADJOINT, _ORDERED, token): "how it is solved, not what" for token in ("max", "<=")},
+    (_ADJOINT, _LOOKED_AT, "&"): "more cells are looked at, which open nothing",
+    (_ADJOINT, "used = np.zeros((1, len(channel.bins), len(channel.observations)))", "1"): "a row that is not read",
+    (_ADJOINT, "used[0, rows] = 1", "1"): "only whether it is above 0",
     (_ADJOINT, "LARGEST_BLOCK = 64", "64"): "how it is solved, not what",
     **{(_ADJOINT, _RARELY, token): "how it is solved, not what" for token in ("17", "2", "23")},
     (_CAUSES, "known = min(pending, key=len)  # what flows into a set comes from smaller ones", "min"): (
