@@ -142,6 +142,7 @@ _BEFORE = "before = np.zeros((draws + 1, len(channel.bins), len(channel.observat
 _ADDING = "rarely = np.any(weight[kept][within] < _RARE) or np.any(several & (exits > 0) & (exits < _RARE))"
 _ORDERED = "ordered = np.bincount(component).max() <= LARGEST_BLOCK"
 _LOOKED_AT = "rows = np.unique(objective.row[ending & (objective.row >= 0)])"
+_OF_RATE_0 = "for cell in np.argwhere((through_draws(channel, rates, used)[0] > 0) & (rates == 0)).tolist():"
 _FINITE_RATES = "known = np.where(np.isnan(rates), 1 / rates.shape[-2], rates)"
 _RARELY = "_RARE, _MOST_ADDED = 2.0**-17, 2**23"
 _FLOWING = "taken = np.array([known | reports == following for reports in added])[moves.symbol] & (flow > 0)"
@@ -695,6 +696,8 @@ EQUIVALENT = {
     (_ADJOINT, "if sum(band.numbers for _, _, band in tables) <= _MOST_ADDED:", "<="): "how it is solved, not what",
     **{(_ADJOINT, _ORDERED, token): "how it is solved, not what" for token in ("max", "<=")},
     (_ADJOINT, _LOOKED_AT, "&"): "more cells are looked at, which open nothing",
+    (_ADJOINT, "before = skeleton.entry_values(rates)[entry] > 0", "0"): "as for `rows`",
+    **{(_ADJOINT, _OF_RATE_0, token): "as for `rows`" for token in (">", "&")},
     (_ADJOINT, "used = np.zeros((1, len(channel.bins), len(channel.observations)))", "1"): "a row that is not read",
     (_ADJOINT, "used[0, rows] = 1", "1"): "only whether it is above 0",
     (_ADJOINT, "LARGEST_BLOCK = 64", "64"): "how it is solved, not what",
