@@ -34,6 +34,9 @@ def test_scores_within_the_tie_are_tied():
     assert better_chances(scores, 0)[0].tolist() == [1 / 2, 0]
     assert better_chances(scores)[0].tolist() == [1 / 2, 1 / 4]
     assert best_chances(scores).tolist() == [1 / 4, 3 / 4]
+    # Half of the larger one, whatever the sign: 1.8 - 1 is less than .9, and 2 - 1 as much as 1, but 2.5 - 1 more.
+    for one, other, chance in ((1, 1.8, 1 / 2), (1, 2, 1 / 2), (1, 2.5, 0), (-1, -1.8, 1 / 2), (-1, -2.5, 1)):
+        assert better_chances(np.array([[one, other]]), 0.5)[0].tolist() == [1 / 2, chance]
 
 
 def test_small_probabilities_are_told_apart():
@@ -105,11 +108,11 @@ def test_the_pareto_set_against_its_definition(seed):
 
 def test_a_change_by_hand():
     points = np.array([[0.9, 0.8], [0.7, 0.7], [0.5, 0.6]])
-    scores = np.stack([points, points, points + np.array([[0, 0.2], [0, 0], [0.2, 0]])])
-    (found,) = ranking_changes(points, scores)
+    turned, late = points + np.array([[0, 0.2], [0, 0], [0.2, 0]]), points + np.array([[0, 0.2], [0, 0], [0, 0]])
+    (found,) = ranking_changes(points, np.stack([points, points, turned, late]))
     assert (found.first, found.second, found.before, found.after) == (0, 1, 0, 2)
-    # In the third draw the second is ahead before, and behind after.
-    assert (found.first_better, found.second_better) == pytest.approx((2 / 3, 2 / 3))
+    # In the third draw the second is ahead before, and behind after; in the fourth it is always ahead.
+    assert (found.first_better, found.second_better) == (2 / 4, 3 / 4)
 
 
 def test_an_order_that_never_changes_has_no_flip():

@@ -1,5 +1,6 @@
 """Bounds whatever the dependence: exact answers from elsewhere, proofs under noise, and their laws."""
 
+import contextlib
 import json
 import re
 from dataclasses import replace
@@ -12,16 +13,24 @@ import pytest
 from context_cases import files_of, latch, tracked_document
 from exact_oracle import holds_on_lasso
 from run_documents import tried
-from scipy.optimize import linprog
+from scipy.optimize import OptimizeResult, linprog
 from small_objectives import channel_of, objective_of
 
 from verifier.analysis import dependence_free as dependence_free_module
 from verifier.analysis import flow_kernel
-from verifier.analysis.dependence_free import SIDES, Proof, Rates, _Unrolled, dependence_free
+from verifier.analysis.dependence_free import (
+    SIDES,
+    FreeBounds,
+    Proof,
+    Rates,
+    _least,
+    dependence_free,
+    program_from,
+)
 from verifier.analysis.intervals.intervals import Measured
 from verifier.analysis.robust.any_dependence import ends_of
-from verifier.analysis.robust.region import groups_of
-from verifier.base.errors import NoAnswerError
+from verifier.analysis.robust.region import groups_of, told_of
+from verifier.base.errors import EngineError, NoAnswerError
 from verifier.cli import main
 from verifier.language.ltl import parse_formula
 from verifier.perception.confusion import rates
@@ -70,7 +79,7 @@ def rates_of(case, labels, ends, shared):
             members = [column.get(label, (0, 0)) for label, own in zip(labels, group, strict=True) if own == number]
             lower[at, number, labels.index(true)] = sum((Fraction(low) for low, _ in members), Fraction(0))
             upper[at, number, labels.index(true)] = min(sum((Fraction(high) for _, high in members), Fraction(0)), 1)
-    return Rates(group, lower, upper, shared)
+    return Rates(lower, upper, shared)
 
 
 def of_oracle(folder, case):
@@ -148,7 +157,7 @@ def test_no_multipliers_prove_too_much(oracles, tmp_path):
         found, rates = of_oracle(tmp_path, case)
         objective = found.objective(0)
         ends = ends_of(objective, found.study.measured)
-        program = _Unrolled(objective, ends, rates, MOST).program(int(objective.product.start[0]), case["horizon"])
+        program = program_from(objective, ends, rates, 0, case["horizon"], MOST)
         columns = int(program.column_of.max(initial=-1)) + 1
         sizes = {"nodes": program.nodes, "columns": columns, "limits": len(program.rate_of)}
         for scale in (1e9, 1e8, 1e3):
@@ -256,6 +265,151 @@ def test_steps_in_which_nothing_is_reported():
     assert known.shared
     assert (bounds.flows, bounds.horizon) == (3, 2)
     assert bounds.lower <= Fraction(7, 10) <= bounds.upper <= bounds.lower + Fraction(1, 10**6)
+
+
+LOOKS = ((), ("a",), ("b",))
+
+
+def two_looks():
+    """State 0 leads to state 1 with 1/3, else if told a to the goal, and if not to state 2. State 1 is won if told a,
+    state 2 with 1/2 if told a of either of two objects. Told is only a: in bin 0 of an a, in state 1 in bin 1, and
+    of the second object of state 2, a b in bin 0."""
+    thirds, halves = [Fraction(1, 3), Fraction(2, 3)], [Fraction(1, 2)] * 2
+    told = (frozenset(), frozenset("a"))
+    channel = channel_of(LOOKS, [[0, 0], [1, 0], [0, 0]], [[1, -1], [1, -1], [1, 2]], told)
+    channel = replace(channel, who=np.array([[0, 0], [0, 0], [0, 1]]))
+    channel = channel.moved_by(np.array([thirds, [Fraction(1), Fraction(0)], halves], dtype=object))
+    following = [[1, 2, 1, 3], [4, 4, 3, 3], [4, 4, 3, 4], [3] * 4, [4] * 4]
+    objective = objective_of(channel, following, [0, 1, 2, 0, 0], {"goal": {3}}, "F goal", ended=(3, 4))
+    measured = Measured(np.ones((2, 3, 3)), np.full((2, 3, 3), 1 / 3), np.zeros((2, 3), dtype=bool))
+    return objective, ends_of(objective, measured)
+
+
+def look_rates(shared=True):
+    """Of a: 3/5 to 4/5 in bin 0 and 1/5 in bin 1; of b in bin 0 1/3."""
+    lower, upper = (np.full((2, 2, 3), Fraction(end), dtype=object) for end in (0, 1))
+    for at, true, low, high in ((0, 1, "3/5", "4/5"), (1, 1, "1/5", "1/5"), (0, 2, "1/3", "1/3")):
+        lower[at, :, true] = [1 - Fraction(high), Fraction(low)]
+        upper[at, :, true] = [1 - Fraction(low), Fraction(high)]
+    return Rates(lower, upper, shared)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_program_by_hand(shared):
+    """Nodes: state 0, then 1 and 2, with two, two and four flows, a sixth the unit of chance. What is asked of a rate
+    in two steps is one rate, or two."""
+    program = program_from(*two_looks(), look_rates(shared), 0, None, 8)
+    assert (program.nodes, program.horizon) == (3, 2)
+    ends = ["1/5 3/5", "4/5 1/5", *([] if shared else ["1/5 3/5"]), "2/3 1/3"]
+    assert program.document("lower") == {
+        "total": 6,
+        "cost": [0, 4, 0, 6, 0, 3, 3, 3],
+        "own": [0, 0, 1, 1, 2, 2, 2, 2],
+        "step": [0, 0, 1, 1, 1, 1, 1, 1],
+        "after": [[1, 2], [1, -1], *[[-1, -1]] * 6],
+        "often": [[2, 4], [2, 4], [6, 0], [6, 0], *[[3, 3]] * 4],
+        "limits": [[0, -1], [1, -1], [2, -1], [3, -1], [4, 5], [4, 6], [7, 5], [7, 6]],
+        "rate_of": [0, 1, 2, 3, 0, 4, 5, 1] if shared else [0, 1, 2, 3, 4, 6, 7, 5],
+        "column_of": [0, 0, 1, 1, 2, 2] if shared else [0, 0, 1, 1, 2, 2, 3, 3],
+        "lower": " ".join(ends).split(),
+        "upper": " ".join(ends).replace("1/5 3/5", "2/5 4/5").split(),
+    }
+    assert program.document("upper")["cost"] == [0, 0, 6, 0, 6, 3, 3, 3]
+
+
+def test_bounds_by_hand():
+    """Least: told a in the first step with 3/5, of 2/3; never again. Greatest: 4/5 of 2/3, then all that may be: 1/5
+    in state 1, and half of 2/15 in state 2. After one step 2/5 are won, and 1/3 + 2/3 2/5 open."""
+    for horizon, lower, upper, undecided in ((None, "2/5", "4/5", 0), (2, "2/5", "4/5", 0), (1, "2/5", "1", "3/5")):
+        bounds = dependence_free(*two_looks(), look_rates(), 0, horizon, MOST)
+        assert (bounds.horizon, bounds.flows) == ((1, 2) if horizon == 1 else (2, 8))
+        for end, value in ((bounds.lower, lower), (bounds.upper, upper)):
+            assert end == pytest.approx(float(Fraction(value)), abs=1e-7)
+        assert bounds.lower <= Fraction(lower) <= Fraction(upper) <= bounds.upper
+        assert bounds.undecided[0] == pytest.approx(float(Fraction(undecided)), abs=1e-6)
+
+
+def test_a_world_that_draws_alone_by_hand():
+    """One step, then won, lost, or again with 1/3 each: no rate and no limit."""
+    channel = channel_of(LOOKS, [[0]], [[-1]], (frozenset(),))
+    channel = channel.moved_by(np.array([[Fraction(1, 3)] * 3], dtype=object))
+    following = [[3] * 3, [1] * 3, [2] * 3, [1, 2, 3]]
+    objective = objective_of(channel, following, [0] * 4, {"goal": {1}}, "F goal", ended=(1, 2))
+    ends = ends_of(objective, Measured(np.ones((1, 3, 3)), np.ones((1, 3, 3)), np.zeros((1, 3), dtype=bool)))
+    nothing = Rates(*[np.zeros((1, 1, 3), dtype=object)] * 2, True)
+    for horizon, steps, open_ in ((3, 3, Fraction(1, 9)), (None, 50, Fraction(1, 3**49))):
+        bounds = dependence_free(objective, ends, nothing, 0, horizon, MOST)
+        assert (bounds.horizon, bounds.flows) == (steps, steps)
+        for end, value in ((bounds.lower, (1 - open_) / 2), (bounds.upper, (1 + open_) / 2)):
+            assert float(end) == pytest.approx(float(value), abs=1e-7)
+
+
+@pytest.mark.parametrize(("start", "value"), [({"goal": {0}}, 1), ({"goal": set()}, 0)])
+def test_what_is_decided_at_the_start_needs_no_flow(start, value):
+    objective, _ = two_looks()
+    channel, ways = objective.skeleton.channel, [[1, 2, 1, 2], [1] * 4, [2] * 4]
+    objective = objective_of(channel, ways, [0, 0, 0], start, "F goal", ended=(1, 2))
+    ends = ends_of(objective, Measured(np.ones((2, 3, 3)), np.ones((2, 3, 3)), np.zeros((2, 3), dtype=bool)))
+    assert dependence_free(objective, ends, look_rates(), 0, None, 0) == FreeBounds(value, value, 0, 0, (0.0, 0.0))
+
+
+def test_rates_of_counts_by_hand():
+    """Labels 0 and 2 are told alike; of label 1 in bin 0 and of all others in bin 1 nothing was counted."""
+    counts = np.array([[[1, 0, 0], [2, 0, 0], [3, 0, 5]], [[0, 7, 0], [0, 0, 0], [0, 7, 0]]])
+    known = Rates.of_counts(counts, np.array([0, 1, 0]))
+    none, third = [(0, 1), (0, 1)], [(Fraction(2, 3),) * 2, (Fraction(1, 3),) * 2]
+    sure = [(1, 1), (0, 0)]
+    expected = [[third, none, sure], [none, sure, none]]
+    assert np.stack([known.lower, known.upper], axis=-1).swapaxes(1, 2).tolist() == [
+        [[list(ends) for ends in column] for column in own] for own in expected
+    ]
+    assert known.shared
+    assert all(type(end) is Fraction for end in known.lower.ravel())
+
+
+@pytest.mark.parametrize(
+    ("most", "message"),
+    [(3, "a step has 4 combinations"), (4, "more than 4 flows, in step 2"), (7, "more than 7 flows, in step 2"),
+     (1, "a step has 2 combinations")],
+)  # fmt: skip
+def test_flows_and_combinations_beyond_the_limit_are_refused(most, message):
+    with pytest.raises(NoAnswerError, match=message):
+        program_from(*two_looks(), look_rates(), 0, None, most)
+
+
+def test_what_a_solver_says_is_checked(monkeypatch):
+    solve, program = dependence_free_module.linprog, program_from(*two_looks(), look_rates(), 0, None, 8)
+    proven = float(_least(program, "lower")[0])  # 2/5, a little less
+    for change, error, message in (
+        ({"status": 4}, NoAnswerError, "of 8 flows has no answer"),
+        ({"fun": None}, NoAnswerError, "of 8 flows has no answer"),
+        ({"x": None}, NoAnswerError, "of 8 flows has no answer"),
+        ({"fun": proven - 2e-6}, EngineError, "below the proven bound"),
+        ({"fun": proven - 1e-6}, None, ""),
+        ({"fun": 0.9}, None, ""),
+    ):
+
+        def changed(*arguments, _change=change, **settings):
+            return OptimizeResult(solve(*arguments, **settings) | _change)
+
+        monkeypatch.setattr(dependence_free_module, "linprog", changed)
+        with pytest.raises(error, match=message) if error else contextlib.nullcontext():
+            _least(program, "lower")
+
+
+def test_bounds_are_probabilities(monkeypatch):
+    """What is proven may be a little below 0, on either side."""
+    monkeypatch.setattr(dependence_free_module, "_least", lambda *asked: (Fraction(-1, 10**9), 0.0, None))
+    bounds = dependence_free(*two_looks(), look_rates(), 0, None, MOST)
+    assert (bounds.lower, bounds.upper) == (0, 1)
+
+
+def test_reports_in_other_bins_are_refused(monkeypatch):
+    known = told_of(two_looks()[0].skeleton.channel)
+    twice = replace(known, often=np.repeat(known.often, 2, axis=1))
+    monkeypatch.setattr(dependence_free_module, "told_of", lambda channel: twice)
+    with pytest.raises(NoAnswerError, match="where reported distances err"):
+        program_from(*two_looks(), look_rates(), 0, None, MOST)
 
 
 def test_multipliers_of_the_wrong_sign_are_left_out(oracles, tmp_path, monkeypatch):

@@ -128,7 +128,7 @@ def grid_values(game: Game, most_steps: int, spacing: float) -> GridValues:
             nodes = look.nodes[distance[look.nodes] <= most_steps - left]
             if len(nodes):
                 above[nodes], plans[nodes] = look.back(game.following[nodes], game.chances[nodes], *before)
-        if np.array_equal(above, before[0]) and np.array_equal(plans, before[1]) and left > distance.max():
+        if np.array_equal(above, before[0]) and np.array_equal(plans, before[1]):
             break
     return GridValues(grid, above[game.starts], plans[game.starts])
 
@@ -138,20 +138,20 @@ def _alike(game: Game) -> list[Ints]:
     going = np.flatnonzero(~game.over)
     rows = game.told[:, going].transpose(1, 0, 2).reshape(len(going), -1)
     _, kind = np.unique(rows, axis=0, return_inverse=True)
-    return [going[kind.ravel() == number] for number in range(int(kind.max(initial=-1)) + 1)]
+    return [going[kind.ravel() == number] for number in range(int(kind.max()) + 1)]
 
 
 def _distances(game: Game, most_steps: int) -> Ints:
     """(nodes,) fewest steps from an initial state, at most `most_steps + 1`."""
-    found = np.full(len(game.over), most_steps + 1, dtype=np.int64)
+    distances = np.full(len(game.over), most_steps + 1, dtype=np.int64)
     fresh = np.unique(game.starts)
     for steps in range(most_steps + 1):
-        found[fresh] = steps
+        distances[fresh] = steps
         led = np.unique(game.following[fresh[~game.over[fresh]]])  # whatever is drawn
-        fresh = led[(led >= 0) & (found[led] > steps)]
+        fresh = led[(led != -1) & (distances[led] > steps)]
         if not len(fresh):
             break
-    return found
+    return distances
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +189,7 @@ class _Look:
         for report in range(self.told.shape[1]):
             highest, best, chosen = np.full(shape, -1.0), np.full(shape, -1.0), np.zeros_like(reached)
             for led in following.swapaxes(0, 1):
-                may, place = (led >= 0).all(axis=1), self.place[:, report]
+                may, place = led[:, 0] != -1, self.place[:, report]
                 parts, drawn = chances[may].T, led[may].T
                 mean = sum(chance[:, None] * above[onward] for chance, onward in zip(parts, drawn, strict=True))
                 ahead = np.einsum("kpc,pc->kp", mean[:, place], self.share[:, report])
@@ -226,19 +226,19 @@ def log_odds(beliefs: Floats) -> Floats:
     """(n, environments - 1) of each environment against those after it; infinite where one side has no weight."""
     rest = np.cumsum(beliefs[:, ::-1], axis=1)[:, ::-1][:, 1:]
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.log(beliefs[:, :-1]) - np.log(rest)
-    return np.where(np.isnan(found), np.inf, found)
+        odds = np.log(beliefs[:, :-1]) - np.log(rest)
+    return np.where(np.isnan(odds), np.inf, odds)
 
 
 def _weights(odds: Floats) -> Floats:
     """The weights with these log odds."""
-    left, found = np.ones(len(odds)), np.empty((len(odds), odds.shape[1] + 1))
+    left, weights = np.ones(len(odds)), np.empty((len(odds), odds.shape[1] + 1))
     with np.errstate(over="ignore"):
         for index, column in enumerate(odds.T):
-            found[:, index] = left / (1 + np.exp(-column))
+            weights[:, index] = left / (1 + np.exp(-column))
             left = left / (1 + np.exp(column))
-    found[:, -1] = left
-    return found
+    weights[:, -1] = left
+    return weights
 
 
 def _between(odds: Floats, low: Floats, high: Floats) -> Floats:

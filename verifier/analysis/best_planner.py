@@ -148,7 +148,7 @@ def _lots(plans: Floats) -> tuple[float, Floats]:
     """What drawing lots between (plans, environments) reaches in the worst environment, and the weights of the
     environments against which no plan does better."""
     count, environments = plans.shape
-    found = linprog(
+    optimum = linprog(
         np.append(np.zeros(count), -1.0),
         A_ub=np.hstack([-plans.T, np.ones((environments, 1))]),
         b_ub=np.zeros(environments),
@@ -157,7 +157,7 @@ def _lots(plans: Floats) -> tuple[float, Floats]:
         bounds=[(0, None)] * count + [(None, None)],
         method="highs",
     )
-    shares, prices = found.x, found.ineqlin.marginals
+    shares, prices = optimum.x, optimum.ineqlin.marginals
     assert shares is not None
     assert prices is not None
     lots, weights = np.maximum(shares[:-1], 0), np.maximum(-prices, 0)
@@ -248,7 +248,7 @@ def _onward(game: Game, nodes: Ints, beliefs: Floats, *, last: bool) -> tuple[_L
     at = nodes[going]
     following = game.following[at]
     chance, after = updated(beliefs[going], game.told[:, at])
-    drawn = (following >= 0) & ~game.over[following] & (game.chances[at] > 0)[:, None]
+    drawn = (following != -1) & ~game.over[following] & (game.chances[at] > 0)[:, None]
     met = drawn[:, None] & (chance > 0)[:, :, None, None] & (not last)
     place = np.full(met.shape, -1, dtype=np.int64)
     if not met.any():
@@ -275,11 +275,11 @@ def _back(game: Game, layer: _Layer, plan: Floats) -> Floats:
     following = game.following[at]
     shape = layer.place.shape
     payoff = np.broadcast_to(game.payoff[following][:, None], (*shape, plans.shape[1])).copy()
-    met = layer.place >= 0
+    met = layer.place != -1
     payoff[met] = plan[layer.place[met]]
     onward = np.einsum("ko,kycoe->kyce", game.chances[at], payoff)
     reached = np.einsum("kye,kyce->kyc", layer.after, onward)
-    closed: Mask = np.asarray((following < 0).all(axis=2))
+    closed: Mask = np.asarray(following[:, :, 0] == -1)
     reached[np.broadcast_to(closed[:, None], reached.shape)] = -1.0
     chosen = np.take_along_axis(onward, reached.argmax(axis=2)[:, :, None, None], axis=2)[:, :, 0]
     plans[layer.going] = np.einsum("eky,kye->ke", game.told[:, at], chosen)

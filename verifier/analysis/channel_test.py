@@ -177,11 +177,11 @@ def classes_drawn(skeleton: Skeleton, measured: Measured) -> Drawn:
 
 def drawn_together(chains: Iterable[Drawn]) -> Drawn:
     """What several chains draw."""
-    found: dict[str, set[int]] = {}
+    bins_of: dict[str, set[int]] = {}
     for drawn in chains:
         for name, bins in drawn.items():
-            found.setdefault(name, set()).update(bins)
-    return {name: sorted(found[name]) for name in sorted(found)}
+            bins_of.setdefault(name, set()).update(bins)
+    return {name: sorted(bins_of[name]) for name in sorted(bins_of)}
 
 
 def class_tests(dependence: Dependence | None, contexts: UsedContexts | None, drawn: Drawn) -> tuple[ClassTest, ...]:

@@ -20,7 +20,6 @@ from verifier.base.arrays import Floats, Mask
 
 TIE = 1e-10
 """Relative difference of a tie: well above rounding, far below what any data can tell."""
-_CHUNK = 4096
 
 
 @dataclass(frozen=True)
@@ -49,25 +48,22 @@ def better_chances(scores: Floats, tie: float = TIE) -> Floats:
         scores: (M, k) with at least one draw, larger is better.
         tie: largest relative difference of a tie.
     """
-    draws, count = _checked(scores, 2)
-    found = np.full((count, count), 0.5)
+    _checked(scores, 2)
+    draws, count = scores.shape
+    chances = np.full((count, count), 0.5)
     for row, column in combinations(range(count), 2):
         ahead = np.count_nonzero(_exceeds(scores[:, row], scores[:, column], tie))
         behind = np.count_nonzero(_exceeds(scores[:, column], scores[:, row], tie))
-        found[row, column] = (draws + ahead - behind) / (2 * draws)
-        found[column, row] = (draws + behind - ahead) / (2 * draws)
-    return found
+        chances[row, column] = (draws + ahead - behind) / (2 * draws)
+        chances[column, row] = (draws + behind - ahead) / (2 * draws)
+    return chances
 
 
 def best_chances(scores: Floats, tie: float = TIE) -> Floats:
     """(k,) chance of being the best of all; the chances add up to 1. Arguments as `better_chances`."""
-    draws, count = _checked(scores, 2)
-    total = np.zeros(count)
-    for low in range(0, draws, _CHUNK):
-        part = scores[low : low + _CHUNK]
-        ahead = ~_exceeds(part.max(axis=1, keepdims=True), part, tie)
-        total += (ahead / ahead.sum(axis=1, keepdims=True)).sum(axis=0)
-    return np.asarray(total / draws)
+    _checked(scores, 2)
+    ahead = ~_exceeds(scores.max(axis=1, keepdims=True), scores, tie)
+    return np.asarray((ahead / ahead.sum(axis=1, keepdims=True)).mean(axis=0))
 
 
 def non_dominated(points: Floats, tie: float = TIE) -> Mask:
@@ -77,28 +73,26 @@ def non_dominated(points: Floats, tie: float = TIE) -> Mask:
         points: (..., k, criteria), larger is better.
         tie: largest relative difference of a tie.
     """
-    first, second = points[..., :, None, :], points[..., None, :, :]
-    no_worse = ~np.any(_exceeds(first, second, tie), axis=-1)
-    better = np.any(_exceeds(second, first, tie), axis=-1)
-    return np.asarray(~np.any(no_worse & better, axis=-1))
+
+    def beaten(own: Floats) -> Mask:
+        no_worse, better = ~np.any(_exceeds(own, points, tie), axis=-1), np.any(_exceeds(points, own, tie), axis=-1)
+        return np.asarray(np.any(no_worse & better, axis=-1))
+
+    return ~np.stack([beaten(points[..., [number], :]) for number in range(points.shape[-2])], axis=-1)
 
 
 def non_dominated_chances(scores: Floats, tie: float = TIE) -> Floats:
     """(k,) chance that a configuration is Pareto optimal, for scores (M, k, criteria)."""
-    draws, count = _checked(scores, 3)
-    total, at_once = np.zeros(count), max(1, _CHUNK // count)
-    for low in range(0, draws, at_once):
-        total += non_dominated(scores[low : low + at_once], tie).sum(axis=0)
-    return np.asarray(total / draws)
+    _checked(scores, 3)
+    return np.asarray(non_dominated(scores, tie).mean(axis=0))
 
 
 def ranking_changes(points: Floats, scores: Floats, tie: float = TIE) -> Iterator[RankingChange]:
     """Where the order of two configurations changes along an axis, pair by pair and place by place.
 
     Args:
-        points: (places, k) the scores of the measured matrices, which decide the order; NaN where a configuration has
-        no
-            score at a place.
+        points: (places, k) the scores of the measured matrices, which decide the order; NaN where a configuration
+            has no score at a place.
         scores: (M, places, k) those of the draws.
         tie: largest relative difference of a tie; tied places have no order.
     """
@@ -123,8 +117,7 @@ def _exceeds(one: Floats, other: Floats, tie: float) -> Mask:
     return np.asarray(one - other > tie * np.maximum(np.abs(one), np.abs(other)))
 
 
-def _checked(scores: Floats, axes: int) -> tuple[int, int]:
-    """Number of draws and of configurations."""
+def _checked(scores: Floats, axes: int) -> None:
+    """Refuse what are no draws of scores."""
     if scores.ndim != axes or not len(scores):
         raise ValueError(f"expected at least one draw of scores with {axes} axes, got the shape {scores.shape}")
-    return len(scores), scores.shape[-1] if axes == 2 else scores.shape[1]

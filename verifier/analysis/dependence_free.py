@@ -48,7 +48,7 @@ from verifier.analysis.intervals.drive_items import UNIT
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.any_dependence import Ends
 from verifier.analysis.robust.inner_bounds import Side
-from verifier.analysis.robust.region import Region, Told, told_of
+from verifier.analysis.robust.region import Region, Told, by_group, told_of
 from verifier.base.arrays import Ints, Mask
 from verifier.base.errors import EngineError, NoAnswerError
 from verifier.base.numbers import significant
@@ -64,12 +64,10 @@ class Rates:
     """What is known of the chance of each report.
 
     Attributes:
-        group: (labels,) the report of each label.
         lower, upper: (bins, groups, true) fractions.
         shared: whether they are the same in every step.
     """
 
-    group: Ints
     lower: NDArray[Any]
     upper: NDArray[Any]
     shared: bool
@@ -78,19 +76,14 @@ class Rates:
     def of_region(cls, region: Region, shared: bool) -> Rates:
         """Those of a region."""
         fraction = np.frompyfunc(lambda billionths: Fraction(int(billionths), UNIT), 1, 1)
-        return cls(region.group, fraction(region.lower), fraction(region.upper), shared)
+        return cls(fraction(region.lower), fraction(region.upper), shared)
 
     @classmethod
     def of_counts(cls, counts: Ints, group: Ints) -> Rates:
         """Those of (bins, predicted, true) counts, exactly; 0 to 1 in columns without items."""
-        shape = (len(counts), int(group.max()) + 1, counts.shape[2])
-        least, most = np.full(shape, Fraction(0), dtype=object), np.full(shape, Fraction(1), dtype=object)
-        for at, number, true in np.ndindex(*shape):
-            total = int(counts[at, :, true].sum())
-            if total:
-                least[at, number, true] = Fraction(int(counts[at, group == number, true].sum()), total)
-                most[at, number, true] = least[at, number, true]
-        return cls(group, least, most, shared=True)
+        share = np.frompyfunc(lambda k, n, unknown: Fraction(int(k), int(n)) if n else Fraction(unknown), 3, 1)
+        items, total = by_group(counts[None], group)[0], counts.sum(axis=1)[:, None]
+        return cls(share(items, total, 0), share(items, total, 1), shared=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +121,7 @@ class Program:
     @property
     def nodes(self) -> int:
         """R."""
-        return int(self.own.max(initial=-1)) + 1
+        return int(self.own.max()) + 1
 
     def document(self, side: str) -> dict[str, Any]:
         """The program of one side as `verifier.analysis.flow_kernel` reads it."""
@@ -226,9 +219,9 @@ def program_from(
 def _least(program: Program, side: str) -> tuple[Fraction, float, Proof]:
     """A proven lower bound of the least cost, how much of the flow is undecided in that optimum, and the proof."""
     cost = program.wins if side == "lower" else program.loses
-    flows, rates, columns = len(program.step), len(program.lower), int(program.column_of.max(initial=-1)) + 1
+    flows, rates, columns = len(program.step), len(program.column_of), len(set(program.column_of.tolist()))
     every, share = np.arange(flows), np.asarray(program.often / program.total, dtype=float)
-    led, outcome = np.nonzero(program.after >= 0)
+    led, outcome = np.nonzero(program.after != -1)
     row = np.concatenate([program.own, program.after[led, outcome], program.nodes + program.column_of])
     column = np.concatenate([every, led, flows + np.arange(rates)])
     value = np.concatenate([np.ones(flows), -share[led, outcome], np.ones(rates)])
@@ -244,22 +237,22 @@ def _least(program: Program, side: str) -> tuple[Fraction, float, Proof]:
     ends_of_all: Any = np.concatenate([np.tile([0.0, np.inf], (flows, 1)), ends.reshape(-1, 2)])
     objective = np.concatenate([np.asarray(cost / program.total, dtype=float), np.zeros(rates)])
     matrices: Any = (below, equal)  # sparse ones are accepted, whatever the types of the library say
-    found = linprog(objective, matrices[0], np.zeros(limited), matrices[1], right, ends_of_all, method="highs-ipm")
-    if found.status != 0 or found.fun is None or found.x is None:
-        raise NoAnswerError(f"the linear program of {flows} flows has no answer: {found.message}")
-    duals, limits = (np.rint(rows.marginals * UNIT).astype(np.int64) for rows in (found.eqlin, found.ineqlin))
+    optimum = linprog(objective, matrices[0], np.zeros(limited), matrices[1], right, ends_of_all, method="highs-ipm")
+    if optimum.status != 0 or optimum.fun is None or optimum.x is None:
+        raise NoAnswerError(f"the linear program of {flows} flows has no answer: {optimum.message}")
+    duals, limits = (np.rint(rows.marginals * UNIT).astype(np.int64) for rows in (optimum.eqlin, optimum.ineqlin))
     parts = duals[: program.nodes], duals[program.nodes :], np.minimum(limits, 0)
     names = ("nodes", "columns", "limits")
     proof = Proof(program, side, {name: part.tolist() for name, part in zip(names, parts, strict=True)})
     proven = proof.bound()
-    if found.fun < float(proven) - 1e-6:
+    if optimum.fun < float(proven) - 1e-6:
         raise EngineError(
-            f"a linear program has the optimum {significant(found.fun, 9)}, below the proven bound "
+            f"a linear program has the optimum {significant(optimum.fun, 9)}, below the proven bound "
             f"{significant(float(proven), 9)}"
         )
-    kept = np.where(program.after >= 0, program.often, 0).sum(axis=1)
+    kept = np.where(program.after != -1, program.often, 0).sum(axis=1)
     behind = np.asarray((program.total - program.wins - program.loses - kept) / program.total, dtype=float)
-    return proven, float(found.x[:flows] @ behind), proof
+    return proven, float(optimum.x[:flows] @ behind), proof
 
 
 @dataclass
@@ -277,10 +270,10 @@ class _Unrolled:
     @cached_property
     def _told(self) -> Told:
         """As what the labels are told; NoAnswerError where they may be reported in other bins."""
-        found = told_of(self.objective.skeleton.channel)
-        if found.ways > 1:
+        told = told_of(self.objective.skeleton.channel)
+        if told.ways > 1:
             raise NoAnswerError("bounds whatever the dependence are not known where reported distances err")
-        return found
+        return told
 
     def program(self, start: int, horizon: int | None) -> Program:
         """The flows from a product state."""
@@ -346,8 +339,7 @@ class _Unrolled:
         kept = open_[targets]
         sources, targets = sources[kept], targets[kept]
         of = components(len(open_), sources, targets)
-        circling = bool((sources == targets).any()) or bool((of[sources] == of[targets]).any())
-        return DEFAULT_HORIZON if circling else len(open_)
+        return DEFAULT_HORIZON if (of[sources] == of[targets]).any() else len(open_)
 
     def _by_row(self, layer: Ints) -> list[tuple[int, Ints]]:
         rows = self.objective.row[layer]
@@ -392,7 +384,7 @@ class _Unrolled:
         """The number of a limit (step, draw, who, bin, true, report)."""
         if key not in self._limits:
             step, _, _, at, true, _ = key
-            for report in range(self.rates.lower.shape[1]):  # a column sums to 1 with all of its reports
+            for report in range(self._told.group_count):  # a column sums to 1 with all of its reports
                 self._rates.setdefault((-1 if self.rates.shared else step, at, true, report), len(self._rates))
             self._limits[key] = len(self._limits)
             self._rate_of.append(self._rates[(-1 if self.rates.shared else step, at, true, key[-1])])

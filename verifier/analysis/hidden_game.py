@@ -89,23 +89,23 @@ class HiddenGame:
 
     @cached_property
     def place(self) -> Ints:
-        """(nodes,) position among the nodes of its view."""
-        found = np.full(len(self.view), -1, dtype=np.int64)
+        """(nodes,) position among the nodes of its view; not read of nodes without one."""
+        places = np.zeros_like(self.view)
         for nodes in self.members:
-            found[nodes] = np.arange(len(nodes))
-        return found
+            places[nodes] = np.arange(len(nodes))
+        return places
 
     @cached_property
     def members(self) -> list[Ints]:
         """The nodes of each view."""
         order = np.argsort(self.view, kind="stable")
-        ends = np.searchsorted(self.view[order], np.arange(int(self.view.max(initial=-1)) + 2))
+        ends = np.searchsorted(self.view[order], np.arange(int(self.view.max()) + 2))
         return [order[low:high] for low, high in itertools.pairwise(ends.tolist())]
 
     def looked_at(self, view: int) -> View:
         """The nodes of a view, with what is told and may be done there."""
         nodes = self.members[view]
-        may: Mask = np.asarray((self.after[nodes] >= 0).all(axis=2))
+        may: Mask = np.asarray(self.after[nodes, :, 0] != -1)
         if not np.array_equal(may.all(axis=0), may.any(axis=0)):
             raise UsageError("what is admissible depends on what planners do not see, so they cannot keep to it")
         choices = tuple(self._choice(nodes, int(number)) for number in np.flatnonzero(may[0]))
@@ -122,14 +122,14 @@ class HiddenGame:
         onward = {}
         for view in np.unique(self.view[after]).tolist():
             here = self.view[after] == view
-            if view >= 0:
+            if view != -1:
                 shape = len(self.members[view]), size
                 onward[view] = csr_array((chance[here], (self.place[after[here]], source[here])), shape=shape)
         return Choice(won, onward)
 
     def ends_within(self) -> int | None:
         """As `planner_game.longest_episode`."""
-        over = self.payoff >= 0
+        over = self.payoff != -1
         return episode_steps(
             np.where(over[:, None], -1, self.after.reshape(len(over), -1)), over, self.starts.ravel()
         )
@@ -139,9 +139,8 @@ def told_apart(game: Game) -> HiddenGame:
     """The same game with its nodes once for each environment."""
     count, size = game.environments, len(game.over)
     shift = size * np.arange(count)
-    after = np.where(game.following < 0, -1, game.following + shift[:, None, None, None])
-    _, view = np.unique(np.where(game.over, -1, np.arange(size)), return_inverse=True)
-    view = np.where(game.over, -1, view.ravel() - int(game.over.any()))
+    after = np.where(game.following == -1, -1, game.following + shift[:, None, None, None])
+    view = np.where(game.over, -1, np.cumsum(~game.over) - 1)
     return HiddenGame(
         after.reshape(count * size, *game.following.shape[1:]),
         np.tile(game.chances, (count, 1))[:, None],
@@ -169,11 +168,9 @@ def hidden_game(
     """
     first = systems[0]
     begun = [{name: value[system.starts] for name, value in system.valuations.items()} for system in systems]
-    if any(
-        len(one[name]) != len(begun[0][name]) or np.any(one[name] != begun[0][name]) for one in begun for name in one
-    ):
+    if not all(np.array_equal(one[name], begun[0][name]) for one in begun for name in one):
         raise UsageError(f"{NOT_TOLD}, and runs begin in different states there")
-    if any(system.system.inputs != first.system.inputs for system in systems):
+    if [system.system.inputs for system in systems] != [first.system.inputs] * len(systems):
         raise UsageError(f"{NOT_TOLD}, and 'inputs' differs there: name one of them (--env NAME)")
     hidden = hidden_names(first.system.model)
     told = sorted({observation for system in systems for observation in system.observations}, key=sorted)
@@ -185,10 +182,10 @@ def hidden_game(
         count += len(way.value)
         if count > most:
             raise too_many(most)
-        state = np.maximum(way.state, 0)
+        state = way.state  # where it is decided, that of another: nobody reads it
         outcomes = system.chances.shape[2]
         after = way.after.reshape(len(state), -1, outcomes)
-        parts.append((np.where(after >= 0, after + count - len(state), -1), way.value))
+        parts.append((np.where(after != -1, after + count - len(state), -1), way.value))
         own = np.zeros((len(state), len(told)))
         own[:, [told.index(observation) for observation in system.observations]] = system.reported(rates)[0][state]
         reports.append(own)
@@ -198,9 +195,9 @@ def hidden_game(
         )
         starts.append(way.start + count - len(state))
     value = np.concatenate([value for _, value in parts])
-    _, view = np.unique(np.concatenate(seen, axis=1)[:, value < 0], axis=1, return_inverse=True)
+    _, view = np.unique(np.concatenate(seen, axis=1)[:, value == -1], axis=1, return_inverse=True)
     views = np.full(count, -1, dtype=np.int64)
-    views[value < 0] = view.ravel()
+    views[value == -1] = view.ravel()
     moves, width = np.max([chance.shape[1:] for chance in chances], axis=0).tolist()
     drawn = [np.pad(chance, ((0, 0), (0, 0), (0, width - chance.shape[2]))) for chance in chances]
     padded = [array[:, np.minimum(np.arange(moves), array.shape[1] - 1)] for array in drawn]
@@ -209,7 +206,7 @@ def hidden_game(
     return HiddenGame(
         np.concatenate(padded_after),
         np.concatenate(padded),
-        np.where(value < 0, -1, value == wins).astype(np.int64),
+        np.where(value == -1, -1, value == wins).astype(np.int64),
         np.concatenate(reports),
         views,
         np.stack(starts, axis=1),
@@ -272,7 +269,7 @@ def game_of(
         state, *remaining = np.unravel_index(fresh, sizes)
         flat = system.following.reshape(system.state_count, -1)
         led = [flat[state], *(way.after[at] for way, at in zip(ways, remaining, strict=True))]
-        may = led[0] >= 0
+        may = led[0] != -1
         following = np.where(may, _coded([np.maximum(array, 0) for array in led], sizes), -1)
         parts.append((fresh, following))
         fresh = known.unknown_among(np.unique(following[may]))
@@ -281,11 +278,11 @@ def game_of(
     codes, following = codes[order], np.concatenate([following for _, following in parts])[order]
     state, *remaining = np.unravel_index(codes, sizes)
     values = np.stack([way.value[at] for way, at in zip(ways, remaining, strict=True)], axis=1)
-    following = np.where(following < 0, -1, np.searchsorted(codes, following))
+    following = np.where(following == -1, -1, np.searchsorted(codes, following))
     return Game(
         following.reshape(len(codes), *system.following.shape[1:]),
         system.chances[state, 0],
-        np.asarray((values >= 0).all(axis=1)),
+        np.asarray((values != -1).all(axis=1)),
         np.asarray(values == (0 if negated else 1), dtype=np.float64),
         system.reported(rates)[:, state],
         np.searchsorted(codes, starts),
@@ -324,7 +321,7 @@ def progress_in(
 ) -> Way:
     """The formula's progression on all that a planner may do in an environment; NoAnswerError as `game_of`."""
     following = system.following.reshape(system.state_count, -1)
-    may = following >= 0
+    may = following != -1
     indptr = np.concatenate([[0], np.cumsum(may.sum(axis=1))])
     labels = {name: system.mask_of(node, environment) for name, node in propositions.items()}
     product = build_product(indptr, following[may], labels, formula, system.starts, max_states=most)
@@ -333,11 +330,11 @@ def progress_in(
     after[[REJECT, ACCEPT]] = np.array([[REJECT], [ACCEPT]])
     value = np.full(product.state_count, -1, dtype=np.int64)
     value[REJECT], value[ACCEPT] = 0, 1
-    ended = np.flatnonzero((product.state >= 0) & system.ended[product.state])
+    ended = np.flatnonzero(system.ended[product.state])
     if len(ended):  # the state stays, what remains goes round in a circle
-        onward, steps = after[:, 0], 1
-        while steps < product.state_count:
-            onward, steps = np.where(onward < 0, onward, onward[onward]), 2 * steps
+        onward = after[:, 0]
+        for _ in range(product.state_count.bit_length()):
+            onward = onward[onward]
         accepting = decide(product, np.ones(indptr[-1], dtype=bool)).graph.accepting
         value[ended] = accepting[onward[ended]]
     return Way(product.start, after, value, product.state)
@@ -351,12 +348,12 @@ def longest_episode(game: Game) -> int | None:
 
 def episode_steps(led: Ints, over: Mask, starts: Ints) -> int | None:
     """As `longest_episode`: (nodes, moves) where each leads, -1 for nowhere, which nodes are over, and the first."""
-    sources, choice = np.nonzero(led >= 0)
+    sources, choice = np.nonzero(led != -1)
     component = components(len(led), sources, led[sources, choice])
     if np.any(component[sources] == component[led[sources, choice]]):
         return None
     steps, going = 0, np.unique(starts[~over[starts]])
     while len(going):
         reached = np.unique(led[going])
-        going, steps = reached[(reached >= 0) & ~over[reached]], steps + 1
+        going, steps = reached[(reached != -1) & ~over[reached]], steps + 1
     return steps

@@ -50,7 +50,7 @@ class _Bounds:
         sure: (k,) what is reached from each node if it is known.
         plans: (plans, k) what some plans reach from each node.
         points: (points, k) weights that add up to 1.
-        less: (points,) by how much less than the mean of `sure` is reached there, at most.
+        less: (points,) by how much less than the mean of `sure` is reached there, at most; negative.
     """
 
     sure: Floats
@@ -68,7 +68,7 @@ class _Bounds:
         if len(self.points):
             with np.errstate(divide="ignore", invalid="ignore"):
                 part = np.where(self.points[:, :, None] > 0, weights / self.points[:, :, None], np.inf).min(axis=1)
-            most += np.minimum((self.less[:, None] * part).min(axis=0), 0)
+            most += (self.less[:, None] * part).min(axis=0)
         return np.asarray(most)
 
     def improve(self, weights: Floats, plan: Floats, above: float) -> None:
@@ -106,22 +106,21 @@ class HiddenSearch:
     @cached_property
     def _sure(self) -> list[Floats]:
         """(nodes,) what is reached from a node that is known, for each number of steps left."""
-        game, found = self.game, [(self.game.payoff == 1).astype(np.float64)]
-        may: Mask = np.asarray((game.after >= 0).all(axis=2))
+        game, sure = self.game, [(self.game.payoff == 1).astype(np.float64)]
+        may: Mask = np.asarray(game.after[:, :, 0] != -1)
         for _ in range(self.most_steps if self.ends_within is None else self.ends_within):
-            led = np.einsum("nco,nmo->ncm", found[-1][game.after], game.chances)
+            led = np.einsum("nco,nmo->ncm", sure[-1][game.after], game.chances)
             after = np.where(may[:, :, None], led, 0.0).max(axis=1).min(axis=1)
-            found.append(np.where(game.payoff < 0, after, found[-1]))
-            if self.ends_within is not None:
-                found = found[-1:]
-        return found
+            reached = np.where(game.payoff == -1, after, sure[-1])
+            sure = [*sure, reached] if self.ends_within is None else [reached]
+        return sure
 
     def best(self, start: int, weights: Floats) -> tuple[Floats, float]:
         """(environments,) what some planner reaches in each, and what none exceeds with these weights."""
         game, nodes = self.game, self.game.starts[start]
-        open_ = game.view[nodes] >= 0
-        found = np.where(game.payoff[nodes] == 1, 1.0, 0.0)
-        above = float(weights @ found)
+        open_ = game.view[nodes] != -1
+        reached = np.where(game.payoff[nodes] == 1, 1.0, 0.0)
+        above = float(weights @ reached)
         if open_.any():
             (view,) = np.unique(game.view[nodes[open_]]).tolist()
             first = np.zeros(len(game.members[view]))
@@ -130,9 +129,9 @@ class HiddenSearch:
             while self.work <= MOST_WORK and self._gap(bounds, first) > CLOSE:
                 self._explore(view, first)
             plan = bounds.plans[(bounds.plans @ first).argmax()]
-            found[open_] = plan[game.place[nodes[open_]]]
+            reached[open_] = plan[game.place[nodes[open_]]]
             above += float(bounds.upper(first[:, None])[0])
-        return found, above
+        return reached, above
 
     @property
     def _left(self) -> int:
@@ -152,7 +151,7 @@ class HiddenSearch:
         if (view, left) not in self._known:
             nodes = self.game.members[view]
             sure = self._sure[left if self.ends_within is None else -1][nodes]
-            self._known[view, left] = _Bounds(sure, np.zeros((1, len(nodes))), np.zeros((0, len(nodes))), np.zeros(0))
+            self._known[view, left] = _Bounds(sure, np.zeros_like(sure)[None], np.zeros((0, len(nodes))), np.zeros(0))
         return self._known[view, left]
 
     def _explore(self, view: int, weights: Floats) -> None:
@@ -160,10 +159,10 @@ class HiddenSearch:
         path, left = list[tuple[int, int, Floats]](), self._left
         while True:
             path.append((view, left, weights))
-            found = self._widest(view, left, weights)
-            if found is None:
+            behind = self._widest(view, left, weights)
+            if behind is None:
                 break
-            view, weights = found
+            view, weights = behind
             left = max(left - 1, 0)
         for view, left, weights in reversed(path):
             self._improve(view, left, weights)
@@ -176,28 +175,28 @@ class HiddenSearch:
         here, after = self._view(view), max(left - 1, 0)
         told = (here.told * divided).T
         self.work += LEAST_WORK
-        found = []
+        onward = []
         for choice in here.choices:
             parts = [(other, self._bounds(other, after), matrix @ told) for other, matrix in choice.onward.items()]
             self.work += sum(part.size * (len(bounds.plans) + len(bounds.points) + 1) for _, bounds, part in parts)
             ends = [(other, part, bounds.lower(part), bounds.upper(part)) for other, bounds, part in parts]
             won = choice.won @ told
             lower, upper = (won + sum((end[k] for end in ends), np.zeros(len(won))) for k in (2, 3))
-            found.append(_Onward(lower, upper, ends))
-        return found
+            onward.append(_Onward(lower, upper, ends))
+        return onward
 
     def _widest(self, view: int, left: int, weights: Floats) -> tuple[int, Floats] | None:
         """The view and weights after the report and choice that seems best where the bounds are farthest apart."""
         if self._is_over(left):
             return None
         onward = self._onward(view, left, self._divided(view, left, weights)[0])
-        widest, found = _BETTER, None
-        chosen = np.array([successor.upper for successor in onward]).argmax(axis=0)
+        widest, successor = _BETTER, None
+        chosen = np.array([choice.upper for choice in onward]).argmax(axis=0)
         for report, choice in enumerate(chosen.tolist()):
             for other, part, lower, upper in onward[choice].ends:
                 if upper[report] - lower[report] > widest:
-                    widest, found = upper[report] - lower[report], (other, part[:, report])
-        return found
+                    widest, successor = upper[report] - lower[report], (other, part[:, report])
+        return successor
 
     def _improve(self, view: int, left: int, weights: Floats) -> None:
         bounds = self._bounds(view, left)
@@ -266,7 +265,7 @@ def _least_division(here: View, behind: Mapping[tuple[int, int], Floats], weight
     # Sparse ones are accepted, whatever the types of the library say.
     below: Any = csr_array(np.concatenate(rows))
     equal: Any = csr_array(np.pad(of_nodes, ((0, 0), (0, count - size))))
-    found = linprog(
+    optimum = linprog(
         np.concatenate([np.zeros(size), np.ones(reports), np.zeros(count - first)]),
         A_ub=below,
         b_ub=np.zeros(below.shape[0]),
@@ -275,12 +274,12 @@ def _least_division(here: View, behind: Mapping[tuple[int, int], Floats], weight
         bounds=[(0, None)] * size + [(None, None)] * (count - size),
         method="highs",
     )
-    if found.x is None:
-        raise NoAnswerError(f"the linear program of what the world does has no answer: {found.message}")
-    divided = np.maximum(found.x[:size], 0).reshape(-1, here.moves)
+    if optimum.x is None:
+        raise NoAnswerError(f"the linear program of what the world does has no answer: {optimum.message}")
+    divided = np.maximum(optimum.x[:size], 0).reshape(-1, here.moves)
     short = divided.sum(axis=1, keepdims=True)
     divided = np.divide(divided, short, out=np.full_like(divided, 1 / here.moves), where=short > 0)
-    lots, prices = np.zeros((reports, size)), np.maximum(-found.ineqlin.marginals, 0)
+    lots, prices = np.zeros((reports, size)), np.maximum(-optimum.ineqlin.marginals, 0)
     at = 0
     for report in range(reports):
         chosen = _shares(prices[at : at + len(here.choices)])

@@ -195,10 +195,10 @@ def additional_data(
             known[key] = stands(objective, with_items(further), question, verdict)
         return known[key]
 
-    found = _in_items(objective, intervals.measured, question.start, decided, useful)
-    if found is None:
+    plans = _in_items(objective, intervals.measured, question.start, decided, useful)
+    if plans is None:
         return None
-    further, uniform = found
+    further, uniform = plans
     columns = np.argwhere(further > 0)
     columns = columns[np.argsort(-further[columns[:, 0], columns[:, 1]], kind="stable")]
     at = columns[:, 0], columns[:, 1]

@@ -100,12 +100,12 @@ def decided_components(
     for number in several[np.bincount(of[rest], minlength=count)[several] > 1].tolist():
         inside = np.flatnonzero(of == number)
         obligations = distinct(objective.product.obligation[inside])
-        found = recurrences(objective, int(obligations[0])) if len(obligations) == 1 else None
-        if found is None:
+        told = recurrences(objective, int(obligations[0])) if len(obligations) == 1 else None
+        if told is None:
             continue
         for holds, (can, assumed), conjunctions in (
-            (True, (can_hold, hold_assumed), found[0]),
-            (False, (can_fail, fail_assumed), found[1]),
+            (True, (can_hold, hold_assumed), told[0]),
+            (False, (can_fail, fail_assumed), told[1]),
         ):
             members = component_meeting(conjunctions, of == number, lambda among: end_components(step, among))
             if members is not None:
@@ -281,10 +281,10 @@ def _other_value(
         return None, tried
     ways = [[frozenset(array.tolist())] for array in np.split(led, np.cumsum(whole[members])[:-1])]
     for number in optional.tolist():
-        found = _reduced_moves(step, rows[own == number].tolist(), inside[own == number], most)
-        if found is None:
+        reduced = _reduced_moves(step, rows[own == number].tolist(), inside[own == number], most)
+        if reduced is None:
             return None, tried
-        ways[int(np.searchsorted(members, number))] = found
+        ways[int(np.searchsorted(members, number))] = reduced
     combinations = math.prod(map(len, ways))
     if tried + combinations > most or combinations * len(members) > MOST_MOVES:
         return None, tried
@@ -334,11 +334,11 @@ def _reduced_moves(step: UncertainStep, rows: list[int], inside: Mask, limit: in
     leads: dict[frozenset[int], None] = {}
     for row, stays in zip(rows, inside, strict=True):
         (sure,), can = step.sure(stays[None], np.array([row])), np.flatnonzero(step.motion[row])
-        found = _reports(step, row, 0, 0, sure, limit)
-        if found is None:
+        sets = _reports(step, row, 0, 0, sure, limit)
+        if sets is None:
             return None
         own: dict[frozenset[int], None] = {}
-        for reports in sorted(map(sorted, found)):
+        for reports in sorted(map(sorted, sets)):
             moves = [report * step.motion.shape[1] + outcome for report in reports for outcome in can.tolist()]
             own[frozenset(step.following[row, moves].tolist())] = None
         # Nature may mix alternatives.

@@ -195,7 +195,7 @@ class Counter:
         if self.rule.thresholds is not None or self.rule.labelling != "class":
             return None
         objects = self.scene.objects
-        right = ((objects.reported == objects.label) & (objects.level > 0)).astype(np.int64)
+        right = (objects.reported == objects.label).astype(np.int64)
         found = {}
         for of_class, name in enumerate(self.rule.classes):
             rows = np.flatnonzero((self.identity >= 0) & (objects.label == of_class))
@@ -210,7 +210,7 @@ class Counter:
             return
         objects = self.scene.objects
         tracked = np.flatnonzero(self.identity >= 0)
-        right = ((objects.reported == objects.label) & (objects.level > 0))[tracked].astype(np.int64)
+        right = (objects.reported == objects.label)[tracked].astype(np.int64)
         series, number = self.identity[tracked], self.frame_number[objects.frame[tracked]]
         label, at = objects.label[tracked], objects.bin[tracked]
         history = _histories(series, number, right)
@@ -355,11 +355,10 @@ def _sets_of_tracks(item: Ints, track: Ints, items: int) -> tuple[Ints, NDArray[
     """
     whole = np.ones(items, dtype=bool)
     whole[item[track < 0]] = False
-    pairs = np.unique(np.column_stack([item, track]), axis=0)
-    first = np.searchsorted(pairs[:, 0], pairs[:, 0])
-    member = np.arange(len(pairs)) - first
+    pairs = np.unique(np.column_stack([item, track])[whole[item]], axis=0)
+    member = np.arange(len(pairs)) - np.searchsorted(pairs[:, 0], pairs[:, 0])
     number = np.zeros(items, dtype=np.int64)
-    for place in range(int(member.max(initial=-1)) + 1):
+    for place in np.unique(member):
         own, added = pairs[member == place].T
-        number[own] = distinct_rows(np.column_stack([number[own], added + 1]))[1] + number.max() + 1
+        number[own] = distinct_rows(np.column_stack([number[own], added]))[1] + number.max() + 1
     return number, whole

@@ -37,15 +37,7 @@ def persistent(found: ContextCounts, longest: int) -> ContextCounts:
         raise UsageError(f"--persist needs counts by run, and these are by {found.contexts}: count --memory run:L")
     contexts, cap = Contexts("persist", longest), found.contexts.cap
     number = np.array([0] + [1] * cap + [contexts.count] * (cap + 1))  # start; right; wrong and untracked
-    counts = np.zeros((*found.counts.shape[:2], contexts.count + 1, *found.counts.shape[3:]), dtype=np.int64)
-    for context, to in enumerate(number.tolist()):
-        counts[:, :, to] += found.counts[:, :, context]
-    tally = found.tally
-    if tally is not None:
-        index = tally.index.copy()
-        index[:, 1] = index[:, 1] // found.per_bin * (contexts.count + 1) + number[index[:, 1] % found.per_bin]
-        tally = summed(index, tally.counts)
-    return replace(found, contexts=contexts, counts=counts, tally=tally, tests=(), replays=())
+    return replace(found.renumbered(contexts, number), tests=(), replays=())
 
 
 def longest_run(by_context: ContextCounts, columns: Sequence[int]) -> tuple[int, bool]:

@@ -173,7 +173,7 @@ class Contexts:
         missing[begins] = 0
         if gaps == "break":
             begins |= missing > 0
-        if gaps == "miss" and (missing > 0).any():
+        if gaps == "miss":
             filled = np.minimum(missing, self.cap)  # more cannot be told apart
             place = np.arange(len(order)) + np.cumsum(filled)
             outcome = np.zeros(len(order) + int(filled.sum()), dtype=np.int64)
@@ -280,10 +280,12 @@ class OfTracks:
         again = new | ((gap > 0) & (gaps == "break"))
         missing = np.where(again | (gaps != "miss"), 0, gap)
         wrong = np.cumsum(missing + ~hit)
-        begun = np.maximum.accumulate(np.where(hit, wrong, np.where(again, wrong - 1, 0)))
+        before = wrong - ~hit
+        begun = np.maximum.accumulate(np.where(hit, wrong, np.where(again, before, 0)))
+        run = wrong - np.where(again, before, np.roll(begun, 1))  # with the frames missing before, also where it ends
         first = [np.flatnonzero(new & at) for at in (number == 0, number > 0)]
         starts = [(int((~hit[rows]).sum()), len(rows)) for rows in first]
-        return cls(int((wrong - begun).max(initial=0)), *starts)
+        return cls(int(run.max(initial=0)), *starts)
 
     def merged(self, other: OfTracks) -> OfTracks:
         """Of the tracks of both."""

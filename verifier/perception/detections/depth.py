@@ -124,12 +124,12 @@ def with_depth(
 def _focal_lengths(data: DetectionSet, away: NDArray[np.float64], width: NDArray[np.float64]) -> dict[str, int]:
     """The focal lengths, in widths of the image, that distances (n,) of annotations mean, and how many mean each."""
     boxes = data.annotations
-    usual = np.array([USUAL_HEIGHT_M.get(name.lower(), math.nan) for name in data.classes])
-    height = usual[boxes.label] if len(usual) else np.full(len(boxes), math.nan)
+    if boxes.box_2d is None:  # there are none
+        return {}
+    height = np.array([USUAL_HEIGHT_M.get(name.lower(), math.nan) for name in data.classes])[boxes.label]
     if boxes.box_3d is not None:
         height = np.where(boxes.box_3d[:, 5] > 0, boxes.box_3d[:, 5], height)
-    box = np.full((len(boxes), 4), np.nan) if boxes.box_2d is None else boxes.box_2d
-    focal = (box[:, 3] - box[:, 1]) * away / (height * width)
+    focal = (boxes.box_2d[:, 3] - boxes.box_2d[:, 1]) * away / (height * width)
     values, counts = np.unique(np.round(focal[np.isfinite(focal)], 4), return_counts=True)
     return dict(zip(map(repr, values.tolist()), counts.tolist(), strict=True))
 
@@ -142,18 +142,18 @@ def whole_depth(record: Mapping[str, Any], folder: str, any_focal_length: bool) 
     """
     lines, lengths = sorted(record["maps"], key=lambda line: line[66:]), record["focal_lengths"]
     told = {"files": len(lines), "sha256": hashlib.sha256("".join(lines).encode()).hexdigest()}
-    found = np.repeat(list(map(float, lengths)), list(lengths.values())) if lengths else np.zeros(0)
-    if not any_focal_length and len(found) >= FEWEST_KNOWN:
-        told |= {"focal_length_in_widths": _checked_focal_length(found, folder)}
+    focal = np.repeat(np.array(list(lengths), np.float64), np.array(list(lengths.values()), np.int64))
+    if not any_focal_length and len(focal) >= FEWEST_KNOWN:
+        told |= {"focal_length_in_widths": _checked_focal_length(focal, folder)}
     names = ("role", "name", "files", "sha256", "scale", "rule", "unknown", "focal_length_in_widths")
     whole = {**record, **told}
     return {name: whole[name] for name in (*names, "unknown_of_detections") if name in whole}
 
 
 def _checked_focal_length(focal: NDArray[np.float64], folder: str) -> float:
-    found = float(np.median(focal))
-    if not FOCAL_LENGTHS[0] <= found <= FOCAL_LENGTHS[1]:
-        view = 2 * math.degrees(math.atan(0.5 / found))
+    median = float(np.median(focal))
+    if not FOCAL_LENGTHS[0] <= median <= FOCAL_LENGTHS[1]:
+        view = 2 * math.degrees(math.atan(0.5 / median))
         raise InputError(
             f"the depths do not fit the heights of {len(focal)} objects: in the median they mean a camera with a "
             f"field of view of {fixed(view, 0)} degrees; expected 29 to 110",
@@ -161,7 +161,7 @@ def _checked_focal_length(focal: NDArray[np.float64], folder: str) -> float:
             "PNG maps hold 1/256 m unless --depth-scale says otherwise (--depth-scale 1000 for millimetres); if the "
             "camera is such a one: --accept implausible-depth",
         )
-    return round(found, 4)
+    return round(median, 4)
 
 
 def depth_map(
@@ -347,11 +347,13 @@ def box_depth(depth: NDArray[np.float64], box: NDArray[np.float64]) -> float | N
     if left >= right or top >= bottom:
         return None
     part = depth[top:bottom, left:right]
-    part = part[(part > 0).any(axis=1)]
-    if not len(part):
+    known = part > 0
+    part = np.sort(np.where(known, part, np.nan), axis=1)  # NaN comes last
+    count = np.count_nonzero(known, axis=1)
+    rows = np.flatnonzero(count)
+    if not len(rows):
         return math.nan
-    part = np.sort(np.where(part > 0, part, np.nan), axis=1)  # NaN comes last
-    count, rows = np.count_nonzero(part > 0, axis=1), np.arange(len(part))
+    count = count[rows]
     return float(np.median((part[rows, (count - 1) // 2] + part[rows, count // 2]) / 2))
 
 

@@ -145,7 +145,7 @@ def _of_results(source: Source, index: Mapping[str, int], offset: int) -> Rows:
     images, image = table.names["image"], table.columns["image"]
     frame = np.array([index.get(name, UNKNOWN_FRAME) for name in images], dtype=np.int64)
     return Rows(
-        frame[image] if len(frame) else image,
+        frame[image],
         label[table.file],
         names,
         table.line,
@@ -157,5 +157,5 @@ def _of_results(source: Source, index: Mapping[str, int], offset: int) -> Rows:
 
 
 def _class_of(member: Member) -> str:
-    found = re.fullmatch(r".+_(?:det|cls)_[^_]+_(.+)", member.stem)
-    return found[1] if found else member.stem.rpartition("_")[2]
+    named = re.fullmatch(r".+_(?:det|cls)_[^_]+_(.+)", member.stem)
+    return named[1] if named else member.stem.rpartition("_")[2]

@@ -261,7 +261,7 @@ def _first_category(found: NDArray[np.int64], count: int, given: int | None, fil
     if given not in (None, 0, 1):
         raise UsageError(f"--first-category: expected 0 or 1, got {given}")
     if given is not None or not len(found):
-        return 1 if given is None else given
+        return given or 0
     possible = [first for first in (0, 1) if found.min() >= first and found.max() < first + count]
     if len(possible) != 1:
         told = "do not tell whether" if possible else "do not fit:"
