@@ -135,6 +135,16 @@ _PATTERNS = "verifier/analysis/counterexamples/patterns.py"
 _IN_OPEN = "equations = Equations(n + 1, states, self.sources[kept], targets[kept], self.weight[kept])"
 _BY_PLACE = "edges, place = distinct(self.edge, int(self.edge.max(initial=0)) + 1)"
 _BYTES = "at_once = max(1, PART_BYTES // (2 * problem.rates.nbytes))"
+_RUNS = "verifier/analysis/counterexamples/runs.py"
+_PERFECT = "perfect = state_values(objective, np.broadcast_to(np.eye(values.rates.shape[-1]), values.rates.shape))"
+_ADJOINT = "verifier/analysis/sensitivity/adjoint.py"
+_BEFORE = "before = np.zeros((draws + 1, len(channel.bins), len(channel.observations)))"
+_ADDING = "rarely = np.any(weight[kept][within] < _RARE) or np.any(several & (exits > 0) & (exits < _RARE))"
+_ORDERED = "ordered = np.bincount(component).max() <= LARGEST_BLOCK"
+_LOOKED_AT = "rows = np.unique(objective.row[ending & (objective.row >= 0)])"
+_OF_RATE_0 = "for cell in np.argwhere((through_draws(channel, rates, used)[0] > 0) & (rates == 0)).tolist():"
+_FINITE_RATES = "known = np.where(np.isnan(rates), 1 / rates.shape[-2], rates)"
+_RARELY = "_RARE, _MOST_ADDED = 2.0**-17, 2**23"
 _FLOWING = "taken = np.array([known | reports == following for reports in added])[moves.symbol] & (flow > 0)"
 _PROGRESSION = "verifier/language/ltl/progression.py"
 _FORMULAS = "verifier/language/ltl/parser.py"
@@ -378,7 +388,6 @@ _TOO_MANY = "while _rounded(shape(high)).sum() < MOST_ITEMS and high < MOST_ITEM
 _NOT_READ = 'effort = Effort(attained=self.semantics == "shared_matrix", certificates=False)'
 _ALIKE_AT_ONCE = "size = max(1, _NUMBERS_AT_ONCE // max(len(self.product.edge), 1))"
 _WEIGHTING = "result[self._rows] = np.where(self._leaving, (jumps / out)[self._row], 0)"
-_FRAMES = "numbers: Ints = sequence.astype(np.int64) * (int(frame.max(initial=0)) + 1) + frame"
 _WAIT = "steps, wait, answer = self.window.high - self.window.low, self.window.response or 0, self._answer"
 _ENDLESS = "return done | coreachable(p, owner[sources], targets, (of >= 0) & ~done), first"
 _DRIVES = "verifier/analysis/intervals/drive_items.py"
@@ -601,7 +610,6 @@ EQUIVALENT = {
     ("verifier/analysis/robust/policy.py", _WEIGHTING, "0"): "a weighting, no result",
     ("verifier/analysis/robust/recurrent.py", "MOST_TERMS = 64", "64"): "how far, not what",
     (_COMMON, _LOSS, "-"): "which box is divided, not what is proven",
-    ("verifier/analysis/sensitivity/occurrences.py", _FRAMES, "1"): "numbers that are only compared",
     ("verifier/analysis/step_counts.py", _WAIT, "0"): "above 0, or not read",
     (_FIRST, _RANK, "1"): "a part of no states",
     (_FIRST, _BEGUN, "1"): "an end that is not read",
@@ -978,6 +986,31 @@ EQUIVALENT = {
     ("verifier/analysis/counterexamples/replay.py", _AGREES, "1000"): "a thousandth of a tolerance",
     ("verifier/analysis/counterexamples/replay.py", "rng = np.random.default_rng(0)", "0"): "another way at random",
     ("verifier/analysis/counterexamples/replay.py", "if len(walk) > LONGEST_WORD:", ">"): "too long for `replay` too",
+    **{(_RUNS, _PERFECT, token): "as many of both" for token in ("-", "1")},
+    (_RUNS, "_GRAIN = 2.0**-44", "44"): "how fine",
+    (_RUNS, "self._step = np.full(n, -1, dtype=np.int64)", "1"): "of nodes without a step, not read",
+    **{(_RUNS, "return np.full(n, np.inf), np.full(n, -1)", token): "not read" for token in ("-", "1")},
+    (_RUNS, "heap = [(float(self._distance[node]), next(numbers), 0, -1)]", "0"): "not read",
+    (_RUNS, "heap = [(float(self._distance[node]), next(numbers), 0, -1)]", "1"): "any number below 0",
+    **{(_RUNS, "if len(heap) > 2 * wanted:", token): "how many are kept" for token in (">", "2", "*")},
+    (_RUNS, "def _tree_nodes(self, node: int, until: int = -1) -> Ints:", "1"): "any number below 0",
+    **{
+        (_ADJOINT, _FINITE_RATES, token): "anything finite, in columns that no chain needs"
+        for token in ("1", "-", "2")
+    },
+    (_ADJOINT, _BEFORE, "1"): "a row that is not read",
+    (_ADJOINT, "size, local = len(states), np.full(n, -1, dtype=np.int64)", "1"): "any number below 0",
+    (_ADJOINT, "self.number = np.full(n, -1, dtype=np.int64)", "1"): "any number below 0",
+    **{(_ADJOINT, _ADDING, token): "how it is solved, not what" for token in ("<", ">")},
+    (_ADJOINT, "if sum(band.numbers for _, _, band in tables) <= _MOST_ADDED:", "<="): "how it is solved, not what",
+    **{(_ADJOINT, _ORDERED, token): "how it is solved, not what" for token in ("max", "<=")},
+    (_ADJOINT, _LOOKED_AT, "&"): "more cells are looked at, which open nothing",
+    (_ADJOINT, "before = skeleton.entry_values(rates)[entry] > 0", "0"): "as for `rows`",
+    **{(_ADJOINT, _OF_RATE_0, token): "as for `rows`" for token in (">", "&")},
+    (_ADJOINT, "used = np.zeros((1, len(channel.bins), len(channel.observations)))", "1"): "a row that is not read",
+    (_ADJOINT, "used[0, rows] = 1", "1"): "only whether it is above 0",
+    (_ADJOINT, "LARGEST_BLOCK = 64", "64"): "how it is solved, not what",
+    **{(_ADJOINT, _RARELY, token): "how it is solved, not what" for token in ("17", "2", "23")},
     (_CAUSES, "known = min(pending, key=len)  # what flows into a set comes from smaller ones", "min"): (
         "how often a set is looked at, as flows add up"
     ),
