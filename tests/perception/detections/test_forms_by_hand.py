@@ -94,7 +94,7 @@ def test_frames_of_bdd100k(tmp_path):
     first = [lane, bdd_label("ped", id=5, **told), bdd_label(attributes={"crowd": True}), lane]
     first += [bdd_label(attributes={"ignored": 1}), bdd_label(right=50, id="x", attributes={"crowd": False})]
     frames = [{"name": "1", "videoName": "v", "labels": first}, {"name": "2", "videoName": None, "labels": None}]
-    frames.append({"name": "3", "labels": [bdd_label(id=7)]})
+    frames.append({"name": "3", "labels": [bdd_label(id=7, score="of detections alone")]})
     write(tmp_path, {"t.json": {"frames": frames}, "s.json": [{"name": "3", "labels": [lane, bdd_label(score=0.5)]}]})
     data = read_detections("bdd100k", tmp_path / "t.json", tmp_path / "s.json")
     assert (data.frame_name, data.sequences) == (("v/1", "2", "3"), ("v", "(no sequence)"))
@@ -107,6 +107,11 @@ def test_frames_of_bdd100k(tmp_path):
     assert np.array_equal(attributes["speed"], [3.5, np.nan, np.nan], equal_nan=True)
     assert np.array_equal(attributes["fast"], [1, np.nan, np.nan], equal_nan=True)
     assert "weather" not in attributes
+    write(tmp_path, {"s.json": [{"name": "3", "labels": []}]})
+    assert len(read_detections("bdd100k", tmp_path / "t.json", tmp_path / "s.json").detections) == 0
+    write(tmp_path, {"s.json": [{"name": "3", "labels": [bdd_label(attributes={"sure": 0.75})]}]})
+    seen = read_detections("bdd100k", tmp_path / "t.json", tmp_path / "s.json", columns={"score": "sure"}).detections
+    assert seen.score.tolist() == [0.75]
 
 
 @pytest.mark.parametrize(
@@ -154,6 +159,9 @@ def test_samples_of_fiftyone(tmp_path):
     assert np.array_equal(data.detections.distance_m, [3, np.nan], equal_nan=True)
     write(tmp_path, {"s.json": {"samples": [sample("/d/1", [box], [])]}})
     assert read_detections("fiftyone", path, path).ignored is None
+    write(tmp_path, {"s.json": {"samples": [sample("/d/1", [box], []), sample("/e/1"), sample("/e/2")]}})
+    several = read_detections("fiftyone", path, path)
+    assert (several.sequences, several.frame_sequence.tolist()) == (("/d", "/e"), [0, 1, 1])
     for size in ((0, 50), (100, 0), (100.0, 50), (True, 50), (-1, 5)):
         write(tmp_path, {"s.json": {"samples": [sample("/d/1", [box], size=size)]}})
         with pytest.raises(InputError, match=r"/samples/0: a sample with detections needs 'metadata'"):
@@ -200,6 +208,10 @@ def test_images_of_cvat(tmp_path):
     assert np.array_equal(data.annotations.distance_m, [9, np.nan], equal_nan=True)
     assert (data.origin["shapes_left_out"], data.detections.score.tolist()) == (2, [0.5])
     assert data.detections.frame.tolist() == [1]
+
+
+def test_no_detection_of_cvat(tmp_path):
+    assert len(cvat(tmp_path, video(shown(0)), video()).detections) == 0
 
 
 @pytest.mark.parametrize(
