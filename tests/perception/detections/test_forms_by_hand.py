@@ -159,7 +159,11 @@ def test_samples_of_fiftyone(tmp_path):
     assert np.array_equal(data.detections.distance_m, [3, np.nan], equal_nan=True)
     write(tmp_path, {"s.json": {"samples": [sample("/d/1", [box], [])]}})
     assert read_detections("fiftyone", path, path).ignored is None
-    write(tmp_path, {"s.json": {"samples": [sample("/d/1", [box], []), sample("/e/1"), sample("/e/2")]}})
+    write(tmp_path, {"s.json": {"samples": [sample("/d/1"), sample("/d/2"), sample("/d/2")]}})
+    with pytest.raises(InputError, match=r"s\.json: /samples/1/filepath: this sample occurs twice"):
+        read_detections("fiftyone", path, path)
+    samples = [sample("/d/1", [box], []), sample("/e/1"), {"filepath": "/e/2"}]
+    write(tmp_path, {"s.json": {"samples": samples}})
     several = read_detections("fiftyone", path, path)
     assert (several.sequences, several.frame_sequence.tolist()) == (("/d", "/e"), [0, 1, 1])
     for size in ((0, 50), (100, 0), (100.0, 50), (True, 50), (-1, 5)):

@@ -86,7 +86,7 @@ def _read(members: tuple[Member, ...]) -> _File:
 class _Walk:
     """One file, from its first element to its last."""
 
-    found: _File
+    file: _File
     part: int
     member: Member
     drive: str
@@ -123,7 +123,7 @@ class _Walk:
         elif name == "attribute" and owner == "box":
             self.said[self.text(element, "name")] = element.text
         elif above == ["", ROOT] and owner in ("image", "track"):
-            self.found.left_out += name in SHAPES
+            self.file.left_out += name in SHAPES
             if name == "box":
                 self.box(element, owner == "track")
 
@@ -145,7 +145,7 @@ class _Walk:
             return
         values |= {"frame": frame[1], "sequence": frame[0], "class": self.text(holder, "label")}
         told = {name: element.attributes[name] for name in ("occluded", "score") if name in element.attributes}
-        self.found.objects.add(self.part, element.line, "", values, self.said | told)
+        self.file.objects.add(self.part, element.line, "", values, self.said | told)
 
     def check_upright(self, element: Element) -> None:
         if self.number(element, "rotation") % 360:
@@ -177,19 +177,19 @@ class _Walk:
         return list(numbers)
 
     def frame(self, key: tuple[str, str], line: int) -> None:
-        self.found.frames.append(key)
-        self.found.places.append(Place(self.member.name, line))
+        self.file.frames.append(key)
+        self.file.places.append(Place(self.member.name, line))
 
     def text(self, element: Element, name: str) -> str:
-        found = element.attributes.get(name, "")
-        if not found:
+        value = element.attributes.get(name, "")
+        if not value:
             message = f"'{element.path.rpartition('/')[2]}' without '{name}'"
             raise InputError(message, Place(self.member.name, element.line))
-        return found
+        return value
 
     def number(self, element: Element, name: str, *, whole: bool = False) -> float:
-        found = self.text(element, name)
-        if not (found.isdecimal() and len(found) < 12 if whole else NUMBER.fullmatch(found)):
-            message = f"{name}: expected a {'whole ' * whole}number, got {shown(found)}"
+        value = self.text(element, name)
+        if not (value.isdecimal() and len(value) < 12 if whole else NUMBER.fullmatch(value)):
+            message = f"{name}: expected a {'whole ' * whole}number, got {shown(value)}"
             raise InputError(message, Place(self.member.name, element.line))
-        return float(found)
+        return float(value)
