@@ -7,6 +7,7 @@ import pytest
 
 from verifier.base.errors import InputError, VerifierError
 from verifier.perception.detections import Reading, class_map, read_detections
+from verifier.perception.detections import cvat as cvat_reader
 
 
 def write(folder, files):
@@ -238,6 +239,28 @@ def test_frames_of_a_video_of_cvat(tmp_path, task, frames):
     data = cvat(tmp_path, video(shown(2) + shown(3), task=task))
     assert data.frame_name == tuple(f"{number:06d}" for number in frames)
     assert [data.frame_name[frame] for frame in data.annotations.frame] == ["000002", "000003"]
+
+
+def test_what_is_no_frame_and_no_box_of_cvat(tmp_path, monkeypatch):
+    """A video without tracks has the frames of its task, images have none but their own."""
+    for count in (1, 4):
+        data = cvat(tmp_path, video(task=f"<size>{count}</size>"))
+        assert (data.frame_count, len(data.annotations)) == (count, 0)
+    label = "<labels><label><attributes><attribute><name>speed</name></attribute></attributes></label></labels>"
+    image = f'<image name="a"><box label="car" {EDGES}/></image>'
+    other = f'<other><polygon/><box label="car" {EDGES}/></other><x><track><polygon/></track></x>'
+    text = f"<annotations><meta><task><size>3</size>{label}</task></meta>{other}{image}</annotations>"
+    data = cvat(tmp_path, text)
+    assert (data.frame_name, len(data.annotations), data.origin["shapes_left_out"]) == (("a",), 1, 0)
+    mixed = cvat(tmp_path, video(shown(0)).replace("</annotations>", image.replace("car", "van") + "</annotations>"))
+    assert sorted(labels(mixed, mixed.annotations)) == ["car", "van"]
+    for most in (4, 3):
+        monkeypatch.setattr(cvat_reader, "MOST_FRAMES", most)
+        if most == 4:
+            assert cvat(tmp_path, video(task="<size>4</size>")).frame_count == 4
+        else:
+            with pytest.raises(VerifierError, match="4 frames, at most 3 are read"):
+                cvat(tmp_path, video(task="<size>4</size>"))
 
 
 def test_tracks_of_cvat(tmp_path):

@@ -90,7 +90,7 @@ class _Walk:
     part: int
     member: Member
     drive: str
-    meta: dict[str, tuple[str, int]] = field(default_factory=dict)
+    meta: dict[str, str] = field(default_factory=dict)
     image: tuple[str, str] | None = None
     track: Element | None = None
     said: dict[str, str] = field(default_factory=dict)
@@ -103,7 +103,7 @@ class _Walk:
         self.check_between()
         if self.numbers or (self.meta and self.image is None):
             for number in self.listed():
-                self.frame((self.drive, f"{number:06d}"), self.numbers.get(number, 1))
+                self.frame((self.drive, f"{number:06d}"), self.numbers.get(number))
 
     def begin(self, element: Element) -> None:
         if element.path == f"{ROOT}/image":
@@ -119,7 +119,7 @@ class _Walk:
     def end(self, element: Element) -> None:
         *above, owner, name = ("", *element.path.split("/"))
         if element.path.startswith(f"{ROOT}/meta/") and name in META and element.path.count("/") == 3:
-            self.meta[name] = (element.text, element.line)
+            self.meta[name] = element.text
         elif name == "attribute" and owner == "box":
             self.said[self.text(element, "name")] = element.text
         elif above == ["", ROOT] and owner in ("image", "track"):
@@ -128,7 +128,8 @@ class _Walk:
                 self.box(element, owner == "track")
 
     def box(self, element: Element, moving: bool) -> None:
-        holder = self.track if moving and self.track is not None else element
+        holder = self.track if moving else element
+        assert holder is not None
         values: dict[str, Any] = {name: self.number(element, own) for name, own in BOX.items()}
         if element.attributes.get("outside") != "1" and "rotation" in element.attributes:
             self.check_upright(element)
@@ -162,12 +163,12 @@ class _Walk:
 
     def step(self) -> int:
         """Frames of the video from one frame of the task to the next."""
-        text = self.meta.get("frame_filter", ("", 0))[0].removeprefix("step=")
+        text = self.meta.get("frame_filter", "").removeprefix("step=")
         return int(text) if text.isdecimal() and int(text) else 1
 
     def listed(self) -> list[int]:
         """The numbers of the frames of a video."""
-        known = {name: int(text) for name, (text, _) in self.meta.items() if text.isdecimal() and len(text) < 12}
+        known = {name: int(text) for name, text in self.meta.items() if text.isdecimal() and len(text) < 12}
         last = known.get("stop_frame", known.get("size", 0) - 1)
         if last < 0:
             return sorted(self.numbers)
@@ -176,7 +177,7 @@ class _Walk:
             raise LimitError(f"{len(numbers)} frames, at most {MOST_FRAMES} are read", Place(self.member.name))
         return list(numbers)
 
-    def frame(self, key: tuple[str, str], line: int) -> None:
+    def frame(self, key: tuple[str, str], line: int | None) -> None:
         self.file.frames.append(key)
         self.file.places.append(Place(self.member.name, line))
 
