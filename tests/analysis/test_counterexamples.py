@@ -10,6 +10,7 @@ import sys
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,7 +19,15 @@ from hypothesis import strategies as st
 from small_objectives import channel_of, drawing_twins, objective_of, random_objective, random_rates
 from violating_runs import counterexamples
 
-from verifier.analysis.counterexamples.replay import Replay, _Letters, replay
+from verifier.analysis.counterexamples import replay as replaying
+from verifier.analysis.counterexamples.replay import (
+    Replay,
+    _any_continuation,
+    _check_steps,
+    _Letters,
+    _wandering,
+    replay,
+)
 from verifier.analysis.counterexamples.runs import (
     CheapestWalks,
     exact_entries,
@@ -440,6 +449,69 @@ def test_a_replay_finds_what_is_wrong(masked):
         replay_bad(masked, replace(run, states=run.states[1:], transitions=run.transitions[1:]))
     with pytest.raises(EngineError, match="does not violate the formula"):
         replay_bad(masked, run, formula="F bad")
+
+
+@pytest.mark.parametrize(
+    ("steps", "counted", "off", "accepted"),
+    [
+        ([0.5, 1e-3], 2, 0.9e-11, True), ([0.5, 1e-3], 2, -0.9e-11, True),
+        ([0.5, 1e-3], 2, 1.1e-11, False), ([0.5, 1e-3], 2, -1.1e-11, False),
+        ([1.0] * 3000, 3000, 2.9e-11, True), ([1.0] * 3000, 3000, 3.1e-11, False),
+        ([0.5, 1e-3], 1, 0, True), ([1e-200, 1e-110], 2, 0, True), ([0.5, 0], 2, 0, False), ([0.5, 0], 1, 0, False),
+    ],
+)  # fmt: skip
+def test_the_probability_of_a_run_is_that_of_its_steps_up_to_rounding(steps, counted, off, accepted):
+    """A ring of states; it may be off by 10^-11 of it, or for more than 1000 counted steps by 10^-14 for each."""
+    size = len(steps)
+    ring = SimpleNamespace(
+        entry_values=lambda rates: np.array(steps), entry=np.arange(size), indptr=np.arange(size + 1),
+        indices=(np.arange(size) + 1) % size, starts=np.array([0]),
+    )  # fmt: skip
+    states = np.arange(size + 1) % size
+    run = SimpleNamespace(states=states, transitions=np.arange(size), counted=counted)
+    run.probability = math.prod(steps[:counted]) * (1 + off)
+    if accepted:
+        _check_steps(ring, SimpleNamespace(rates=None), run, None)
+        for ways in ({"starts": np.array([1])}, {"indices": np.arange(size)}, {"indptr": np.arange(size + 1) // 2}):
+            with pytest.raises(EngineError, match="a step that the chain does not have"):
+                _check_steps(SimpleNamespace(**vars(ring) | ways), SimpleNamespace(rates=None), run, None)
+        wrong = {number: Fraction(step) * 2 for number, step in enumerate(steps)}
+        if size < 3000 and run.probability > 1e-300:
+            with pytest.raises(EngineError, match="multiply"):
+                _check_steps(ring, SimpleNamespace(rates=None), run, wrong)
+    else:
+        with pytest.raises(EngineError, match="multiply" if all(steps) else "a step that the chain does not have"):
+            _check_steps(ring, SimpleNamespace(rates=None), run, None)
+
+
+def test_what_is_decided_goes_on_as_is_likeliest_as_far_as_words_are_evaluated(masked, monkeypatch):
+    # Decided in 1; from there 2 and then (nothing, 3/5) 3, 3, ...: the word 0 1 2 3 3 ... has four letters.
+    following = [[1, 1], [2, 2], [3, 0], [3, 3]]
+    objective = objective_of(BAD["channel"], following, [0] * 4, {"bad": {1}}, "G !bad", starts=(0, 1))
+    values = state_values(objective, rates_of(COUNTS))
+    for start, longest, whole in ((0, 4, True), (0, 3, False), (0, 1, False), (1, 3, True), (1, 2, False)):
+        monkeypatch.setattr(replaying, "LONGEST_WORD", longest)
+        (run,) = counterexamples(objective, values, start, 1).runs
+        checked = replay(objective, values, run, parse_formula("G !bad"), masked({"bad": {1}}))
+        assert (checked is Replay.WHOLE) == whole, (start, longest)
+        if whole:
+            word = _any_continuation(objective.skeleton, values, run)
+            assert word == ([0, 1, 2][start:], [3])
+
+
+def test_who_wanders_through_a_component_comes_back_after_so_many_rounds(masked, monkeypatch):
+    # From 0 to 1, and then 1, 2, 1, 2, ...: a ring of two moves, so 20 rounds are 40 letters, behind the one before.
+    objective = objective_of(BAD["channel"], [[1, 1], [2, 2], [1, 1]], [0] * 3, {"q": {0}}, "G F q")
+    values = state_values(objective, rates_of(COUNTS))
+    (run,) = counterexamples(objective, values, 0, 1).runs
+    begun = len(run.states) - 1
+    prefix, loop = _wandering(objective, values, run, 20)
+    assert prefix == run.states[:-1].tolist()
+    assert loop == [int(run.states[-1]), 3 - int(run.states[-1])] * 20
+    for longest, whole in ((begun + 40, True), (begun + 39, False), (30, False)):
+        monkeypatch.setattr(replaying, "LONGEST_WORD", longest)
+        checked = replay(objective, values, run, parse_formula("G F q"), masked({"q": {0}}))
+        assert (checked is Replay.WHOLE) == whole
 
 
 def test_a_run_too_long_to_evaluate_says_so(masked):

@@ -129,10 +129,12 @@ _KEPT_COMMENTS = (
 )
 _AMOUNT = 'amount = "no" if high < low else f"more than {LONGEST_SWEEP}"'
 _CAUSES = "verifier/analysis/counterexamples/causes.py"
+_REQUIREMENTS = "verifier/analysis/recall/requirements.py"
 _COST = "verifier/analysis/recall/least_cost.py"
 _PATTERNS = "verifier/analysis/counterexamples/patterns.py"
 _IN_OPEN = "equations = Equations(n + 1, states, self.sources[kept], targets[kept], self.weight[kept])"
 _BY_PLACE = "edges, place = distinct(self.edge, int(self.edge.max(initial=0)) + 1)"
+_BYTES = "at_once = max(1, PART_BYTES // (2 * problem.rates.nbytes))"
 _FLOWING = "taken = np.array([known | reports == following for reports in added])[moves.symbol] & (flow > 0)"
 _PROGRESSION = "verifier/language/ltl/progression.py"
 _FORMULAS = "verifier/language/ltl/parser.py"
@@ -278,11 +280,13 @@ _SUMMED_AT_ONCE = "at_once = int(np.clip(_SUMS_AT_ONCE // len(rows), 1, _CHUNK))
 _KINDS = "_, kind = np.unique(np.ravel_multi_index((kind, digit), (n, width + 1)), return_inverse=True)"
 _GIVEN = "if answer.lower is not None or outcome.direct or outcome.product is None:"
 _NUMBERS_OF_BAND = "numbers.append(block.size * (2 * band.width + 4 + 3 * columns))"
+_PATTERNS = "patterns, pattern = distinct(pattern * len(unique) + place, pattern_count * len(unique))"
+_SORTS_BEHIND = "constant = (int(row_of_state.max()) + 1) * pattern_count  # sorts behind the code of every sum"
 _HORIZON = "self._horizons[family] = max(self._horizons.get(family, 0), node.high - node.low)"
 _QUOTIENTS = "fractions = tuple(a / b for a, b in pairs if a is not None and b is not None)"
 _GROWN = "grown = fresh or bool(np.any(value[self.open] > old * (1 + _STILL)))"
 _PROCESS = "verifier/checking/process.py"
-_NO_ROOM = "free = shutil.disk_usage(memory).free if memory.is_dir() and os.access(memory, os.W_OK) else 0"
+_NO_ROOM = "free = shutil.disk_usage(memory).free if os.access(memory, os.W_OK) else 0"
 _OURS = "if entry.name.startswith(PREFIX) and entry.is_dir(follow_symlinks=False) and _is_abandoned(entry):"
 _PIPES = "command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, start_new_session=True"
 _PLAN = "verifier/checking/plan.py"
@@ -340,7 +344,7 @@ _CONSTANT = "told = np.concatenate([skeleton.entry_observations, np.ones((1, wid
 _SEARCHING = "verifier/analysis/robust/policy.py"
 _TRIANGULAR = "triangular = bool(np.all(entries.row <= entries.col) or np.all(entries.row >= entries.col))"
 _NEAR_ENOUGH = "near = self._solver is not None and self._switched <= _FEW * len(right)"
-_BY_STEPS = "found: Floats = spsolve_triangular(matrix, right, lower=self._lower != turned, unit_diagonal=True)"
+_BY_STEPS = "solution: Floats = spsolve_triangular(matrix, right, lower=self._lower != turned, unit_diagonal=True)"
 _ONE_ROUND = "better = np.flatnonzero((gain > noise * stake) & ~self._capped[row])"
 _PACE = "if not excess * _SHRINKING <= before or _still_to_do(before, excess) > _WORTH:"
 _WAYS_TO_SOLVE = {
@@ -398,8 +402,9 @@ _NO_BOXES = 'width = 4 if name == "box_2d" else 7', "return np.zeros((0, width))
 _LOSS_OF_PAIR = "pairs.value / (policy.threshold or 1.0) if policy.by_distance else 1 - pairs.value"
 _UNLIKE = "chosen = np.where(best, pairs.annotation, np.iinfo(np.int64).max if least else -1)"
 _TIED = "places = np.flatnonzero(np.r_[tied, False] | np.r_[False, tied])"
-_OWN_COUNTS, _OWN_CONTEXTS, _MIX, _PRECISION = (
-    f"verifier/perception/confusion/{name}.py" for name in ("context_counts", "contexts", "mix", "average_precision")
+_OWN_COUNTS, _OWN_CONTEXTS, _MIX, _PRECISION, _TRACKS = (
+    f"verifier/perception/confusion/{name}.py"
+    for name in ("context_counts", "contexts", "mix", "average_precision", "tracks")
 )
 _ANY_SERIES = "items = self._items(sets.frame[present], *own, threshold, np.full(int(present.sum()), -1))"
 _NEW_NUMBERS = "number[own] = distinct_rows(np.column_stack([number[own], added]))[1] + number.max() + 1"
@@ -435,6 +440,9 @@ _NOT_LISTED = '[number.get(key, -1) for key in zip(own.tolist(), record["frame"]
 _REPORTS = "np.add.at(counts, (rows.bin[used], context[used], rows.right[used]), 1)"
 _PERMUTATIONS = "permutations = max(FEWEST_PERMUTATIONS, min(MOST_PERMUTATIONS, WORK // max(len(outcomes.track), 1)))"
 _POINTERS = "pointer = self.pointers.__getitem__ if any(self.pointers) else None"
+_SEARCH, _COUNTS = "verifier/analysis/hidden_search.py", "verifier/analysis/step_counts.py"
+_LOOKED_AT = "if taken and taken % _LOOK == 0 and np.array_equal(worth, before):"
+_STEPPED = "most = steps if at.state_count > LARGEST_SQUARED else min(steps, STEPS_BEFORE_SQUARING)"
 _MAY_NOT = (
     "rows = [np.where(may[:, [k]], world.distributions(there, len(going), k), -1) for k in range(len(world.choices))]"
 )
@@ -443,6 +451,8 @@ EQUIVALENT = {
     (_OWN_COUNTS, _NEW_NUMBERS, "1"): "any numbers above those before",
     **{(_OWN_CONTEXTS, _OTHER_SERIES, token): "any other number" for token in "-1"},
     (_OWN_CONTEXTS, "missing[begins] = 0", "0"): "what is filled in before a beginning is not read",
+    (_TRACKS, "ends = np.flatnonzero(np.diff(sequence[order], append=-1)) + 1", "1"): "any number below 0",
+    (_TRACKS, "step = min((after - before for before, after in pairwise(ordered)), default=1)", "1"): "of one number",
     (_MIX, "least = _extreme(np.asarray(lower), mix, 1)", "1"): "its sign alone is used",
     (_MIX, "most = _extreme(np.asarray(upper), mix, -1)", "1"): "its sign alone is used",
     **{(_PRECISION, _AT_A_TIME, token): "how many at once" for token in ("1", "//")},
@@ -608,6 +618,7 @@ EQUIVALENT = {
     **{(_SEARCHING, _NEAR_ENOUGH, token): "a weighting, no result" for token in ("<=", "*")},
     (_SEARCHING, "self._cap(before | (value[self._owners] >= 1))", ">="): "what is exactly 1 stays there or grows",
     (_SEARCHING, _ONE_ROUND, ">"): "one round more",
+    (_SEARCHING, "return bool(np.any(before != self._capped))", "!="): "one round more",
     **{
         (_SEARCHING, f"{name} = {number}", token): "how long it is tried; values are judged later"
         for name, number, tokens in (
@@ -651,6 +662,24 @@ EQUIVALENT = {
         "def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:",
         "False",
     ): "not read",
+    **{
+        ("verifier/analysis/objective.py", line, token): "how many at once"
+        for line, tokens in (
+            ("size = max(1, _NUMBERS_AT_ONCE // len(objective.skeleton.indices))", "1 //"),
+            ("_NUMBERS_AT_ONCE = 2**23", "2 23"),
+        )
+        for token in tokens.split()
+    },
+    (_DRAWING, "yield objective.probabilities(part[low : low + at_once], roughly=True).probability", "True"): (
+        "solved more exactly than need be"
+    ),
+    **{
+        ("verifier/analysis/confidence.py", line, token): "as many of both"
+        for line, token in (
+            ("unknown = np.full((len(interval.lower), bins, 0, 0), np.nan)", "lower"),
+            ("rates: NDArray[np.float64] = np.where(fixed, measured.rates, 1 / measured.rates.shape[1])", "1"),
+        )
+    },
     (_SUBJECT, "numbers = np.where(codes >= 0, len(inner) + np.searchsorted(ended, codes), -1)", "1"): (
         "any number below 0"
     ),
@@ -702,6 +731,7 @@ EQUIVALENT = {
     (_STAYING, "if not all(map(self.reaches, states)):", "all"): "of an end component all are reached, or none",
     (_COMMON, _LOSS, ">"): "which box is divided, not what is proven",
     (_COMMON, _LOSS, "1"): "any number below 0",
+    (_COMMON, "_FAVOUR = 2.0**-40", "40"): "a favour of another size",
     (_COMMON, "size, groups = step.lower.shape", "lower"): "the shapes are equal",
     (_COMMON, _SEEN, ">="): "which box is divided, not what is proven",
     ("verifier/analysis/robust/subject.py", _ITEMS, "1"): "only the first is read",
@@ -747,6 +777,21 @@ EQUIVALENT = {
         "sets: None = field(default=None, init=False)",
         "False",
     ): "nobody gives it",
+    **{
+        ("verifier/systems/skeleton.py", line, token): why
+        for line, tokens, why in (
+            ("pattern, pattern_count = np.zeros(len(told), dtype=np.int64), 1", "1", "a wider bound of codes"),
+            (
+                "unique, place = distinct(bits, 1 << min(_BITS, width - word * _BITS))",
+                "1 min -",
+                "a wider bound of codes",
+            ),
+            (_PATTERNS, "+", "numbers that are only compared"),
+            (_SORTS_BEHIND, "1", "farther behind every other code"),
+            ("codes, entry = distinct(code, constant + 1)", "1", "a wider bound of codes"),
+        )
+        for token in tokens.split()
+    },
     ("verifier/systems/planners/prism.py", "if not names_in(node) & meanings.keys():", "&"): "then nothing is put in",
     ("verifier/checking/expectations.py", _QUOTIENTS, "and"): "only a gain may be infinite, and have no fraction",
     (
@@ -895,11 +940,15 @@ EQUIVALENT = {
     ("verifier/checking/stepping.py", _OVER, "1"): "how soon it is known",
     ("verifier/perception/confusion/dependence.py", _AT_ONCE, "2"): "how many at once",
     ("verifier/analysis/counterexamples/replay.py", _AGREES, "1000"): "a thousandth of a tolerance",
+    ("verifier/analysis/counterexamples/replay.py", "rng = np.random.default_rng(0)", "0"): "another way at random",
+    ("verifier/analysis/counterexamples/replay.py", "if len(walk) > LONGEST_WORD:", ">"): "too long for `replay` too",
     (_CAUSES, "known = min(pending, key=len)  # what flows into a set comes from smaller ones", "min"): (
         "how often a set is looked at, as flows add up"
     ),
     (_CAUSES, _FLOWING, ">"): "sets that nothing flows into are looked at, too",
     (_CAUSES, "place = np.full(objective.state_count, -1, dtype=np.int64)", "1"): "any number below 0",
+    **{(_REQUIREMENTS, "PART_BYTES = 2**27", token): "how many at once" for token in ("2", "27")},
+    **{(_REQUIREMENTS, _BYTES, token): "how many at once" for token in ("max", "1", "//", "2", "*")},
     (_COST, "RANDOM_STARTS = 4", "4"): "how often it is tried",
     (_COST, '"options": {"maxiter": 200, "ftol": 1e-12},', "200"): "how long it is tried",
     (_COST, "known[key] = _slack(improvement, np.clip(recall, 0, 1))", "1"): "bounds are left by roundings only",
@@ -911,7 +960,18 @@ EQUIVALENT = {
     (_PATTERNS, "for several in np.flatnonzero(np.diff(ends) > 1).tolist():", ">"): "one alone comes out as before",
     ("verifier/perception/confusion/replay.py", "counts = np.zeros((bins, contexts.count, 2))", "2"): "a column of 0",
     (_REGION, "bins, groups, true = self.lower.shape", "lower"): "the shapes are equal, or refused",
-    ("verifier/analysis/step_counts.py", "_LOOK = 64", "64"): "how often it is looked, not at what",
+    **{
+        (_COUNTS, line, token): reason
+        for reason, line, tokens in (
+            ("how often it is looked, not at what", "_LOOK = 64", ("64",)),
+            ("how often it is looked, not at what", _LOOKED_AT, ("==", "0", "%")),
+            ("which way, not what it finds", "LARGEST_SQUARED = 600", ("600",)),
+            ("which way, not what it finds", _STEPPED, (">",)),
+            ("how many at once", "size = _NUMBERS_AT_ONCE // product.state_count**2", ("//",)),
+            ("a power that is not used", "power = power @ power if steps >> position > 1 else power", (">",)),
+        )
+        for token in tokens
+    },
     (_NUMBERS, "high = max(0, b.high - 1)", "0"): "a wider bound, measured where it would be too wide",
     (_NUMBERS, "if isinstance(a, Exact) and isinstance(b, Exact):", "and"): "both are exact, or none",
     (_LTL, "return self.after(low or 1, operands[0])", "low"): "the bounds of X are equal",

@@ -89,8 +89,8 @@ def best_of(objective: Objective, region: Region, known: Attained | None, masses
 
     Matrices whose chain is too close to singular for doubles are passed over; without any other, values are NaN.
     """
-    found = _evaluated(objective, region, masses)
-    tried = found if known is None else [(known.value, known.error, known.masses), *found]
+    evaluated = _evaluated(objective, region, masses)
+    tried = evaluated if known is None else [(known.value, known.error, known.masses), *evaluated]
     if not tried:
         nothing = np.full(len(objective.product.start), np.nan)
         return Attained(nothing, nothing, np.full((len(nothing), *region.lower.shape), np.nan))

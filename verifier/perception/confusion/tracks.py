@@ -181,10 +181,10 @@ def count_tracks(scene: Scene, rule: CountingRule, track: Ints) -> Tracks:
     Args:
         scene: as counted.
         rule: class-labelled.
-        track: (n,) number of each object's track, different in different sequences of the source; negative: none.
+        track: (n,) number of each object's track as `track_numbers` gives it, below n; negative: none.
     """
     objects = scene.objects
-    alone = np.arange(len(track)) + int(track.max(initial=-1)) + 1
+    alone = len(track) + np.arange(len(track))
     used = (objects.bin >= 0) & (objects.label >= 0)
     seen, own = objects.take(used), np.where(track >= 0, track, alone)[used]
     sequence = scene.sequence[seen.frame].astype(np.int64)
@@ -286,7 +286,7 @@ def track_numbers(annotations: Boxes, frame_sequence: NDArray[np.int32]) -> Ints
     names, code = np.unique(track[known] if numeric else track[known].astype(str), return_inverse=True)
     found = np.full(len(track), -1, dtype=np.int64)
     sequence = frame_sequence[annotations.frame[known]].astype(np.int64)
-    found[known] = np.unique(sequence * max(len(names), 1) + code.reshape(-1), return_inverse=True)[1].reshape(-1)
+    found[known] = np.unique(sequence * len(names) + code.reshape(-1), return_inverse=True)[1].reshape(-1)
     return found
 
 
