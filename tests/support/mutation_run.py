@@ -442,6 +442,7 @@ EQUIVALENT = {
     (_OWN_CONTEXTS, "missing[begins] = 0", "0"): "what is filled in before a beginning is not read",
     (_TRACKS, "ends = np.flatnonzero(np.diff(sequence[order], append=-1)) + 1", "1"): "any number below 0",
     (_TRACKS, "step = min((after - before for before, after in pairwise(ordered)), default=1)", "1"): "of one number",
+    ("verifier/perception/confusion/merging.py", "numbers_of.append(np.zeros(0, dtype=np.int64))", "0"): "of no rows",
     (_MIX, "least = _extreme(np.asarray(lower), mix, 1)", "1"): "its sign alone is used",
     (_MIX, "most = _extreme(np.asarray(upper), mix, -1)", "1"): "its sign alone is used",
     **{(_PRECISION, _AT_A_TIME, token): "how many at once" for token in ("1", "//")},

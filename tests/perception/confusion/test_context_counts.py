@@ -142,7 +142,7 @@ def test_sets_go_on_whatever_others_do():
         data = detection_set(["A"], [Object(0, "ped", 7, track=1), Object(0, "ped", 15, track=2 + frame)], [])
         part = Part(begun, np.array([frame]), np.array([0]), ("A",), 0)
         finer = counter(rule, memory, data, part).tally().index[:, 1]
-        told.append([RUN.names[at % 6] for at in finer if 6 <= at and at % 6 < 5])
+        told.append([RUN.names[at % 6] for at in finer if at >= 6 and at % 6 < 5])
         begun = part.after
     assert told == [["start", "start"], ["wrong*1", "start"]]
 
