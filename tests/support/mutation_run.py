@@ -402,6 +402,7 @@ _OWN_COUNTS, _OWN_CONTEXTS, _MIX, _PRECISION, _TRACKS = (
     f"verifier/perception/confusion/{name}.py"
     for name in ("context_counts", "contexts", "mix", "average_precision", "tracks")
 )
+_SMALL_LEVELS = "level = outcomes.level[order].astype(np.int8 if outcomes.thresholds < 127 else np.int32)"
 _ANY_SERIES = "items = self._items(sets.frame[present], *own, threshold, np.full(int(present.sum()), -1))"
 _NEW_NUMBERS = "number[own] = distinct_rows(np.column_stack([number[own], added]))[1] + number.max() + 1"
 _OTHER_SERIES = "begins = np.diff(own, prepend=own[:1] - 1) != 0"
@@ -443,6 +444,9 @@ EQUIVALENT = {
     (_TRACKS, "ends = np.flatnonzero(np.diff(sequence[order], append=-1)) + 1", "1"): "any number below 0",
     (_TRACKS, "step = min((after - before for before, after in pairwise(ordered)), default=1)", "1"): "of one number",
     ("verifier/perception/confusion/merging.py", "numbers_of.append(np.zeros(0, dtype=np.int64))", "0"): "of no rows",
+    (_DEPENDENCE, "in_bin = _bin_of_pairs(outcomes, rows, reached.shape[1] - 1)", "-"): "no bin has that number",
+    **{(_DEPENDENCE, _SMALL_LEVELS, token): "levels up to 127 have 8 bits" for token in ("<", "127")},
+    (_DEPENDENCE, "ends = np.flatnonzero(np.diff(outcomes.stratum[order], append=-1)) + 1", "1"): "any below 0",
     (_MIX, "least = _extreme(np.asarray(lower), mix, 1)", "1"): "its sign alone is used",
     (_MIX, "most = _extreme(np.asarray(upper), mix, -1)", "1"): "its sign alone is used",
     **{(_PRECISION, _AT_A_TIME, token): "how many at once" for token in ("1", "//")},

@@ -184,8 +184,7 @@ def _described(
     missed = np.bincount(outcomes.stratum, miss, len(items))
     first, second = rows
     one, other = outcomes.stratum[first], outcomes.stratum[second]
-    left, among = np.maximum(missed[one] - 1, 0), np.maximum(items[one] - 1, 1)
-    again = np.where(one == other, left / among, missed[other] / items[other])
+    again = np.maximum(missed[other] - (one == other), 0) / (items[other] - (one == other))
     expected, expected_next = missed[one] / items[one] * again, missed[other] / items[other]
     in_bin = _bin_of_pairs(outcomes, rows, reached.shape[1] - 1)
     for number, name in enumerate(labels):
