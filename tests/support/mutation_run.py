@@ -408,6 +408,7 @@ _NEW_NUMBERS = "number[own] = distinct_rows(np.column_stack([number[own], added]
 _OTHER_SERIES = "begins = np.diff(own, prepend=own[:1] - 1) != 0"
 _AT_A_TIME = "step = max(1, DRAWN_ENTRIES // max(len(kept), 1))"
 _APART = "apart = np.arange(len(weight))[:, np.newaxis] * (1 + int(objects.max()))  # of which no more are hit"
+_BEYOND = "reached: Floats = np.take_along_axis(np.pad(best, ((0, 0), (0, 1))), place, axis=1)  # 0 beyond the last"
 _ONLY_CLASS = "told.imgIds, told.catIds = list(range(len(entries))), [0]"
 _ONLY_AREA = 'told.iouThrs, told.areaRng, told.areaRngLbl = np.array([0.5]), [[0, 1e10]], ["all"]'
 _NEARLY_ONE = (
@@ -451,6 +452,7 @@ EQUIVALENT = {
     (_MIX, "most = _extreme(np.asarray(upper), mix, -1)", "1"): "its sign alone is used",
     **{(_PRECISION, _AT_A_TIME, token): "how many at once" for token in ("1", "//")},
     (_PRECISION, _APART, "1"): "further apart",
+    (_PRECISION, _BEYOND, "1"): "more of the noughts beyond the last",
     (_PRECISION, _ONLY_CLASS, "0"): "the name of the only class",
     (_PRECISION, _ONLY_AREA, "0"): "the only range of areas, whatever its ends",
     (_PRECISION, _NEARLY_ONE, ">"): "no share of whole numbers below 10^15 is there",
