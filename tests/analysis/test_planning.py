@@ -1,5 +1,6 @@
 """How many more items would decide: against a scan of exact binomial bounds, and against other allocations."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -7,20 +8,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from recall_chains import binary, product_of_recalls
+from scipy.optimize import linprog
 from scipy.stats import beta
 from shorthands import confidence_region, drives_without_a_miss
 
+from verifier.analysis import planning
 from verifier.analysis.intervals.drive_items import DriveItems, lower_ends
 from verifier.analysis.intervals.intervals import Measured
 from verifier.analysis.intervals.rate_intervals import RateIntervals
 from verifier.analysis.planning import (
+    EvidencePlan,
+    PlannedColumn,
     Question,
     _greatest_change,
+    _in_drives,
+    _in_items,
+    _rounded,
+    _smallest,
+    _useful,
+    _worth,
     additional_data,
     planned_counts,
 )
 from verifier.analysis.robust.region import events_of
 from verifier.analysis.robust.solutions import robust_bounds
+from verifier.base.documents import MisfitError
 from verifier.checking.verdicts import Verdict, verdict_of
 
 
@@ -233,3 +245,114 @@ def test_rounding_makes_no_column_worth_less_than_nothing():
     slope, spread = np.full((200, 3), 3.726127954819236), np.random.default_rng(0).random((200, 3))
     found = _greatest_change(slope, spread)
     assert np.all((found >= 0) & (found < 1e-12))
+
+
+def test_items_are_rounded_up_to_two_digits_by_hand():
+    items = [0, 0.3, 1, 7, 7.2, 42, 99, 99.5, 100, 101, 110, 110 + 1e-9, 999, 1001, 123456, 10**9]
+    rounded = [0, 1, 1, 7, 8, 42, 99, 100, 100, 110, 110, 110, 1000, 1100, 130000, 10**9]
+    assert _rounded(np.array(items, dtype=float)).tolist() == rounded
+
+
+@pytest.mark.parametrize(
+    ("drives", "enough", "most", "told", "asked"),
+    [
+        (10, 5, 10**6, 10, []),
+        (10, 11, 10**6, 11, [20, 15, 12, 11]),
+        (10, 20, 10**6, 20, [20, 15, 17, 18, 19]),
+        (10, 21, 10**6, 21, [20, 40, 30, 25, 22, 21]),
+        (10, 40, 40, 40, [20, 40, 30, 35, 37, 38, 39]),
+        (10, 41, 40, None, [20, 40]),
+        (0, 1, 10**6, None, []),
+        # To one in a hundred: 5,040 and 5,000 are 40 apart.
+        (10, 4990, 10**6, 5000, [*(10 * 2**k for k in range(1, 10)), 3840, 4480, 4800, 4960, 5040, 5000]),
+        (10, 5001, 10**6, 5040, [*(10 * 2**k for k in range(1, 10)), 3840, 4480, 4800, 4960, 5040, 5000]),
+        (1, 150, 10**6, 150, [2, 4, 8, 16, 32, 64, 128, 256, 192, 160, 144, 152, 148, 150, 149]),
+        (1, 300, 10**6, 300, [2, 4, 8, 16, 32, 64, 128, 256, 512, 384, 320, 288, 304, 296, 300, 298]),
+    ],
+)
+def test_the_fewest_drives_by_hand(drives, enough, most, told, asked, monkeypatch):
+    monkeypatch.setattr(planning, "MOST_DRIVES", most)
+    times = []
+
+    def decided(own):
+        times.append(own)
+        return (drives if own is None else own * drives) >= enough
+
+    assert _in_drives(decided, drives) == told
+    assert times[0] is None
+    assert [own * drives for own in times[1:]] == pytest.approx(asked)
+
+
+@pytest.mark.parametrize(
+    ("enough", "least", "most"),
+    [(1, 1, 1), (42, 42, 42), (777, 780, 790), (10**6, 10**6, 10**6), (10**9, 10**9, 10**9), (10**9 + 1, None, 0)],
+)
+def test_the_fewest_items_by_hand(enough, least, most):
+    """Of one column, one in fifty more at most, and up to two digits."""
+    items = _smallest(lambda given: given.sum() >= enough, lambda size: np.array([size, 0.0]))
+    assert (items is None) == (least is None)
+    assert least is None or (least <= items[0] <= most and items[1] == 0)
+
+
+def test_no_items_are_no_plan():
+    assert _smallest(lambda given: True, lambda size: np.zeros(2)) is None
+
+
+def test_a_plan_of_items_by_hand():
+    """The cheaper of two shapes: three times what is there, or as the two thirds of what an item may change."""
+    measured = binary((50, 100), (9999, 10_000))
+    objective, useful = product_of_recalls([0, 1]), np.array([[False, True]] * 2)
+    assert _useful(objective, measured).tolist() == useful.tolist()
+    assert _useful(objective, binary((50, 100), (1, 2), fixed=[[False, True], [False, False]])).tolist() == [
+        [False, False],
+        [False, True],
+    ]
+    # By a half more of each label than there are, so that what was never seen may come.
+    spread = [math.sqrt(p * (1 - p)) for p in (50.5 / 101, 9999.5 / 10_001)]
+    worth = [spread[0] * 0.9999, spread[1] * 0.5]  # the other recall is the slope
+    np.testing.assert_allclose(_worth(objective, measured, 0), [[0, worth[0]], [0, worth[1]]], rtol=1e-9)
+    (items, uniform) = _in_items(objective, measured, 0, lambda more: more[0, 1] >= 10**5, useful)
+    # Uniformly a thousand times as many of both; else one in fifty at most beyond what is asked, and two digits.
+    assert 10_100_000 <= uniform <= 1.15 * 10_100_000
+    assert 10**5 <= items[0, 1] <= 1.1 * 10**5
+    wanted = (items[0, 1] + 100) * (worth[1] / worth[0]) ** (2 / 3) - 10_000
+    assert items[1, 1] == pytest.approx(max(wanted, 0), rel=0.12)
+    assert items[:, 0].tolist() == [0, 0]
+    nothing = np.zeros((2, 2), dtype=np.int64)
+    assert [np.asarray(part).tolist() for part in _in_items(objective, measured, 0, lambda more: True, useful)] == [
+        nothing.tolist(),
+        0,
+    ]
+    assert _in_items(objective, measured, 0, lambda more: False, useful) is None
+
+
+def test_further_items_are_divided_by_largest_remainders():
+    """Of 1, the label with 1/2; of 5, 2.5 and 1.5 and 1, the first of two equal ones; of 7, 3.5 and 2.1 and 1.4."""
+    rates = np.repeat([[[0.5] * 3, [0.3] * 3, [0.2] * 3]], 2, axis=0)
+    rates[1] = np.nan
+    counts, further = np.arange(18).reshape(2, 3, 3), np.array([[1, 5, 7], [0, 0, 0]])
+    planned = planned_counts(Measured(counts, rates, np.zeros((2, 3), dtype=bool)), further)
+    assert (planned - counts)[0].T.tolist() == [[1, 0, 0], [3, 1, 1], [4, 2, 1]]
+    assert np.array_equal(planned[1], counts[1])
+
+
+def test_the_greatest_change_is_that_of_a_linear_program():
+    rng = np.random.default_rng(4)
+    slope, spread = rng.normal(size=(3, 4, 2)), rng.random((3, 4, 2))
+    change = _greatest_change(slope, spread)
+    for at, true in np.ndindex(3, 2):
+        own = spread[at, :, true]
+        best = linprog(-slope[at, :, true], A_eq=np.ones((1, 4)), b_eq=[0], bounds=np.stack([-own, own], axis=1))
+        assert change[at, true] == pytest.approx(-best.fun, abs=1e-9)
+    assert _greatest_change(np.zeros((1, 2, 1)), np.ones((1, 2, 1))).tolist() == [[0]]
+
+
+def test_an_evidence_plan_is_in_items_or_in_drives():
+    columns = (PlannedColumn("ped", "[0, 10) m", 5, 20), PlannedColumn("car", "[0, 10) m", 0, 3))
+    assert EvidencePlan(columns, None, 0.5, 0.5, Verdict.SATISFIED).total == 23
+    assert EvidencePlan((), 3, 0.25, 0.5, Verdict.SATISFIED).total == 0
+    for own, drives in ((columns, 3), ((), None)):
+        with pytest.raises(ValueError, match="in items or in drives"):
+            EvidencePlan(own, drives, 0.5, 0.5, Verdict.SATISFIED)
+    with pytest.raises(MisfitError):
+        EvidencePlan((), 3, 0.5, 0.25, Verdict.SATISFIED)

@@ -98,14 +98,16 @@ def test_moving_the_probabilities_moves_gains_by_the_largest_in_each_jump():
     # With 1/4 of what leaves a state leading to the other, x = 1/4 + y/4 and y = x/4 are 4/15 and 1/15; 4/3 jumps are
     # made. Changed by 1 +- 10^-9 each moves 2 * 10^-9 of 4/15 at most, by 1 +- 1/9 a quarter of it (10/8 - 1); and
     # no value moves by more than the factors of 2 states, 4 * 10^-9 and 25/16 - 1.
-    weights = np.array([[0.125, 0.25, 0.125, 0.125, 0.375]])
-    gains = np.array([[0.125, 0.0]])
+    weights = np.array([[0.125, 0.25, 0.125, 0.125, 0.375]] * 2)
+    gains = np.array([[0.125, 0.0], [1.25, 0.0]])
     for off, by_jump, by_states in ((1e-9, 2e-9, 4e-9), (1 / 9, 1 / 4, 9 / 16)):
         found = linear.solve(pair(), weights, np.arange(5), stochastic=True, value_error=off, gains=gains)
         assert found.value[0] == pytest.approx([4 / 15, 1 / 15], rel=1e-15)
         assert found.jumps[0] == pytest.approx([4 / 3] * 2, rel=1e-12)
         assert found.steps[0] == pytest.approx([8 / 3] * 2, rel=1e-12)
         assert found.representation[0] == pytest.approx([4 / 15 * by_jump * 4 / 3, 1 / 15 * by_states], rel=1e-6)
+        assert found.value[1] == pytest.approx(10 * found.value[0], rel=1e-15)
+        assert found.representation[1] == pytest.approx(10 * found.representation[0], rel=1e-6)
 
 
 def test_the_largest_gain_is_counted_with_what_it_may_lack(monkeypatch):
@@ -224,8 +226,11 @@ def test_one_value_beyond_the_range_of_doubles_is_enough_to_be_refused():
 def test_what_is_decided_from_the_start_has_no_error():
     assert not _System(pair(), np.arange(5), True, 1)._roughly
     for plan in (replace(pair(), start=np.array([2, 3])), replace(chain_of_two(), start=np.array([2, 3]))):
-        found = linear.solve(plan, np.array([[0.5, 0.5, 0.25, 0.25, 0.5]]), np.arange(5), stochastic=True)
-        assert (found.value.tolist(), found.error.tolist()) == ([[1, 0]], [[0, 0]])
+        for gains, value in ((None, [1, 0]), (np.ones((1, 2)), [0, np.inf])):
+            values = np.array([[0.5, 0.5, 0.25, 0.25, 0.5]])
+            found = linear.solve(plan, values, np.arange(5), stochastic=True, gains=gains)
+            assert (found.value.tolist(), found.error.tolist()) == ([value], [[0, 0]])
+            assert found.representation.tolist() == [[0, 0]]
 
 
 def test_underflow_grows_by_level_where_rows_sum_to_more():

@@ -78,8 +78,8 @@ def test_every_transition_follows_the_chain_and_the_progression(seed):
 
 
 def test_connectives_of_names_are_one_proposition():
-    chain = chain_of([{1: 1}, {0: 1}], {"a": {0}, "b": {0, 1}, "c": set()})
-    for operator, expected in [("&", [0]), ("|", [0, 1]), ("->", [0, 1]), ("xor", [1]), ("<->", [0])]:
+    chain = chain_of([{1: 1}, {2: 1}, {3: 1}, {0: 1}], {"a": {0, 1}, "b": {0, 2}, "c": set()})
+    for operator, expected in [("&", [0]), ("|", [0, 1, 2]), ("->", [0, 2, 3]), ("xor", [1, 2]), ("<->", [0, 3])]:
         product = product_of(chain, F(op("&", op(operator, a, b), neg(c))))
         assert np.flatnonzero(product.propositions[0]).tolist() == expected
 
@@ -130,6 +130,8 @@ def test_made_at_once_it_is_the_product_made_step_by_step(seed, monkeypatch):
     assert slowly.state[met].tolist() == at_once.state[number[met]].tolist()
     texts = [[p.obligations.nodes_in(k) for k in p.obligation.tolist()] for p in (slowly, at_once)]
     assert all(len(texts[0][k]) == len(texts[1][number[k]]) for k in met)
+    assert at_once.indptr[:3].tolist() == [0, 0, 0]
+    assert product_of(chain, formula, max_states=at_once.state_count).state_count == at_once.state_count
     with pytest.raises(LimitError, match=f"at least {at_once.state_count} states"):
         product_of(chain, formula, max_states=at_once.state_count - 1)
 

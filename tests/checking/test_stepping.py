@@ -57,7 +57,7 @@ def test_a_step_of_one_chain_and_of_several():
 
 def test_rounding_of_the_widest_row_in_one_step_more():
     rounding, moved = steps_of([{0: 0.5, 1: 0.25, 2: 0.25}, {1: 1}, {2: 1}]).error_after(9, 0.25)
-    assert rounding == pytest.approx(1.01 * 10 * (3 * 3 + 6) * 2.0**-53, rel=1e-12)
+    assert rounding == pytest.approx(1.01 * 10 * (3 * 3 + 6) * 2.0**-53, rel=1e-12, abs=0)
     assert moved == pytest.approx(math.exp(2.525) - 1, rel=1e-12)
 
 
@@ -107,11 +107,11 @@ def test_no_more_steps_than_the_limit(monkeypatch, most, enough):
     monkeypatch.setattr(stepping, "MOST_STEPS", most)
     level = 1 - Fraction(5, 17)  # between (3/4)^5 and (3/4)^4
     for ask in (
-        lambda: exactly(WAIT, [1], level),
-        lambda: quantiles(steps_of(WAIT), np.array([False, True]), np.array([0]), level, np.ones((1, 1))).tolist()[0],
+        lambda: exactly(WAIT, [1], level, initial=(0, 1)),
+        lambda: quantiles(steps_of(WAIT), np.arange(2) == 1, np.arange(2), level, np.ones((1, 2))).tolist()[0],
     ):
         with nullcontext() if enough else pytest.raises(NoAnswerError, match="quantile lies behind 4 steps"):
-            assert ask() == [5]
+            assert ask() == [5, 0]
 
 
 @pytest.mark.parametrize(
@@ -128,12 +128,28 @@ def test_fractions_are_asked_only_where_the_doubles_may_be_wrong(rest, steps):
     assert found == [int(steps)]
 
 
-def test_levels_at_and_beside_what_is_reached():
+def test_fractions_are_asked_at_the_very_ends_of_what_doubles_may_be():
+    # Beyond the upper end two steps are enough, and below the lower one they are not.
+    off, unit = sum(steps_of(WAIT).error_after(2, 2.0**-53)), Fraction(1, 2**200)
+    high, low = (Fraction(9, 16) * Fraction(1 + side * off) for side in (1, -1))
+    for rest, steps in (
+        (high, [2]),
+        (high - unit, None),
+        (low, None),
+        (low - unit, [3]),
+        (Fraction(0.5625 + 1e-13), [2]),
+    ):
+        with nullcontext() if steps else pytest.raises(NoAnswerError, match="too close"):
+            assert exactly(WAIT, [1], 1 - rest, exact=False) == steps
+
+
+def test_levels_at_and_beside_what_is_reached(monkeypatch):
     # What is lost exceeds 1/4 after two steps: then it is known that 3/4 is never reached.
     for most, known in ((1, False), (2, True)):
-        with pytest.MonkeyPatch.context() as patch, nullcontext() if known else pytest.raises(NoAnswerError):
-            patch.setattr(stepping, "MOST_STEPS", most)
+        monkeypatch.setattr(stepping, "MOST_STEPS", most)
+        with nullcontext() if known else pytest.raises(NoAnswerError):
             assert exactly(LOST, [1], Fraction(3, 4)) == [NEVER]
+    monkeypatch.setattr(stepping, "MOST_STEPS", 100)
     reach = [HALF, Fraction(1), Fraction(0)]
     assert exactly(LOST, [1], HALF, reach=reach) == ([NEVER], 1)
     # (1 - 2^-k)/2 is reached: at 2^-60 less by 59 steps, and beyond the doubles of a half.
