@@ -190,6 +190,11 @@ _LARGER_TABLES = [
         ("self._table = np.zeros((0, len(letters)), dtype=np.int64)", "0"),
     ),
     *((_MORE_ROWS, "2"), (_MORE_ROWS, "*"), (_MORE_ROWS, "-"), ("self._page_count = 0", "0"), (_SLOT_TABLE, "1")),
+    *(
+        (f"self._{table} = _grown(self._{table}, int({numbers}.max(initial=0)) + 1)", token)
+        for table, numbers in (("table", "obligation"), ("page", "code"))
+        for token in "01"
+    ),
 ]
 _AT_ONCE = "numbers = max(len(outcomes.track), len(labels) * (alone + 2) * (outcomes.thresholds + 1))"
 _AGREES = "if not abs(claimed - product) <= _PROBABILITY_TOLERANCE * product * max(1, run.counted / 1000) + 1e-300:"
