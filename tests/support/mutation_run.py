@@ -216,6 +216,7 @@ _FARTHER = "row[before & (steps[row] != steps - 1)] = -1"
 _WHICH_ENDS = (
     'what = f"lower ends sum to {float(lowest):g}" if lowest > 1 else f"upper ends sum to {float(highest):g}"'
 )
+_GATHERED = "bits = np.zeros((count + 1, (len(position) + 7) // 8), dtype=np.uint8)"
 _LARGEST_END = "largest = max((int(end) for end in self.high[:, column] if end < ANY), default=0)"
 _NO_CHOICE = "return StateSpace(system.inputs).size if planner.chooses else 0"
 _NONE_MET = "met = list(self._number) or [(Fraction(1), *(Fraction(0) for _ in self.outcomes[1:]))]"
@@ -1070,6 +1071,7 @@ EQUIVALENT = {
     ("verifier/systems/strategies.py", _SAME_BEFORE, "1"): "any number below 0",
     ("verifier/systems/strategies.py", "kept[:1] = True", "1"): "rows of no moves",
     ("verifier/systems/strategies.py", _OVER_ALREADY, "1"): "any number below 0",
+    ("verifier/systems/planners/tables.py", _GATHERED, "1"): "a row that is not read",
     ("verifier/systems/planners/tables.py", _LARGEST_END, "0"): "told apart more finely than any row asks",
     ("verifier/systems/scene.py", "low = max(low, math.ceil(value))", "ceil"): "the condition refuses it, too",
     ("verifier/systems/scene.py", "high = min(high, math.floor(value))", "floor"): "the condition refuses it, too",
