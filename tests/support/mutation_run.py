@@ -295,6 +295,7 @@ _TOTAL = "total, often = np.zeros(step.lower.shape), np.zeros(len(step.lower))"
 _GRAPH = "verifier/analysis/robust/graph.py"
 _FIRST_ENTERING = "first = np.concatenate([[0], np.cumsum(np.bincount(targets, minlength=n))])"
 _NO_STATE = "state=np.concatenate([[-1, -1], np.arange(len(members))]),"
+_FIRST_OF_ALIKE = "policy = self._best(target, values[alike[:1]], begun)[0][1]"
 _BLOCKS = "_LARGEST_BLOCK, _NUMBERS_AT_ONCE, _LARGEST_DENSE = 1024, 2**18, 150"
 _FOUR = "quotients = np.where(numbers > others, numbers / others * (1 + 4 * ROUNDOFF), 1.0)"
 _MORE = "more = max(float((worth - before).max()), 0.0) * (spans + 1) * _WIDER"
@@ -582,6 +583,7 @@ EQUIVALENT = {
         for token in ("1", "//", "max")
     },
     ("verifier/analysis/robust/optimum.py", "np.zeros((count, 0), dtype=np.int64),", "0"): "no draw is made",
+    ("verifier/analysis/robust/optimum.py", _FIRST_OF_ALIKE, "1"): "which policy is begun with",
     ("verifier/analysis/robust/policy.py", _WEIGHTING, "0"): "a weighting, no result",
     ("verifier/analysis/robust/recurrent.py", "MOST_TERMS = 64", "64"): "how far, not what",
     (_COMMON, _LOSS, "-"): "which box is divided, not what is proven",
