@@ -303,6 +303,8 @@ def test_bounds_meet_or_fail_a_target_as_all_numbers_between_them_do(target):
         assert asked.met(lower, upper).tolist() == met
         assert asked.failed(lower, upper).tolist() == failed
         assert asked.is_upper == (comparison in "<=")
+        worst = [0.7, 0.5] if asked.is_upper else [0.2, 0.4]
+        assert asked.worst(np.array([[0.2, 0.7], [0.5, 0.4]]), 1).tolist() == worst
 
 
 def test_objectives_that_are_the_same_for_all_matrices_count_as_before():
@@ -329,6 +331,7 @@ def test_places_of_paths_by_hand():
     assert path.grid(5) == [0, 32, 59, 81, 100, 125, 150, 175, 200]
     assert Path("factor", cells, 100, (Fraction(0), Fraction(0))).top == 100
     assert Path("factor", cells, 1, (Fraction(2, 3), Fraction(1))).top == 1
+    assert Path("factor", cells, 100, (Fraction(3, 7), Fraction(0))).top == 233
     for whole, misses in ((0, (0, 0)), (1, (0,)), (1, (0, Fraction(3, 2))), (1, (-1, 0))):
         with pytest.raises(ValueError, match="a whole from 1"):
             Path("level", cells, whole, misses)

@@ -135,6 +135,16 @@ _PATTERNS = "verifier/analysis/counterexamples/patterns.py"
 _IN_OPEN = "equations = Equations(n + 1, states, self.sources[kept], targets[kept], self.weight[kept])"
 _BY_PLACE = "edges, place = distinct(self.edge, int(self.edge.max(initial=0)) + 1)"
 _BYTES = "at_once = max(1, PART_BYTES // (2 * problem.rates.nbytes))"
+_RUNS = "verifier/analysis/counterexamples/runs.py"
+_PERFECT = "perfect = state_values(objective, np.broadcast_to(np.eye(values.rates.shape[-1]), values.rates.shape))"
+_ADJOINT = "verifier/analysis/sensitivity/adjoint.py"
+_BEFORE = "before = np.zeros((draws + 1, len(channel.bins), len(channel.observations)))"
+_ADDING = "rarely = np.any(weight[kept][within] < _RARE) or np.any(several & (exits > 0) & (exits < _RARE))"
+_ORDERED = "ordered = np.bincount(component).max() <= LARGEST_BLOCK"
+_LOOKED_AT = "rows = np.unique(objective.row[ending & (objective.row >= 0)])"
+_OF_RATE_0 = "for cell in np.argwhere((through_draws(channel, rates, used)[0] > 0) & (rates == 0)).tolist():"
+_FINITE_RATES = "known = np.where(np.isnan(rates), 1 / rates.shape[-2], rates)"
+_RARELY = "_RARE, _MOST_ADDED = 2.0**-17, 2**23"
 _FLOWING = "taken = np.array([known | reports == following for reports in added])[moves.symbol] & (flow > 0)"
 _PROGRESSION = "verifier/language/ltl/progression.py"
 _FORMULAS = "verifier/language/ltl/parser.py"
@@ -296,6 +306,9 @@ _STEPS = "steps[unknown] = _scaled(solver.solve(np.full(len(unknown), 1.0)), 102
 _COUNTING = "verifier/analysis/robust/step_counting.py"
 _UNASKED = "known = Attained(nothing, nothing, np.full((len(bounds), *region.lower.shape), np.nan))"
 _TOTAL = "total, often = np.zeros(step.lower.shape), np.zeros(len(step.lower))"
+_GRAPH = "verifier/analysis/robust/graph.py"
+_FIRST_ENTERING = "first = np.concatenate([[0], np.cumsum(np.bincount(targets, minlength=n))])"
+_NO_STATE = "state=np.concatenate([[-1, -1], np.arange(len(members))]),"
 _BLOCKS = "_LARGEST_BLOCK, _NUMBERS_AT_ONCE, _LARGEST_DENSE = 1024, 2**18, 150"
 _FOUR = "quotients = np.where(numbers > others, numbers / others * (1 + 4 * ROUNDOFF), 1.0)"
 _MORE = "more = max(float((worth - before).max()), 0.0) * (spans + 1) * _WIDER"
@@ -376,7 +389,6 @@ _TOO_MANY = "while _rounded(shape(high)).sum() < MOST_ITEMS and high < MOST_ITEM
 _NOT_READ = 'effort = Effort(attained=self.semantics == "shared_matrix", certificates=False)'
 _ALIKE_AT_ONCE = "size = max(1, _NUMBERS_AT_ONCE // max(len(self.product.edge), 1))"
 _WEIGHTING = "result[self._rows] = np.where(self._leaving, (jumps / out)[self._row], 0)"
-_FRAMES = "numbers: Ints = sequence.astype(np.int64) * (int(frame.max(initial=0)) + 1) + frame"
 _WAIT = "steps, wait, answer = self.window.high - self.window.low, self.window.response or 0, self._answer"
 _ENDLESS = "return done | coreachable(p, owner[sources], targets, (of >= 0) & ~done), first"
 _DRIVES = "verifier/analysis/intervals/drive_items.py"
@@ -407,11 +419,13 @@ _OWN_COUNTS, _OWN_CONTEXTS, _MIX, _PRECISION, _TRACKS = (
     f"verifier/perception/confusion/{name}.py"
     for name in ("context_counts", "contexts", "mix", "average_precision", "tracks")
 )
+_SMALL_LEVELS = "level = outcomes.level[order].astype(np.int8 if outcomes.thresholds < 127 else np.int32)"
 _ANY_SERIES = "items = self._items(sets.frame[present], *own, threshold, np.full(int(present.sum()), -1))"
 _NEW_NUMBERS = "number[own] = distinct_rows(np.column_stack([number[own], added]))[1] + number.max() + 1"
 _OTHER_SERIES = "begins = np.diff(own, prepend=own[:1] - 1) != 0"
 _AT_A_TIME = "step = max(1, DRAWN_ENTRIES // max(len(kept), 1))"
 _APART = "apart = np.arange(len(weight))[:, np.newaxis] * (1 + int(objects.max()))  # of which no more are hit"
+_BEYOND = "reached: Floats = np.take_along_axis(np.pad(best, ((0, 0), (0, 1))), place, axis=1)  # 0 beyond the last"
 _ONLY_CLASS = "told.imgIds, told.catIds = list(range(len(entries))), [0]"
 _ONLY_AREA = 'told.iouThrs, told.areaRng, told.areaRngLbl = np.array([0.5]), [[0, 1e10]], ["all"]'
 _NEARLY_ONE = (
@@ -431,6 +445,7 @@ _ALL_FRAMES = "total = int(np.minimum(counts, MOST_FRAMES + 1).sum())"
 _TABLES = "verifier/perception/detections/tablefiles.py"
 _CODED = 'if ours in (*TEXTS, "track") and kind != column.type:  # decoding classes takes longer than reading them'
 _CODED_CLASSES = 'column = column.cast(arrow.dictionary(arrow.int32(), kind) if text and ours == "class" else kind)'
+_REGIONS = 'gathered.add(part, row + 1, labels.pointer(row), values | ({"region": 1} if region else {}), attributes)'
 _OWN_IDS = 'if set(map(type, items.values("id", 0))) <= {int}:'
 _NO_RECTANGLES = "box = np.full((len(boxes), 4), np.nan) if boxes.box_2d is None else boxes.box_2d"
 _OF_FRAME = "place = np.concatenate([boxes.frame, frame]) * len(ids) + inverse"
@@ -453,10 +468,15 @@ EQUIVALENT = {
     (_OWN_CONTEXTS, "missing[begins] = 0", "0"): "what is filled in before a beginning is not read",
     (_TRACKS, "ends = np.flatnonzero(np.diff(sequence[order], append=-1)) + 1", "1"): "any number below 0",
     (_TRACKS, "step = min((after - before for before, after in pairwise(ordered)), default=1)", "1"): "of one number",
+    ("verifier/perception/confusion/merging.py", "numbers_of.append(np.zeros(0, dtype=np.int64))", "0"): "of no rows",
+    (_DEPENDENCE, "in_bin = _bin_of_pairs(outcomes, rows, reached.shape[1] - 1)", "-"): "no bin has that number",
+    **{(_DEPENDENCE, _SMALL_LEVELS, token): "levels up to 127 have 8 bits" for token in ("<", "127")},
+    (_DEPENDENCE, "ends = np.flatnonzero(np.diff(outcomes.stratum[order], append=-1)) + 1", "1"): "any below 0",
     (_MIX, "least = _extreme(np.asarray(lower), mix, 1)", "1"): "its sign alone is used",
     (_MIX, "most = _extreme(np.asarray(upper), mix, -1)", "1"): "its sign alone is used",
     **{(_PRECISION, _AT_A_TIME, token): "how many at once" for token in ("1", "//")},
     (_PRECISION, _APART, "1"): "further apart",
+    (_PRECISION, _BEYOND, "1"): "more of the noughts beyond the last",
     (_PRECISION, _ONLY_CLASS, "0"): "the name of the only class",
     (_PRECISION, _ONLY_AREA, "0"): "the only range of areas, whatever its ends",
     (_PRECISION, _NEARLY_ONE, ">"): "no share of whole numbers below 10^15 is there",
@@ -484,6 +504,7 @@ EQUIVALENT = {
     ("verifier/perception/detections/assembly.py", "UNKNOWN_FRAME = -1", "1"): "any number below 0",
     **{(_TABLES, _CODED, token): "codes or texts of the same names" for token in ("and", "!=")},
     **{(_TABLES, _CODED_CLASSES, token): "codes or texts of the same names" for token in ("and", "==")},
+    ("verifier/perception/detections/bdd100k.py", _REGIONS, "1"): "any number but 0",
     ("verifier/perception/detections/coco.py", _OWN_IDS, "0"): "a whole number as well",
     ("verifier/perception/detections/cameras.py", _NO_RECTANGLES, "4"): "a column that is not read",
     ("verifier/perception/detections/distances.py", _OF_FRAME, "+"): "numbers that are only compared",
@@ -570,6 +591,11 @@ EQUIVALENT = {
     ("verifier/analysis/belief_grid.py", _IN_REACH, "-"): "more is followed than is asked for",
     ("verifier/analysis/best_planner.py", "exact: bool = True", "True"): "it is overwritten",
     (
+        "verifier/analysis/best_planner.py",
+        "if met.size > MOST_MOVES:",
+        ">",
+    ): "with the next layer it is too many, too",
+    (
         "verifier/analysis/hidden_game.py",
         "onward = after[:, 0]",
         "0",
@@ -594,7 +620,6 @@ EQUIVALENT = {
     ("verifier/analysis/robust/policy.py", _WEIGHTING, "0"): "a weighting, no result",
     ("verifier/analysis/robust/recurrent.py", "MOST_TERMS = 64", "64"): "how far, not what",
     (_COMMON, _LOSS, "-"): "which box is divided, not what is proven",
-    ("verifier/analysis/sensitivity/occurrences.py", _FRAMES, "1"): "numbers that are only compared",
     ("verifier/analysis/step_counts.py", _WAIT, "0"): "above 0, or not read",
     (_FIRST, _RANK, "1"): "a part of no states",
     (_FIRST, _BEGUN, "1"): "an end that is not read",
@@ -729,6 +754,28 @@ EQUIVALENT = {
     ("verifier/analysis/robust/solve.py", _NODES, "1"): "any number below 0",
     (_COUNTING, "SPAN, JUMP = 1 / 32, 1 / 2", "2"): "how often it is looked, not at what",
     (_COUNTING, _MORE, "1"): "a wider margin",
+    (_GRAPH, "cyclic: Mask = np.bincount(of)[of] > 1", ">"): "these are found to be unable to stay below",
+    **{
+        (
+            _GRAPH,
+            line,
+            token,
+        ): "no move leaves the first component that is complete, so that all of it stays; or noticed"
+        for line in ("at = np.flatnonzero(of >= 0)", "at = before[of[before] >= 0]")
+        for token in (">=", "0")
+    },
+    (
+        _GRAPH,
+        "asked = np.bincount(of[inner], minlength=size) > 0",
+        "0",
+    ): "the only way of one state to stay decides it",
+    (_GRAPH, "indptr=np.concatenate([[0, 0], indptr]),", "0"): "where REJECT begins is not read; or noticed",
+    **{
+        (_GRAPH, "indices=target + 2,", token): "not read: the chain behind it has the targets"
+        for token in ("+", "2")
+    },
+    **{(_GRAPH, _NO_STATE, token): "of REJECT and ACCEPT no state is read" for token in ("-", "1")},
+    (_GRAPH, _FIRST_ENTERING, "0"): "the first state is REJECT, which can always stay",
     **{(_COUNTING, line, "lower"): "the shapes are equal" for line in (_UNASKED, _TOTAL)},
     (_COUNTING, _FOUR, "4"): "1 + 5 * 2^-53 is 1 + 4 * 2^-53 in doubles",
     (
@@ -957,6 +1004,31 @@ EQUIVALENT = {
     ("verifier/analysis/counterexamples/replay.py", _AGREES, "1000"): "a thousandth of a tolerance",
     ("verifier/analysis/counterexamples/replay.py", "rng = np.random.default_rng(0)", "0"): "another way at random",
     ("verifier/analysis/counterexamples/replay.py", "if len(walk) > LONGEST_WORD:", ">"): "too long for `replay` too",
+    **{(_RUNS, _PERFECT, token): "as many of both" for token in ("-", "1")},
+    (_RUNS, "_GRAIN = 2.0**-44", "44"): "how fine",
+    (_RUNS, "self._step = np.full(n, -1, dtype=np.int64)", "1"): "of nodes without a step, not read",
+    **{(_RUNS, "return np.full(n, np.inf), np.full(n, -1)", token): "not read" for token in ("-", "1")},
+    (_RUNS, "heap = [(float(self._distance[node]), next(numbers), 0, -1)]", "0"): "not read",
+    (_RUNS, "heap = [(float(self._distance[node]), next(numbers), 0, -1)]", "1"): "any number below 0",
+    **{(_RUNS, "if len(heap) > 2 * wanted:", token): "how many are kept" for token in (">", "2", "*")},
+    (_RUNS, "def _tree_nodes(self, node: int, until: int = -1) -> Ints:", "1"): "any number below 0",
+    **{
+        (_ADJOINT, _FINITE_RATES, token): "anything finite, in columns that no chain needs"
+        for token in ("1", "-", "2")
+    },
+    (_ADJOINT, _BEFORE, "1"): "a row that is not read",
+    (_ADJOINT, "size, local = len(states), np.full(n, -1, dtype=np.int64)", "1"): "any number below 0",
+    (_ADJOINT, "self.number = np.full(n, -1, dtype=np.int64)", "1"): "any number below 0",
+    **{(_ADJOINT, _ADDING, token): "how it is solved, not what" for token in ("<", ">")},
+    (_ADJOINT, "if sum(band.numbers for _, _, band in tables) <= _MOST_ADDED:", "<="): "how it is solved, not what",
+    **{(_ADJOINT, _ORDERED, token): "how it is solved, not what" for token in ("max", "<=")},
+    (_ADJOINT, _LOOKED_AT, "&"): "more cells are looked at, which open nothing",
+    (_ADJOINT, "before = skeleton.entry_values(rates)[entry] > 0", "0"): "as for `rows`",
+    **{(_ADJOINT, _OF_RATE_0, token): "as for `rows`" for token in (">", "&")},
+    (_ADJOINT, "used = np.zeros((1, len(channel.bins), len(channel.observations)))", "1"): "a row that is not read",
+    (_ADJOINT, "used[0, rows] = 1", "1"): "only whether it is above 0",
+    (_ADJOINT, "LARGEST_BLOCK = 64", "64"): "how it is solved, not what",
+    **{(_ADJOINT, _RARELY, token): "how it is solved, not what" for token in ("17", "2", "23")},
     (_CAUSES, "known = min(pending, key=len)  # what flows into a set comes from smaller ones", "min"): (
         "how often a set is looked at, as flows add up"
     ),
