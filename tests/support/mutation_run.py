@@ -355,6 +355,7 @@ _MASSES = (
 _POSSIBLE = "possible = possible | (set(np.unique(after[:, told.often[kinds] > 0]).tolist()) - {-1})"
 _CONDITIONAL = "verifier/analysis/robust/optimal_conditional.py"
 _ROWS_OF_CHOICES = "skeleton, len(skeleton.indptr) - 1, rows_of(skeleton.indptr), skeleton.entry, skeleton.indices"
+_RULED_OUT = "ruled_out = wins >= xlogy(hits, middle) + xlog1py(items - hits, -middle)"
 _SUBJECT, _FIRST = "verifier/analysis/robust/subject.py", "verifier/analysis/robust/first_policy.py"
 _LED = "following = np.where(inside < 0, objective.following[ways].ravel() - 2, inside).reshape("
 _RANK = "rank = levels(int(of.max()) + 1, of[sources[~inner]], of[led[~inner]], MOST_LEVELS)"
@@ -722,6 +723,14 @@ EQUIVALENT = {
         "the last of what is negated, which is not read; else noticed"
     ),
     ("verifier/analysis/intervals/intervals.py", "if len(tail) > 2 * self._kept:", ">"): "how often it is cut back",
+    **{
+        ("verifier/analysis/intervals/rate_intervals.py", line, token): reason
+        for line, token, reason in (
+            ("ends: Ints = np.floor(low * UNIT * _AT_ONCE_OUTWARDS).astype(np.int64)", "low", "equal by then"),
+            ("_HALVINGS = 60", "60", "how near, and rounded outwards"),
+            (_RULED_OUT, ">=", "a tie of rounded logarithms, and rounded outwards"),
+        )
+    },
     (_SUBJECT, "numbers = np.where(codes >= 0, len(inner) + np.searchsorted(ended, codes), -1)", "1"): (
         "any number below 0"
     ),
