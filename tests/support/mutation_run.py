@@ -297,6 +297,7 @@ _ROUGHLY = "value = search.optimum(target.astype(np.float64), np.zeros(step.stat
 _UNSEEN = "after = np.full(objective.following.shape, -1, dtype=np.int64)"
 _MANY_CODES = "if bound > 2**16 + 4 * len(codes):"
 _IN_REACH = "nodes = look.nodes[distance[look.nodes] <= most_steps - left]"
+_NEXT_SIZE = "size = high if best is None else (math.sqrt(low * high) if low > 0 else high / 1024)"
 _TOO_MANY = "while _rounded(shape(high)).sum() < MOST_ITEMS and high < MOST_ITEMS:"
 _NOT_READ = 'effort = Effort(attained=self.semantics == "shared_matrix", certificates=False)'
 _ALIKE_AT_ONCE = "size = max(1, _NUMBERS_AT_ONCE // max(len(self.product.edge), 1))"
@@ -478,6 +479,13 @@ EQUIVALENT = {
         for token in ("2", "23")
     },
     ("verifier/analysis/planning.py", _TOO_MANY, "<"): "what is too large is brought down again",
+    ("verifier/analysis/planning.py", "high *= 2", "2"): "what is too large is brought down again",
+    ("verifier/analysis/planning.py", _NEXT_SIZE, "1024"): "how it is searched",
+    (
+        "verifier/analysis/planning.py",
+        "while best is None or high > PRECISION * low:",
+        ">",
+    ): "how near it is searched",
     ("verifier/analysis/recall/least_cost.py", _NOT_READ, "False"): "they are made and not read",
     ("verifier/analysis/recall/least_cost.py", "low, high, step = begin, family.top, 1", "1"): "how it is searched",
     ("verifier/analysis/robust/optimal_conditional.py", "_MOST_PROCESSES = 8", "8"): "how many are kept",
