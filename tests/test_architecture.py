@@ -192,6 +192,11 @@ def test_the_order_is_the_one_the_readme_shows():
     readme = (PACKAGE.parent / "README.md").read_text()
     rows = [line.split("`")[1] for line in readme.splitlines() if line.startswith("| `")]
     assert [row for row in rows if row in ORDER] == ORDER
+    for part, text in re.findall(r"^\| `(\w+)` \| (.*) \|$", readme, flags=re.MULTILINE):
+        below = {path.stem for path in (PACKAGE / part).rglob("*")}
+        assert set(re.findall(r"`([a-z_]+)`", text)) <= below, f"the row of {part} names a module that is not there"
+    for name in re.findall(r"`((?:\w+/)+[\w.]*)`", readme):
+        assert (PACKAGE / name).exists(), name
 
 
 def test_nothing_executes_data():

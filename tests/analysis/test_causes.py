@@ -4,6 +4,7 @@ import itertools
 import math
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from plain_causes import PlainSystem, corrected
 from small_objectives import channel_of, drawing_twins, objective_of, random_objective, random_rates
 
+from verifier.analysis.counterexamples import causes as cause_search
 from verifier.analysis.counterexamples import patterns as pattern_search
 from verifier.analysis.counterexamples.causes import Losses
 from verifier.analysis.counterexamples.patterns import DetectionError
@@ -85,6 +87,7 @@ def test_where_both_reports_are_needed_each_is_a_cause_and_the_two_together_anot
     assert patterns == {(frozenset(expected),): pytest.approx(1 / 2, rel=1e-12)}
     # With a never missed it is lost where b is missed, and so on.
     sets = [[MISSED_A], [MISSED_B], [MISSED_A, MISSED_B]]
+    assert list(causes) == [only(MISSED_B), only(MISSED_A), only(MISSED_A, MISSED_B)]  # the most probable first
     gained = corrected_probabilities(objective, floats(MISSES), sets, 0)
     assert gained == pytest.approx([2 / 3, 3 / 4, 1], rel=1e-12)
 
@@ -167,7 +170,7 @@ def test_runs_that_differ_only_in_when_it_happened_are_one_pattern():
     losses, graph, _, _ = losses_of(objective, rates)
     found = losses.patterns(0, 5, 37 / 64)
     (pattern,) = found.patterns
-    assert found.complete
+    assert (found.complete, found.ranked) == (True, True)
     assert pattern.probability == pytest.approx(37 / 64, rel=1e-14)
     members = graph.runs(0, 9, False, losses.symbol, pattern.symbols)
     assert [run.probability for run in members] == pytest.approx([1 / 4, 3 / 16, 9 / 64], rel=1e-14)
@@ -180,6 +183,9 @@ def test_patterns_that_are_all_add_up_to_what_is_lost():
         total = (1 + off) / 3
         (pattern,) = losses.patterns(0, 5, total).patterns
         assert pattern.probability == pytest.approx(total if scaled else 1 / 3, rel=1e-15)
+        if scaled:
+            (cause,) = losses.attribution(0, total).causes
+            assert cause.probability == pytest.approx(total, rel=1e-15)
     for violation, count in ((0, 0), (1, 1)):  # nothing is open: lost, or not, from the first
         objective = objective_of(TWO, [[0] * 4], [0], {"bad": {0} if violation else set()}, "G !bad", ended=(0,))
         losses, _, _, _ = losses_of(objective, MISSES)
@@ -196,6 +202,51 @@ def test_no_more_beginnings_are_solved_for_than_is_said(most, monkeypatch):
     found = losses.patterns(0, 1, 1 / 3)
     assert [each.probability for each in found.patterns] == [pytest.approx(1 / 3, rel=1e-12)][: most - 1]
     assert not found.ranked
+    for seed in range(25):  # what is told of them is as many as are asked for, with their probabilities
+        plain, objective = random_plain(seed)
+        losses, _, _, before = losses_of(objective, plain.rates)
+        total = float(before.violation[objective.product.start[0]])
+        every = plain.causes_and_patterns()[1]
+        for count in (1, 2):
+            found = losses.patterns(0, count, total)
+            assert len(found.patterns) <= count
+            for pattern in found.patterns:
+                assert pattern.probability == pytest.approx(float(every[pattern.steps]), rel=1e-12)
+
+
+def test_patterns_that_are_asked_for_are_the_most_probable_though_there_are_others():
+    # Missed (1/4) it is lost in state 1, told as b (1/8) in state 2.
+    channel = channel_of([(), ("a",), ("b",)], [[0]], [[A]], TWO.observations[:3])
+    following = [[1, 3, 2], [1] * 3, [2] * 3, [3] * 3]
+    objective = objective_of(channel, following, [0] * 4, {"bad": {1, 2}}, "G !bad", ended=(1, 2, 3))
+    rates = columns((1, 0, 0), (Fraction(1, 4), Fraction(5, 8), Fraction(1, 8)), (0, 0, 1))
+    losses = losses_of(objective, rates)[0]
+    for count, complete in ((1, False), (2, True)):
+        found = losses.patterns(0, count, 3 / 8)
+        assert [pattern.probability for pattern in found.patterns] == pytest.approx([1 / 4, 1 / 8][:count])
+        assert (found.complete, found.ranked) == (complete, True)
+
+
+def test_a_step_that_comes_again_after_another_one_is_another_step():
+    # Three looks, in bins 0, 1, 0; lost is only who misses each time: 1/4 1/3 1/4.
+    channel = channel_of([(), ("a",)], [[0], [1]], [[A], [A]])
+    following = [[1, 4], [2, 4], [3, 4], [3, 3], [4, 4]]
+    objective = objective_of(channel, following, [0, 1, 0, 0, 0], {"bad": {3}}, "G !bad", ended=(3, 4))
+    rates = [*columns((1, 0), (Fraction(1, 4), Fraction(3, 4))), *columns((1, 0), (Fraction(1, 3), Fraction(2, 3)))]
+    first, second = (frozenset([only((at, NOTHING, A))]) for at in (0, 1))
+    assert shares(objective, rates)[1] == {(first, second, first): pytest.approx(1 / 48, rel=1e-12)}
+
+
+@pytest.mark.parametrize(
+    ("states", "most"), [(0, 200), (1, 200), (10_485, 200), (10_600, 197), (50_000, 41), (105_000, 20), (10**6, 20)]
+)
+def test_beginnings_of_patterns_are_as_many_as_memory_reaches_from_20_to_200(states, most):
+    assert pattern_search.PatternSearch(SimpleNamespace(symbols=()), np.ones(states, bool), None)._most == most
+
+
+def test_risks_are_ranked_as_the_same_up_to_a_billionth_of_them():
+    risk = np.array([[0.5, 0.5 * (1 + 5e-10), 0.5 * (1 + 2e-9), 0, 0, 1e-12, 2e-12], [0, 0, 0, 0, 1e-300, 1, 1]])
+    assert cause_search._ranks(risk).tolist() == [[3, 3, 4, 0, 0, 1, 2], [0, 0, 0, 0, 1, 2, 2]]
 
 
 def test_what_is_always_missed_is_lost_by_the_misses_though_it_is_certain():
@@ -226,19 +277,62 @@ def test_on_infinite_runs_reports_count_up_to_the_component_in_which_it_is_lost(
     assert list(patterns.values()) == [pytest.approx(1, rel=1e-12)]
 
 
+@pytest.mark.parametrize(("states", "room"), [(0, 8), (1, 8), (1, 7), (3, 64), (3, 96), (5, 1), (1, 2**30)])
+def test_sets_of_causes_have_places_as_far_as_memory_reaches(states, room, monkeypatch):
+    """The most kinds whose sets, with the place of the others, times the states are within `room`; one at least."""
+    monkeypatch.setattr(cause_search, "MOST_STATES", room)
+    for most in (1, 2, 9):
+        fitting = max((k for k in range(1, most + 1) if max(states, 1) * 2 ** (k + 1) <= room), default=1)
+        for kinds in range(12):
+            told_apart = Losses._most_kinds(SimpleNamespace(_open=np.ones(states)), kinds, most)
+            assert told_apart == fitting + (kinds == fitting + 1), (kinds, most)
+
+
+def test_so_many_combinations_of_reports_are_looked_at(monkeypatch):
+    # Each of the two is reported in two ways, and counts or not.
+    monkeypatch.setattr(cause_search, "_MOST_OUTCOMES", 16)
+    losses_of(one_look([{"a", "b"}]), MISSES)
+    monkeypatch.setattr(cause_search, "_MOST_OUTCOMES", 15)
+    with pytest.raises(
+        NoAnswerError, match=r"up to 2 reports are made in one step, and about 2e.01 .* limit is 15\n"
+    ):
+        losses_of(one_look([{"a", "b"}]), MISSES)
+
+
+def test_five_kinds_are_told_apart_in_products_of_up_to_32768_open_states():
+    for states, told_apart in ((2**15, 5), (2**15 + 1, 4)):
+        assert Losses._most_kinds(SimpleNamespace(_open=np.ones(states)), 9, cause_search.MOST_KINDS) == told_apart
+
+
+def test_a_planner_that_asks_nothing_loses_by_what_the_world_draws():
+    channel = channel_of([()], [[0]], [[0]]).moved_by(np.array([[Fraction(1, 4), Fraction(3, 4)]], dtype=object))
+    objective = objective_of(channel, [[1, 2], [1, 1], [2, 2]], [0] * 3, {"bad": {1}}, "G !bad", ended=(1, 2))
+    assert shares(objective, [[[Fraction(1)]]]) == ({frozenset(): 1 / 4}, {(): 1 / 4})
+
+
 def test_kinds_that_are_not_told_apart_are_others_and_still_add_up():
     objective = one_look([{"a", "b"}])
     losses, _, _, _ = losses_of(objective, MISSES)
-    found = losses.attribution(0, 0.5, 1)
-    # Two kinds: the second alone needs no place to share with others.
-    assert found.not_told_apart == ()
+    # Two kinds: the second alone needs no place to share with others. B is missed more often, but A is before it.
+    for most in (1, 2):
+        found = losses.attribution(0, 0.5, most)
+        assert (found.told_apart, found.not_told_apart) == ((MISSED_A, MISSED_B), ())
+    # One draw is never told as both: what counts in state 1, with errors of their own in bin 1, never happens.
+    channel = channel_of([(), ("a",), ("b",)], [[0], [1]], [[A], [A]], TWO.observations)
+    following = [[2, 3, 2, 1], [2, 3, 2, 2], [2] * 4, [3] * 4]
+    objective = objective_of(channel, following, [0, 1, 0, 0], {"bad": {2}}, "G !bad", ended=(2, 3))
+    rates = columns((1, 0, 0), (Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)), (0, 0, 1)) * 2
+    found = losses_of(objective, rates)[0].attribution(0, 0.5, 1)
+    assert (found.told_apart, found.not_told_apart) == ((MISSED_A, (0, B, A)), ())
     tested = 0
     for seed in range(40):
         plain, objective = random_plain(seed)
         losses, _, _, before = losses_of(objective, plain.rates)
         total = float(before.violation[objective.product.start[0]])
         all_kinds, few = (losses.attribution(0, total, most) for most in (99, 2))
-        hidden = set(few.not_told_apart)
+        hidden, times = set(few.not_told_apart), plain.often()
+        falling = [times[kind] for kind in few.told_apart] + [max((times[kind] for kind in hidden), default=0)]
+        assert not hidden or (falling == sorted(falling, reverse=True) and all(times[kind] for kind in hidden))
         merged = {}
         for cause in all_kinds.causes:
             key = frozenset(cause.reports) - hidden, bool(hidden & set(cause.reports))

@@ -152,7 +152,7 @@ def everywhere():
         ),
         ("w",), ((), ("a",)), told, np.array([[0]]), np.array([[1]]),
         np.array([0, -1, -1]), np.array([[1, 2], [0, 0], [0, 0]]), np.array([0, 0, 1]),
-        np.array([0]), np.arange(3),
+        np.array([0]), np.arange(3), ((1,),), np.zeros(3, dtype=np.int64), None,
     )  # fmt: skip
     lower, upper = (np.array([[[0, end], [0, end]]]) for end in (400_000_000, 600_000_000))
     upper[0, :, 0] = UNIT

@@ -28,12 +28,7 @@ from verifier.perception.confusion.document import confusion_text
 from verifier.perception.confusion.document_dependence import Dependence
 from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.perception.confusion.merging import merge
-from verifier.perception.confusion.preparing import (
-    dependence_document,
-    frame_numbers,
-    track_numbers,
-    track_outcomes,
-)
+from verifier.perception.confusion.preparing import dependence_document, track_outcomes
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.detections import Reading, class_map, read_detections
 from verifier.perception.matching import MatchingPolicy
@@ -248,6 +243,34 @@ def test_how_many_permutations_there_are_and_how_many_at_a_time(monkeypatch):
     assert at_once[7:] == [1, 1]
 
 
+def test_outcomes_that_are_all_the_same_take_no_draws():
+    mixed = outcomes_of([seen(".x..x.xx.."), seen("x.x")], strata=[1, 2])
+    more = outcomes_of([seen(".x..x.xx.."), seen("x.x"), seen("...")], strata=[1, 2, 0])
+    draws, others = (
+        np.concatenate(list(module._permuted(each, 20, 7, np.random.default_rng(2)))) for each in (mixed, more)
+    )
+    assert draws.shape == (20, 13)
+    assert (others[:, :3] == 1).all()
+    assert np.array_equal(others[:, 3:], draws)
+    assert len({tuple(row) for row in draws.tolist()}) > 15
+
+
+@pytest.mark.parametrize(
+    ("tracks", "strata", "expected"),
+    [
+        (["xx"], [0], 1),  # 1 of 1 that are left
+        (["x."], [0], 0),
+        (["..", "x"], [0, 0], 0),  # a pair without a miss in three items with one
+        (["xx", "."], [0, 0], 2 / 3 * 1 / 2),
+        (["xxx.", ".x"], [0, 0], 4 * (4 / 6 * 3 / 5)),
+    ],
+)
+def test_joint_misses_that_the_matrices_expect(tracks, strata, expected):
+    found = only(outcomes_of([seen(track) for track in tracks], strata))
+    assert found.expected_joint_misses == pytest.approx(expected, abs=1e-15)
+    assert str(found.expected_joint_misses)[0] != "-"
+
+
 def test_numbers_that_do_not_fit_together_are_refused():
     columns = [np.array([0, 0]), np.array([0, 1]), np.array([0, 0]), np.array([0, 0])]
     with pytest.raises(ValueError, match="differ in length"):
@@ -256,43 +279,6 @@ def test_numbers_that_do_not_fit_together_are_refused():
         Outcomes(*columns, np.array([2, 0]))
     with pytest.raises(ValueError, match="numbers from 0"):
         Outcomes(np.array([-1, 0]), *columns[1:], np.array([1, 0]))
-
-
-# ------------------------------------------------------------------------------------------ tracks and frames
-
-
-def test_tracks_are_those_of_their_sequence():
-    data = tracked([0, 0, 1, 1, 1], [3, 4, 3, -1, 3])
-    # Frames 0 and 1 are of sequence A, 2 of B: track 3 of A is not track 3 of B.
-    assert track_numbers(data.annotations, data.frame_sequence).tolist() == [0, 1, 0, -1, 0]
-    data = tracked([0, 1, 2, 2], [3.0, 3.0, 3.0, np.nan])
-    assert track_numbers(data.annotations, data.frame_sequence).tolist() == [0, 0, 1, -1]
-    data = tracked([0, 1, 2, 2], ["b", "a", "b", ""])
-    assert track_numbers(data.annotations, data.frame_sequence).tolist() == [1, 0, 2, -1]
-
-
-@pytest.mark.parametrize(
-    ("names", "numbers"),
-    [
-        (["A/000003", "A/000004", "A/000007"], [0, 1, 4]),  # frames that are not listed leave a gap
-        (["A/10", "A/30", "A/20"], [0, 2, 1]),  # every tenth frame
-        (["cam_3_1.png", "cam_3_2.png", "cam_3_4.png"], [0, 1, 3]),
-        (["100017", "100500", "101001"], [0, 1, 2]),  # time stamps: in their order
-        (["1000", "400", "701"], [2, 0, 1]),
-        (["3f9a", "77b2", "0c1d"], [0, 1, 2]),  # tokens: in the order of the list
-        (["b", "a"], [0, 1]),
-        (["7"], [0]),
-        (["0", str(10**40)], [0, 1]),
-    ],
-)
-def test_frames_are_numbered_by_their_names_where_these_are_numbers(names, numbers):
-    assert frame_numbers(names, np.zeros(len(names), np.int32)).tolist() == numbers
-
-
-def test_each_sequence_is_numbered_on_its_own():
-    names = ["A/5", "B/20", "A/6", "B/10", "C/x"]
-    assert frame_numbers(names, np.array([0, 1, 0, 1, 2], np.int32)).tolist() == [0, 1, 1, 0, 0]
-    assert frame_numbers([], np.zeros(0, np.int32)).tolist() == []
 
 
 # ------------------------------------------------------------------------------------------ detections to document

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 import random
+from dataclasses import replace
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -17,7 +19,7 @@ from slow_chains import ladder, walk, walk_probability
 from small_chains import chain_of
 
 from verifier.chains.chain import MarkovChain
-from verifier.checking import linear
+from verifier.checking import batch, linear
 from verifier.checking.batch import check, satisfaction_probabilities
 from verifier.checking.plan import Plan
 from verifier.checking.product import build_product
@@ -221,6 +223,49 @@ def test_rounded_rows_give_a_bracket():
     assert abs(result.upper[0, 0] - 3334 / 6666) < 1e-14
 
 
+def test_rounded_rows_of_what_cannot_be_missed_are_not_sure():
+    # Of 0.3 that stay and 0.6 that enter the goal, 6/7 are accepted as given; none is rejected, so it may be 1.
+    for label, lower, upper in (({1}, 6 / 7, 1), (set(), 0, 1 / 7)):
+        result = check(chain_of([{0: 0.3, 1: 0.6}, {1: 1}], {"a": label}, defect=0.11), F(a))
+        assert (result.probability[0, 0], result.lower[0, 0]) == pytest.approx((lower, lower), rel=1e-15)
+        assert result.upper[0, 0] == pytest.approx(upper, rel=1e-14)
+        assert np.isposinf(result.representation_bound).all()
+
+
+def solution(value, error):
+    """What a solver may say of three initial states."""
+    jumps = np.array([[1.0, 5.0, 3.0]])
+    return linear.Solution(np.array([value]), np.array([error]), np.array([error]) * 2, jumps, jumps + 1)
+
+
+def test_enclosures_by_hand():
+    made = batch._enclosure(solution([-0.25, 1.5, 0.5], [0.125, 0.75, 0.25]))
+    expected = {
+        "probability": [0, 1, 0.5],
+        "error_bound": [0.125, 0.75, 0.25],
+        "representation_bound": [0.25, 1, 0.5],
+        "lower": [0, 0.75, 0.25],
+        "upper": [-0.125, 1, 0.75],
+    }
+    assert {name: array[0].tolist() for name, array in made.items() if name in expected} == expected
+    assert (made["expected_jumps"].tolist(), made["expected_steps"].tolist()) == ([[1, 5, 3]], [[2, 6, 4]])
+    assert batch._enclosure(solution([0, 1, 0.5], [9, 9, 9]))["error_bound"].tolist() == [[1, 1, 1]]
+    # Accepted with 1/4, 1/2, 3/4 and rejected with 1/2, 1/2, 1/2.
+    accept, reject = solution([0.25, 0.5, 0.75], [0.125, 0.125, 0.0625]), solution([0.5] * 3, [0.125, 0.25, 0.125])
+    reject = replace(reject, jumps=np.array([[2.0, 4, 3]]), steps=np.array([[1.0, 7, 5]]))
+    made = batch._bracket(accept, reject)
+    expected = {
+        "probability": [0.25, 0.5, 0.75],
+        "error_bound": [0.125, 0.125, 0.0625],
+        "representation_bound": [np.inf] * 3,
+        "expected_jumps": [2, 5, 3],
+        "expected_steps": [2, 7, 5],
+        "lower": [0.125, 0.25, 0.375],
+        "upper": [0.625, 0.75, 0.8125],
+    }
+    assert {name: array[0].tolist() for name, array in made.items()} == expected
+
+
 def test_rounded_rows_in_a_cycle_are_solved_as_given():
     # x0 = .5 x1 + .25, x1 = .4999 x0: x0 = .25 / (1 - .24995).
     chain = chain_of([{1: 0.5, 2: 0.25, 3: 0.25}, {0: 0.4999, 3: 0.5}, {2: 1}, {3: 1}], {"a": {2}}, defect=1.01e-4)
@@ -238,12 +283,35 @@ def test_rounded_rows_in_a_cycle_are_solved_as_given():
         ([[1.5, -0.5, 1.0, 1.0]], "negative or no number"),
         ([[np.nan, 0.5, 1.0, 1.0]], "negative or no number"),
         ([[0.0, 0.0, 1.0, 1.0]], "row 0 of array 0"),
+        ([[0.5, 0.75, 1.0, 1.0]], "row 0 of array 0 misses the sum 1 by 0.25"),
+        ([[0.5, 0.625, 1.0, 1.25], [0.5, 0.25, 1.5, 1.0]], "row 1 of array 1 misses the sum 1 by 0.5"),
+        ([[[0.5, 0.5, 1.0, 1.0]]], r"shape \(1, 1, 4\) do not fit 4"),
     ],
 )
-def test_values_that_are_no_probabilities_are_refused(values, message):
+def test_values_that_are_no_probabilities_are_refused(values, message, monkeypatch):
     chain = chain_of([{1: 0.5, 2: 0.5}, {1: 1}, {2: 1}], {"a": {1}})
-    with pytest.raises(ValueError, match=message):
-        satisfaction_probabilities(product_of(chain, F(a)), np.array(values))
+    for at_once in (batch._SUMS_AT_ONCE, 1):
+        monkeypatch.setattr(batch, "_SUMS_AT_ONCE", at_once)
+        with pytest.raises(ValueError, match=message if at_once > 1 else "misses|shape|negative"):
+            satisfaction_probabilities(product_of(chain, F(a)), np.array(values))
+
+
+@pytest.mark.parametrize("last", [0.75, 1.25])
+def test_a_row_may_miss_the_sum_1_by_the_tolerance(last):
+    product = product_of(chain_of([{1: 0.5, 2: 0.5}, {1: 1}, {2: 1}], {"a": {1}}), F(a))
+    values, entry = np.array([[0.5, 0.5, 1.0, last]]), np.arange(4)
+    batch._check_stochastic(product, values, entry, 0.25)
+    with pytest.raises(ValueError, match="row 2 of array 0 misses"):
+        batch._check_stochastic(product, values, entry, 0.25 - 2.0**-54)
+
+
+def test_a_rough_value_is_given_only_where_one_is_asked_for(monkeypatch):
+    asked, solve = [], batch.solve
+    monkeypatch.setattr(batch, "solve", lambda *args, **how: asked.append(how["roughly"]) or solve(*args, **how))
+    chain = chain_of([{0: 0.5, 1: 0.5}, {1: 1}], {"a": {1}})
+    for more in ({}, {"roughly": True}):
+        satisfaction_probabilities(product_of(chain, F(a)), chain.probabilities, **more)
+    assert asked == [False, True]
 
 
 def test_no_matrix_at_all():
@@ -342,6 +410,29 @@ def test_transitions_that_share_a_probability():
     values = np.array([[0.5, 0.5, 1.0], [0.25, 0.75, 1.0], [1.0, 0.0, 1.0], [0.0, 1.0, 1.0]])
     result = satisfaction_probabilities(product, values, np.array([0, 1, 0, 1, 2, 2]))
     assert result.probability[:, 0].tolist() == [0.25, 0.0625, 1, 0]
+
+
+@pytest.mark.parametrize("entry", [[0, 1, 0, 1, 2, 3], [0, 1, 0, 1, 2, -1], [0, 1, 0, 1, 2], [0, 1, 0, 1, 2, 2, 2]])
+def test_transitions_of_no_given_probability_are_refused(entry):
+    chain = chain_of([{1: 0.5, 3: 0.5}, {2: 0.5, 3: 0.5}, {2: 1}, {3: 1}], {"a": {2}})
+    with pytest.raises(ValueError, match=r"shape \(1, 3\) do not fit 6 transitions"):
+        satisfaction_probabilities(product_of(chain, F(a)), np.array([[0.5, 0.5, 1.0]]), np.array(entry))
+
+
+def test_rows_that_are_alike_are_summed_once():
+    # Of three numbers: rows of 2 alone, of 0 and 1, of 1 and 0, of 1 alone, of 0, 1 and 1, and again.
+    rows = [[2], [0, 1], [1, 0], [1], [0, 1, 1], [0, 1], [2], [1, 0], [1], [0, 1, 1], *[[2]] * 14]
+    indptr, entry = np.cumsum([0, *map(len, rows)]), np.concatenate(rows)
+    for shape in ((15, 3), (16, 4)):
+        chosen, entries, starts = batch._different_rows(indptr, entry, shape)
+        assert (chosen.tolist(), entries.tolist(), starts.tolist()) == (
+            list(range(24)),
+            entry.tolist(),
+            indptr.tolist(),
+        )
+    chosen, entries, starts = batch._different_rows(indptr, entry, (16, 3))
+    assert sorted(chosen.tolist()) == [0, 1, 2, 3, 4]
+    assert [entries[low:high].tolist() for low, high in pairwise(starts)] == [rows[row] for row in chosen.tolist()]
 
 
 def test_a_missing_transition_in_a_bottom_component():

@@ -18,6 +18,7 @@ from small_chains import chain_of
 
 from verifier.base.budget import Clock
 from verifier.base.errors import EngineError, NoAnswerError
+from verifier.checking import batch as batch_engine
 from verifier.checking.batch import _of_gains, check, expected_gains
 from verifier.checking.expectations import Expectation, Expecting, conditional, confirmed_by
 from verifier.checking.linear import Solution
@@ -98,13 +99,30 @@ def test_errors_of_gains_by_hand():
     one = np.ones((1, 3))
     value, error, moved = ([[2, 1, np.inf]], [[1 / 4, 2, 0]], [[1 / 2, 0, 0]])
     found = _of_gains(Solution(*map(np.array, (value, error, moved)), one, 2 * one), 1 / 8, 1 / 16)
-    errors, near = [17 / 32, 19 / 8], 1 + 2.0**-49
+    errors, near = [17 / 32, 19 / 8], 1 + 2.0**-49  # 4 roundings of each are covered
     for name, least in {"error_bound": errors, "representation_bound": [1 / 2 + 97 / 256, 27 / 64]}.items():
-        assert all(low <= each <= low * near for low, each in zip(least, found[name][0, :2].tolist(), strict=True))
+        for low, bound in zip([*least, 0], found[name][0].tolist(), strict=True):
+            assert low * (1 + 2.0**-50) <= bound <= low * near
     assert found["lower"][0].tolist() == pytest.approx([2 - 17 / 32, 0, np.inf], rel=1e-12)
     assert found["upper"][0].tolist() == pytest.approx([2 + 17 / 32, 1 + 19 / 8, np.inf], rel=1e-12)
     assert (found["probability"].tolist(), found["expected_jumps"].tolist()) == (value, one.tolist())
     assert found["expected_steps"].tolist() == [[2, 2, 2]]
+
+
+def test_what_is_rounded_before_a_gain_is_made(monkeypatch):
+    # The widest row has three numbers, each rounded, and so is its sum.
+    asked, made = [], batch_engine._of_gains
+    monkeypatch.setattr(
+        batch_engine, "_of_gains", lambda solution, *errors: asked.append(errors) or made(solution, *errors)
+    )
+    chain = chain_of([{1: 0.5, 2: 0.25, 3: 0.25}, {0: 0.5, 3: 0.5}, {3: 1}, {3: 1}], {"a": {3}})
+    product = build_product(chain.indptr, chain.indices, chain.labels, F(a), chain.initial)
+    values = chain.probabilities[None]
+    expected_gains(product, values, np.ones((1, 4)), value_error=2.0**-30, gain_error=2.0**-40)
+    assert asked == [(2.0**-40 + 4 * 2.0**-53, 2.0**-30)]
+    for gains in (np.ones((1, 3)), np.ones((2, 4)), np.array([[1, 1, -1, 1]]), np.array([[1, np.nan, 1, 1]])):
+        with pytest.raises(ValueError, match="every state gains a number of at least 0"):
+            expected_gains(product, values, gains)
 
 
 def test_a_geometric_wait(storm):

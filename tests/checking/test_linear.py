@@ -98,14 +98,16 @@ def test_moving_the_probabilities_moves_gains_by_the_largest_in_each_jump():
     # With 1/4 of what leaves a state leading to the other, x = 1/4 + y/4 and y = x/4 are 4/15 and 1/15; 4/3 jumps are
     # made. Changed by 1 +- 10^-9 each moves 2 * 10^-9 of 4/15 at most, by 1 +- 1/9 a quarter of it (10/8 - 1); and
     # no value moves by more than the factors of 2 states, 4 * 10^-9 and 25/16 - 1.
-    weights = np.array([[0.125, 0.25, 0.125, 0.125, 0.375]])
-    gains = np.array([[0.125, 0.0]])
+    weights = np.array([[0.125, 0.25, 0.125, 0.125, 0.375]] * 2)
+    gains = np.array([[0.125, 0.0], [1.25, 0.0]])
     for off, by_jump, by_states in ((1e-9, 2e-9, 4e-9), (1 / 9, 1 / 4, 9 / 16)):
         found = linear.solve(pair(), weights, np.arange(5), stochastic=True, value_error=off, gains=gains)
         assert found.value[0] == pytest.approx([4 / 15, 1 / 15], rel=1e-15)
         assert found.jumps[0] == pytest.approx([4 / 3] * 2, rel=1e-12)
         assert found.steps[0] == pytest.approx([8 / 3] * 2, rel=1e-12)
         assert found.representation[0] == pytest.approx([4 / 15 * by_jump * 4 / 3, 1 / 15 * by_states], rel=1e-6)
+        assert found.value[1] == pytest.approx(10 * found.value[0], rel=1e-15)
+        assert found.representation[1] == pytest.approx(10 * found.representation[0], rel=1e-6)
 
 
 def test_the_largest_gain_is_counted_with_what_it_may_lack(monkeypatch):
@@ -224,8 +226,11 @@ def test_one_value_beyond_the_range_of_doubles_is_enough_to_be_refused():
 def test_what_is_decided_from_the_start_has_no_error():
     assert not _System(pair(), np.arange(5), True, 1)._roughly
     for plan in (replace(pair(), start=np.array([2, 3])), replace(chain_of_two(), start=np.array([2, 3]))):
-        found = linear.solve(plan, np.array([[0.5, 0.5, 0.25, 0.25, 0.5]]), np.arange(5), stochastic=True)
-        assert (found.value.tolist(), found.error.tolist()) == ([[1, 0]], [[0, 0]])
+        for gains, value in ((None, [1, 0]), (np.ones((1, 2)), [0, np.inf])):
+            values = np.array([[0.5, 0.5, 0.25, 0.25, 0.5]])
+            found = linear.solve(plan, values, np.arange(5), stochastic=True, gains=gains)
+            assert (found.value.tolist(), found.error.tolist()) == ([value], [[0, 0]])
+            assert found.representation.tolist() == [[0, 0]]
 
 
 def test_underflow_grows_by_level_where_rows_sum_to_more():
@@ -306,6 +311,49 @@ def test_room_that_is_kept_serves_matrices_of_the_same_number_only(monkeypatch):
             assert found.value[:, 0] == pytest.approx(expected, rel=1e-14)
 
 
+@pytest.mark.parametrize("thorough", [False, True])
+@pytest.mark.parametrize("roughly", [False, True])
+@pytest.mark.parametrize(
+    ("block", "width", "matrices", "at_first", "rough", "at_last"),
+    [
+        # of one state; else (edges 0 to 5 of the pair lead both ways, 0 to 3 up, 3 to 4 down) on a full array up to
+        # 200 states, thoroughly 1000; within a band of less than a quarter of at least 24 states where that is so
+        (Block(0, 0, 9, 1, 0, 5), 0, 1, "single", "single", "single"),
+        (Block(0, 0, 1, 200, 0, 3), 50, 1, "elimination", "elimination", "elimination"),
+        (Block(0, 0, 1, 201, 0, 3), 0, 99, "substitution", "substitution", "substitution"),
+        (Block(0, 0, 1, 201, 3, 4), 0, 99, "substitution", "substitution", "substitution"),
+        (Block(0, 0, 1, 201, 3, 5), 51, 99, "factorisation", "factorisation", "elimination"),
+        (Block(0, 0, 2, 1000, 0, 5), 1, 99, "factorisation", "factorisation", "elimination"),
+        (Block(0, 0, 1, 1001, 0, 5), 251, 99, "factorisation", "factorisation", "factorisation"),
+        (Block(0, 0, 2, 1001, 0, 5), 1, 99, "factorisation", "factorisation", "factorisation"),
+        (Block(0, 0, 1, 23, 0, 5), 1, 99, "elimination", "elimination", "elimination"),
+        (Block(0, 0, 1, 24, 0, 5), 5, 1, "narrow", "narrow", "narrow"),
+        (Block(0, 0, 1, 24, 0, 5), 6, 1, "elimination", "elimination", "elimination"),
+        (Block(0, 0, 2, 24, 0, 5), 5, 1, "elimination", "elimination", "elimination"),
+        (Block(0, 0, 1, 200, 0, 5), 16, 49, "narrow", "narrow", "narrow"),
+        (Block(0, 0, 1, 200, 0, 5), 17, 50, "elimination", "elimination", "narrow"),
+        (Block(0, 0, 1, 201, 0, 5), 16, 49, "factorisation", "factorisation", "narrow"),
+        (Block(0, 0, 1, 201, 0, 5), 16, 50, "narrow", "band", "narrow"),
+        (Block(0, 0, 1, 201, 0, 5), 17, 50, "factorisation", "factorisation", "narrow"),
+        (Block(0, 0, 1, 10**4, 0, 5), 1000, 1, "factorisation", "factorisation", "narrow"),
+        (Block(0, 0, 1, 10**4, 0, 5), 1001, 1, "factorisation", "factorisation", "factorisation"),
+    ],
+)
+def test_how_a_component_is_solved(monkeypatch, block, width, matrices, at_first, rough, at_last, thorough, roughly):
+    solver = BlockSolver(
+        pair(), stochastic=True, matrices=1, thorough=False, **({"roughly": True} if roughly else {})
+    )
+    monkeypatch.setattr(Band, "of", lambda size, sources, targets: Band(np.arange(size), width))
+    expected = at_last if thorough else rough if roughly else at_first
+    if expected == at_last == "narrow" and roughly and thorough and block.size > 1000:
+        expected = "band"
+    method = solver._method(block, True, matrices, thorough)
+    assert (method, list(solver.bands)) == (
+        ("elimination", [0]) if expected == "narrow" else (expected, [0] if expected == "band" else [])
+    )
+    assert solver._method(block, False, matrices, thorough) == ("single" if block.size == 1 else "factorisation")
+
+
 @pytest.mark.parametrize(("size", "width"), [(2, 1), (3, 2), (9, 8), (9, 1), (70, 6)])
 def test_every_rounding_of_an_elimination_is_in_its_bound(size, width):
     """Two factors for each state that a removed one changes, and for the first weights, of at most 5 edges here."""
@@ -318,6 +366,129 @@ def test_every_rounding_of_an_elimination_is_in_its_bound(size, width):
     found = solver._roundings(Block(0, 0, 1, size, 0, 5 * size), "elimination", 5)
     counted = 2 * size * (5 + 2) + 2 * changed * of_sum + put_back
     assert found == counted + (0 if width == size - 1 else 2 * of_sum * (size * width - changed))
+
+
+def plan_of(targets, *blocks):
+    """A plan of states that lead to these, asked about the last of them; blocks are level, first, count and size."""
+    starts = np.cumsum([0, *map(len, targets)])
+    count = len(targets)
+    lists = (range(count), starts, np.concatenate(targets), range(starts[-1]), [-1] * count, [count - 1])
+    edges = [starts[[first, first + components * size]].tolist() for _, first, components, size in blocks]
+    made = tuple(Block(*block, *ends) for block, ends in zip(blocks, edges, strict=True))
+    return Plan(*(np.array(column, dtype=np.int64) for column in lists), made)
+
+
+def three_levels():
+    """The pair, and two states that lead to the slots only; one that leads to the pair, another pair; one above."""
+    targets = [[1, 8, 9], [0, 8], [8, 8, 9], [8, 8, 8], [0], [6, 8], [5, 2], [4, 5]]
+    return plan_of(targets, (0, 0, 1, 2), (0, 2, 2, 1), (1, 4, 1, 1), (1, 5, 1, 2), (2, 7, 1, 1))
+
+
+@pytest.mark.parametrize("method", ["elimination", "factorisation", "band", "substitution", "several"])
+def test_every_way_solves_the_equations_behind_other_blocks(monkeypatch, method):
+    plan = {
+        "substitution": plan_of([[4, 5], [0, 4], [1, 0, 5], [2, 1]], (0, 0, 1, 1), (1, 1, 1, 3)),
+        "several": plan_of([[5, 6], [2, 0, 5], [1, 6], [4, 0], [3, 0, 6]], (0, 0, 1, 1), (1, 1, 2, 2)),
+    }.get(method, three_levels())
+    rng = np.random.default_rng(5)
+    weight = rng.random((len(plan.edge), 3))
+    solver = BlockSolver(plan, stochastic=True, matrices=3, thorough=False)
+    leave, right = level_solving.add_up(solver.row_sum, weight), rng.random((plan.size, 2, 3))
+    made = method if method != "several" else "elimination"
+    solver.methods = ["single" if block.size == 1 else made for block in plan.blocks]
+    if method == "band":
+        solver.bands = {block.first: Band(np.array([1, 0]), 1) for block in plan.blocks if block.size == 2}
+    inner = [solver.inner(block) for block in plan.blocks]
+    if method == "elimination":
+        assert [array.tolist() for array in inner[3]] == [[True, False, True, False], [0, 1], [1, 0]]
+    equation = level_solving.Equation(solver, weight, leave)
+    assert equation.least_leave.tolist() == np.minimum(leave.min(axis=0), 1).tolist()
+    assert level_solving.Equation(solver, weight, leave + 2).least_leave.tolist() == [1] * 3
+    for matrices in (None, np.array([2]), np.array([1, 0])):
+        numbers = np.arange(3) if matrices is None else matrices
+        x = np.zeros((plan.size + 2, 2, len(numbers)))
+        x[plan.size, 0] = 1
+        equation.solve(x, right[:, :, numbers], matrices)
+        for place, number in enumerate(numbers.tolist()):
+            rows = np.zeros((plan.size, plan.size + 2))
+            np.add.at(rows, (solver.row_of_edge, plan.target), weight[:, number])
+            left = np.diag(leave[:, number]) - rows[:, : plan.size]
+            for column, into in enumerate((rows[:, plan.size], 0)):
+                expected = np.linalg.solve(left, into + right[:, column, number])
+                assert x[: plan.size, column, place] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("safe", "again", "results"),
+    [
+        ([True, False, False], [([[2, 3], [5, 6]], [8, 9])], [1, 7, 7]),
+        ([True] * 3, [], [1] * 3),
+        ([False, True, True], [([[1], [4]], [7])], [7, 1, 1]),
+    ],
+)
+def test_only_what_underflows_in_a_band_is_eliminated_again(safe, again, results):
+    class Recorded:
+        def eliminate(self, source, target, weight, beside):
+            return np.ones((2, 1, 3)), np.array(safe)
+
+        def eliminate_without_underflow(self, source, target, weight, beside):
+            asked.append((weight.tolist(), beside[0, 0].tolist()))
+            return np.full((2, 1, weight.shape[1]), 7.0)
+
+    asked: list[object] = []
+    entries = np.array([0, 1]), np.array([1, 0]), np.array([[1.0, 2, 3], [4, 5, 6]])
+    beside = np.tile(np.array([7.0, 8, 9]), (2, 2, 1))
+    found = level_solving._eliminate_block(Block(0, 0, 1, 2, 0, 2), entries, beside, Recorded())
+    assert (found[1, 0].tolist(), asked) == (results, again)
+
+
+def test_roundings_and_states_add_up_along_the_levels():
+    # A single state of d edges has 2 d + 2; the pairs of 3 and of 2 edges, by the bound above, 42 and 38.
+    solver = BlockSolver(three_levels(), stochastic=True, matrices=1, thorough=False)
+    pairs = [2 * 2 * (d + 2) + 2 * 1 * (1 + 6) + 2 * (1 + 3) for d in (3, 2)]
+    roundings, powers = solver.exponents()
+    on_top = [pairs[0] + 4, pairs[0] + pairs[1], pairs[0] + pairs[1]]
+    assert roundings.tolist() == [pairs[0]] * 2 + [8, 8] + on_top + [on_top[1] + 6, 0, 0]
+    assert powers.tolist() == [2, 2, 1, 1, 3, 4, 4, 5, 0, 0]
+    assert solver.most_edges == [3, 3, 1, 2, 2]
+    assert solver.exits().tolist() == [1, 2, 4, 13, 15]
+    assert solver._roundings(Block(0, 0, 1, 7, 0, 5), "substitution", 3) == (2 * 3 + 2) * 7
+    solver = BlockSolver(three_levels(), stochastic=False, matrices=1, thorough=False)
+    assert solver.exponents()[0].tolist() == [np.inf] * 2 + [8, 8] + [np.inf] * 4 + [0, 0]
+    assert solver.exits().tolist() == []
+    nothing = Plan(*(np.array(each, dtype=np.int64) for each in ([], [0], [], [], [], [1])), ())
+    solver = BlockSolver(nothing, stochastic=True, matrices=1, thorough=False)
+    assert [numbers.tolist() for numbers in solver.exponents()] == [[0, 0]] * 2
+    assert solver.numbers_per_matrix(2) == 0
+
+
+def test_numbers_that_a_component_needs_by_how_it_is_solved():
+    solver = BlockSolver(three_levels(), stochastic=True, matrices=1, thorough=False)
+    solver.plan = replace(solver.plan, blocks=(Block(0, 0, 3, 4, 0, 2), Block(0, 12, 1, 5, 2, 3)))
+    for methods, numbers in (
+        (["single", "single"], 0),
+        (["elimination", "single"], 3 * 4 * (4 + 1 + 2)),
+        (["single", "elimination"], 5 * (5 + 1 + 2)),
+        (["substitution", "elimination"], 60 * 3 * 4),
+        (["elimination", "factorisation"], 60 * 5),
+    ):
+        solver.methods = methods
+        assert solver.numbers_per_matrix(2) == numbers
+    solver.bands[12] = Band(np.arange(5), 20)
+    for method in ("elimination", "band"):
+        solver.methods = ["single", method]
+        assert solver.numbers_per_matrix(2) == 5 * (2 * 20 + 4 + 3 * 2)
+
+
+@pytest.mark.parametrize("few", [300, 5, 0])
+def test_terms_are_added_up_by_the_state_of_their_edge(monkeypatch, few):
+    monkeypatch.setattr(level_solving, "FEW_EDGES", few)
+    solver = BlockSolver(three_levels(), stochastic=True, matrices=1, thorough=False)
+    for number, expected in enumerate([[[7], [24]], [[7], [56]], [[1]], [[3], [12]], [[3]]]):
+        block = solver.plan.blocks[number]
+        terms = 2.0 ** np.arange(block.last_edge - block.first_edge)[:, None] * [1.0, 3.0]
+        for _ in range(2):
+            assert solver.added(number, terms[:, None]).tolist() == [[[low, 3 * low]] for [low] in expected]
 
 
 def test_the_edges_of_some_matrices_of_a_chain_without_loops():

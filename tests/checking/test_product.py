@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -77,8 +78,8 @@ def test_every_transition_follows_the_chain_and_the_progression(seed):
 
 
 def test_connectives_of_names_are_one_proposition():
-    chain = chain_of([{1: 1}, {0: 1}], {"a": {0}, "b": {0, 1}, "c": set()})
-    for operator, expected in [("&", [0]), ("|", [0, 1]), ("->", [0, 1]), ("xor", [1]), ("<->", [0])]:
+    chain = chain_of([{1: 1}, {2: 1}, {3: 1}, {0: 1}], {"a": {0, 1}, "b": {0, 2}, "c": set()})
+    for operator, expected in [("&", [0]), ("|", [0, 1, 2]), ("->", [0, 2, 3]), ("xor", [1, 2]), ("<->", [0, 3])]:
         product = product_of(chain, F(op("&", op(operator, a, b), neg(c))))
         assert np.flatnonzero(product.propositions[0]).tolist() == expected
 
@@ -129,6 +130,8 @@ def test_made_at_once_it_is_the_product_made_step_by_step(seed, monkeypatch):
     assert slowly.state[met].tolist() == at_once.state[number[met]].tolist()
     texts = [[p.obligations.nodes_in(k) for k in p.obligation.tolist()] for p in (slowly, at_once)]
     assert all(len(texts[0][k]) == len(texts[1][number[k]]) for k in met)
+    assert at_once.indptr[:3].tolist() == [0, 0, 0]
+    assert product_of(chain, formula, max_states=at_once.state_count).state_count == at_once.state_count
     with pytest.raises(LimitError, match=f"at least {at_once.state_count} states"):
         product_of(chain, formula, max_states=at_once.state_count - 1)
 
@@ -164,5 +167,101 @@ def test_what_is_decided_under_a_support_is_found_out_once(monkeypatch):
     plan = decided.plan(accepting=True, exact_one=True, matrices=1)
     assert decided.plan(accepting=True, exact_one=True, matrices=1) is plan
     assert decided.plan(accepting=False, exact_one=True, matrices=1) is not plan
-    monkeypatch.setattr("verifier.checking.plan.LARGEST_KEPT", product.state_count - 1)
-    assert decide(product, support) is not decided
+    for made, cache in ((product, "decided"), (product, "tried"), (decided, "plans"), (plan, "systems")):
+        assert getattr(replace(made), cache) is not getattr(made, cache)
+    for most, kept in ((product.state_count - 1, False), (product.state_count, True)):
+        monkeypatch.setattr("verifier.checking.plan.LARGEST_KEPT", most)
+        assert (decide(product, support) is decided) is kept
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"indptr": [0, 0, 0, 3, 3]}, "arrays of a product must fit together"),
+        ({"indices": [2, ACCEPT]}, "arrays of a product must fit together"),
+        ({"edge": [0, 1]}, "arrays of a product must fit together"),
+        ({"indices": [2, ACCEPT], "edge": [0, 1]}, "arrays of a product must fit together"),
+        ({"indptr": [0, 0, 1, 3]}, "accept and reject must have no successors"),
+        ({"start": [2, -1, 0]}, "start states must be states"),
+        ({"start": [2, 3]}, "start states must be states"),
+    ],
+)
+def test_arrays_that_are_no_product(changed, message):
+    chain = chain_of([{0: 0.5, 1: 0.25, 2: 0.25}, {1: 1}, {0: 1}], {"a": {0}, "b": {1}}, initial=[0, 1, 2])
+    product = product_of(chain, U(a, b))
+    assert replace(product, start=np.array([2, 0])).start.tolist() == [2, 0]
+    with pytest.raises(ValueError, match=message):
+        replace(product, **{name: np.array(numbers) for name, numbers in changed.items()})
+
+
+def test_pairs_are_numbered_in_the_order_in_which_they_are_met():
+    # Against a dictionary; 1000 states take four pages, and 40 obligations more than there are rooms for at first.
+    rng = np.random.default_rng(3)
+    numbering, numbers = product_module._Numbering(1000, 40_000), {}
+    for _ in range(12):
+        state, obligation = rng.integers(0, 1000, 300), rng.integers(0, 40, 300)
+        found, new = numbering.number(state, obligation)
+        pairs = list(zip(state.tolist(), obligation.tolist(), strict=True))
+        opened = [pair for pair in pairs if pair[1] not in (ACCEPT, REJECT)]
+        assert {pairs[place] for place in new.tolist()} == set(opened) - set(numbers)
+        numbers |= {pairs[place]: len(numbers) + 2 + k for k, place in enumerate(new.tolist())}
+        assert found.tolist() == [numbers.get(pair, pair[1]) for pair in pairs]
+    last = product_module._Numbering(10, len(opened) + 2)
+    last.number(np.arange(len(opened)) % 10, 2 + np.arange(len(opened)) // 10)
+    with pytest.raises(LimitError, match=f"at least {len(opened) + 3} states; the limit is {len(opened) + 2}"):
+        last.number(np.array([0]), np.array([99]))
+
+
+def test_classes_of_states_by_what_holds_there():
+    # a and c never part, and b splits them: letters 0, 2 and 5.
+    masks = tuple(np.array(mask, dtype=bool) for mask in ([0, 1, 0, 0, 1], [0, 0, 1, 1, 0], [0, 1, 0, 0, 1]))
+    classes, letters = product_module._letter_classes(masks, 5)
+    assert [letters[k] for k in classes.tolist()] == [0, 5, 2, 2, 5]
+    assert sorted(letters) == [0, 2, 5]
+    assert product_module._letter_classes((), 2)[1] == [0]
+    assert product_module._letter_classes(masks[:1], 5)[1] == [0, 1]
+
+
+@pytest.mark.parametrize(("letters", "closed"), [(1, True), (66, True), (67, False)])
+def test_obligations_that_any_letters_lead_to(letters, closed):
+    # 5 leads to 3 and to accept, 3 to itself and 7, 7 to 3 and reject: tried with up to 200 letters in all.
+    after = {5: (3, ACCEPT), 3: (3, 7), 7: (3, REJECT)}
+
+    def successor(obligation, letter):
+        return np.array([after[o][k % 2] for o, k in zip(obligation.tolist(), letter.tolist(), strict=True)])
+
+    found = product_module._closed(successor, np.array([5, ACCEPT, REJECT, 5]), letters)
+    assert (None if found is None else found.tolist()) == (
+        ([3, 5] if letters == 1 else [3, 5, 7]) if closed else None
+    )
+    nothing = product_module._closed(successor, np.array([REJECT, ACCEPT]), letters)
+    assert nothing is not None
+    assert nothing.tolist() == []
+
+
+def test_how_many_transitions_are_made_at_once():
+    fits = product_module._fits_at_once
+    assert [fits(2, 10**9), fits(3, 10**9), fits(4, 250_000), fits(4, 250_001)] == [True, False, True, False]
+
+
+def test_where_the_rows_of_copies_start():
+    assert product_module._rows(np.array([0, 2, 5]), 5, 3).tolist() == [0, 2, 5, 7, 10, 12]
+
+
+def test_what_is_progressed_once():
+    class Counted:
+        def __len__(self):
+            return 40
+
+        def progress(self, number, letter):
+            asked.append((number, letter))
+            return number + letter
+
+    asked: list[tuple[int, int]] = []
+    successor = product_module._Successors(Counted(), [0, 2, 5])
+    for _ in range(2):
+        assert successor(np.array([3, 2, 3]), np.array([2, 1, 2])).tolist() == [8, 4, 8]
+    assert asked == [(2, 2), (3, 5)]
+    assert successor(np.array([15, 39, 3, 16]), np.array([0, 2, 2, 1])).tolist() == [15, 44, 8, 18]
+    assert successor(np.array([], dtype=np.int64), np.array([], dtype=np.int64)).tolist() == []
+    assert asked[2:] == [(15, 0), (16, 2), (39, 5)]

@@ -13,13 +13,14 @@ import pytest
 from exact_oracle import reach_probabilities
 from small_chains import chain_of
 
-from verifier.base.errors import EngineError
+from verifier.base.errors import EngineError, NoAnswerError
+from verifier.checking import recurrence
 from verifier.checking.batch import check
 from verifier.checking.process import StormProcess
-from verifier.checking.recurrence import _SplitGraph
+from verifier.checking.recurrence import _SplitGraph, _truth_at
 from verifier.checking.two_engines import check_formulas
 from verifier.language.expressions import Source
-from verifier.language.ltl import parse_formula
+from verifier.language.ltl import holds_on_lasso, parse_formula
 
 
 def parsed(text):
@@ -144,3 +145,99 @@ def test_a_state_without_a_truth_value_among_others_is_an_error_of_the_engine():
     graph = SimpleNamespace(origin=np.arange(2))
     with pytest.raises(EngineError, match="a state of a bottom component has no truth value"):
         _SplitGraph._split(graph, ("F a",), [np.array([True, False])], None)
+
+
+def bounded_formula(rng, depth):
+    """Text of a formula with an end, and how many steps ahead it looks at most."""
+    if depth == 0:
+        return rng.choice(["a", "b", "!a", "!b"]), 0
+    (left, far), (right, farther) = (bounded_formula(rng, depth - 1) for _ in range(2))
+    low = rng.randint(0, 2)
+    high = low + rng.randint(0, 2)
+    return rng.choice(
+        [
+            (f"(X[{low + 1}] {left})", low + 1 + far),
+            (f"({left} U[{low},{high}] {right})", high + max(far, farther)),
+            (f"({left} R[{low},{high}] {right})", high + max(far, farther)),
+            (f"({left} & {right})", max(far, farther)),
+            (f"(F[{low},{high}] {left} | G[{low},{high}] {left})", high + far),
+        ]
+    )
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_happens_again_and_again_is_what_some_path_shows(seed):
+    """In a chain that visits everything: G F of what looks so far ahead holds if a path has it, F G if all have."""
+    rng = random.Random(seed)
+    n = rng.randint(2, 4)
+    rows = [{(s + 1) % n, *rng.sample(range(n), rng.randint(0, 1))} for s in range(n)]
+    labels = {name: {s for s in range(n) if rng.random() < 0.5} for name in "ab"}
+    chain = chain_of([{t: Fraction(1, len(row)) for t in row} for row in rows], labels)
+    text, far = bounded_formula(rng, 2)
+    paths = [[s] for s in range(n)]
+    for _ in range(far):
+        paths = [[*path, t] for path in paths for t in rows[path[-1]]]
+    letters = [[frozenset(name for name in "ab" if s in labels[name]) for s in path] for path in paths]
+    holds = [holds_on_lasso(parsed(text), word[:-1], word[-1:]) for word in letters]
+    for formula, expected in ((f"G F {text}", any(holds)), (f"F G {text}", all(holds))):
+        result = check(chain, parsed(formula))
+        assert result.lower[0, 0] == result.upper[0, 0] == expected, formula
+
+
+@pytest.mark.parametrize(
+    ("again", "expected"),
+    [
+        ("F[1,2] b & !(F[1,1] b)", 1),  # two steps before it
+        ("!(F[1,1] b) & F[1,2] b", 1),
+        ("F[1,1] b & !(F[1,2] b)", 0),
+        ("F[1,3] b & !(F[2,2] b)", 1),
+        ("!(F[2,2] b) & F[1,3] b", 1),
+        ("F[2,2] b & !(F[1,3] b)", 0),
+    ],
+)
+def test_windows_of_one_operator_are_told_apart(again, expected):
+    chain = chain_of([{(s + 1) % 4: 1} for s in range(4)], {"b": {0}})
+    assert check(chain, parsed(f"G F ({again})")).probability[0, 0] == expected
+
+
+def test_states_are_split_by_hand(monkeypatch):
+    # The first of two states may have both values. Its edge to the second has value 1, its loop what it had.
+    def split(value_at_source, limit=5):
+        monkeypatch.setattr(recurrence, "EDGE_LIMIT", limit)
+        edges = {"sources": np.array([0, 1, 0]), "targets": np.array([1, 0, 0])}
+        graph = SimpleNamespace(origin=np.array([7, 9]), columns={"old": np.array([5, 6])}, **edges)
+        possible = [np.array([True, True]), np.array([True, False])]
+        _SplitGraph._split(graph, "new", possible, value_at_source)
+        return graph
+
+    graph = split(lambda s, t, y: np.where(s == 1, 0, np.where(t == 1, 1, y)))
+    assert graph.origin.tolist() == [7, 7, 9]
+    assert {key: column.tolist() for key, column in graph.columns.items()} == {"old": [5, 5, 6], "new": [0, 1, 0]}
+    assert list(zip(graph.sources.tolist(), graph.targets.tolist(), strict=True)) == [
+        (1, 2),
+        (2, 0),
+        (2, 1),
+        (0, 0),
+        (1, 1),
+    ]
+    with pytest.raises(NoAnswerError, match="a graph of 5 edges; the limit is 4"):
+        split(lambda s, t, y: y, limit=4)
+    for at in (0, 1):
+        with pytest.raises(EngineError, match="impossible where an edge requires it"):
+            split(lambda s, t, y, at=at: np.where(s == at, 1, 0) + (1 - at))
+
+
+def test_copies_of_a_state_agree_on_what_holds(monkeypatch):
+    # Two copies of state 0, one of state 1, and two obligations: 5 holds in 0 and not in 1, 3 in 1.
+    graph = SimpleNamespace(origin=np.array([0, 0, 1]), eliminate=lambda nodes: None)
+    product = SimpleNamespace(obligations=SimpleNamespace(nodes_in=lambda number: {number}))
+    masks = {5: np.array([True, True, False]), 3: np.array([False, True, True])}
+    monkeypatch.setattr(recurrence, "_obligation_mask", lambda product, graph, number, kept: masks[number])
+    asked = np.array([0, 1, 1]), np.array([5, 3, 5])
+    assert _truth_at(product, graph, *asked).tolist() == [True, True, False]
+    with pytest.raises(EngineError, match="neither almost certain nor almost impossible"):
+        _truth_at(product, graph, np.array([1, 0]), np.array([3, 3]))
+    chain = chain_of([{1: 1}, {0: 1}], {"a": {0}})
+    monkeypatch.setattr(recurrence, "_truth_at", lambda product, graph, state, obligation: np.arange(len(state)) == 0)
+    with pytest.raises(EngineError, match="two states of one bottom component of the product have different values"):
+        check(chain, parsed("G F a"))

@@ -7,15 +7,17 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from small_chains import chain_of
 
 from verifier.base.errors import EngineError
 from verifier.chains.chain import MarkovChain
-from verifier.checking.on_product import product_chain
+from verifier.checking.on_product import product_chain, reaching_acceptance
 from verifier.checking.plan import decide
 from verifier.checking.process import StormProcess
 from verifier.checking.product import build_product
 from verifier.checking.settings import EngineSettings
 from verifier.checking.two_engines import abstracted, check_formulas
+from verifier.checking.values import CheckedValues
 from verifier.language.expressions.syntax import Interval
 from verifier.language.ltl import parse_formula
 
@@ -135,6 +137,46 @@ def test_the_product_as_a_chain_keeps_fractions_and_initial_states(storm):
     merged, place = product_chain(decide(product, np.ones(5, dtype=bool)), chain)
     answer = storm.check(merged, ['F "accept"'], exact=True)[0]
     assert [answer.fractions[k] for k in place] == [Fraction(1, 2), 1, 0]
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_the_product_as_a_chain_by_hand(exact):
+    # Heads in two ways from the first state, which is asked about again; what is accepted is one state, what is
+    # rejected another, and both kinds of initial states get their answers back.
+    quarter = Fraction(1, 4)
+    rows = [{0: quarter, 1: quarter, 2: quarter, 4: quarter}, {1: 1}, {2: 1}, {0: Fraction(3, 4), 4: quarter}, {4: 1}]
+    chain = chain_of(rows, {"heads": {1, 2}}, (0, 1, 2, 3, 4), defect=0.0 if exact else 0.125)
+    if exact:
+        fractions = tuple(Fraction(row[target]) for row in rows for target in sorted(row))
+        chain = replace(chain, fractions=fractions)
+    product = build_product(chain.indptr, chain.indices, chain.labels, parse_formula("F G heads"), chain.initial)
+    decided = decide(product, np.ones(10, dtype=bool))
+    merged, place = product_chain(decided, chain)
+    first, fourth = place[[0, 3]].tolist()  # in the order in which the product has them
+    assert (sorted([first, fourth]), place.tolist()) == ([0, 1], [first, 2, 2, fourth, 3])
+    matrix = np.zeros((4, 4))
+    matrix[np.repeat(np.arange(4), np.diff(merged.indptr)), merged.indices] = merged.probabilities
+    expected = np.diag([0.0, 0, 1, 1])
+    expected[first, [first, 2, 3]], expected[fourth, [first, 3]] = [0.25, 0.5, 0.25], [0.75, 0.25]
+    assert matrix.tolist() == expected.tolist()
+    assert (merged.indptr[-1], merged.initial.tolist()) == (7, [0, 1, 2, 3])
+    assert merged.labels["accept"].tolist() == [False, False, True, False]
+    assert merged.rounding_defect == chain.rounding_defect
+    assert (merged.fractions is None) != exact
+    assert not exact or [float(fraction) for fraction in merged.fractions] == merged.probabilities.tolist()
+
+    value = np.array([0.25, 0.5, 0.75, 1])
+    told = CheckedValues(value, None, None, tuple(map(Fraction, value.tolist())), "Storm")
+    bounded = CheckedValues(value, value - 0.125, np.minimum(value + 0.125, 1), None, "Storm")
+    for answer in (told, bounded):
+        storm = SimpleNamespace(check=lambda chain, texts, answer=answer, **options: [answer])
+        back = reaching_acceptance(decided, chain, storm, exact, None, direct=False, memory_bytes=None)
+        for name in ("value", "lower", "upper"):
+            array = getattr(answer, name)
+            assert (
+                (getattr(back, name) is None) if array is None else np.array_equal(getattr(back, name), array[place])
+            )
+        assert back.fractions == (tuple(map(Fraction, value[place].tolist())) if answer is told else None)
 
 
 def test_names_of_several_formulas_do_not_collide():

@@ -1,8 +1,10 @@
 """The range over all strategies: Storm and interval iteration against every strategy tried, with exact fractions."""
 
+import contextlib
 import itertools
 from fractions import Fraction
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,8 +12,12 @@ from exact_oracle import reach_probabilities
 from hypothesis import given
 from hypothesis import strategies as st
 
+from verifier.base.errors import EngineError
 from verifier.chains.chain import DecisionProcess, decision_process, filled_counts, markov_chain
+from verifier.checking import strategies
+from verifier.checking.enclosure import AGREEMENT
 from verifier.checking.process import StormProcess
+from verifier.checking.settings import EngineSettings
 from verifier.checking.strategies import optimal_probabilities, strategy_range
 from verifier.checking.two_engines import abstracted
 from verifier.language.ltl import parse_formula
@@ -42,6 +48,10 @@ def process_of(states, labels, initial=(0,)):
     )
 
 
+FROM_EACH = process_of([[{1: Fraction(1, 2), 2: Fraction(1, 2)}], [{1: Fraction(1)}], [{2: Fraction(1)}]],
+                       {"goal": {1}}, (0, 1, 2))  # fmt: skip
+
+
 def test_two_ways_to_the_goal_by_hand(storm):
     # Choice 1: goal with 1/2, again with 1/4, lost with 1/4: 1/2 / (3/4) = 2/3. Choice 2: goal with 3/5.
     states = [
@@ -66,11 +76,97 @@ def test_staying_for_ever_is_a_strategy(storm):
     assert not strategy_range(process, parse_formula("G start"), storm).confirmed
 
 
+def test_what_is_settled_is_settled_under_every_strategy(monkeypatch):
+    # 0 may be left for 1 and need not be: G F goal is certain where it is left by chance, and not for every strategy.
+    states = [[{0: Fraction(1)}, {1: Fraction(1)}], [{0: Fraction(1)}]]
+    lower, _ = optimal_probabilities(process_of(states, {"goal": {1}}), parse_formula("G F goal"), False)
+    assert lower.tolist() == [0]
+    monkeypatch.setattr(strategies, "MOST_ITERATIONS", 1)  # what is decided has its value before the first step
+    assert [ends.tolist() for ends in optimal_probabilities(FROM_EACH, parse_formula("X goal"), True)] == [
+        [0.5, 1, 0]
+    ] * 2
+
+
 def test_strategies_may_remember(storm):
     # From 0 to 1 or to 2 and back: one visits both only by remembering which has been visited.
     states = [[{1: Fraction(1)}, {2: Fraction(1)}], [{0: Fraction(1)}], [{0: Fraction(1)}]]
     found = strategy_range(process_of(states, {"a": {1}, "b": {2}}), parse_formula("F a & F b"), storm)
     assert (found.smallest.tolist(), found.largest.tolist()) == ([0.0], [1.0])
+
+
+@pytest.mark.parametrize(
+    ("value", "negated", "wrong"),
+    [
+        ([0.5, 1, 0], [0.5, 0, 1], None),
+        ([0.5, 1, AGREEMENT], [0.5, 0, 1 - AGREEMENT], None),
+        (
+            [0.5, 1, 2 * AGREEMENT],
+            [0.5, 0, 1 - 2 * AGREEMENT],
+            r"Pmin=\? of F goal at initial state 2: Storm says 2e-",
+        ),
+        ([0.5 - 2 * AGREEMENT, 1, 0], [0.5 + 2 * AGREEMENT, 0, 1], "state 0: .* interval iteration says 0.5 to 0.5"),
+        ([0.5, 1, 0], [0.5, 2 * AGREEMENT, 1], r"state 1: Storm says 1\.0 \(and Pmax=\? of the negation 2e-"),
+        ([0.5, 1, np.nan], [0.5, 0, 1], "state 2: Storm says nan"),
+    ],
+)
+def test_storm_is_held_against_interval_iteration_and_against_its_own_negation(value, negated, wrong):
+    asked = []
+
+    @contextlib.contextmanager
+    def answers(process, texts, operator, timeout_s):
+        asked.append((texts, operator))
+        yield iter([SimpleNamespace(value=np.array(value), engine="Storm")])
+
+    def check(process, texts, operator, timeout_s):
+        asked.append((texts, operator))
+        return [SimpleNamespace(value=np.array(negated), engine="Storm")]
+
+    given_ = FROM_EACH, parse_formula("F goal"), SimpleNamespace(asked=answers, check=check)
+    if wrong is not None:
+        with pytest.raises(EngineError, match=wrong):
+            strategy_range(*given_)
+        return
+    found = strategy_range(*given_)
+    assert (found.smallest.tolist(), found.largest.tolist(), found.confirmed) == (value, value, True)
+    yes, no = ['(F "goal")'], ['(!(F "goal"))']
+    assert asked == [(yes, "Pmin=?"), (no, "Pmax=?"), (yes, "Pmax=?"), (no, "Pmin=?")]
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "widths", "confirmed"),
+    [
+        ([0, 0.5], [0, 0.75], ([0, 1e-10], [1e-10, 0]), True),
+        ([0, 0.5], [0, 0.75], ([0, 0], [0, 2e-10]), False),
+        ([0, 0.5], [0, 0.75], ([2e-10, 0], [0, 0]), False),
+        ([AGREEMENT, 0.5], [0, 0.75], ([0, 0], [0, 0]), True),
+        ([2 * AGREEMENT, 0.5], [0, 0.75], ([0, 0], [0, 0]), None),
+    ],
+)
+def test_a_range_is_confirmed_where_both_iterations_meet_everywhere(least, most, widths, confirmed, monkeypatch):
+    def optimum(*_, greatest):
+        return np.array(most if greatest else least), (np.zeros(2), np.array(widths[greatest]))
+
+    monkeypatch.setattr(strategies, "_optimum", optimum)
+    given_ = FROM_EACH, parse_formula("F goal"), None, EngineSettings()
+    if confirmed is None:
+        with pytest.raises(EngineError, match="least probability of F goal exceeds its greatest"):
+            strategy_range(*given_)
+    else:
+        assert strategy_range(*given_).confirmed is confirmed
+
+
+def test_interval_iteration_stops_where_both_meet_at_every_initial_state(monkeypatch):
+    # Stay with 1/2, else goal or lost: after k steps 2^-k apart. At the goal both meet at once.
+    half, quarter = Fraction(1, 2), Fraction(1, 4)
+    waiting = process_of([[{0: half, 1: quarter, 2: quarter}], [{1: 1}], [{2: 1}]], {"goal": {1}}, (0, 1))
+    # To and fro until it is lost: from below nothing moves, from above it halves every two steps.
+    lost = process_of([[{1: half, 2: half}], [{0: 1}], [{2: 1}]], {"goal": set()}, (0,))
+    for width, steps in ((1e-10, 40), (100 * 2.0**-10, 10)):
+        monkeypatch.setattr(strategies, "MEETING_WIDTH", width)
+        lower, upper = optimal_probabilities(waiting, parse_formula("F goal"), False)
+        assert (upper - lower).tolist() == [2.0**-steps, 0]
+        lower, upper = optimal_probabilities(lost, parse_formula("F goal"), False)
+        assert (lower[0], upper[0]) == (0, 2.0**-steps)
 
 
 FORMULAS = ("F b", "G a", "a U b")

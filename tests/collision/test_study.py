@@ -134,7 +134,7 @@ def test_frames_of_one_drive_are_not_independent(kitti):
     remarks = study_remarks(found, settings, policies)
     assert any("the 41 images are frames of one drive" in each for each in remarks)
     # Both saw the same objects, nearly all of them, and neither is far from its oracle.
-    comparison = policies[0].comparisons[0].found
+    comparison = policies[0].comparisons[0].comparison
     assert comparison.common_objects > 0.8 * comparison.objects
     assert all(each.score.above + each.score.below < 0.02 for each in policies[0].detectors)
 

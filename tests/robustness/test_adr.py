@@ -37,7 +37,7 @@ def test_thresholds_by_hand():
 def test_thresholds_for_tools_that_keep_scores_at_least_so_great():
     thresholds = pick_thresholds(BASELINE, HAND)
     rates = detection_rates(BASELINE, thresholds, HAND)
-    for lowest, found, false in zip(thresholds.at_least, rates.found, rates.false_positives, strict=True):
+    for lowest, found, false in zip(thresholds.at_least, rates.hits, rates.false_positives, strict=True):
         counted = count_hits(BASELINE, HAND.policy, lowest)
         assert (counted["TP"], counted["FP"]) == (found, false)
 
@@ -45,7 +45,7 @@ def test_thresholds_for_tools_that_keep_scores_at_least_so_great():
 def test_adr_by_hand():
     # Of four objects: .9 above .8 -> 1; .9 and .7 above .6 -> 2; above .5 -> 2; all -> 3. Mean (1+2+2+3)/16 = 1/2.
     study = adr_study(BASELINE, {}, HAND)
-    assert study.baseline.found == (1, 2, 2, 3)
+    assert study.baseline.hits == (1, 2, 2, 3)
     assert study.baseline.rates == (0.25, 0.5, 0.5, 0.75)
     assert study.baseline.adr == 0.5
     assert study.baseline.false_positive_rates == (0, 0.1, 0.2, 0.3)
@@ -58,7 +58,7 @@ def test_the_thresholds_are_kept_under_mutation():
     shifted = [(0, 0, 0.65), (1, 0, 0.45), (2, 0, 0.15), (5, 3, 0.55), (6, 3, 0.35), (0, 0, 0.25)]
     study = adr_study(BASELINE, {"dark": lane_set(10, OBJECTS, shifted)}, HAND)
     dark = study.conditions["dark"]
-    assert dark.found == (0, 1, 1, 3)
+    assert dark.hits == (0, 1, 1, 3)
     assert dark.false_positives == (0, 0, 1, 3)
     assert dark.adr == 5 / 16
     assert dark.normalised(study.baseline) == 5 / 8
@@ -69,14 +69,14 @@ def test_a_baseline_that_finds_nothing_at_some_level_is_compared_with():
     # The surest is false: nothing of four is found without false positives, one with one. Mutated none and two.
     base = lane_set(10, OBJECTS, [(0, 0, 0.9), (5, 3, 0.95)])
     study = adr_study(base, {"dark": lane_set(10, OBJECTS, [(0, 0, 0.9), (1, 0, 0.7)])}, AdrSettings((0.05, 0.1)))
-    assert study.baseline.found == (0, 1)
+    assert study.baseline.hits == (0, 1)
     assert study.conditions["dark"].normalised(study.baseline) == 2
 
 
 def test_more_false_positives_under_mutation_change_no_threshold():
     noisy = lane_set(10, OBJECTS, [(0, 0, 0.9), (1, 0, 0.7), *((i, 5, 0.95) for i in range(10))])
     found = adr_study(BASELINE, {"noise": noisy}, HAND).conditions["noise"]
-    assert found.found == (1, 2, 2, 2)
+    assert found.hits == (1, 2, 2, 2)
     assert found.false_positive_rates == (1, 1, 1, 1)
 
 
@@ -84,7 +84,7 @@ def test_ties_count_against_the_detector():
     # An object and a false positive with the same score: whoever allows no false positive loses the object too.
     data = lane_set(2, [(0, 0)], [(0, 0, 0.5), (1, 1, 0.5)])
     assert pick_thresholds(data, AdrSettings((0.4, 0.5))).scores == (0.5, -math.inf)
-    assert adr_study(data, {}, AdrSettings((0.4, 0.5))).baseline.found == (0, 1)
+    assert adr_study(data, {}, AdrSettings((0.4, 0.5))).baseline.hits == (0, 1)
 
 
 def test_without_false_positives_everything_passes():
@@ -175,11 +175,11 @@ def test_laws(objects, base, levels):
     data = lane_set(6, sorted(objects), base)
     rates = adr_study(data, {}, settings).baseline
     # Looser levels find no less, and stay within what they allow.
-    assert list(rates.found) == sorted(rates.found)
+    assert list(rates.hits) == sorted(rates.hits)
     assert all(rate <= level for rate, level in zip(rates.false_positive_rates, levels, strict=True))
     # Any increasing change of all scores, baseline included, changes nothing.
     other = lane_set(6, sorted(objects), [(frame, lane, math.exp(score)) for frame, lane, score in base])
-    assert adr_study(other, {}, settings).baseline.found == rates.found
+    assert adr_study(other, {}, settings).baseline.hits == rates.hits
 
 
 # How sure

@@ -44,7 +44,7 @@ def images(number, first=0):
 
 def rows_of(run):
     return {
-        name: (each.box_2d.tolist(), each.score.tolist(), each.label.tolist()) for name, each in run.found.items()
+        name: (own.box_2d.tolist(), own.score.tolist(), own.label.tolist()) for name, own in run.detections.items()
     }
 
 
@@ -77,9 +77,9 @@ def test_batches_keep_the_order():
     lamp = Lamp()
     run = run_detector(lamp, iter(images(7)), batch_size=3)
     assert lamp.batches == [["i0", "i1", "i2"], ["i3", "i4", "i5"], ["i6"]]
-    assert list(run.found) == [f"i{k}" for k in range(7)]
+    assert list(run.detections) == [f"i{k}" for k in range(7)]
     assert rows_of(run)["i6"] == ([[0, 0, 2.0, 0.1]], [6 / 7], [0])
-    assert run_detector(lamp, []).found == {}
+    assert run_detector(lamp, []).detections == {}
 
 
 def test_what_is_kept_is_not_computed_again(tmp_path):
@@ -220,7 +220,7 @@ def stored(data):
 def test_detections_beside_annotations():
     truth = lane_set(3, [(0, 0), (1, 0)], [(2, 2, 0.1)], ("person", "car"))
     run = stored(lane_set(3, [], [(1, 0, 0.7, 1), (0, 0, 0.9), (1, 3, 0.2)], ("man", "dog")))
-    run = replace(run, found={name: run.found[name] for name in ("0002", "0000", "0001")})
+    run = replace(run, detections={name: run.detections[name] for name in ("0002", "0000", "0001")})
     data = with_detections(truth, run, class_map({"man": "person", "dog": "ignore"}))
     assert data.classes == ("person", "car")
     assert data.detections.frame.tolist() == [0, 1]

@@ -128,6 +128,24 @@ _KEPT_COMMENTS = (
     "kept = tuple(Comment(comment.offset - begin, comment.text) for comment in comments if comment.offset >= begin)"
 )
 _AMOUNT = 'amount = "no" if high < low else f"more than {LONGEST_SWEEP}"'
+_CAUSES = "verifier/analysis/counterexamples/causes.py"
+_REQUIREMENTS = "verifier/analysis/recall/requirements.py"
+_COST = "verifier/analysis/recall/least_cost.py"
+_PATTERNS = "verifier/analysis/counterexamples/patterns.py"
+_IN_OPEN = "equations = Equations(n + 1, states, self.sources[kept], targets[kept], self.weight[kept])"
+_BY_PLACE = "edges, place = distinct(self.edge, int(self.edge.max(initial=0)) + 1)"
+_BYTES = "at_once = max(1, PART_BYTES // (2 * problem.rates.nbytes))"
+_RUNS = "verifier/analysis/counterexamples/runs.py"
+_PERFECT = "perfect = state_values(objective, np.broadcast_to(np.eye(values.rates.shape[-1]), values.rates.shape))"
+_ADJOINT = "verifier/analysis/sensitivity/adjoint.py"
+_BEFORE = "before = np.zeros((draws + 1, len(channel.bins), len(channel.observations)))"
+_ADDING = "rarely = np.any(weight[kept][within] < _RARE) or np.any(several & (exits > 0) & (exits < _RARE))"
+_ORDERED = "ordered = np.bincount(component).max() <= LARGEST_BLOCK"
+_LOOKED_AT = "rows = np.unique(objective.row[ending & (objective.row >= 0)])"
+_OF_RATE_0 = "for cell in np.argwhere((through_draws(channel, rates, used)[0] > 0) & (rates == 0)).tolist():"
+_FINITE_RATES = "known = np.where(np.isnan(rates), 1 / rates.shape[-2], rates)"
+_RARELY = "_RARE, _MOST_ADDED = 2.0**-17, 2**23"
+_FLOWING = "taken = np.array([known | reports == following for reports in added])[moves.symbol] & (flow > 0)"
 _PROGRESSION = "verifier/language/ltl/progression.py"
 _FORMULAS = "verifier/language/ltl/parser.py"
 _TAGS = "tags[draw, label] = groups.setdefault(key, len(groups) + 1)"
@@ -156,7 +174,23 @@ _WAYS_TO_EXPLORE = {
 _REFINED = "verifier/checking/refinement.py"
 _BETTER = "better |= np.all(np.abs(other) <= 2 * other_slack, axis=0)"
 _ENOUGH = "if np.all(np.abs(result) <= 2 * slack):"
-_OVER = "elif least - Fraction(float(later[k])) * Fraction(1 + off) > rest:"
+_OVER = "elif Fraction(float(lost[k])) * Fraction(1 - off) > rest:"
+_NEARLY = "near = (now * (1 - off - _NEAR) <= float(rest)) | (lost > float(rest))"
+_PRODUCTS = "verifier/checking/product.py"
+_SLOT_TABLE = "self._slots = np.zeros((0, 1 << _PAGE_BITS), dtype=np.int64)"
+_MORE_ROWS = "more = max(size, 2 * len(table)) - len(table)"
+_AT_ONCE_WAYS = [
+    *(("LONG = 2000", "2000"), ("if len(known) * letters > _MOST_CLOSED:", ">")),
+    ("open_obligations = _closed(successor, first, len(letters)) if n >= LONG else None", ">="),
+]
+_LARGER_TABLES = [
+    *(("_PAGE_BITS = 8", "8"), ("self._pages_each = (n >> _PAGE_BITS) + 1", "1"), ("if size <= len(table):", "<=")),
+    *(
+        ("self._page = np.zeros(0, dtype=np.int64)", "0"),
+        ("self._table = np.zeros((0, len(letters)), dtype=np.int64)", "0"),
+    ),
+    *((_MORE_ROWS, "2"), (_MORE_ROWS, "*"), (_MORE_ROWS, "-"), ("self._page_count = 0", "0"), (_SLOT_TABLE, "1")),
+]
 _AT_ONCE = "numbers = max(len(outcomes.track), len(labels) * (alone + 2) * (outcomes.thresholds + 1))"
 _AGREES = "if not abs(claimed - product) <= _PROBABILITY_TOLERANCE * product * max(1, run.counted / 1000) + 1e-300:"
 _REGION = "verifier/analysis/robust/region.py"
@@ -183,7 +217,6 @@ _NONE_MET = "met = list(self._number) or [(Fraction(1), *(Fraction(0) for _ in s
 _SAME_BEFORE = "ordered[1:][ordered[1:] == ordered[:-1]] = -1"
 _OVER_ALREADY = "choices = [(over, np.repeat(over[:, None], scene.width, axis=1), nothing, nothing - 1)]"
 _NUMBERED = "number = np.full(scene.space.size + 1, -1, dtype=np.int64)  # the last one answers for -1"
-_DIRECT = "direct=bool(np.any(batch.expected_steps[0, finite] > STEPS_FOR_ITERATION)) and not exact,"
 _ELIMINATION = "verifier/checking/elimination.py"
 _ENTERING = (
     "entering, first = nodes.sources[order], "
@@ -235,6 +268,14 @@ _PRODUCT = "result = np.zeros((digits, left.shape[1], right.shape[2]))"
 _SCALE = "scale = 0.5 / steps / max(float(problem.moved.max()), 2.0**-900)"
 _LEVELS = "verifier/checking/component_solving.py"
 _EVEN = "if end - begin == most * block.count and end - begin <= FEW_EDGES:"
+_ONE_WAY_ONLY = "return bool(np.all(target < source) or np.all(target > source))"
+_BELOW = "below = np.zeros((len(self.plan.blocks) + 1, 2))  # a level, of which there are as many at most"
+_SUM_WAYS = [
+    ("states, edges = block.last - block.first, block.last_edge - block.first_edge", "-"),
+    ("if edges > FEW_EDGES:", ">"),
+    ("if edges == most * states:", "*"),
+    ("FEW_EDGES = 300", "300"),
+]
 _PER_CHOICE = "per_choice = np.bincount(owners, minlength=len(choices.indptr) - 1)"
 _BLOCKED = "size = max(_BLOCK // len(self.branches.observation), 1)"
 _LONG_TOKEN = 'text = end if token.type == "$END" else shown(str(token), 40)'
@@ -244,24 +285,37 @@ _ALIKE = "_, at = np.unique(state[going] * self.within + nodes[going] % self.wit
 _REGULAR = "return (int(key[1]) - first) // step if regular else place"
 _NEXT = "other = math.nextafter(near, math.inf if Fraction(near) < number else -math.inf)"
 _SUM = "return bool(np.any(np.abs(answer.value + other.value - 1) > AGREEMENT + self.asking.chain.rounding_defect))"
+_BATCH = "verifier/checking/batch.py"
+_SUMMED_AT_ONCE = "at_once = int(np.clip(_SUMS_AT_ONCE // len(rows), 1, _CHUNK))"
+_KINDS = "_, kind = np.unique(np.ravel_multi_index((kind, digit), (n, width + 1)), return_inverse=True)"
 _GIVEN = "if answer.lower is not None or outcome.direct or outcome.product is None:"
 _NUMBERS_OF_BAND = "numbers.append(block.size * (2 * band.width + 4 + 3 * columns))"
-_LONGEST = "if steps > MOST_STORM_STEPS or steps * model.transition_count > MOST_STORM_WORK:"
+_PATTERNS = "patterns, pattern = distinct(pattern * len(unique) + place, pattern_count * len(unique))"
+_SORTS_BEHIND = "constant = (int(row_of_state.max()) + 1) * pattern_count  # sorts behind the code of every sum"
+_HORIZON = "self._horizons[family] = max(self._horizons.get(family, 0), node.high - node.low)"
+_QUOTIENTS = "fractions = tuple(a / b for a, b in pairs if a is not None and b is not None)"
 _GROWN = "grown = fresh or bool(np.any(value[self.open] > old * (1 + _STILL)))"
-_FORESEEN = "if number % _ROUNDS == _ROUNDS - 1 and 2 * placed * max_levels < number * n:"
 _PROCESS = "verifier/checking/process.py"
-_ROOMY = "place = memory if free > 2 * expected_bytes else Path(tempfile.gettempdir())"
+_NO_ROOM = "free = shutil.disk_usage(memory).free if os.access(memory, os.W_OK) else 0"
+_OURS = "if entry.name.startswith(PREFIX) and entry.is_dir(follow_symlinks=False) and _is_abandoned(entry):"
+_PIPES = "command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, start_new_session=True"
 _PLAN = "verifier/checking/plan.py"
 _MOST_LEVELS = "max_levels = int(1000 + matrices * u * per_state / _SECONDS_PER_BLOCK)"
-_FOLLOWING = "following = np.full(int(above.max(initial=-1)) + 1, -1, dtype=np.int64)"
+_UNNUMBERED = ("following = np.full(count, -1, dtype=np.int64)", "local = np.full(g.n, -1, dtype=np.int64)")
 _STEPS = "steps[unknown] = _scaled(solver.solve(np.full(len(unknown), 1.0)), 1024)"
 _COUNTING = "verifier/analysis/robust/step_counting.py"
+_UNASKED = "known = Attained(nothing, nothing, np.full((len(bounds), *region.lower.shape), np.nan))"
+_TOTAL = "total, often = np.zeros(step.lower.shape), np.zeros(len(step.lower))"
+_GRAPH = "verifier/analysis/robust/graph.py"
+_FIRST_ENTERING = "first = np.concatenate([[0], np.cumsum(np.bincount(targets, minlength=n))])"
+_NO_STATE = "state=np.concatenate([[-1, -1], np.arange(len(members))]),"
+_BLOCKS = "_LARGEST_BLOCK, _NUMBERS_AT_ONCE, _LARGEST_DENSE = 1024, 2**18, 150"
+_FOUR = "quotients = np.where(numbers > others, numbers / others * (1 + 4 * ROUNDOFF), 1.0)"
 _MORE = "more = max(float((worth - before).max()), 0.0) * (spans + 1) * _WIDER"
 _NODES = "of = np.where(concerned, step.state_count + part, np.where(nodes.component, nodes.of, -1))"
 _WIDTH = "count, width = len(self.owner), int(np.bincount(self.sources).max(initial=1))"
 _STAYING = "verifier/analysis/robust/staying.py"
 _LATER_TERM = "later: Terms = frozenset({frozenset({(number, max(low - 1, 0), high - (high > 0))})})"
-_AT_LEVEL = "at, number = [members for members in entering if min(members) not in order], number + 1"
 _LOSS = "loss = np.where(weight > 0, worth - (mean * stakes).sum(axis=1), -1)"
 _SEEN = "extended[:, seen] = np.where(step.columns[used, draw] >= 0, mean, values[:, seen])"
 _ITEMS = "items = by_group(counts[None, index : index + 1, :, true : true + 1], group)[0, 0, :, 0]"
@@ -292,9 +346,42 @@ _MASSES = (
     "most = np.minimum(upper, UNIT - (lower.sum(axis=1, keepdims=True) - lower))",
 )
 _POSSIBLE = "possible = possible | (set(np.unique(after[:, told.often[kinds] > 0]).tolist()) - {-1})"
+_CONDITIONAL = "verifier/analysis/robust/optimal_conditional.py"
+_ROWS_OF_CHOICES = "skeleton, len(skeleton.indptr) - 1, rows_of(skeleton.indptr), skeleton.entry, skeleton.indices"
+_SUBJECT, _FIRST = "verifier/analysis/robust/subject.py", "verifier/analysis/robust/first_policy.py"
+_LED = "following = np.where(inside < 0, objective.following[ways].ravel() - 2, inside).reshape("
+_RANK = "rank = levels(int(of.max()) + 1, of[sources[~inner]], of[led[~inner]], MOST_LEVELS)"
+_BEGUN = "value, begun = goal.astype(np.float64), np.searchsorted(behind, np.arange(len(owner) + 1))"
+_TO_ROWS = "led, row = np.full((count, width), -1, dtype=np.int64), np.full(count, -1, dtype=np.int64)"
+_CONSTANT = "told = np.concatenate([skeleton.entry_observations, np.ones((1, width), dtype=bool)])"
+_SEARCHING = "verifier/analysis/robust/policy.py"
+_TRIANGULAR = "triangular = bool(np.all(entries.row <= entries.col) or np.all(entries.row >= entries.col))"
+_NEAR_ENOUGH = "near = self._solver is not None and self._switched <= _FEW * len(right)"
+_BY_STEPS = "solution: Floats = spsolve_triangular(matrix, right, lower=self._lower != turned, unit_diagonal=True)"
+_ONE_ROUND = "better = np.flatnonzero((gain > noise * stake) & ~self._capped[row])"
+_PACE = "if not excess * _SHRINKING <= before or _still_to_do(before, excess) > _WORTH:"
+_WAYS_TO_SOLVE = {
+    "self._lower = bool(np.all(known | (self._column < self._row[:, None])))": "| <",
+    "self._acyclic = self._lower or bool(np.all(known | (self._column > self._row[:, None])))": "or | >",
+    "inner = (column >= 0) & (share > 0) & ~self._capped[row][:, None]": ">",
+    _BY_STEPS: "True",
+    _TRIANGULAR: "all <= or >=",
+    "if self._solver is None or self._switched > 0:": ">",
+    "self._switched = 0": "0",
+    "solved += solver.solve(right - matrix @ solved)": "+=",
+    "if solver is None or not 0 < self._switched <= _FEW * len(right):": "<= *",
+    _PACE: "<= >",
+}
+"""Of policies: how equations are solved whose solution is judged later."""
+_POLICY_BEGUN = {
+    "gained = np.where(self._jumps, guide[self._behind] - guide[at, None], 0)": "- 0",
+    "weights = np.where(self._jumps, self._step.weights(masses, rows), 0)": "0",
+    "noise, residual = (_ROUGH, _ROUGH / 16) if rough else (_NOISE, _RESIDUAL)": "16",
+    "_ROUGH = 2.0**-24": "- 24",
+}
+"""With which policy a search begins."""
 _SOLVE = "verifier/analysis/robust/solve.py"
 _ROUGHLY = "value = search.optimum(target.astype(np.float64), np.zeros(step.state_count), roughly=True)"
-_UNSEEN = "after = np.full(objective.following.shape, -1, dtype=np.int64)"
 _MANY_CODES = "if bound > 2**16 + 4 * len(codes):"
 _IN_REACH = "nodes = look.nodes[distance[look.nodes] <= most_steps - left]"
 _NEXT_SIZE = "size = high if best is None else (math.sqrt(low * high) if low > 0 else high / 1024)"
@@ -302,7 +389,6 @@ _TOO_MANY = "while _rounded(shape(high)).sum() < MOST_ITEMS and high < MOST_ITEM
 _NOT_READ = 'effort = Effort(attained=self.semantics == "shared_matrix", certificates=False)'
 _ALIKE_AT_ONCE = "size = max(1, _NUMBERS_AT_ONCE // max(len(self.product.edge), 1))"
 _WEIGHTING = "result[self._rows] = np.where(self._leaving, (jumps / out)[self._row], 0)"
-_FRAMES = "numbers: Ints = sequence.astype(np.int64) * (int(frame.max(initial=0)) + 1) + frame"
 _WAIT = "steps, wait, answer = self.window.high - self.window.low, self.window.response or 0, self._answer"
 _ENDLESS = "return done | coreachable(p, owner[sources], targets, (of >= 0) & ~done), first"
 _DRIVES = "verifier/analysis/intervals/drive_items.py"
@@ -329,6 +415,22 @@ _NO_BOXES = 'width = 4 if name == "box_2d" else 7', "return np.zeros((0, width))
 _LOSS_OF_PAIR = "pairs.value / (policy.threshold or 1.0) if policy.by_distance else 1 - pairs.value"
 _UNLIKE = "chosen = np.where(best, pairs.annotation, np.iinfo(np.int64).max if least else -1)"
 _TIED = "places = np.flatnonzero(np.r_[tied, False] | np.r_[False, tied])"
+_OWN_COUNTS, _OWN_CONTEXTS, _MIX, _PRECISION, _TRACKS = (
+    f"verifier/perception/confusion/{name}.py"
+    for name in ("context_counts", "contexts", "mix", "average_precision", "tracks")
+)
+_SMALL_LEVELS = "level = outcomes.level[order].astype(np.int8 if outcomes.thresholds < 127 else np.int32)"
+_ANY_SERIES = "items = self._items(sets.frame[present], *own, threshold, np.full(int(present.sum()), -1))"
+_NEW_NUMBERS = "number[own] = distinct_rows(np.column_stack([number[own], added]))[1] + number.max() + 1"
+_OTHER_SERIES = "begins = np.diff(own, prepend=own[:1] - 1) != 0"
+_AT_A_TIME = "step = max(1, DRAWN_ENTRIES // max(len(kept), 1))"
+_APART = "apart = np.arange(len(weight))[:, np.newaxis] * (1 + int(objects.max()))  # of which no more are hit"
+_BEYOND = "reached: Floats = np.take_along_axis(np.pad(best, ((0, 0), (0, 1))), place, axis=1)  # 0 beyond the last"
+_ONLY_CLASS = "told.imgIds, told.catIds = list(range(len(entries))), [0]"
+_ONLY_AREA = 'told.iouThrs, told.areaRng, told.areaRngLbl = np.array([0.5]), [[0, 1e10]], ["all"]'
+_NEARLY_ONE = (
+    "return float(np.mean(np.where(precision > 1 - 1e-15, 1.0, precision)))  # it adds 2.2e-16 to what it divides by"
+)
 _TALLY, _STREAMING = "verifier/perception/confusion/tally.py", "verifier/perception/confusion/streaming.py"
 _SPARSE = "if size > max(DENSE_CELLS_ALWAYS, DENSE_CELLS_PER_ENTRY * len(keys)):"
 _OF_CONTEXTS = (
@@ -340,6 +442,13 @@ _LAST_OF_PART = (
 )
 _WIDTHS = 'for name, width in (("score", 0), ("box_2d", 4), ("box_3d", 7), ("distance_m", 0)):'
 _ALL_FRAMES = "total = int(np.minimum(counts, MOST_FRAMES + 1).sum())"
+_TABLES = "verifier/perception/detections/tablefiles.py"
+_CODED = 'if ours in (*TEXTS, "track") and kind != column.type:  # decoding classes takes longer than reading them'
+_CODED_CLASSES = 'column = column.cast(arrow.dictionary(arrow.int32(), kind) if text and ours == "class" else kind)'
+_REGIONS = 'gathered.add(part, row + 1, labels.pointer(row), values | ({"region": 1} if region else {}), attributes)'
+_OWN_IDS = 'if set(map(type, items.values("id", 0))) <= {int}:'
+_NO_RECTANGLES = "box = np.full((len(boxes), 4), np.nan) if boxes.box_2d is None else boxes.box_2d"
+_OF_FRAME = "place = np.concatenate([boxes.frame, frame]) * len(ids) + inverse"
 _UNKNOWN = "bad |= np.isnan(box).all(axis=1) & (True if absent is None else ~absent)"
 _REPLAY = "verifier/perception/confusion/replay.py"
 _NOT_LISTED = '[number.get(key, -1) for key in zip(own.tolist(), record["frame"][rows].tolist(), strict=True)],'
@@ -353,6 +462,24 @@ _MAY_NOT = (
     "rows = [np.where(may[:, [k]], world.distributions(there, len(going), k), -1) for k in range(len(world.choices))]"
 )
 EQUIVALENT = {
+    **{(_OWN_COUNTS, _ANY_SERIES, token): "sets have no units by track, and no others look at it" for token in "-1"},
+    (_OWN_COUNTS, _NEW_NUMBERS, "1"): "any numbers above those before",
+    **{(_OWN_CONTEXTS, _OTHER_SERIES, token): "any other number" for token in "-1"},
+    (_OWN_CONTEXTS, "missing[begins] = 0", "0"): "what is filled in before a beginning is not read",
+    (_TRACKS, "ends = np.flatnonzero(np.diff(sequence[order], append=-1)) + 1", "1"): "any number below 0",
+    (_TRACKS, "step = min((after - before for before, after in pairwise(ordered)), default=1)", "1"): "of one number",
+    ("verifier/perception/confusion/merging.py", "numbers_of.append(np.zeros(0, dtype=np.int64))", "0"): "of no rows",
+    (_DEPENDENCE, "in_bin = _bin_of_pairs(outcomes, rows, reached.shape[1] - 1)", "-"): "no bin has that number",
+    **{(_DEPENDENCE, _SMALL_LEVELS, token): "levels up to 127 have 8 bits" for token in ("<", "127")},
+    (_DEPENDENCE, "ends = np.flatnonzero(np.diff(outcomes.stratum[order], append=-1)) + 1", "1"): "any below 0",
+    (_MIX, "least = _extreme(np.asarray(lower), mix, 1)", "1"): "its sign alone is used",
+    (_MIX, "most = _extreme(np.asarray(upper), mix, -1)", "1"): "its sign alone is used",
+    **{(_PRECISION, _AT_A_TIME, token): "how many at once" for token in ("1", "//")},
+    (_PRECISION, _APART, "1"): "further apart",
+    (_PRECISION, _BEYOND, "1"): "more of the noughts beyond the last",
+    (_PRECISION, _ONLY_CLASS, "0"): "the name of the only class",
+    (_PRECISION, _ONLY_AREA, "0"): "the only range of areas, whatever its ends",
+    (_PRECISION, _NEARLY_ONE, ">"): "no share of whole numbers below 10^15 is there",
     (_REPLAY, _NOT_LISTED, "1"): "any number below 0",
     **{(_TALLY, _SPARSE, token): "which way, not what it finds" for token in (">", "max", "*")},
     (_TALLY, "DENSE_CELLS_PER_ENTRY = 16", "16"): "which way, not what it finds",
@@ -374,6 +501,13 @@ EQUIVALENT = {
     },
     ("verifier/perception/detections/columns.py", _WIDTHS, "0"): "all parts have scores, or none",
     ("verifier/perception/detections/assembly.py", _ALL_FRAMES, "1"): "too many as well",
+    ("verifier/perception/detections/assembly.py", "UNKNOWN_FRAME = -1", "1"): "any number below 0",
+    **{(_TABLES, _CODED, token): "codes or texts of the same names" for token in ("and", "!=")},
+    **{(_TABLES, _CODED_CLASSES, token): "codes or texts of the same names" for token in ("and", "==")},
+    ("verifier/perception/detections/bdd100k.py", _REGIONS, "1"): "any number but 0",
+    ("verifier/perception/detections/coco.py", _OWN_IDS, "0"): "a whole number as well",
+    ("verifier/perception/detections/cameras.py", _NO_RECTANGLES, "4"): "a column that is not read",
+    ("verifier/perception/detections/distances.py", _OF_FRAME, "+"): "numbers that are only compared",
     ("verifier/perception/detections/assembly.py", _UNKNOWN, "all"): "a box that is partly unknown is a fault anyway",
     ("verifier/perception/detections/gathered.py", _POINTERS, "any"): "all of a format have one, or none",
     ("verifier/systems/open_system.py", _MAY_NOT, "1"): "any number below 0",
@@ -436,7 +570,6 @@ EQUIVALENT = {
     (_INNER, _MOVING, ">"): "how long it is tried",
     (_INNER, "MOST_ROUNDS = 12", "12"): "how long it is tried",
     **{(_INNER, line, "lower"): "the shapes are equal" for line in (_NOTHING, _NONE, _SHAPE)},
-    ("verifier/analysis/robust/solutions.py", _NOTHING, "lower"): "the shapes are equal",
     **{(_POINT, _HALVED, token): "how long a witness is looked for that the kernel checks" for token in ("<=", "1")},
     **{
         (_POINT, "times = max(8 * times, residual + 2)", token): "how fine a witness is that the kernel checks"
@@ -494,8 +627,108 @@ EQUIVALENT = {
     ("verifier/analysis/robust/policy.py", _WEIGHTING, "0"): "a weighting, no result",
     ("verifier/analysis/robust/recurrent.py", "MOST_TERMS = 64", "64"): "how far, not what",
     (_COMMON, _LOSS, "-"): "which box is divided, not what is proven",
-    ("verifier/analysis/sensitivity/occurrences.py", _FRAMES, "1"): "numbers that are only compared",
     ("verifier/analysis/step_counts.py", _WAIT, "0"): "above 0, or not read",
+    (_FIRST, _RANK, "1"): "a part of no states",
+    (_FIRST, _BEGUN, "1"): "an end that is not read",
+    (_FIRST, "for _ in range(MOST_ROUNDS if circles[states].any() else 1):", "1"): "the second round finds no more",
+    (_FIRST, "MOST_ROUNDS = 50", "50"): "a policy to begin with",
+    **{
+        (_SEARCHING, line, token): reason
+        for lines, reason in ((_WAYS_TO_SOLVE, "how it is solved, not what"), (_POLICY_BEGUN, "where it is begun"))
+        for line, tokens in lines.items()
+        for token in tokens.split()
+    },
+    **{
+        (_SEARCHING, line, "1"): "any number below 0"
+        for line in (
+            "self._place = np.full(step.state_count, -1, dtype=np.int64)",
+            "best_of = np.full(len(self._owners), -1, dtype=np.int64)",
+        )
+    },
+    **{(_SEARCHING, _NEAR_ENOUGH, token): "a weighting, no result" for token in ("<=", "*")},
+    (_SEARCHING, "self._cap(before | (value[self._owners] >= 1))", ">="): "what is exactly 1 stays there or grows",
+    (_SEARCHING, _ONE_ROUND, ">"): "one round more",
+    (_SEARCHING, "return bool(np.any(before != self._capped))", "!="): "one round more",
+    **{
+        (_SEARCHING, f"{name} = {number}", token): "how long it is tried; values are judged later"
+        for name, number, tokens in (
+            ("MOST_ITERATIONS", "1000", "1000"),
+            ("_NOISE", "2.0**-46", "46"),
+            ("_STILL", "2.0**-50", "50"),
+            ("_MANY", "2000", "2000"),
+            ("_WORTH", "16", "16"),
+            ("_RESIDUAL", "2.0**-46", "46"),
+        )
+        for token in tokens.split()
+    },
+    ("verifier/analysis/robust/recurrent.py", "if math.prod(map(len, told)) > MOST_TERMS:", ">"): (
+        "of so many conjunctions there are more ways to violate them"
+    ),
+    ("verifier/analysis/robust/recurrent.py", "for number in range(int(of.max(initial=-1)) + 1):", "1"): (
+        "there are states; or noticed"
+    ),
+    **{
+        ("verifier/analysis/robust/vertices.py", line, "lower"): "as many of both"
+        for line in ("if len(lower) > _MOST_LABELS:", "for free in range(len(lower))")
+    },
+    ("verifier/analysis/robust/world_strategy.py", _ROWS_OF_CHOICES, "-"): "rows that are not read",
+    ("verifier/analysis/robust/world_strategy.py", "place = np.full(count, -1, dtype=np.int64)", "1"): (
+        "any number below 0"
+    ),
+    **{
+        (_CONDITIONAL, "stays[first.product.state[2:][of[2:] >= 0]] = True", token): "component 0 is that of REJECT"
+        for token in (">=", "0")
+    },
+    (_CONDITIONAL, "counts = np.bincount(owner, minlength=len(choices.choice_starts) - 1)", "1"): (
+        "the last state has a choice"
+    ),
+    (
+        _CONDITIONAL,
+        "_known: Cache = field(default_factory=lambda: Cache(_MOST_PROCESSES), init=False, repr=False)",
+        "False",
+    ): ("a cache that nobody gives or shows"),
+    (
+        _CONDITIONAL,
+        "def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:",
+        "False",
+    ): "not read",
+    **{
+        ("verifier/analysis/objective.py", line, token): "how many at once"
+        for line, tokens in (
+            ("size = max(1, _NUMBERS_AT_ONCE // len(objective.skeleton.indices))", "1 //"),
+            ("_NUMBERS_AT_ONCE = 2**23", "2 23"),
+        )
+        for token in tokens.split()
+    },
+    (_DRAWING, "yield objective.probabilities(part[low : low + at_once], roughly=True).probability", "True"): (
+        "solved more exactly than need be"
+    ),
+    **{
+        ("verifier/analysis/confidence.py", line, token): "as many of both"
+        for line, token in (
+            ("unknown = np.full((len(interval.lower), bins, 0, 0), np.nan)", "lower"),
+            ("rates: NDArray[np.float64] = np.where(fixed, measured.rates, 1 / measured.rates.shape[1])", "1"),
+        )
+    },
+    (
+        "verifier/analysis/intervals/intervals.py",
+        "if self.lower.ndim != 1 or self.lower.shape != self.upper.shape:",
+        "lower",
+    ): "of equal shapes either; else noticed",
+    ("verifier/analysis/intervals/intervals.py", "self._tails = [np.zeros((0, width)), np.zeros((0, width))]", "0"): (
+        "the last of what is negated, which is not read; else noticed"
+    ),
+    ("verifier/analysis/intervals/intervals.py", "if len(tail) > 2 * self._kept:", ">"): "how often it is cut back",
+    (_SUBJECT, "numbers = np.where(codes >= 0, len(inner) + np.searchsorted(ended, codes), -1)", "1"): (
+        "any number below 0"
+    ),
+    (_SUBJECT, "return np.where(states <= max(REJECT, ACCEPT), 2 * letters + states, -1)", "1"): "any number below 0",
+    **{
+        (_SUBJECT, _LED, token): "numbers of ends are at least as many as there are states inside"
+        for token in ("<", "0")
+    },
+    ("verifier/analysis/objective.py", _TO_ROWS, "1"): "any number below 0",
+    ("verifier/analysis/objective.py", _CONSTANT, "1"): "a row that is not read",
     (_GAIN, _FINITE, "0"): "it is overwritten",
     (_GAIN, _OF_EDGES, "0"): "of no edges, where nothing is worth anything",
     **{(_GAIN, _ENDLESS, token): "component 0 is `false`, never reached here" for token in (">=", "0")},
@@ -504,52 +737,130 @@ EQUIVALENT = {
     (_GAIN, "def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:", "False"): "not read",
     (_STATISTICS, "_HALVINGS = 100", "100"): "how near, and never beyond",
     **{
-        ("verifier/analysis/robust/subject.py", _UNSEEN, token): "not read: what leads nowhere has not ended"
-        for token in ("-", "1")
-    },
-    **{
         ("verifier/systems/reachability.py", _MANY_CODES, token): "how, not what"
         for token in (">", "2", "16", "+", "4", "*")
     },
-    (
-        "verifier/checking/values.py",
-        "if self.lower is not None and self.upper is not None:",
-        "and",
-    ): "bounds are pairs",
+    **{
+        (
+            "verifier/checking/values.py",
+            "if self.lower is not None and self.upper is not None:",
+            token,
+        ): "bounds are pairs"
+        for token in ("lower", "and", "upper")
+    },
     (_KERNEL, _RANKS, "True"): "`whole` has seen to the lengths",
     ("verifier/analysis/robust/solutions.py", _ONE_SIDE, "False"): "what is not read",
     ("verifier/analysis/robust/solve.py", _NODES, "1"): "any number below 0",
     (_COUNTING, "SPAN, JUMP = 1 / 32, 1 / 2", "2"): "how often it is looked, not at what",
     (_COUNTING, _MORE, "1"): "a wider margin",
+    (_GRAPH, "cyclic: Mask = np.bincount(of)[of] > 1", ">"): "these are found to be unable to stay below",
+    **{
+        (
+            _GRAPH,
+            line,
+            token,
+        ): "no move leaves the first component that is complete, so that all of it stays; or noticed"
+        for line in ("at = np.flatnonzero(of >= 0)", "at = before[of[before] >= 0]")
+        for token in (">=", "0")
+    },
+    (
+        _GRAPH,
+        "asked = np.bincount(of[inner], minlength=size) > 0",
+        "0",
+    ): "the only way of one state to stay decides it",
+    (_GRAPH, "indptr=np.concatenate([[0, 0], indptr]),", "0"): "where REJECT begins is not read; or noticed",
+    **{
+        (_GRAPH, "indices=target + 2,", token): "not read: the chain behind it has the targets"
+        for token in ("+", "2")
+    },
+    **{(_GRAPH, _NO_STATE, token): "of REJECT and ACCEPT no state is read" for token in ("-", "1")},
+    (_GRAPH, _FIRST_ENTERING, "0"): "the first state is REJECT, which can always stay",
+    **{(_COUNTING, line, "lower"): "the shapes are equal" for line in (_UNASKED, _TOTAL)},
+    (_COUNTING, _FOUR, "4"): "1 + 5 * 2^-53 is 1 + 4 * 2^-53 in doubles",
+    (
+        _COUNTING,
+        "_WIDER, _NARROWER = 1 + 16 * ROUNDOFF, 1 - 16 * ROUNDOFF",
+        "16",
+    ): "as 4 above; below 1, noticed",
+    **{(_COUNTING, _BLOCKS, token): "how many at once" for token in ("1024", "2", "18", "150")},
+    (_COUNTING, "if count > _LARGEST_DENSE:", ">"): "which way, not what it finds",
+    (_COUNTING, "weights[self._cut] = np.arange(width) == 0", "0"): "all columns lead to the state itself",
     (_REGION, "told = np.where(often[:, :, None] > 0, told, -1)", "-"): "the same for all, and not read",
     ("verifier/analysis/robust/optimum.py", _WIDTH, "1"): "columns without probability",
     (_STAYING, _LATER_TERM, ">"): "where no step is left, what is met later is not asked",
     (_STAYING, "if not any(less <= term for less in kept):", "<="): "no term is there twice",
     (_STAYING, "if not all(map(self.reaches, states)):", "all"): "of an end component all are reached, or none",
-    (_STAYING, _AT_LEVEL, "1"): "numbers that are only compared",
     (_COMMON, _LOSS, ">"): "which box is divided, not what is proven",
+    (_COMMON, _LOSS, "1"): "any number below 0",
+    (_COMMON, "_FAVOUR = 2.0**-40", "40"): "a favour of another size",
+    (_COMMON, "size, groups = step.lower.shape", "lower"): "the shapes are equal",
     (_COMMON, _SEEN, ">="): "which box is divided, not what is proven",
     ("verifier/analysis/robust/subject.py", _ITEMS, "1"): "only the first is read",
     (_POINT, _STEPS, "1024"): "how fine a witness is that the kernel checks",
-    (_PROCESS, "LARGEST_IDLE_BYTES = 256 * 2**20", "*"): "how soon a worker is replaced",
-    (_PROCESS, _ROOMY, ">"): "a guess of room",
+    (_PROCESS, _NO_ROOM, "0"): "no archive is so small",
+    (_PROCESS, _OURS, "False"): "what is removed is no link either",
+    **{
+        ("verifier/checking/worker.py", line, token): "how much at once"
+        for line, tokens in {
+            'data = os.read(self._stream("stdout").fileno(), 1 << 20)': "1 20",
+            'written = os.write(self._stream("stdin").fileno(), self._outgoing[: 1 << 20])': "1 20",
+            'data = os.read(self._stream("stderr").fileno(), 1 << 16)': "1 16",
+        }.items()
+        for token in tokens.split()
+    },
+    ("verifier/checking/worker.py", _PIPES, "0"): "bytes go through the descriptors, not through these buffers",
     (
         _PROCESS,
         "status = entry.stat(follow_symlinks=False)",
         "False",
     ): "whoever calls has seen to it that it is no link",
     (_PLAN, "_CHUNK = 512", "512"): "how many at once",
+    (_PLAN, "MOST_PLANS = 4", "4"): "how much is kept, not what",
     (_PLAN, _MOST_LEVELS, "1000"): "how, not what",
-    (_PLAN, _FOLLOWING, "1"): "a place that is not read",
+    **{(_PLAN, line, "1"): "any number below 0" for line in _UNNUMBERED},
+    (_PLAN, "if len(size) < u or not _has_long_path(u, above, below, max_levels):", "<"): "a quicker way to the same",
+    (_PLAN, "place = np.empty(u + 2, dtype=np.int64)", "2"): "a place that is not read",
     ("verifier/checking/asking.py", "MOST_STORM_RECURRENCES = 10", "10"): "a guess of what takes too long",
     **{("verifier/analysis/robust/policy.py", _GROWN, token): "one round more" for token in (">", "*", "+")},
-    ("verifier/checking/graphs.py", _FORESEEN, "*"): "how, not what",
     ("verifier/checking/two_engines.py", _SUM, ">"): "no sum of doubles near 1 is off by just that",
     ("verifier/checking/two_engines.py", _GIVEN, "lower"): "both are given, or none",
     ("verifier/checking/stepping.py", "elif settled and cyclic[k]:", "and"): "how soon it is known",
-    ("verifier/checking/batch.py", "_FEW_MATRICES = 16", "16"): "how, not what",
+    (_BATCH, "_FEW_MATRICES = 16", "16"): "how, not what",
+    (_BATCH, "if values.min() > 0:", "0"): "a quicker way to the same",
+    **{(_BATCH, "memory_bytes: int = 1 << 30,", token): "how many at once" for token in ("1", "30")},
+    (_BATCH, "_CHUNK = 512", "512"): "how many at once",
+    **{(_BATCH, "_SUMS_AT_ONCE = 1 << 22", token): "how many at once" for token in ("1", "22")},
+    **{(_BATCH, _SUMMED_AT_ONCE, token): "how many at once" for token in ("//", "1")},
+    (_BATCH, _KINDS, "1"): "a larger table, of the same numbers of each kind",
     (_LEVELS, _NUMBERS_OF_BAND, "+"): "how many at once",
-    ("verifier/checking/expectations.py", _LONGEST, ">"): "a guess of what takes too long",
+    (
+        "verifier/systems/planners/functions.py",
+        "sets: None = field(default=None, init=False)",
+        "False",
+    ): "nobody gives it",
+    **{
+        ("verifier/systems/skeleton.py", line, token): why
+        for line, tokens, why in (
+            ("pattern, pattern_count = np.zeros(len(told), dtype=np.int64), 1", "1", "a wider bound of codes"),
+            (
+                "unique, place = distinct(bits, 1 << min(_BITS, width - word * _BITS))",
+                "1 min -",
+                "a wider bound of codes",
+            ),
+            (_PATTERNS, "+", "numbers that are only compared"),
+            (_SORTS_BEHIND, "1", "farther behind every other code"),
+            ("codes, entry = distinct(code, constant + 1)", "1", "a wider bound of codes"),
+        )
+        for token in tokens.split()
+    },
+    ("verifier/systems/planners/prism.py", "if not names_in(node) & meanings.keys():", "&"): "then nothing is put in",
+    ("verifier/checking/expectations.py", _QUOTIENTS, "and"): "only a gain may be infinite, and have no fraction",
+    (
+        "verifier/checking/asking.py",
+        "elif len(product.chain_indices) > chain.transition_count:",
+        ">",
+    ): "a part that is all",
+    **{("verifier/checking/recurrence.py", _HORIZON, token): "farther than is asked" for token in ("0", "-")},
     ("verifier/checking/graphs.py", "_ROUNDS = 500", "500"): "how, not what",
     ("verifier/checking/enclosure.py", _BOTH, "lower"): "both are given, or none",
     ("verifier/checking/enclosure.py", _BOTH, "upper"): "both are given, or none",
@@ -651,7 +962,7 @@ EQUIVALENT = {
         "<=",
     ): "a number at an end is whole, and within",
     ("verifier/systems/space.py", _ROWS, "1"): "how wide a table without rows is",
-    ("verifier/checking/component_solving.py", "below = np.zeros((levels + 1, 2))", "1"): "a row that is not read",
+    (_LEVELS, _BELOW, "1"): "a row that is not read",
     ("verifier/checking/graphs.py", "if len(sources) <= FEW:", "<="): "which search, not what it finds",
     ("verifier/checking/graphs.py", "FEW = 300", "300"): "which search, not what it finds",
     **{(_LINEAR, _SOLVED, token): "a row or column that is not read" for token in ("2", "1")},
@@ -674,10 +985,65 @@ EQUIVALENT = {
     **{(_REFINED, "_SPLITTER = 2.0**27 + 1", token): "numbers next to 2^27 split as well" for token in ("+", "1")},
     (_REFINED, "_ROUNDS = 12", "12"): "how long it is tried",
     (_REFINED, "_PROOFS = 4", "4"): "how long it is tried",
-    ("verifier/checking/stepping.py", _OVER, "1"): "how soon it is known",
+    ("verifier/checking/stepping.py", _OVER, ">"): "how soon it is known",
+    ("verifier/checking/stepping.py", "NEVER = -1", "1"): "any number below 0",
+    **{("verifier/checking/stepping.py", "_NEAR = 2.0**-40", token): "looked at nearer" for token in ("-", "40")},
+    **{("verifier/checking/stepping.py", _NEARLY, token): "equal numbers decide nothing" for token in ("<=", ">")},
+    **{(_PRODUCTS, line, token): "which way, not what it finds" for line, token in _AT_ONCE_WAYS},
+    **{(_PRODUCTS, line, token): "a larger table" for line, token in _LARGER_TABLES},
+    (_PRODUCTS, "MOST_DECIDED = 8", "8"): "how much is kept, not what",
+    (_PRODUCTS, "return np.concatenate([table, np.full((more, *table.shape[1:]), -1)])", "1"): "any number below 0",
+    (_PRODUCTS, "place = np.full(obligations[-1] + 1, -1, dtype=np.int64)", "1"): "room, or any number below 0",
+    **{(_PRODUCTS, "unknown = result < 0", token): "progressed again, to the same" for token in ("<", "0")},
+    **{(_PRODUCTS, "fresh = np.flatnonzero(known < 0)", token): "numbers begin at 2" for token in ("<", "0")},
+    (_PRODUCTS, "code = obligation * self._pages_each + (state >> _PAGE_BITS)", "+"): "as many different numbers",
     ("verifier/checking/worker.py", "if remaining <= 0:", "<="): "the next round is late",
+    ("verifier/checking/stepping.py", _OVER, "1"): "how soon it is known",
     ("verifier/perception/confusion/dependence.py", _AT_ONCE, "2"): "how many at once",
     ("verifier/analysis/counterexamples/replay.py", _AGREES, "1000"): "a thousandth of a tolerance",
+    ("verifier/analysis/counterexamples/replay.py", "rng = np.random.default_rng(0)", "0"): "another way at random",
+    ("verifier/analysis/counterexamples/replay.py", "if len(walk) > LONGEST_WORD:", ">"): "too long for `replay` too",
+    **{(_RUNS, _PERFECT, token): "as many of both" for token in ("-", "1")},
+    (_RUNS, "_GRAIN = 2.0**-44", "44"): "how fine",
+    (_RUNS, "self._step = np.full(n, -1, dtype=np.int64)", "1"): "of nodes without a step, not read",
+    **{(_RUNS, "return np.full(n, np.inf), np.full(n, -1)", token): "not read" for token in ("-", "1")},
+    (_RUNS, "heap = [(float(self._distance[node]), next(numbers), 0, -1)]", "0"): "not read",
+    (_RUNS, "heap = [(float(self._distance[node]), next(numbers), 0, -1)]", "1"): "any number below 0",
+    **{(_RUNS, "if len(heap) > 2 * wanted:", token): "how many are kept" for token in (">", "2", "*")},
+    (_RUNS, "def _tree_nodes(self, node: int, until: int = -1) -> Ints:", "1"): "any number below 0",
+    **{
+        (_ADJOINT, _FINITE_RATES, token): "anything finite, in columns that no chain needs"
+        for token in ("1", "-", "2")
+    },
+    (_ADJOINT, _BEFORE, "1"): "a row that is not read",
+    (_ADJOINT, "size, local = len(states), np.full(n, -1, dtype=np.int64)", "1"): "any number below 0",
+    (_ADJOINT, "self.number = np.full(n, -1, dtype=np.int64)", "1"): "any number below 0",
+    **{(_ADJOINT, _ADDING, token): "how it is solved, not what" for token in ("<", ">")},
+    (_ADJOINT, "if sum(band.numbers for _, _, band in tables) <= _MOST_ADDED:", "<="): "how it is solved, not what",
+    **{(_ADJOINT, _ORDERED, token): "how it is solved, not what" for token in ("max", "<=")},
+    (_ADJOINT, _LOOKED_AT, "&"): "more cells are looked at, which open nothing",
+    (_ADJOINT, "before = skeleton.entry_values(rates)[entry] > 0", "0"): "as for `rows`",
+    **{(_ADJOINT, _OF_RATE_0, token): "as for `rows`" for token in (">", "&")},
+    (_ADJOINT, "used = np.zeros((1, len(channel.bins), len(channel.observations)))", "1"): "a row that is not read",
+    (_ADJOINT, "used[0, rows] = 1", "1"): "only whether it is above 0",
+    (_ADJOINT, "LARGEST_BLOCK = 64", "64"): "how it is solved, not what",
+    **{(_ADJOINT, _RARELY, token): "how it is solved, not what" for token in ("17", "2", "23")},
+    (_CAUSES, "known = min(pending, key=len)  # what flows into a set comes from smaller ones", "min"): (
+        "how often a set is looked at, as flows add up"
+    ),
+    (_CAUSES, _FLOWING, ">"): "sets that nothing flows into are looked at, too",
+    (_CAUSES, "place = np.full(objective.state_count, -1, dtype=np.int64)", "1"): "any number below 0",
+    **{(_REQUIREMENTS, "PART_BYTES = 2**27", token): "how many at once" for token in ("2", "27")},
+    **{(_REQUIREMENTS, _BYTES, token): "how many at once" for token in ("max", "1", "//", "2", "*")},
+    (_COST, "RANDOM_STARTS = 4", "4"): "how often it is tried",
+    (_COST, '"options": {"maxiter": 200, "ftol": 1e-12},', "200"): "how long it is tried",
+    (_COST, "known[key] = _slack(improvement, np.clip(recall, 0, 1))", "1"): "bounds are left by roundings only",
+    (_COST, "upper = np.full(self.exact.shape, Fraction(1), dtype=object)", "1"): "a region cuts it to 1",
+    (_COST, "steps = max(whole - min(begin), 1)", "1"): "0 steps of 0",
+    (_COST, "while high > low:", ">"): "what is known to be met is looked at again",
+    (_PATTERNS, _IN_OPEN, "1"): "a state that is not read",
+    **{(_PATTERNS, _BY_PLACE, token): "a wider bound" for token in ("0", "1")},
+    (_PATTERNS, "for several in np.flatnonzero(np.diff(ends) > 1).tolist():", ">"): "one alone comes out as before",
     ("verifier/perception/confusion/replay.py", "counts = np.zeros((bins, contexts.count, 2))", "2"): "a column of 0",
     (_REGION, "bins, groups, true = self.lower.shape", "lower"): "the shapes are equal, or refused",
     **{
@@ -718,7 +1084,6 @@ EQUIVALENT = {
     ("verifier/systems/synthesis.py", _FARTHER, "1"): "any number below 0",
     ("verifier/chains/jani.py", "return bool(mask.all())", "all"): "of all, or of none",
     ("verifier/chains/texts.py", "choices = list(range(chain.state_count + 1))", "1"): "an end that is not read",
-    ("verifier/checking/expectations.py", _DIRECT, "and"): "how it is solved, not what",
     (
         "verifier/perception/confusion/labellings.py",
         "kept = np.flatnonzero(counted & (low < high))",
@@ -784,6 +1149,8 @@ EQUIVALENT = {
     (_POWERS, _PRODUCT, "1"): "the matrix is square",
     (_LEVELS, "_LEFT_AT_ONCE = 4096", "4096"): "how many at once",
     **{(_LEVELS, _EVEN, token): "how a sum is made, not of what" for token in ("-", "*", "<=")},
+    **{(_LEVELS, line, token): "how a sum is made, not of what" for line, token in _SUM_WAYS},
+    **{(_LEVELS, _ONE_WAY_ONLY, token): "no edge leads to its own state" for token in ("<", ">")},
     (_LEVELS, _LEFT, "0"): "a row of ones that stays",
     (_LEVELS, _LEAST, "1"): "`least` is at most 1",
     (_STEP, _SLACK, "lower"): "the shapes are equal",

@@ -78,6 +78,19 @@ class PlainSystem:
         smallest = [one for one in helping if not any(other < one for other in helping)]
         return frozenset((draws[k][0], labels[k], draws[k][1]) for k in set().union(*smallest))
 
+    def often(self):
+        """Kind -> how often it counts on violating runs from state 0, the runs weighted with their probabilities."""
+        losing, perfect = self.losing(self.rates), self.losing(self.perfect)
+        risk = [(measured + sure) / 2 for measured, sure in zip(losing, perfect, strict=True)]
+        passed, times = [Fraction(state == 0) for state in range(len(risk))], {}
+        for state in [state for state in range(len(risk)) if state not in self.ends and risk[state] < 1]:
+            for (labels, p), (w, q) in itertools.product(self.reports(state, self.rates), self.drawn(state)):
+                following, weight = self.next(state, labels, w), passed[state] * p * q
+                passed[following] += weight
+                for kind in self.counting(state, labels, w, risk):
+                    times[kind] = times.get(kind, 0) + weight * losing[following]
+        return times
+
     def causes_and_patterns(self, start=0):
         """Two dictionaries: set of kinds -> probability of losing by it; pattern -> the same."""
         both = zip(self.losing(self.rates), self.losing(self.perfect), strict=True)

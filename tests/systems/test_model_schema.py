@@ -121,6 +121,58 @@ def test_a_range_of_log_odds_has_two_ends(levels, fits):
     assert SCHEMA.is_valid(tomllib.loads(text)) is fits
 
 
+OBJECT = {"class": "ped", "distance_m": 1}
+RUN = {"when": True, "set": {}}
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "fits"),
+    [
+        ("constants", {}, True),
+        ("variables", {}, False),
+        ("variables", {"x": {"range": [0, 1], "next": 0}}, True),
+        ("variables.x", {"range": [0, 1], "next": 0, "last": 0}, False),
+        ("environments", {}, False),
+        ("environments", {"one": []}, True),
+        ("environments", {"one": {"objects": []}}, True),
+        ("environments.one", [{**OBJECT, "class": {}}], False),
+        ("environments.one", [{**OBJECT, "class": {"ped": True}}], True),
+        ("step_s", 0, False),
+        ("step_s", 0.5, True),
+        ("inputs.rush.range", [0], False),
+        ("inputs.rush.range", [0, 1, 2], False),
+        ("planners", {}, False),
+        ("planners.polite", {}, False),
+        ("planners.polite.rules", [], False),
+        ("planners.polite.rules", [{"stay": True}], True),
+        ("planners.polite.rules", [{"stay": False}], False),
+        ("planners.polite.rules", [{"stay": True, "set": {}}], False),
+        ("planners.polite.memory", {}, True),
+        *((f"planners.polite.trackers.t.{key}", window, fits)
+          for key in ("confirm", "delete")
+          for window, fits in (([1], False), ([0, 1], True), ([-1, 1], False), ([1, 20], True), ([1, 21], False),
+                               ([1, 2, 3], False))),
+        ("planners.p", {"kind": "runs", "rules": [], "runs": [RUN]}, True),
+        ("planners.p", {"kind": "runs", "rules": [], "runs": []}, False),
+        ("planners.p", {"kind": "runs", "rules": [], "runs": [{**RUN, "reach": True, "through": True}]}, False),
+        ("planners.p", {"kind": "runs", "rules": [], "runs": [{"when": True, "reach": True}]}, False),
+        ("world.w", {"range": [0, 1], "probability": {}}, False),
+        ("world.w", {"range": [0, 1], "probability": {"1": 0.5}}, True),
+        ("world.w", {"range": [0, 1], "probability": {"1": 0.5}, "admissible": True}, False),
+    ],
+)  # fmt: skip
+def test_how_many_and_how_large(path, value, fits):
+    model = tomllib.loads(SMALL_MODEL)
+    *above, last = path.split(".")
+    table = model
+    for key in above:
+        table = table.setdefault(
+            key, {"of": "sees(person)", "confirm": [1, 1], "delete": [1, 1]} if key == "t" else {}
+        )
+    table[last] = value
+    assert SCHEMA.is_valid(model) is fits
+
+
 def test_every_key_that_the_reader_knows_is_in_it_and_no_other(monkeypatch, tmp_path):
     asked, table = defaultdict(set), Element.table
 

@@ -11,6 +11,7 @@ from verifier.language.expressions.syntax import Name, Number
 from verifier.perception.confusion import EMPTY, ConfusionMatrices
 from verifier.systems.model_parts import Range
 from verifier.systems.planners.functions import with_planner
+from verifier.systems.planners.gr1c import _is_pair
 from verifier.systems.planners.tables import ANY, DecisionTable, table_of
 from verifier.systems.reader import read_model
 from verifier.systems.scene import SkeletonOptions
@@ -754,3 +755,10 @@ def test_a_function_is_called_once_for_all_views(tmp_path):
 
 def test_cells_without_end_are_wide_enough():
     assert ANY > 2**60
+
+
+@pytest.mark.parametrize("domain", [[0, 0], [-1, 3]])
+def test_a_domain_is_two_whole_numbers_of_which_the_first_is_not_the_greater(domain):
+    assert _is_pair(domain)
+    for wrong in ([3, 2], [0], [0, 1, 2], [0.5, 1], [0, 1.5], [True, 1], [0, "1"], ["0", 1], "01", None, {}):
+        assert not _is_pair(wrong)

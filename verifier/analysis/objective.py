@@ -105,8 +105,8 @@ class Objective:
     @property
     def chances(self) -> Floats:
         """(r, outcomes) how likely each outcome of what the world draws is in each alternative."""
-        found: Floats = self.skeleton.channel.chances()[self.moving]
-        return found
+        chances: Floats = self.skeleton.channel.chances()[self.moving]
+        return chances
 
     def mean_behind(self, worth: Floats, states: Ints) -> Floats:
         """(k, observations) what each observation is worth in k product states: the mean, over what the world draws,
@@ -180,21 +180,34 @@ def by_observation(
     Where the world decides, `owner` has the product state of each alternative, and `sources` the alternative of each
     product transition.
     """
-    width, entry = skeleton.entry_observations.shape[1], skeleton.entry[product.edge]
     owner = np.arange(product.state_count) if owner is None else owner
     sources = product.sources if sources is None else sources
-    # The last entry is the constant 1: every observation leads there.
-    told = np.concatenate([skeleton.entry_observations, np.ones((1, width), dtype=bool)])
-    following = np.repeat(owner[:, None], width, axis=1)
-    for observation in range(width):
-        led = told[entry, observation]
-        following[sources[led], observation] = product.indices[led]
-    moving = np.zeros(len(owner), dtype=np.int64)
-    drawn = entry < len(skeleton.entry_row)
-    moving[sources[drawn]] = skeleton.entry_row[entry[drawn]]
+    led, drawn = led_by_observation(skeleton, len(owner), sources, skeleton.entry[product.edge], product.indices)
+    following, moving = np.where(led < 0, owner[:, None], led), np.maximum(drawn, 0)
     by_outcome = following.reshape(len(following), len(skeleton.channel.observations), -1)
     depends = (by_outcome != by_outcome[:, :1]).any(axis=(1, 2))
     return np.where(depends, moving, -1), following, moving
+
+
+def led_by_observation(
+    skeleton: Skeleton, count: int, sources: Ints, entry: Ints, targets: Ints
+) -> tuple[Ints, Ints]:
+    """(count, observations * outcomes) where each observation leads, and (count,) the row of the channel that it is
+    drawn from; -1 for nowhere, and for none.
+
+    Args:
+        sources, entry, targets: of each transition.
+    """
+    width = skeleton.entry_observations.shape[1]
+    # The last entry is the constant 1: every observation leads there.
+    told = np.concatenate([skeleton.entry_observations, np.ones((1, width), dtype=bool)])
+    led, row = np.full((count, width), -1, dtype=np.int64), np.full(count, -1, dtype=np.int64)
+    for observation in range(width):
+        along = told[entry, observation]
+        led[sources[along], observation] = targets[along]
+    drawn = entry < len(skeleton.entry_row)
+    row[sources[drawn]] = skeleton.entry_row[entry[drawn]]
+    return led, row
 
 
 _NUMBERS_AT_ONCE = 2**23
@@ -261,8 +274,8 @@ class Gained(Objective):
         gains = self.gains.values(rates)
         if self.steps is not None:
             steps = Steps(skeleton.indptr, skeleton.indices, values.T, skeleton.entry)
-            found = gained(steps, gains, self.steps)[skeleton.starts].T
-            return without_steps(found, found)
+            total = gained(steps, gains, self.steps)[skeleton.starts].T
+            return without_steps(total, total)
         return expected_gains(
             self.product,
             values,
@@ -298,8 +311,8 @@ class Quantile(Objective):
         reached = Objective.probabilities(self, rates)
         goal = skeleton.mask_of(self.condition)
         steps = Steps(skeleton.indptr, skeleton.indices, values.T, skeleton.entry)
-        found = quantiles(steps, goal, skeleton.starts, self.level, reached.probability)
-        value = np.where(found == NEVER, np.inf, found * float(self.step_s))
+        times = quantiles(steps, goal, skeleton.starts, self.level, reached.probability)
+        value = np.where(times == NEVER, np.inf, times * float(self.step_s))
         return without_steps(value)
 
 

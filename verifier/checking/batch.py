@@ -201,7 +201,7 @@ def _fitting(product: Product, values: NDArray[np.float64], entry: Ints | None) 
     """(M, k) probabilities and the one of each transition; ValueError where they do not fit."""
     values = np.atleast_2d(values)
     transitions = len(product.chain_indices)
-    width = transitions if entry is None or values.ndim != 2 else values.shape[1]
+    width = transitions if entry is None else values.shape[1]
     entry = np.arange(transitions) if entry is None else entry
     if values.shape[1:] != (width,) or len(entry) != transitions or entry.min() < 0 or entry.max() >= width:
         raise ValueError(f"values of shape {values.shape} do not fit {transitions} transitions")
@@ -233,7 +233,7 @@ def _different_rows(indptr: Ints, entry: Ints, shape: tuple[int, ...]) -> tuple[
         longer = degree > place
         digit = np.zeros(n, dtype=np.int64)
         digit[longer] = entry[indptr[:-1][longer] + place] + 1
-        _, kind = np.unique(kind * (width + 1) + digit, return_inverse=True)
+        _, kind = np.unique(np.ravel_multi_index((kind, digit), (n, width + 1)), return_inverse=True)
     _, rows = np.unique(kind, return_index=True)
     return rows, entry[ranges(indptr[rows], indptr[rows + 1])], np.concatenate([[0], np.cumsum(degree[rows])])
 

@@ -108,8 +108,7 @@ class BlockSolver:
         """(u + 2,) roundings K and added-up component sizes over the levels up to that of each state."""
         size = self.plan.size
         roundings, powers = np.zeros(size + 2), np.zeros(size + 2)
-        levels = 1 + max((block.level for block in self.plan.blocks), default=0)
-        below = np.zeros((levels + 1, 2))
+        below = np.zeros((len(self.plan.blocks) + 1, 2))  # a level, of which there are as many at most
         for block, method, most in zip(self.plan.blocks, self.methods, self.most_edges, strict=True):
             total = below[block.level] + (self._roundings(block, method, most), block.size)
             below[block.level + 1] = np.maximum(below[block.level + 1], total)

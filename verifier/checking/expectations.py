@@ -150,7 +150,7 @@ class Expecting:
         steps = Steps(chain.indptr, chain.indices, chain.probabilities[:, None], np.arange(chain.transition_count))
         value = gained(steps, asked.gains[:, None], count)[chain.initial].T
         rounding, moved = steps.error_after(count, self.value_error)
-        error, off = value * (rounding + asked.gain_error) * (1 + 2.0**-40), value * moved * (1 + 2.0**-40)
+        error, off = (value * share * (1 + 2.0**-40) for share in (rounding + asked.gain_error, moved))
         zero = np.zeros_like(value)
         return BatchResult(value, error, off, zero, zero + count, np.maximum(value - error, 0), value + error)
 
@@ -184,7 +184,7 @@ class Expecting:
             gains=gains,
         )[0]
         off = np.maximum(answer.value - batch.upper[0, finite], batch.lower[0, finite] - answer.value)
-        allowed = AGREEMENT * np.maximum(answer.value, 1) + batch.representation_bound[0, finite]
+        allowed = AGREEMENT * np.maximum(batch.upper[0, finite], 1) + batch.representation_bound[0, finite]
         if np.any(~(off <= allowed)):
             at = int(np.argmax(off - allowed))
             raise EngineError(
@@ -204,7 +204,8 @@ class Expecting:
     ) -> TwoEngineValues:
         """With the doubles around Storm's fractions where bounds are wide, or hold the target, and that is quick."""
         lower, upper = values.lower[finite], values.upper[finite]
-        wide = bool(np.any(upper - lower > WIDTH * np.maximum(upper, 1))) or holds(lower, upper, asked.target)
+        relative_to = np.maximum(values.second[finite], 1)
+        wide = bool(np.any(upper - lower > WIDTH * relative_to)) or holds(lower, upper, asked.target)
         if self.settings.exact or not wide or self.chain.state_count > EXACT_STATES:
             return values
         left = clock.left_s
@@ -214,10 +215,10 @@ class Expecting:
             told = self._storm_gains(asked, chain, finite, batch, clock, memory, exact=True, seconds=seconds)
         except (RefusedError, NoAnswerError):
             return values
-        ends_of = np.array([doubles_around(fraction) for fraction in told.fractions or ()])
-        lower, upper = values.lower.copy(), values.upper.copy()
-        lower[finite], upper[finite] = ends_of[:, 0], ends_of[:, 1]
-        return replace(values, probability=_merged(values.probability, finite, told.value), lower=lower, upper=upper)
+        ends = np.array([doubles_around(fraction) for fraction in told.fractions or ()])
+        parts = (told.value, ends[:, 0], ends[:, 1])  # elsewhere all three are infinite
+        value, lower, upper = (_merged(values.probability, finite, part) for part in parts)
+        return replace(values, probability=value, lower=lower, upper=upper)
 
     def _quantile(self, asked: Expectation, product: Product, memory: int | None) -> TwoEngineValues:
         chain, (condition,) = self.chain, children(asked.formula)
@@ -317,7 +318,7 @@ def conditional(
         return both
     if isinstance(given, LimitError):
         return given
-    if np.any(given.upper <= 0) or np.any(given.probability <= 0) or np.any(given.second <= 0):
+    if np.any(np.minimum(given.probability, given.second) <= 0):  # so it is where the upper bound is
         return NoAnswerError(f"'{told}' has probability 0: nothing is known given that it holds")
     value = np.minimum(both.probability / given.probability, 1.0)  # the quotient of roundings may be above
     second = np.minimum(both.second / given.second, 1.0)
@@ -331,9 +332,8 @@ def conditional(
         with np.errstate(divide="ignore", invalid="ignore"):
             lower = np.nextafter(both.lower / given.upper, -np.inf)
             upper = np.nextafter(np.where(given.lower > 0, both.upper / given.lower, 1.0), np.inf)
-        lower = np.minimum(np.clip(lower, 0, 1), value)
-        upper = np.maximum(np.clip(upper, 0, 1), value)
-    remarks = dict.fromkeys(values.remark for values in (both, given) if values.remark is not None)
-    remark = "; ".join(filter(None, remarks)) or None
+        lower = np.minimum(np.maximum(lower, 0), value)
+        upper = np.maximum(np.minimum(upper, 1), value)
+    remark = "; ".join(dict.fromkeys(filter(None, (both.remark, given.remark)))) or None
     counted = both.counted or given.counted
     return TwoEngineValues(value, lower, upper, fractions, second, both.engine, remark, counted)

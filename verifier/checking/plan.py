@@ -78,7 +78,7 @@ class Plan:
     loop_edge: Ints
     start: Ints
     blocks: tuple[Block, ...]
-    systems: Cache = field(init=False, repr=False, default_factory=partial(Cache, MOST_PLANS))
+    systems: Cache = field(init=False, default_factory=partial(Cache, MOST_PLANS))
 
     @property
     def size(self) -> int:
@@ -112,7 +112,7 @@ class Decided:
 
     product: Product
     graph: _Graph
-    plans: Cache = field(init=False, repr=False, default_factory=partial(Cache, MOST_PLANS))
+    plans: Cache = field(init=False, default_factory=partial(Cache, MOST_PLANS))
 
     def plan(self, *, accepting: bool, exact_one: bool, matrices: int) -> Plan:
         """The plan for the probability of reaching the accepting (or the rejecting) bottom components.
@@ -215,7 +215,7 @@ def _decided(product: Product, support: Mask) -> Decided:
 
     component = components(n, sources, targets)
     leaving = component[sources] != component[targets]
-    bottom_component = np.ones(int(component.max()) + 1, dtype=bool)
+    bottom_component = np.ones(n, dtype=bool)
     bottom_component[component[sources[leaving]]] = False
     recurrent = reached & bottom_component[component]
     recurrent[[REJECT, ACCEPT]] = False
@@ -245,11 +245,7 @@ def _order(product: Product, g: _Graph, zero: Mask, one: Mask, matrices: int) ->
     loop_edge[sources[loop]] = edge[loop]
     sources, targets, edge = sources[~loop], targets[~loop], edge[~loop]
     component, level, size = _condense(g.component[unknown], sources, targets, matrices)
-    if u and not level.any() and component.max() + 1 == u:  # one block of single states, numbered without gaps
-        order = np.empty(u, dtype=np.int64)
-        order[component] = np.arange(u)
-    else:
-        order = np.lexsort((component, size, level))
+    order = np.lexsort((component, size, level))
     place = np.empty(u + 2, dtype=np.int64)
     place[order], place[u], place[u + 1] = np.arange(u), u, u + 1
     degree = np.bincount(sources, minlength=u)
@@ -291,7 +287,7 @@ def _condense(component: Ints, sources: Ints, targets: Ints, matrices: int) -> t
     per_state = _SECONDS_PER_TRIANGULAR_STATE if len(size) == u else _SECONDS_PER_SPARSE_STATE
     max_levels = int(1000 + matrices * u * per_state / _SECONDS_PER_BLOCK)
     level = None
-    if len(size) < u or not _has_long_path(above, below, max_levels):
+    if len(size) < u or not _has_long_path(u, above, below, max_levels):
         crossing = above != below
         level = levels(len(size), above[crossing], below[crossing], max_levels)
     if level is None:
@@ -300,14 +296,14 @@ def _condense(component: Ints, sources: Ints, targets: Ints, matrices: int) -> t
     return component, level[component], size[component]
 
 
-def _has_long_path(above: Ints, below: Ints, most: int) -> bool:
-    """Whether a path of more than `most` edges between the states of a graph without cycles, each of which leads to a
+def _has_long_path(count: int, above: Ints, below: Ints, most: int) -> bool:
+    """Whether a path of `most` edges or more between the states of a graph without cycles, each of which leads to a
     smaller number, is found at once: from the greatest one on, always to the greatest number."""
-    following = np.full(int(above.max(initial=-1)) + 1, -1, dtype=np.int64)
+    following = np.full(count, -1, dtype=np.int64)
     np.maximum.at(following, above, below)
-    at = len(following) - 1
+    at = int(above.max(initial=0))
     for _ in range(most):
-        at = int(following[at]) if 0 <= at < len(following) else -1
+        at = int(following[at])
         if at < 0:
             return False
     return True

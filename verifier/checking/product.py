@@ -22,7 +22,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
@@ -76,10 +75,8 @@ class Product:
     chain_indptr: Ints
     chain_indices: Ints
     propositions: tuple[Mask, ...]
-    decided: Cache = field(init=False, repr=False, default_factory=partial(Cache, MOST_DECIDED))
-    tried: dict[tuple[object, ...], tuple[dict[int, frozenset[int]], int]] = field(
-        init=False, repr=False, default_factory=dict
-    )
+    decided: Cache = field(init=False, default_factory=partial(Cache, MOST_DECIDED))
+    tried: dict[tuple[object, ...], tuple[dict[int, frozenset[int]], int]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         if len(self.indptr) != self.state_count + 1 or not len(self.indices) == len(self.edge) == self.indptr[-1]:
@@ -102,12 +99,11 @@ class Product:
 
         States that can no longer be reached stay. Successors must increase within rows, in the graph and in its part.
         """
-        count = len(indptr) - 1
         whole, part = (
-            rows_of(starts) * count + ends
+            np.ravel_multi_index((rows_of(starts), ends), (len(indptr), len(indptr)))
             for starts, ends in ((self.chain_indptr, self.chain_indices), (indptr, indices))
         )
-        there = np.isin(whole, part, assume_unique=True)
+        there = np.isin(whole, part)
         number, kept = np.cumsum(there) - 1, there[self.edge]
         lengths = np.bincount(self.sources[kept], minlength=self.state_count)
         return replace(
@@ -223,19 +219,18 @@ def _at_once(
     """
     obligations, initial, first = begin
     n, transitions, count = len(indptr) - 1, len(indices), len(obligations)
-    place = np.full(max(int(obligations.max(initial=0)), ACCEPT, REJECT) + 1, -1, dtype=np.int64)
+    place = np.full(obligations[-1] + 1, -1, dtype=np.int64)
     place[obligations] = np.arange(count)
     after = [successor(np.full(transitions, number), letter_class[indices]) for number in obligations.tolist()]
-    remaining = np.concatenate([np.zeros(0, dtype=np.int64), *after])
+    remaining = np.concatenate(after)
     target = place[remaining] * n + np.tile(indices, count)
     opened = place[remaining] >= 0
     starts = place[first] * n + initial
     # The last node leads to all starts; ends of the search that are decided are left out.
-    degree = np.concatenate([np.add.reduceat(opened, _rows(indptr, transitions, count), dtype=np.int64), [0]])
+    degree = np.add.reduceat(opened, _rows(indptr, transitions, count), dtype=np.int64)
     starts_open = np.unique(starts[place[first] >= 0])
-    degree[-1] = len(starts_open)
     nodes = np.concatenate([target[opened], starts_open])
-    ends = np.concatenate([[0], np.cumsum(degree)])
+    ends = np.concatenate([[0], np.cumsum(degree), [len(nodes)]])
     graph = csr_array((np.ones(len(nodes)), nodes, ends), shape=(count * n + 1, count * n + 1))
     code = breadth_first_order(graph, count * n, return_predecessors=False)[1:].astype(np.int64)
     if len(code) + 2 > max_states:
@@ -305,7 +300,7 @@ def _letter_classes(propositions: tuple[Mask, ...], n: int) -> tuple[Ints, list[
     state_class, letters = np.zeros(n, dtype=np.int64), [0]
     for bit, mask in enumerate(propositions):
         split = 2 * state_class + mask
-        present = np.bincount(split, minlength=2 * len(letters)) > 0
+        present = np.bincount(split) > 0
         state_class = (np.cumsum(present) - 1)[split]
         letters = [letters[code // 2] | (code % 2) << bit for code in np.flatnonzero(present).tolist()]
     return state_class, letters
@@ -317,14 +312,11 @@ class _Successors:
     def __init__(self, obligations: Obligations, letters: list[int]) -> None:
         self._obligations = obligations
         self._letters = letters
-        self._table = np.full((16, len(letters)), -1, dtype=np.int64)
+        self._table = np.zeros((0, len(letters)), dtype=np.int64)
 
     def __call__(self, obligation: Ints, letter_class: Ints) -> Ints:
         """(k,) int64: the obligations that remain after the (k,) given ones have read the (k,) letters."""
-        if len(obligation) and obligation.max() >= len(self._table):
-            grown = np.full((2 * len(self._obligations), len(self._letters)), -1, dtype=np.int64)
-            grown[: len(self._table)] = self._table
-            self._table = grown
+        self._table = _grown(self._table, int(obligation.max(initial=-1)) + 1)
         result = self._table[obligation, letter_class]
         unknown = result < 0
         if np.any(unknown):
@@ -345,8 +337,8 @@ class _Numbering:
 
     def __init__(self, n: int, max_states: int) -> None:
         self._pages_each = (n >> _PAGE_BITS) + 1
-        self._page = np.full(0, -1, dtype=np.int64)
-        self._slots: NDArray[np.int64] = np.full((4, 1 << _PAGE_BITS), -1, dtype=np.int64)
+        self._page = np.zeros(0, dtype=np.int64)
+        self._slots = np.zeros((0, 1 << _PAGE_BITS), dtype=np.int64)
         self._page_count = 0
         self._max_states = max_states
         self._next = 2  # after REJECT and ACCEPT
@@ -370,15 +362,17 @@ class _Numbering:
 
     def _locate(self, state: Ints, obligation: Ints) -> tuple[Ints, Ints]:
         code = obligation * self._pages_each + (state >> _PAGE_BITS)
-        if len(code) and code.max() >= len(self._page):
-            size = max(int(code.max()) + 1, 2 * len(self._page))
-            self._page = np.concatenate([self._page, np.full(size - len(self._page), -1)])
-        missing = code[self._page[code] < 0]
-        if len(missing):
-            missing = np.unique(missing)
-            self._page[missing] = self._page_count + np.arange(len(missing))
-            self._page_count += len(missing)
-            if self._page_count > len(self._slots):
-                more = max(self._page_count, 2 * len(self._slots)) - len(self._slots)
-                self._slots = np.concatenate([self._slots, np.full((more, 1 << _PAGE_BITS), -1)])
+        self._page = _grown(self._page, int(code.max(initial=-1)) + 1)
+        missing = np.unique(code[self._page[code] < 0])
+        self._page[missing] = self._page_count + np.arange(len(missing))
+        self._page_count += len(missing)
+        self._slots = _grown(self._slots, self._page_count)
         return self._page[code], state & ((1 << _PAGE_BITS) - 1)
+
+
+def _grown(table: Ints, size: int) -> Ints:
+    """The table with at least so many rows, and twice as many as before where it has to grow; new ones hold -1."""
+    if size <= len(table):
+        return table
+    more = max(size, 2 * len(table)) - len(table)
+    return np.concatenate([table, np.full((more, *table.shape[1:]), -1)])

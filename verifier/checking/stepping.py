@@ -143,14 +143,15 @@ def exact_quantiles(
     cyclic = _cyclic(chain.indptr, chain.indices, goal)[initial]
     counts, taken = np.full(len(initial), NEVER, dtype=np.int64), 0
     open_: Mask = possible[initial] & ~(cyclic & (rest == 0))
-    # What is left, and the part of it that may still reach the goal.
-    left = np.stack([~goal, ~goal & possible], axis=1).astype(np.float64)
+    # What is left, and the part of it that never reaches the goal.
+    left = np.stack([~goal, ~possible], axis=1).astype(np.float64)
     doubtful: dict[int, _Masses] = {}
     reach: list[Fraction] | None = None
     while np.any(open_):
+        _refuse_many(taken)
         off = sum(steps.error_after(taken, value_error))
-        now, later = left[initial].T
-        near = (now * (1 - 2 * off - _NEAR) <= float(rest)) | (now - later * (1 + 2 * off) >= float(rest))
+        now, lost = left[initial].T
+        near = (now * (1 - off - _NEAR) <= float(rest)) | (lost > float(rest))
         for k in np.flatnonzero(open_ & near).tolist():
             most, least = (Fraction(float(now[k])) * Fraction(1 + side * off) for side in (1, -1))
             settled = k in doubtful or most > rest >= least
@@ -160,14 +161,13 @@ def exact_quantiles(
                 most = least = doubtful[k].left_after(taken)
             if most <= rest:
                 counts[k], open_[k] = taken, False
-            elif least - Fraction(float(later[k])) * Fraction(1 + off) > rest:
-                open_[k] = False  # so much never reaches it
+            elif Fraction(float(lost[k])) * Fraction(1 - off) > rest:
+                open_[k] = False
             elif settled and cyclic[k]:
                 reach = surely() if reach is None else reach
                 open_[k] = reach[k] > level
         left, taken = steps.of(left), taken + 1
         left[goal] = 0
-        _refuse_many(taken)
     return counts
 
 

@@ -67,8 +67,8 @@ def formula_labels(text: str) -> frozenset[str]:
     level, position = _Level(), 0
     while position < len(text):
         token = _TOKEN.match(text, position)
-        kind = token.lastgroup if token else None
-        if token is None or kind is None or (kind in ("atom", "prefix", "open")) != level.wants_operand:
+        kind = (token and token.lastgroup) or ""
+        if token is None or (kind in ("atom", "prefix", "open")) != level.wants_operand:
             raise ValueError(f"unexpected text at character {position + 1} of the formula {text[:200]!r}")
         if kind == "open":
             open_levels.append(level)
@@ -188,10 +188,9 @@ class _Checker:
             states = sorted(model.initial_states)
             asked = [state for state in states if not (request["padded"] and state == model.nr_states - 1)]
             environment = self._environment(request["exact"], request["direct"], request["precision"])
-            unbounded = request["exact"] or request["direct"]
             for query in request["queries"]:
                 answer = self._answer(model, asked, environment, query, request["exact"])
-                yield {**answer, "lower": None, "upper": None} if unbounded else answer
+                yield {**answer, "lower": None, "upper": None} if request["direct"] else answer
         except self._failures as error:
             yield {"error": f"{type(error).__name__}: {error}"}
 

@@ -111,24 +111,22 @@ def optimal_probabilities(
         new[one], new[zero] = 1.0, 0.0
         return new
 
-    lower: Floats = one.astype(np.float64)
-    upper: Floats = (~zero).astype(np.float64)
+    ends = np.array([one, ~zero], dtype=np.float64)
     for _ in range(MOST_ITERATIONS):
-        following, above = step(lower), step(upper)
-        still = np.array_equal(following, lower) and np.array_equal(above, upper)
-        lower, upper = following, above
-        if still or np.all(upper[product.start] - lower[product.start] <= MEETING_WIDTH / 100):
+        following = np.array([step(values) for values in ends])
+        still, ends = np.array_equal(following, ends), following
+        lower, upper = ends[:, product.start]
+        if still or np.all(upper - lower <= MEETING_WIDTH / 100):
             break
-    return lower[product.start], upper[product.start]
+    return lower, upper
 
 
 def _settled(
     process: DecisionProcess, product: Product, state_rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Product states that have value 1, and value 0, whatever the strategy: decided, or where a state only loops."""
-    n = len(state_rows) - 1
     sources = rows_of(state_rows)
-    leaves = np.bincount(sources[process.indices != sources], minlength=n) > 0
+    leaves = np.bincount(sources[process.indices != sources], minlength=process.state_count) > 0
     looping = np.zeros(product.state_count, dtype=bool)
     looping[2:] = ~leaves[product.state[2:]]
     graph = decide(product, np.ones(len(process.indices), dtype=bool)).graph

@@ -81,7 +81,7 @@ class CheckedValues:
         if np.any(wrong):
             at = int(wrong.argmax())
             raise EngineError(f"{self.engine} answered the bounds {lower[at]} and {upper[at]}, in the wrong order")
-        slack = PROBABILITY_TOLERANCE * np.maximum(1, np.where(np.isfinite(self.value), np.abs(self.value), 1))
+        slack = PROBABILITY_TOLERANCE * np.maximum(1, np.nan_to_num(self.value))  # finite beside an infinite value
         wrong = (self.value < lower - slack) | (self.value > upper + slack)
         if np.any(wrong):
             at = int(wrong.argmax())

@@ -269,13 +269,13 @@ def _drawn(curve: NamedCurve, draws: Draws, stepped: bool) -> tuple[Floats, Floa
 
 def _row(entry: _Entry, at: int, columns: Sequence[_Column], draws: Draws | None) -> Row:
     cells = [column.cells[at] for column in columns]
-    found = [cell for cell in cells if cell is not None]
+    given = [cell for cell in cells if cell is not None]
     if draws is not None:
         best = winners(np.stack([column.drawn[at] for column in columns]))
         known = best.any(axis=0)
         shares = best[:, known] / best[:, known].sum(axis=0)
-        found = [
-            _with_draws(cell, column, at, share, draws, len(found) - 1)
+        given = [
+            _with_draws(cell, column, at, share, draws, len(given) - 1)
             for cell, column, share in zip(cells, columns, shares, strict=True)
             if cell is not None
         ]
@@ -284,8 +284,8 @@ def _row(entry: _Entry, at: int, columns: Sequence[_Column], draws: Draws | None
         for cell, column in zip(cells, columns, strict=True)
         if cell is not None and (limit := column.limits[at]) is not None
     }
-    best_areas = _best({cell.detector: cell.area for cell in found})
-    return Row(*entry, best_areas, tuple(found), _best(limits) if found and len(limits) == len(found) else None)
+    best_areas = _best({cell.detector: cell.area for cell in given})
+    return Row(*entry, best_areas, tuple(given), _best(limits) if given and len(limits) == len(given) else None)
 
 
 def _with_draws(cell: Cell, column: _Column, at: int, best: Floats, draws: Draws, rivals: int) -> Cell:
@@ -294,13 +294,13 @@ def _with_draws(cell: Cell, column: _Column, at: int, best: Floats, draws: Draws
         ratio = column.drawn[at] / column.drawn[0]
     area_ends, ends = _ends(column.drawn[at], cell.area, draws), _ends(ratio, cell.robustness, draws)
     chance = float(best.mean()) if best.size else None
-    found: Ends | None = (1.0, 1.0)  # of the baseline, by definition
+    robust: Ends | None = (1.0, 1.0)  # of the baseline, by definition
     if at and cell.robustness is not None:
-        found = reaching_ratio(ends, cell.area, column.baseline, column.logs[at], 1.0, draws.confidence)
+        robust = reaching_ratio(ends, cell.area, column.baseline, column.logs[at], 1.0, draws.confidence)
     return replace(
         cell,
         area_interval=reaching(area_ends, cell.area, column.logs[at], confidence=draws.confidence) or (None, None),
-        robustness_interval=found if found is not None and cell.robustness is not None else (None, None),
+        robustness_interval=robust if robust is not None and cell.robustness is not None else (None, None),
         best_probability=chance,
         best_interval=None
         if chance is None or rivals == 0

@@ -160,10 +160,10 @@ def _between(place: Ints, size: int) -> Ints:
 
 def _with_gaps(values: Floats) -> Floats:
     """(..., 2k + 1) the values with the lesser neighbour in every gap, 0 beyond the ends."""
-    found = np.zeros((*values.shape[:-1], 2 * values.shape[-1] + 1))
-    found[..., 1::2] = values
-    np.minimum(values[..., 1:], values[..., :-1], out=found[..., 2:-1:2])
-    return found
+    spread = np.zeros((*values.shape[:-1], 2 * values.shape[-1] + 1))
+    spread[..., 1::2] = values
+    np.minimum(values[..., 1:], values[..., :-1], out=spread[..., 2:-1:2])
+    return spread
 
 
 def area(curve: TradeOffCurve) -> float:
@@ -187,8 +187,8 @@ def areas(safety: Floats, efficiency: Floats) -> Floats:
     height = np.maximum.accumulate(safety, axis=-1)
     width = efficiency.copy()
     width[..., :-1] -= efficiency[..., 1:]
-    found: Floats = (height * width).sum(axis=-1)
-    return found
+    covered: Floats = (height * width).sum(axis=-1)
+    return covered
 
 
 def robustness(worst: float, baseline: float) -> float | None:

@@ -32,9 +32,9 @@ def windows(logs: Logs, length_s: float) -> Logs:
     log = logs.image_log
     number = np.minimum((logs.time_s - start[log]) // piece_s[log], pieces[log] - 1).astype(np.int64)
     base = np.cumsum(pieces) - pieces
-    found, image_log = np.unique(base[log] + number, return_inverse=True)
-    parent = np.searchsorted(base, found, side="right") - 1
-    piece = found - base[parent] + 1
+    inhabited, image_log = np.unique(base[log] + number, return_inverse=True)
+    parent = np.searchsorted(base, inhabited, side="right") - 1
+    piece = inhabited - base[parent] + 1
     names = tuple(
         logs.names[of] if count == 1 else f"{logs.names[of]}/{at}"
         for of, count, at in np.column_stack([parent, pieces[parent], piece]).tolist()

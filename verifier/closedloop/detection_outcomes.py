@@ -84,9 +84,9 @@ def _reached_by_log(values: Floats, log: Ints, logs: int, sensitivities: ArrayLi
     at = np.searchsorted(tau[order], values)  # the first sensitivity that reaches the value
     counts = np.zeros((logs, len(tau) + 1))
     np.add.at(counts, (log, at), 1)
-    found = np.empty((logs, len(tau)))
-    found[:, order] = np.cumsum(counts[:, :-1], axis=1)
-    return found
+    reached = np.empty((logs, len(tau)))
+    reached[:, order] = np.cumsum(counts[:, :-1], axis=1)
+    return reached
 
 
 @dataclass(frozen=True)

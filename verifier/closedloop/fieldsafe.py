@@ -152,14 +152,14 @@ def _matrix(path: str | Path) -> Floats:
     text, _ = read_text(path)
     rows = [line.replace(",", " ").split() for line in text.splitlines() if line.strip()]
     try:
-        found = np.array([[float(cell) for cell in row] for row in rows])
+        matrix = np.array([[float(cell) for cell in row] for row in rows])
     except ValueError:
-        found = np.zeros(0)
-    if found.shape != (3, 3) or not np.isfinite(found).all() or found[2].tolist() != [0, 0, 1]:
+        matrix = np.zeros(0)
+    if matrix.shape != (3, 3) or not np.isfinite(matrix).all() or matrix[2].tolist() != [0, 0, 1]:
         raise InputError("expected three rows of three numbers, the last 0, 0, 1", Place(str(path)))
-    if np.linalg.det(found) == 0:
+    if np.linalg.det(matrix) == 0:
         raise InputError("the matrix cannot be inverted", Place(str(path)))
-    return found
+    return matrix
 
 
 def _ground(pixels_from_utm: Floats, pixels: Floats) -> Floats:

@@ -109,7 +109,7 @@ def logs_of(sets: Mapping[str, DetectionSet], drive: Drive, remarks: Sequence[st
             )
     positive = np.zeros(len(first.sequences), dtype=np.bool_)
     positive[first.frame_sequence[first.annotations.frame]] = True
-    found = {
+    sources = {
         name: Detections(
             detections.detections.frame,
             np.zeros(0) if detections.detections.score is None else detections.detections.score,
@@ -127,7 +127,7 @@ def logs_of(sets: Mapping[str, DetectionSet], drive: Drive, remarks: Sequence[st
         drive.heading_rad,
         first.annotations.frame,
         _points(first.annotations, drive),
-        found,
+        sources,
         first.annotations.box_2d,
         tuple(remarks),
     )

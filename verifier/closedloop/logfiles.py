@@ -67,7 +67,7 @@ def read_logs(folder: str | Path, limits: LogLimits | None = None) -> Logs:
     index = _Index.of(read_table(_one(root, "images"), KEY | TIME | POSITION, HEADING), names, logs)
     images, order = index.images, index.order
     people = read_table(_one(root, "people"), KEY | POINT, BOX)
-    found = Logs(
+    logs_read = Logs(
         tuple(names),
         logs.columns["positive"],
         index.log[order],
@@ -80,8 +80,8 @@ def read_logs(folder: str | Path, limits: LogLimits | None = None) -> Logs:
         _boxes(people),
         _remarks(root),
     )
-    check_plausible(found, limits, images.file)
-    return found
+    check_plausible(logs_read, limits, images.file)
+    return logs_read
 
 
 def write_logs(logs: Logs, folder: str | Path, kind: Literal["csv", "parquet"] = "csv") -> None:
@@ -164,8 +164,8 @@ class _Index:
         at = np.minimum(np.searchsorted(self.keys, key), len(self.keys) - 1)
         missing = (self.numbers[code] != number) | (self.keys[at] != key)
         _refuse(table, missing, lambda row: f"log {shown(self.names[int(log[row])])} has no image {int(number[row])}")
-        found: Ints = self.image[at]
-        return found
+        image: Ints = self.image[at]
+        return image
 
 
 def _log_of(table: Table, names: Sequence[str]) -> Ints:
@@ -281,8 +281,8 @@ def _tables(logs: Logs) -> dict[str, dict[str, Any]]:
         "people": key(logs.person_image) | columns(logs.person_m, logs.person_box_2d),
     }
     for name, detection in logs.detections.items():
-        found = key(detection.image) | {"strength": detection.strength} | columns(detection.point_m, detection.box_2d)
-        tables[f"detections/{name}"] = found
+        rows = key(detection.image) | {"strength": detection.strength} | columns(detection.point_m, detection.box_2d)
+        tables[f"detections/{name}"] = rows
     return tables
 
 

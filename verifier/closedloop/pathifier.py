@@ -124,8 +124,8 @@ def _direction(logs: Logs, log: int, settings: PathSettings) -> Floats:
         derivative = knots[1] - knots[0]
     else:
         derivative = CubicSpline(along, knots - knots[-1], bc_type="not-a-knot")(along[-1], 1)
-    found: Floats = derivative / math.hypot(*derivative)
-    return found
+    direction: Floats = derivative / math.hypot(*derivative)
+    return direction
 
 
 def _knots(position_m: Floats, spacing_m: float) -> Floats:
@@ -180,8 +180,8 @@ def near_pairs(
     while start < len(mine):
         before = total[start - 1] if start else 0
         end = max(int(np.searchsorted(total, before + BLOCK, side="right")), start + 1)
-        found = cKDTree(place[start:end]).sparse_distance_matrix(tree, radius, output_type="ndarray")
-        yield mine[start:end][found["i"]], theirs[found["j"]]
+        near = cKDTree(place[start:end]).sparse_distance_matrix(tree, radius, output_type="ndarray")
+        yield mine[start:end][near["i"]], theirs[near["j"]]
         start = end
 
 
@@ -222,16 +222,16 @@ def pathified_distance(paths: Paths, image: Ints, point_m: Floats, radius_m: flo
     """
     if not 0 < radius_m <= LONGEST_M:
         raise ValueError(f"expected a radius above 0, at most {LONGEST_M:g} m, got {radius_m}")
-    found = np.full(len(image), np.inf)
+    nearest = np.full(len(image), np.inf)
     for rows, segments in _candidates(paths, image, point_m, radius_m):
         ahead = segments >= image[rows]
         rows, segments = rows[ahead], segments[ahead]
         entry = _entry(paths, segments, point_m[rows], radius_m)
         distance = paths.image_s_m[segments] - paths.image_s_m[image[rows]] + entry
-        np.minimum.at(found, rows, distance)
+        np.minimum.at(nearest, rows, distance)
     away = point_m - paths.start_m[image]
-    found[np.einsum("ni,ni->n", away, away) <= radius_m * radius_m] = 0.0
-    return found
+    nearest[np.einsum("ni,ni->n", away, away) <= radius_m * radius_m] = 0.0
+    return nearest
 
 
 def _candidates(paths: Paths, image: Ints, point_m: Floats, radius_m: float) -> Iterator[tuple[Ints, Ints]]:
@@ -296,10 +296,10 @@ def violation_m(logs: Logs, paths: Paths, safety_radius_m: float) -> Floats:
     until = np.append(paths.image_s_m[1:], np.inf)
     until[logs.first_image[1:] - 1] = np.inf
     place = paths.image_s_m[logs.person_image] + ahead
-    found = np.full(logs.log_count, np.inf)
+    along = np.full(logs.log_count, np.inf)
     shown_there = place < until[logs.person_image]
-    np.minimum.at(found, logs.image_log[logs.person_image[shown_there]], place[shown_there])
-    return found
+    np.minimum.at(along, logs.image_log[logs.person_image[shown_there]], place[shown_there])
+    return along
 
 
 def courses(

@@ -106,11 +106,11 @@ class ClosedLoopRequest:
     def trade_offs(self, progress: Progress = iter, pool: Pool = HERE) -> TradeOffs:
         """Everything found; see the function of this name."""
         logs, validation, files = self._read
-        found = study(logs, validation, self.study, progress, pool)
+        studied = study(logs, validation, self.study, progress, pool)
         return recorded(
             TradeOffs,
-            found,
-            title=f"{Path(self.settings.logs).resolve().name}: {', '.join(found.tables[0].detectors)}",
+            studied,
+            title=f"{Path(self.settings.logs).resolve().name}: {', '.join(studied.tables[0].detectors)}",
             inputs=files,
             settings=data_record(self.settings) | self.study.record(),
             versions=own_versions(),

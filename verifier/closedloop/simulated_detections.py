@@ -116,14 +116,14 @@ def _channel(counts: ConfusionCounts, class_name: str, drawing: Drawing) -> _Cha
     share = np.stack([rates(member.matrices().without_empty_columns(drawing.empty_columns)[0]) for member in members])
     edges = np.array(counts.bins.edges_m)
     thresholds = np.array([drawing.strength] if counts.thresholds is None else counts.thresholds)
-    found, alarm = share[:, :, own, own], share[:, :, own, empty]
-    for what, rate in (("the rate at which it is reported", found), ("its false-positive rate", alarm)):
+    seen, alarm = share[:, :, own, own], share[:, :, own, empty]
+    for what, rate in (("the rate at which it is reported", seen), ("its false-positive rate", alarm)):
         rising = np.nan_to_num(np.diff(rate, axis=0)).max(axis=0, initial=0) > 0
         if rising.any():
             at = int(rising.argmax())
             where = f"[{edges[at]:g}, {edges[at + 1]:g}) m"
             raise InputError(f"class {shown(class_name)}, {where}: {what} rises with the score threshold")
-    return _Channel(found, alarm, edges[:-1], edges[1:], thresholds)
+    return _Channel(seen, alarm, edges[:-1], edges[1:], thresholds)
 
 
 def _check_known(channel: _Channel, rate: Floats, needed: Ints, what: str) -> None:
@@ -168,24 +168,24 @@ def _alarms(
 
 def _remarks(name: str, counts: ConfusionCounts, channel: _Channel, drawing: Drawing) -> tuple[str, ...]:
     title = f" ({counts.title})" if counts.title else ""
-    found = [
+    notes = [
         f"the detections of source '{name}' are no detector's: they are drawn at random, again in every image, from "
         f"measured confusion counts by distance{title}"
     ]
     measure: Any = counts.metadata.get("distance")
     if isinstance(measure, dict) and measure.get("measure") not in (None, "ground_plane"):
-        found.append(
+        notes.append(
             f"source '{name}': the counts are by {measure['measure']} distance, people by distance on the ground"
         )
     if not (channel.alarm > 0).any():
-        found.append(f"source '{name}' has no false positives: the counts hold none")
+        notes.append(f"source '{name}' has no false positives: the counts hold none")
     else:
         degrees = math.degrees(drawing.half_angle_rad)
-        found.append(f"source '{name}': where in the view of +-{degrees:g} degrees a false positive lies is made up")
+        notes.append(f"source '{name}': where in the view of +-{degrees:g} degrees a false positive lies is made up")
     if np.isinf(channel.high_m[-1]) and channel.alarm[:, -1].any():
-        found.append(
+        notes.append(
             f"source '{name}' has no false positives beyond {channel.low_m[-1]:g} m, where the last bin has no end"
         )
     if drawing.empty_columns != "error":
-        found.append(f"source '{name}': bins without items follow policy '{drawing.empty_columns}'")
-    return tuple(found)
+        notes.append(f"source '{name}': bins without items follow policy '{drawing.empty_columns}'")
+    return tuple(notes)

@@ -104,7 +104,7 @@ def study(
         check_logs(np.asarray(logs.positive))
     draws, remarks = _draws(logs, settings)
     settings, undefined = _defined(logs, sources[0].name, tables[sources[0].detector], settings)
-    found: dict[str, list[NamedCurve]] = {metric: [] for metric in settings.metrics}
+    by_metric: dict[str, list[NamedCurve]] = {metric: [] for metric in settings.metrics}
     loops: list[_Driven] = []
     limit_m = np.zeros(0)
     if settings.radii is not None and set(settings.metrics) & set(DRIVEN):
@@ -114,15 +114,15 @@ def study(
         severity = settings.severities.get(source.condition, "")
         loops += driven
         for metric, (curve, sums) in curves.items():
-            found[metric].append(NamedCurve(metric, source.detector, source.condition, curve, severity, *sums))
+            by_metric[metric].append(NamedCurve(metric, source.detector, source.condition, curve, severity, *sums))
     used, second = _logs_used(logs, left_out, loops), _second(loops, settings)
-    if len(used.truth_never_stops) == used.positive and found.pop("closed_loop", None) is not None:
+    if len(used.truth_never_stops) == used.positive and by_metric.pop("closed_loop", None) is not None:
         undefined.append(UndefinedMetric("closed_loop", "the reference vehicle stops in no positive log"))
-    if not found:
+    if not by_metric:
         raise InputError(
             "; ".join(map(str, undefined)), hint="add logs that end before a person, or another --metric"
         )
-    compared = tuple(compare(curves, settings.groups, draws) for curves in found.values())
+    compared = tuple(compare(curves, settings.groups, draws) for curves in by_metric.values())
     notes = _remarks(logs, validation, tables, settings, used)
     return Study(compared, tuple(undefined), used, second, (*notes, *remarks))
 
@@ -202,7 +202,7 @@ def _curves(
     """The curve of every metric with what each log adds to it, with the step and without one where there is one;
     and of the simulated ones what is kept."""
     source, standardizer = one.name, tables[one.detector]
-    found: dict[Metric, tuple[TradeOffCurve, tuple[LogSums, LogSums | None]]] = {}
+    by_metric: dict[Metric, tuple[TradeOffCurve, tuple[LogSums, LogSums | None]]] = {}
     for metric in settings.metrics:
         if metric not in DRIVEN:
             try:
@@ -211,9 +211,9 @@ def _curves(
                 hint = f"{error.hint}, or leave this metric out (--metric)" if error.hint else None
                 raise InputError(f"{metric}: {error.message}", error.place, hint) from None
             sums = judged_sums(judged, settings.sensitivity, np.asarray(logs.positive), settings.fpr_max)
-            found[metric] = judged_curve(judged, settings.sensitivity, settings.fpr_max), (sums, None)
+            by_metric[metric] = judged_curve(judged, settings.sensitivity, settings.fpr_max), (sums, None)
     if not set(settings.metrics) & set(DRIVEN):
-        return found, []
+        return by_metric, []
     ahead = courses(logs, source, standardizer, settings.control_m, settings.path)
     driven = closed_loop(ahead, settings.sensitivity, settings.loop)
     other = closed_loop(ahead, settings.sensitivity, replace(settings.loop, engine=_other(settings.loop.engine)))
@@ -221,8 +221,8 @@ def _curves(
     for metric in (kind for kind in kinds if kind in settings.metrics):
         safe = driven.safe if metric == "closed_loop" else driven.kept(limit_m)
         limit = closed_loop_sums(other, kinds[metric]) if settings.loop.engine == "steps" else None
-        found[metric] = driven.curve_of(safe), (closed_loop_sums(driven, kinds[metric]), limit)
-    return found, [_compared(driven, other, limit_m)]
+        by_metric[metric] = driven.curve_of(safe), (closed_loop_sums(driven, kinds[metric]), limit)
+    return by_metric, [_compared(driven, other, limit_m)]
 
 
 def _defined(

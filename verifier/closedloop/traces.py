@@ -104,11 +104,11 @@ class Ramp:
 
     def _corrected(self, steps: Floats, metres: Floats) -> Floats:
         """One more or one fewer where rounding put the ceiling beside the fewest."""
-        found = np.isfinite(steps)
-        some = np.where(found, steps, 0.0)
+        finite = np.isfinite(steps)
+        some = np.where(finite, steps, 0.0)
         fewer = np.maximum(some - 1, 0)
-        steps[found & (self.distance(some) < metres)] += 1
-        enough = found & (self.distance(fewer) >= metres)
+        steps[finite & (self.distance(some) < metres)] += 1
+        enough = finite & (self.distance(fewer) >= metres)
         steps[enough] = fewer[enough]
         return steps
 
@@ -170,8 +170,8 @@ def trace(course: Course, sensitivity: float | None, vehicle: VehicleSettings, m
     rows: list[tuple[float, float, int, float, float, bool]] = []
     position, speed, image, cleared, held = float(course.image_s_m[0]), vehicle.start_speed_mps, -1, False, 0.0
     while True:
-        found = int(np.searchsorted(course.image_s_m, position + near_m, side="right")) - 1
-        fresh, image = found != image, found
+        current = int(np.searchsorted(course.image_s_m, position + near_m, side="right")) - 1
+        fresh, image = current != image, current
         cleared = cleared and not fresh
         distance = np.inf if cleared else float(nearest_m[image])
         if vehicle.between_images == "continuous":

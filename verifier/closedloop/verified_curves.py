@@ -59,19 +59,19 @@ def verified_curves(settings: RobrocSettings, families: Mapping[str, str], progr
     members = [
         FamilyMember(name, path, threshold) for name, path in families.items() for threshold in _thresholds(path)
     ]
-    found: dict[FamilyMember, RunResult] = {}
+    results: dict[FamilyMember, RunResult] = {}
     with StormProcess() as storm:
         for member in progress(members):
             chosen = replace(options, score_threshold=member.threshold)
-            found[member] = verified(Study.of(read_inputs(settings.spec, member.path, chosen), chosen), storm)
+            results[member] = verified(Study.of(read_inputs(settings.spec, member.path, chosen), chosen), storm)
     highest = max(member.threshold for member in members)
     curves = [
-        _curve(settings, name, {member: result for member, result in found.items() if member.name == name}, highest)
+        _curve(settings, name, {member: result for member, result in results.items() if member.name == name}, highest)
         for name in families
     ]
-    last = next(iter(found.values()))
+    last = next(iter(results.values()))
     spec = PurePath(settings.spec).name
-    files = dict.fromkeys(file for result in found.values() for file in result.inputs)
+    files = dict.fromkeys(file for result in results.values() for file in result.inputs)
     return CurveSet(
         f"{spec}: {', '.join(families)}",
         curves,
@@ -83,10 +83,10 @@ def verified_curves(settings: RobrocSettings, families: Mapping[str, str], progr
             "progress": settings.progress,
             "sensitivity": f"highest score threshold ({highest:g}) - score threshold",
             "run": {key: value for key, value in json_values(last.settings).items() if key != "score_threshold"},
-            "engines": json_values(engines_of(found.values())),
-            "matrices": {member.name: _family_record(result) for member, result in found.items()},
+            "engines": json_values(engines_of(results.values())),
+            "matrices": {member.name: _family_record(result) for member, result in results.items()},
         },
-        _remarks(list(found.values())),
+        _remarks(list(results.values())),
     )
 
 
@@ -145,12 +145,12 @@ def _thresholds(path: str) -> tuple[float, ...]:
 
 
 def _curve(
-    settings: RobrocSettings, name: str, found: Mapping[FamilyMember, RunResult], highest: float
+    settings: RobrocSettings, name: str, results: Mapping[FamilyMember, RunResult], highest: float
 ) -> NamedCurve:
     detector, at, condition = name.rpartition("@")
     points = [
         (highest - member.threshold, *(_least(result, which) for which in (settings.safety, settings.progress)))
-        for member, result in found.items()
+        for member, result in results.items()
     ]
     curve = TradeOffCurve(*np.array(points).T)
     return NamedCurve("verified", detector if at else name, condition if at else BASELINE, curve)

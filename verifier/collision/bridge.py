@@ -131,26 +131,24 @@ def closed_loop(
     )
 
 
-def cars_near(found: ReadPairs, first_report_m: float, width_m: float, channel: ChannelSettings) -> Cars:
+def cars_near(read: ReadPairs, first_report_m: float, width_m: float, channel: ChannelSettings) -> Cars:
     """The cars of the pairs that are reported within `KERNEL_REACH` widths of `first_report_m`.
 
     Raises:
         UsageError: there are none, or a number is out of range.
     """
-    pairs = found.pairs
+    pairs = read.pairs
     if not 0 <= first_report_m < math.inf:
         raise UsageError(f"expected a first report from 0 m, got {first_report_m:g} m")
     if not 0 < width_m < math.inf:
         raise UsageError(
-            f"{found.name}without spread in the reported distances there is no kernel to weight cars with"
+            f"{read.name}without spread in the reported distances there is no kernel to weight cars with"
         )
     away = (pairs.predicted_m - first_report_m) / width_m
     near = np.flatnonzero(np.abs(away) <= KERNEL_REACH)
     if not len(near):
         reach = f"{significant(KERNEL_REACH * width_m)} m"
-        raise UsageError(
-            f"{found.name}no pair is reported within {reach} of the first report at {first_report_m:g} m"
-        )
+        raise UsageError(f"{read.name}no pair is reported within {reach} of the first report at {first_report_m:g} m")
     weight = np.exp(-0.5 * away[near] ** 2)
     return Cars(near, pairs.true_m[near], channel.drawn_of(pairs)[near], weight)
 

@@ -133,8 +133,8 @@ def compare(
     batches += [batch.as_oracle() for batch in batches]
     p_value, undefined = np.full(grid.shape, np.nan), np.zeros(grid.shape, dtype=np.int64)
     ratio = (size / joint.object_count) ** RATE
-    for block, (*found, oracle_1, oracle_2) in subsample_blocks(batches, grid, settings.reach, progress):
-        sampled = _losses(found, [oracle_1, oracle_2])
+    for block, (*estimates, oracle_1, oracle_2) in subsample_blocks(batches, grid, settings.reach, progress):
+        sampled = _losses(estimates, [oracle_1, oracle_2])
         undefined[block] = np.isnan(sampled).any(axis=0).sum(axis=0)
         p_value[block] = _p_values(area[block], losses[:, block], sampled, threshold, ratio)
     return Comparison(
@@ -171,8 +171,8 @@ def bootstrap_p_values(
     for pairs, collision_map in zip(joint.pairs, of.maps, strict=True):
         collision_map.check_made_from(pairs)
     p_value = np.full(of.area.shape, np.nan)
-    for block, found, oracles in oracle_blocks(joint.pairs, of.maps, replicates, rng, progress):
-        sampled = _losses(found, oracles)
+    for block, estimates, oracles in oracle_blocks(joint.pairs, of.maps, replicates, rng, progress):
+        sampled = _losses(estimates, oracles)
         p_value[block] = _p_values(of.area[block], of.losses[:, block], sampled, of.threshold, 1.0)
     return p_value
 

@@ -106,7 +106,7 @@ class DistanceChannel:
         return hits, self.items[index]
 
 
-def distance_channel(found: ReadPairs, reach_m: float, settings: ChannelSettings) -> DistanceChannel:
+def distance_channel(read: ReadPairs, reach_m: float, settings: ChannelSettings) -> DistanceChannel:
     """The channel of a detector for true distances from 0 up to and including `reach_m`.
 
     Raises:
@@ -118,7 +118,7 @@ def distance_channel(found: ReadPairs, reach_m: float, settings: ChannelSettings
         raise LimitError(
             f"bins of {settings.bin_m:g} m up to {reach_m:g} m are {count}; at most {MOST_BINS} are made"
         )
-    pairs = found.pairs
+    pairs = read.pairs
     index = np.floor(pairs.true_m / settings.bin_m).astype(np.int64)
     value = settings.drawn_of(pairs)
     order = np.lexsort((value, index))
@@ -126,10 +126,10 @@ def distance_channel(found: ReadPairs, reach_m: float, settings: ChannelSettings
     own = [order[low:high] for low, high in pairwise(edges.tolist())]
     missed = np.zeros(count, dtype=np.int64)
     if settings.misses:
-        lost = np.floor(found.missed_m / settings.bin_m).astype(np.int64)
+        lost = np.floor(read.missed_m / settings.bin_m).astype(np.int64)
         missed = np.bincount(lost[lost < count], minlength=count).astype(np.int64)
     items = np.diff(edges).astype(np.int64) + missed
-    source = _sources(items, settings, found.name)
+    source = _sources(items, settings, read.name)
     rows = tuple(own[place] if place >= 0 else order[:0] for place in source.tolist())
     reports = tuple(value[row] for row in rows)
     return DistanceChannel(settings, rows, reports, np.where(source >= 0, items[source], 1), source)

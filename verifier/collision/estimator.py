@@ -257,8 +257,8 @@ def filled(of: CollisionMap, sample: Samples) -> CollisionMap:
     step = rows_per_block(1, sample.true_m.shape[1], grid.shape[1])
     for start in range(0, grid.shape[0], step):
         block = slice(start, start + step)
-        found = estimate(sample, grid.distances_m[block], of.settings.reach)
-        probability[block], reason[block], density[block] = (array[0] for array in found)
+        arrays = estimate(sample, grid.distances_m[block], of.settings.reach)
+        probability[block], reason[block], density[block] = (array[0] for array in arrays)
     return replace(of, probability=probability, reason=reason, density_per_m=density)
 
 

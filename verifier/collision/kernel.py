@@ -330,8 +330,8 @@ def _image_factor(samples: Samples, distances_m: Floats) -> tuple[Floats, Ints]:
 
 def _gather(sums: NDArray[Any], beyond: Ints) -> NDArray[Any]:
     """(B, Y, V) the running sums (B, Y, n) over the first `beyond` (B, V) pairs."""
-    found = np.take_along_axis(sums, np.maximum(beyond - 1, 0)[:, None, :], axis=2)
-    return np.asarray(found * (beyond > 0)[:, None, :])
+    last = np.take_along_axis(sums, np.maximum(beyond - 1, 0)[:, None, :], axis=2)
+    return np.asarray(last * (beyond > 0)[:, None, :])
 
 
 def _factors(image_counts: Ints, sizes: Ints, longest: int) -> tuple[Floats, int]:

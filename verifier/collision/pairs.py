@@ -224,6 +224,6 @@ def _pair_of(detectors: Sequence[Pairs]) -> Ints:
     rank = np.empty(len(order), dtype=np.int64)
     rank[by_owner] = np.arange(len(order)) - np.repeat(starts, counts)
     objects, index = np.unique(place * len(order) + rank, return_inverse=True)
-    found = np.full((len(detectors), len(objects)), -1, dtype=np.int64)
-    found[owner, index] = pair
-    return found
+    numbers = np.full((len(detectors), len(objects)), -1, dtype=np.int64)
+    numbers[owner, index] = pair
+    return numbers

@@ -57,14 +57,14 @@ def pairs_of_detections(
         check_known("class", name, data.classes)
     notes: dict[str, Any]
     if policy is None:
-        found, in_image = highest_in_both(data)
+        partner, in_image = highest_in_both(data)
         notes = {"matching": "highest_in_both"}
     else:
-        found, in_image = match(data, policy).detection_of, None
+        partner, in_image = match(data, policy).detection_of, None
         notes = {"matching": policy.record()}
     labels = [data.classes.index(name) for name in classes] or range(len(data.classes))
     rows = np.flatnonzero(np.isin(data.annotations.label, list(labels)))
-    report = found[rows]
+    report = partner[rows]
     if same_class:
         same = data.detections.label[report] == data.annotations.label[rows] if len(data.detections) else report >= 0
         report = np.where((report >= 0) & same, report, -1)

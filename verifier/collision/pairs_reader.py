@@ -261,18 +261,18 @@ def made_pairs(
     return ReadPairs(pairs, objects.true_m[lost], objects.image[lost], {**origin, **numbers}, listed)
 
 
-def on_common_images(found: Sequence[ReadPairs]) -> list[ReadPairs]:
+def on_common_images(sources: Sequence[ReadPairs]) -> list[ReadPairs]:
     """The same pairs over the images of all sources together; an image is the same where it has the same name.
 
     A source that does not name an image that another one names has no object in it: it is one of those of which the
     source gives the number alone, or one more.
     """
-    named, places = named_places([pairs.pairs.image_names[: pairs.listed] for pairs in found])
-    count = max(len(named), *(pairs.pairs.image_count for pairs in found))
+    named, places = named_places([pairs.pairs.image_names[: pairs.listed] for pairs in sources])
+    count = max(len(named), *(pairs.pairs.image_count for pairs in sources))
     names = (*named, *_unlisted(count - len(named)))
-    drive = common_drives([pairs.pairs.drive[: pairs.listed] for pairs in found], places, count)
+    drive = common_drives([pairs.pairs.drive[: pairs.listed] for pairs in sources], places, count)
     moved = []
-    for read, place in zip(found, places, strict=True):
+    for read, place in zip(sources, places, strict=True):
         pairs = replace(read.pairs, image=place[read.pairs.image], image_count=count, image_names=names, drive=drive)
         moved.append(replace(read, pairs=pairs, missed_image=place[read.missed_image], listed=len(named)))
     return moved
@@ -290,13 +290,13 @@ def _cells(table: Table, name: str) -> NDArray[Any]:
 
 def _names(table: Table, name: str) -> tuple[tuple[str, ...], Ints]:
     """The different texts of a column in the order in which they first occur, and (n,) the index of each row's."""
-    found: dict[str, int] = {}
+    index_of: dict[str, int] = {}
     for code, text in enumerate(map(str.strip, table.texts[name])):
         if not text or text.casefold() in MISSING:
             place = table.place(int((table.columns[name] == code).argmax()))
             raise InputError(f"{name}: expected a name, got {shown(text)}, a missing value", place)
-        found.setdefault(text, len(found))
-    return tuple(found), np.array([found[text] for text in _cells(table, name).tolist()], dtype=np.int64)
+        index_of.setdefault(text, len(index_of))
+    return tuple(index_of), np.array([index_of[text] for text in _cells(table, name).tolist()], dtype=np.int64)
 
 
 def _distances(table: Table, name: str, negative: str | None = None) -> Floats:

@@ -108,14 +108,14 @@ class Ranking:
     def crossings(self) -> tuple[Crossing, ...]:
         """Every positive ratio at which two detectors change places, rising."""
         base, slope = self._own_lines()
-        found = []
+        places = []
         for one, other in combinations(range(len(self.scores)), 2):
             if base[one] > base[other]:
                 one, other = other, one
             rise = slope[one] - slope[other]
             if base[one] < base[other] and rise > 0:
-                found.append(Crossing(one, other, float((base[other] - base[one]) / rise)))
-        return tuple(sorted(found, key=lambda crossing: crossing.ratio))
+                places.append(Crossing(one, other, float((base[other] - base[one]) / rise)))
+        return tuple(sorted(places, key=lambda crossing: crossing.ratio))
 
     def crossing_replicates(self, crossing: Crossing) -> Floats:
         """(R,) ratio at which the same two change places the same way in each replicate; NaN where they do not."""
@@ -178,8 +178,8 @@ def _replicated(
 ) -> tuple[Floats, Floats]:
     """(R, K) O and U of every replicate, summed over one block of distances after the other."""
     total, above, below = np.zeros((shape[0], 1)), np.zeros(shape), np.zeros(shape)
-    for block, found, oracles in blocks:
-        excess = np.stack(found) - np.stack(oracles)
+    for block, estimates, oracles in blocks:
+        excess = np.stack(estimates) - np.stack(oracles)
         used = np.isfinite(excess).all(axis=0) & among[block]
         excess = np.where(used, excess, 0.0)
         share = weight.share[block]
@@ -271,5 +271,5 @@ def _stacked(maps: Sequence[CollisionMap]) -> Floats:
 
 def _chosen(choice: Ints, values: Floats) -> Floats:
     """(Y, V) of `values` (K, Y, V), the chosen one; NaN where none is."""
-    found = np.take_along_axis(values, np.maximum(choice, 0)[None], axis=0)[0]
-    return np.where(choice >= 0, found, np.nan)
+    picked = np.take_along_axis(values, np.maximum(choice, 0)[None], axis=0)[0]
+    return np.where(choice >= 0, picked, np.nan)

@@ -173,11 +173,11 @@ def _detected(settings: CollisionSettings, name: str, path: str) -> ReadPairs:
 
 
 def study_remarks(
-    found: Sequence[ReadPairs], settings: StudySettings, policies: Sequence[PolicyResult]
+    sources: Sequence[ReadPairs], settings: StudySettings, policies: Sequence[PolicyResult]
 ) -> tuple[str, ...]:
     """Remarks on the data, the estimate, the comparisons and the closed loop, without repetitions."""
     remarks: list[str] = []
-    for pairs in found:
+    for pairs in sources:
         remarks += _of_data(pairs)
     for result in policies[0].detectors:
         if result.confidence.independence.refuted:
@@ -187,8 +187,8 @@ def study_remarks(
             remarks += _of_map(result)
             if result.loop is not None:
                 remarks += _of_loop(result.loop, result.map.title, settings)
-    if len(found) > 1:
-        remarks += _of_comparison(found, settings, policies)
+    if len(sources) > 1:
+        remarks += _of_comparison(sources, settings, policies)
     return tuple(dict.fromkeys(remarks))
 
 
@@ -296,11 +296,11 @@ def _of_loop(loop: ClosedLoop, title: str, settings: StudySettings) -> Iterator[
 
 
 def _of_comparison(
-    found: Sequence[ReadPairs], settings: StudySettings, policies: Sequence[PolicyResult]
+    sources: Sequence[ReadPairs], settings: StudySettings, policies: Sequence[PolicyResult]
 ) -> Iterator[str]:
     for compared in policies[0].comparisons:
-        comparison = compared.found
-        names = f"{found[compared.first].pairs.title} and {found[compared.second].pairs.title}"
+        comparison = compared.comparison
+        names = f"{sources[compared.first].pairs.title} and {sources[compared.second].pairs.title}"
         if comparison.thin_share > 0:
             yield (
                 f"{names}: at {percent(comparison.thin_share, 2)} of the points compared more than a fifth of the "

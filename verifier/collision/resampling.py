@@ -122,9 +122,9 @@ def subsampling_interval(
         of.settings.two_bandwidths,
     )
     ratio = (size / len(pairs)) ** RATE
-    for block, (found,) in subsample_blocks([batch], of.grid, of.settings.reach, progress):
-        lower[block], upper[block] = subsampling_ends(of.probability[block], found, level, ratio)
-        undefined[block] = np.isnan(found).sum(axis=0)
+    for block, (estimates,) in subsample_blocks([batch], of.grid, of.settings.reach, progress):
+        lower[block], upper[block] = subsampling_ends(of.probability[block], estimates, level, ratio)
+        undefined[block] = np.isnan(estimates).sum(axis=0)
     undefined[np.isnan(of.probability)] = 0
     return IntervalMap(IntervalKind.SUBSAMPLING, level, lower, upper, count, undefined)
 
@@ -163,13 +163,13 @@ def _estimates(batch: Samples, distances_m: Floats, reach: float) -> Floats:
     """(s, Y, V) of a batch, some subsamples at a time."""
     count, size = batch.true_m.shape
     speeds = batch.beyond.shape[1]
-    found = np.empty((count, len(distances_m), speeds))
+    estimates = np.empty((count, len(distances_m), speeds))
     # rows_per_block is symmetric in samples and distances.
     step = rows_per_block(len(distances_m), size, speeds)
     for start in range(0, count, step):
         part = slice(start, start + step)
-        found[part] = estimate(batch.part(part), distances_m, reach)[0]
-    return found
+        estimates[part] = estimate(batch.part(part), distances_m, reach)[0]
+    return estimates
 
 
 REPLICATES = 1000
@@ -224,13 +224,13 @@ class Weighted:
             distances_m: (Y,) reported distances.
             draws: (R, image_count) how often each replicate has each image.
         """
-        found = np.empty((len(draws), len(distances_m), len(self.edges) - 2))
-        one = 8 * (6 * found[0].size + len(self.true_m) + len(self.per_image))
+        estimates = np.empty((len(draws), len(distances_m), len(self.edges) - 2))
+        one = 8 * (6 * estimates[0].size + len(self.true_m) + len(self.per_image))
         step = max(1, BLOCK_BYTES // one)
         for start in range(0, len(draws), step):
             part = slice(start, start + step)
-            found[part] = self._part(distances_m, draws[part].astype(np.float64))
-        return found
+            estimates[part] = self._part(distances_m, draws[part].astype(np.float64))
+        return estimates
 
     def _part(self, distances_m: Floats, draws: Floats) -> Floats:
         weights = np.ascontiguousarray(draws.T)[self.image]
@@ -299,9 +299,9 @@ def bootstrap_intervals(
     undefined = np.zeros(of.grid.shape, dtype=np.int64)
     if of.width_m > 0:
         draws = unit_draws(pairs.image_count, pairs.drive if by_drive else pairs.drive[:0], replicates, rng)
-        for block, (found,) in replicate_blocks([Weighted.of(pairs, of)], of.grid, draws, progress):
-            low[block], high[block] = end_quantiles(found, level)
-            undefined[block] = np.isnan(found).sum(axis=0)
+        for block, (estimates,) in replicate_blocks([Weighted.of(pairs, of)], of.grid, draws, progress):
+            low[block], high[block] = end_quantiles(estimates, level)
+            undefined[block] = np.isnan(estimates).sum(axis=0)
     none = np.isnan(of.probability)
     low[none], high[none], undefined[none] = np.nan, np.nan, 0
     twice = 2 * of.probability
@@ -384,5 +384,5 @@ def oracle_blocks(
     sides = [Weighted.of(pair, of) for pair, of in zip(pairs, maps, strict=True)]
     draws = unit_draws(pairs[0].image_count, pairs[0].drive, replicates, rng)
     every = [*sides, *(side.as_oracle() for side in sides)]
-    for block, found in replicate_blocks(every, maps[0].grid, draws, progress):
-        yield block, found[: len(sides)], found[len(sides) :]
+    for block, estimates in replicate_blocks(every, maps[0].grid, draws, progress):
+        yield block, estimates[: len(sides)], estimates[len(sides) :]

@@ -180,31 +180,31 @@ def _detector(result: DetectorResult) -> DetectorRecord:
 def _comparison(compared: Compared) -> ComparisonRecord:
     return recorded(
         ComparisonRecord,
-        *(compared, compared.found),
+        *(compared, compared.comparison),
         bootstrap_p_value=plain(compared.bootstrap_p),
-        width_m=plain(compared.found.maps[0].width_m),
-        undefined_most=int(compared.found.undefined.max(initial=0)),
+        width_m=plain(compared.comparison.maps[0].width_m),
+        undefined_most=int(compared.comparison.undefined.max(initial=0)),
     )
 
 
-def _ranking(found: Ranking, settings: StudySettings) -> RankingRecord:
+def _ranking(ranking: Ranking, settings: StudySettings) -> RankingRecord:
     asked = settings.penalty.beta / settings.penalty.alpha if settings.penalty.alpha else None
     ratios = sorted({*RATIOS, *([asked] if asked else [])})
     return recorded(
         RankingRecord,
-        found,
-        scores=tuple(recorded(ScoreRecord, score) for score in found.scores),
-        ratios=tuple(_at_ratio(found, ratio) for ratio in ratios),
+        ranking,
+        scores=tuple(recorded(ScoreRecord, score) for score in ranking.scores),
+        ratios=tuple(_at_ratio(ranking, ratio) for ratio in ratios),
         crossings=tuple(
-            recorded(CrossingRecord, crossing, share=plain(np.isfinite(found.crossing_replicates(crossing)).mean()))
-            for crossing in found.crossings()
+            recorded(CrossingRecord, crossing, share=plain(np.isfinite(ranking.crossing_replicates(crossing)).mean()))
+            for crossing in ranking.crossings()
         ),
     )
 
 
-def _at_ratio(found: Ranking, ratio: float) -> RatioRecord:
-    columns = (found.losses(ratio), *found.interval(ratio), found.best_share(ratio))
-    return RatioRecord(ratio, tuple(found.order(ratio)), *map(plain, columns))
+def _at_ratio(ranking: Ranking, ratio: float) -> RatioRecord:
+    columns = (ranking.losses(ratio), *ranking.interval(ratio), ranking.best_share(ratio))
+    return RatioRecord(ratio, tuple(ranking.order(ratio)), *map(plain, columns))
 
 
 def _combination(combination: Combination) -> CombinationRecord:

@@ -147,13 +147,13 @@ class Compared:
     """Two detectors, by their numbers.
 
     Attributes:
-        found: the comparison, with p-values by subsampling.
+        comparison: the comparison, with p-values by subsampling.
         bootstrap_p: (Y, V) p-values by bootstrap, None without one.
     """
 
     first: int
     second: int
-    found: Comparison
+    comparison: Comparison
     bootstrap_p: Floats | None
 
 
@@ -203,30 +203,30 @@ def collision_study(
             raise ValueError("a closed loop needs a running Storm")
         for policy in settings.policies:
             replace(settings.loop.drive, policy=policy)  # refused now rather than after minutes of work
-    found = on_common_images(detectors)
+    sources = on_common_images(detectors)
     numbers = range(len(detectors))
     pieces: list[tuple[int, ...]] = [*((number,) for number in numbers), *combinations(numbers, 2)]
     pieces += [()] if len(detectors) > 1 else []
     blocks = [(policy, piece) for policy in settings.policies for piece in pieces]
-    here, elsewhere = partial(_piece, found, settings, storm, stages), partial(_piece_elsewhere, found, settings)
+    here, elsewhere = partial(_piece, sources, settings, storm, stages), partial(_piece_elsewhere, sources, settings)
     made = pool.map(here if pool.is_here else elsewhere, blocks)
     return tuple(_put_together(policy, list(islice(made, len(pieces)))) for policy in settings.policies)
 
 
-def _put_together(policy: BrakingPolicy, found: Sequence[Any]) -> PolicyResult:
+def _put_together(policy: BrakingPolicy, pieces: Sequence[Any]) -> PolicyResult:
     """The pieces of a policy: those of single detectors, of every two, and of all together where they are several."""
-    detectors = tuple(detector for detector in found if isinstance(detector, DetectorResult))
-    comparisons = tuple(compared for compared in found if isinstance(compared, Compared))
-    ranking, combination = (None, None) if len(detectors) == 1 else found[-1]
+    detectors = tuple(detector for detector in pieces if isinstance(detector, DetectorResult))
+    comparisons = tuple(compared for compared in pieces if isinstance(compared, Compared))
+    ranking, combination = (None, None) if len(detectors) == 1 else pieces[-1]
     return PolicyResult(policy, detectors, comparisons, ranking, combination)
 
 
-def _piece_elsewhere(found: Sequence[ReadPairs], settings: StudySettings, block: Block) -> Any:
-    return _piece(found, settings, own_storm() if settings.loop is not None else None, unwatched, block)
+def _piece_elsewhere(sources: Sequence[ReadPairs], settings: StudySettings, block: Block) -> Any:
+    return _piece(sources, settings, own_storm() if settings.loop is not None else None, unwatched, block)
 
 
 def _piece(
-    found: Sequence[ReadPairs],
+    sources: Sequence[ReadPairs],
     settings: StudySettings,
     storm: StormProcess | None,
     stages: Stages,
@@ -234,9 +234,9 @@ def _piece(
 ) -> DetectorResult | Compared | tuple[Ranking | None, Combination]:
     """What is found of one detector, of two, or, without numbers, of all together."""
     policy, numbers = block
-    pairs = [pairs.pairs for pairs in found]
+    pairs = [pairs.pairs for pairs in sources]
     if len(numbers) == 1:
-        return _detector(found[numbers[0]], policy, settings, storm, stages)
+        return _detector(sources[numbers[0]], policy, settings, storm, stages)
     if numbers:
         one, other = numbers
         return _compared(pairs, one, other, policy, settings, stages)
@@ -292,9 +292,9 @@ def _compared(
 
 
 def _detector(
-    found: ReadPairs, policy: BrakingPolicy, settings: StudySettings, storm: StormProcess | None, stages: Stages
+    read: ReadPairs, policy: BrakingPolicy, settings: StudySettings, storm: StormProcess | None, stages: Stages
 ) -> DetectorResult:
-    pairs = found.pairs
+    pairs = read.pairs
     chart = collision_map(pairs, settings.grid, policy, settings.estimator)
     oracle = oracle_map(pairs, chart)
     sure = confidence(
@@ -310,7 +310,7 @@ def _detector(
     own = score(chart.probability, oracle.probability, weight_on(settings.grid, settings.weight))
     loop = None
     if settings.loop is not None and storm is not None:
-        loop = _loop(found, chart.width_m, policy, settings, settings.loop, storm, stages)
+        loop = _loop(read, chart.width_m, policy, settings, settings.loop, storm, stages)
     return DetectorResult(chart, oracle, sure, own, loop)
 
 

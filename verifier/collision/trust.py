@@ -116,11 +116,11 @@ def independence(pairs: Pairs, rng: np.random.Generator) -> Independence:
 def _p_values(ranks: Floats, sizes: np.ndarray, permutations: int, rng: np.random.Generator) -> Floats:
     """(2,) of pairs and of number, for ranks (2, n) in groups of these sizes."""
     starts = np.cumsum(sizes) - sizes
-    found = np.empty((permutations + 1, 2, 2))
-    found[0] = _statistics(ranks, starts, sizes)
-    for row in found[1:]:
+    statistics = np.empty((permutations + 1, 2, 2))
+    statistics[0] = _statistics(ranks, starts, sizes)
+    for row in statistics[1:]:
         row[:] = _statistics(ranks[:, rng.permutation(ranks.shape[1])], starts, sizes)
-    away = np.abs(found - found[1:].mean(axis=0))
+    away = np.abs(statistics - statistics[1:].mean(axis=0))
     # Equal values that were summed in another order count as equal.
     return np.asarray(np.minimum(1, 2 * (away >= away[0] * (1 - 1e-9)).mean(axis=0).min(axis=1)))
 
@@ -285,5 +285,5 @@ def contradicted(distances_m: Floats, images: Ints, collisions: Ints, window_m: 
     lower, upper = clopper_pearson(collisions, images[:, None], CONTRADICTION / len(distances_m) / 2)
     smallest = np.minimum.accumulate(upper, axis=0)
     nearer = np.searchsorted(distances_m, distances_m - window_m, side="left")
-    found = (nearer > 0)[:, None] & (smallest[np.maximum(nearer - 1, 0)] < lower)
-    return np.asarray(found.any(axis=0))
+    refuted = (nearer > 0)[:, None] & (smallest[np.maximum(nearer - 1, 0)] < lower)
+    return np.asarray(refuted.any(axis=0))

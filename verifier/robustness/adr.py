@@ -115,14 +115,14 @@ class DetectionRates:
         thresholds: where a detection begins to count.
         objects: annotated objects that can be judged.
         images: number of images.
-        found: (k) objects found at each threshold.
+        hits: (k) objects found at each threshold.
         false_positives: (k) detections that explain no object, at each threshold.
     """
 
     thresholds: Thresholds
     objects: int
     images: int
-    found: tuple[int, ...]
+    hits: tuple[int, ...]
     false_positives: tuple[int, ...]
 
     @classmethod
@@ -135,12 +135,12 @@ class DetectionRates:
         """At some of the thresholds."""
         own = self.thresholds
         kept = Thresholds(own.levels[which], own.scores[which], own.false_positives[which], own.images)
-        return replace(self, thresholds=kept, found=self.found[which], false_positives=self.false_positives[which])
+        return replace(self, thresholds=kept, hits=self.hits[which], false_positives=self.false_positives[which])
 
     @property
     def rates(self) -> tuple[float, ...]:
         """(k) share of the objects that are found."""
-        return tuple(found / self.objects for found in self.found)
+        return tuple(count / self.objects for count in self.hits)
 
     @property
     def false_positive_rates(self) -> tuple[float, ...]:
@@ -150,7 +150,7 @@ class DetectionRates:
     @property
     def adr(self) -> float:
         """Average detection rate, in [0, 1]."""
-        return sum(self.found) / (self.objects * len(self.found))
+        return sum(self.hits) / (self.objects * len(self.hits))
 
     def normalised(self, baseline: DetectionRates) -> float:
         """ADR / ADR of the baseline.
@@ -161,7 +161,7 @@ class DetectionRates:
         """
         if self.thresholds != baseline.thresholds:
             raise ValueError("detection rates at different thresholds cannot be compared")
-        if not any(baseline.found):
+        if not any(baseline.hits):
             raise InputError(
                 "the detector finds nothing in the baseline, so that nothing can be compared with it",
                 hint="allow more false positives per image, or use more images",
@@ -176,12 +176,12 @@ def pick_thresholds(baseline: DetectionSet, settings: AdrSettings = USUAL) -> Th
         InputError: there are no images.
         UsageError: the policy compares boxes that the data does not have.
     """
-    found = judged(baseline, settings.policy)
-    if not found.images:
+    judgement = judged(baseline, settings.policy)
+    if not judgement.images:
         raise InputError("no images, so that no false positives per image")
-    table = Standardizer.from_validation(found.false, found.images)
+    table = Standardizer.from_validation(judgement.false, judgement.images)
     scores = tuple(table.raw_threshold(level) for level in settings.levels)
-    return Thresholds(settings.levels, scores, _above(found.false, scores), found.images)
+    return Thresholds(settings.levels, scores, _above(judgement.false, scores), judgement.images)
 
 
 def detection_rates(data: DetectionSet, thresholds: Thresholds, settings: AdrSettings = USUAL) -> DetectionRates:
@@ -191,10 +191,10 @@ def detection_rates(data: DetectionSet, thresholds: Thresholds, settings: AdrSet
         InputError: there is no object that can be judged.
         UsageError: the policy compares boxes that the data does not have.
     """
-    found = judged(data, settings.policy)
-    if not len(found.hit):
+    judgement = judged(data, settings.policy)
+    if not len(judgement.hit):
         raise InputError("no annotated object that can be judged, so that no detection rate")
-    return DetectionRates.of(found, thresholds)
+    return DetectionRates.of(judgement, thresholds)
 
 
 def _above(scores: Floats, thresholds: tuple[float, ...]) -> tuple[int, ...]:

@@ -152,15 +152,15 @@ def along(level: float, scale: Scale) -> float:
 
 
 def halfway(
-    found: Mapping[tuple[float, float], float], scale: Scale, make: Callable[[float], object], most: int
+    widths: Mapping[tuple[float, float], float], scale: Scale, make: Callable[[float], object], most: int
 ) -> list[float]:
     """At most so many new levels halfway, or next to that where only whole numbers are levels; widest gaps first.
 
     Args:
-        found: the gaps, each with its width; see `gaps`.
+        widths: the gaps, each with its width; see `gaps`.
         make: what is done at a level; ValueError where there is none.
     """
-    between = (_between(*gap, scale, make) for gap in sorted(found, key=lambda gap: -found[gap]))
+    between = (_between(*gap, scale, make) for gap in sorted(widths, key=lambda gap: -widths[gap]))
     return list(dict.fromkeys(at for at in between if at is not None))[: max(most, 0)]
 
 

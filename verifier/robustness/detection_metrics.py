@@ -79,12 +79,12 @@ class Performance:
         if not self.counts:
             return {}
         hits, false_positives, misses = (self.counts[name] for name in COUNTS)
-        found = {}
+        shares = {}
         if hits + false_positives:
-            found["precision"] = Fraction(hits, hits + false_positives)
+            shares["precision"] = Fraction(hits, hits + false_positives)
         if hits + misses:
-            found["recall"] = Fraction(hits, hits + misses)
-        return found
+            shares["recall"] = Fraction(hits, hits + misses)
+        return shares
 
 
 def measured(
@@ -120,9 +120,9 @@ def count_hits(
         UsageError: the policy compares boxes that the data does not have.
     """
     data, matches, right = right_detections(data, policy or CONVENTIONS["coco"], lowest_score)
-    found = int(np.count_nonzero(right))
+    hits = int(np.count_nonzero(right))
     wrong = int(np.count_nonzero(~right & ~matches.ignored))
-    return dict(zip(COUNTS, (found, wrong, len(data.annotations) - found), strict=True))
+    return dict(zip(COUNTS, (hits, wrong, len(data.annotations) - hits), strict=True))
 
 
 def right_detections(
@@ -160,7 +160,7 @@ def coco_metrics(data: DetectionSet) -> dict[str, float]:
     precision, recall = (np.asarray(evaluation.eval[name], dtype=np.float64) for name in ("precision", "recall"))
     at = {round(iou * 100): row for row, iou in enumerate(evaluation.params.iouThrs.tolist())}
     sizes = [name[0].upper() for name in COCO_SIZES]
-    found = {
+    metrics = {
         "AP": _mean(precision[..., 0, -1]),
         "AP0.5": _mean(precision[at[50], ..., 0, -1]),
         "AP0.75": _mean(precision[at[75], ..., 0, -1]),
@@ -168,7 +168,7 @@ def coco_metrics(data: DetectionSet) -> dict[str, float]:
         **{f"AR{most}": _mean(recall[..., 0, place]) for place, most in enumerate(COCO_MOST)},
         **{f"AR_{name}": _mean(recall[..., area, -1]) for area, name in enumerate(sizes) if area},
     }
-    return {name: value for name, value in found.items() if not math.isnan(value)}
+    return {name: value for name, value in metrics.items() if not math.isnan(value)}
 
 
 def coco_evaluation(data: DetectionSet) -> Any:
@@ -180,9 +180,9 @@ def coco_evaluation(data: DetectionSet) -> Any:
         raise InputError("no images, or no annotated object, so that precision and recall are not defined")
     coco, evaluator = library("pycocotools.coco"), library("pycocotools.cocoeval")
     truth = _index(coco, data, _truth_entries(data))
-    found = _index(coco, data, _entries(data.detections, "detections", None, 0))
+    detections = _index(coco, data, _entries(data.detections, "detections", None, 0))
     with contextlib.redirect_stdout(io.StringIO()):
-        evaluation = evaluator.COCOeval(truth, found, "bbox")
+        evaluation = evaluator.COCOeval(truth, detections, "bbox")
         evaluation.params.maxDets = list(COCO_MOST)
         evaluation.evaluate()
     return evaluation

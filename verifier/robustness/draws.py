@@ -91,8 +91,8 @@ def _drawn_metric(evaluation: Any, name: str, classes: int, weights: Ints) -> Fl
     total, known = np.zeros(len(weights)), np.zeros(len(weights))
     for label in range(classes):
         start = (label * len(COCO_SIZES) + area) * frames
-        found = [image for image in evaluation.evalImgs[start : start + frames] if image is not None]
-        value = drawn_class(found, rows, most, weights, precise=kind == "AP")
+        images = [image for image in evaluation.evalImgs[start : start + frames] if image is not None]
+        value = drawn_class(images, rows, most, weights, precise=kind == "AP")
         there = ~np.isnan(value)
         total[there] += value[there]
         known += there
@@ -187,12 +187,12 @@ def drawn_adr(baseline: DetectionSet, data: DetectionSet, weights: Ints, setting
         ValueError: another number of frames than weights.
         UsageError: as `judged`.
     """
-    reference, found = judged(baseline, settings.policy), judged(data, settings.policy)
-    if not reference.images == found.images == weights.shape[1]:
-        raise ValueError(f"{weights.shape[1]} weights, {reference.images} and {found.images} frames")
-    units, frames = np.arange(found.images), np.ones(found.images, np.int64)
-    blocks = (weights[part] for part in _parts(len(weights), max(len(reference.false), len(found.hit))))
-    return _drawn(reference, {"data": found}, units, frames, blocks, settings.levels)["data"]
+    reference, judgement = judged(baseline, settings.policy), judged(data, settings.policy)
+    if not reference.images == judgement.images == weights.shape[1]:
+        raise ValueError(f"{weights.shape[1]} weights, {reference.images} and {judgement.images} frames")
+    units, frames = np.arange(judgement.images), np.ones(judgement.images, np.int64)
+    blocks = (weights[part] for part in _parts(len(weights), max(len(reference.false), len(judgement.hit))))
+    return _drawn(reference, {"data": judgement}, units, frames, blocks, settings.levels)["data"]
 
 
 def _parts(draws: int, entries: int) -> Iterator[slice]:
@@ -288,10 +288,10 @@ def drawn_metrics(
     if not len(data.annotations):
         return {}
     shares = drawn_shares(data, policy, lowest_score, weights)
-    found = {name: shares[name] for name in names if name in shares}
+    drawn = {name: shares[name] for name in names if name in shares}
     if ADR in names:
-        found[ADR] = drawn_adr(source, data, weights, AdrSettings(adr_levels, policy))
-    return found | drawn_coco(data, [name for name in names if name not in (*shares, ADR)], weights)
+        drawn[ADR] = drawn_adr(source, data, weights, AdrSettings(adr_levels, policy))
+    return drawn | drawn_coco(data, [name for name in names if name not in (*shares, ADR)], weights)
 
 
 def share_interval(

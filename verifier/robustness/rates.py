@@ -170,8 +170,8 @@ def adr_result(settings: RatesSettings) -> AdrResult:
         data.setdefault(source.detector, {})[source.condition] = detections
     inputs = {
         (record["role"], PurePath(record["name"]).name, record["sha256"])
-        for found in data.values()
-        for detections in found.values()
+        for conditions in data.values()
+        for detections in conditions.values()
         for record in detections.origin.get("sources", [])
         if "sha256" in record
     }
@@ -186,11 +186,11 @@ def adr_of(
     inputs: tuple[InputFile, ...] = (),
 ) -> AdrResult:
     """The same of data in memory: by detector and condition, one of them the baseline."""
-    named = dict.fromkeys(condition for found in data.values() for condition in found if condition != BASELINE)
+    named = dict.fromkeys(condition for sets in data.values() for condition in sets if condition != BASELINE)
     conditions = (BASELINE, *published_order(list(named)))
     levels, policy = settings.level or LEVELS, MatchingPolicy("iou_2d", settings.iou, class_aware=True)
     asked = AdrSettings(levels, policy)
-    parts = [_of_detector(detector, found, asked, settings) for detector, found in data.items()]
+    parts = [_of_detector(detector, by_condition, asked, settings) for detector, by_condition in data.items()]
     rows = sorted((row for part in parts for row in part[0]), key=lambda row: conditions.index(row.condition))
     remarks = [name for part in parts for name in part[2]]
     if settings.unit == "frame" and settings.draws:
@@ -211,16 +211,16 @@ def adr_of(
 
 
 def _of_detector(
-    detector: str, found: Mapping[str, DetectionSet], asked: AdrSettings, settings: RatesSettings
+    detector: str, by_condition: Mapping[str, DetectionSet], asked: AdrSettings, settings: RatesSettings
 ) -> tuple[list[RateRow], list[RequiredRate], list[str]]:
     """Rows, required rates and remarks."""
-    baseline = found[BASELINE]
-    for name, detections in found.items():
+    baseline = by_condition[BASELINE]
+    for name, detections in by_condition.items():
         if detections.frame_name != baseline.frame_name:
             raise InputError(f"{detector}: the images under {name} are not those of the baseline")
     thresholds = pick_thresholds(baseline, asked)
     all_thresholds = thresholds + pick_thresholds(baseline, AdrSettings(tuple(CURVE.tolist()), asked.policy))
-    intervals = _intervals(found, asked, settings)
+    intervals = _intervals(by_condition, asked, settings)
     rows, required = list[RateRow](), list[RequiredRate]()
     remarks = list(threshold_remarks(thresholds, f"{detector}: "))
     if settings.draws and not intervals:
@@ -231,13 +231,13 @@ def _of_detector(
     if undefined:
         remarks.append(f"{detector}: up to {undefined} draws have no normalised ADR; they are left out")
     start = _row(detector, BASELINE, baseline, all_thresholds, asked.policy)[1]
-    if start is None or not any(start.found):
+    if start is None or not any(start.hits):
         remarks.append(f"{detector}: nothing is found in the baseline, so there is no normalised ADR")
-    for name, detections in found.items():
+    for name, detections in by_condition.items():
         row, own = _row(detector, name, detections, all_thresholds, asked.policy)
         if own is None:
             remarks.append(f"{detector}: under {name} no object is left that can be judged, so there is no ADR")
-        elif start is not None and any(start.found):
+        elif start is not None and any(start.hits):
             row = replace(row, normalised=own.normalised(start))
         drawn = intervals.get(name)
         if drawn is not None:
@@ -273,12 +273,12 @@ def _units(baseline: DetectionSet, settings: RatesSettings) -> int:
 
 
 def _intervals(
-    found: Mapping[str, DetectionSet], asked: AdrSettings, settings: RatesSettings
+    by_condition: Mapping[str, DetectionSet], asked: AdrSettings, settings: RatesSettings
 ) -> Mapping[str, AdrInterval]:
     """By condition; empty where none can be made."""
-    baseline = found[BASELINE]
+    baseline = by_condition[BASELINE]
     units = _units(baseline, settings)
-    others = {name: detections for name, detections in found.items() if name != BASELINE}
+    others = {name: detections for name, detections in by_condition.items() if name != BASELINE}
     if not settings.draws or units < FEWEST_UNITS:
         return {}
     rng, draws, level = np.random.default_rng(settings.seed), settings.draws, settings.confidence
@@ -289,25 +289,25 @@ def _row(
     detector: str, condition: str, data: DetectionSet, thresholds: Thresholds, policy: MatchingPolicy
 ) -> tuple[RateRow, DetectionRates | None]:
     """A row without what compares it with the baseline, and the rates behind it; None without an object."""
-    found = judged(data, policy)
-    if not len(found.hit):
-        return RateRow(detector, condition, found.images, 0, None, None), None
-    both = DetectionRates.of(found, thresholds)
+    judgement = judged(data, policy)
+    if not len(judgement.hit):
+        return RateRow(detector, condition, judgement.images, 0, None, None), None
+    both = DetectionRates.of(judgement, thresholds)
     count = len(thresholds.levels) - len(CURVE)
     own, curve = both.part(slice(0, count)), both.part(slice(count, None))
     missed = tuple(1 - rate for rate in curve.rates)
     rates = own.rates, own.false_positive_rates, curve.false_positive_rates, missed
-    return RateRow(detector, condition, found.images, own.objects, own.adr, None, None, None, *rates), own
+    return RateRow(detector, condition, judgement.images, own.objects, own.adr, None, None, None, *rates), own
 
 
 def _required(
-    detector: str, condition: str, found: tuple[DetectionSet, DetectionSet], policy: MatchingPolicy
+    detector: str, condition: str, both: tuple[DetectionSet, DetectionSet], policy: MatchingPolicy
 ) -> Iterator[RequiredRate]:
     """Of every object of the baseline, known again by its image and its id or line."""
-    before, after = (judged(detections, policy) for detections in found)
+    before, after = (judged(detections, policy) for detections in both)
     table = Standardizer.from_validation(before.false, before.images)
     keys, rates = [], []
-    for detections, judgement in zip(found, (before, after), strict=True):
+    for detections, judgement in zip(both, (before, after), strict=True):
         objects = detections.annotations
         ids = objects.attributes.get("id", objects.line)[judgement.hit_row].tolist()
         keys.append(list(zip(judgement.hit_frame.tolist(), ids, strict=True)))
@@ -317,5 +317,5 @@ def _required(
     later = dict(zip(keys[1], rates[1], strict=True))
     for key, rate in zip(keys[0], rates[0], strict=True):
         if key in later:
-            name = found[0].frame_name[key[0]]
+            name = both[0].frame_name[key[0]]
             yield RequiredRate(detector, condition, name, str(key[1]), rate, later[key])

@@ -21,6 +21,8 @@ from verifier.perception.confusion.places import bearing_deg, layout
         ("0..30:10", (0, 10, 20, 30)),
         ("0..0.3:0.1,1,inf", (0, 0.1, 0.2, 0.3, 1, math.inf)),
         ("0..10:5,20..40:20", (0, 5, 10, 20, 40)),
+        ("0,10", (0, 10)),
+        ("0..100000:1", tuple(range(100_001))),
     ],
 )
 def test_edges_from_text(text, edges):
@@ -28,7 +30,21 @@ def test_edges_from_text(text, edges):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "5", "0,0", "10,0", "0,x", "0,nan", "0..10:3", "0..10:0", "0..inf:1", "0..1:1e-9"]
+    "text",
+    [
+        "",
+        "5",
+        "0,0",
+        "10,0",
+        "0,x",
+        "0,nan",
+        "0..x:1",
+        "0..10:3",
+        "0..10:0",
+        "0..inf:1",
+        "0..100001:1",
+        "0..2e-13:1e-13",
+    ],
 )
 def test_edges_that_make_no_bins_are_refused(text):
     with pytest.raises(UsageError, match="--bins"):
@@ -54,8 +70,29 @@ def test_variables_from_text():
     ["occluded", "=1", "a=", "a=0,0", "a=x:", "a=edges:1", "1a=0", "counts=0", "distance_m=0", "sequence=edges:0,1"],
 )
 def test_variables_that_make_no_bins_are_refused(text):
-    with pytest.raises(UsageError):
+    how = "--by: expected NAME=VALUE" if text in ("occluded", "=1", "a=") else "variable|edges"
+    with pytest.raises(UsageError, match=how):
         parse_variable(text)
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ({}, "needs either edges or values"),
+        ({"edges": (0.0, 1.0), "groups": (("a", ("1",)),)}, "needs either edges or values"),
+        ({"edges": (1.0,)}, "at least two increasing edges"),
+        ({"groups": (("a", ("1",)), ("a", ("2",)))}, "occurs twice, or has no name or no value"),
+        ({"groups": (("", ("1",)),)}, "occurs twice, or has no name or no value"),
+        ({"groups": (("a", ("1", "")), ("b", ("2",)))}, "occurs twice, or has no name or no value"),
+        ({"groups": (("a", ("1",)), ("b", ()))}, "occurs twice, or has no name or no value"),
+        ({"name": "true", "edges": (0.0, 1.0)}, "'true' cannot be the name of a variable"),
+        ({"name": "a b", "edges": (0.0, 1.0)}, "'a b' cannot be the name of a variable"),
+        ({"name": "sequence", "edges": (0.0, 1.0)}, "has no numbers: give values"),
+    ],
+)
+def test_variables_that_cannot_be_say_why(parts, words):
+    with pytest.raises(UsageError, match=words):
+        Variable(**{"name": "x", **parts})
 
 
 def test_values_fall_into_their_bins():
@@ -66,6 +103,8 @@ def test_values_fall_into_their_bins():
     occluded = Variable("occluded", groups=(("low", ("0", "1")), ("high", ("2",))))
     assert occluded.bins_of(np.array([0, 2, 1, 3])).tolist() == [0, 1, 0, -1]
     assert occluded.bins_of(np.array([0.0, 2.0, np.nan])).tolist() == [0, 1, -1]
+    assert occluded.bins_of(np.array([])).tolist() == []
+    assert near.bins_of(np.array([True, False])).tolist() == [0, 0]
     weather = Variable("weather", groups=(("wet", ("rain*", "snow")), ("rest", ("*",))))
     assert weather.bins_of(np.array(["rainy", "dry", "snow"])).tolist() == [0, 1, 0]
     with pytest.raises(UsageError, match="'speed' is text"):
@@ -77,8 +116,13 @@ def test_bins_are_found_by_name_and_by_value():
     assert [speed.bin_named(text) for text in ("[0, 2)", "1.5", "2")] == [0, 0, 1]
     occluded = Variable("occluded", groups=(("low", ("0", "1")), ("high", ("2",))))
     assert [occluded.bin_named(text) for text in ("low", "1", "2")] == [0, 0, 1]
-    with pytest.raises(UsageError, match=r"no bin for '-1'; it has: \[0, 2\), \[2, inf\)"):
-        speed.bin_named("-1")
+    for text in ("-1", "nan", "inf", "fast"):
+        with pytest.raises(UsageError, match=rf"no bin for '{text}'; it has: \[0, 2\), \[2, inf\)"):
+            speed.bin_named(text)
+    with pytest.raises(UsageError, match="no bin for '3'; it has: low, high"):
+        occluded.bin_named("3")
+    weather = Variable("weather", groups=(("wet", ("rain*", "snow")), ("rest", ("s?n", "5*"))))
+    assert [weather.bin_named(text) for text in ("rainy", "snow", "sun", "rest")] == [0, 0, 1, 1]
 
 
 def test_distance_bins_are_half_open():
@@ -93,6 +137,7 @@ def test_the_product_counts_with_distance_slowest():
     assert (bins.count, bins.shape, bins.of_objects) == (12, (2, 2, 3), (False, True, False))
     assert bins.text(0) == "[0, 10) m, occluded 0, sequence a"
     assert bins.text(7) == "[10, 20) m, occluded 0, sequence b"
+    assert bins.distance_part(np.arange(12)).tolist() == [0] * 6 + [1] * 6
     places = layout(bins)
     assert places.places.tolist() == [0, 1, 2, 6, 7, 8]
     assert places.spread.tolist() == [[0, 3], [1, 4], [2, 5], [6, 9], [7, 10], [8, 11]]
@@ -104,11 +149,13 @@ def test_bins_are_refused_when_they_overlap_or_are_too_many():
     for edges, variables, words in (
         ((0.0, 10.0, 10.0), (), "increasing edges"),
         ((-1.0, 10.0), (), "increasing edges"),
+        ((5.0,), (), "increasing edges"),
         ((0.0, 10.0), (speed, speed), "named twice"),
         (tuple(map(float, range(100_002))), (), "100001 bins"),
     ):
         with pytest.raises(UsageError, match=words):
             Bins(edges, variables)
+    assert Bins(tuple(map(float, range(100_001)))).count == 100_000
 
 
 @given(st.integers(-180, 179))

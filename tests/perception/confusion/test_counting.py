@@ -26,12 +26,23 @@ from counting_scenes import (
 )  # fmt: skip
 from hypothesis import given
 from hypothesis import strategies as st
-from plain_counter import EMPTY, Object, detection_set, plain_count
+from plain_counter import EMPTY, Object, Report, detection_set, plain_count
 from shorthands import count_detections, of_sequences
 
-from verifier.base.errors import InputError, UsageError
+from verifier.base.errors import InputError, LimitError, UsageError
+from verifier.perception.confusion import counting
 from verifier.perception.confusion.bins import Bins, Variable
-from verifier.perception.confusion.counting import accumulate, confusion_counts, count, nothing_counted
+from verifier.perception.confusion.counting import (
+    NO_TRACKS_IN_PARTS,
+    accumulate,
+    confusion_counts,
+    count,
+    count_and_observe,
+    localised,
+    nothing_counted,
+    takes_surest_first,
+    with_localisation,
+)
 from verifier.perception.confusion.merging import merge
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.matching import MatchingPolicy, match
@@ -224,6 +235,129 @@ def test_a_false_positive_without_a_distance_has_no_bin():
     with pytest.raises(InputError, match=r"found\.txt:4: a detection that matches nothing has no distance"):
         count(data, matches, replace(BY_CLASS, unmatched="own_bin"))
     assert count(data, matches, BY_CLASS).totals["unmatched"] == 2
+
+
+@pytest.mark.parametrize(
+    ("assignment", "order", "same_class_first", "surest_first"),
+    [
+        ("greedy", "score", False, True),
+        ("greedy", "score", True, False),
+        ("greedy", "affinity", False, False),
+        ("greedy", "annotation", False, False),
+        ("optimal", "score", False, False),
+    ],
+)
+def test_only_where_the_surest_come_first_is_a_family_matched_once(assignment, order, same_class_first, surest_first):
+    policy = MatchingPolicy("centre_bev", 2.0, assignment, order=order, same_class_first=same_class_first)
+    assert takes_surest_first(policy) is surest_first
+    family, data = replace(BY_CLASS, thresholds=(0.1, 0.6)), detection_set(FRAMES, OBJECTS, REPORTS)
+    assert (count_and_observe(data, policy, family)[1] is not None) is surest_first
+
+
+def test_what_is_seen_of_each_object_and_counted_of_a_family():
+    rule = replace(BY_SET, classes=("ped",), thresholds=(0.35, 0.75), unmatched="own_bin", duplicates="own_bin")
+    found, observed = count_and_observe(detection_set(FRAMES, OBJECTS, REPORTS), TWO_METRES, rule)
+    objects = observed.scene.objects
+    assert objects.label.tolist() == [0, 0, -1, -1]  # the other class is no proposition
+    assert objects.reported.tolist() == [0, -1, 0, -1]
+    assert objects.level.tolist() == [2, 0, 2, 1]
+    assert objects.score.tolist() == [0.9, -math.inf, 0.8, 0.7]
+    # Of scores from .35 on: three are matched, .4 is near nothing, .5 a duplicate; .3 and .2 take no part.
+    told = {"detections": 5, "matched": 3, "unmatched": 1, "duplicates": 1, "ignored": 0}
+    assert {name: found.totals[name] for name in told} == told
+    assert observed.leftover.tolist() == [1, 3]
+    nothing = count_and_observe(detection_set(FRAMES, OBJECTS, []), TWO_METRES, rule)[1].scene.objects
+    assert (nothing.reported.tolist(), nothing.level.tolist()) == ([-1] * 4, [0] * 4)
+    assert nothing.score.tolist() == [-math.inf] * 4
+
+
+def moved(data, rows, value=np.nan):
+    box = data.annotations.box_3d.copy()
+    box[rows] = value
+    return data.change(annotations=replace(data.annotations, box_3d=box))
+
+
+def test_objects_without_a_distance_are_dropped_unless_none_has_one():
+    data, rule = detection_set(FRAMES, OBJECTS, REPORTS), replace(BY_CLASS, outside="drop")
+    assert count_detections(moved(data, [1]), TWO_METRES, rule).totals["outside_bins"] == 1
+    with pytest.raises(InputError, match="none of the 4 annotated objects has a distance"):
+        count_detections(moved(data, slice(None)), TWO_METRES, rule)
+    with pytest.raises(UsageError, match="groups need the position of every object"):
+        count_detections(moved(data, [1]), TWO_METRES, replace(rule, labelling="group", gap_m=1.0))
+
+
+def test_groups_are_linked_on_the_ground():
+    """Two pedestrians 3 m apart and one of them 9 m higher, as on a bridge."""
+    rule = replace(BY_CLASS, labelling="group", gap_m=3.0, measure="ground_plane")
+    data = moved(detection_set(FRAMES, OBJECTS, REPORTS), (1, 2), 9)
+    found = count_and_observe(data, TWO_METRES, rule)[1]
+    assert found.group.tolist() == [0, 0, 1, 2]
+
+
+def test_parts_are_added_with_their_tables_of_distances_and_say_that_tracks_are_lost():
+    none = nothing_counted(BY_CLASS)
+    assert (none.sequences, none.frames.tolist(), set(none.totals.values())) == ((), [], {0})
+    tracked = [replace(each, track=number) for number, each in enumerate(OBJECTS[:3])]
+    with_tracks = count_detections(detection_set(FRAMES, tracked, REPORTS), TWO_METRES, BY_CLASS)
+    bare = replace(with_tracks, tracks=None)
+    empty = replace(bare, totals=dict.fromkeys(bare.totals, 0))
+    said = replace(bare, remarks=({"kind": "other", "text": "x"}, NO_TRACKS_IN_PARTS))
+    for parts, whole, kept, remarks in (
+        ([with_tracks], True, True, ()),
+        ([with_tracks, empty], True, True, ()),  # a part without objects has no tracks to lack
+        ([with_tracks, bare], True, False, (NO_TRACKS_IN_PARTS,)),
+        ([with_tracks, with_tracks], False, False, (NO_TRACKS_IN_PARTS,)),
+        ([bare, bare], True, False, ()),
+        ([said, said, bare], False, False, (NO_TRACKS_IN_PARTS,)),
+        ([replace(bare, remarks=said.remarks[:1])], True, False, ()),
+    ):
+        found = accumulate(parts, whole)
+        assert (found.tracks is not None, found.remarks) == (kept, remarks)
+        assert found.localised is None
+    tables = [np.array([[1, 2], [3, 4], [5, 6]]), np.array([[10, 0], [0, 0], [0, 7]])]
+    added = accumulate([none, *(replace(bare, localised=table) for table in tables)])
+    assert added.localised.tolist() == [[11, 2], [3, 4], [5, 13]]
+
+
+def test_a_table_has_a_largest_size(monkeypatch):
+    rule = replace(BY_CLASS, thresholds=(0.1, 0.2, 0.3))  # 3 thresholds x 2 bins x 3^2 labels
+    monkeypatch.setattr(counting, "LARGEST_TABLE", 54)
+    assert counted(rule).counts.size == 54
+    monkeypatch.setattr(counting, "LARGEST_TABLE", 53)
+    with pytest.raises(LimitError, match=r"^3 thresholds x 2 bins x 3\^2 labels are 54 counts; at most 53 are kept"):
+        counted(rule)
+    monkeypatch.undo()
+    rule = CountingRule("class", ("ped",), Bins(tuple(map(float, range(100_001)))), thresholds=tuple(range(672)))
+    with pytest.raises(LimitError, match="268800000 counts; at most 268435456 are kept"):
+        confusion_counts(nothing_counted(rule), rule, TWO_METRES)
+
+
+def test_reported_distances_by_hand():
+    """Each in a frame of its own: right, too near, in its bin, beyond the bins; one beyond the bins; one missed."""
+    places = [(5, 5), (11, 9.5), (15, 15), (19, 20.5), (20.5, 19.5), (8, None)]
+    objects = [Object(k, "ped", true) for k, (true, _) in enumerate(places)]
+    reports = [Report(k, "ped", told) for k, (_, told) in enumerate(places) if told is not None]
+    data, rule = detection_set(["A"] * 6, objects, reports), replace(BY_CLASS, outside="drop")
+    found, observed = count_and_observe(data, TWO_METRES, rule)
+    table = localised(data, observed, rule)
+    assert table.tolist() == [[1, 1], [0, 1], [0, 1]]  # reported in [0, 10), [10, 20), neither
+    sets = replace(rule, labelling="proposition")
+    for seen, asked in ((None, rule), (observed, replace(rule, thresholds=(0.5,))), (observed, sets)):
+        with pytest.raises(UsageError, match="--localisation counts single objects at one score threshold"):
+            localised(data, seen, asked)
+    counts = confusion_counts(found, rule, TWO_METRES)
+    said = "1 of 4 matched objects are reported in no distance bin; localisation leaves them out"
+    for known, told, remarks in (
+        (table, [[1, 1], [0, 1]], [said]),
+        (np.array([[2, 0], [1, 0], [0, 0]]), [[2, 0], [1, 0]], []),
+        (np.zeros((3, 2), dtype=np.int64), None, []),
+    ):
+        made = with_localisation(counts, known)
+        assert made.metadata.get("localisation") == (told and {"axes": ["reported", "true"], "counts": told})
+        texts = [each["text"] for each in made.metadata.get("remarks", []) if each["kind"] == "not-localised"]
+        assert texts == remarks
+    with pytest.raises(InputError, match="no detection of a matched object has a distance in a bin"):
+        with_localisation(counts, np.array([[0, 0], [0, 0], [1, 2]]))
 
 
 # Laws on random scenes.

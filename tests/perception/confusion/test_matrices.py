@@ -12,7 +12,7 @@ from verifier.base.errors import InputError, UsageError
 from verifier.perception.confusion import EMPTY, ConfusionMatrices, exact_rates, rates
 from verifier.perception.confusion.bins import Variable
 from verifier.perception.confusion.contexts import Contexts
-from verifier.perception.confusion.matrices import Memory
+from verifier.perception.confusion.matrices import Memory, label_text
 
 PED, OBS = frozenset({"ped"}), frozenset({"obs"})
 LABELS = (PED, OBS, EMPTY)
@@ -80,6 +80,90 @@ def test_neighbour_takes_the_nearer_to_the_ego_on_a_tie_and_pool_sums_all():
     three = matrices(first, NO_PED, last)
     assert three.without_empty_columns("neighbour")[0][1, :, 0].tolist() == [1, 0, 0]
     assert three.without_empty_columns("pool")[0][1, :, 0].tolist() == [1, 5, 0]
+
+
+@pytest.mark.parametrize(
+    ("items", "donor"),  # pedestrians by distance, each without and with something before them; the first has none
+    [
+        ([(0, 1), (0, 0), (2, 0)], 2),  # far, but as much in sight
+        ([(0, 1), (3, 0), (2, 0)], 3),
+        ([(0, 0), (0, 4), (0, 5)], 4),  # none as much in sight: the nearest
+        ([(0, 6), (0, 4), (0, 5)], 6),
+    ],
+)
+def test_neighbours_are_alike_in_what_objects_have_first_and_near_next(items, donor):
+    counts = np.zeros((6, 2, 2), dtype=np.int64)
+    counts[:, 1, 0], counts[:, 1, 1] = np.ravel(items), 1
+    hidden, edges = Variable("hidden", (0.0, 1.0, 2.0)), np.arange(4.0)
+    found = ConfusionMatrices("class", (PED, EMPTY), edges, counts, variables=(hidden,))
+    assert found.without_empty_columns("neighbour")[0][0].tolist() == [[0, 0], [donor, 1]]
+    # The other way round: the last is the one without, and the nearest is before it.
+    back = replace(found, counts=counts[::-1].copy())
+    assert back.without_empty_columns("neighbour")[0][-1].tolist() == [[0, 0], [donor, 1]]
+    with pytest.raises(UsageError, match=r"--canonical sums over all bins, and the model says .* by 'hidden'"):
+        found.canonical()
+
+
+def test_all_columns_without_items_are_filled():
+    nothing = matrices([[0] * 3] * 3, [[0, 0, 1], [0, 0, 0], [0, 5, 0]])
+    for policy, column in (("prior", [1, 1, 1]), ("miss", [0, 0, 1])):
+        counts, filled = nothing.without_empty_columns(policy)
+        assert counts.transpose(0, 2, 1).tolist() == [[column] * 3, [column, [0, 0, 5], [1, 0, 0]]]
+        assert filled.tolist() == [[True] * 3, [True, False, False]]
+
+
+NEVER = [0, 0, 1]  # no item in all of the bin: as the policy of columns says, whatever that of contexts
+
+
+@pytest.mark.parametrize(
+    (
+        "policy",
+        "first",
+        "second",
+        "last",
+    ),  # what pedestrians of bin 0 have after right, of 1 at start, of 3 after right
+    [
+        ("backoff", [1, 2, 3], [8, 0, 9], [0, 0, 1]),
+        ("pool", [8, 0, 9], [1, 2, 4], [8, 0, 9]),
+        ("prior", [1, 1, 1], [1, 1, 1], [1, 1, 1]),
+        ("error", [0, 0, 0], [0, 0, 0], [0, 0, 0]),
+    ],
+)
+def test_columns_without_items_of_several_labels_and_bins_by_context(policy, first, second, last):
+    """Labels ped (followed), obs (not), empty; contexts start, right, wrong*1 of errors that persist."""
+    own = np.zeros((4, 3, 3, 3), dtype=np.int64)
+    own[0, 0, :, 0], own[0, 0, :, 1], own[0, 0, :, 2] = (1, 2, 3), (4, 5, 6), (0, 0, 7)
+    own[1, 1, :, 0] = 8, 0, 9
+    own[3, 0, :, 0] = 0, 0, 1
+    memory = Memory(Contexts("persist", 1), own.sum(axis=1), np.array([True, False, False]), policy)
+    edges = np.array([0.0, 5, 9, 12, 20])
+    found = ConfusionMatrices("class", LABELS, edges, own.reshape(12, 3, 3), memory=memory)
+    counts, filled = (each.reshape(4, 3, *each.shape[1:]) for each in found.without_empty_columns("miss"))
+    assert filled.tolist() == (own.sum(axis=2) == 0).tolist()
+    over = [1, 0, 0]  # what lasted so long lasts no longer
+    expected = [
+        [[1, 2, 3], first, over], [second, [8, 0, 9], over], [NEVER, NEVER, over], [[0, 0, 1], last, over],
+    ]  # fmt: skip
+    assert counts[:, :, :, 0].tolist() == expected
+    if policy == "backoff":
+        assert counts[0, :, :, 1].tolist() == [[4, 5, 6]] * 3
+        assert counts[2, :, :, 1:].transpose(2, 0, 1).tolist() == [[NEVER] * 3] * 2
+    told = [found.filled_from(at, 0) for at in (1, 3, 6)]
+    source = {"backoff": ["the column of the bin"] * 2, "pool": ["right of all bins", "start of all bins"]}
+    assert told == [*source.get(policy, ["", ""]), ""]
+
+
+def test_labels_are_told():
+    assert [label_text(label) for label in (EMPTY, PED, PED | OBS)] == ["empty", "ped", "{obs, ped}"]
+
+
+def test_rates_of_many_tables_and_of_columns_without_items():
+    counts = np.array([[[[1, 0], [3, 0]], [[2, 5], [0, 5]]]])
+    expected = [[Fraction(1, 4), None], [Fraction(3, 4), None]], [[1, Fraction(1, 2)], [0, Fraction(1, 2)]]
+    for made in (rates(counts)[0], exact_rates(counts)[0]):
+        assert [
+            [[None if np.isnan(float(x)) else x for x in row] for row in table] for table in made.tolist()
+        ] == list(expected)
 
 
 def test_the_error_policy_leaves_the_column_alone_and_names_it():

@@ -18,7 +18,7 @@ from verifier.cli import main
 from verifier.evidence.documents import schema_of
 from verifier.perception.confusion.bins import Variable
 from verifier.perception.confusion.document import read_confusion, read_counts
-from verifier.perception.confusion.mix import Mix, mixed_ends, mixed_rates, read_mix
+from verifier.perception.confusion.mix import Mix, MixedMatrices, _in_units, mixed_ends, mixed_rates, read_mix
 from verifier.pipeline import verify_spec
 from verifier.questions.compare.comparing import CompareOptions, compare
 from verifier.questions.explain.explaining import explain_spec
@@ -96,6 +96,52 @@ def test_ends_by_hand():
     assert (low, high) == (0, 1)  # rounded outwards
 
 
+HALF, NONE, ALL = Fraction(1, 2), Fraction(0), Fraction(1)
+
+
+@pytest.mark.parametrize(
+    ("names", "least", "most", "words"),
+    [
+        (("a", "b"), (HALF,), (HALF, HALF), "a name of its own and bounds"),
+        (("a", "b"), (HALF, HALF), (HALF,), "a name of its own and bounds"),
+        (("a", "b", "c"), (HALF, HALF), (HALF, HALF), "a name of its own and bounds"),
+        (("a", "a"), (HALF, HALF), (HALF, HALF), "a name of its own and bounds"),
+        (("a", "b"), (-HALF, HALF), (HALF, HALF), "lie between 0 and 1, and their bounds are in order"),
+        (("a", "b"), (NONE, HALF), (Fraction(3, 2), HALF), "lie between 0 and 1, and their bounds are in order"),
+        (("a", "b"), (HALF, HALF), (ALL, Fraction(1, 4)), "lie between 0 and 1, and their bounds are in order"),
+        (("a", "b"), (HALF, Fraction(3, 5)), (ALL, ALL), "no weights within the bounds add up to 1"),
+        (("a", "b"), (NONE, NONE), (HALF, Fraction(2, 5)), "no weights within the bounds add up to 1"),
+    ],
+)
+def test_weights_that_cannot_be(names, least, most, words):
+    with pytest.raises(ValueError, match=words):
+        Mix("light", names, least, most)
+
+
+def test_weights_at_the_ends_of_what_can_be_are_told():
+    for least, most, point, text in (
+        ((NONE, ALL), (NONE, ALL), (NONE, ALL), "light: a 0, b 1"),
+        ((HALF, HALF), (ALL, HALF), (HALF, HALF), "light: a 0.5 to 1, b 0.5"),
+        ((NONE, NONE), (HALF, HALF), (HALF, HALF), "light: a 0 to 0.5, b 0 to 0.5"),
+        ((NONE, NONE), (ALL, HALF), (Fraction(2, 3), Fraction(1, 3)), "light: a 0 to 1, b 0 to 0.5"),
+    ):
+        mix = Mix("light", ("a", "b"), least, most)
+        assert (mix.point, str(mix), mix.bounded) == (point, text, least != most)
+
+
+def test_units_are_exact_or_billionths_with_what_is_missing_where_most_was_cut_off():
+    bit = Fraction(1, 2**60)
+    for rates, units in (
+        ([Fraction(1, 2**53), 1 - Fraction(1, 2**53)], [1, 2**53 - 1]),
+        ([Fraction(1, 6), Fraction(1, 2), Fraction(1, 3)], [1, 3, 2]),
+        ([Fraction(1, 2**53 + 1), 1 - Fraction(1, 2**53 + 1)], [0, 10**9]),
+        ([Fraction(1, 3) - bit, Fraction(1, 3), Fraction(1, 3) + bit], [333333333, 333333333, 333333334]),
+        ([Fraction(1, 3) + bit, Fraction(1, 3), Fraction(1, 3) - bit], [333333334, 333333333, 333333333]),
+        ([Fraction(2, 3) - 2 * bit, Fraction(1, 6) + bit, Fraction(1, 6) + bit], [666666666, 166666667, 166666667]),
+    ):
+        assert _in_units(rates) == units
+
+
 FILE = 'variable = "light"\n[weights]\nday = 0.7\ndusk = [0, 0.1]\nnight = [0.2, 0.3]\n'
 
 
@@ -125,7 +171,13 @@ REFUSED = [
     (FILE.replace("[0.2, 0.3]", "[0.3, 0.2]"), "mix.toml:5: weights.night: expected a number from 0 to 1, or two"),
     (FILE.replace("[0.2, 0.3]", "[0.2]"), "mix.toml:5: weights.night: expected a number from 0 to 1, or two"),
     (FILE.replace("0.7", "0.5"), "mix.toml:2: weights: the weights must add up to 1, and they add up to 0.7 to 0.9"),
-    (FILE + "noon = 1\n", "mix.toml:6: weights.noon: 'light' has no bin 'noon'"),
+    (
+        FILE.replace("dusk = [0, 0.1]", "dusk = 0").replace("[0.2, 0.3]", "0.4"),
+        "mix.toml:2: weights: the weights must add up to 1, and they add up to 1.1",
+    ),
+    (FILE.replace("0.7", "0.9"), "mix.toml:2: weights: the weights must add up to 1, and they add up to 1.1 to 1.3"),
+    (FILE + "xyz = 1\n", "mix.toml:6: weights.xyz: 'light' has no bin 'xyz'\n  hint: its bins are: day, dusk, night"),
+    (FILE.replace('"light"', "3"), "mix.toml:1: variable: unknown variable of the matrices '3'"),
     ("weight = 3\n", "mix.toml:1: weight: unknown key 'weight'"),
 ]
 
@@ -223,6 +275,16 @@ def test_a_column_that_needs_too_large_a_unit_is_rounded_to_billionths(files):
 
 def test_where_and_mix_on_one_variable_are_refused(files):
     path, mix = files("seen = 1\nhidden = 0")
+    counts = read_counts(path)
+    own = read_mix(mix, counts.bins.variables)
+    with pytest.raises(
+        UsageError, match="--mix weighs the bins of 'occluded', by which the model says where objects"
+    ):
+        MixedMatrices.of(counts, own, {}, ["occluded"])
+    found = MixedMatrices.of(counts, own, {})
+    assert found.sequences is None
+    assert found.canonical().sequences is None
+    assert [each.counts.shape[0] for each in found.canonical().strata] == [1, 1]
     with pytest.raises(UsageError, match="--where chooses a bin of 'occluded'"):
         read_confusion(path, {"occluded": "seen"}, mix=mix)
 

@@ -24,6 +24,15 @@ from verifier.perception.confusion.document import confusion_text, read_confusio
 from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.perception.confusion.merging import merge
 from verifier.perception.confusion.rules import CountingRule
+from verifier.perception.confusion.tally import Tally
+from verifier.perception.confusion.tracks import (
+    Tracks,
+    family_of_tracks,
+    fault_of_tracks,
+    frame_numbers,
+    joined_tracks,
+    track_numbers,
+)
 from verifier.perception.detections import Reading, class_map, keep_scores, read_detections
 from verifier.perception.matching import MatchingPolicy, match
 
@@ -79,6 +88,63 @@ def test_tracks_are_counted_as_defined(case):
             assert all(abs(mine[key] - share) < 1e-12 for key, share in shares.items())
 
 
+@pytest.mark.parametrize(
+    ("frames", "tracks", "numbers"),  # frames 0 and 1 are of sequence A, 2 of B: track 3 of A is not track 3 of B
+    [
+        ([0, 0, 1, 1, 1], [3, 4, 3, -1, 3], [0, 1, 0, -1, 0]),
+        ([0, 1, 2, 2], [3.0, 3.0, 3.0, np.nan], [0, 0, 1, -1]),
+        ([0, 1, 2, 2], [0, 5, 5, 0], [0, 1, 3, 2]),
+        ([0, 1, 2, 2], ["b", "a", "b", ""], [1, 0, 2, -1]),
+        ([0, 1, 2, 2, 0], [" ", "nan", "None", "7", "n"], [-1, -1, -1, 1, 0]),
+        ([0, 2], np.array([None, "x"], dtype=object), [-1, 0]),
+        ([0, 2], [-1, -1], [-1, -1]),
+    ],
+)
+def test_tracks_are_those_of_their_sequence(frames, tracks, numbers):
+    data = detection_set(["A", "A", "B"], [Object(frame, "ped", 5) for frame in frames], [])
+    annotations = replace(data.annotations, attributes={"track": np.array(tracks)})
+    assert track_numbers(annotations, data.frame_sequence).tolist() == numbers
+
+
+@pytest.mark.parametrize(
+    ("names", "numbers"),
+    [
+        (["A/000003", "A/000004", "A/000007"], [0, 1, 4]),  # frames that are not listed leave a gap
+        (["A/10", "A/30", "A/20"], [0, 2, 1]),  # every tenth frame
+        (["cam_3_1.png", "cam_3_2.png", "cam_3_4.png"], [0, 1, 3]),
+        (["100017", "100500", "101001"], [0, 1, 2]),  # time stamps: in their order
+        (["1000", "400", "701"], [2, 0, 1]),
+        (["3f9a", "77b2", "0c1d"], [0, 1, 2]),  # tokens: in the order of the list
+        (["b", "a"], [0, 1]),
+        (["7"], [0]),
+        (["0", str(10**40)], [0, 1]),
+        (["0", "1", str(2**62 - 1)], [0, 1, 2**62 - 1]),  # a grid up to what a number of 64 bits can hold
+        (["0", "1", str(2**62)], [0, 1, 2]),
+        (["a1", "b3"], [0, 1]),  # two cameras
+        (["a1x", "a3y"], [0, 1]),
+        (["a1x", "a3x", "token"], [0, 1, 2]),
+        (["3", "7", "5"], [0, 2, 1]),
+        (["3", "10", "5"], [0, 2, 1]),  # by 2 and 5: on no grid
+        (["1", "4", "10"], [0, 1, 3]),
+        ([str(2**62 + at) for at in (0, 1, 3)], [0, 1, 3]),
+        ([str(2**40 * at) for at in (0, 1, 3)], [0, 1, 3]),
+        (["a1", "b3", "b4"], [0, 1, 2]),
+        (["a\nb1", "a\nb2", "a\nb4"], [0, 1, 3]),
+        (["\u0661", "\u0662", "\u0664"], [0, 1, 2]),  # digits of another script are no numbers
+    ],
+)
+def test_frames_are_numbered_by_their_names_where_these_are_numbers(names, numbers):
+    assert frame_numbers(names, np.zeros(len(names), np.int32)).tolist() == numbers
+
+
+def test_each_sequence_is_numbered_on_its_own():
+    names = ["A/5", "B/20", "A/6", "B/10", "C/x"]
+    assert frame_numbers(names, np.array([0, 1, 0, 1, 2], np.int32)).tolist() == [0, 1, 1, 0, 0]
+    names = ["A/5", "B/7", "B/9", "B/8"]
+    assert frame_numbers(names, np.array([0, 1, 1, 1], np.int32)).tolist() == [0, 0, 2, 1]
+    assert frame_numbers([], np.zeros(0, np.int32)).tolist() == []
+
+
 # By hand. Bins [0, 10) and [10, 20) m, one drive of four frames. Track 1, a pedestrian, is at 5, 5, 5, 15 m and is
 # reported as ped, not at all, as obs, as ped. Track 2, a pedestrian at 15 m in frame 0 only, is not reported. A
 # pedestrian at 8 m in frame 1 has no track and is reported.
@@ -108,6 +174,69 @@ def test_tracks_by_hand():
     whole = hand_counts().by_sequence().canonical().tracks
     assert (whole.columns.tolist(), whole.track_counts.tolist()) == ([[0, 0, 0]], [3])
     assert whole.shares[:, 0].tolist() == [1.5, 0.25, 1.25]
+
+
+def test_tables_of_tracks_by_hand():
+    rows, columns = np.array([[0, 0, 0, 0], [0, 0, 2, 0], [0, 1, 2, 0]]), np.array([[0, 0, 0], [0, 1, 0]])
+    shares, numbers = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]), np.array([2, 1])
+    whole = Tracks(
+        np.array([[0, 0, 0, 0], [0, 0, 2, 0]]), np.array([[1.0, 0.0], [1.0, 2.0]]), columns[:1], numbers[:1]
+    )
+    tracks = Tracks(rows, shares, columns, numbers, {(True,): whole})
+    for wrong in ({"index": rows[:2]}, {"index": rows[:, :3]}, {"columns": columns[:1]}, {"columns": columns[:, :2]}):
+        with pytest.raises(ValueError, match="differ in number from their shares or counts"):
+            replace(tracks, **wrong)
+    members = [tracks.member(at) for at in (0, 1)]
+    assert [each.index.tolist() for each in members] == [rows[:2].tolist(), rows[1:].tolist()]
+    assert [each.shares[:, 0].tolist() for each in members] == [[1, 0.5], [0.5, 1]]
+    assert [each.sums[(True,)].index[:, 2].tolist() for each in members] == [[0, 2], [2]]
+    same_tracks(family_of_tracks(members), tracks)
+    same_tracks(family_of_tracks(members[:1]), members[0])
+    same_tracks(joined_tracks([tracks]), tracks)
+    own = tracks.canonical()
+    assert [(key, table.shares is whole.shares) for key, table in own.tables()] == [((False,), True), ((True,), True)]
+    # Of sequences 0 and 1 that become one: three and one are four, in each table.
+    both = joined_tracks([tracks, tracks.renumbered(np.array([1]))])
+    assert both.columns.tolist() == [[0, 0, 0], [0, 1, 0], [1, 0, 0], [1, 1, 0]]
+    one = both.renumbered(np.array([3, 3]))
+    assert (one.columns[:, 0].tolist(), one.track_counts.tolist()) == ([3, 3], [4, 2])
+    assert one.shares.tolist() == (2 * shares).tolist()
+    assert (one.sums[(True,)].track_counts.tolist(), one.sums[(True,)].shares.tolist()) == ([4], [[2, 0], [2, 4]])
+
+
+def test_objects_without_a_track_are_tracks_of_their_own():
+    objects = [Object(0, "ped", 5, track=k) for k in (4, 8, -1, -1)]
+    rule = CountingRule("class", CLASSES, Bins((0.0, 10.0)))
+    tracks = count_detections(detection_set(["A"], objects, []), TWO_METRES, rule).tracks
+    assert (tracks.track_counts.tolist(), tracks.shares.tolist()) == ([4], [[4.0]])
+
+
+@pytest.mark.parametrize(
+    ("shares", "numbers", "fault"),  # of 500 items reported as ped and 700 as nothing
+    [
+        ([400 + 4e-7, 600], 1000, None),  # rounded: within a billionth of 1000
+        ([400 - 9e-7, 600], 1000, None),
+        (
+            [400 + 2e-6, 600],
+            1000,
+            (7, (False,), [0, -1, 0], "shares add up to 1000.000002, of 1000 tracks with 1200"),
+        ),
+        ([400, 600 - 2e-6], 1000, (7, (False,), [0, -1, 0], "shares add up to 999.999998, of 1000 tracks with 1200")),
+        ([500 + 4e-7, 500], 1000, None),
+        ([500 + 6e-7, 500], 1000, (7, (False,), [0, 0, 0], "500.0000006 tracks are reported so, of 500 items")),
+        ([500, 700], 1200, None),
+        ([400, 0], 400, (7, (False,), [0, 2, 0], "0 tracks are reported so, of 700 items")),
+    ],
+)
+def test_shares_fit_the_counts_up_to_rounding(shares, numbers, fault):
+    index = np.array([[7, 0, 0, 0], [7, 0, 2, 0]])
+    whole = Tracks(index, np.array(shares, dtype=float)[:, None], np.array([[7, 0, 0]]), np.array([numbers]))
+    items = Tally(np.append(index, [[7, 0, 2, 2]], axis=0), np.array([[500], [700], [9]]))
+    found = fault_of_tracks(replace(whole, sums={(True,): whole}), items, (1,), 2)
+    if fault is None:
+        assert found is None
+    else:
+        assert (found[:3], found[3].startswith(fault[3])) == (fault[:3], True)
 
 
 @given(tracked())

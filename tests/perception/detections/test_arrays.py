@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from verifier.base.errors import InputError
+from verifier.base.errors import InputError, UsageError
 from verifier.perception.detections import Reading, distance
-from verifier.perception.detections.arrays import from_arrays, from_maite, from_supervision
+from verifier.perception.detections.arrays import from_arrays, from_dicts, from_maite, from_objects, from_supervision
 from verifier.perception.detections.assembly import Checks, Rows
 from verifier.perception.detections.sources import Plausible
 
@@ -42,6 +42,98 @@ def test_supervision_objects():
     assert distance(found.annotations, "given").tolist() == [10, 20]
     assert (found.detections.frame.tolist(), found.detections.score.tolist()) == ([0], [0.75])
     assert found.sequences == ("a", "b")
+
+
+def of_names(*names, score=None, data=None):
+    """One box for each name, whose class ids say nothing."""
+    boxes, told = [[1, 2, 3, 4]] * len(names), {"class_name": np.array(names)} if names else {}
+    return one(boxes, [40] * len(names), score, told | (data or {}))
+
+
+def test_supervision_classes_by_name():
+    """Names decide where every box has one; a frame without boxes needs none."""
+    truth, seen = [of_names("van", "car"), of_names()], [of_names("van", score=[0.5]), of_names(score=[])]
+
+    def labels(classes, *frames):
+        data = from_supervision(classes, ["a", "b"], *(frames or (truth, seen)))
+        return data.classes, *([data.classes[k] for k in part.label] for part in (data.annotations, data.detections))
+
+    assert labels(None) == (("car", "van"), ["van", "car"], ["van"])
+    assert labels(["van", "bus", "car"]) == (("van", "bus", "car"), ["van", "car"], ["van"])
+    empty = [of_names(), of_names()]
+    assert labels(["van"], empty, [of_names("van", score=[0.5]), of_names(score=[])]) == (("van",), [], ["van"])
+    assert labels(["van"], empty, [of_names(score=[])] * 2) == (("van",), [], [])
+    part = [one([[1, 2, 3, 4]] * 2, [1, 0], data={"class_name": np.array(["van"])}), of_names("van")]
+    part[1].class_id[:] = 0  # names of some boxes only: the numbers decide
+    assert labels(["van", "bus"], part, [of_names(score=[])] * 2) == (("van", "bus"), ["bus", "van", "van"], [])
+    for names, words in ((["bus", "van"], "unknown class '.no such class.'"), (None, "the classes have no names")):
+        with pytest.raises(InputError, match=f"^<annotations>.*{words}"):
+            labels(names, truth if names else part, seen)
+
+
+def test_distances_are_as_many_as_boxes():
+    boxes = [[[1, 2, 3, 4]] * count for count in (1, 2, 0)]
+
+    def read(kind, distances):
+        if kind == "maite":
+            of = [SimpleNamespace(boxes=own, labels=[0] * len(own), scores=[1.0] * len(own)) for own in boxes]
+            return from_maite({0: "ped"}, list("abc"), of, of, distances_m=distances).annotations.distance_m
+        far = [{"far": np.array(own)} if own else {} for own in distances]
+        of = [one(own, [0] * len(own), data=data) for own, data in zip(boxes, far, strict=True)]
+        none = [one([], [], [])] * 3
+        return from_supervision(["ped"], list("abc"), of, none, distance_key="far").annotations.distance_m
+
+    for kind in ("supervision", "maite"):
+        assert read(kind, [[5], [6, 7], []]).tolist() == [5, 6, 7]
+        for wrong in ([[5, 6], [7], []], [[5], [6, 7, 8], []], [[5, 5], [6, 7], []]):
+            with pytest.raises(InputError, match=r"^<annotations>: \w+ has other lengths than (xyxy|boxes)"):
+                read(kind, wrong)
+    assert np.isnan(read("supervision", [[], [6, 7], []])).tolist() == [True, False, False]
+    assert read("supervision", [[], [], []]) is None
+    with pytest.raises(InputError, match=r"^<annotations>: 1 entries for 3 frames"):
+        read("maite", [[5]])
+
+
+def test_dictionaries_by_frame():
+    """Of detections only what is known is read; every number of annotations."""
+    truth = [{"boxes": [[1, 2, 3, 4]], "labels": [1], "track": [7], "distance_m": [9]}, {"labels": []}]
+    for key in ("boxes", "track", "distance_m"):
+        truth[1][key] = []
+    seen = [{"labels": [], "scores": [], "distance_m": [], "mask": 3}]
+    seen.append({"labels": [0], "scores": [0.5], "distance_m": [8], "mask": 3})
+    data = from_dicts(["ped", "car"], ["a", "b"], truth, seen)
+    assert (data.annotations.label.tolist(), data.detections.label.tolist()) == ([1], [0])
+    assert (data.annotations.frame.tolist(), data.detections.frame.tolist()) == ([0], [1])
+    assert data.annotations.box_2d.tolist() == [[1, 2, 3, 4]]
+    assert (data.annotations.distance_m.tolist(), data.detections.distance_m.tolist()) == ([9], [8])
+    assert data.annotations.attributes["track"].tolist() == [7]
+    with pytest.raises(InputError, match="<annotations>: track has other lengths than labels"):
+        from_dicts(["ped", "car"], ["a"], [{**truth[0], "track": [7, 8]}], seen[:1])
+
+
+def test_what_objects_are():
+    """The kind of the annotations says which; what is of no kind, or of two, is refused."""
+    box, few = [[1, 2, 3, 4]], {"labels": [], "scores": []}
+    maite, half = SimpleNamespace(boxes=box, labels=[0], scores=[1.0]), SimpleNamespace(boxes=box)
+    dataset = SimpleNamespace(annotations={"x": one([], [])}, classes=["ped"])
+    assert from_objects(dataset, {"x": one(box, [0], [0.5])}).frame_name == ("x",)
+    assert len(from_objects([maite], [maite], names=["ped"]).detections) == 1
+    for truth, seen, words in (
+        ("a.csv", "b.csv", "^a.csv: no such file"),
+        ([few], "a", "<detections>: expected one object for each image, got str"),
+        ([one(box, [0])], [few], "got Detections, dict"),
+        ([few], [maite], "got SimpleNamespace, dict"),
+        ([maite], [few], "got SimpleNamespace, dict"),
+        ([half], [half], "got SimpleNamespace"),
+    ):
+        with pytest.raises(InputError, match=words):
+            from_objects(truth, seen, names=["ped"])
+    for whole in (SimpleNamespace(dataset={}), SimpleNamespace(columns=[])):
+        for wrong in ({"names": ["ped"]}, {"sequences": ["s"]}):
+            with pytest.raises(UsageError, match="tables and COCO have their own"):
+                from_objects(whole, whole, **wrong)
+        with pytest.raises(InputError):
+            from_objects(whole, whole)
 
 
 def test_tracks_of_annotations_are_those_of_all_frames_or_none():
@@ -84,7 +176,10 @@ def test_objects_without_a_box_are_rows_of_nan():
     found = from_arrays(["ped"], ["a"], {"frame": [0, 0], "class": [0, 0], "box_3d": boxes}, {**SEEN, "frame": [0]})
     assert np.isnan(distance(found.annotations, "ground_plane")).tolist() == [False, True]
     empty = from_arrays(
-        ["ped"], ["a"], {"frame": [], "class": [], "box_2d": []}, {"frame": [], "class": [], "score": []}
+        ["ped"],
+        ["a"],
+        {"frame": [], "class": [], "box_2d": [], "box_3d": np.zeros((0, 7))},
+        {"frame": [], "class": [], "score": []},
     )
     assert (len(empty.annotations), len(empty.detections)) == (0, 0)
 
@@ -96,7 +191,12 @@ def test_objects_without_a_box_are_rows_of_nan():
         ({"frame": [0], "class": [0]}, {"frame": [0], "class": [0]}, "<detections>: no column 'score'"),
         ({"frame": [0], "class": [0, 1]}, SEEN, "column 'class' has the shape"),
         ({"frame": [0], "class": [0], "box_3d": [[1, 2]]}, SEEN, "column 'box_3d' has the shape"),
+        ({"frame": [0], "class": [0], "distance_m": []}, SEEN, "column 'distance_m' has the shape"),
         ({"frame": [0.5], "class": [0]}, SEEN, "column 'frame': expected whole numbers"),
+        ({"frame": [np.inf], "class": [0]}, SEEN, "column 'frame': expected whole numbers"),
+        ({"frame": [0], "class": [np.nan]}, SEEN, "column 'class': expected whole numbers"),
+        ({"frame": [0], "class": [-1]}, SEEN, "<annotations>:1: unknown class '.no such class.'"),
+        ({"frame": [0], "class": [2]}, SEEN, "<annotations>:1: unknown class '.no such class.'"),
         ({"frame": [0], "class": ["ped"]}, SEEN, "column 'class': expected an array of numbers"),
         ({"frame": [0], "class": [9]}, SEEN, "<annotations>:1: unknown class '.no such class.'"),
         ({"frame": [0], "class": [0]}, {**SEEN, "frame": [2]}, "<detections>:1: detection in frame 2, which"),
@@ -120,8 +220,8 @@ def test_other_lengths_are_refused():
         from_supervision(["ped"], ["f0"], [one([], [])], [one([], [])])
     with pytest.raises(InputError, match="class_id has other lengths than xyxy"):
         from_supervision(["ped"], ["f0"], [one([[1, 2, 3, 4]], [])], [one([], [], [])])
-    with pytest.raises(InputError, match="frame 'a' occurs twice"):
-        from_arrays(["ped"], ["a", "a"], {}, {})
+    with pytest.raises(InputError, match="frame 'b' occurs twice"):
+        from_arrays(["ped"], ["a", "b", "b"], {}, {})
     with pytest.raises(InputError, match="1 sequences for 2 frames"):
         from_arrays(["ped"], ["a", "b"], {}, {}, sequences=["s"])
 
@@ -164,9 +264,11 @@ def test_an_unknown_box_is_a_fault_where_a_format_has_no_word_for_it():
                 checks.rows(rows, "annotation")
 
 
-@pytest.mark.parametrize(("edge", "fine"), [(1.5, False), (1.6, True)])
-def test_rectangles_within_a_pixel_and_a_half_are_fractions(edge, fine):
-    truth = {"frame": [0, 0], "class": [0, 0], "box_2d": [[0, 0, 0.5, edge], [np.nan] * 4]}
+@pytest.mark.parametrize(
+    ("edge", "other", "fine"), [(1.5, np.nan, False), (1.6, np.nan, True), (1.5, 1, False), (1.5, 9, True)]
+)
+def test_rectangles_within_a_pixel_and_a_half_are_fractions(edge, other, fine):
+    truth = {"frame": [0, 0], "class": [0, 0], "box_2d": [[0, 0, 0.5, edge], [other] * 4]}
     with nullcontext() if fine else pytest.raises(InputError, match="are these fractions of the image"):
         from_arrays(["ped"], ["a"], truth, {**SEEN, "frame": [0]})
 

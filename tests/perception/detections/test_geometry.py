@@ -69,6 +69,16 @@ def test_the_eight_corners_are_those_of_the_development_kit(location, hwl, turn)
 QUATERNION = st.tuples(*[st.floats(-1, 1)] * 4).filter(lambda q: math.hypot(*q) > 0.1)
 
 
+def test_rotations_by_hand():
+    """None, half a turn about z, x to y to z, and 1 + 2i + 3j + 4k, each of another length; of nothing none."""
+    found = rotations(np.array([[2, 0, 0, 0], [0, 0, 0, 3], [1, 1, 1, 1], [1, 2, 3, 4], [0, 0, 0, 0]]))
+    assert found[0].tolist() == np.eye(3).tolist()
+    assert found[1].tolist() == np.diag([-1, -1, 1]).tolist()
+    assert found[2].tolist() == [[0, 0, 1], [1, 0, 0], [0, 1, 0]]
+    assert 15 * found[3] == pytest.approx(np.array([[-10, 2, 11], [10, -5, 10], [5, 14, 2]]))
+    assert np.isnan(found[4]).all()
+
+
 @given(QUATERNION)
 def test_rotations_are_those_of_scipy(quaternion):
     w, x, y, z = quaternion

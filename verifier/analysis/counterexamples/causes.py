@@ -49,14 +49,13 @@ from verifier.base.errors import NoAnswerError
 from verifier.base.numbers import significant
 from verifier.checking.enclosure import AGREEMENT
 from verifier.checking.graphs import components
-from verifier.systems.reachability import distinct
+from verifier.systems.reachability import distinct_rows
 
 MOST_KINDS = 5
 """Kinds of detection errors whose sets are told apart, at most."""
 SAME_RISK = 1e-9
 """Risks with a smaller relative difference are the same."""
 _MOST_OUTCOMES = 5_000_000
-
 
 _Known: TypeAlias = frozenset[DetectionError | None]
 _Heard: TypeAlias = tuple[int, int]
@@ -86,7 +85,7 @@ class Attribution:
 
     Attributes:
         causes: the most probable first; their probabilities add up to that of losing.
-        told_apart: the kinds that causes name, those that count most often first.
+        told_apart: the kinds that causes name, in order; of too many those that count most often, these first.
         not_told_apart: the kinds behind `Cause.others`.
     """
 
@@ -136,14 +135,12 @@ class Losses:
         lost = self._by_set(first, set(order[:few]))
         told_apart = [report for report in order[:few] if any(report in kinds for kinds in lost)]
         added = math.fsum(lost.values())
-        if not abs(added - total) <= AGREEMENT * total:
+        if not _agree(added, total):
             message = f"the causes of losing add up to {added!r}, not to {total!r}"
             raise NoAnswerError(f"{message}: steps are so rare that too many digits are lost")
-        scale = total / added if lost else 1.0  # what is left are roundings
-        causes = [
-            Cause(tuple(sorted(filter(None, kinds))), None in kinds, probability * scale)
+        causes = [  # scaled, as what is left are roundings
+            Cause(tuple(sorted(filter(None, kinds))), None in kinds, probability * (total / added))
             for kinds, probability in lost.items()
-            if probability > 0
         ]
         causes.sort(key=lambda cause: (-cause.probability, len(cause.reports), cause.reports, cause.others))
         return Attribution(tuple(causes), tuple(told_apart), tuple(sorted(order[few:])))
@@ -158,12 +155,12 @@ class Losses:
         """
         first = int(self._objective.product.start[start])
         search = PatternSearch(self._edges, self._open, self._prospects.violation)
-        found = search.best(first, self._within.get(first), count)
-        added = math.fsum(pattern.probability for pattern in found.patterns)
-        if not found.complete or not abs(added - total) <= AGREEMENT * total or not added:
-            return found
-        scaled = (replace(pattern, probability=pattern.probability * (total / added)) for pattern in found.patterns)
-        return replace(found, patterns=tuple(scaled))
+        best = search.best(first, self._within.get(first), count)
+        added = math.fsum(pattern.probability for pattern in best.patterns)
+        if not best.complete or not _agree(added, total):
+            return best
+        scaled = (replace(pattern, probability=pattern.probability * (total / added)) for pattern in best.patterns)
+        return replace(best, patterns=tuple(scaled))
 
     def _drawn(self, states: Ints) -> Moves:
         """The moves out of some states; what counts are sets of kinds."""
@@ -177,7 +174,8 @@ class Losses:
         quiet = row < 0
         drawing, led = np.flatnonzero(~quiet), edges[~quiet]
         ranks, alike = _ranks(self._prospects.risk[product.indices[led]]), _first_alike(led)
-        profiles, profile = _distinct_rows([row[drawing], *ranks.T, *alike.T])
+        columns = (column.astype(np.int64) for column in (row[drawing], *ranks.T, *alike.T))
+        profile, profiles = distinct_rows(columns, len(drawing))
         steps = _Steps(objective, self._rates, row[drawing[profiles]].tolist())
         symbols: dict[Reports, int] = {frozenset(): 0}
         parts = [(edges[quiet, 0], chance[quiet], np.zeros(np.count_nonzero(quiet), dtype=int))]
@@ -188,9 +186,7 @@ class Losses:
                 number = symbols.setdefault(reports, len(symbols))
                 likely = weight * chance[drawing[inside]]
                 parts.append((led[inside, observation], likely, np.full(len(inside), number)))
-        edge = np.concatenate([part for part, _, _ in parts])
-        weights = np.concatenate([part for _, part, _ in parts])
-        symbol = np.concatenate([part for _, _, part in parts])
+        edge, weights, symbol = map(np.concatenate, zip(*parts, strict=True))
         return Moves(edge, product.sources[edge], product.indices[edge], weights, symbol, tuple(symbols))
 
     def _inside(self, drawn: Moves) -> dict[int, Reports]:
@@ -219,7 +215,7 @@ class Losses:
     def _most_kinds(self, kinds: int, most: int) -> int:
         """How many kinds to tell apart, so that product and memory together stay within bounds."""
         size = max(1, int(np.count_nonzero(self._open)))
-        most = max(1, min(most, int(math.log2(max(2, MOST_STATES / size))) - 1))
+        most = max(1, min(most, (MOST_STATES // size).bit_length() - 2))
         return kinds if kinds == most + 1 else most  # one alone needs no place to share
 
     def _kinds(self, first: int, most: int) -> list[DetectionError]:
@@ -231,9 +227,7 @@ class Losses:
             return sorted(known)
         often: dict[DetectionError, float] = dict.fromkeys(self._within.get(first, ()), 1.0)
         if self._open[first]:
-            begun = np.zeros(len(violation))
-            begun[first] = 1
-            visits = moves.visits(np.ones(len(moves.symbols), dtype=bool), begun, self._open)
+            visits = moves.visits(np.ones(len(moves.symbols), dtype=bool), self._begun(first), self._open)
             flow = visits[moves.sources] * moves.weight * violation[moves.targets]
             for number, amount in enumerate(np.bincount(moves.symbol, flow, len(moves.symbols)).tolist()):
                 for report in moves.reports(number) if amount > 0 else ():
@@ -248,9 +242,7 @@ class Losses:
         added = [self._reduced(moves.reports(number), told_apart) for number in range(count)]
         if certain[first]:
             return {self._reduced(self._within.get(first, frozenset()), told_apart): 1.0}
-        begun = np.zeros(len(certain))
-        begun[first] = 1
-        pending: dict[_Known, Floats] = {frozenset(): begun} if self._open[first] else {}
+        pending: dict[_Known, Floats] = {frozenset(): self._begun(first)} if self._open[first] else {}
         while pending:
             known = min(pending, key=len)  # what flows into a set comes from smaller ones
             staying = np.array([reports <= known for reports in added])
@@ -265,6 +257,11 @@ class Losses:
                     pending.setdefault(following, np.zeros(len(certain)))
                     pending[following] += np.bincount(moves.targets[on], flow[on], len(certain))
         return lost
+
+    def _begun(self, first: int) -> Floats:
+        begun = np.zeros(len(self._open))
+        begun[first] = 1
+        return begun
 
     @staticmethod
     def _reduced(reports: Reports, told_apart: set[DetectionError]) -> _Known:
@@ -291,19 +288,19 @@ class _Steps:
             )
 
     def _draws_of(self, row: int) -> list[_Draw]:
-        channel, located, found = self._channel, self._channel.located, list[_Draw]()
+        channel, located, draws = self._channel, self._channel.located, list[_Draw]()
         told = channel.told[None, row] if located is None else located.told[:, row]
         shares = np.ones(told.shape[:2]) if located is None else located.shares(self._rates.dtype)[:, row]
-        reported = zip(channel.bins[row].tolist(), channel.columns[row].tolist(), strict=True)
-        for draw, (at, true) in enumerate(reported):
+        for draw in np.flatnonzero(channel.columns[row] >= 0).tolist():
+            at, true = int(channel.bins[row, draw]), int(channel.columns[row, draw])
             heard_as: dict[_Heard, dict[int, float]] = {}
             for own, share in zip(told[:, draw].tolist(), shares[:, draw].tolist(), strict=True):
-                for label, rate in enumerate(self._rates[at, :, true].tolist() if true >= 0 and share > 0 else []):
+                for label, rate in enumerate((self._rates[at, :, true] * share).tolist()):
                     if rate > 0:
                         labels = heard_as.setdefault((own[label], own[true]), {})
-                        labels[label] = labels.get(label, 0.0) + rate * share
-            found += [(at, true, heard_as)] if true >= 0 else []
-        return found
+                        labels[label] = labels.get(label, 0.0) + rate
+            draws.append((at, true, heard_as))
+        return draws
 
     def outcomes(self, row: int, ranks: list[int], alike: list[int]) -> dict[tuple[int, Reports], float]:
         """(observation, what counts) -> probability.
@@ -312,7 +309,7 @@ class _Steps:
             ranks: rank of the risk behind each observation.
             alike: for each observation the first one that leads to the same state; those in the result.
         """
-        draws, found = self._draws[row], dict[tuple[int, Reports], float]()
+        draws, likely = self._draws[row], dict[tuple[int, Reports], float]()
         known: dict[tuple[_Heard, ...], tuple[int, set[_Heard]]] = {}
         for heard in itertools.product(*(heard_as for _, _, heard_as in draws)):
             key = tuple(sorted(heard))
@@ -329,18 +326,18 @@ class _Steps:
             for kinds in itertools.product(*reported):
                 reports = frozenset(kind for kind, _ in kinds)
                 probability = weight * math.prod(rate for _, rate in kinds)
-                found[observation, reports] = found.get((observation, reports), 0.0) + probability
-        return found
+                likely[observation, reports] = likely.get((observation, reports), 0.0) + probability
+        return likely
 
     def _counting(self, heard: Sequence[_Heard], ranks: list[int]) -> set[_Heard]:
         """What counts: members of the smallest sets of detection errors that could have helped."""
         risk = ranks[self._together([told for told, _ in heard])]
         wrong = [k for k, (told, right) in enumerate(heard) if told != right]
         helping: list[set[int]] = []
-        for size in range(1, len(wrong) + 1):
-            for chosen in map(set, itertools.combinations(wrong, size)):
+        for size in range(len(wrong)):
+            for chosen in map(set, itertools.combinations(wrong, size + 1)):
                 corrected = [right if k in chosen else told for k, (told, right) in enumerate(heard)]
-                if not any(known <= chosen for known in helping) and ranks[self._together(corrected)] < risk:
+                if not any(map(chosen.issuperset, helping)) and ranks[self._together(corrected)] < risk:
                     helping.append(chosen)
         return {heard[k] for chosen in helping for k in chosen}
 
@@ -351,13 +348,17 @@ class _Steps:
         return int(observation)
 
 
+def _agree(added: float, total: float) -> bool:
+    return abs(added - total) <= AGREEMENT * total
+
+
 def _edges_of(objective: Objective, states: Ints) -> Ints:
     """(k, observations) the transition of the product that each observation takes in each of the states.
 
     Where all observations lead to one product state it is one of the transitions that do.
     """
     product, skeleton = objective.product, objective.skeleton
-    told = np.concatenate([skeleton.entry_observations, np.ones((1, skeleton.entry_observations.shape[1]), bool)])
+    told = np.vstack([skeleton.entry_observations, np.ones(skeleton.entry_observations.shape[1], bool)])
     place = np.full(objective.state_count, -1, dtype=np.int64)
     place[states] = np.arange(len(states))
     inside = np.flatnonzero(place[product.sources] >= 0)
@@ -367,18 +368,6 @@ def _edges_of(objective: Objective, states: Ints) -> Ints:
         led = told[entry, observation]
         edges[source[led], observation] = inside[led]
     return edges
-
-
-def _distinct_rows(columns: Sequence[NDArray[np.int64] | NDArray[np.int16]]) -> tuple[Ints, Ints]:
-    """One position of each distinct row of some columns of numbers from 0 on, and (k,) which of them each row is."""
-    number, count = np.zeros(len(columns[0]), dtype=np.int64), 1
-    for column in columns:
-        width = int(column.max(initial=0)) + 1
-        codes, number = distinct(number * width + column, count * width)
-        count = max(1, len(codes))
-    positions = np.zeros(len(number) and count, dtype=np.int64)
-    positions[number] = np.arange(len(number))
-    return positions, number
 
 
 def _ranks(risk: Floats) -> NDArray[np.int16]:

@@ -158,9 +158,9 @@ def _rows(n: int, sources: Ints, targets: Ints) -> tuple[Ints, Ints]:
 
 def _reached(indptr: Ints, targets: Ints, node: int) -> Ints:
     """The nodes that `node` reaches, itself included."""
-    found = np.array([node])
+    reached = np.array([node])
     while True:
-        wider = np.unique(np.concatenate([found, targets[ranges(indptr[found], indptr[found + 1])]]))
-        if len(wider) == len(found):
-            return found
-        found = wider
+        wider = np.unique(np.concatenate([reached, targets[ranges(indptr[reached], indptr[reached + 1])]]))
+        if len(wider) == len(reached):
+            return reached
+        reached = wider

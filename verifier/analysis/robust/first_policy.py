@@ -49,10 +49,10 @@ def first_policy(first: Ints, behind: Ints, targets: Ints, weights: Floats, goal
         for _ in range(MOST_ROUNDS if circles[states].any() else 1):
             worth = np.add.reduceat(weights[edges] * value[targets[edges]], ends)
             most = np.maximum.reduceat(worth, begins)
-            same = np.array_equal(most, value[states])
-            value[states] = most
-            if same:
+            better = most > value[states]  # only then: of equal ones one may lead round and round
+            if not better.any():
                 break
-        best = worth == np.repeat(most, first[states + 1] - first[states])
-        policy[states] = np.minimum.reduceat(np.where(best, rows, len(owner)), begins)
+            best = worth == np.repeat(most, first[states + 1] - first[states])
+            policy[states[better]] = np.minimum.reduceat(np.where(best, rows, len(owner)), begins)[better]
+            value[states] = most
     return policy

@@ -67,9 +67,8 @@ def make_nodes(step: UncertainStep, component: Ints) -> Nodes:
     n = step.state_count
     of = np.arange(n)
     members = np.flatnonzero(component >= 0)
-    first = np.full(int(component.max(initial=-1)) + 1, n)
-    np.minimum.at(first, component[members], members)
-    of[members] = first[component[members]]
+    _, first, number = np.unique(component[members], return_index=True, return_inverse=True)
+    of[members] = members[first][number]
     rows, seen = np.nonzero(step.usable(np.ones(step.following.shape, dtype=bool)))
     sources, targets = step.owner[rows], step.following[rows, seen]
     order = np.empty(n, dtype=np.int64)
@@ -104,8 +103,8 @@ class PolicySearch:
         self._behind = nodes.of[step.following[self._rows]]
         self._jumps = self._behind != nodes.of[self.open][:, None]
         self._weights = np.where(self._jumps, step.inner_weights(self._rows), 0)
-        self._column = np.where(self._jumps, self._place[self._behind], -1)
-        known = self._column < 0
+        self._column = self._place[self._behind]
+        known = ~self._jumps | (self._column < 0)
         self._lower = bool(np.all(known | (self._column < self._row[:, None])))
         self._acyclic = self._lower or bool(np.all(known | (self._column > self._row[:, None])))
         self._leaving = np.ones(len(self.open), dtype=bool)
@@ -193,12 +192,12 @@ class PolicySearch:
             self._cap(np.zeros_like(self._capped))
             matrix, out = self._matrix()
             if self._acyclic:
-                found = self._substituted(matrix.T, right, turned=True)
+                visits = self._substituted(matrix.T, right, turned=True)
             else:
                 near = self._solver is not None and self._switched <= _FEW * len(right)
                 solver = self._solver if near and self._solver is not None else self._factorised(matrix)
-                found = solver.solve(right, "T")  # type: ignore[call-overload]
-            jumps = np.maximum(found, 0)
+                visits = solver.solve(right, "T")  # type: ignore[call-overload]
+            jumps = np.maximum(visits, 0)
             result[self._rows] = np.where(self._leaving, (jumps / out)[self._row], 0)
         return result
 
@@ -222,8 +221,8 @@ class PolicySearch:
 
     def _substituted(self, matrix: Any, right: Floats, turned: bool = False) -> Floats:
         """The solution where no run comes back, of the equations or of those `turned` round."""
-        found: Floats = spsolve_triangular(matrix, right, lower=self._lower != turned, unit_diagonal=True)
-        return found
+        solution: Floats = spsolve_triangular(matrix, right, lower=self._lower != turned, unit_diagonal=True)
+        return solution
 
     def _factorised(self, matrix: Any) -> SuperLU:
         if self._solver is None or self._switched > 0:
@@ -264,15 +263,15 @@ class PolicySearch:
         solver = self._solver
         if solver is None or not 0 < self._switched <= _FEW * len(right):
             return None
-        found, before = value, np.inf
+        solution, before = value, np.inf
         while True:
-            rest = right - matrix @ found
-            excess = float(np.max(np.abs(rest) / (residual * (right + np.abs(found)) + _SMALLEST)))
+            rest = right - matrix @ solution
+            excess = float(np.max(np.abs(rest) / (residual * (right + np.abs(solution)) + _SMALLEST)))
             if excess <= 1:
-                return found
-            if not excess * _SHRINKING <= before or (before < np.inf and _still_to_do(before, excess) > _WORTH):
+                return solution
+            if not excess * _SHRINKING <= before or _still_to_do(before, excess) > _WORTH:
                 return None
-            found, before = found + solver.solve(rest), excess
+            solution, before = solution + solver.solve(rest), excess
 
     def _improve(self, value: Floats, cost: Floats, noise: float) -> bool:
         """Switch the nodes that have a better choice; whether there were any."""
@@ -282,7 +281,7 @@ class PolicySearch:
         weights = np.where(self._jumps, self._step.weights(masses, self._rows), 0)
         out = row_sums(weights)
         stake = row_sums(weights * np.abs(gained)) + out * value[at]
-        better = np.flatnonzero((gain > noise * stake) & (out > 0) & ~self._capped[row])
+        better = np.flatnonzero((gain > noise * stake) & ~self._capped[row])
         if len(better) == 0:
             return False
         # Of the rows of a node, the one with the greatest gain for each time that the node is left.

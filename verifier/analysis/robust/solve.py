@@ -105,9 +105,7 @@ def greatest_reach(
         if value is not None:
             if best is None:
                 steps = np.array([search.steps_from(start) for start in starts]).reshape(steps.shape)
-                best = value
-            elif is_proven(step, np.minimum(best, value), target):
-                best = np.minimum(best, value)
+            best = value if best is None else np.minimum(best, value)
         worse |= mergers == 0 and loss > LARGE_LOSS
         enough = first_loss <= SMALL_LOSS or mergers == _MOST_MERGERS
         present = None if enough else _merged(step, present, unknown, doubtful)
@@ -177,7 +175,7 @@ def _merged(step: UncertainStep, nodes: Nodes, unknown: Ints, doubtful: Ints) ->
     part = components(step.state_count, nodes.of[nodes.sources[kept]], nodes.of[nodes.targets[kept]])[nodes.of]
     if len(doubtful) == 0:
         doubtful = unknown
-    concerned = np.isin(part, part[doubtful]) & inside
+    concerned = np.isin(part, part[doubtful])
     of = np.where(concerned, step.state_count + part, np.where(nodes.component, nodes.of, -1))
-    found = make_nodes(step, of)
-    return None if np.array_equal(found.of, nodes.of) else found
+    merged = make_nodes(step, of)
+    return None if np.array_equal(merged.of, nodes.of) else merged

@@ -218,14 +218,13 @@ class _Greatest:
             enough: of what falls nothing below is asked.
             still: how much may be added at most, by a stop, to what hardly changes; 0 for nothing.
         """
-        lifted, growth = float(_quotient(ends, limit).max()), 1.0
+        lifted = float(_quotient(ends, limit).max())
         rises = lifted <= 1 + _MOST_LIFTED
+        growth = 1.0 if rises else float(_quotient(one.greatest(ends), ends).max())
         if rises:
-            limit = np.minimum(limit * (max(lifted, 1.0) * _WIDER), 1.0)
-        elif steps:
-            growth = float(_quotient(one.greatest(ends), ends).max())
+            limit = np.minimum(limit * (lifted * _WIDER), 1.0)
         most = min(steps, max(FEWEST_TAKEN, min(MOST_TAKEN, WORK // one.step.following.size)))
-        span, worth, taken = max(1, int(most * SPAN)), ends, 0
+        span, worth, taken = int(most * SPAN), ends, 0
         while taken < steps:
             before, number = worth, min(max(_FIRST_LOOK, min(span, taken // 4)), steps - taken)
             worth = one.after(worth, number)
@@ -241,7 +240,7 @@ class _Greatest:
                 grown = _grown(at, worth, float(_quotient(worth, before).max()), spans + 1)
                 worth = one.fixed(np.minimum(grown, (worth + more) * _WIDER))
                 return np.minimum(worth, limit) if rises else worth
-            jumps = min(spans, max(1, int(JUMP * taken / number))) if taken >= most else 0
+            jumps = min(spans, int(JUMP * taken / number)) if taken >= most else 0
             if jumps:
                 worth, lost = _jumped(at, before, worth, limit, rises, jumps)
                 self.lost, taken = self.lost + lost, taken + jumps * number
@@ -256,40 +255,40 @@ def _jumped(
     before, worth = side(before, limit), side(worth, limit)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = (worth - limit) / (before - limit)
-    share = np.where(before == limit, np.where(worth == limit, np.nan, np.inf), share)
-    share = share * (_NARROWER if rises else _WIDER)
-    fewest, most = (_over_reach(at, share, pick) for pick in (np.fmin, np.fmax))
-    kept = np.where(np.isnan(fewest), 1.0, np.clip(fewest if rises else most, 0.0, None))
-    other = np.where(np.isnan(fewest), 1.0, np.clip(most if rises else fewest, 0.0, 1.0))
-    if not rises and np.any(kept > 1):  # it grows, if by rounding alone
-        return np.minimum(_grown(at, worth, float(_quotient(worth, before).max()), jumps), 1.0), 0.0
-    kept = np.minimum(kept, 1.0) ** jumps
-    distance = np.abs(worth - limit)
-    lost = float((np.abs(kept - other**jumps) * distance).max())
+    share = np.where(before == limit, np.where(worth == limit, np.nan, np.inf), share) * (
+        _NARROWER if rises else _WIDER
+    )
+    share = np.where(worth > before, share, np.minimum(share, 1.0))
+    kept, other = (_over_reach(at, share, pick) for pick in ((np.fmin, np.fmax) if rises else (np.fmax, np.fmin)))
+    distance = np.fmin(kept, 1.0) ** jumps * np.abs(worth - limit)  # 0 where all are at the limit
     if rises:
-        return np.minimum((limit - kept * distance * _NARROWER) * _WIDER, limit), lost
-    return np.minimum((limit + kept * distance * _WIDER) * _WIDER, 1.0), lost
+        bounds = np.minimum((limit - distance * _NARROWER) * _WIDER, limit)
+    elif np.any(kept > 1):  # it grows, if by rounding alone
+        bounds = np.minimum(_grown(at, worth, float(_quotient(worth, before).max()), jumps), 1.0)
+    else:
+        bounds = np.minimum((limit + distance * _WIDER) * _WIDER, 1.0)
+    fastest = limit + np.fmin(other, 1.0) ** jumps * (worth - limit)
+    return bounds, float(np.abs(bounds - fastest).max())
 
 
 def _over_reach(at: Objective, numbers: Floats, best: np.ufunc) -> Floats:
     """(p,) the least, or the greatest, of the numbers of all states that each can reach; NaN are none."""
-    product, found = at.product, numbers
+    product = at.product
     for _ in range(_MOST_ROUNDS):
-        ahead = np.full_like(found, np.nan)
-        if len(product.indices):
-            ahead[2:] = best.reduceat(found[product.indices], product.indptr[2:-1])
-        following = best(found, ahead)
-        if np.array_equal(following, found, equal_nan=True):
-            return found
-        found = following
-    return np.full_like(found, best.reduce(found))
+        ahead = np.full_like(numbers, np.nan)
+        ahead[2:] = best.reduceat(numbers[product.indices], product.indptr[2:-1])
+        reached = best(numbers, ahead)
+        if np.array_equal(reached, numbers, equal_nan=True):
+            return numbers
+        numbers = reached
+    return np.full_like(numbers, best.reduce(numbers))
 
 
 def _quotient(numbers: Floats, others: Floats) -> Floats:
     """How many times as large each number is, rounded up; 1 where none is larger, infinite behind 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.where(numbers > others, numbers / others * (1 + 4 * ROUNDOFF), 1.0)
-    return np.asarray(found)
+        quotients = np.where(numbers > others, numbers / others * (1 + 4 * ROUNDOFF), 1.0)
+    return np.asarray(quotients)
 
 
 def _grown(at: Objective, worth: Floats, growth: float, count: int) -> Floats:
@@ -297,7 +296,7 @@ def _grown(at: Objective, worth: Floats, growth: float, count: int) -> Floats:
 
     A growth is infinite where something came of nothing: then it may do so elsewhere later.
     """
-    power = 0.0 if growth == 1 else count * math.log(growth) * (1 + 2.0**-40)
+    power = count * math.log(growth) * (1 + 2.0**-40)
     if power > 700:
         return np.where(_over_reach(at, worth, np.fmax) > 0, math.inf, 0.0)
     return worth * (math.exp(power) * _WIDER if power else 1.0)
@@ -351,18 +350,12 @@ class _Steps:
     def _walked(self, worth: Floats, weights: Floats, steps: int) -> Floats:
         """(steps + 1, p) worths, step by step, with given probabilities of what follows."""
         count, width = self.step.following.shape
-        weights = weights.copy()
-        stays = np.zeros(count, dtype=bool) if self._cut is None else self._cut.copy()
-        stays[[REJECT, ACCEPT]] = True
-        weights[stays] = 0.0
-        rows, diagonal = np.repeat(np.arange(count), width), np.flatnonzero(stays)
-        mean = csr_array(
-            (
-                np.concatenate([weights.ravel(), np.ones(len(diagonal))]),
-                (np.concatenate([rows, diagonal]), np.concatenate([self.step.following.ravel(), diagonal])),
-            ),
-            shape=(count, count),
-        )
+        weights, following = weights.copy(), self.step.following
+        if self._cut is not None:
+            weights[self._cut] = np.arange(width) == 0
+            following = np.where(self._cut[:, None], np.arange(count)[:, None], following)
+        rows = np.repeat(np.arange(count), width)
+        mean = csr_array((weights.ravel(), (rows, following.ravel())), shape=(count, count))
         walked = np.empty((steps + 1, count))
         walked[0] = worth
         if count > _LARGEST_DENSE:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from verifier.analysis.intervals.drive_items import UNIT
-from verifier.analysis.objective import Objective
+from verifier.analysis.objective import Objective, led_by_observation
 from verifier.analysis.robust.region import Region, Told, by_group, groups_of, needed_columns, told_of
 from verifier.base.arrays import Ints
 from verifier.language.expressions import to_text
@@ -55,9 +55,9 @@ class Subject:
     letters: Ints
     starts: Ints
     origin: Ints
-    motion: tuple[tuple[int, ...], ...] = ((1,),)
-    moving: Ints | None = None
-    owner: Ints | None = None
+    motion: tuple[tuple[int, ...], ...]
+    moving: Ints
+    owner: Ints | None
 
 
 def subject_of(objective: Objective) -> Subject:
@@ -122,13 +122,9 @@ def _code(states: Ints, letters: Ints) -> Ints:
 
 def _chain_by_observation(objective: Objective) -> Ints:
     """The chain's state that each observation leads to."""
-    product, skeleton = objective.product, objective.skeleton
-    entry = skeleton.entry[product.edge]
-    told = np.concatenate([skeleton.entry_observations, np.ones((1, objective.following.shape[1]), dtype=bool)])
-    edge, seen = np.nonzero(told[entry])
-    after = np.full(objective.following.shape, -1, dtype=np.int64)
-    after[objective.sources[edge], seen] = product.chain_indices[product.edge[edge]]
-    return after
+    product, entry = objective.product, objective.skeleton.entry[objective.product.edge]
+    after = product.chain_indices[product.edge]
+    return led_by_observation(objective.skeleton, len(objective.following), objective.sources, entry, after)[0]
 
 
 def _nodes_of(formula: PositiveFormula) -> tuple[KernelNode, ...]:
@@ -160,7 +156,7 @@ def _needed_in_order(formula: PositiveFormula) -> list[int]:
 
 def subject_document(subject: Subject) -> dict[str, Any]:
     """What a document says about the subject."""
-    drawn = {"motion": [list(row) for row in subject.motion], "moving": np.asarray(subject.moving).tolist()}
+    drawn = {"motion": [list(row) for row in subject.motion], "moving": subject.moving.tolist()}
     return {
         "formula": [[kind, list(operands), low, high] for kind, operands, low, high in subject.formula],
         "propositions": list(subject.propositions),
@@ -181,8 +177,8 @@ def subject_document(subject: Subject) -> dict[str, Any]:
 
 def _kind_document(report: Ints, often: Ints) -> list[list[int]]:
     """For each way how often it is, and the report of each group."""
-    found: list[list[int]] = np.column_stack([often, report])[often > 0].tolist()
-    return found
+    ways: list[list[int]] = np.column_stack([often, report])[often > 0].tolist()
+    return ways
 
 
 def kept_of(subject: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -204,12 +200,12 @@ def kept_of(subject: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str
         if own == wanted:
             kept.append(way)
             wanted = next(listed, None)
-    found = {name: [subject[name][way] for way in kept] for name in said}
-    if {*found["owner"]} != {*subject["owner"]}:
+    parts = {name: [subject[name][way] for way in kept] for name in said}
+    if {*parts["owner"]} != {*subject["owner"]}:
         return subject
     if len(kept) == len(subject["letters"]):
-        del found["owner"]
-    return {name: found.get(name, part) for name, part in subject.items() if name in found or name not in _OF_WAYS}
+        del parts["owner"]
+    return {name: parts.get(name, part) for name, part in subject.items() if name in parts or name not in _OF_WAYS}
 
 
 def region_document(region: Region) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from typing import TypeAlias
 import numpy as np
 
 from verifier.analysis.intervals.drive_items import UNIT
+from verifier.analysis.objective import led_by_observation
 from verifier.analysis.robust.region import Region, Told, told_of
 from verifier.base.arrays import Ints, Mask, rows_of
 from verifier.base.errors import LimitError
@@ -26,7 +27,9 @@ from verifier.systems.channel import Channel
 from verifier.systems.strategies import StrategySkeleton
 
 MOST_CHOICES = 4096
-"""Choices of one state, at most; and vertices of one column."""
+"""Choices of one state, at most."""
+_MOST_LABELS = 11
+"""Of a column whose vertices are listed."""
 
 _Shares: TypeAlias = "tuple[Fraction, ...]"
 """How likely each of the states is that may follow."""
@@ -51,14 +54,8 @@ def vertex_process(
     told = told_of(choices.channel)
     if not np.array_equal(told.group, region.group):
         raise ValueError("the region's groups are not those of the skeleton")
-    width = choices.entry_observations.shape[1]
-    leads = np.concatenate([choices.entry_observations, np.ones((1, width), dtype=bool)])
-    edge, seen = np.nonzero(leads[choices.entry])
-    following = np.zeros((len(choices.indptr) - 1, width), dtype=np.int64)
-    following[rows_of(choices.indptr)[edge], seen] = choices.indices[edge]
-    drawn = np.full(len(following), -1, dtype=np.int64)
-    sums = choices.entry < len(choices.entry_row)
-    drawn[rows_of(choices.indptr)[sums]] = choices.entry_row[choices.entry[sums]]
+    sources = rows_of(choices.indptr)
+    following, drawn = led_by_observation(choices, len(choices.indptr) - 1, sources, choices.entry, choices.indices)
     known: dict[tuple[int, bytes], list[_Shares]] = {}
     targets: list[int] = []
     shares: list[Fraction] = []
@@ -94,15 +91,15 @@ def vertices(lower: Sequence[int], upper: Sequence[int]) -> list[tuple[int, ...]
     Raises:
         LimitError: they may be too many.
     """
-    if len(lower) * 2 ** (len(lower) - 1) > MOST_CHOICES * 4:
+    if len(lower) > _MOST_LABELS:
         raise LimitError(f"a column of {len(lower)} labels has too many vertices", hint="let planners ask for fewer")
-    found = dict.fromkeys(
+    points = dict.fromkeys(
         (*ends[:free], UNIT - sum(ends), *ends[free:])
         for free in range(len(lower))
         for ends in itertools.product(*(row for k, row in enumerate(zip(lower, upper, strict=True)) if k != free))
         if lower[free] <= UNIT - sum(ends) <= upper[free]
     )
-    return list(found)
+    return list(points)
 
 
 @dataclass
@@ -127,12 +124,12 @@ class _Draws:
         if self.channel.columns[self.row, draw] < 0:
             return self._behind(draw + 1, seen)
         if (draw, seen) not in self._known:
-            found: dict[_Shares, None] = {}
+            distributions: dict[_Shares, None] = {}
             for shares in self._drawn(draw, seen):
-                found[shares] = None
-                if len(found) > MOST_CHOICES:
+                distributions[shares] = None
+                if len(distributions) > MOST_CHOICES:
                     raise self._too_many()
-            self._known[draw, seen] = _extreme(found)
+            self._known[draw, seen] = _extreme(distributions)
         return self._known[draw, seen]
 
     def _too_many(self) -> LimitError:
@@ -175,7 +172,7 @@ def _mean(weights: Sequence[Fraction], parts: Sequence[_Shares]) -> _Shares:
     )
 
 
-def _extreme(found: Mapping[_Shares, None]) -> list[_Shares]:
+def _extreme(distributions: Mapping[_Shares, None]) -> list[_Shares]:
     """Without those between two others, where that is easy: where one or two states may follow."""
-    ordered = sorted(found)
+    ordered = sorted(distributions)
     return ordered if len(ordered[0]) > 2 else list(dict.fromkeys((ordered[0], ordered[-1])))

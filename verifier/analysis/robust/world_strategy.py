@@ -14,6 +14,7 @@ import numpy as np
 from scipy.sparse import csc_array, eye_array
 from scipy.sparse.linalg import spsolve
 
+from verifier.analysis.objective import led_by_observation
 from verifier.analysis.robust.optimum import Bracket, Optimum
 from verifier.base.arrays import Floats, Ints, Mask, rows_of
 from verifier.chains.chain import MarkovChain
@@ -73,7 +74,9 @@ def kept_strategy(choices: StrategySkeleton, objective: Optimum, bracket: Bracke
     """
     product, skeleton, p = objective.product, choices.choices, objective.product.state_count
     process = np.arange(len(choices.choice_starts) - 1)
-    led, row = _led_by_observation(skeleton)
+    led, drawn = led_by_observation(
+        skeleton, len(skeleton.indptr) - 1, rows_of(skeleton.indptr), skeleton.entry, skeleton.indices
+    )
     # The first p nodes are product states; behind them stand the states of the process, once the formula is decided.
     taken = np.flatnonzero(bracket.taken & (objective.owner >= 2))
     owner = objective.owner[taken]
@@ -87,7 +90,7 @@ def kept_strategy(choices: StrategySkeleton, objective: Optimum, bracket: Bracke
     inside = place[source] >= 0
     source, choice, target = place[source[inside]], choice[inside], place[target[inside]]
     ways = np.split(np.arange(len(source)), np.flatnonzero(np.diff(source)) + 1)
-    following, channel, of_row = _mixed(ways, target, row[choice], skeleton.channel)
+    following, channel, of_row = _mixed(ways, target, np.maximum(drawn, 0)[choice], skeleton.channel)
     state = np.concatenate([product.state, process])[met]
     ended = skeleton.terminal[state]
     indptr, indices, entry, entry_row, entry_observations = merged_transitions(following, of_row, ended)
@@ -118,22 +121,6 @@ def _met(count: int, sources: Ints, targets: Ints, begun: Ints | list[int]) -> t
     place = np.full(count, -1, dtype=np.int64)
     place[met] = np.arange(len(met))
     return met, place
-
-
-def _led_by_observation(skeleton: Skeleton) -> tuple[Ints, Ints]:
-    """(rows, observations * outcomes) the state that each observation leads to in each row of a skeleton, and (rows,)
-    the row of the channel that it is drawn from."""
-    sources = rows_of(skeleton.indptr)
-    told = np.concatenate(
-        [skeleton.entry_observations, np.ones((1, skeleton.entry_observations.shape[1]), dtype=bool)]
-    )
-    edge, seen = np.nonzero(told[skeleton.entry])
-    led = np.full((len(skeleton.indptr) - 1, told.shape[1]), -1, dtype=np.int64)
-    led[sources[edge], seen] = skeleton.indices[edge]
-    row = np.zeros(len(led), dtype=np.int64)
-    drawn = skeleton.entry < len(skeleton.entry_row)
-    row[sources[drawn]] = skeleton.entry_row[skeleton.entry[drawn]]
-    return led, row
 
 
 def _mixed(ways: list[Ints], target: Ints, row: Ints, channel: Channel) -> tuple[Ints, Channel, Ints]:

@@ -15,6 +15,7 @@ from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.matrices import EMPTY, Label
 from verifier.perception.confusion.record import Record
 from verifier.perception.settings import Labelling
+from verifier.systems.reachability import distinct_rows
 
 
 def document_bins(bins: Bins, where: Mapping[str, str], distance_bin: int | None = None) -> Ints:
@@ -71,8 +72,8 @@ def occurrences(
 
 def _told(record: Record, threshold: float) -> NDArray[np.object_]:
     """(n,) what each row reports: a class, or "empty"."""
-    found: NDArray[np.object_] = record["predicted"]
-    return found if threshold == -np.inf else np.where(record["score"] >= threshold, found, "empty")
+    reported: NDArray[np.object_] = record["predicted"]
+    return reported if threshold == -np.inf else np.where(record["score"] >= threshold, reported, "empty")
 
 
 def _places(bins: Bins, inside: Ints) -> Ints:
@@ -91,13 +92,13 @@ def _items(
     if not grouped:
         alone: Ints = rows[np.isin(record["bin"][rows], inside) & (told[rows] == wanted)]
         return alone
-    item = _frames(record)[rows] * (int(record["group"].max(initial=0)) + 1) + record["group"][rows]
+    item = _alike(record, "group")[rows]
     order = rows[np.lexsort((rows, record["distance_m"][rows], item))]
-    found = []
+    heads = []
     for members in np.split(order, np.flatnonzero(np.diff(np.sort(item))) + 1) if len(rows) else []:
         if record["bin"][members[0]] in inside and _told_of_group(record, members, told, true) == wanted:
-            found.append(members[0])
-    return np.array(found, dtype=np.int64)
+            heads.append(members[0])
+    return np.array(heads, dtype=np.int64)
 
 
 def _told_of_group(record: Record, members: Ints, told: NDArray[np.object_], true: str) -> str:
@@ -113,7 +114,7 @@ def _told_of_group(record: Record, members: Ints, told: NDArray[np.object_], tru
 
 def _alarms(record: Record, places: Ints, told: NDArray[np.object_], predicted: Label) -> Ints:
     """The surest report of each frame and place without an object, where it is `predicted`."""
-    key = _frames(record) * (int(record["place"].max(initial=0)) + 1) + record["place"]
+    key = _alike(record, "place")
     here = np.isin(record["place"], places)
     standing = np.unique(key[(record["kind"] == "object") & here])
     left = np.flatnonzero(_leftover(record) & here & (told != "empty"))
@@ -122,8 +123,8 @@ def _alarms(record: Record, places: Ints, told: NDArray[np.object_], predicted: 
     first = np.ones(len(order), dtype=bool)
     first[1:] = key[order][1:] != key[order][:-1]
     surest = order[first]
-    found: Ints = surest[told[surest] == next(iter(predicted))]
-    return found
+    alarms: Ints = surest[told[surest] == next(iter(predicted))]
+    return alarms
 
 
 def _sets(
@@ -133,15 +134,15 @@ def _sets(
     known = list(classes)
     objects = (record["kind"] == "object") & np.isin(record["true"], known)
     rows = np.flatnonzero((objects | _leftover(record)) & np.isin(record["place"], places))
-    key = (_frames(record) * (int(record["place"].max(initial=0)) + 1) + record["place"])[rows]
+    key = _alike(record, "place")[rows]
     order = rows[np.argsort(key, kind="stable")]
-    found = []
+    heads = []
     for members in np.split(order, np.flatnonzero(np.diff(np.sort(key))) + 1) if len(rows) else []:
         present = frozenset(record["true"][members[objects[members]]])
         reported = frozenset(told[members]) & classes
         if present == true and reported == predicted:
-            found.append(members[0])
-    return np.array(found, dtype=np.int64)
+            heads.append(members[0])
+    return np.array(heads, dtype=np.int64)
 
 
 def _leftover(record: Record) -> Mask:
@@ -150,9 +151,7 @@ def _leftover(record: Record) -> Mask:
     return leftover
 
 
-def _frames(record: Record) -> Ints:
-    """(n,) number of each row's frame."""
-    _, sequence = np.unique(record["sequence"].astype(str), return_inverse=True)
-    _, frame = np.unique(record["frame"].astype(str), return_inverse=True)
-    numbers: Ints = sequence.astype(np.int64) * (int(frame.max(initial=0)) + 1) + frame
-    return numbers
+def _alike(record: Record, name: str) -> Ints:
+    """(n,) a number for each row; rows of one frame in which this column holds the same have the same."""
+    columns = (np.unique(record[name].astype(str), return_inverse=True)[1] for name in ("sequence", "frame", name))
+    return distinct_rows((column.astype(np.int64) for column in columns), len(record))[0]

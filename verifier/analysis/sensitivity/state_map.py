@@ -74,10 +74,10 @@ def state_map(
     objective = build_objective(everywhere, formula, propositions, max_states)
     probability = objective.probabilities(rates[np.newaxis]).probability[0]
     place = np.ravel_multi_index(tuple(c - axis[0] for c, axis in zip(columns, axes, strict=True)), shape)
-    found = np.full(cells, -np.inf if largest else np.inf)
-    (np.maximum if largest else np.minimum).at(found, place, probability)
-    found[np.isinf(found)] = np.nan
-    return StateMap(chosen, tuple(axes), found.reshape(shape), largest)
+    worst = np.full(cells, -np.inf if largest else np.inf)
+    (np.maximum if largest else np.minimum).at(worst, place, probability)
+    worst[np.isinf(worst)] = np.nan
+    return StateMap(chosen, tuple(axes), worst.reshape(shape), largest)
 
 
 def map_variables(known: Sequence[str], variables: Sequence[str]) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from verifier.base.errors import UsageError, shown
 
@@ -55,7 +55,7 @@ class Variable:
         if self.edges and not _increasing(self.edges):
             raise UsageError(f"variable '{self.name}': expected at least two increasing edges")
         names = [name for name, _ in self.groups]
-        if len(set(names)) != len(names) or not all(name and all(values) for name, values in self.groups):
+        if len(set(names)) != len(names) or not all(name and values and all(values) for name, values in self.groups):
             raise UsageError(f"variable '{self.name}': a bin occurs twice, or has no name or no value")
         if self.edges and self.scope == "frame":
             raise UsageError(f"variable '{self.name}' has no numbers: give values")
@@ -85,9 +85,7 @@ class Variable:
         if self.edges:
             if values.dtype.kind not in "biuf":
                 raise UsageError(f"variable '{self.name}' is text: bin it by values, not by edges")
-            found = np.searchsorted(np.array(self.edges), values, side="right") - 1
-            found[(found >= self.count) | np.isnan(values.astype(np.float64))] = -1
-            return found
+            return bins_between(self.edges, values)
         distinct, inverse = np.unique(values, return_inverse=True)
         bins = np.array([self._group_of(value) for value in distinct.tolist()], dtype=np.int64)
         return bins[inverse.reshape(-1)] if len(bins) else np.zeros(len(values), dtype=np.int64)
@@ -98,10 +96,8 @@ class Variable:
             if text == self.bin_text(index):
                 return index
         number = _number(text)
-        if self.edges and number is not None:
-            index = int(np.searchsorted(np.array(self.edges), number, side="right")) - 1
-            if 0 <= index < self.count:
-                return index
+        if self.edges and number is not None and (index := int(bins_between(self.edges, number))) >= 0:
+            return index
         if self.groups and (index := self._group_of(text if number is None else number)) >= 0:
             return index
         known = ", ".join(self.bin_text(index) for index in range(self.count))
@@ -154,9 +150,7 @@ class Bins:
 
     def distance_bins(self, distance_m: NDArray[np.float64]) -> NDArray[np.int64]:
         """(n,) the distance bin of each distance in metres; -1 where no bin holds it, NaN included."""
-        found = np.searchsorted(np.array(self.edges_m), distance_m, side="right") - 1
-        found[(found >= self.shape[0]) | np.isnan(distance_m)] = -1
-        return found
+        return bins_between(self.edges_m, distance_m)
 
     def text(self, index: int) -> str:
         """A bin for people: `[0, 10) m, occluded 0`."""
@@ -168,16 +162,23 @@ class Bins:
         return ", ".join([f"[{low:g}, {high:g}) m", *parts])
 
 
+def bins_between(edges: ArrayLike, values: ArrayLike) -> NDArray[np.int64]:
+    """The bin k of each value, `[edges[k], edges[k + 1])`; -1 where no bin holds it, NaN included."""
+    edges = np.asarray(edges)
+    bins = np.searchsorted(edges, values, side="right") - 1  # NaN is sorted after every number
+    return np.where(bins < len(edges) - 1, bins, -1)
+
+
 def parse_edges(text: str, what: str = "--bins") -> tuple[float, ...]:
     """Edges from text: `0,10,20,inf`, or `0..100:10` for every 10 from 0 to 100; both may be mixed by commas."""
     edges: list[float] = []
     for part in text.split(","):
         span = re.fullmatch(r"\s*([^:]+)\.\.([^:]+):([^:]+)", part)
-        numbers = [_number(group) for group in (span.groups() if span else (part,))]
-        if any(number is None for number in numbers):
+        texts = span.groups() if span else (part,)
+        numbers = [number for number in map(_number, texts) if number is not None]
+        if len(numbers) < len(texts):
             raise UsageError(f"{what}: expected edges as 0,10,20,inf or 0..100:10, got {shown(text)}")
-        found = [number for number in numbers if number is not None]
-        edges += _stepped(found[0], found[1], found[2], what) if span else found
+        edges += _stepped(numbers[0], numbers[1], numbers[2], what) if span else numbers
     if not _increasing(tuple(edges)):
         raise UsageError(f"{what}: expected at least two increasing edges, got {shown(text)}")
     return tuple(edges)
@@ -189,8 +190,8 @@ def parse_variable(text: str) -> Variable:
     `speed_mps=edges:0,2,5,inf` has ranges; `occluded=0,1,2` has one bin per value; `occluded=low:0|1,high:2|3` and
     `sequence=night:00*|0107,day:*` have named bins of several values.
     """
-    name, equals, bins = (part.strip() for part in text.partition("="))
-    if not equals or not name or not bins:
+    name, _, bins = (part.strip() for part in text.partition("="))
+    if not name or not bins:
         raise UsageError(f"--by: expected NAME=VALUE,VALUE,... or NAME=edges:LOW,...,HIGH, got {shown(text)}")
     if bins.startswith("edges:"):
         return Variable(name, edges=parse_edges(bins.removeprefix("edges:"), f"--by {name}"))

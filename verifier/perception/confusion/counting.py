@@ -138,16 +138,15 @@ def observe(data: DetectionSet, matches: Matches, rule: CountingRule) -> Observe
     score = np.asarray(detections.score)
     level = rule.levels(score)
     reported = class_of[detections.label]
-    by = matches.detection_of
-    has = by >= 0
+    by = matches.detection_of  # -1 takes what is put at the end
     seen = Seen(
         annotations.frame,
         class_of[annotations.label],
         objects.bin,
         objects.place,
-        np.where(has, reported.take(by), -1) if len(detections) else np.full(len(by), -1),
-        np.where(has, level.take(by), 0) if len(detections) else np.zeros(len(by), np.int64),
-        np.where(has, score.take(by), -np.inf) if len(detections) else np.full(len(by), -np.inf),
+        np.append(reported, -1)[by],
+        np.append(level, 0)[by],
+        np.append(score, -np.inf)[by],
     )
     rows, place, totals = _leftovers(data, matches, rule, objects, level)
     leftovers = Seen(detections.frame[rows], reported[rows], place, place, reported[rows], level[rows], score[rows])
@@ -185,10 +184,9 @@ def _frames_at(data: DetectionSet, rule: CountingRule) -> tuple[Ints, Any]:
             Place(path="--by sequence"),
             "add a last bin such as other:*, or drop it (--outside drop)",
         )
-    parts = int(places.frame_part.max()) + 1
-    key = data.frame_sequence[part >= 0].astype(np.int64) * parts + part[part >= 0]
-    frames = np.bincount(key, minlength=len(data.sequences) * parts).reshape(len(data.sequences), parts)
-    at = np.zeros((len(data.sequences), rule.bins.count), dtype=np.int64)
+    frames = np.zeros((len(data.sequences), rule.bins.count), dtype=np.int64)
+    np.add.at(frames, (data.frame_sequence[part >= 0], part[part >= 0]), 1)
+    at = np.zeros_like(frames)
     at[:, places.places] = frames[:, places.frame_part]
     return at, places
 
@@ -210,9 +208,8 @@ def _leftovers(
     }
     if not len(rows):
         return rows, rows, totals
-    at_nearest = np.where(duplicate, rule.duplicates == "nearest_bin", rule.unmatched == "nearest_bin")[rows]
-    at_nearest &= matches.nearest[rows] >= 0
-    place = np.full(len(rows), -1, dtype=np.int64)
+    at_nearest = duplicate[rows] & (rule.duplicates == "nearest_bin")  # what is near no object lies in its own bin
+    place = np.empty(len(rows), dtype=np.int64)
     place[at_nearest] = objects.place[matches.nearest[rows[at_nearest]]]
     own = rows[~at_nearest]
     located = locate(data, data.detections.take(own), rule, objects=False)
@@ -242,16 +239,16 @@ def _count_each_threshold(
 ) -> Count:
     """A family where detections below a threshold could change the matches above it: matched once for each."""
     alone = replace(rule, thresholds=None)
-    found = []
+    members = []
     for threshold in thresholds:
         kept = data.change(detections=data.detections.take(np.asarray(data.detections.score) >= threshold))
-        found.append(count(kept, match(kept, policy), alone))
-    index = np.concatenate([count.tally.index for count in found])
-    counts = np.zeros((len(index), len(found)), dtype=np.int64)
-    member = np.repeat(np.arange(len(found)), [len(count.tally.index) for count in found])
-    counts[np.arange(len(index)), member] = np.concatenate([count.tally.counts[:, 0] for count in found])
-    tracks = [count.tracks for count in found if count.tracks is not None]
-    return replace(found[0], tally=summed(index, counts), tracks=family_of_tracks(tracks) if tracks else None)
+        members.append(count(kept, match(kept, policy), alone))
+    index = np.concatenate([count.tally.index for count in members])
+    counts = np.zeros((len(index), len(members)), dtype=np.int64)
+    member = np.repeat(np.arange(len(members)), [len(count.tally.index) for count in members])
+    counts[np.arange(len(index)), member] = np.concatenate([count.tally.counts[:, 0] for count in members])
+    tracks = [count.tracks for count in members if count.tracks is not None]
+    return replace(members[0], tally=summed(index, counts), tracks=family_of_tracks(tracks) if tracks else None)
 
 
 def nothing_counted(rule: CountingRule) -> Count:
@@ -275,14 +272,13 @@ def accumulate(parts: Sequence[Count], whole: bool = False) -> Count:
         np.concatenate([tally.index for tally in tallies]), np.concatenate([tally.counts for tally in tallies])
     )
     totals = {name: sum(part.totals[name] for part in parts) for name in TOTALS}
-    left_out = [remark for part in parts for remark in part.remarks if remark == NO_TRACKS_IN_PARTS]
     lacking = [part for part in parts if part.tracks is None and part.totals["annotations"]]
     kept = joined_tracks(tracks) if tracks and not lacking else None
-    if kept is None and any(part.tracks is not None for part in parts):
-        left_out.append(NO_TRACKS_IN_PARTS)
+    lost = kept is None and any(part.tracks is not None for part in parts)
+    lost |= any(NO_TRACKS_IN_PARTS in part.remarks for part in parts)
     tables = [part.localised for part in parts if part.localised is not None]
     table = np.sum(tables, axis=0) if tables else None
-    return Count(tuple(numbers), frames[: len(numbers)], tally, totals, kept, tuple(left_out[:1]), table)
+    return Count(tuple(numbers), frames[: len(numbers)], tally, totals, kept, (NO_TRACKS_IN_PARTS,) * lost, table)
 
 
 def confusion_counts(
@@ -341,6 +337,6 @@ def with_localisation(counts: ConfusionCounts, table: Ints) -> ConfusionCounts:
         )
         raise InputError("no detection of a matched object has a distance in a bin", hint=hint)
     text = f"{left_out} of {matched} matched objects are reported in no distance bin; localisation leaves them out"
-    found = {"localisation": {"axes": ["reported", "true"], "counts": table[:-1].tolist()}}
-    counts = replace(counts, metadata={**counts.metadata, **(found if matched else {})})
+    told = {"localisation": {"axes": ["reported", "true"], "counts": table[:-1].tolist()}}
+    counts = replace(counts, metadata={**counts.metadata, **(told if matched else {})})
     return with_sanity(counts, [remark("not-localised", text)]) if left_out else counts

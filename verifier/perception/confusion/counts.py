@@ -92,17 +92,20 @@ class ContextCounts:
 
     def coarsened(self, coarser: Contexts) -> ContextCounts:
         """The counts by a coarser context function; UsageError where it is none."""
-        number = np.append(self.contexts.coarsening(coarser), coarser.count)
-        shape = self.counts.shape
-        counts = np.zeros((*shape[:2], coarser.count + 1, *shape[3:]), dtype=np.int64)
-        for context, to in enumerate(number.tolist()):
-            counts[:, :, to] += self.counts[:, :, context]
+        return self.renumbered(coarser, np.append(self.contexts.coarsening(coarser), coarser.count))
+
+    def renumbered(self, contexts: Contexts, number: NDArray[np.int64]) -> ContextCounts:
+        """The counts by other contexts: of each, and of the untracked items after them, `number` is the new one."""
+        shape, per_bin = self.counts.shape, contexts.count + 1
+        counts = np.zeros((*shape[:2], per_bin, *shape[3:]), dtype=np.int64)
+        np.add.at(counts.swapaxes(0, 2), number, self.counts.swapaxes(0, 2))
         tally = self.tally
         if tally is not None:
             index = tally.index.copy()
-            index[:, 1] = index[:, 1] // self.per_bin * (coarser.count + 1) + number[index[:, 1] % self.per_bin]
+            at_bin, context = np.divmod(index[:, 1], self.per_bin)
+            index[:, 1] = at_bin * per_bin + number[context]
             tally = summed(index, tally.counts)
-        return replace(self, contexts=coarser, counts=counts, tally=tally)
+        return replace(self, contexts=contexts, counts=counts, tally=tally)
 
     def canonical(self) -> ContextCounts:
         """The counts summed over all bins, in one bin."""

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, UsageError, check_known
-from verifier.perception.confusion.bins import Variable
+from verifier.perception.confusion.bins import Variable, bins_between
 from verifier.perception.confusion.contexts import Contexts
 from verifier.perception.settings import EmptyColumns, EmptyContexts, Labelling
 
@@ -158,8 +158,8 @@ class ConfusionMatrices:
     @property
     def localisation(self) -> NDArray[np.int64] | None:
         """(reported, true) items by the bins of their reported and their true distance; None for no such counts."""
-        found = self.metadata.get("localisation")
-        return None if found is None else np.array(found["counts"], dtype=np.int64)
+        localisation = self.metadata.get("localisation")
+        return None if localisation is None else np.array(localisation["counts"], dtype=np.int64)
 
     @property
     def classes(self) -> frozenset[str]:
@@ -191,9 +191,7 @@ class ConfusionMatrices:
 
     def bins_of(self, distances_m: NDArray[np.float64]) -> NDArray[np.int64]:
         """Distance bin of each distance in metres; -1 where no bin holds it."""
-        bins = np.searchsorted(self.edges_m, distances_m, side="right") - 1
-        bins[(bins >= self.shape[0]) | np.isnan(distances_m)] = -1
-        return bins
+        return bins_between(self.edges_m, distances_m)
 
     def bin_text(self, index: int) -> str:
         """A bin for people: `[10, 20) m`, `[10, 20) m, occlusion [0, 1)`."""
@@ -206,7 +204,7 @@ class ConfusionMatrices:
         if self.memory is not None:
             context = self.memory.contexts.names[int(rest[-1])]
             further.append("at start" if context == "start" else f"after {context}")
-        return ", ".join([f"[{low:g}, {high:g}) m" if np.isfinite(high) else f"[{low:g}, inf) m", *further])
+        return ", ".join([f"[{low:g}, {high:g}) m", *further])
 
     def without_empty_columns(self, policy: str = "error") -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Counts in which every column has items, as far as `policy` can provide them.
@@ -292,7 +290,7 @@ class ConfusionMatrices:
                 counts[index, :, column] = self.counts[nearest, :, column]
 
 
-def rates(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+def rates(counts: NDArray[np.int64] | NDArray[np.float64]) -> NDArray[np.float64]:
     """Column-normalised counts: mu_k(predicted | true) (eqs. 5 and 8); NaN where a column has no items.
 
     `counts` may have any leading axes before (predicted, true).

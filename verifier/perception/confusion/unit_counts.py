@@ -28,9 +28,9 @@ class UnitCounter(Counter):
     def owner(self, frame: Ints, series: Ints) -> Ints:
         """(n,) the unit of each item, as `sequence * size + number`."""
         number = frame if self.memory.units == "frame" else series + 1
-        found: Ints = self.scene.sequence[frame] * self._size + number
-        self.seen.append(np.unique(np.column_stack([found, frame]), axis=0))
-        return found
+        unit: Ints = self.scene.sequence[frame] * self._size + number
+        self.seen.append(np.unique(np.column_stack([unit, frame]), axis=0))
+        return unit
 
     @property
     def _size(self) -> int:

@@ -85,7 +85,7 @@ def from_dicts(
     columns = []
     for file, listed in zip(FILES, (annotations, detections), strict=True):
         _check_length(file, listed, frames)
-        named = dict.fromkeys(name for image in listed for name in image) | dict.fromkeys(["labels"])
+        named = dict.fromkeys(name for image in listed for name in image)
         kept = [name for name in named if file == FILES[0] or name in _OF_DICTS or name == "distance_m"]
         columns.append(
             _by_frame(file, listed, {"class": "labels"} | {_OF_DICTS.get(name, name): name for name in kept})
@@ -135,11 +135,10 @@ def from_supervision(
             tracks = [image.tracker_id for image in listed if len(image)]
             column |= {"track": np.concatenate(tracks)} if tracks else {}
         parts = [_given(image, distance_key) for image in listed]
-        if any(len(image) == len(part) and len(part) for image, part in zip(listed, parts, strict=True)):
-            known = zip(listed, parts, strict=True)
-            column["distance_m"] = np.concatenate(
-                [part if len(part) else np.full(len(image), np.nan) for image, part in known]
-            )
+        if any(map(len, parts)):
+            pairs = zip(listed, parts, strict=True)
+            known = [part if len(part) else np.full(len(image), np.nan) for image, part in pairs]
+            column["distance_m"] = _beside(file, [image.xyxy for image in listed], known, distance_key)
         columns.append(column)
     return from_arrays(
         names[0] if classes is None else tuple(classes),
@@ -153,10 +152,10 @@ def from_supervision(
 
 
 def _renumbered(column: dict[str, Any], names: Sequence[str], classes: Sequence[str]) -> dict[str, Any]:
-    """The column with classes as indices into `classes` in place of `names`; -1 for one that is not among them."""
+    """The column with classes as indices into `classes` in place of `names`; their count for any other."""
     if tuple(names) == tuple(classes):
         return column
-    place = np.array([list(classes).index(name) if name in classes else -1 for name in names] or [-1])
+    place = np.array([list(classes).index(name) if name in classes else len(classes) for name in names])
     return {**column, "class": place[column["class"]]}
 
 
@@ -183,15 +182,15 @@ def from_maite(
     for which, listed in enumerate((targets, predictions)):
         _check_length(FILES[which], listed, frames)
         column = _by_frame(FILES[which], listed, {"box_2d": "boxes", "class": "labels"})
-        column["class"] = np.array([place.get(int(label), -1) for label in column["class"]], dtype=np.int64)
+        column["class"] = np.array([place.get(int(label), len(known)) for label in column["class"]], dtype=np.int64)
         columns.append(column)
     scores = [np.asarray(prediction.scores, dtype=np.float64) for prediction in predictions]
-    columns[1]["score"] = _joined(
-        [score.max(axis=1) if score.ndim == 2 and len(score) else score for score in scores]
-    )
+    greatest = [score.max(axis=1) if score.ndim == 2 and len(score) else score for score in scores]
+    columns[1]["score"] = _beside(FILES[1], [prediction.boxes for prediction in predictions], greatest, "scores")
     if distances_m is not None:
         _check_length(FILES[0], distances_m, frames)
-        columns[0]["distance_m"] = _joined([np.asarray(column, dtype=np.float64) for column in distances_m])
+        boxes = [target.boxes for target in targets]
+        columns[0]["distance_m"] = _beside(FILES[0], boxes, distances_m, "distances_m")
     names = [index2label[index] for index in known]
     return from_arrays(names, frames, columns[0], columns[1], reading, sequences=sequences)
 
@@ -222,6 +221,12 @@ def _by_frame(file: str, listed: Sequence[Any], wanted: Mapping[str, str]) -> di
     return columns
 
 
+def _beside(file: str, boxes: Sequence[Any], parts: Sequence[Any], name: str) -> NDArray[Any]:
+    """The numbers of all frames, as many in each as it has boxes."""
+    listed = [{"boxes": own, name: part} for own, part in zip(boxes, parts, strict=True)]
+    return _by_frame(file, listed, {"box_2d": "boxes", name: name})[name]
+
+
 def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     filled = [part for part in parts if len(part)]
     return np.concatenate(filled) if filled else np.zeros(0)
@@ -231,26 +236,27 @@ def _given(frame: Any, key: str, kind: Any = np.float64) -> NDArray[Any]:
     return np.asarray(getattr(frame, "data", {}).get(key, ()), dtype=kind)
 
 
+@np.errstate(invalid="ignore")  # what is no whole number is refused
 def _rows(columns: Mapping[str, Any], classes: tuple[str, ...], frame_count: int, which: int) -> Rows:
     file = FILES[which]
     scored = which == 1
-    for name in ("frame", "class", "score")[: 3 if scored else 2]:
+    for name in ("frame", "class", "score") if scored else ("frame", "class"):
         if name not in columns:
             raise InputError(f"no column '{name}'", Place(file))
-    found = {name: _column(columns[name], name, file) for name in columns}
-    n = len(found["frame"])
+    numbers = {name: _column(columns[name], name, file) for name in columns}
+    n = len(numbers["frame"])
     widths = {"box_2d": (n, 4), "box_3d": (n, 7)}
-    for name, value in found.items():
+    for name, value in numbers.items():
         expected = (0,) if n == 0 and value.shape == (0,) else widths.get(name, (n,))
         if value.shape != expected:
             raise InputError(f"column '{name}' has the shape {value.shape}, expected {expected}", Place(file))
     for name in ("frame", "class"):
-        if (found[name] != np.floor(found[name])).any():
+        if (numbers[name] % 1 != 0).any():
             raise InputError(f"column '{name}': expected whole numbers", Place(file))
-    frame, label = found["frame"].astype(np.int64), found["class"].astype(np.int64)
-    unknown = (label < 0) | (label >= len(classes))
-    label = np.where(unknown, len(classes), label)
-    boxes = {name: found[name].reshape(-1, width[1]) if name in found else None for name, width in widths.items()}
+    frame, label = numbers["frame"].astype(np.int64), numbers["class"].astype(np.int64)
+    label = np.where(label < 0, len(classes), np.minimum(label, len(classes)))
+    boxes = {name: numbers[name].reshape(-1, w) if name in numbers else None for name, (_, w) in widths.items()}
+    absent = np.ones(n, dtype=bool)  # in an array a row of NaN is how an object without a box is written
     return Rows(
         np.where((frame >= 0) & (frame < frame_count), frame, UNKNOWN_FRAME),
         label,
@@ -258,14 +264,14 @@ def _rows(columns: Mapping[str, Any], classes: tuple[str, ...], frame_count: int
         np.arange(1, n + 1),
         np.full(n, which, np.int32),
         lambda row: f"frame {frame[row]}",
-        found["score"] if scored else None,
+        numbers["score"] if scored else None,
         boxes["box_2d"],
         boxes["box_3d"],
-        found.get("distance_m"),
-        {} if scored else {name: value for name, value in found.items() if name not in KNOWN},
-        region=found["region"] != 0 if "region" in found and not scored else None,
-        no_box_2d=_absent(boxes["box_2d"]),
-        no_box_3d=_absent(boxes["box_3d"]),
+        numbers.get("distance_m"),
+        {} if scored else {name: value for name, value in numbers.items() if name not in KNOWN},
+        region=numbers["region"] != 0 if "region" in numbers and not scored else None,
+        no_box_2d=absent,
+        no_box_3d=absent,
     )
 
 
@@ -274,11 +280,6 @@ def _column(value: Any, name: str, file: str) -> NDArray[np.float64]:
         return np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError(f"column '{name}': expected an array of numbers", Place(file)) from None
-
-
-def _absent(box: NDArray[np.float64] | None) -> NDArray[np.bool_] | None:
-    """Rows of NaN alone: in an array that is how an object without a box is written."""
-    return None if box is None else np.asarray(np.isnan(box).all(axis=1))
 
 
 def from_objects(
@@ -322,24 +323,24 @@ def from_objects(
         return tables(annotations, detections, reading, **options)
     frames = list(map(str, annotations if isinstance(annotations, Mapping) else range(len(annotations))))
     truth = list(annotations.values() if isinstance(annotations, Mapping) else annotations)
-    found = _in_order(annotations, detections)
-    if all(hasattr(image, "xyxy") for image in (*truth, *found)):
-        return from_supervision(names, frames, truth, found, reading, sequences=sequences)
+    seen = _in_order(annotations, detections)
+    if all(hasattr(image, "xyxy") for image in (*truth, *seen)):
+        return from_supervision(names, frames, truth, seen, reading, sequences=sequences)
     if names is None:
         raise InputError("the labels have no names", Place(FILES[0]), "name what the labels mean: names=[...]")
-    if all(isinstance(value, Mapping) for value in (*truth, *found)):
-        return from_dicts(names, frames, truth, found, reading, sequences=sequences)
-    if all(hasattr(image, "boxes") and hasattr(image, "labels") for image in (*truth, *found)):
-        return from_maite(dict(enumerate(names)), frames, truth, found, reading, sequences=sequences)
+    if all(isinstance(value, Mapping) for value in (*truth, *seen)):
+        return from_dicts(names, frames, truth, seen, reading, sequences=sequences)
+    if all(hasattr(image, "boxes") and hasattr(image, "labels") for image in (*truth, *seen)):
+        return from_maite(dict(enumerate(names)), frames, truth, seen, reading, sequences=sequences)
     known = "dictionaries, supervision.Detections or MAITE targets"
-    kinds = sorted({type(value).__name__ for value in (*truth, *found)})
+    kinds = sorted({type(value).__name__ for value in (*truth, *seen)})
     raise InputError(f"expected {known}, got {', '.join(kinds)}", Place(FILES[0]))
 
 
 def _listed(given: Any) -> Any:
     """The annotations of a `supervision.DetectionDataset`; anything else as it is."""
     inside = getattr(given, "annotations", None)
-    return inside if isinstance(inside, Mapping) and hasattr(given, "classes") else given
+    return inside if isinstance(inside, Mapping) else given
 
 
 def _in_order(annotations: Any, detections: Any) -> list[Any]:

@@ -68,7 +68,7 @@ class Rows:
     `frame` (n,) is an index into the frames, `UNKNOWN_FRAME` where there is no such frame, and `frame_text` says
     what stood there; `label` (n,) is an index into `names`, the class names of the data set. `pointer` names a row by
     its JSON pointer where lines say nothing. Values may still be faulty. `no_box_2d` and `no_box_3d` (n,) mark the
-    objects that rightly have no such box (a row of NaN); None: none do. `region` (n,) marks annotations that the data
+    objects that may have no such box (a row of NaN); None: none may. `region` (n,) marks annotations that the data
     set itself says not to judge; `any_class` (n,) those among them that name no class.
     """
 
@@ -192,7 +192,7 @@ class Checks:
                 reach = np.sqrt(sum(axis * axis for axis in rows.box_3d[:, :3].T))
             rows = self._beyond(rows, kind, reach, limits.reach_m, "{:g} m away; are these metres in the ego frame?")
         if rows.box_3d is not None:
-            size = np.maximum.reduce(list(rows.box_3d[:, 3:6].T), initial=0)
+            size = np.maximum.reduce(list(rows.box_3d[:, 3:6].T))
             rows = self._beyond(rows, kind, size, limits.size_m, "{:g} m large; are these metres?")
         if rows.box_3d is not None:
             turn = np.abs(rows.box_3d[:, 6])
@@ -206,10 +206,11 @@ class Checks:
         return rows
 
     def _pixels(self, rows: Rows, kind: str, box: NDArray[np.float64]) -> Rows:
-        reach = np.maximum.reduce(list(np.abs(box).T), initial=0)
-        if len(reach) and np.nanmax(reach, initial=0) <= 1.5 and not np.isnan(reach).all():
+        reach = np.maximum.reduce(list(np.abs(box).T))
+        known = ~np.isnan(reach)
+        if known.any() and reach[known].max() <= 1.5:
             message = f"{kind} within 1.5 pixels of the corner, as is every other; are these fractions of the image?"
-            return self.without(rows, ~np.isnan(reach), "implausible_boxes", lambda _: message)
+            return self.without(rows, known, "implausible_boxes", lambda _: message)
         return self._beyond(rows, kind, reach, self.reading.plausible.pixels, "at {:g} pixels; are these pixels?")
 
     def _beyond(self, rows: Rows, kind: str, value: NDArray[np.float64], limit: float, text: str) -> Rows:
@@ -225,7 +226,7 @@ class Checks:
         else:
             targets = [name if known is None or name in known else None for name in rows.names]
         unknown = np.array([target is None for target in targets], dtype=bool)
-        bad = _take(unknown, rows.label)
+        bad = unknown[rows.label]
         if rows.any_class is not None:
             bad &= ~rows.any_class
         self.without(rows, bad, "unknown_classes", lambda row: self._unknown_class(rows, row, known, kind))
@@ -265,10 +266,6 @@ def _box_text(start: str, box: NDArray[np.float64]) -> Callable[[int], str]:
     return text
 
 
-def _take(flags: NDArray[np.bool_], label: NDArray[np.int64]) -> NDArray[np.bool_]:
-    return flags[label] if len(flags) else np.zeros(len(label), dtype=bool)
-
-
 def assemble(material: Material, reading: Reading) -> DetectionSet:
     """The checked set.
 
@@ -279,8 +276,8 @@ def assemble(material: Material, reading: Reading) -> DetectionSet:
     annotations = checks.rows(material.annotations, "annotation")
     sound = len(annotations)
     detections = checks.rows(material.detections, "detection")
-    frames, moved = _chosen_frames(material, reading, checks)
-    annotations, detections = (_moved(rows, moved) for rows in (annotations, detections))
+    frames, stays = _chosen_frames(material, reading, checks)
+    annotations, detections = (_moved(rows, stays) for rows in (annotations, detections))
     names = material.vocabulary or tuple(sorted({*_names_in(annotations), *classes_of_others()}))
     classes = reading.class_map.classes if reading.class_map is not None else names
     if not classes and (len(annotations) or len(detections)):
@@ -322,13 +319,17 @@ def _refuse_no_class(annotations: Rows, reading: Reading) -> None:
     raise InputError("no rule of the class map names a class: every rule leaves its objects out", hint=hint)
 
 
+def _named(rows: Rows) -> NDArray[np.int64]:
+    """The labels of what names a class."""
+    return rows.label if rows.any_class is None else rows.label[~rows.any_class]
+
+
 def _names_in(rows: Rows) -> tuple[str, ...]:
-    used = np.unique(rows.label if rows.any_class is None else rows.label[~rows.any_class])
-    return tuple(sorted({rows.names[int(code)] for code in used}))
+    return tuple(sorted({rows.names[int(code)] for code in np.unique(_named(rows))}))
 
 
-def _chosen_frames(material: Material, reading: Reading, checks: Checks) -> tuple[Frames, NDArray[np.int64]]:
-    """The frames that stay, and for each frame its new index (-1: it does not stay)."""
+def _chosen_frames(material: Material, reading: Reading, checks: Checks) -> tuple[Frames, NDArray[np.bool_]]:
+    """The frames that stay, and which these are (f,)."""
     frames = material.frames
     stays = np.ones(len(frames.names), dtype=bool)
     if reading.sequences is not None:
@@ -352,25 +353,25 @@ def _chosen_frames(material: Material, reading: Reading, checks: Checks) -> tupl
         checks.counts["missing_frames"] += count
         stays &= material.answered
     if stays.all():
-        return frames, np.arange(len(stays), dtype=np.int64)
+        return frames, stays
     used = np.unique(frames.sequence[stays])
     renumbered = np.zeros(len(frames.sequences), dtype=np.int32)
     renumbered[used] = np.arange(len(used))
     names = tuple(name for name, kept in zip(frames.names, stays.tolist(), strict=True) if kept)
     chosen = Frames(names, renumbered[frames.sequence[stays]], tuple(frames.sequences[i] for i in used))
-    return chosen, np.where(stays, np.cumsum(stays) - 1, -1)
+    return chosen, stays
 
 
-def _moved(rows: Rows, moved: NDArray[np.int64]) -> Rows:
-    frame = moved[rows.frame]
-    return replace(rows, frame=frame).take(frame >= 0) if (frame < 0).any() else replace(rows, frame=frame)
+def _moved(rows: Rows, stays: NDArray[np.bool_]) -> Rows:
+    """The rows in frames that stay, in these frames."""
+    moved = replace(rows, frame=(np.cumsum(stays) - 1)[rows.frame])
+    return moved if stays.all() else moved.take(stays[rows.frame])
 
 
 def _labels(rows: Rows, targets: list[str | None], classes: tuple[str, ...]) -> NDArray[np.int64]:
     """(n,) class index; -1 left out; -2 region without a class."""
     codes = {name: index for index, name in enumerate(classes)} | {DONT_CARE: -2}
-    table = np.array([codes.get(target or IGNORE, -1) for target in targets], dtype=np.int64)
-    label = table[rows.label] if len(table) else np.zeros(len(rows), dtype=np.int64)
+    label = np.array([codes.get(target or IGNORE, -1) for target in targets], dtype=np.int64)[rows.label]
     if rows.any_class is not None:
         label = np.where(rows.any_class, -2, label)
     return label
@@ -378,10 +379,8 @@ def _labels(rows: Rows, targets: list[str | None], classes: tuple[str, ...]) -> 
 
 def _left_out(rows: Rows, targets: list[str | None]) -> dict[str, int]:
     """How many objects of each name the class map leaves out."""
-    counted = np.bincount(rows.label, minlength=len(rows.names)) if len(rows) else np.zeros(len(rows.names), int)
-    if rows.any_class is not None:
-        counted = counted - np.bincount(rows.label[rows.any_class], minlength=len(rows.names))
-    pairs = zip(rows.names, targets, counted.tolist(), strict=True)
+    counted = np.bincount(_named(rows), minlength=len(rows.names)).tolist()
+    pairs = zip(rows.names, targets, counted, strict=True)
     return {name: count for name, target, count in sorted(pairs, key=lambda p: p[0]) if target == IGNORE and count}
 
 

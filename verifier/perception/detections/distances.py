@@ -30,7 +30,7 @@ from verifier.base.errors import InputError, Place, check_known, shown
 from verifier.perception.detections.columns import Boxes, DetectionSet
 from verifier.perception.detections.partly import is_part
 from verifier.perception.detections.sources import digest_record
-from verifier.perception.detections.tablefiles import frame_keys, read_named
+from verifier.perception.detections.tablefiles import frame_keys, looked_up, read_named
 from verifier.perception.settings import Measure
 
 MEASURES: tuple[Measure, ...] = get_args(Measure)
@@ -83,13 +83,12 @@ def with_distances(data: DetectionSet, path: str | Path, key: str) -> DetectionS
     codes, keys = frame_keys(named)
     index = {name: number for number, name in enumerate(data.frame_name)}
     names = [f"{sequence}/{frame}" if sequence else frame for sequence, frame in keys]
-    frames = np.array([index.get(name, -1) for name in names], dtype=np.int64)
     objects, distance, line = named.numbers(key)[0], named.numbers("distance_m")[0], named.line
     if is_part():
         own = np.array([name in index or _sequence(name) in data.sequences for name in names], dtype=bool)
         kept = own[codes] if len(own) else own
         codes, objects, distance, line = codes[kept], objects[kept], distance[kept], line[kept]
-    frame = frames[codes] if len(frames) else codes
+    frame, _ = looked_up(codes, names, index)
 
     def fail(bad: np.ndarray, text: str, hint: str | None = None) -> None:
         if bad.any():
@@ -102,10 +101,11 @@ def with_distances(data: DetectionSet, path: str | Path, key: str) -> DetectionS
     place = np.concatenate([boxes.frame, frame]) * len(ids) + inverse
     mine, theirs = place[: len(boxes)], place[len(boxes) :]
     order = np.argsort(theirs, kind="stable")
-    if len(frame) > 1 and (frame < 0).all():
+    nowhere = frame < 0
+    if len(frame) > 1 and nowhere.all():
         text = f"the frames do not match: none of {len(frame)} rows is of a frame of the annotations; the first, {{}}"
-        fail(frame < 0, text, f"the first frame of the annotations is {shown(data.frame_name[0])}" if index else None)
-    fail((frame < 0) | ~np.isin(theirs, mine), NO_ANNOTATION)
+        fail(nowhere, text, f"the first frame of the annotations is {shown(data.frame_name[0])}" if index else None)
+    fail(nowhere | ~np.isin(theirs, mine), NO_ANNOTATION)
     again = np.zeros(len(theirs), dtype=bool)
     again[order[1:]] = theirs[order[1:]] == theirs[order[:-1]]
     fail(again, "{} occurs twice")

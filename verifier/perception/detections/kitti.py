@@ -73,8 +73,9 @@ def kitti_object(annotations: str | Path, detections: str | Path, reading: Readi
         images = [Path(name).stem for name in results.names["image"]]
         of_image = np.array([index.get(stem, UNKNOWN_FRAME) for stem in images], dtype=np.int64)
         code = results.columns["image"]
-        frame = of_image[code] if len(of_image) else code
-        rows = _rows(results, frame, lambda row: f"image {shown(images[int(code[row])])}", len(truth.members))
+        rows = _rows(
+            results, of_image[code], lambda row: f"image {shown(images[int(code[row])])}", len(truth.members)
+        )
     else:
         of_file = np.array([index.get(stem, UNKNOWN_FRAME) for stem in _stems(source)], dtype=np.int64)
         rows = _rows(results, of_file[results.file], _stem_text(source, results), len(truth.members))
@@ -119,28 +120,29 @@ def kitti_tracking(
     for name in reading.sequences or ():
         check_known("sequence", name, _stems(truth))
     truth = _of_sequences(truth, reading.sequences)
-    found = _of_sequences(read_source(detections, "detections"), reading.sequences)
+    detected = _of_sequences(read_source(detections, "detections"), reading.sequences)
     labels = read_tables(truth.members, [Layout(TRACKING)])
-    results = read_tables(found.members, [Layout(TRACKING | SCORE), Layout(AB3DMOT, ","), Layout(FLAT, ",")])
+    results = read_tables(detected.members, [Layout(TRACKING | SCORE), Layout(AB3DMOT, ","), Layout(FLAT, ",")])
     all_frames, starts, ends = _sequence_frames(truth, labels, frames)
     sequence = {name: number for number, name in enumerate(all_frames.sequences)}
-    answered = np.isin(all_frames.sequence, [sequence.get(stem, -1) for stem in {m.stem for m in found.members}])
+    stems = {member.stem for member in detected.members}
+    answered = np.array([name in stems for name in all_frames.sequences], dtype=bool)[all_frames.sequence]
     rows = []
-    for source, table, offset in ((truth, labels, 0), (found, results, len(truth.members))):
+    for source, table, offset in ((truth, labels, 0), (detected, results, len(truth.members))):
         of_file = np.array([sequence.get(member.stem, -1) for member in source.members], dtype=np.int64)[table.file]
         number = table.columns["frame"]
         known = (of_file >= 0) & (number >= 0) & (number < ends[of_file])
         frame = np.where(known, starts[of_file] + number, UNKNOWN_FRAME).astype(np.int64)
         text = _frame_text(source, table)
         rows.append(_rows(table, frame, text, offset, source.members))
-    files = tuple(member.name for member in truth.members + found.members)
+    files = tuple(member.name for member in truth.members + detected.members)
     material = Material(
         "kitti_tracking",
         all_frames,
         rows[0],
         rows[1],
         files,
-        [truth.record, found.record],
+        [truth.record, detected.record],
         CLASSES,
         answered,
         str(detections),
@@ -165,8 +167,8 @@ def space_boxes(table: TextTable, motion: Motion) -> tuple[NDArray[np.float64], 
     size = table.stack("h", "w", "l")
     turn = table.columns["rotation_y"]
     box = motion.boxes(*camera_boxes(table.stack("x", "y", "z"), size, turn))
-    # The heading hides an angle in degrees, which has to reach the check for plausible turns.
-    box[:, 6] = np.where(np.abs(turn) > 2 * np.pi, turn, box[:, 6])
+    # The heading hides an angle in degrees; with its whole turns it reaches the check for plausible ones.
+    box[:, 6] += 2 * np.pi * np.trunc(turn / (2 * np.pi))
     absent: NDArray[np.bool_] = np.asarray(np.isin(size, (-1.0, -1000.0)).all(axis=1))
     box[absent] = np.nan
     return box, absent
@@ -227,13 +229,13 @@ def _check_folders(table: TextTable, members: tuple[Member, ...]) -> None:
     wanted = np.array([ids.get(member.folder, 0) for member in members], dtype=np.int64)
     if not len(wanted):
         return
-    found = table.columns["type_id"]
-    wrong = (wanted[table.file] > 0) & (wanted[table.file] != found)
+    own = table.columns["type_id"]
+    wrong = (wanted[table.file] > 0) & (wanted[table.file] != own)
     if wrong.any():
         row = int(wrong.argmax())
         member = members[int(table.file[row])]
         raise InputError(
-            f"type id {int(found[row])} in the folder {shown(member.folder)}, whose type id is {ids[member.folder]}",
+            f"type id {int(own[row])} in the folder {shown(member.folder)}, whose type id is {ids[member.folder]}",
             Place(member.name, int(table.line[row])),
         )
 
@@ -272,9 +274,8 @@ def _sequence_frames(
     """All frames, and for each sequence the index of its first frame and the number of its frames."""
     names = _stems(truth)
     if given is None:
-        last = np.full(len(names), -1, dtype=np.int64)
-        np.maximum.at(last, labels.file, labels.columns["frame"].astype(np.int64))
-        counts = last + 1
+        counts = np.zeros(len(names), dtype=np.int64)
+        np.maximum.at(counts, labels.file, labels.columns["frame"].astype(np.int64) + 1)
     else:
         lengths = dict(given) if isinstance(given, Mapping) else _lengths(given)
         for member in truth.members:

@@ -263,12 +263,12 @@ def priorities(circumstances: Sequence[Circumstance]) -> tuple[Circumstance, ...
     significance come last; those of which nobody knows what is missing count as lacking nothing known and stand
     after their equals. What lacks nothing is left out.
     """
-    found = [
+    lacking = [
         circumstance for circumstance in circumstances if circumstance.missing is None or circumstance.missing > 0
     ]
     return tuple(
         sorted(
-            found,
+            lacking,
             key=lambda circumstance: (-(circumstance.significance or 0), -(circumstance.missing or Fraction(0))),
         )
     )

@@ -68,7 +68,7 @@ def computed_distances(assessment: Assessment, folder: Path) -> dict[str, dict[s
         InputError: an image or a table that cannot be read or does not fit its partner.
         UsageError: a library that reads images is missing.
     """
-    found: dict[str, dict[str, DatasetDistance]] = {}
+    by_target: dict[str, dict[str, DatasetDistance]] = {}
     source = assessment.source.files
     for target in assessment.targets:
         open_rules = [rule for rule in assessment.rules.values() if rule.name not in target.distances]
@@ -82,8 +82,8 @@ def computed_distances(assessment: Assessment, folder: Path) -> dict[str, dict[s
             files = (source.features, target.files.features) if name is None else (source.images, target.files.images)
             if files[0] is not None and files[1] is not None:
                 own |= _of_features(rules, folder / files[0], folder / files[1], name)
-        found[target.name] = own
-    return found
+        by_target[target.name] = own
+    return by_target
 
 
 def source_names(assessment: Assessment, folder: Path) -> tuple[str, ...]:
@@ -132,12 +132,12 @@ def input_records(assessment: Assessment, folder: Path) -> Iterator[InputFile]:
 def _digest(path: Path) -> str:
     if not path.is_dir():
         return hashlib.sha256(read_bytes(path)).hexdigest()
-    found = hashlib.sha256()
+    hasher = hashlib.sha256()
     for below in sorted(path.rglob("*")):
         if below.is_file():
             inner = hashlib.sha256(read_bytes(below)).hexdigest()
-            found.update(f"{below.relative_to(path).as_posix()}\0{inner}\n".encode())
-    return found.hexdigest()
+            hasher.update(f"{below.relative_to(path).as_posix()}\0{inner}\n".encode())
+    return hasher.hexdigest()
 
 
 def _of_images(rules: Sequence[DistanceRule], source: Path, target: Path) -> dict[str, DatasetDistance]:
@@ -183,18 +183,18 @@ def _of_features(
     """From files of features, or from folders of images and an extractor."""
     both = source, target
     one, other = (extracted(extractor, image_files(path)) if extractor else read_features(path) for path in both)
-    found = {}
+    distances = {}
     for rule in rules:
         try:
             if rule.measure in ("euclidean", "cosine"):
                 values = (euclidean if rule.measure == "euclidean" else cosine)(one, other)
-                found[rule.name] = _over_pairs(rule, values.tolist())
+                distances[rule.name] = _over_pairs(rule, values.tolist())
             else:
                 value = frechet(one, other) if rule.measure == "frechet" else linkage(one, other, rule.measure)
-                found[rule.name] = DatasetDistance(Fraction(value), given=False)
+                distances[rule.name] = DatasetDistance(Fraction(value), given=False)
         except ValueError as error:
             raise InputError(f"{rule.name} with {source.name}: {error}", Place(str(target))) from None
-    return found
+    return distances
 
 
 def _paired(source: Path, target: Path) -> Iterator[tuple[Path, Path]]:
@@ -218,12 +218,12 @@ def _pairs_table(path: Path) -> dict[str, str]:
     targets, sources = (
         [table.texts[name][code] for code in table.columns[name].tolist()] for name in ("target", "source")
     )
-    found: dict[str, str] = {}
+    partners: dict[str, str] = {}
     for row, name in enumerate(targets):
-        if name in found:
+        if name in partners:
             raise InputError(f"{shown(name)} has two lines", table.place(row))
-        found[name] = sources[row]
-    return found
+        partners[name] = sources[row]
+    return partners
 
 
 Pixels = NDArray[np.uint8]

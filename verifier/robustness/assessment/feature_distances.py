@@ -84,8 +84,8 @@ def frechet(one: Floats, other: Floats) -> float:
     first, second = _factor(one), _factor(other)
     cross = svdvals(first @ second.T).sum()
     apart = one.mean(axis=0) - other.mean(axis=0)
-    found = float(apart @ apart + (first**2).sum() + (second**2).sum() - 2 * cross)
-    return max(found, 0.0)  # what is below 0 is rounding: the definition is never
+    distance = float(apart @ apart + (first**2).sum() + (second**2).sum() - 2 * cross)
+    return max(distance, 0.0)  # what is below 0 is rounding: the definition is never
 
 
 def linkage(one: Floats, other: Floats, kind: str) -> float:
@@ -120,8 +120,8 @@ def _factor(rows: Floats) -> Floats:
     The trace of (C1 C2)^(1/2) is the sum of the singular values of R1 R2'. Taking no roots of eigenvalues, it stays
     exact where there are fewer images than features and most eigenvalues are 0.
     """
-    found: Floats = qr((rows - rows.mean(axis=0)) / np.sqrt(len(rows) - 1), mode="r")[0]
-    return found[: rows.shape[1]]
+    factor: Floats = qr((rows - rows.mean(axis=0)) / np.sqrt(len(rows) - 1), mode="r")[0]
+    return factor[: rows.shape[1]]
 
 
 def _blocks(one: Floats, other: Floats) -> Iterator[Floats]:
@@ -151,23 +151,23 @@ def read_features(path: str | Path) -> Floats:
     if ending not in (".npy", ".csv"):
         raise InputError("expected features in a file ending in .npy or .csv", place)
     raw = read_bytes(path)
-    found = _from_numpy(raw, place) if ending == ".npy" else _from_csv(decoded(raw, place), str(path))
-    if found.ndim != 2 or not found.size:
-        raise InputError(f"expected a table (images, features), got the shape {found.shape}", place)
-    if not np.all(np.isfinite(found)):
-        row = int(np.flatnonzero(~np.isfinite(found).all(axis=1))[0])
+    features = _from_numpy(raw, place) if ending == ".npy" else _from_csv(decoded(raw, place), str(path))
+    if features.ndim != 2 or not features.size:
+        raise InputError(f"expected a table (images, features), got the shape {features.shape}", place)
+    if not np.all(np.isfinite(features)):
+        row = int(np.flatnonzero(~np.isfinite(features).all(axis=1))[0])
         raise InputError(f"row {row + 1} holds a number that is not finite", place)
-    return found
+    return features
 
 
 def _from_numpy(raw: bytes, place: Place) -> Floats:
     try:
-        found = np.load(io.BytesIO(raw), allow_pickle=False)
+        array = np.load(io.BytesIO(raw), allow_pickle=False)
     except (ValueError, EOFError, OSError, SyntaxError, TypeError) as error:
         raise InputError(f"not a NumPy array: {shown(str(error))}", place) from None
-    if not isinstance(found, np.ndarray) or found.dtype.kind not in "iuf":
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "iuf":
         raise InputError("expected an array of numbers", place)
-    return found.astype(np.float64)
+    return array.astype(np.float64)
 
 
 def _from_csv(text: str, file: str) -> Floats:
@@ -254,13 +254,13 @@ def bands(image: Floats, settings: CwSsimSettings = DEFAULT) -> list[Complexes]:
     scale = spectrum.size / image.size  # a coarser sampling, not a change of contrast
     spectrum = spectrum * _radial(np.hypot(x, y), settings.level) * scale
     angle = np.arctan2(y, x)
-    found = []
+    subbands = []
     for number in range(settings.orientations):
         turned = np.cos(angle - math.pi * number / settings.orientations)
         mask = np.where(turned > 0, turned, 0.0) ** (settings.orientations - 1) * (turned > 0)
         coefficients: Complexes = ifft2(ifftshift(spectrum * mask))
-        found.append(coefficients * _gain(settings.orientations))
-    return found
+        subbands.append(coefficients * _gain(settings.orientations))
+    return subbands
 
 
 def _axis(length: int, level: int) -> tuple[slice, Floats]:
@@ -277,10 +277,10 @@ def _axis(length: int, level: int) -> tuple[slice, Floats]:
 def _radial(radius: Floats, level: int) -> Floats:
     with np.errstate(divide="ignore"):
         octave = np.log2(radius)
-    found = _high(octave + level)
+    response = _high(octave + level)
     for number in range(level):
-        found = found * np.sqrt(1 - _high(octave + number) ** 2)
-    return np.where(radius > 0, found, 0.0)
+        response = response * np.sqrt(1 - _high(octave + number) ** 2)
+    return np.where(radius > 0, response, 0.0)
 
 
 def _high(octave: Floats) -> Floats:

@@ -53,8 +53,8 @@ def made_levels(
         data = looking.at(condition, own, lambda data: measure_of(recipe.counting, data))
         name = f"{asked.parameter} {level.at:g}"
         told = f"{name} {asked.unit}".rstrip(), BASELINE if level is asked.levels[0] else name, f"_{level.at:g}"
-        found = maker.made(data, mutation, own, told)
-        return replace(level, unchanged=False, objects=np.bincount(data.annotations.frame), **vars(found))
+        product = maker.made(data, mutation, own, told)
+        return replace(level, unchanged=False, objects=np.bincount(data.annotations.frame), **vars(product))
 
     levels = list[Level]()
     for level in progress(asked.levels, "levels"):

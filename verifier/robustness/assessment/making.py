@@ -178,8 +178,8 @@ def make(
             from verifier.robustness.assessment.criteria import degradation_of  # Storm is loaded where it is asked
 
             judged = degradation_of(done, folder, runs=workshop.runs)
-            found = (gaps(one, judged.levels, done.scale) for one in judged.criteria)
-            return {gap: width for entry in found for gap, width in entry.items()}
+            widths = (gaps(one, judged.levels, done.scale) for one in judged.criteria)
+            return {gap: width for entry in widths for gap, width in entry.items()}
 
         refine = (workshop.refine, wanted) if workshop.refine else None
         done = made_levels(asked, looking, under_test, levels, workshop.cache, refine)

@@ -162,10 +162,10 @@ def follow_up_plan(
     table = _exclusive(expected, count, rng) if occurrence == "exclusive" else _independent(shares, count, rng)
     images = _images(chosen, sources, table, seed, rng)
     drawn = table.sum(axis=0).tolist()
-    found = zip(chosen, shares, expected, drawn, strict=True)
+    rows = zip(chosen, shares, expected, drawn, strict=True)
     return Plan(
         images,
-        tuple(Share(circumstance.name, *numbers) for circumstance, *numbers in found),
+        tuple(Share(circumstance.name, *numbers) for circumstance, *numbers in rows),
         occurrence,
         proportions,
         seed,

@@ -90,22 +90,22 @@ def read_source(element: Element) -> DataSet:
     return DataSet("source", (), _performance(element), {}, files, _detections(element))
 
 
-def read_target(found: Element, rules: Mapping[str, DistanceRule], names: tuple[str, ...]) -> DataSet:
+def read_target(table: Element, rules: Mapping[str, DistanceRule], names: tuple[str, ...]) -> DataSet:
     """A target data set; InputError.
 
     Args:
-        found: the table.
+        table: the table.
         rules: the distances that the assessment declares.
         names: of its circumstances.
     """
-    found.table(TARGET_KEYS, required=("name",))
-    shown = tuple(_known(element, "circumstance", names) for element in found.list_at("circumstances"))
-    for at, element in enumerate(found.list_at("circumstances")):
+    table.table(TARGET_KEYS, required=("name",))
+    shown = tuple(_known(element, "circumstance", names) for element in table.list_at("circumstances"))
+    for at, element in enumerate(table.list_at("circumstances")):
         if shown[at] in shown[:at]:
             raise element.fail(f"the circumstance '{shown[at]}' is listed twice")
-    (distances,) = _distances(found, rules)
-    name = found.at("name").string()
-    return DataSet(name, shown, _performance(found), distances, _files(found), _detections(found))
+    (distances,) = _distances(table, rules)
+    name = table.at("name").string()
+    return DataSet(name, shown, _performance(table), distances, _files(table), _detections(table))
 
 
 def _given(element: Element, rule: DistanceRule, *, similarity: bool) -> DatasetDistance:
@@ -166,15 +166,15 @@ def _files(element: Element) -> DataFiles:
     return DataFiles(named["images"], named["features"], count)
 
 
-def read_sweep(found: Element, rules: Mapping[str, DistanceRule], names: tuple[str, ...]) -> Sweep:
+def read_sweep(table: Element, rules: Mapping[str, DistanceRule], names: tuple[str, ...]) -> Sweep:
     """A sweep, as `read_target`."""
-    found.table(SWEEP_KEYS, required=("name", "parameter", "at"))
-    name = found.at("name").string()
-    settings = [element.number() for element in found.at("at").items(least=1)]
-    shown = (_known(found.at("circumstance"), "circumstance", names),) if found.has("circumstance") else ()
-    distances = _distances(found, rules, len(settings))
+    table.table(SWEEP_KEYS, required=("name", "parameter", "at"))
+    name = table.at("name").string()
+    settings = [element.number() for element in table.at("at").items(least=1)]
+    shown = (_known(table.at("circumstance"), "circumstance", names),) if table.has("circumstance") else ()
+    distances = _distances(table, rules, len(settings))
     values: list[dict[str, Fraction]] = [{} for _ in settings]
-    for metric, column in found.table_at("performance"):
+    for metric, column in table.table_at("performance"):
         for place, element in enumerate(_column(column, len(settings))):
             values[place][metric] = element.number(0, 1)
     targets = tuple(
@@ -186,16 +186,16 @@ def read_sweep(found: Element, rules: Mapping[str, DistanceRule], names: tuple[s
         )
         for place, setting in enumerate(settings)
     )
-    return found.made(lambda: Sweep(name, found.at("parameter").string(), tuple(settings), targets))
+    return table.made(lambda: Sweep(name, table.at("parameter").string(), tuple(settings), targets))
 
 
 def _distances(
-    found: Element, rules: Mapping[str, DistanceRule], count: int | None = None
+    table: Element, rules: Mapping[str, DistanceRule], count: int | None = None
 ) -> list[dict[str, DatasetDistance]]:
     """Those of each of so many settings, from lists; without a count those of one data set."""
     made: list[dict[str, DatasetDistance]] = [{} for _ in range(count or 1)]
     for key in ("distances", "similarities"):
-        for name, given in found.table_at(key):
+        for name, given in table.table_at(key):
             if name not in rules:
                 raise given.fail(*unknown_name("distance", name, rules))
             for own, element in zip(made, [given] if count is None else _column(given, count), strict=True):
@@ -341,18 +341,18 @@ def _rule(name: str, element: Element) -> DistanceRule:
     return element.made(lambda: DistanceRule(name, measure, tolerance, level, extractor))
 
 
-def _tolerance(found: Element) -> Tolerance:
-    if not isinstance(found.value, list):
-        constant = found.number(0)
+def _tolerance(tolerance: Element) -> Tolerance:
+    if not isinstance(tolerance.value, list):
+        constant = tolerance.number(0)
         return Tolerance((Piece(Fraction(0), constant),))
     pieces = []
-    for element in found.items(least=1):
+    for element in tolerance.items(least=1):
         element.table(("slope", "constant", "up_to"))
         if not element.has("slope") and not element.has("constant"):
             raise element.fail("expected 'slope', 'constant' or both")
         slope, constant = (element.given(key, Element.number, Fraction(0)) for key in ("slope", "constant"))
         pieces.append(Piece(slope, constant, element.given("up_to", Element.number, None, 0)))
-    return found.made(lambda: Tolerance(tuple(pieces)))
+    return tolerance.made(lambda: Tolerance(tuple(pieces)))
 
 
 def _follow_up(element: Element) -> FollowUp:

@@ -163,8 +163,8 @@ def assess(
         made: what was made for it, if anything was.
         said: what a reader must know of that.
     """
-    found = computed or {}
-    targets = tuple(_judged(assessment, target, found.get(target.name, {})) for target in assessment.all_targets())
+    metrics = computed or {}
+    targets = tuple(_judged(assessment, target, metrics.get(target.name, {})) for target in assessment.all_targets())
     remarks = (
         *_definition_remarks(assessment),
         *_outcome_remarks(assessment, targets),
@@ -182,13 +182,13 @@ def _judged(assessment: Assessment, target: DataSet, computed: Mapping[str, Data
         return TargetResult(target, distances, ())
     scales = (circumstance.scale(assessment.tolerance_scaling) for circumstance in assessment.shown_in(target))
     scale = min(scales, default=Fraction(1))  # of data that hold several circumstances the strictest one rules
-    found = outcomes(assessment.metrics, source, target.performance, assessment.rules, distances, scale)
+    metric_outcomes = outcomes(assessment.metrics, source, target.performance, assessment.rules, distances, scale)
     unchecked = tuple(
         name
         for name, rule in assessment.rules.items()
         if rule.tolerance is not None and (name not in distances or distances[name].distance is None)
     )
-    return TargetResult(target, distances, tuple(found), unchecked)
+    return TargetResult(target, distances, tuple(metric_outcomes), unchecked)
 
 
 def _definition_remarks(assessment: Assessment) -> Iterator[str]:

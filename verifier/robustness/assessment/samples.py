@@ -42,12 +42,12 @@ def with_samples(assessment: Assessment, folder: Path) -> Assessment:
     for where, name in assessment.samples.items():
         counted = _counts(folder / name, [circumstance.name for circumstance in known])
         for at, circumstance in enumerate(known):
-            found = counted[circumstance.name]
-            share = Fraction(found.shown, found.images)
+            count = counted[circumstance.name]
+            share = Fraction(count.shown, count.images)
             if where == "use" and circumstance.frequency is None:
-                known[at] = replace(circumstance, frequency=share, counted=found)
+                known[at] = replace(circumstance, frequency=share, counted=count)
             elif where == "source" and circumstance.source_frequency is None:
-                known[at] = replace(circumstance, source_frequency=share, source_counted=found)
+                known[at] = replace(circumstance, source_frequency=share, source_counted=count)
     return changed(assessment, circumstances=tuple(known))
 
 

@@ -97,13 +97,13 @@ def _said(given: AnnotationFiles, folder: Path, scenes: Scenes) -> dict[str, tup
     """Height and width of the images, by name, where a COCO file says them."""
     document, _ = read_json(folder / given.file)
     by_stem = {Path(name).stem: name for name in scenes.files}
-    found = {}
+    sizes = {}
     for entry in document["images"]:
         called, size = str(entry.get("file_name", entry["id"])), (entry.get("height"), entry.get("width"))
         name = called if called in scenes.files else by_stem.get(called)
         if name is not None and all(isinstance(side, int) and side > 0 for side in size):
-            found[name] = size
-    return found
+            sizes[name] = size
+    return sizes
 
 
 def _told(size: tuple[int, int]) -> str:
@@ -199,13 +199,13 @@ def _keys(campaign: Campaign, scenes: Scenes) -> dict[str, str]:
         depth = [depth, *(digest(depth_file(maps, name)) for name in scenes.files)]
         if sky is not None and sky.masks is not None:
             depth += [digest(sky.masks / f"{Path(name).stem}.png") for name in scenes.files]
-    found = {}
+    digests = {}
     for name in condition_names(campaign):
         mutation = campaign.mutations.get(name)
         deep = mutation is not None and needs_depth(mutation)
         own = {"mutation": None if mutation is None else mutation.document(), "depth": depth if deep else None}
-        found[name] = hashlib.sha256(json.dumps({**common, **own}, sort_keys=True).encode()).hexdigest()
-    return found
+        digests[name] = hashlib.sha256(json.dumps({**common, **own}, sort_keys=True).encode()).hexdigest()
+    return digests
 
 
 def digest(path: Path) -> str:

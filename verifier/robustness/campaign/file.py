@@ -180,8 +180,8 @@ def _mended(document: Any, error: InputError) -> bool:
 
 
 def _keys(path: str) -> list[str | int]:
-    found = re.findall(r"'([^']*)'|([A-Za-z0-9_-]+)|\[(\d+)\]", path)
-    return [int(index) if index else quoted or name for quoted, name, index in found]
+    parts = re.findall(r"'([^']*)'|([A-Za-z0-9_-]+)|\[(\d+)\]", path)
+    return [int(index) if index else quoted or name for quoted, name, index in parts]
 
 
 def _campaign(top: Element, root: Path) -> Campaign:
@@ -238,14 +238,14 @@ def _check_needs(
         raise element.fail("how far away a report lies needs depth maps", "depth = { folder = ... } in 'data'")
 
 
-def _mutations(found: Element) -> dict[str, AnyMutation]:
+def _mutations(table: Element) -> dict[str, AnyMutation]:
     mutations: list[AnyMutation] = []
-    if found.has("list"):
-        mutations += published(found.at("list").one_of(tuple(PUBLISHED)))
-    for element in found.list_at("sweep"):
+    if table.has("list"):
+        mutations += published(table.at("list").one_of(tuple(PUBLISHED)))
+    for element in table.list_at("sweep"):
         mutations += element.made(partial(parse_sweep, element.string()))
     if not mutations:
-        raise found.fail("missing key 'sweep'", 'or list = "published-2021"')
+        raise table.fail("missing key 'sweep'", 'or list = "published-2021"')
     return {folder_name(mutation): mutation for mutation in dict.fromkeys(mutations)}
 
 
@@ -274,11 +274,11 @@ def _loop(top: Element, poses: str | None, calibration: str | None) -> ClosedLoo
 
 
 def _options(
-    found: Element, known: tuple[str, ...], kind: type[Any], base: Mapping[str, Any]
+    table: Element, known: tuple[str, ...], kind: type[Any], base: Mapping[str, Any]
 ) -> dict[str, str | tuple[str, ...]]:
     """The options of a command that a table names, as they would be typed, each tried beside the base."""
     given: dict[str, str | tuple[str, ...]] = {}
-    for name, element in found.table(known).entries():
+    for name, element in table.table(known).entries():
         value = plain_value(element)
         given[name] = tuple(map(str, value)) if isinstance(value, tuple) else str(value)
         element.made(partial(settings_from, kind, {**base, name: given[name]}))

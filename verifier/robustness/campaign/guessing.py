@@ -108,11 +108,11 @@ def _literal(text: str | None) -> Any:
 
 
 def _names(metadata: Mapping[str, str]) -> list[str] | None:
-    found = _literal(metadata.get("names"))
-    if isinstance(found, dict) and all(isinstance(value, int) for value in found):
-        found = [found[key] for key in sorted(found)]
-    good = isinstance(found, list) and found and all(isinstance(name, str) and name.strip() for name in found)
-    return list(found) if good else None
+    names = _literal(metadata.get("names"))
+    if isinstance(names, dict) and all(isinstance(value, int) for value in names):
+        names = [names[key] for key in sorted(names)]
+    good = isinstance(names, list) and names and all(isinstance(name, str) and name.strip() for name in names)
+    return list(names) if good else None
 
 
 def _input(session: Any, metadata: Mapping[str, str], guess: Guesses) -> dict[str, Any]:
@@ -130,18 +130,18 @@ def _input(session: Any, metadata: Mapping[str, str], guess: Guesses) -> dict[st
             sides = told
         else:
             sides = guess("input.size", side, "the file leaves it open, and its metadata have no imgsz")
-    found: dict[str, Any] = {"size": tuple(sides), "axes": axes, "type": TYPES[own.type]}
+    choices: dict[str, Any] = {"size": tuple(sides), "axes": axes, "type": TYPES[own.type]}
     yolo = "stride" in metadata or "names" in metadata
-    found["resize"] = guess(
+    choices["resize"] = guess(
         "input.resize",
         "letterbox_centre" if yolo else "stretch",
         "as Ultralytics, whose metadata it has" if yolo else "no file says how images get this size",
     )
-    found["channels"] = guess("input.channels", "RGB", "no file says it; many networks take RGB")
-    scale = 1.0 if found["type"] == "uint8" else 255.0
+    choices["channels"] = guess("input.channels", "RGB", "no file says it; many networks take RGB")
+    scale = 1.0 if choices["type"] == "uint8" else 255.0
     if scale != 1:
         guess("input.divide_by", scale, "pixels from 0 to 1; no file says it")
-    return found | {"divide_by": scale}
+    return choices | {"divide_by": scale}
 
 
 def _run(session: Any, put_in: Mapping[str, Any], image: Path, path: str) -> tuple[dict[str, NDArray[Any]], float]:
@@ -173,9 +173,9 @@ def _output(
     boxes = [name for name, array in floats.items() if array.ndim in (2, 3) and array.shape[-1] == 4]
     boxes = [name for name in boxes if floats[name].ndim == max(floats[box].ndim for box in boxes)]
     if len(boxes) == 1 and len(outputs) in (2, 3, 4):
-        found = _of_several(boxes[0], outputs, classes, usual, guess)
-        if found is not None:
-            return found
+        layout = _of_several(boxes[0], outputs, classes, usual, guess)
+        if layout is not None:
+            return layout
     shapes = ", ".join(f"{name} {list(output.shape)}" for name, output in outputs.items())
     raise InputError(
         f"outputs of no known layout: {shapes}",
@@ -184,8 +184,8 @@ def _output(
     )
 
 
-def _suppress(found: dict[str, Any], guess: Guesses, iou: float, family: str) -> None:
-    found["suppression_iou"] = guess(
+def _suppress(choices: dict[str, Any], guess: Guesses, iou: float, family: str) -> None:
+    choices["suppression_iou"] = guess(
         "output.suppression_iou", iou, f"the network does not suppress overlapping boxes (NMS), as {family} does not"
     )
 
@@ -194,23 +194,23 @@ def _of_one(
     name: str, value: NDArray[Any], classes: int | None, usual: dict[str, Any], guess: Guesses
 ) -> tuple[dict[str, Any], int | None]:
     _, rows, columns = value.shape
-    found = {"boxes": name, "scores": name, **usual}
+    choices = {"boxes": name, "scores": name, **usual}
     last = value[0, :, -1:]
     labelled = rows <= MOST_QUERIES and bool(((last == np.floor(last)) & (last >= 0) & (last < (classes or 1))).all())
     if columns == 6 and (classes not in (1, 2) or labelled):  # 4 + 2 and 5 + 1 are six, too
         guess("output", "YOLOv10 or end-to-end", f"rows of six numbers, {list(value.shape)}: corners, score, label")
-        return found | {"labels": name, "label_column": 5, "score_columns": (4, 5), "box_format": "xyxy"}, None
+        return choices | {"labels": name, "label_column": 5, "score_columns": (4, 5), "box_format": "xyxy"}, None
     transposed = rows < columns
     width = min(rows, columns)
-    found |= {"box_format": "cxcywh", "transposed": transposed}
+    choices |= {"box_format": "cxcywh", "transposed": transposed}
     objectness = width - 5 == classes if classes is not None else not transposed
     family = "YOLOv5" if objectness else "YOLOv8"
     guess("output", family, f"shape {list(value.shape)}: centre, size{', objectness' if objectness else ''}, classes")
-    found["score_columns"] = (5 if objectness else 4, None)
+    choices["score_columns"] = (5 if objectness else 4, None)
     if objectness:
-        found["objectness_column"] = 4
-    _suppress(found, guess, 0.7, family)
-    return found, width - found["score_columns"][0]
+        choices["objectness_column"] = 4
+    _suppress(choices, guess, 0.7, family)
+    return choices, width - choices["score_columns"][0]
 
 
 def _of_several(
@@ -224,39 +224,39 @@ def _of_several(
         "input_share" if shares else "input_pixels",
         f"boxes of the first image are {'at most 2' if shares else 'above 2'}",
     )
-    found: dict[str, Any] = {"boxes": boxes, **usual, "batch_axis": batch, "box_unit": unit}
+    choices: dict[str, Any] = {"boxes": boxes, **usual, "batch_axis": batch, "box_unit": unit}
     others = {name: output for name, output in outputs.items() if name != boxes}
     flat = {name: array for name, array in others.items() if array.ndim == box.ndim - 1 and array.shape[-1] == rows}
     wide = {name: array for name, array in others.items() if array.ndim == box.ndim and array.shape[-2] == rows}
     if len(flat) == 2:
         labels = min(flat, key=lambda name: (flat[name].dtype.kind == "f", "score" in name.lower()))
         (scores,) = [name for name in flat if name != labels]
-        found |= {"scores": scores, "labels": labels}
+        choices |= {"scores": scores, "labels": labels}
         counts = [name for name, array in others.items() if array.size == 1 and name not in flat]
         family = "TensorFlow" if counts else "SSD or torchvision"
-        found |= {"count": counts[0]} if counts else {}
+        choices |= {"count": counts[0]} if counts else {}
         if counts or not (outputs[labels] == 0).any():
-            found["background"] = guess("output.background", 0, "labels count from 1")
-        found["box_format"] = guess("output.box_format", "yxyx" if counts else "xyxy", f"as {family}")
+            choices["background"] = guess("output.background", 0, "labels count from 1")
+        choices["box_format"] = guess("output.box_format", "yxyx" if counts else "xyxy", f"as {family}")
         guess("output", family, "boxes, scores and labels of as many rows: overlaps are suppressed already")
-        return found, None
+        return choices, None
     if len(wide) == 1 and len(others) == 1:
         ((scores, value),) = wide.items()
-        found["scores"] = scores
+        choices["scores"] = scores
         number, detr = value.shape[-1], rows <= MOST_QUERIES
         family = "DETR" if detr else "SSD"
         nothing = classes is not None and number == classes + 1
         if nothing:
             place = number - 1 if detr else 0
-            found["background"] = guess("output.background", place, f"one score more than classes; as {family}")
+            choices["background"] = guess("output.background", place, f"one score more than classes; as {family}")
         if ((value < 0) | (value > 1)).any():
             kind = "softmax" if nothing else "sigmoid"
-            found["activation"] = guess("output.activation", kind, "scores of the first image leave 0..1")
-        found["box_format"] = guess("output.box_format", "cxcywh" if detr else "xyxy", f"as {family}")
+            choices["activation"] = guess("output.activation", kind, "scores of the first image leave 0..1")
+        choices["box_format"] = guess("output.box_format", "cxcywh" if detr else "xyxy", f"as {family}")
         guess("output", family, f"{rows} boxes beside {number} scores each")
         if not detr:
-            _suppress(found, guess, 0.5, family)
-        return found, number - nothing
+            _suppress(choices, guess, 0.5, family)
+        return choices, number - nothing
     return None
 
 

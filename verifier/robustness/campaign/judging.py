@@ -186,18 +186,18 @@ POSES: dict[str, Kind] = {
 }  # fmt: skip
 
 
-def campaign_logs(campaign: Campaign, scenes: Scenes, found: Mapping[str, Mapping[str, DetectionSet]]) -> Logs:
+def campaign_logs(campaign: Campaign, scenes: Scenes, by_detector: Mapping[str, Mapping[str, DetectionSet]]) -> Logs:
     """The logs, with a source DETECTOR or DETECTOR@CONDITION for each.
 
     Args:
-        found: by detector and condition, "" the images as they were taken; of people alone, frames as in `scenes`.
+        by_detector: and by condition, "" the images as they were taken; of people alone, frames as in `scenes`.
 
     Raises:
         InputError: poses or calibration cannot be read or do not fit the images.
     """
     named = {
         f"{detector}@{condition}" if condition else detector: data
-        for detector, conditions in found.items()
+        for detector, conditions in by_detector.items()
         for condition, data in conditions.items()
     }
     first = next(iter(named.values()))

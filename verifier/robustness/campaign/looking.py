@@ -125,7 +125,7 @@ def _numbers(names: Sequence[str], known: Mapping[str, Any]) -> list[Any]:
 
 def _rows(boxes: Boxes, images: list[Any], categories: list[Any], crowd: int | None = None) -> list[dict[str, Any]]:
     """Objects or, with `crowd` 1, regions to ignore; without it results, which have scores."""
-    found = []
+    entries = []
     attributes = {name: boxes.attributes[name].tolist() for name in ("id", "area") if name in boxes.attributes}
     rows = zip(boxes.frame.tolist(), boxes.label.tolist(), _rectangles(boxes), strict=True)
     for row, (frame, label, box) in enumerate(rows):
@@ -133,19 +133,19 @@ def _rows(boxes: Boxes, images: list[Any], categories: list[Any], crowd: int | N
             one: dict[str, Any] = {"image_id": images[frame], "category_id": category, "bbox": box}
             if crowd is None:
                 assert boxes.score is not None  # detections have scores
-                found.append({**one, "score": float(boxes.score[row])})
+                entries.append({**one, "score": float(boxes.score[row])})
                 continue
             area = float(attributes["area"][row]) if "area" in attributes else math.nan
             one["area"] = box[2] * box[3] if math.isnan(area) else area  # COCO's sizes are those of masks
-            found.append({"id": attributes["id"][row] if "id" in attributes else None, **one, "iscrowd": crowd})
-    return found
+            entries.append({"id": attributes["id"][row] if "id" in attributes else None, **one, "iscrowd": crowd})
+    return entries
 
 
 def _rectangles(boxes: Boxes) -> list[list[float]]:
     """Left, top, width, height."""
     box = np.zeros((len(boxes), 4)) if boxes.box_2d is None else boxes.box_2d
-    found: list[list[float]] = np.hstack([box[:, :2], box[:, 2:] - box[:, :2]]).tolist()
-    return found
+    rectangles: list[list[float]] = np.hstack([box[:, :2], box[:, 2:] - box[:, :2]]).tolist()
+    return rectangles
 
 
 def _text(document: Mapping[str, Sequence[Any]]) -> str:
@@ -172,8 +172,8 @@ _OPENED = Cache(2)
 
 def no_progress(items: Any, what: str) -> Iterable[Any]:
     """The items, and no bar."""
-    found: Iterable[Any] = items
-    return found
+    iterable: Iterable[Any] = items
+    return iterable
 
 
 def mutated_frame(frame: Frame, mutation: AnyMutation, rng: np.random.Generator, path: Path) -> Frame:
@@ -276,7 +276,7 @@ def looked(opened: Callable[[], Opened], conditions: Mapping[str, Condition], bl
             yield Image(own, frame.pixels)
 
     runs = run_detectors(ready.detectors, images(), condition.cache, BATCH)
-    return Seen(tuple(moved), tuple((dict(run.found), dict(run.digests)) for run in runs))
+    return Seen(tuple(moved), tuple((dict(run.detections), dict(run.digests)) for run in runs))
 
 
 def look(
@@ -331,16 +331,16 @@ def reported(
     moved = [boxes for block in blocks for boxes in block.moved]
     scenes, truth = ready.scenes, moved_truth(ready.scenes, moved)
     ids = {boxes.name: scenes.image_ids[boxes.source] for boxes in moved} if scenes.image_ids else {}
-    sizes, found = {boxes.name: boxes.size for boxes in moved}, list[DetectionSet]()
+    sizes, detections = {boxes.name: boxes.size for boxes in moved}, list[DetectionSet]()
     for at, (detector, (class_map, folder)) in enumerate(zip(ready.detectors, to, strict=True)):
         rows, digests = dict[str, Any](), dict[str, str]()
         for block in blocks:
             rows |= block.runs[at][0]
             digests |= block.runs[at][1]
         run = DetectorRun(tuple(detector.classes), detector.identity, rows, digests)
-        found.append(with_detections(truth, run, class_map))
-        write_coco(folder, found[-1], sizes, measure(found[-1]), True, ids, scenes.category_ids)
-    return found
+        detections.append(with_detections(truth, run, class_map))
+        write_coco(folder, detections[-1], sizes, measure(detections[-1]), True, ids, scenes.category_ids)
+    return detections
 
 
 @dataclass(frozen=True)

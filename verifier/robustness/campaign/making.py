@@ -138,10 +138,10 @@ class Maker:
         """
         title, condition, suffix = told
         wanted = self.wanted
-        found = Made(self._performance(data), self._drawn(data))
+        product = Made(self._performance(data), self._drawn(data))
         if wanted.curve is not None:
             curves, drawn = self._curve(data, condition, folder / f"curves{suffix}.json", title)
-            found = replace(found, curves=curves, drawn_curve=drawn)
+            product = replace(product, curves=curves, drawn_curve=drawn)
         counted = Filters(lowest_score=self.under_test.lowest_score)(data)
         if wanted.distances:
             away = localized(self.scenes, counted.detections, mutation)
@@ -150,24 +150,24 @@ class Maker:
             path = folder / f"confusion{suffix}.json"
             counts = matrices_of(counted, wanted.counting, self.under_test.choice.policy, title)
             write_confusion(with_sanity(counts, [remark("campaign", name) for name in self.remarks]), path)
-            found = replace(found, confusion=str(path.absolute()))
+            product = replace(product, confusion=str(path.absolute()))
         if wanted.pairs:
             measure = measure_of(wanted.counting, data)
             pairs, empty = self._pairs(counted, measure, folder / f"pairs{suffix}.csv")
-            found = replace(found, pairs=pairs, without_pairs=empty)
-        return found
+            product = replace(product, pairs=pairs, without_pairs=empty)
+        return product
 
     def _performance(self, data: DetectionSet) -> dict[str, Fraction | None]:
         names = self.wanted.metrics
         if not len(data.annotations):  # a mutation can move everything out of the images
             return dict.fromkeys(names)
         choice = self.under_test.choice
-        found = dict(measured(data, names, choice.policy, self.under_test.lowest_score).values)
+        performance = dict(measured(data, names, choice.policy, self.under_test.lowest_score).values)
         if ADR in names:
             settings = AdrSettings(self.wanted.adr_levels, choice.policy)
             rates = detection_rates(data, pick_thresholds(self.under_test.source, settings), settings)
-            found[ADR] = Fraction(sum(rates.found), rates.objects * len(rates.found))
-        return {name: found.get(name) for name in names}
+            performance[ADR] = Fraction(sum(rates.hits), rates.objects * len(rates.hits))
+        return {name: performance.get(name) for name in names}
 
     def _drawn(self, data: DetectionSet) -> dict[str, Floats]:
         """The metrics on drawn images."""
@@ -198,8 +198,8 @@ class Maker:
         self, data: DetectionSet, condition: str, path: Path, about: str
     ) -> tuple[str, tuple[Floats, Floats] | None]:
         """The file of the curve, and the curve on drawn images."""
-        found = judged(data, self.under_test.choice.policy)
-        if not len(found.hit):
+        judgement = judged(data, self.under_test.choice.policy)
+        if not len(judgement.hit):
             raise InputError(
                 f"{about}: no annotated object is left in the images, so there is no trade-off curve",
                 Place(str(path.parent)),
@@ -207,17 +207,17 @@ class Maker:
             )
         source = judged(self.under_test.source, self.under_test.choice.policy)
         table = Standardizer.from_validation(source.false, source.images)
-        never = found.hit == -np.inf
-        hits = np.where(never, np.inf, table(np.where(never, 0.0, found.hit)))
-        logs = np.ones(found.images, np.int64)  # every image is a log
-        one = Judged(hits, found.hit_frame, table(found.false), found.false_frame, logs)
+        never = judgement.hit == -np.inf
+        hits = np.where(never, np.inf, table(np.where(never, 0.0, judgement.hit)))
+        logs = np.ones(judgement.images, np.int64)  # every image is a log
+        one = Judged(hits, judgement.hit_frame, table(judgement.false), judgement.false_frame, logs)
         most, weights = self.wanted.most_false_positives, self.wanted.weights
         # As the paper's 100, up to the rate at which efficiency is 0 where that is higher.
         sensitivities = standard_sensitivities(highest=max(1.0, most))
         curve = judged_curve(one, sensitivities, most)
         drawn = None
         if weights is not None:
-            sums = judged_sums(one, sensitivities, np.ones(found.images, np.bool_), most)
+            sums = judged_sums(one, sensitivities, np.ones(judgement.images, np.bool_), most)
             drawn = sums.drawn(weights.astype(float))
         write_text(path, curves_json([NamedCurve(ROC, self.wanted.curve or "", condition, curve)], "", self.remarks))
         return str(path.absolute()), drawn

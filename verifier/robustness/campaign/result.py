@@ -300,15 +300,15 @@ class Sweep:
 
 def sweeps(mutations: Mapping[str, AnyMutation]) -> list[Sweep]:
     """Every sweep of some conditions, in the order in which these first occur."""
-    found: dict[tuple[str, str, tuple[tuple[str, Plain], ...]], dict[float, str]] = {}
+    groups: dict[tuple[str, str, tuple[tuple[str, Plain], ...]], dict[float, str]] = {}
     for name, composition in mutations.items():
         (step, *more) = composition.steps
         for parameter, value in () if more else step.parameters.items():
             if f"{step.name}:{parameter}" in NOTHING_DONE and isinstance(value, int | float):
                 others = tuple((key, other) for key, other in step.parameters.items() if key != parameter)
-                found.setdefault((step.name, parameter, others), {})[float(value)] = name
+                groups.setdefault((step.name, parameter, others), {})[float(value)] = name
     made = []
-    for (mutation, parameter, others), levels in found.items():
+    for (mutation, parameter, others), levels in groups.items():
         nothing, scale = NOTHING_DONE[f"{mutation}:{parameter}"], PHYSICAL.get(parameter, "linear")
         place = partial(along, scale=scale)
         for falls in (False, True):
@@ -333,11 +333,11 @@ def breaks(campaign: Campaign, checked: Checked) -> Iterator[BreakRow]:
     for sweep in sweeps(campaign.mutations) if checked else ():
         for detector in campaign.detectors:
             for row, criterion in _criteria(sweep, detector, checked):
-                found = break_of(criterion, tuple(sweep.conditions), sweep.scale)
-                places = (found.holds_at, found.fails_at, found.sure_until, found.sure_at)
+                edge = break_of(criterion, tuple(sweep.conditions), sweep.scale)
+                places = (edge.holds_at, edge.fails_at, edge.sure_until, edge.sure_at)
                 holds, fails, until, sure = (None if level is None else sweep.conditions[level] for level in places)
                 about = detector, row.name, row.planner, sweep.mutation, sweep.parameter
-                yield BreakRow(*about, holds, fails, until, sure, found.recovers, found.can_narrow)
+                yield BreakRow(*about, holds, fails, until, sure, edge.recovers, edge.can_narrow)
 
 
 def further(campaign: Campaign, checked: Checked, most: int) -> dict[str, AnyMutation]:
@@ -345,12 +345,12 @@ def further(campaign: Campaign, checked: Checked, most: int) -> dict[str, AnyMut
     in which more can be known of where some requirement breaks are halved first."""
     mutations = dict(campaign.mutations)
     for sweep in sweeps(campaign.mutations) if checked else ():
-        found: dict[tuple[float, float], float] = {}
+        widths: dict[tuple[float, float], float] = {}
         for detector in campaign.detectors:
             for _, criterion in _criteria(sweep, detector, checked):
-                found |= gaps(criterion, tuple(sweep.conditions), sweep.scale)
+                widths |= gaps(criterion, tuple(sweep.conditions), sweep.scale)
         room = most - (len(mutations) - len(campaign.mutations))
-        for level in halfway(found, sweep.scale, sweep.at, room):
+        for level in halfway(widths, sweep.scale, sweep.at, room):
             made, milder, names = sweep.at(level), sweep.milder(level), list(mutations)
             first = next(name for name in sweep.conditions.values() if name != BASELINE)
             at_place = names.index(milder) + 1 if milder in mutations else names.index(first)

@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from verifier.base.arrays import grouped
 from verifier.base.blocks import HERE, Pool
 from verifier.base.documents import InputFile
 from verifier.base.errors import InputError, Place, UsageError, VerifierError, unknown_name
@@ -222,20 +223,20 @@ def _made(
 ) -> dict[str, tuple[DetectionSet, Made]]:
     """AP, recall, matrices and pairs of a detector, by condition; those made `before` are not made again."""
     choice, own = campaign.detectors[detector], target / detector
-    found = {
+    detections = {
         name: before[name][0] if name in before else read_condition(own / (name or BASELINE))
         for name in condition_names(campaign)
     }
-    under_test = UnderTest(choice, choice.opened(campaign.root), found[""], choice.threshold(found[""]))
+    under_test = UnderTest(choice, choice.opened(campaign.root), detections[""], choice.threshold(detections[""]))
     counting = campaign.counting
     wanted = Wanted(("AP", "recall"), counting, counting is not None, campaign.collision is not None)
     wanted = replace(wanted, weights=weights_of(len(scenes.files), campaign.adr.seed))
     maker = Maker(wanted, scenes, under_test)
     made = dict(before)
-    for name in (name for name in found if name not in before):
+    for name in (name for name in detections if name not in before):
         told = f"{detector}, {name or BASELINE}", name or BASELINE, ""
-        made[name] = found[name], maker.made(found[name], campaign.mutations.get(name), own / told[1], told)
-    return {name: made[name] for name in found}
+        made[name] = detections[name], maker.made(detections[name], campaign.mutations.get(name), own / told[1], told)
+    return {name: made[name] for name in detections}
 
 
 def _loop(campaign: Campaign, logs: Logs, target: Path) -> tuple[TradeOffs | None, dict[str, str], list[str]]:
@@ -255,15 +256,15 @@ def _loop(campaign: Campaign, logs: Logs, target: Path) -> tuple[TradeOffs | Non
     metrics = tuple(metric for metric in metrics if metric not in without)
     settings = replace(settings, metrics=metrics, skip_undefined=True, severities=severities, groups=groups)
     try:
-        found = study(logs, None, settings) if metrics else None
+        tables = study(logs, None, settings) if metrics else None
     except InputError as error:
-        found, without = None, {**without, **dict.fromkeys(metrics, error.message)}
-    without |= {} if found is None else {metric.metric: metric.reason for metric in found.not_defined}
+        tables, without = None, {**without, **dict.fromkeys(metrics, error.message)}
+    without |= {} if tables is None else {metric.metric: metric.reason for metric in tables.not_defined}
     remarks += [f"{metric} is not defined: {reason}" for metric, reason in without.items()]
-    if found is None:
+    if tables is None:
         return None, without, remarks
     title = f"{campaign.title}: {', '.join(campaign.detectors)}"
-    parts = found.remarks, found.tables, found.logs, found.second, found.not_defined
+    parts = tables.remarks, tables.tables, tables.logs, tables.second, tables.not_defined
     return TradeOffs(title, (), settings.record(), own_versions(), *parts), without, remarks
 
 
@@ -277,11 +278,11 @@ def _row(
 ) -> CampaignRow:
     condition = name or BASELINE
     rate = next(rate for rate in adr.rates if (rate.detector, rate.condition) == (detector, condition))
-    data, found = made
-    shares = {key: None if value is None else float(value) for key, value in found.performance.items()}
+    data, product = made
+    shares = {key: None if value is None else float(value) for key, value in product.performance.items()}
     value, ends = None, None
-    if found.pairs is not None and campaign.collision is not None and not found.without_pairs:
-        value, ends, _, _ = collision_at(Path(found.pairs), campaign.collision)
+    if product.pairs is not None and campaign.collision is not None and not product.without_pairs:
+        value, ends, _, _ = collision_at(Path(product.pairs), campaign.collision)
     return CampaignRow(
         detector,
         condition,
@@ -290,9 +291,9 @@ def _row(
         data.frame_count,
         len(data.annotations),
         shares["AP"],
-        _drawn_ends(found, "AP", data),
+        _drawn_ends(product, "AP", data),
         shares["recall"],
-        _drawn_ends(found, "recall", data),
+        _drawn_ends(product, "recall", data),
         rate.adr,
         rate.adr_interval,
         rate.normalised,
@@ -313,10 +314,7 @@ def _drawn_ends(made: Made, name: str, data: DetectionSet) -> Ends:
 
 def _without_lambda(rows: Iterable[CampaignRow], distance_m: float) -> Iterator[str]:
     """Where lambda was asked and is not defined."""
-    missing: dict[str, list[str]] = {}
-    for row in rows:
-        if row.collision is None:
-            missing.setdefault(row.detector, []).append(row.condition)
+    missing = grouped((row.detector, row.condition) for row in rows if row.collision is None)
     for detector, names in missing.items():
         yield (
             f"{detector}: lambda is not defined under {', '.join(names)}: no distance of an object was reported near "

@@ -63,7 +63,7 @@ class OnnxDetector:
         inputs = [network_input(image, self.layout.input) for image in images]
         same = len({array.shape for array in inputs}) == 1
         groups = [list(range(len(images)))] if self.stacked and same else [[row] for row in range(len(images))]
-        found: list[Detections] = []
+        detections: list[Detections] = []
         for rows in groups:
             given = np.stack([inputs[row] for row in rows]) if self.layout.input.batch_axis else inputs[rows[0]]
             outputs = self._run(given, images[rows[0]])
@@ -71,16 +71,16 @@ class OnnxDetector:
                 image = images[row]
                 own = {name: self._own(name, value, place, len(rows), image) for name, value in outputs.items()}
                 at = placement(image.size, self.layout.input)
-                found.append(decoded(own, self.layout.output, at, len(self.classes), image.name, self.file))
-        return found
+                detections.append(decoded(own, self.layout.output, at, len(self.classes), image.name, self.file))
+        return detections
 
     def _run(self, given: NDArray[Any], image: Image) -> dict[str, NDArray[Any]]:
         name = self.layout.input.name or self.session.get_inputs()[0].name
-        found = run_session(self.session, {name: given}, self.layout.output.names, image, self.file)
-        for text, value in found.items():
+        outputs = run_session(self.session, {name: given}, self.layout.output.names, image, self.file)
+        for text, value in outputs.items():
             if not isinstance(value, np.ndarray):
                 raise InputError(f"output {shown(text)} is no array of numbers", Place(self.file))
-        return found
+        return outputs
 
     def _own(self, name: str, value: NDArray[Any], place: int, count: int, image: Image) -> NDArray[Any]:
         """The part of an output that belongs to one image of a batch."""
@@ -159,10 +159,10 @@ def _check(session: Any, layout: OnnxLayout, place: Place) -> bool:
             message, hint = unknown_name("output", name, outputs)
             raise InputError(message, place, hint)
     kinds = {"float32": "tensor(float)", "float16": "tensor(float16)", "uint8": "tensor(uint8)"}
-    found = inputs[wanted]
-    if found.type != kinds[layout.input.type]:
-        raise InputError(f"input {shown(wanted)} takes {found.type}; declared is {layout.input.type}", place)
-    return _check_shape(found.shape, layout, shown(wanted), place)
+    node = inputs[wanted]
+    if node.type != kinds[layout.input.type]:
+        raise InputError(f"input {shown(wanted)} takes {node.type}; declared is {layout.input.type}", place)
+    return _check_shape(node.shape, layout, shown(wanted), place)
 
 
 def _check_shape(shape: Sequence[Any], layout: OnnxLayout, name: str, place: Place) -> bool:

@@ -189,8 +189,8 @@ def read_image(path: str | Path) -> Image:
             return Image(str(path), np.asarray(opened.convert("RGB")))
     except images.DecompressionBombError as error:
         size = _PIXELS.search(str(error))
-        found = "too many" if size is None else size[1]
-        raise LimitError(f"an image of {found} pixels; at most {MOST_PIXELS} are read", place) from None
+        count = "too many" if size is None else size[1]
+        raise LimitError(f"an image of {count} pixels; at most {MOST_PIXELS} are read", place) from None
     except images.UnidentifiedImageError:  # its text has an address in memory, another one in every run
         raise InputError("not a readable image: of no known format", place) from None
     except DAMAGED as error:

@@ -104,17 +104,17 @@ class DetectorRun:
     """What a detector reports in some images.
 
     Attributes:
-        found: the detections of each image, by its name, in the order of the images.
+        detections: the detections of each image, by its name, in the order of the images.
         digests: the key of each image (`image_digest`), by its name.
     """
 
     classes: tuple[str, ...]
     identity: Mapping[str, Any]
-    found: Mapping[str, Detections]
+    detections: Mapping[str, Detections]
     digests: Mapping[str, str]
 
     def __post_init__(self) -> None:
-        for name in ("identity", "found", "digests"):
+        for name in ("identity", "detections", "digests"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
 
@@ -148,18 +148,18 @@ def run_detectors(
         raise ValueError(f"expected a positive batch size, got {batch_size}")
     kept = None if cache is None else Cache(Path(cache))
     identities = [identity_digest(detector.identity) for detector in detectors]
-    found: list[dict[str, Detections]] = [{} for _ in detectors]
+    detections: list[dict[str, Detections]] = [{} for _ in detectors]
     content: list[dict[str, str]] = [{} for _ in detectors]
     for batch in _batches(images, batch_size):
         for at, detector in enumerate(detectors):
             digests = [image_digest(image) for image in batch]
             all_found = _of_batch(detector, dict(zip(digests, batch, strict=True)), kept, identities[at])
             for digest, image in zip(digests, batch, strict=True):
-                if image.name in found[at]:
+                if image.name in detections[at]:
                     raise ValueError(f"the image {image.name!r} occurs twice")
-                found[at][image.name] = all_found[digest]
+                detections[at][image.name] = all_found[digest]
                 content[at][image.name] = digest
-    parts = zip(detectors, found, content, strict=True)
+    parts = zip(detectors, detections, content, strict=True)
     return [DetectorRun(tuple(own.classes), own.identity, rows, keys) for own, rows, keys in parts]
 
 
@@ -176,11 +176,11 @@ def with_detections(truth: DetectionSet, run: DetectorRun, class_map: ClassMap |
         UsageError: a class of the detector that no rule fits, or that the data does not have.
     """
     index = {name: number for number, name in enumerate(truth.frame_name)}
-    _check_frames(index, run.found)
+    _check_frames(index, run.detections)
     label_of = _labels(run.classes, truth.classes, class_map)
-    sizes = [len(detections) for detections in run.found.values()]
-    frame = np.repeat(np.array([index[name] for name in run.found], dtype=np.int64), sizes)
-    parts = list(run.found.values()) or [NOTHING]
+    sizes = [len(detections) for detections in run.detections.values()]
+    frame = np.repeat(np.array([index[name] for name in run.detections], dtype=np.int64), sizes)
+    parts = list(run.detections.values()) or [NOTHING]
     label = label_of[np.concatenate([part.label for part in parts])]
     stays = label >= 0
     boxes = Boxes(

@@ -106,7 +106,7 @@ def read_table(path: str | Path) -> BoxTable:
     _, raw = read_text(path)
     text = decoded(raw, Place(str(path)))
     lines = csv.reader(io.StringIO(text, newline=""))
-    found: Found = {}
+    entries: Found = {}
     try:
         header = _header(tuple(next(lines, [])), Place(str(path), 1))
         at = [header.index(name) for name in BOX_2D]
@@ -118,17 +118,17 @@ def read_table(path: str | Path) -> BoxTable:
                 raise InputError(f"{len(cells)} cells; expected {len(header)}", place)
             given = [cells[number] for number in at]
             box = box_of(given, place) if any(name.strip() for name in given) else [np.nan] * 4
-            found.setdefault(frame_name(cells[header.index("frame")]), []).append((cells, box))
+            entries.setdefault(frame_name(cells[header.index("frame")]), []).append((cells, box))
     except csv.Error as error:
         raise InputError(f"not a readable table: {error}", Place(str(path), lines.line_num)) from None
-    return BoxTable(digest_record("annotations", path, raw), *by_frame(found), header)
+    return BoxTable(digest_record("annotations", path, raw), *by_frame(entries), header)
 
 
 def _header(header: tuple[str, ...], place: Place) -> tuple[str, ...]:
     for name in ("frame", *BOX_2D):
         if header.count(name) != 1:
-            found = "there are several" if name in header else f"there is none among {shown(', '.join(header), 120)}"
-            raise InputError(f"expected one column {name}; {found}", place)
+            flaw = "there are several" if name in header else f"there is none among {shown(', '.join(header), 120)}"
+            raise InputError(f"expected one column {name}; {flaw}", place)
     return header
 
 
@@ -198,16 +198,16 @@ def read_kitti(folder: Path) -> KittiLabels:
     """
     source = read_source(folder, "annotations")
     lines = [(member, list(_lines(member))) for member in source.members]
-    counts = {len(fields) for _, found in lines for _, fields in found}
+    counts = {len(fields) for _, numbered in lines for _, fields in numbered}
     tracking = bool(counts) and counts <= set(TRACKING_COLUMNS)
     known = TRACKING_COLUMNS if tracking else OBJECT_COLUMNS
     at = TRACKING_BOX if tracking else OBJECT_BOX
     labels: Found = {}
     stems = [member.name.removeprefix(f"{folder}/").removesuffix(".txt") for member, _ in lines]
-    for stem, (member, found) in zip(stems, lines, strict=True):
+    for stem, (member, numbered) in zip(stems, lines, strict=True):
         if not tracking:
             labels[stem] = []
-        for number, fields in found:
+        for number, fields in numbered:
             place = Place(member.name, number)
             if len(fields) not in known:
                 raise InputError(

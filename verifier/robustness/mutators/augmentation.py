@@ -91,8 +91,8 @@ class MaiteAugmentation:
     def _mutated(self, image: NDArray[Any], target: Any, datum: Mapping[str, Any]) -> tuple[NDArray[Any], Any]:
         if "id" not in datum:
             raise ValueError("the metadata of a datum has no 'id', on which depends what is drawn for it")
-        found = all(hasattr(target, name) for name in ("boxes", "labels", "scores"))
-        boxes = _boxes(target) if found else None
+        has_boxes = all(hasattr(target, name) for name in ("boxes", "labels", "scores"))
+        boxes = _boxes(target) if has_boxes else None
         pixels = np.ascontiguousarray(self._levels(image).transpose(1, 2, 0))
         depth = None
         if needs_depth(self.mutation):
@@ -102,7 +102,7 @@ class MaiteAugmentation:
         frame = apply(self.mutation, Frame(pixels, depth, boxes), rng)
         made = np.ascontiguousarray(frame.pixels.transpose(2, 0, 1))
         image = made if self.pixels == "uint8" else (made / np.float32(255)).astype(np.float32)
-        if not found or frame.boxes is None or frame.kept is None:
+        if not has_boxes or frame.boxes is None or frame.kept is None:
             return image, target
         labels, scores = np.asarray(target.labels), np.asarray(target.scores)
         return image, Target(frame.boxes, labels[frame.kept], scores[frame.kept])

@@ -98,11 +98,11 @@ def kept_bytes(path: Path, key: str) -> bytes | None:
     try:
         raw = path.read_bytes()
         with images.open(io.BytesIO(raw), formats=("PNG",)) as opened:
-            found = opened.info.get(KEYWORD)
+            own_key = opened.info.get(KEYWORD)
             opened.verify()
     except (OSError, SyntaxError, ValueError, EOFError, images.DecompressionBombError):
         return None
-    return raw if found == key else None
+    return raw if own_key == key else None
 
 
 def write_output(path: Path, data: bytes) -> None:
@@ -288,9 +288,9 @@ def _made(
     path = f"{folder_name(mutation)}/{scene.image.name}.png"
     still = scene.plain.boxes is None or not moves_boxes(mutation)
     if settings.resume and still:
-        found = kept_bytes(folder / path, key)
-        if found is not None:
-            return MutatedFile(number, path, sha256(found).hexdigest()), scene.plain, True
+        raw = kept_bytes(folder / path, key)
+        if raw is not None:
+            return MutatedFile(number, path, sha256(raw).hexdigest()), scene.plain, True
     before = scene.deep if needs_depth(mutation) else scene.plain  # a bad depth map must not stop the others
     after = apply(mutation, before, generator_for(settings.seed, scene.image.name, mutation))
     data = png_bytes(after.pixels, key)

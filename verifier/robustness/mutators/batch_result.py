@@ -286,25 +286,25 @@ def folder_name(mutation: AnyMutation) -> str:
 
 
 def _notes(result: BatchResult) -> list[str]:
-    settings, found = result.settings, []
+    settings, notes = result.settings, []
     depths = [image.record.depth for image in result.images if image.record.depth is not None]
     known = sorted(depth.known for depth in depths)
     if known and known[0] < 1 and settings.depth is not None:
         shares = " to ".join(dict.fromkeys(fixed(100 * share, 1) for share in (known[0], known[-1])))
         how = " and ".join(map(str, filter(None, (settings.depth.record.sky, settings.depth.densify))))
-        found.append(f"depth is known for {shares} % of an image's pixels; the rest is a guess ({how})")
-        found += filter(None, [guessed_text(depth.guessed for depth in depths)])
+        notes.append(f"depth is known for {shares} % of an image's pixels; the rest is a guess ({how})")
+        notes += filter(None, [guessed_text(depth.guessed for depth in depths)])
     if settings.annotations is None:
-        return found
+        return notes
     strangers = settings.annotations.strangers(frozenset(image.record.name for image in result.images))
     if strangers:
         frames = "1 frame that is" if strangers == 1 else f"{strangers} frames that are"
-        found.append(f"annotations of {frames} no image of this batch are left out")
+        notes.append(f"annotations of {frames} no image of this batch are left out")
     if not any(len(moved.boxes) for image in result.images for _, moved in image.moved):
-        found.append("no image of this batch has a box")
+        notes.append("no image of this batch has a box")
     if any(moves_boxes(mutation) for mutation in settings.mutations):
-        found.append(settings.annotations.note)
-    return found
+        notes.append(settings.annotations.note)
+    return notes
 
 
 def named_mutation(mutation: AnyMutation) -> NamedMutation:

@@ -96,8 +96,8 @@ class Annotations:
         Raises:
             InputError: the annotations do not know this image, or say that it has another size.
         """
-        found = self.boxes.get(self.frame(name), np.zeros((0, 4)))
-        return found[~np.isnan(found).any(axis=1)]
+        boxes = self.boxes.get(self.frame(name), np.zeros((0, 4)))
+        return boxes[~np.isnan(boxes).any(axis=1)]
 
     def strangers(self, names: frozenset[str]) -> int:
         """How many frames with annotations are none of these images."""
@@ -112,10 +112,10 @@ Found: TypeAlias = dict[str, list[tuple[Any, list[float]]]]
 """For each frame, what stands for each of its objects, and its box."""
 
 
-def by_frame(found: Found) -> tuple[dict[str, tuple[Any, ...]], dict[str, NDArray[np.float64]]]:
+def by_frame(entries: Found) -> tuple[dict[str, tuple[Any, ...]], dict[str, NDArray[np.float64]]]:
     """The rows and boxes of `Annotations`."""
-    rows = {frame: tuple(row for row, _ in group) for frame, group in found.items()}
-    boxes = {frame: np.array([box for _, box in row], np.float64).reshape(-1, 4) for frame, row in found.items()}
+    rows = {frame: tuple(row for row, _ in group) for frame, group in entries.items()}
+    boxes = {frame: np.array([box for _, box in row], np.float64).reshape(-1, 4) for frame, row in entries.items()}
     return rows, boxes
 
 
@@ -185,13 +185,13 @@ class CocoAnnotations(Annotations):
         image = self.document["images"][self.image_of[name]]
         declared = image.get("height"), image.get("width")
         if all(type(side) in (int, float) for side in declared) and declared != size:
-            found = f"an image of {size[1]} x {size[0]} pixels"
-            raise InputError(f"{found}; its annotations are of one of {declared[1]:g} x {declared[0]:g}")
+            actual = f"an image of {size[1]} x {size[0]} pixels"
+            raise InputError(f"{actual}; its annotations are of one of {declared[1]:g} x {declared[0]:g}")
         return self.boxes[name]
 
     def files(self, moved: Sequence[Moved]) -> Iterator[tuple[str, str]]:
         """One document."""
-        images, found = [], []
+        images, entries = [], []
         for changed_image in moved:
             image = self.document["images"][self.image_of[changed_image.name]]
             height, width = changed_image.size
@@ -201,11 +201,11 @@ class CocoAnnotations(Annotations):
             for old, box in zip(changed_image.kept.tolist(), changed_image.boxes.tolist(), strict=True):
                 annotation = self.document["annotations"][rows[old]]
                 changed = box != before[old].tolist()
-                found.append((rows[old], _moved(annotation, box, changed) if changed or resized else annotation))
+                entries.append((rows[old], _moved(annotation, box, changed) if changed or resized else annotation))
         made = {
             **self.document,
             "images": images,
-            "annotations": [entry for _, entry in sorted(found, key=itemgetter(0))],
+            "annotations": [entry for _, entry in sorted(entries, key=itemgetter(0))],
         }
         yield "annotations.json", json.dumps(made, ensure_ascii=False) + "\n"
 
@@ -239,7 +239,7 @@ def read_coco(path: Path) -> CocoAnnotations:
             raise InputError(f"the image {shown(name)} or its id {shown(key)} is there twice", at)
         names[key] = frame_name(name)
         image_of[frame_name(name)] = place
-    found: Found = {name: [] for name in image_of}
+    entries: Found = {name: [] for name in image_of}
     for place, annotation in enumerate(_objects(document, "annotations", path)):
         at = Place(str(path), path=f"/annotations/{place}")
         key, given = annotation.get("image_id"), annotation.get("bbox")
@@ -248,8 +248,8 @@ def read_coco(path: Path) -> CocoAnnotations:
         if not isinstance(given, list) or len(given) != 4 or not all(map(_is_pixel, given)):
             raise InputError(f"bbox: expected four numbers x, y, width, height, got {shown(given)}", at)
         x, y, width, height = given
-        found[names[key]].append((place, box_of([x, y, x + width, y + height], at)))
-    return CocoAnnotations(digest_record("annotations", path, raw), *by_frame(found), document, image_of)
+        entries[names[key]].append((place, box_of([x, y, x + width, y + height], at)))
+    return CocoAnnotations(digest_record("annotations", path, raw), *by_frame(entries), document, image_of)
 
 
 def _is_pixel(value: Any) -> bool:
@@ -257,10 +257,10 @@ def _is_pixel(value: Any) -> bool:
 
 
 def _objects(document: Any, key: str, path: Path) -> list[dict[str, Any]]:
-    found = document.get(key) if isinstance(document, dict) else None
-    if not isinstance(found, list):
+    objects = document.get(key) if isinstance(document, dict) else None
+    if not isinstance(objects, list):
         raise InputError(f"expected an object with a list '{key}'", Place(str(path)))
-    for place, value in enumerate(found):
+    for place, value in enumerate(objects):
         if not isinstance(value, dict):
             raise InputError("expected an object", Place(str(path), path=f"/{key}/{place}"))
-    return found
+    return objects

@@ -86,7 +86,7 @@ def exact_sums(pixels: Pixels, depth: Metres, lens: Lens, widest_px: float, plac
     down, right = _reaches(widest_px, depth.shape)
     y, x = (offset.ravel() for offset in np.mgrid[-down : down + 1, -right : right + 1])
     square = (y**2 + x**2).astype(np.float64)
-    found = np.empty((3, len(places)))
+    sums = np.empty((3, len(places)))
     at_a_time = max(1, BLOCK // len(square))
     for first in range(0, len(places), at_a_time):
         some = slice(first, first + at_a_time)
@@ -95,8 +95,8 @@ def exact_sums(pixels: Pixels, depth: Metres, lens: Lens, widest_px: float, plac
         rows, columns = np.where(inside, rows, 0), np.where(inside, columns, 0)
         received = _point_spread(square, lens.spread_px(depth[rows, columns])) * inside
         colours = np.einsum("nm,nmc->cn", received, pixels[rows, columns].astype(np.float64))
-        found[:, some] = colours / received.sum(axis=1)
-    return found
+        sums[:, some] = colours / received.sum(axis=1)
+    return sums
 
 
 def _point_spread(square: Floats, spread_px: Floats) -> Floats:
@@ -237,11 +237,11 @@ def scatter(
     tops = range(0, height, tall)
     threads = min(cv2.getNumThreads(), len(tops))
     if threads < 2:
-        found = [make(top) for top in tops]
+        parts = [make(top) for top in tops]
     else:
         with ThreadPoolExecutor(threads) as pool:
-            found = list(pool.map(make, tops))
-    return out, np.concatenate([array[0] for array in found]), np.concatenate([array[1] for array in found])
+            parts = list(pool.map(make, tops))
+    return out, np.concatenate([array[0] for array in parts]), np.concatenate([array[1] for array in parts])
 
 
 def _strip(

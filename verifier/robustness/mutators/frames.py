@@ -92,8 +92,8 @@ class Frame:
 def check_pixels(pixels: NDArray[Any]) -> None:
     """Refuse what is no (H, W, 3) uint8 image: a ValueError; one with a side above `LONGEST_SIDE`: an InputError."""
     if not isinstance(pixels, np.ndarray) or pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3:
-        found = f"{pixels.dtype} of shape {pixels.shape}" if isinstance(pixels, np.ndarray) else type(pixels).__name__
-        raise ValueError(f"expected pixels (H, W, 3) uint8, got {found}")
+        given = f"{pixels.dtype} of shape {pixels.shape}" if isinstance(pixels, np.ndarray) else type(pixels).__name__
+        raise ValueError(f"expected pixels (H, W, 3) uint8, got {given}")
     if not pixels.size:
         raise ValueError(f"an image without pixels, shape {pixels.shape}")
     if max(pixels.shape) > LONGEST_SIDE:
@@ -112,8 +112,8 @@ def checked_depth(depth_m: NDArray[Any], pixels: Pixels) -> Metres:
         raise ValueError(f"expected depth in metres, got {depth.dtype}")
     height, width = pixels.shape[:2]
     if depth.shape != (height, width):
-        found = " x ".join(str(side) for side in depth.shape[::-1])
-        raise InputError(f"the depth map has {found} pixels, the image {width} x {height}")
+        sides = " x ".join(str(side) for side in depth.shape[::-1])
+        raise InputError(f"the depth map has {sides} pixels, the image {width} x {height}")
     depth = depth.astype(np.float64, copy=False)
     if not (depth.min() > 0 and depth.max() <= LARGEST_M):  # NaN is neither
         bad = ~((depth > 0) & (depth <= LARGEST_M))
@@ -303,15 +303,15 @@ class DepthSource:
         if self.folder is None:
             return np.full(size, self.constant_m, np.float64)
         try:
-            found = depth_map(self.folder, name, self.scale, self.inverse)
+            depth = depth_map(self.folder, name, self.scale, self.inverse)
         except InputError as error:  # where an image is the subject, it must be said that this is another file
             which = "" if "depth map" in error.message else "depth map: "
             raise InputError(f"{which}{error.message}", error.place, error.hint) from None
-        if found.shape != size:
-            (height, width), (high, wide) = size, found.shape
+        if depth.shape != size:
+            (height, width), (high, wide) = size, depth.shape
             message = f"the depth map has {wide} x {high} pixels, the image {width} x {height}"
             raise InputError(message, Place(str(depth_file(self.folder, name))))
-        return found
+        return depth
 
     def read(self, name: str, size: tuple[int, int]) -> DepthMap:
         """What is known of the depth of an image; arguments as of `measured`.
@@ -319,14 +319,14 @@ class DepthSource:
         Raises:
             InputError: as `measured`, or unknown depths that are not to be filled.
         """
-        found = self.measured(name, size)
-        unknown = found.size - np.count_nonzero(found)
+        depth = self.measured(name, size)
+        unknown = depth.size - np.count_nonzero(depth)
         if unknown and not self.guesses:
-            raise _unknown(unknown, found)
-        height, width = found.shape
+            raise _unknown(unknown, depth)
+        height, width = depth.shape
         digest = hashlib.sha256(f"{height} {width} metres float64\n".encode())
-        digest.update(np.ascontiguousarray(found, "<f8").data)
-        return DepthMap(found, digest.hexdigest())
+        digest.update(np.ascontiguousarray(depth, "<f8").data)
+        return DepthMap(depth, digest.hexdigest())
 
     @property
     def guesses(self) -> bool:

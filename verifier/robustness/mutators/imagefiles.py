@@ -87,11 +87,11 @@ def _linear(depth: Floats, known: NDArray[np.bool_]) -> Floats:
     sides = corners[triangles.simplices] - corners[np.roll(triangles.simplices, 1, axis=1)]
     short = (np.linalg.norm(sides, axis=2) <= LONGEST_BRIDGE_PX).all(axis=1)
     places = np.column_stack(np.nonzero(~known)).astype(np.float64)
-    found = triangles.find_simplex(places)
-    inside = (found >= 0) & short[found]
+    simplex = triangles.find_simplex(places)
+    inside = (simplex >= 0) & short[simplex]
     row, column = places[inside].astype(int).T
-    inverse = (1 / depth[useful])[triangles.simplices[found[inside]]]
-    filled[row, column] = 1 / (inverse * _weights(triangles, found[inside], places[inside])).sum(axis=1)
+    inverse = (1 / depth[useful])[triangles.simplices[simplex[inside]]]
+    filled[row, column] = 1 / (inverse * _weights(triangles, simplex[inside], places[inside])).sum(axis=1)
     return filled
 
 

@@ -102,11 +102,11 @@ def mutation_of(document: Mapping[str, Any]) -> AnyMutation:
     Raises:
         ValueError: it is none.
     """
-    found = set(document) if isinstance(document, Mapping) else None
-    if found == {"steps"} and isinstance(document["steps"], list):
+    keys = set(document) if isinstance(document, Mapping) else None
+    if keys == {"steps"} and isinstance(document["steps"], list):
         steps = [mutation_of(step) for step in document["steps"]]
         return Composition(tuple(step for composition in steps for step in composition.steps))
-    if found != {"name", "parameters"} or not isinstance(document["parameters"], Mapping):
+    if keys != {"name", "parameters"} or not isinstance(document["parameters"], Mapping):
         raise ValueError(f"expected name and parameters, or steps, got {shown(document)}")
     return Mutation(document["name"], document["parameters"])
 

@@ -44,10 +44,10 @@ def parse_mutation(text: str) -> AnyMutation:
     Raises:
         UsageError: it stands for none, or for several.
     """
-    found = parse_sweep(text)
-    if len(found) > 1:
+    mutations = parse_sweep(text)
+    if len(mutations) > 1:
         raise UsageError(f"mutation {shown(text)}: expected one value for each parameter; this is a sweep")
-    return found[0]
+    return mutations[0]
 
 
 def parse_sweep(text: str) -> tuple[AnyMutation, ...]:
@@ -60,10 +60,10 @@ def parse_sweep(text: str) -> tuple[AnyMutation, ...]:
     steps = [_step(part, text) for part in re.split(r"\s*\+\s*(?=[A-Za-z_])", text.strip())]
     count = math.prod(len(step) for step in steps)
     _check_count(count, text)
-    found: list[AnyMutation] = []
+    mutations: list[AnyMutation] = []
     for chosen in itertools.product(*steps):
-        found.append(chosen[0] if len(chosen) == 1 else Composition(chosen))
-    return tuple(dict.fromkeys(found))
+        mutations.append(chosen[0] if len(chosen) == 1 else Composition(chosen))
+    return tuple(dict.fromkeys(mutations))
 
 
 def _step(text: str, whole: str) -> list[Mutation]:
@@ -84,12 +84,12 @@ def _step(text: str, whole: str) -> list[Mutation]:
 def _values(name: str, listed: str, whole: str) -> dict[str, Sequence[Plain]]:
     """The values given for each parameter; what has no name of its own belongs to the parameter before it."""
     known = {parameter.name: parameter for parameter in MUTATORS[name].parameters}
-    found: dict[str, list[Plain]] = {}
+    given: dict[str, list[Plain]] = {}
     current = None
     for token in listed.split(",") if listed.strip() else []:
         parameter, equals, value = (part.strip() for part in token.rpartition("="))
         if equals:
-            if parameter in found:
+            if parameter in given:
                 raise UsageError(f"mutation {shown(whole)}: {parameter} is given twice")
             if parameter not in known:
                 raise unknown_error(f"parameter of {name}", parameter, known, f"mutation {shown(whole)}: ")
@@ -99,8 +99,8 @@ def _values(name: str, listed: str, whole: str) -> dict[str, Sequence[Plain]]:
                 f"mutation {shown(whole)}: expected NAME:PARAMETER=VALUE,..., found {shown(token)}\n"
                 f"  hint: parameters of {name}: {', '.join(known) or 'none'}"
             )
-        found.setdefault(current, []).extend(_read(value, known[current], whole))
-    return dict(found)
+        given.setdefault(current, []).extend(_read(value, known[current], whole))
+    return dict(given)
 
 
 def _read(text: str, parameter: Parameter, whole: str) -> list[Plain]:
@@ -219,7 +219,7 @@ _TEXT_OF_2018 = (
 
 
 def _published(texts: Iterable[str], grouped: bool = False) -> tuple[Published, ...]:
-    mutations = (step for text in texts for found in parse_sweep(text) for step in found.steps)
+    mutations = (step for text in texts for composition in parse_sweep(text) for step in composition.steps)
     return tuple(
         Published(mutation, ("severe" if _severe(mutation) else "mild") if grouped else None)
         for mutation in mutations

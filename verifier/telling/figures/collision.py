@@ -79,8 +79,8 @@ def comparison_figure(result: CollisionResult) -> Figure:
     areas = ListedColormap([AREA_COLOURS[area] for area in Area])
     for row, (policy, compared) in enumerate(items):
         names = [one_line(policy.detectors[at].map.title) for at in (compared.first, compared.second)]
-        _heat(axes[row][0], result, compared.found.area.astype(np.float64), areas, -0.5, len(Area) - 0.5)
-        for axis, table in zip(axes[row][1:], (compared.found.p_value, compared.bootstrap_p), strict=False):
+        _heat(axes[row][0], result, compared.comparison.area.astype(np.float64), areas, -0.5, len(Area) - 0.5)
+        for axis, table in zip(axes[row][1:], (compared.comparison.p_value, compared.bootstrap_p), strict=False):
             drawn = _heat(axis, result, np.asarray(table), "viridis", 0.0, 0.5)
         for axis in axes[row]:
             _stopping_curve(axis, result, policy)
@@ -89,7 +89,7 @@ def comparison_figure(result: CollisionResult) -> Figure:
         )
         for axis, title in zip(axes[row][1:], titles, strict=True):
             axis.set_title(f"p-value of what the colour says,\n{title}", fontsize="small")
-        thin = compared.found.thin_share
+        thin = compared.comparison.thin_share
         if thin > 0:
             axes[row][1].set_title(
                 f"p-value by subsampling; too few subsamples\nhave a value at {percent(thin, 2)} of the points",
