@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recall_chains import binary, product_of_recalls
+from recall_chains import binary, measured_of, product_of_recalls
 from scipy.optimize import linprog
 from scipy.stats import beta
 from shorthands import confidence_region, drives_without_a_miss
@@ -375,6 +375,19 @@ def test_a_plan_of_items_by_hand():
     bare.rates[1, :, 1] = [0.5, 0.5]
     _, uniform = _in_items(objective, bare, 0, lambda more: more[1, 1] >= 5, useful)
     assert 305 <= uniform <= 330
+
+
+def test_a_column_without_items_counts_as_one_item():
+    """Of three recalls of 1/2, 4/5 and an assumed 9/10, each times what half an item more of each label leaves."""
+    measured = binary((50, 100), (8, 10), (0, 0))
+    measured.rates[2, :, 1] = [0.1, 0.9]
+    rates, smoothed = (0.5, 0.8, 0.9), (50.5 / 101, 8.5 / 11, 1.4 / 2)
+    expected = [[0, math.prod(rates) / own * math.sqrt(p * (1 - p))] for own, p in zip(rates, smoothed, strict=True)]
+    np.testing.assert_allclose(_worth(product_of_recalls([0, 1, 2]), measured, 0), expected, rtol=1e-9)
+    three = measured_of([[[0, 2, 0], [0, 6, 0], [0, 2, 0]]])  # of 6 a, and 2 of each other label
+    worth = _worth(product_of_recalls([0], labels=3), three, 0)
+    np.testing.assert_allclose(worth, [[0, math.sqrt(6.5 * 5) / 11.5, 0]], rtol=1e-9)
+    assert _worth(SimpleNamespace(slopes=False), measured, 0).tolist() == [[0, 0]] * 3
 
 
 def test_of_two_plans_the_smaller_one_is_taken(monkeypatch):
