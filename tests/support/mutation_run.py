@@ -392,6 +392,9 @@ _SOLVE = "verifier/analysis/robust/solve.py"
 _ROUGHLY = "value = search.optimum(target.astype(np.float64), np.zeros(step.state_count), roughly=True)"
 _MANY_CODES = "if bound > 2**16 + 4 * len(codes):"
 _IN_REACH = "nodes = look.nodes[distance[look.nodes] <= most_steps - left]"
+_DIGITS = "digits = np.floor(np.log10(np.maximum(items, 1)))"
+_NO_RATES = "rates = np.where(np.isnan(measured.rates), 1 / measured.rates.shape[1], measured.rates)"
+_NEXT_SIZE = "size = high if best is None else (math.sqrt(low * high) if low > 0 else high / 1024)"
 _TOO_MANY = "while _rounded(shape(high)).sum() < MOST_ITEMS and high < MOST_ITEMS:"
 _NOT_READ = 'effort = Effort(attained=self.semantics == "shared_matrix", certificates=False)'
 _ALIKE_AT_ONCE = "size = max(1, _NUMBERS_AT_ONCE // max(len(self.product.edge), 1))"
@@ -619,6 +622,15 @@ EQUIVALENT = {
         for token in ("2", "23")
     },
     ("verifier/analysis/planning.py", _TOO_MANY, "<"): "what is too large is brought down again",
+    ("verifier/analysis/planning.py", "high *= 2", "2"): "what is too large is brought down again",
+    ("verifier/analysis/planning.py", _DIGITS, "1"): "of numbers below 10 no digit is left out",
+    ("verifier/analysis/planning.py", _NO_RATES, "1"): "of columns that nothing depends on",
+    ("verifier/analysis/planning.py", _NEXT_SIZE, "1024"): "how it is searched",
+    (
+        "verifier/analysis/planning.py",
+        "while best is None or high > PRECISION * low:",
+        ">",
+    ): "how near it is searched",
     ("verifier/analysis/recall/least_cost.py", _NOT_READ, "False"): "they are made and not read",
     ("verifier/analysis/recall/least_cost.py", "low, high, step = begin, family.top, 1", "1"): "how it is searched",
     ("verifier/analysis/robust/optimal_conditional.py", "_MOST_PROCESSES = 8", "8"): "how many are kept",
