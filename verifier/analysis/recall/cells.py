@@ -89,7 +89,7 @@ def relevant_columns(objective: Objective, rates: Floats) -> Ints:
     relevant = np.zeros((bins, size), dtype=bool)
     relevant[tuple(channel.columns_used(np.unique(objective.row[np.concatenate(counts)])).T)] = True
     visited = channel.columns_used(np.unique(objective.row[np.concatenate(forever)]))
-    for at, column in visited[~relevant[visited[:, 0], visited[:, 1]]].tolist() if len(visited) else []:
+    for at, column in visited[~relevant[visited[:, 0], visited[:, 1]]].tolist():
         sure = np.repeat(inside[None], size + 1, axis=0)
         sure[1:, at, :, column] = np.eye(size)
         value = objective.probabilities(sure).probability
