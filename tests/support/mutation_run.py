@@ -144,6 +144,9 @@ _ORDERED = "ordered = np.bincount(component).max() <= LARGEST_BLOCK"
 _ENDING_ROWS = "rows = np.unique(objective.row[ending & (objective.row >= 0)])"
 _OF_RATE_0 = "for cell in np.argwhere((through_draws(channel, rates, used)[0] > 0) & (rates == 0)).tolist():"
 _AT_RANDOM = "drawn = np.random.default_rng(0).gamma(1.0, size=rates.shape)"
+_PRIORITIES = "verifier/analysis/sensitivity/priorities.py"
+_CORRECT = "correct = ranges[np.arange(len(columns)), columns] >= p_range * (1 - 1e-9)"
+_NO_ERRORS = "perfect = np.broadcast_to(np.eye(sensitivity.rates.shape[1]), sensitivity.rates.shape)"
 _FINITE_RATES = "known = np.where(np.isnan(rates), 1 / rates.shape[-2], rates)"
 _RARELY = "_RARE, _MOST_ADDED = 2.0**-17, 2**23"
 _FLOWING = "taken = np.array([known | reports == following for reports in added])[moves.symbol] & (flow > 0)"
@@ -982,6 +985,22 @@ EQUIVALENT = {
     **{(_REQUIREMENTS, "PART_BYTES = 2**27", token): "how many at once" for token in ("2", "27")},
     **{(_REQUIREMENTS, _BYTES, token): "how many at once" for token in ("max", "1", "//", "2", "*")},
     ("verifier/analysis/recall/cells.py", _AT_RANDOM, "0"): "other matrices at random",
+    ("verifier/analysis/recall/cells.py", "rest[np.all(rest == 0, axis=1), cells.empty] = 1", "1"): "it is scaled",
+    (
+        "verifier/analysis/recall/cells.py",
+        "rest[cells.empty] = 1",
+        "1",
+    ): "all are divided by what they have in common",
+    ("verifier/analysis/recall/cells.py", "for at, column in np.argwhere(visited & ~relevant).tolist():", "&"): (
+        "more columns are looked at, as the others are"
+    ),
+    (_PRIORITIES, _CORRECT, ">="): "equal where nothing moves, and such columns are not listed",
+    (_PRIORITIES, _NO_ERRORS, "1"): "as many of both",
+    **{
+        (_PRIORITIES, "chunk = max(1, _BATCH_BYTES // rates.nbytes)", token): "how many at once"
+        for token in ("1", "//")
+    },
+    **{(_PRIORITIES, "_BATCH_BYTES = 2**27", token): "how many at once" for token in ("2", "27")},
     (_COST, "RANDOM_STARTS = 4", "4"): "how often it is tried",
     (_COST, '"options": {"maxiter": 200, "ftol": 1e-12},', "200"): "how long it is tried",
     (_COST, "known[key] = _slack(improvement, np.clip(recall, 0, 1))", "1"): "bounds are left by roundings only",
