@@ -131,7 +131,7 @@ _AMOUNT = 'amount = "no" if high < low else f"more than {LONGEST_SWEEP}"'
 _CAUSES = "verifier/analysis/counterexamples/causes.py"
 _REQUIREMENTS = "verifier/analysis/recall/requirements.py"
 _COST = "verifier/analysis/recall/least_cost.py"
-_PATTERNS = "verifier/analysis/counterexamples/patterns.py"
+_PATTERNS_OF_LOSS = "verifier/analysis/counterexamples/patterns.py"
 _IN_OPEN = "equations = Equations(n + 1, states, self.sources[kept], targets[kept], self.weight[kept])"
 _BY_PLACE = "edges, place = distinct(self.edge, int(self.edge.max(initial=0)) + 1)"
 _BYTES = "at_once = max(1, PART_BYTES // (2 * problem.rates.nbytes))"
@@ -141,8 +141,12 @@ _ADJOINT = "verifier/analysis/sensitivity/adjoint.py"
 _BEFORE = "before = np.zeros((draws + 1, len(channel.bins), len(channel.observations)))"
 _ADDING = "rarely = np.any(weight[kept][within] < _RARE) or np.any(several & (exits > 0) & (exits < _RARE))"
 _ORDERED = "ordered = np.bincount(component).max() <= LARGEST_BLOCK"
-_LOOKED_AT = "rows = np.unique(objective.row[ending & (objective.row >= 0)])"
+_ENDING_ROWS = "rows = np.unique(objective.row[ending & (objective.row >= 0)])"
 _OF_RATE_0 = "for cell in np.argwhere((through_draws(channel, rates, used)[0] > 0) & (rates == 0)).tolist():"
+_AT_RANDOM = "drawn = np.random.default_rng(0).gamma(1.0, size=rates.shape)"
+_PRIORITIES = "verifier/analysis/sensitivity/priorities.py"
+_CORRECT = "correct = ranges[np.arange(len(columns)), columns] >= p_range * (1 - 1e-9)"
+_NO_ERRORS = "perfect = np.broadcast_to(np.eye(sensitivity.rates.shape[1]), sensitivity.rates.shape)"
 _FINITE_RATES = "known = np.where(np.isnan(rates), 1 / rates.shape[-2], rates)"
 _RARELY = "_RARE, _MOST_ADDED = 2.0**-17, 2**23"
 _FLOWING = "taken = np.array([known | reports == following for reports in added])[moves.symbol] & (flow > 0)"
@@ -1045,7 +1049,7 @@ EQUIVALENT = {
     **{(_ADJOINT, _ADDING, token): "how it is solved, not what" for token in ("<", ">")},
     (_ADJOINT, "if sum(band.numbers for _, _, band in tables) <= _MOST_ADDED:", "<="): "how it is solved, not what",
     **{(_ADJOINT, _ORDERED, token): "how it is solved, not what" for token in ("max", "<=")},
-    (_ADJOINT, _LOOKED_AT, "&"): "more cells are looked at, which open nothing",
+    (_ADJOINT, _ENDING_ROWS, "&"): "more cells are looked at, which open nothing",
     (_ADJOINT, "before = skeleton.entry_values(rates)[entry] > 0", "0"): "as for `rows`",
     **{(_ADJOINT, _OF_RATE_0, token): "as for `rows`" for token in (">", "&")},
     (_ADJOINT, "used = np.zeros((1, len(channel.bins), len(channel.observations)))", "1"): "a row that is not read",
@@ -1059,15 +1063,36 @@ EQUIVALENT = {
     (_CAUSES, "place = np.full(objective.state_count, -1, dtype=np.int64)", "1"): "any number below 0",
     **{(_REQUIREMENTS, "PART_BYTES = 2**27", token): "how many at once" for token in ("2", "27")},
     **{(_REQUIREMENTS, _BYTES, token): "how many at once" for token in ("max", "1", "//", "2", "*")},
+    ("verifier/analysis/recall/cells.py", _AT_RANDOM, "0"): "other matrices at random",
+    ("verifier/analysis/recall/cells.py", "rest[np.all(rest == 0, axis=1), cells.empty] = 1", "1"): "it is scaled",
+    (
+        "verifier/analysis/recall/cells.py",
+        "rest[cells.empty] = 1",
+        "1",
+    ): "all are divided by what they have in common",
+    ("verifier/analysis/recall/cells.py", "for at, column in np.argwhere(visited & ~relevant).tolist():", "&"): (
+        "more columns are looked at, as the others are"
+    ),
+    (_PRIORITIES, _CORRECT, ">="): "equal where nothing moves, and such columns are not listed",
+    (_PRIORITIES, _NO_ERRORS, "1"): "as many of both",
+    **{
+        (_PRIORITIES, "chunk = max(1, _BATCH_BYTES // rates.nbytes)", token): "how many at once"
+        for token in ("1", "//")
+    },
+    **{(_PRIORITIES, "_BATCH_BYTES = 2**27", token): "how many at once" for token in ("2", "27")},
     (_COST, "RANDOM_STARTS = 4", "4"): "how often it is tried",
     (_COST, '"options": {"maxiter": 200, "ftol": 1e-12},', "200"): "how long it is tried",
     (_COST, "known[key] = _slack(improvement, np.clip(recall, 0, 1))", "1"): "bounds are left by roundings only",
     (_COST, "upper = np.full(self.exact.shape, Fraction(1), dtype=object)", "1"): "a region cuts it to 1",
     (_COST, "steps = max(whole - min(begin), 1)", "1"): "0 steps of 0",
     (_COST, "while high > low:", ">"): "what is known to be met is looked at again",
-    (_PATTERNS, _IN_OPEN, "1"): "a state that is not read",
-    **{(_PATTERNS, _BY_PLACE, token): "a wider bound" for token in ("0", "1")},
-    (_PATTERNS, "for several in np.flatnonzero(np.diff(ends) > 1).tolist():", ">"): "one alone comes out as before",
+    (_PATTERNS_OF_LOSS, _IN_OPEN, "1"): "a state that is not read",
+    **{(_PATTERNS_OF_LOSS, _BY_PLACE, token): "a wider bound" for token in ("0", "1")},
+    (
+        _PATTERNS_OF_LOSS,
+        "for several in np.flatnonzero(np.diff(ends) > 1).tolist():",
+        ">",
+    ): "one alone comes out as before",
     ("verifier/perception/confusion/replay.py", "counts = np.zeros((bins, contexts.count, 2))", "2"): "a column of 0",
     (_REGION, "bins, groups, true = self.lower.shape", "lower"): "the shapes are equal, or refused",
     **{
