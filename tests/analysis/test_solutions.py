@@ -135,7 +135,7 @@ def test_what_is_attained_lies_within_the_bounds_but_for_its_error_and_where_eng
 
 
 def test_where_nothing_is_attained_no_number_is_told_for_any_initial_state():
-    nothing = solutions._nothing_attained(objective_with(3), SimpleNamespace(lower=np.zeros((4, 2, 5))))
+    nothing = solutions.nothing_attained(objective_with(3), SimpleNamespace(lower=np.zeros((4, 2, 5))))
     assert [each.shape for each in (nothing.value, nothing.error, nothing.masses)] == [(3,), (3,), (3, 4, 2, 5)]
     assert all(np.isnan(each).all() for each in (nothing.value, nothing.error, nothing.masses))
 

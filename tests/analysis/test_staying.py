@@ -181,6 +181,7 @@ P, Q = 1, 2
         # State 1 stays with some chance only, or as long as it likes.
         (NODES, [[{1}], [{0, 1}]], [P, 0], [AGAIN, AWAITED], []),
         (NODES, [[{1}], [{0}, {1}]], [P, 0], [[], []], []),
+        (NODES, [[{1}], [{0}, {2}], [{2}]], [P, 0, 0], [AGAIN, AWAITED], []),  # or leaves, for ever
         # There q holds: who stays for ever meets the other part.
         (EITHER, [[{1}], [{0}, {1}]], [P, Q], [AGAIN, AWAITED], [(3, [0, 0], [([1], [ALWAYS], [])])]),
         (EITHER, [[{1}], [{0}]], [P, Q], [AGAIN, AWAITED], []),
@@ -189,10 +190,8 @@ P, Q = 1, 2
     ],
 )
 def test_what_is_written_down_of_components_by_hand(nodes, choices, letters, obligations, without):
-    game, finder = Game(choices, letters, [0]), object.__new__(Staying)
-    finder._nodes, finder._letters, finder._after, finder._work, finder._numbers = nodes, letters, {}, 10**6, {}
-    finder._entire, finder._own = frozenset({frozenset({(len(nodes) - 1, *nodes[-1][2:])})}), {}
-    finder._follow(game)
+    game, formula = Game(choices, letters, [0]), [(*node[:3], None if node[3] < 0 else node[3]) for node in nodes]
+    finder = Staying({"formula": formula, "propositions": ["p", "q"]}, game, "lower")
 
     def told(part):
         inner = [
@@ -200,8 +199,11 @@ def test_what_is_written_down_of_components_by_hand(nodes, choices, letters, obl
         ]
         return part["states"], [finder.table[number] for number in part["obligations"]], inner
 
-    every = list(range(len(choices)))
+    every = list(range(len(obligations)))
     assert told(finder.component(game, every[::-1])) == (every, obligations, without)
+    assert (finder.reaches(0), finder.reaches(9)) == (True, False)
+    number = finder.own(10)[9]  # of a state that is never reached: the whole formula
+    assert finder.table[number] == [[[len(nodes) - 1, *nodes[-1][2:]]]]
 
 
 @pytest.mark.parametrize(("reached", "followed"), [([0, 1], True), ([0], False), ([], False)])

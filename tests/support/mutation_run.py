@@ -129,10 +129,22 @@ _KEPT_COMMENTS = (
 )
 _AMOUNT = 'amount = "no" if high < low else f"more than {LONGEST_SWEEP}"'
 _CAUSES = "verifier/analysis/counterexamples/causes.py"
+_REQUIREMENTS = "verifier/analysis/recall/requirements.py"
 _COST = "verifier/analysis/recall/least_cost.py"
 _PATTERNS = "verifier/analysis/counterexamples/patterns.py"
 _IN_OPEN = "equations = Equations(n + 1, states, self.sources[kept], targets[kept], self.weight[kept])"
 _BY_PLACE = "edges, place = distinct(self.edge, int(self.edge.max(initial=0)) + 1)"
+_BYTES = "at_once = max(1, PART_BYTES // (2 * problem.rates.nbytes))"
+_RUNS = "verifier/analysis/counterexamples/runs.py"
+_PERFECT = "perfect = state_values(objective, np.broadcast_to(np.eye(values.rates.shape[-1]), values.rates.shape))"
+_ADJOINT = "verifier/analysis/sensitivity/adjoint.py"
+_BEFORE = "before = np.zeros((draws + 1, len(channel.bins), len(channel.observations)))"
+_ADDING = "rarely = np.any(weight[kept][within] < _RARE) or np.any(several & (exits > 0) & (exits < _RARE))"
+_ORDERED = "ordered = np.bincount(component).max() <= LARGEST_BLOCK"
+_LOOKED_AT = "rows = np.unique(objective.row[ending & (objective.row >= 0)])"
+_OF_RATE_0 = "for cell in np.argwhere((through_draws(channel, rates, used)[0] > 0) & (rates == 0)).tolist():"
+_FINITE_RATES = "known = np.where(np.isnan(rates), 1 / rates.shape[-2], rates)"
+_RARELY = "_RARE, _MOST_ADDED = 2.0**-17, 2**23"
 _FLOWING = "taken = np.array([known | reports == following for reports in added])[moves.symbol] & (flow > 0)"
 _PROGRESSION = "verifier/language/ltl/progression.py"
 _FORMULAS = "verifier/language/ltl/parser.py"
@@ -278,11 +290,13 @@ _SUMMED_AT_ONCE = "at_once = int(np.clip(_SUMS_AT_ONCE // len(rows), 1, _CHUNK))
 _KINDS = "_, kind = np.unique(np.ravel_multi_index((kind, digit), (n, width + 1)), return_inverse=True)"
 _GIVEN = "if answer.lower is not None or outcome.direct or outcome.product is None:"
 _NUMBERS_OF_BAND = "numbers.append(block.size * (2 * band.width + 4 + 3 * columns))"
+_PATTERNS = "patterns, pattern = distinct(pattern * len(unique) + place, pattern_count * len(unique))"
+_SORTS_BEHIND = "constant = (int(row_of_state.max()) + 1) * pattern_count  # sorts behind the code of every sum"
 _HORIZON = "self._horizons[family] = max(self._horizons.get(family, 0), node.high - node.low)"
 _QUOTIENTS = "fractions = tuple(a / b for a, b in pairs if a is not None and b is not None)"
 _GROWN = "grown = fresh or bool(np.any(value[self.open] > old * (1 + _STILL)))"
 _PROCESS = "verifier/checking/process.py"
-_NO_ROOM = "free = shutil.disk_usage(memory).free if memory.is_dir() and os.access(memory, os.W_OK) else 0"
+_NO_ROOM = "free = shutil.disk_usage(memory).free if os.access(memory, os.W_OK) else 0"
 _OURS = "if entry.name.startswith(PREFIX) and entry.is_dir(follow_symlinks=False) and _is_abandoned(entry):"
 _PIPES = "command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, start_new_session=True"
 _PLAN = "verifier/checking/plan.py"
@@ -292,6 +306,9 @@ _STEPS = "steps[unknown] = _scaled(solver.solve(np.full(len(unknown), 1.0)), 102
 _COUNTING = "verifier/analysis/robust/step_counting.py"
 _UNASKED = "known = Attained(nothing, nothing, np.full((len(bounds), *region.lower.shape), np.nan))"
 _TOTAL = "total, often = np.zeros(step.lower.shape), np.zeros(len(step.lower))"
+_GRAPH = "verifier/analysis/robust/graph.py"
+_FIRST_ENTERING = "first = np.concatenate([[0], np.cumsum(np.bincount(targets, minlength=n))])"
+_NO_STATE = "state=np.concatenate([[-1, -1], np.arange(len(members))]),"
 _BLOCKS = "_LARGEST_BLOCK, _NUMBERS_AT_ONCE, _LARGEST_DENSE = 1024, 2**18, 150"
 _FOUR = "quotients = np.where(numbers > others, numbers / others * (1 + 4 * ROUNDOFF), 1.0)"
 _MORE = "more = max(float((worth - before).max()), 0.0) * (spans + 1) * _WIDER"
@@ -340,7 +357,7 @@ _CONSTANT = "told = np.concatenate([skeleton.entry_observations, np.ones((1, wid
 _SEARCHING = "verifier/analysis/robust/policy.py"
 _TRIANGULAR = "triangular = bool(np.all(entries.row <= entries.col) or np.all(entries.row >= entries.col))"
 _NEAR_ENOUGH = "near = self._solver is not None and self._switched <= _FEW * len(right)"
-_BY_STEPS = "found: Floats = spsolve_triangular(matrix, right, lower=self._lower != turned, unit_diagonal=True)"
+_BY_STEPS = "solution: Floats = spsolve_triangular(matrix, right, lower=self._lower != turned, unit_diagonal=True)"
 _ONE_ROUND = "better = np.flatnonzero((gain > noise * stake) & ~self._capped[row])"
 _PACE = "if not excess * _SHRINKING <= before or _still_to_do(before, excess) > _WORTH:"
 _WAYS_TO_SOLVE = {
@@ -371,7 +388,6 @@ _TOO_MANY = "while _rounded(shape(high)).sum() < MOST_ITEMS and high < MOST_ITEM
 _NOT_READ = 'effort = Effort(attained=self.semantics == "shared_matrix", certificates=False)'
 _ALIKE_AT_ONCE = "size = max(1, _NUMBERS_AT_ONCE // max(len(self.product.edge), 1))"
 _WEIGHTING = "result[self._rows] = np.where(self._leaving, (jumps / out)[self._row], 0)"
-_FRAMES = "numbers: Ints = sequence.astype(np.int64) * (int(frame.max(initial=0)) + 1) + frame"
 _WAIT = "steps, wait, answer = self.window.high - self.window.low, self.window.response or 0, self._answer"
 _ENDLESS = "return done | coreachable(p, owner[sources], targets, (of >= 0) & ~done), first"
 _DRIVES = "verifier/analysis/intervals/drive_items.py"
@@ -425,6 +441,10 @@ _LAST_OF_PART = (
 )
 _WIDTHS = 'for name, width in (("score", 0), ("box_2d", 4), ("box_3d", 7), ("distance_m", 0)):'
 _ALL_FRAMES = "total = int(np.minimum(counts, MOST_FRAMES + 1).sum())"
+_TABLES = "verifier/perception/detections/tablefiles.py"
+_CODED = 'if ours in (*TEXTS, "track") and kind != column.type:  # decoding classes takes longer than reading them'
+_CODED_CLASSES = 'column = column.cast(arrow.dictionary(arrow.int32(), kind) if text and ours == "class" else kind)'
+_REGIONS = 'gathered.add(part, row + 1, labels.pointer(row), values | ({"region": 1} if region else {}), attributes)'
 _OWN_IDS = 'if set(map(type, items.values("id", 0))) <= {int}:'
 _NO_RECTANGLES = "box = np.full((len(boxes), 4), np.nan) if boxes.box_2d is None else boxes.box_2d"
 _OF_FRAME = "place = np.concatenate([boxes.frame, frame]) * len(ids) + inverse"
@@ -434,6 +454,9 @@ _NOT_LISTED = '[number.get(key, -1) for key in zip(own.tolist(), record["frame"]
 _REPORTS = "np.add.at(counts, (rows.bin[used], context[used], rows.right[used]), 1)"
 _PERMUTATIONS = "permutations = max(FEWEST_PERMUTATIONS, min(MOST_PERMUTATIONS, WORK // max(len(outcomes.track), 1)))"
 _POINTERS = "pointer = self.pointers.__getitem__ if any(self.pointers) else None"
+_SEARCH, _COUNTS = "verifier/analysis/hidden_search.py", "verifier/analysis/step_counts.py"
+_LOOKED_AT = "if taken and taken % _LOOK == 0 and np.array_equal(worth, before):"
+_STEPPED = "most = steps if at.state_count > LARGEST_SQUARED else min(steps, STEPS_BEFORE_SQUARING)"
 _MAY_NOT = (
     "rows = [np.where(may[:, [k]], world.distributions(there, len(going), k), -1) for k in range(len(world.choices))]"
 )
@@ -478,6 +501,9 @@ EQUIVALENT = {
     ("verifier/perception/detections/columns.py", _WIDTHS, "0"): "all parts have scores, or none",
     ("verifier/perception/detections/assembly.py", _ALL_FRAMES, "1"): "too many as well",
     ("verifier/perception/detections/assembly.py", "UNKNOWN_FRAME = -1", "1"): "any number below 0",
+    **{(_TABLES, _CODED, token): "codes or texts of the same names" for token in ("and", "!=")},
+    **{(_TABLES, _CODED_CLASSES, token): "codes or texts of the same names" for token in ("and", "==")},
+    ("verifier/perception/detections/bdd100k.py", _REGIONS, "1"): "any number but 0",
     ("verifier/perception/detections/coco.py", _OWN_IDS, "0"): "a whole number as well",
     ("verifier/perception/detections/cameras.py", _NO_RECTANGLES, "4"): "a column that is not read",
     ("verifier/perception/detections/distances.py", _OF_FRAME, "+"): "numbers that are only compared",
@@ -543,7 +569,6 @@ EQUIVALENT = {
     (_INNER, _MOVING, ">"): "how long it is tried",
     (_INNER, "MOST_ROUNDS = 12", "12"): "how long it is tried",
     **{(_INNER, line, "lower"): "the shapes are equal" for line in (_NOTHING, _NONE, _SHAPE)},
-    ("verifier/analysis/robust/solutions.py", _NOTHING, "lower"): "the shapes are equal",
     **{(_POINT, _HALVED, token): "how long a witness is looked for that the kernel checks" for token in ("<=", "1")},
     **{
         (_POINT, "times = max(8 * times, residual + 2)", token): "how fine a witness is that the kernel checks"
@@ -564,6 +589,11 @@ EQUIVALENT = {
     (_DRAWING, _LEAST_COST, "1"): "the most draws either way",
     ("verifier/analysis/belief_grid.py", _IN_REACH, "-"): "more is followed than is asked for",
     ("verifier/analysis/best_planner.py", "exact: bool = True", "True"): "it is overwritten",
+    (
+        "verifier/analysis/best_planner.py",
+        "if met.size > MOST_MOVES:",
+        ">",
+    ): "with the next layer it is too many, too",
     (
         "verifier/analysis/hidden_game.py",
         "onward = after[:, 0]",
@@ -589,7 +619,6 @@ EQUIVALENT = {
     ("verifier/analysis/robust/policy.py", _WEIGHTING, "0"): "a weighting, no result",
     ("verifier/analysis/robust/recurrent.py", "MOST_TERMS = 64", "64"): "how far, not what",
     (_COMMON, _LOSS, "-"): "which box is divided, not what is proven",
-    ("verifier/analysis/sensitivity/occurrences.py", _FRAMES, "1"): "numbers that are only compared",
     ("verifier/analysis/step_counts.py", _WAIT, "0"): "above 0, or not read",
     (_FIRST, _RANK, "1"): "a part of no states",
     (_FIRST, _BEGUN, "1"): "an end that is not read",
@@ -611,6 +640,7 @@ EQUIVALENT = {
     **{(_SEARCHING, _NEAR_ENOUGH, token): "a weighting, no result" for token in ("<=", "*")},
     (_SEARCHING, "self._cap(before | (value[self._owners] >= 1))", ">="): "what is exactly 1 stays there or grows",
     (_SEARCHING, _ONE_ROUND, ">"): "one round more",
+    (_SEARCHING, "return bool(np.any(before != self._capped))", "!="): "one round more",
     **{
         (_SEARCHING, f"{name} = {number}", token): "how long it is tried; values are judged later"
         for name, number, tokens in (
@@ -654,6 +684,33 @@ EQUIVALENT = {
         "def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:",
         "False",
     ): "not read",
+    **{
+        ("verifier/analysis/objective.py", line, token): "how many at once"
+        for line, tokens in (
+            ("size = max(1, _NUMBERS_AT_ONCE // len(objective.skeleton.indices))", "1 //"),
+            ("_NUMBERS_AT_ONCE = 2**23", "2 23"),
+        )
+        for token in tokens.split()
+    },
+    (_DRAWING, "yield objective.probabilities(part[low : low + at_once], roughly=True).probability", "True"): (
+        "solved more exactly than need be"
+    ),
+    **{
+        ("verifier/analysis/confidence.py", line, token): "as many of both"
+        for line, token in (
+            ("unknown = np.full((len(interval.lower), bins, 0, 0), np.nan)", "lower"),
+            ("rates: NDArray[np.float64] = np.where(fixed, measured.rates, 1 / measured.rates.shape[1])", "1"),
+        )
+    },
+    (
+        "verifier/analysis/intervals/intervals.py",
+        "if self.lower.ndim != 1 or self.lower.shape != self.upper.shape:",
+        "lower",
+    ): "of equal shapes either; else noticed",
+    ("verifier/analysis/intervals/intervals.py", "self._tails = [np.zeros((0, width)), np.zeros((0, width))]", "0"): (
+        "the last of what is negated, which is not read; else noticed"
+    ),
+    ("verifier/analysis/intervals/intervals.py", "if len(tail) > 2 * self._kept:", ">"): "how often it is cut back",
     (_SUBJECT, "numbers = np.where(codes >= 0, len(inner) + np.searchsorted(ended, codes), -1)", "1"): (
         "any number below 0"
     ),
@@ -688,6 +745,28 @@ EQUIVALENT = {
     ("verifier/analysis/robust/solve.py", _NODES, "1"): "any number below 0",
     (_COUNTING, "SPAN, JUMP = 1 / 32, 1 / 2", "2"): "how often it is looked, not at what",
     (_COUNTING, _MORE, "1"): "a wider margin",
+    (_GRAPH, "cyclic: Mask = np.bincount(of)[of] > 1", ">"): "these are found to be unable to stay below",
+    **{
+        (
+            _GRAPH,
+            line,
+            token,
+        ): "no move leaves the first component that is complete, so that all of it stays; or noticed"
+        for line in ("at = np.flatnonzero(of >= 0)", "at = before[of[before] >= 0]")
+        for token in (">=", "0")
+    },
+    (
+        _GRAPH,
+        "asked = np.bincount(of[inner], minlength=size) > 0",
+        "0",
+    ): "the only way of one state to stay decides it",
+    (_GRAPH, "indptr=np.concatenate([[0, 0], indptr]),", "0"): "where REJECT begins is not read; or noticed",
+    **{
+        (_GRAPH, "indices=target + 2,", token): "not read: the chain behind it has the targets"
+        for token in ("+", "2")
+    },
+    **{(_GRAPH, _NO_STATE, token): "of REJECT and ACCEPT no state is read" for token in ("-", "1")},
+    (_GRAPH, _FIRST_ENTERING, "0"): "the first state is REJECT, which can always stay",
     **{(_COUNTING, line, "lower"): "the shapes are equal" for line in (_UNASKED, _TOTAL)},
     (_COUNTING, _FOUR, "4"): "1 + 5 * 2^-53 is 1 + 4 * 2^-53 in doubles",
     (
@@ -705,6 +784,7 @@ EQUIVALENT = {
     (_STAYING, "if not all(map(self.reaches, states)):", "all"): "of an end component all are reached, or none",
     (_COMMON, _LOSS, ">"): "which box is divided, not what is proven",
     (_COMMON, _LOSS, "1"): "any number below 0",
+    (_COMMON, "_FAVOUR = 2.0**-40", "40"): "a favour of another size",
     (_COMMON, "size, groups = step.lower.shape", "lower"): "the shapes are equal",
     (_COMMON, _SEEN, ">="): "which box is divided, not what is proven",
     ("verifier/analysis/robust/subject.py", _ITEMS, "1"): "only the first is read",
@@ -750,6 +830,21 @@ EQUIVALENT = {
         "sets: None = field(default=None, init=False)",
         "False",
     ): "nobody gives it",
+    **{
+        ("verifier/systems/skeleton.py", line, token): why
+        for line, tokens, why in (
+            ("pattern, pattern_count = np.zeros(len(told), dtype=np.int64), 1", "1", "a wider bound of codes"),
+            (
+                "unique, place = distinct(bits, 1 << min(_BITS, width - word * _BITS))",
+                "1 min -",
+                "a wider bound of codes",
+            ),
+            (_PATTERNS, "+", "numbers that are only compared"),
+            (_SORTS_BEHIND, "1", "farther behind every other code"),
+            ("codes, entry = distinct(code, constant + 1)", "1", "a wider bound of codes"),
+        )
+        for token in tokens.split()
+    },
     ("verifier/systems/planners/prism.py", "if not names_in(node) & meanings.keys():", "&"): "then nothing is put in",
     ("verifier/checking/expectations.py", _QUOTIENTS, "and"): "only a gain may be infinite, and have no fraction",
     (
@@ -898,11 +993,40 @@ EQUIVALENT = {
     ("verifier/checking/stepping.py", _OVER, "1"): "how soon it is known",
     ("verifier/perception/confusion/dependence.py", _AT_ONCE, "2"): "how many at once",
     ("verifier/analysis/counterexamples/replay.py", _AGREES, "1000"): "a thousandth of a tolerance",
+    ("verifier/analysis/counterexamples/replay.py", "rng = np.random.default_rng(0)", "0"): "another way at random",
+    ("verifier/analysis/counterexamples/replay.py", "if len(walk) > LONGEST_WORD:", ">"): "too long for `replay` too",
+    **{(_RUNS, _PERFECT, token): "as many of both" for token in ("-", "1")},
+    (_RUNS, "_GRAIN = 2.0**-44", "44"): "how fine",
+    (_RUNS, "self._step = np.full(n, -1, dtype=np.int64)", "1"): "of nodes without a step, not read",
+    **{(_RUNS, "return np.full(n, np.inf), np.full(n, -1)", token): "not read" for token in ("-", "1")},
+    (_RUNS, "heap = [(float(self._distance[node]), next(numbers), 0, -1)]", "0"): "not read",
+    (_RUNS, "heap = [(float(self._distance[node]), next(numbers), 0, -1)]", "1"): "any number below 0",
+    **{(_RUNS, "if len(heap) > 2 * wanted:", token): "how many are kept" for token in (">", "2", "*")},
+    (_RUNS, "def _tree_nodes(self, node: int, until: int = -1) -> Ints:", "1"): "any number below 0",
+    **{
+        (_ADJOINT, _FINITE_RATES, token): "anything finite, in columns that no chain needs"
+        for token in ("1", "-", "2")
+    },
+    (_ADJOINT, _BEFORE, "1"): "a row that is not read",
+    (_ADJOINT, "size, local = len(states), np.full(n, -1, dtype=np.int64)", "1"): "any number below 0",
+    (_ADJOINT, "self.number = np.full(n, -1, dtype=np.int64)", "1"): "any number below 0",
+    **{(_ADJOINT, _ADDING, token): "how it is solved, not what" for token in ("<", ">")},
+    (_ADJOINT, "if sum(band.numbers for _, _, band in tables) <= _MOST_ADDED:", "<="): "how it is solved, not what",
+    **{(_ADJOINT, _ORDERED, token): "how it is solved, not what" for token in ("max", "<=")},
+    (_ADJOINT, _LOOKED_AT, "&"): "more cells are looked at, which open nothing",
+    (_ADJOINT, "before = skeleton.entry_values(rates)[entry] > 0", "0"): "as for `rows`",
+    **{(_ADJOINT, _OF_RATE_0, token): "as for `rows`" for token in (">", "&")},
+    (_ADJOINT, "used = np.zeros((1, len(channel.bins), len(channel.observations)))", "1"): "a row that is not read",
+    (_ADJOINT, "used[0, rows] = 1", "1"): "only whether it is above 0",
+    (_ADJOINT, "LARGEST_BLOCK = 64", "64"): "how it is solved, not what",
+    **{(_ADJOINT, _RARELY, token): "how it is solved, not what" for token in ("17", "2", "23")},
     (_CAUSES, "known = min(pending, key=len)  # what flows into a set comes from smaller ones", "min"): (
         "how often a set is looked at, as flows add up"
     ),
     (_CAUSES, _FLOWING, ">"): "sets that nothing flows into are looked at, too",
     (_CAUSES, "place = np.full(objective.state_count, -1, dtype=np.int64)", "1"): "any number below 0",
+    **{(_REQUIREMENTS, "PART_BYTES = 2**27", token): "how many at once" for token in ("2", "27")},
+    **{(_REQUIREMENTS, _BYTES, token): "how many at once" for token in ("max", "1", "//", "2", "*")},
     (_COST, "RANDOM_STARTS = 4", "4"): "how often it is tried",
     (_COST, '"options": {"maxiter": 200, "ftol": 1e-12},', "200"): "how long it is tried",
     (_COST, "known[key] = _slack(improvement, np.clip(recall, 0, 1))", "1"): "bounds are left by roundings only",
@@ -914,7 +1038,18 @@ EQUIVALENT = {
     (_PATTERNS, "for several in np.flatnonzero(np.diff(ends) > 1).tolist():", ">"): "one alone comes out as before",
     ("verifier/perception/confusion/replay.py", "counts = np.zeros((bins, contexts.count, 2))", "2"): "a column of 0",
     (_REGION, "bins, groups, true = self.lower.shape", "lower"): "the shapes are equal, or refused",
-    ("verifier/analysis/step_counts.py", "_LOOK = 64", "64"): "how often it is looked, not at what",
+    **{
+        (_COUNTS, line, token): reason
+        for reason, line, tokens in (
+            ("how often it is looked, not at what", "_LOOK = 64", ("64",)),
+            ("how often it is looked, not at what", _LOOKED_AT, ("==", "0", "%")),
+            ("which way, not what it finds", "LARGEST_SQUARED = 600", ("600",)),
+            ("which way, not what it finds", _STEPPED, (">",)),
+            ("how many at once", "size = _NUMBERS_AT_ONCE // product.state_count**2", ("//",)),
+            ("a power that is not used", "power = power @ power if steps >> position > 1 else power", (">",)),
+        )
+        for token in tokens
+    },
     (_NUMBERS, "high = max(0, b.high - 1)", "0"): "a wider bound, measured where it would be too wide",
     (_NUMBERS, "if isinstance(a, Exact) and isinstance(b, Exact):", "and"): "both are exact, or none",
     (_LTL, "return self.after(low or 1, operands[0])", "low"): "the bounds of X are equal",

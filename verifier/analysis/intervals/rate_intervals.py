@@ -140,10 +140,10 @@ class RateIntervals:
         sides = np.concatenate([hits, total - hits], axis=1)
         both = np.concatenate([total, total], axis=1), np.concatenate([largest, largest])
         if self.times is None:
-            found = lower_ends(sides, *both, self.tail)
+            ends = lower_ends(sides, *both, self.tail)
         else:
-            found = np.floor(approximate_ends(sides, *both, self.tail, self.times) * UNIT).astype(np.int64)
-        return found[: len(order)], found[len(order) :]
+            ends = np.floor(approximate_ends(sides, *both, self.tail, self.times) * UNIT).astype(np.int64)
+        return ends[: len(order)], ends[len(order) :]
 
 
 def held_in_events(table: Ints, order: Sequence[Event]) -> tuple[Ints, Ints]:
@@ -219,8 +219,8 @@ def _lower(hits: Floats, items: Floats, alpha: float) -> Ints:
         middle = (low + high) / 2
         ruled_out = wins >= xlogy(hits, middle) + xlog1py(items - hits, -middle)
         low, high = np.where(ruled_out, middle, low), np.where(ruled_out, high, middle)
-    found: Ints = np.floor(np.where(hits > 0, low, 0) * UNIT * _AT_ONCE_OUTWARDS).astype(np.int64)
-    return found
+    ends: Ints = np.floor(np.where(hits > 0, low, 0) * UNIT * _AT_ONCE_OUTWARDS).astype(np.int64)
+    return ends
 
 
 _LISTED = 3

@@ -83,7 +83,7 @@ class Evidence:
         given = (self.drives is not None, self.largest is not None, self.icc is not None)
         if given != (self.tier not in BY_ITEMS, self.tier == "independent_drives", self.tier == "icc_at_most"):
             raise ValueError("evidence has what its tier needs and nothing else")
-        if self.drives is not None and (self.drives.ndim != 3 or self.drives.shape[2] != self.items.shape[1]):
+        if self.drives is not None and self.drives.shape[2:] != self.items.shape[1:2]:
             raise ValueError("what drives hold is said by report")
         if self.drives is not None and self.largest is not None and self.largest.shape != self.drives.shape[1:2]:
             raise ValueError("every column has a largest drive")

@@ -192,7 +192,7 @@ class Staying:
     def _untils(self, held: Mapping[int, Terms]) -> list[int]:
         """The endless untils that are met now or later; those first that hold others."""
         atoms = {atom for terms in set(held.values()) for term in terms for atom in term}
-        return sorted({n for n, low, high in atoms if self._nodes[n][0] == "U" and high == -1}, reverse=True)
+        return sorted({n for n, _, high in atoms if self._nodes[n][0] == "U" and high == -1}, reverse=True)
 
     def _progress(self, terms: Terms, letter: int, prompt: int | None = None) -> Terms:
         """What remains after a letter, when untils number `prompt` are not put off."""
