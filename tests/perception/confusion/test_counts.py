@@ -176,7 +176,7 @@ def test_what_does_not_add_up_is_no_count(table, counts):
 
 
 def test_matrices_and_sequences_divided_by_context(table, counts):
-    """Nobody follows a track of label empty: its column is whole at start. Untracked items of ped are in no context."""
+    """Nobody follows tracks of label empty: its column is whole at start. Untracked items of ped are in no context."""
     table = table.copy()
     table[..., -1, :, 1] = table[..., 1].sum(axis=4)
     table[..., :-1, :, 1] = 0
