@@ -170,7 +170,7 @@ def test_runs_that_differ_only_in_when_it_happened_are_one_pattern():
     losses, graph, _, _ = losses_of(objective, rates)
     found = losses.patterns(0, 5, 37 / 64)
     (pattern,) = found.patterns
-    assert found.complete
+    assert (found.complete, found.ranked) == (True, True)
     assert pattern.probability == pytest.approx(37 / 64, rel=1e-14)
     members = graph.runs(0, 9, False, losses.symbol, pattern.symbols)
     assert [run.probability for run in members] == pytest.approx([1 / 4, 3 / 16, 9 / 64], rel=1e-14)
@@ -202,6 +202,51 @@ def test_no_more_beginnings_are_solved_for_than_is_said(most, monkeypatch):
     found = losses.patterns(0, 1, 1 / 3)
     assert [each.probability for each in found.patterns] == [pytest.approx(1 / 3, rel=1e-12)][: most - 1]
     assert not found.ranked
+    for seed in range(25):  # what is told of them is as many as are asked for, with their probabilities
+        plain, objective = random_plain(seed)
+        losses, _, _, before = losses_of(objective, plain.rates)
+        total = float(before.violation[objective.product.start[0]])
+        every = plain.causes_and_patterns()[1]
+        for count in (1, 2):
+            found = losses.patterns(0, count, total)
+            assert len(found.patterns) <= count
+            for pattern in found.patterns:
+                assert pattern.probability == pytest.approx(float(every[pattern.steps]), rel=1e-12)
+
+
+def test_patterns_that_are_asked_for_are_the_most_probable_though_there_are_others():
+    # Missed (1/4) it is lost in state 1, told as b (1/8) in state 2.
+    channel = channel_of([(), ("a",), ("b",)], [[0]], [[A]], TWO.observations[:3])
+    following = [[1, 3, 2], [1] * 3, [2] * 3, [3] * 3]
+    objective = objective_of(channel, following, [0] * 4, {"bad": {1, 2}}, "G !bad", ended=(1, 2, 3))
+    rates = columns((1, 0, 0), (Fraction(1, 4), Fraction(5, 8), Fraction(1, 8)), (0, 0, 1))
+    losses = losses_of(objective, rates)[0]
+    for count, complete in ((1, False), (2, True)):
+        found = losses.patterns(0, count, 3 / 8)
+        assert [pattern.probability for pattern in found.patterns] == pytest.approx([1 / 4, 1 / 8][:count])
+        assert (found.complete, found.ranked) == (complete, True)
+
+
+def test_a_step_that_comes_again_after_another_one_is_another_step():
+    # Three looks, in bins 0, 1, 0; lost is only who misses each time: 1/4 1/3 1/4.
+    channel = channel_of([(), ("a",)], [[0], [1]], [[A], [A]])
+    following = [[1, 4], [2, 4], [3, 4], [3, 3], [4, 4]]
+    objective = objective_of(channel, following, [0, 1, 0, 0, 0], {"bad": {3}}, "G !bad", ended=(3, 4))
+    rates = [*columns((1, 0), (Fraction(1, 4), Fraction(3, 4))), *columns((1, 0), (Fraction(1, 3), Fraction(2, 3)))]
+    first, second = (frozenset([only((at, NOTHING, A))]) for at in (0, 1))
+    assert shares(objective, rates)[1] == {(first, second, first): pytest.approx(1 / 48, rel=1e-12)}
+
+
+@pytest.mark.parametrize(
+    ("states", "most"), [(0, 200), (1, 200), (10_485, 200), (10_600, 197), (50_000, 41), (105_000, 20), (10**6, 20)]
+)
+def test_beginnings_of_patterns_are_as_many_as_memory_reaches_from_20_to_200(states, most):
+    assert pattern_search.PatternSearch(SimpleNamespace(symbols=()), np.ones(states, bool), None)._most == most
+
+
+def test_risks_are_ranked_as_the_same_up_to_a_billionth_of_them():
+    risk = np.array([[0.5, 0.5 * (1 + 5e-10), 0.5 * (1 + 2e-9), 0, 0, 1e-12, 2e-12], [0, 0, 0, 0, 1e-300, 1, 1]])
+    assert cause_search._ranks(risk).tolist() == [[3, 3, 4, 0, 0, 1, 2], [0, 0, 0, 0, 1, 2, 2]]
 
 
 def test_what_is_always_missed_is_lost_by_the_misses_though_it_is_certain():
@@ -248,8 +293,15 @@ def test_so_many_combinations_of_reports_are_looked_at(monkeypatch):
     monkeypatch.setattr(cause_search, "_MOST_OUTCOMES", 16)
     losses_of(one_look([{"a", "b"}]), MISSES)
     monkeypatch.setattr(cause_search, "_MOST_OUTCOMES", 15)
-    with pytest.raises(NoAnswerError, match=r"up to 2 reports .* about 2e.01 .* limit is 15\n"):
+    with pytest.raises(
+        NoAnswerError, match=r"up to 2 reports are made in one step, and about 2e.01 .* limit is 15\n"
+    ):
         losses_of(one_look([{"a", "b"}]), MISSES)
+
+
+def test_five_kinds_are_told_apart_in_products_of_up_to_32768_open_states():
+    for states, told_apart in ((2**15, 5), (2**15 + 1, 4)):
+        assert Losses._most_kinds(SimpleNamespace(_open=np.ones(states)), 9, cause_search.MOST_KINDS) == told_apart
 
 
 def test_a_planner_that_asks_nothing_loses_by_what_the_world_draws():

@@ -2,16 +2,27 @@
 
 import itertools
 import json
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from verifier.analysis import hidden_search
 from verifier.analysis.best_planner import means, worst_cases
-from verifier.analysis.hidden_game import Game, HiddenGame, episode_steps, hidden_game, progress_in, told_apart
-from verifier.analysis.hidden_search import CLOSE, _Bounds
-from verifier.base.errors import UsageError
+from verifier.analysis.hidden_game import (
+    Choice,
+    Game,
+    HiddenGame,
+    View,
+    episode_steps,
+    hidden_game,
+    progress_in,
+    told_apart,
+)
+from verifier.analysis.hidden_search import CLOSE, HiddenSearch, _Bounds, _least_division
+from verifier.base.errors import NoAnswerError, UsageError
 from verifier.language.expressions import parse_expression
 from verifier.language.ltl import parse_formula
 from verifier.language.ltl.progression import ACCEPT, REJECT
@@ -91,15 +102,15 @@ def test_environments_that_move_differently_by_hand(tmp_path):
     assert worst.weights[0] == pytest.approx(0.8, abs=0.01)  # where q changes nothing: p/16 = (1 - p)/4
 
 
-def small_game():
-    """Nodes 0 and 2 look alike (view 1), node 1 alone (view 0), node 3 is won and node 4 lost; two choices, two
+def small_game(starts=(0,)):
+    """Nodes 0 and 2 look alike (view 1), node 1 alone (view 0), node 3 is lost and node 4 won; two choices, two
     outcomes and two moves of the world, and in view 0 only the second choice."""
-    after = np.array([[[2, 3], [1, 4]], [[-1, -1], [3, 3]], [[4, 3], [1, 1]], [[-1, -1]] * 2, [[-1, -1]] * 2])
+    after = np.array([[[2, 4], [1, 3]], [[-1, -1], [3, 4]], [[3, 4], [1, 1]], [[-1, -1]] * 2, [[-1, -1]] * 2])
     sure = [[1.0, 0.0]] * 2
     chances = [[[0.25, 0.75], [1, 0]], [[0.5, 0.5], [0.25, 0.75]], [[0.5, 0.5], [0, 1]], sure, sure]
     told = np.array([[0.5, 0.5], [1, 0], [0.25, 0.75], [1, 0], [1, 0]])
-    view, payoff = np.array([1, 0, 1, -1, -1]), np.array([-1, -1, -1, 1, 0])
-    return HiddenGame(after, np.array(chances), payoff, told, view, np.array([[0]]))
+    view, payoff = np.array([1, 0, 1, -1, -1]), np.array([-1, -1, -1, 0, 1])
+    return HiddenGame(after, np.array(chances), payoff, told, view, np.array([starts]))
 
 
 def test_what_looks_alike_by_hand():
@@ -109,7 +120,7 @@ def test_what_looks_alike_by_hand():
     assert (game.environments, game.ends_within()) == (1, 3)  # by way of 2 and 1
     alone, alike = game.looked_at(0), game.looked_at(1)
     assert (alone.nodes.tolist(), alone.moves, alone.told.tolist()) == ([1], 2, [[1, 1], [0, 0]])
-    assert [(choice.won.tolist(), choice.onward) for choice in alone.choices] == [([1, 1], {})]
+    assert [(choice.won.tolist(), choice.onward) for choice in alone.choices] == [([0.5, 0.75], {})]
     assert (alike.nodes.tolist(), alike.moves) == ([0, 2], 2)
     assert alike.told.tolist() == [[0.5, 0.5, 0.25, 0.25], [0.5, 0.5, 0.75, 0.75]]
     first, second = alike.choices
@@ -118,6 +129,109 @@ def test_what_looks_alike_by_hand():
         1: [[0, 0, 0, 0], [0.25, 1, 0, 0]]
     }
     assert {view: matrix.toarray().tolist() for view, matrix in second.onward.items()} == {0: [[0.25, 1, 1, 1]]}
+
+
+def test_what_is_reached_from_known_nodes_by_hand():
+    """In one step 1/2 from nodes 1 and 2, where the world takes its first move, and from node 0 nothing, for it leads
+    to node 2 for sure; in two steps 1/2 from there, too."""
+    none, one, two = [0, 0, 0, 0, 1], [0, 0.5, 0.5, 0, 1], [0.5, 0.5, 0.5, 0, 1]
+    counted, ending = HiddenSearch(small_game(), 2), HiddenSearch(small_game(), 3)
+    assert (counted.ends_within, ending.ends_within) == (None, 3)
+    assert [row.tolist() for row in counted._sure] == [none, one, two]
+    assert [row.tolist() for row in ending._sure] == [two]
+
+
+def test_environments_in_which_all_is_decided_at_the_start():
+    search = HiddenSearch(small_game((0, 4, 3)), 3)
+    reached, above = search.best(0, np.array([0.5, 0.25, 0.25]))
+    assert reached.tolist() == pytest.approx([0.5, 1, 0], abs=2 * CLOSE)
+    assert above == pytest.approx(0.5, abs=2 * CLOSE)
+    assert above >= 0.5 - 1e-12
+    decided = HiddenSearch(small_game((4, 3)), 3)
+    assert [part.tolist() for part in map(np.asarray, decided.best(0, np.array([0.75, 0.25])))] == [[1, 0], 0.75]
+    assert (decided.work, {left for _, left in search._known}) == (0, {0})  # where all ends, steps are not counted
+    counted = HiddenSearch(small_game(), 2)
+    counted.best(0, np.ones(1))
+    assert {left for _, left in counted._known} == {0, 1, 2}
+
+
+def test_the_world_divides_weights_by_hand():
+    """With one step to go node 0 is lost by the second move, and node 2 won with 1/2 by the first: so it does these,
+    and the planner makes the first choice whatever it is told."""
+    search = HiddenSearch(small_game(), 2)
+    divided, lots = search._divided(1, 1, np.array([0.5, 2]))
+    np.testing.assert_allclose(divided, [0, 0.5, 2, 0], atol=1e-12)
+    np.testing.assert_allclose(lots, [[0.75, 0, 0.5, 1]] * 2, atol=1e-12)
+    assert search.work == 100 * 10**4 + 100 * (4 + 4) * 2  # two choices with a plan for four moves, two reports
+    search._improve(1, 1, np.array([0.5, 2]))
+    bounds = search._known[1, 1]
+    assert bounds.plans.tolist() == [pytest.approx([0, 0.5])]
+    assert bounds.upper(np.array([[0.5], [2]])).tolist() == pytest.approx([1])
+    assert search._known.keys() == {(1, 1), (1, 0), (0, 0)}
+    assert search._divided(0, 1, np.ones(1))[0].tolist() == pytest.approx([1, 0])
+    assert HiddenSearch(replace(small_game(), chances=small_game().chances[:, :1]), 2)._divided(1, 1, np.ones(2)) == (
+        pytest.approx([1, 1]),
+        None,
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_other_division_is_worse_for_the_planner(seed):
+    """What the planner reaches by its lots whatever is divided is what is best against this division: so both are."""
+    rng = np.random.default_rng(seed)
+    nodes, moves, weights = 3, 2, rng.dirichlet(np.ones(3)) * (1 + seed)
+    told = np.repeat(rng.dirichlet(np.ones(2), nodes).T, moves, axis=1)
+    choices = tuple(Choice(rng.random(nodes * moves) / 2, {}) for _ in range(2))
+    behind = {(0, 5): rng.random((2, 6)) / 2, (1, 5): rng.random((3, 6)) / 4, (1, 6): rng.random((2, 6)) / 4}
+    divided, lots = _least_division(View(np.arange(nodes), moves, told, choices), behind, weights)
+    np.testing.assert_allclose(divided.reshape(nodes, moves).sum(axis=1), weights, rtol=1e-9)
+    reached = [
+        [
+            choice.won @ own + sum((plans @ own).max() for (by, _), plans in behind.items() if by == number)
+            for number, choice in enumerate(choices)
+        ]
+        for own in told * divided
+    ]
+    against = np.max(reached, axis=1).sum()
+    assert weights @ (told * lots).sum(axis=0).reshape(nodes, moves).min(axis=1) == pytest.approx(against, rel=1e-9)
+    # A mean of what choices and plans reach, for each report.
+    best = [choice.won + sum(plans.max(axis=0) for (by, _), plans in behind.items() if by == number)
+            for number, choice in enumerate(choices)]  # fmt: skip
+    assert np.all(lots <= np.max(best, axis=0) + 1e-12)
+
+
+def test_one_exploration_by_hand(monkeypatch):
+    """Node 0 is told 1/4 to 3/4 and leads to node 1, which is won, or to node 3, which is lost."""
+    after, payoff = np.array([[[1], [3]], [[2], [2]], [[-1]] * 2, [[-1]] * 2]), np.array([-1, -1, 1, 0])
+    told = np.array([[0.25, 0.75], *[[1, 0]] * 3])
+    game = HiddenGame(after, np.ones((4, 1, 1)), payoff, told, np.array([0, 1, -1, -1]), np.array([[0]]))
+    search = HiddenSearch(game, 5)
+    search._known[1, 0] = _Bounds(np.ones(1), np.array([[0.25], [0.5]]), np.ones((3, 1)), -np.array([0.1, 0.3, 0.2]))
+    first, second = search._onward(0, 0, np.ones(1))
+    assert search.work == 10**4 + 2 * (2 + 3 + 1)  # two reports of one node: plans, points and what is sure
+    np.testing.assert_allclose([first.lower, first.upper], [[0.125, 0.375], [0.175, 0.525]])
+    assert [second.lower.tolist(), second.upper.tolist(), second.ends] == [[0, 0], [0, 0], []]
+    ((view, weights, lower, upper),) = first.ends
+    assert (view, weights.tolist()) == (1, [[0.25, 0.75]])
+    assert np.array_equal([lower, upper], [first.lower, first.upper])
+    # What is done after a report is what bounds from below say, not those from above.
+    for one, other, reached in ((0.2, 0.1, 0.5), (0.1, 0.2, 0.0)):
+        ways = [replace(first, lower=np.full(2, one), upper=1 - np.full(2, one))]
+        ways += [replace(second, lower=np.full(2, other), upper=1 - np.full(2, other))]
+        assert search._best_reply(0, 0, ways, 1).tolist() == [reached]
+    view, weights = search._widest(0, 0, np.ones(1))
+    assert (view, weights.tolist()) == (1, [0.75])
+    both = HiddenGame(
+        np.array([[[1, 2]], [[3, 3]], [[3, 3]], [[-1, -1]]]), np.full((4, 1, 2), 0.5), np.array([-1, -1, -1, 1]),
+        np.ones((4, 1)), np.array([0, 1, 2, -1]), np.array([[0]]),
+    )  # fmt: skip
+    assert HiddenSearch(both, 5)._widest(0, 0, np.ones(1))[0] == 1  # the first of equal ones
+    # Once there and back: four looks, two of them at node 1, of which a plan and what is sure are known.
+    for most in (0, 4 * 10**4 + 8 - 1):
+        monkeypatch.setattr(hidden_search, "MOST_WORK", most)
+        search = HiddenSearch(game, 5)
+        assert search.best(0, np.ones(1)) == ([1], 1)
+        assert search.work == 4 * 10**4 + 8
 
 
 @pytest.mark.parametrize("ended", [True, False])
@@ -143,17 +257,17 @@ def test_environments_told_apart_by_hand(ended):
 @pytest.mark.parametrize(
     ("led", "starts", "steps"),
     [
-        ([[1, 2], [2, -1], [-1, -1]], [0], 2),
-        ([[1, 2], [2, -1], [-1, -1]], [1, 2], 1),
-        ([[1, 2], [2, -1], [-1, -1]], [2], 0),
-        ([[2, -1], [0, 2], [-1, -1]], [0, 1], 2),
-        ([[1, 2], [2, 1], [-1, -1]], [0], None),  # for ever in node 1
-        ([[1, 2], [0, -1], [-1, -1]], [0], None),
+        ([[-1, -1], [2, 0], [0, -1]], [1], 2),
+        ([[-1, -1], [2, 0], [0, -1]], [2, 0], 1),
+        ([[-1, -1], [2, 0], [0, -1]], [0], 0),
+        ([[-1, -1], [0, -1], [1, 0]], [1, 2], 2),
+        ([[-1, -1], [2, 1], [0, -1]], [1], None),  # for ever in node 1
+        ([[-1, -1], [2, 0], [1, -1]], [1], None),
     ],
 )
 def test_steps_of_the_longest_episode_by_hand(led, starts, steps):
-    """Node 2 is over."""
-    assert episode_steps(np.array(led), np.array([False, False, True]), np.array(starts)) == steps
+    """Node 0 is over."""
+    assert episode_steps(np.array(led), np.array([True, False, False]), np.array(starts)) == steps
 
 
 @pytest.mark.parametrize(("condition", "value"), [("done = 1", 1), ("done = 2", 0)])
@@ -185,6 +299,9 @@ def test_bounds_are_improved_by_more_than_rounding():
         assert (bounds.plans.tolist(), bounds.points.tolist()) == ([[0.25, 0.75]], [])
     bounds.improve(weights, plan + np.array([3e-13, 0]), 2 - 3e-13)
     assert (bounds.plans.tolist(), bounds.points.tolist()) == ([[0.25 + 3e-13, 0.75]], [[0.5, 0.5]])
+    tied = _Bounds(np.zeros(1), np.zeros((1, 1)), np.zeros((0, 1)), np.zeros(0))
+    tied.improve(np.ones(1), np.array([1e-13]), -1e-13)
+    assert (tied.plans.tolist(), tied.points.tolist()) == ([[0]], [])
     bounds.improve(weights, np.array([0.75, 0.5]), 1.5)
     assert bounds.plans.tolist() == [[0.25 + 3e-13, 0.75], [0.75, 0.5]]
     assert bounds.less[1] == -0.25
@@ -196,6 +313,25 @@ def test_what_is_admissible_must_be_seen(tmp_path):
     game = game_of(tmp_path, 'admissible = "choice = 0 | gone = 1"\n' + LEAVING, RIGHT)
     with pytest.raises(UsageError, match="what is admissible depends on what planners do not see"):
         worst_cases(game, 3)
+
+
+def test_environments_with_other_inputs_are_refused(tmp_path):
+    narrow = LEAVING.replace("choice = { range = [0, 2] }", 'choice = { range = [0, "top"] }')
+    narrow = narrow.replace("[variables]", "[constants]\ntop = 2\n[variables]").replace(
+        "[planners.last]",
+        '[environments.less]\nobjects = [{ class = "ped", distance_m = 3 }]\nset = { top = 1 }\n[planners.last]',
+    )
+    with pytest.raises(UsageError, match="'inputs' differs there"):
+        game_of(tmp_path, narrow, RIGHT, "ped", "less")
+
+
+def test_where_all_is_hidden_all_that_is_open_looks_alike(tmp_path):
+    model = LEAVING
+    for name in ("n", "done", "gone", "was"):
+        model = model.replace(f"{name} = {{ range", f"{name} = {{ hidden = true, range", 1)
+    view = game_of(tmp_path, model, RIGHT).view
+    assert set(view.tolist()) == {-1, 0}
+    assert (view == 0).sum() > 2
 
 
 def test_environments_that_begin_differently_are_refused(tmp_path):
@@ -401,6 +537,36 @@ def test_a_world_that_decides_when_somebody_leaves_by_hand(tmp_path, leaves, val
     (bracket,) = worst_cases(game_of(tmp_path, LATER + model, RIGHT), 2)
     assert bracket.lower - 1e-9 <= value <= bracket.upper + 1e-9
     assert bracket.upper - bracket.lower <= 1e-3
+
+
+@pytest.mark.parametrize("names", [("ped", "stays"), ("stays", "ped")])
+def test_worlds_that_decide_among_more_and_among_less_by_hand(tmp_path, names):
+    """As for one that may leave or stay, 4/5: it may do what the one does that has no choice but to stay."""
+    model = LATER + LEAVING.replace("[variables]", "[constants]\ntop = 1\n[variables]")
+    model = model.replace('{ range = [0, 1], probability = { 1 = 0.25, 0 = "rest" } }', '{ range = [0, "top"] }')
+    ped = (
+        '[environments.stays]\nobjects = [{ class = "ped", when = "gone = 0", distance_m = 3 }]\nset = { top = 0 }\n'
+    )
+    game = game_of(tmp_path, model.replace("[planners.last]", ped + "[planners.last]"), RIGHT, *names)
+    drawn = {name: game.chances[game.starts[0, at]].tolist() for at, name in enumerate(names)}
+    assert drawn == {"ped": [[1, 0], [0, 1]], "stays": [[1, 0], [1, 0]]}
+    (bracket,) = worst_cases(game, 2)
+    assert bracket.lower - 1e-9 <= Fraction(4, 5) <= bracket.upper + 1e-9
+    assert bracket.upper - bracket.lower <= 1e-3
+
+
+@pytest.mark.parametrize("negated", [False, True])
+def test_a_hidden_game_is_made_of_as_many_nodes_as_are_allowed(tmp_path, negated):
+    systems, measured = opened(tmp_path, LEAVING)
+    asked = systems * 2, parse_formula("F right"), {"right": parse_expression(RIGHT)}, measured
+    game = hidden_game(*asked, negated=negated, most=10**5)
+    count = len(game.view)
+    assert len(hidden_game(*asked, negated=negated, most=count).view) == count
+    with pytest.raises(NoAnswerError, match=f"more than {count - 1} states with the formula"):
+        hidden_game(*asked, negated=negated, most=count - 1)
+    opposite = hidden_game(*asked, negated=not negated, most=count).payoff
+    assert np.array_equal(opposite, np.where(game.payoff == -1, -1, 1 - game.payoff))
+    assert set(opposite.tolist()) == {-1, 0, 1}
 
 
 def test_random_hidden_games_against_all_histories(thorough):

@@ -1,15 +1,21 @@
 """The cheapest improvement: closed forms, a brute-force grid, and the gradient in the recalls."""
 
+import math
+from dataclasses import fields
 from fractions import Fraction
+from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from recall_cases import MILLION, binary, cells_of, chance, problem
-from small_objectives import random_objective, random_rates
+from small_objectives import channel_of, objective_of, random_objective, random_rates
 
-from verifier.analysis.recall.least_cost import Improvement, _slack, least_cost
+from verifier.analysis.objective import Objective
+from verifier.analysis.recall import least_cost as searching
+from verifier.analysis.recall.least_cost import Improvement, _local_minimum, _slack, least_cost
 from verifier.analysis.recall.requirements import Problem, Target
 
 
@@ -124,8 +130,127 @@ def test_the_gradient_in_the_recalls_is_that_of_finite_differences(seed):
         assert slope[~certain, cell] == pytest.approx(difference[~certain], rel=1e-4, abs=1e-6)
 
 
-def test_what_cannot_be_is_refused():
-    with pytest.raises(ValueError, match="a price from 0"):
-        improvement([chance([0])], ["0.5"], ">=", "0.5", [-1])
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        improvement([chance([0])], ["1.5"], ">=", "0.5", [1])
+def test_the_chance_of_being_right_and_its_slopes_by_hand(monkeypatch):
+    # From state 0 it is right with r0 r1, from state 1 with r1; d log(r0 r1) = 1/r0, 1/r1.
+    cells, recall = cells_of((0, 1), (1, 1)), np.array([0.5, 0.75])
+    following = [[3, 1], [3, 2], [2, 2], [3, 3]]
+    channel = channel_of([(), ("a",)], [[0], [1]], [[1], [1]])
+    true_in = {"good": {2}, "bad": {3}}
+    for formula, comparison, target, asked in (("F good", ">=", "0.2", 0.2), ("F bad", "<=", "0.2", 0.8)):
+        one = objective_of(channel, following, [0, 1, 0, 0], true_in, formula, starts=(0, 1), ended=(2, 3))
+        task = Improvement(problem([one], binary(0.1, 0.1), comparison, target), cells, (0, 0), (1, 1), 10)
+        both = [math.log(0.375 / asked), math.log(0.75 / asked)], [[2, 4 / 3], [0, 4 / 3]]
+        for most, rows in ((2, slice(2)), (1, slice(1))):  # beyond, the worst start alone
+            monkeypatch.setattr(searching, "MOST_CONSTRAINTS", most)
+            slack, slope = _slack(task, recall)
+            assert slack == pytest.approx(both[0][rows], rel=1e-12)
+            assert slope == pytest.approx(np.array(both[1][rows]), rel=1e-12)
+
+
+def test_at_a_recall_of_1_what_would_be_lost_of_it_is_as_measured():
+    # Told as b it is lost; of what is not told as a, measured are 3/4 as b and 1/4 as nothing. P = 1 - (1 - r) 3/4.
+    channel = channel_of([(), ("a",), ("b",)], [[0]], [[1]], [frozenset(), frozenset("a"), frozenset("b")])
+    one = objective_of(channel, [[2, 2, 1], [1] * 3, [2] * 3], [0] * 3, {"bad": {1}}, "G !bad", ended=(1, 2))
+    measured = np.array([[[1, 0.1, 0], [0, 0.6, 0], [0, 0.3, 1]]])
+    task = Improvement(
+        Problem((one,), measured, Target(">=", Fraction(1, 2))), cells_of((0, 1)), (Fraction(3, 5),), (1,), 10
+    )
+    for recall in (0.8, 1.0):
+        slack, slope = _slack(task, np.array([recall]))
+        right = 1 - (1 - recall) * 0.75
+        assert (slack[0], slope[0, 0]) == pytest.approx((math.log(2 * right), 0.75 / right), rel=1e-12)
+
+
+@pytest.mark.parametrize("scale", [10**-13, 1, 10**13])
+def test_the_scale_of_prices_does_not_matter(scale):
+    task = improvement(
+        [chance([0, 1])], ["0.3", "0.3"], ">", "0.36", [Fraction(scale), Fraction(9, 4) * Fraction(scale)]
+    )
+    assert _local_minimum(task, np.array([0.7, 0.8])) == pytest.approx([900_000, 400_000], abs=20)
+    one = improvement([chance([0])], ["0.3"], ">=", "0.5", [Fraction(scale)], whole=3)
+    assert _local_minimum(one, np.array([1.0])).tolist() == [2]  # 3/2, rounded up
+    assert least_cost(improvement([chance([0])], ["0.3"], ">=", "0.5", [0], whole=3)) == [2]
+
+
+@pytest.mark.parametrize(
+    ("point", "costs", "expected"),
+    [
+        ([4, 9], [1, 2], [4, 9]),  # 36: as good as it gets, one cell at a time
+        ([8, 8], [1, 2], [8, 5]),  # the dearest first: 8 4.5, then 7.2 5
+        ([8, 8], [2, 1], [5, 8]),
+        ([3, 6], [1, 2], [5, 8]),  # on the line to (10, 10) lie (4, 7) with 28 and (5, 8) with 40
+        ([0, 12], [2, 1], [4, 9]),  # begun within the bounds, in (1, 10)
+        ([10, 10], [1, 1], [4, 9]),
+    ],
+)
+def test_points_are_polished_on_the_line_and_cell_by_cell(point, costs, expected):
+    task = improvement([chance([0, 1])], ["0.1", "0.2"], ">", "0.3599", costs, whole=10)
+    assert searching._polished(task, np.array(point)) == expected
+
+
+@given(st.sets(st.integers(0, 300)), st.integers(0, 300), st.integers(0, 300))
+def test_the_least_that_meets_it_is_found_where_it_is_a_step_and_else_the_end_of_one(missed, low, high):
+    low, high = sorted((low, high))
+    met = np.isin(np.arange(301), list(missed), invert=True)
+    task = SimpleNamespace(met=lambda points: met[points[:, 0]])
+    found = searching._least_met(task, lambda part: np.array([part]), low, high)
+    assert (found is None) == (not met[high])
+    assert found is None or (met[found] and (found == low or not met[found - 1]))
+    met = np.arange(301) >= low
+    assert searching._least_met(task, lambda part: np.array([part]), 0, high) == low
+    assert searching._least_met(task, lambda part: np.array([part]), high, high) == high
+
+
+class Flat(Objective):
+    slopes: ClassVar[bool] = False
+
+
+@pytest.mark.parametrize(
+    ("comparison", "target", "flat", "followed"),
+    [(">=", 0.5, 0, True), (">=", 0.5, 1, False), (">=", 1, 0, False), ("<", 0, 0, False)],
+)
+def test_slopes_are_followed_where_all_are_known_and_logarithms_have_some(
+    comparison, target, flat, followed, monkeypatch
+):
+    seen, one = [], chance([0])
+    monkeypatch.setattr(searching, "_local_minimum", lambda task, start: seen.append(start) or start)
+    kinds = [one, Flat(**{field.name: getattr(one, field.name) for field in fields(Objective)}) if flat else one]
+    least_cost(improvement(kinds, [0.2], comparison, target, [1], whole=10))
+    assert bool(seen) == followed
+
+
+def test_starts_that_lead_to_the_same_place_are_followed_once(monkeypatch):
+    tried, begun = [], []
+    monkeypatch.setattr(
+        searching, "_local_minimum", lambda task, at: begun.append(at) or np.rint(at * MILLION).astype(int)
+    )
+    monkeypatch.setattr(searching, "_polished", lambda task, point: tried.append(point.tolist()))
+    task = improvement([chance([0, 1])], ["0.25", "1"], ">=", "0.5", [1, 1])
+    begin = [[400_100, 400_000], [400_400, 400_300], [402_000, 400_000]]  # within a thousandth, or not
+    assert least_cost(task, begin, np.random.default_rng(0)) is None
+    assert tried[:4] == [[MILLION, MILLION], [250_000, MILLION], [400_400, 400_300], [402_000, 400_000]]
+    assert len(begun) == 2 + len(begin) + searching.RANDOM_STARTS
+    drawn = np.array(begun[-searching.RANDOM_STARTS :])
+    assert np.all((drawn >= [0.25, 1]) & (drawn <= 1))
+    assert len(np.unique(drawn[:, 0])) == len(drawn)
+
+
+@pytest.mark.parametrize(
+    ("recalls", "costs", "whole", "message"),
+    [
+        (["0.5", "0.5"], [1, -1], 10, "a price from 0"),
+        (["0.5", "0.5"], [1], 10, "a price from 0"),
+        (["0.5", "0.5"], [1, 1], 0, "a price from 0"),
+        (["0.5", "1.5"], [1, 1], 10, "between 0 and 1"),
+        (["-0.5", "0.5"], [1, 1], 10, "between 0 and 1"),
+        (["0", "1"], [0, 1], 1, None),
+    ],
+)
+def test_what_cannot_be_is_refused(recalls, costs, whole, message):
+    ask = [problem([chance([0, 1])], binary(0.5, 0.5), ">=", "0.5"), cells_of((0, 1), (1, 1))]
+    ask += [tuple(map(Fraction, recalls)), tuple(map(Fraction, costs)), whole]
+    if message is None:
+        assert Improvement(*ask).least.tolist() == [0, 1]
+    else:
+        with pytest.raises(ValueError, match=message):
+            Improvement(*ask)

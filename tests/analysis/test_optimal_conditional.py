@@ -1,6 +1,7 @@
 """P(F p given F q) of a world that decides: against every strategy that knows what has held, and Storm's own."""
 
 from dataclasses import fields, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ from read_exports import read
 from small_objectives import channel_of, random_rates
 from stormpy.datastructures import BitVector
 
+from verifier.analysis.objective import without_steps
 from verifier.analysis.robust.optimal_conditional import OptimalConditional
+from verifier.analysis.robust.optimum import Bracket
 from verifier.base.errors import NoAnswerError
 from verifier.chains import write_model
 from verifier.checking.batch import check
@@ -128,6 +131,7 @@ HALF, MORE = (0.5, 0.25, 0.25), (0.75, 0.25, 0.0)
         # From 1, where p holds already, q alone is to hold; from 2 as from 0.
         ([(0, FIRST), (0, NEXT), (1, LIKELY), (1, ONCE), (2, [0] * 3)], [1], [3], [1, 0, 2], [[1, 0, 0]] * 2,
          [[1, 1 / 2, 1 / 2], [1, 9 / 13, 9 / 13]]),
+        ([], [3], [3], [3, 3], [[1, 1]] * 2, [[1, 1]] * 2),
         # From where q holds it is P(F p), and from where both do it is 1.
         ([(0, LIKELY), (0, SELDOM)], [1, 3], [0, 1], [0, 1], [[1 / 4, 1]] * 2, [[1 / 2, 1], [3 / 4, 1]]),
     ],
@@ -150,6 +154,8 @@ def test_what_cannot_be_answered():
     ways = [(0, FIRST), (1, ONCE), (2, [4, 4, 0])]
     with pytest.raises(NoAnswerError, match="'F q' has probability 0: nothing is known given that it holds"):
         asked_of(ways, [1], [2], True, [0, 2]).bracket(rates_with(HALF)[0], 2.0**-50)
+    with pytest.raises(NoAnswerError, match="'F q' has probability 0"):  # though p holds at first
+        asked_of([(0, ONCE)], [0], [3], True).bracket(rates_with(HALF)[0], 2.0**-50)
     asked = asked_of(ways, [1], [3], True, [0, 2])  # from 2 by b alone
     assert asked.bracket(rates_with(HALF)[0], 2.0**-50).value == pytest.approx([0, 0])
     with pytest.raises(NoAnswerError, match="'F q' has probability 0"):
@@ -169,3 +175,17 @@ def test_a_quotient_costs_four_times_as_much_and_is_never_undecided():
     )
     assert asked.restarting(asked.skeleton.entry_values(rates_with(HALF)[0])) is again
     assert other is not again
+
+
+def test_bounds_of_the_least_are_rounded_outwards(monkeypatch):
+    """The greatest probability of the opposite lies between 2^-60 and 2^-59, and that taken from 1 is no double."""
+    asked = asked_of([(0, FIRST), (1, LIKELY)], [1], [3], False)
+    low, high = np.array([2.0**-60]), np.array([2.0**-59])
+    batch, bracket = without_steps(low[None], high[None]), Bracket(low, low, high, low > 0, low > 0)
+    greatest = SimpleNamespace(
+        probabilities=lambda rates, roughly: replace(batch, lower=low[None], upper=high[None]),
+        bracket=lambda rates, error: bracket,
+    )
+    monkeypatch.setattr(OptimalConditional, "restarting", lambda *_: SimpleNamespace(optimum=greatest))
+    for found in (asked.probabilities(rates_with(HALF)), asked.bracket(rates_with(HALF)[0], 2.0**-50)):
+        assert (found.lower.item(), found.upper.item()) == (1 - 2.0**-53, 1)

@@ -4,6 +4,7 @@ import contextlib
 import itertools
 from dataclasses import fields, replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from deciding_objectives import Deciding
 from small_objectives import random_rates
 
 from verifier.analysis.robust import optimal_steps
+from verifier.analysis.robust.optimal_conditional import OptimalConditional
 from verifier.analysis.robust.optimal_steps import OptimalGain, OptimalQuantile, OptimalSteps, _Left
 from verifier.base.errors import NoAnswerError
 from verifier.chains.chain import DecisionProcess
@@ -159,17 +161,16 @@ def test_fractions_may_have_so_many_digits_and_no_more(monkeypatch):
             assert _Left(process, np.array([False, True]), greatest=True).after(1).tolist() == [HALF, 0]
 
 
-@pytest.mark.parametrize("value_error", [1 / 16, 2.0])
-def test_bounds_of_gains_of_some_steps_lie_beyond_all_that_may_be_off(value_error, monkeypatch):
+@pytest.mark.parametrize(("value_error", "gain_error"), [(1 / 16, 1 / 64), (2.0, 1 / 64), (1 / 16, 1.0)])
+def test_bounds_of_gains_of_some_steps_lie_beyond_all_that_may_be_off(value_error, gain_error, monkeypatch):
     """By hand: rounding of 1/32 in a step, that of the probabilities, of comparing, and of the gains."""
     rng, world, rates = world_of(0)
     asked, _ = gaining(rng, world, True)
     monkeypatch.setattr(Steps, "error_after", lambda self, steps, error: (steps / 32, error))
-    monkeypatch.setattr(Gains, "relative_error", 1 / 64)
+    monkeypatch.setattr(Gains, "relative_error", gain_error)
     found = asked.gain_bracket(rates, value_error)
-    off = (
-        Fraction(STEPS, 32) + Fraction(value_error) + Fraction(1, 2**40) + Fraction(1, 64) * (1 + Fraction(1, 2**40))
-    )
+    compared, of_gains = Fraction(1, 2**40), Fraction(gain_error)
+    off = Fraction(STEPS, 32) + Fraction(value_error) + compared + of_gains * (1 + compared)
     for value, lower, upper in zip(found.value.tolist(), found.lower.tolist(), found.upper.tolist(), strict=True):
         assert value > 0.1
         assert lower == pytest.approx(max(value * float(1 - off), 0), rel=1e-14, abs=0)
@@ -197,6 +198,7 @@ def test_the_effort_of_gains_is_a_step_at_least():
     rng, world, _ = world_of(0)
     asked, _ = gaining(rng, world, True)
     assert [replace(asked, steps=steps).effort for steps in (0, 1, 7)] == [1, 1, 7]
+    assert not any(kind.plain for kind in (OptimalSteps, OptimalQuantile, OptimalGain, OptimalConditional))
 
 
 HALF, QUARTER = Fraction(1, 2), Fraction(1, 4)
@@ -319,3 +321,131 @@ def test_the_least_gain_is_of_what_surely_reaches_the_goal_however_often_it_is_t
     assert found.value == pytest.approx([tries, tries + 3], rel=1e-14)
     assert np.all((found.lower <= [tries, tries + 3]) & (found.upper >= [tries, tries + 3]))
     assert np.all(found.upper - found.lower <= (2.0**-49 / rare + 2.0**-37) * found.value)
+
+
+def gain_of(ways, gains, greatest):
+    """What is gained in states 0 and 1 until state 2 is reached, with ways (state, where nothing, a and b lead to);
+    state 3 has ended. And a function from its states to product states."""
+    world = Deciding(np.random.default_rng(0), states=4, choices=1)
+    rows = [*ways, (2, [2] * 3), (3, [3] * 3)]
+    world.owner, world.following = np.array([own for own, _ in rows]), np.array([led for _, led in rows])
+    world.over, world.row, world.true_in["p"] = world.owner > 1, np.zeros(len(rows), dtype=np.int64), [2]
+    plain = world.optimum("F p", greatest)
+    sure = np.full(2, len(world.channel.bins) * len(world.channel.observations))
+    told = Gains(plain.skeleton, np.arange(2), sure, np.array(gains, dtype=float), np.array([*map(Fraction, gains)]))
+    return OptimalGain(**parts(plain), gains=told), plain.product.state.tolist().index
+
+
+def column_of(*rates):
+    return np.broadcast_to(np.array(rates)[:, None], (2, 3, 3))
+
+
+EVEN, NO_B = column_of(0.5, 0.25, 0.25), column_of(0.5, 0.5, 0.0)
+RETRY, RISK, LOST, DONE = [0, 2, 2], [2, 3, 3], [0, 2, 3], [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("ways", "rates", "least", "greatest"),
+    [
+        # 2 in each of 1 or 2 expected steps; to be lost is to gain for ever, and no way to the goal.
+        ([(0, RETRY), (0, DONE), (1, [0] * 3)], EVEN, [2, 3], [4, 5]),
+        ([(0, DONE), (0, RETRY), (1, [0] * 3)], EVEN, [2, 3], [4, 5]),
+        ([(0, RETRY), (0, RISK), (1, [0] * 3)], EVEN, [4, 5], [np.inf, np.inf]),
+        ([(0, RISK), (1, RETRY), (1, DONE)], EVEN, [np.inf, 1], [np.inf, np.inf]),
+        # What is lost with b is not lost where b is never reported.
+        ([(0, LOST), (1, [0] * 3)], NO_B, [4, 5], [4, 5]),
+        ([(0, LOST), (1, [0] * 3)], EVEN, [np.inf, np.inf], [np.inf, np.inf]),
+        # 0 and 1 may lead to each other for ever, and gain; or not, as b is never reported.
+        ([(0, [1] * 3), (0, DONE), (1, [0] * 3), (1, DONE)], EVEN, [2, 1], [np.inf, np.inf]),
+        ([(0, [2, 2, 0]), (1, [2, 2, 1]), (1, [0] * 3)], NO_B, [2, 1], [2, 3]),
+    ],
+)
+def test_gains_until_the_goal_by_hand(ways, rates, least, greatest):
+    for end, expected in ((False, least), (True, greatest)):
+        asked, _ = gain_of(ways, [2, 1], end)
+        found = asked.gain_bracket(rates, 2.0**-53)
+        assert found.value == pytest.approx(expected, rel=1e-13)
+        assert np.all((found.lower <= np.array(expected)) & (found.upper >= np.array(expected)))
+        finite = np.isfinite(expected)
+        assert found.upper[finite] - found.lower[finite] == pytest.approx(0, abs=1e-10)
+        assert np.isinf(found.lower[~finite]).all()
+        assert asked.probabilities(np.stack([rates, rates])).probability == pytest.approx(np.array([expected] * 2))
+
+
+@pytest.mark.parametrize("greatest", [False, True])
+@pytest.mark.parametrize(("share", "apart"), [(0.25, 0.0), (0.25, 1 / 32), (7.0, 1 / 32)])
+def test_bounds_of_a_gain_have_all_that_may_be_off(greatest, share, apart, monkeypatch):
+    """Of values of 3/4 and 0, off by 1/8 and 1/16, and 5 steps at most; gains are off by 1/64 of themselves, and what
+    rounding adds to all by 2^-40."""
+    asked, _ = gain_of([(0, RETRY), (1, RETRY)], [2, 1], greatest)
+    monkeypatch.setattr(Gains, "relative_error", 1 / 64)
+    size, (two, none) = asked.state_count, asked.product.start
+    value, error, representation, steps = (np.full(size, np.nan) for _ in range(4))
+    value[[two, none]], error[[two, none]], representation[[two, none]], steps[[two, none]] = (
+        [3 / 4, 0],
+        1 / 8,
+        1 / 16,
+        5,
+    )
+    solution = SimpleNamespace(value=[value], error=[error], representation=[representation])
+    monkeypatch.setattr(OptimalGain, "_best", lambda *_: [(None, None, None)])
+    monkeypatch.setattr(OptimalGain, "_solved", lambda *_: solution)
+    monkeypatch.setattr(OptimalGain, "_slack", lambda *_: (share, apart))
+    monkeypatch.setattr(OptimalGain, "_longest", lambda *_: steps if apart else pytest.fail("nothing is apart"))
+    found = asked.gain_bracket(EVEN, 2.0**-53)
+    rough, spread = Fraction(1, 64) + Fraction(1, 2**40), 2 * Fraction(apart) * 5
+    off, more, told = Fraction(3, 16), Fraction(share), Fraction(3, 4)
+    if greatest:  # where nothing is gained, nothing can be
+        expected = [(told - off) * (1 - rough), (told + off + spread) * (1 + more) * (1 + rough), 0, 0]
+    else:
+        expected = [
+            (told - off - spread) * max(1 - more - rough, 0),
+            (told + off) * (1 + rough),
+            0,
+            off * (1 + rough),
+        ]
+    ends = [found.lower[0], found.upper[0], found.lower[1], found.upper[1]]
+    assert ends == pytest.approx([float(end) for end in expected], rel=1e-14, abs=0)
+    assert found.value.tolist() == [3 / 4, 0]
+
+
+ROUNDED = Fraction(1, 16) + 11 * 2 * Fraction(1, 1024)
+"""Of what a choice is worth: by probabilities, and by sums."""
+
+
+@pytest.mark.parametrize(
+    ("greatest", "value", "over", "expected"),
+    [
+        # Of 0 in its first way 9/4 + 1/2 and in its second 9/8 + 1/2, in 1 as much as in 0.
+        (True, (Fraction(9, 4), 2), (), ((HALF + Fraction(11, 4) * ROUNDED) * 2, QUARTER + Fraction(9, 4) * ROUNDED)),
+        (True, (Fraction(9, 4), 2), (0,), (0, QUARTER + Fraction(9, 4) * ROUNDED)),
+        (True, (Fraction(9, 4), 2), (0, 1), (0, 0)),
+        (True, (8, 16), (), ((HALF + Fraction(17, 2) * ROUNDED) * 2, 0)),
+        (False, (8, 9), (), ((Fraction(7, 2) + Fraction(9, 2) * ROUNDED) * 2, 1 + 8 * ROUNDED)),
+        (False, (8, 4), (), ((Fraction(7, 2) + Fraction(9, 2) * ROUNDED) * 2, 0)),
+    ],
+)
+def test_how_much_better_a_choice_may_be(greatest, value, over, expected, monkeypatch):
+    """As a share of the 1/2 that a step gains in 0, and where a step gains nothing, in 1; nobody minds where b leads,
+    which never is. Ways lead to three states at most, so their sums have eleven roundings."""
+    asked, place = gain_of([(0, [0, 0, 3]), (0, LOST), (1, [0] * 3)], [HALF, 0], greatest)
+    monkeypatch.setattr(optimal_steps, "ROUNDOFF", 1 / 1024)
+    values = asked._values(NO_B[None])
+    told = np.full(asked.state_count, np.inf)
+    told[[0, 1]] = 0
+    for state, number in enumerate(value):
+        told[place(state)] = float(number)
+    target = np.isin(np.arange(asked.state_count), [place(state) for state in over])
+    found = asked._slack(target, values, told, 1 / 16)
+    assert found == pytest.approx([float(end) for end in expected], rel=1e-14, abs=0)
+
+
+@pytest.mark.parametrize(
+    ("share", "apart", "known"), [(0.0, 0.0, True), (0.25, 0.0, True), (0.26, 0.0, False), (0.0, 1e-300, False)]
+)
+def test_the_longest_time_is_told_where_it_is_off_by_a_quarter_at_most(share, apart, known, monkeypatch):
+    """Tries with 1/2 take two steps."""
+    asked, place = gain_of([(0, DONE), (0, RETRY), (1, [0] * 3)], [7, 5], False)
+    monkeypatch.setattr(OptimalGain, "_slack", lambda *_: (share, apart))
+    found = asked._longest(EVEN, 2.0**-53)
+    assert found[[place(0), place(1)]] == pytest.approx([2, 3] if known else [np.inf] * 2, rel=1e-13)

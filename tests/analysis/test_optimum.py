@@ -175,9 +175,12 @@ def test_bounds_of_an_optimum_lie_beyond_its_value_and_within_0_and_1(
     monkeypatch.setattr(Optimum, "_solved", half)
     monkeypatch.setattr("verifier.analysis.robust.optimum.greatest_reach", lambda *arguments, **named: reached)
     found = asked.bracket(rates, 2.0**-50)
-    expected = (0.5, least, most) if greatest else (0.5, 1 - most, 1 - least)
-    for ends, wanted in zip((found.value, found.lower, found.upper), expected, strict=True):
-        assert ends == pytest.approx(np.full(2, wanted), rel=1e-15, abs=1e-15)
+    if not greatest:  # rounded outwards, but 0 and 1
+        least, most = (
+            1 - end if end in (0, 1) else np.nextafter(1 - end, out) for end, out in ((most, 0), (least, 1))
+        )
+    for ends, wanted in zip((found.value, found.lower, found.upper), (0.5, least, most), strict=True):
+        assert ends.tolist() == [wanted] * 2
 
 
 def asked_of(asked, rates):
@@ -228,6 +231,60 @@ def test_how_much_better_a_choice_is_than_the_policy_by_hand(greatest, value_err
 
 
 @pytest.mark.parametrize(
+    ("more", "reached", "worths", "better"),
+    [
+        (True, 0.5, [0.25, 0.75, 0.75], 1),  # the first of the best
+        (True, 0.5, [0.25, 0.25, 0.25], None),
+        (True, 0.5, [0.25, 0.5 + 2.0**-43 * (1 + 2.0**-8), 0.0], 1),  # more than its 2^-42nd part
+        (True, 0.5, [0.25, 0.5 + 2.0**-43, 0.0], None),
+        (True, 2.0**-42 * (2**42 - 1), [0.0, 0.0, 1.0], None),  # just as much
+        (True, 2.0**-42 * (2**42 - 1.125), [0.0, 0.0, 1.0], 2),
+        (False, 0.5, [0.25, 0.125, 0.125], 1),
+        (False, 0.5, [0.75, 0.75, 0.75], None),
+        (False, 0.5 + 2.0**-43, [0.75, 0.5, 0.5], None),
+        (False, 0.5 + 2.0**-42, [0.75, 0.75, 0.5], 2),
+        (False, math.inf, [math.inf, 2.0, math.inf], 1),
+        (False, math.inf, [math.inf] * 3, None),
+        (True, math.inf, [math.inf] * 3, None),
+    ],
+)
+def test_a_choice_is_better_if_it_gains_more_than_could_be_rounding(more, reached, worths, better):
+    """State 3 has three alternatives, of which the policy takes the last; state 2 is a target, with two."""
+    values, nothing = np.array([[0.0, 1, 0.5, reached], [0, 1, 0.5, 0.5]]), np.zeros((2, 4))
+    solution = Solution(values, *[nothing] * 4)
+    asked = SimpleNamespace(
+        _solved=lambda target, policy, values: solution,
+        _worth=lambda values, reached: np.array([[0.0, 0, 0.25, 0.75, *worths], [0.0, 0, 0.25, 0.75, 1, 1, 1]]),
+        wants_more=more,
+        first=np.array([0, 1, 2, 4, 7]),
+        owner=np.array([0, 1, 2, 2, 3, 3, 3]),
+    )
+    policy = np.array([0, 1, 3, 6])
+    found, told = Optimum._improved(asked, np.arange(4) == 2, policy, np.zeros((2, 5)))
+    assert told is solution
+    assert found[0].tolist() == [0, 1, 3, 6 if better is None else 4 + better]
+    assert found[1].tolist() == [0, 1, 3, 4 if more else 6]
+
+
+def test_what_alternatives_are_worth_is_the_mean_of_where_they_lead():
+    asked = SimpleNamespace(
+        owner=np.array([0, 1, 2, 2, 3]),
+        behind=np.array([2, 2, 3, 4, 4]),
+        product=SimpleNamespace(indices=np.array([0, 3, 1, 2, 1]), edge=np.array([4, 0, 1, 2, 3])),
+        skeleton=SimpleNamespace(entry=np.array([0, 1, 2, 3, 4])),
+    )
+    values = np.array([[0.25, 1.0, 0.5, 0.5, 0.75], [0.0, 1.0, 0.75, 0.25, 1.0]])
+    reached = np.array([[0.0, 1.0, 0.5, 0.125], [0.0, 1.0, 0.25, math.inf]])  # nothing leads to infinity
+    expected = [[0, 0, 0.25 * 0.125, 1, 0.5 * 0.5 + 0.5], [0, 0, 0, 1, 0.75 * 0.25 + 0.25]]
+    assert Optimum._worth(asked, values, reached).tolist() == expected
+    nowhere = SimpleNamespace(
+        owner=np.arange(2), behind=np.zeros(0, int), skeleton=asked.skeleton,
+        product=SimpleNamespace(indices=np.zeros(0, int), edge=np.zeros(0, int)),
+    )  # fmt: skip
+    assert Optimum._worth(nowhere, values, reached[:, :2]).tolist() == [[0, 0]] * 2
+
+
+@pytest.mark.parametrize(
     ("slack", "known"), [((0.25, 0.0), True), ((np.nextafter(0.25, 1), 0.0), False), ((0.0, 2.0**-1000), False)]
 )
 @pytest.mark.parametrize("greatest", [True, False])
@@ -247,6 +304,28 @@ def test_the_longest_time_until_a_condition_is_known_to_a_quarter_of_a_step(slac
     found = asked._longest(rates, 2.0**-7)[asked.product.start]
     assert found.tolist() == ([2, 1] if known else [math.inf] * 2)
     assert seen == [2.0**-7]
+
+
+def test_what_is_sure_is_1_and_what_is_left_seldom_is_known_to_all_digits():
+    """State 0 stays but for 10^-13 to the goal and twice that to where it has failed: 1/3; state 1 cannot miss it."""
+    world = Deciding(np.random.default_rng(0), states=4, choices=1)
+    world.owner, world.row, world.over = np.arange(4), np.zeros(4, dtype=np.int64), np.arange(4) >= 2
+    world.following, world.true_in["p"] = np.array([[0, 2, 3], [1, 2, 2], [2, 2, 2], [3, 3, 3]]), [2]
+    rates = np.broadcast_to(np.array([1 - 3e-13, 1e-13, 2e-13])[:, None], (2, 3, 3))
+    for greatest in (True, False):
+        optimum = world.optimum("F p" if greatest else "G !p", greatest)
+        bracket = optimum.bracket(rates, 2.0**-50)
+        value, lower, upper = (
+            np.sort(ends if greatest else 1 - ends) for ends in (bracket.value, bracket.lower, bracket.upper)
+        )
+        assert value.tolist() == [pytest.approx(1 / 3, rel=1e-9), 1]
+        assert (lower[1], upper[1]) == (1, 1)
+        assert upper[0] - lower[0] < 1e-6
+        worth, stays = optimum.worth(rates)
+        wanted = bracket.value if greatest else 1 - bracket.value
+        assert worth[optimum.product.start] == pytest.approx(wanted, rel=1e-15)
+        over = (optimum.product.state >= 2) | (np.arange(optimum.state_count) < 2)
+        assert stays.tolist() == over.tolist()
 
 
 def with_errors(found):

@@ -1,26 +1,40 @@
 """How many more items would decide: against a scan of exact binomial bounds, and against other allocations."""
 
+import math
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recall_chains import binary, product_of_recalls
+from recall_chains import binary, measured_of, product_of_recalls
+from scipy.optimize import linprog
 from scipy.stats import beta
 from shorthands import confidence_region, drives_without_a_miss
+from small_objectives import channel_of, objective_of
 
+from verifier.analysis import planning
 from verifier.analysis.intervals.drive_items import DriveItems, lower_ends
 from verifier.analysis.intervals.intervals import Measured
 from verifier.analysis.intervals.rate_intervals import RateIntervals
 from verifier.analysis.planning import (
+    EvidencePlan,
+    PlannedColumn,
     Question,
     _greatest_change,
+    _in_drives,
+    _in_items,
+    _rounded,
+    _smallest,
+    _useful,
+    _worth,
     additional_data,
     planned_counts,
 )
 from verifier.analysis.robust.region import events_of
 from verifier.analysis.robust.solutions import robust_bounds
+from verifier.base.documents import MisfitError
 from verifier.checking.verdicts import Verdict, verdict_of
 
 
@@ -45,7 +59,8 @@ def planned_in_drives(hits_and_items, question, tier="independent_drives", icc=N
 @pytest.mark.parametrize(("rate", "number"), [("0.9", 39), ("0.95", 80), ("0.99", 407)])
 def test_equal_drives_without_a_miss_need_the_published_number(rate, number):
     plan = planned_in_drives([(50, 50)] * 10, Question(0, ">=", Fraction(rate)))
-    assert plan.columns.tolist() == []
+    assert plan.columns.shape == (0, 2)
+    assert (plan.items.tolist(), plan.further.tolist(), plan.total) == ([], [], 0)
     assert number <= 10 + plan.drives <= 1.01 * number + 1
 
 
@@ -233,3 +248,188 @@ def test_rounding_makes_no_column_worth_less_than_nothing():
     slope, spread = np.full((200, 3), 3.726127954819236), np.random.default_rng(0).random((200, 3))
     found = _greatest_change(slope, spread)
     assert np.all((found >= 0) & (found < 1e-12))
+
+
+def test_items_are_rounded_up_to_two_digits_by_hand():
+    items = [0, 0.3, 1, 7, 7.2, 42, 99, 99.5, 100, 101, 110, 110 + 1e-9, 999, 1001, 123456, 10**9]
+    rounded = [0, 1, 1, 7, 8, 42, 99, 100, 100, 110, 110, 110, 1000, 1100, 130000, 10**9]
+    assert _rounded(np.array(items, dtype=float)).tolist() == rounded
+
+
+@pytest.mark.parametrize(
+    ("drives", "enough", "most", "told", "asked"),
+    [
+        (10, 5, 10**6, 10, []),
+        (10, 11, 10**6, 11, [20, 15, 12, 11]),
+        (10, 20, 10**6, 20, [20, 15, 17, 18, 19]),
+        (10, 21, 10**6, 21, [20, 40, 30, 25, 22, 21]),
+        (10, 40, 40, 40, [20, 40, 30, 35, 37, 38, 39]),
+        (10, 41, 40, None, [20, 40]),
+        (0, 1, 10**6, None, []),
+        # To one in a hundred: 5,040 and 5,000 are 40 apart.
+        (10, 4990, 10**6, 5000, [*(10 * 2**k for k in range(1, 10)), 3840, 4480, 4800, 4960, 5040, 5000]),
+        (10, 5001, 10**6, 5040, [*(10 * 2**k for k in range(1, 10)), 3840, 4480, 4800, 4960, 5040, 5000]),
+        # 40 is a hundredth of 4,000.
+        (10, 3990, 10**6, 4000, [*(10 * 2**k for k in range(1, 10)), 3840, 4480, 4160, 4000, 3920, 3960]),
+        (1, 150, 10**6, 150, [2, 4, 8, 16, 32, 64, 128, 256, 192, 160, 144, 152, 148, 150, 149]),
+        (1, 300, 10**6, 300, [2, 4, 8, 16, 32, 64, 128, 256, 512, 384, 320, 288, 304, 296, 300, 298]),
+    ],
+)
+def test_the_fewest_drives_by_hand(drives, enough, most, told, asked, monkeypatch):
+    monkeypatch.setattr(planning, "MOST_DRIVES", most)
+    times = []
+
+    def decided(own):
+        times.append(own)
+        return (drives if own is None else own * drives) >= enough
+
+    assert _in_drives(decided, drives) == told
+    assert times[0] is None
+    assert [own * drives for own in times[1:]] == pytest.approx(asked)
+
+
+@pytest.mark.parametrize(
+    ("enough", "least", "most"),
+    [(1, 1, 1), (42, 42, 42), (777, 780, 790), (10**6, 10**6, 10**6), (10**9, 10**9, 10**9), (10**9 + 1, None, 0)],
+)
+def test_the_fewest_items_by_hand(enough, least, most):
+    """Of one column, one in fifty more at most, and up to two digits."""
+    items = _smallest(lambda given: given.sum() >= enough, lambda size: np.array([size, 0.0]))
+    assert (items is None) == (least is None)
+    assert least is None or (least <= items[0] <= most and items[1] == 0)
+
+
+def test_one_matrix_in_all_steps_is_planned_for_as_well():
+    """State 0 goes on with a recall, state 1 with a miss: of one matrix at most 1/4, of two, more."""
+    channel = channel_of(((), ("a",)), [[0]], [[1]])
+    objective = objective_of(
+        channel, [[3, 1], [2, 3], [2, 2], [3, 3]], [0] * 4, {"goal": {2}}, "F goal", ended=(2, 3)
+    )
+    measured = binary((5, 10))
+    events = events_of(objective.skeleton, measured)
+    intervals = RateIntervals(measured, events, Fraction(1, 20))
+    question = Question(0, "<=", Fraction(3, 10), "shared_matrix")
+    plan = additional_data(objective, intervals, question)
+    assert (plan.total, plan.verdict) == (0, Verdict.SATISFIED)
+    assert 0.25 <= plan.upper <= 0.3
+    assert additional_data(objective, intervals, Question(0, "<=", Fraction(3, 10))).total > 0
+
+
+def test_columns_that_get_items_come_in_the_order_of_how_many(monkeypatch):
+    objective, measured = product_of_recalls([0, 1, 2]), binary((9, 10), (8, 9), (7, 8))
+    for further, columns in (
+        ([1, 0, 5], [[2, 1], [0, 1]]),
+        ([5, 5, 1], [[0, 1], [1, 1], [2, 1]]),
+        ([0, 1, 0], [[1, 1]]),
+    ):
+        items = np.array([[0, number] for number in further])
+        monkeypatch.setattr(planning, "_in_items", lambda *asked, items=items: (items, 7))
+        plan = planned(objective, measured, Question(0, ">=", Fraction(1, 4)))
+        assert (plan.columns.tolist(), plan.uniform, plan.total) == (columns, 7, sum(further))
+        assert plan.further.tolist() == [further[at] for at, _ in columns]
+        assert plan.items.tolist() == [10 - at for at, _ in columns]
+
+
+@pytest.mark.parametrize(
+    ("target", "verdict"),
+    [("0.19", "satisfied"), ("0.21", "inconclusive"), ("0.79", "inconclusive"), ("0.81", "violated")],
+)
+def test_a_point_is_within_both_of_its_bounds(target, verdict):
+    """1/2, from the second initial state, by 1/10 for rounding and 1/5 for the representation of rates."""
+    here = SimpleNamespace(probability=[[0.9, 0.5]], error_bound=[[0, 0.1]], representation_bound=[[0, 0.2]])
+    here = SimpleNamespace(**{name: np.array(value) for name, value in vars(here).items()})
+    objective, measured = SimpleNamespace(probabilities=lambda rates: here), SimpleNamespace(rates=np.ones(1))
+    question = Question(1, ">=", Fraction(target))
+    assert planning._verdict_of_point(objective, measured, question) is Verdict(verdict)
+
+
+def test_no_items_are_no_plan():
+    assert _smallest(lambda given: True, lambda size: np.zeros(2)) is None
+
+
+def test_a_plan_of_items_by_hand():
+    """The cheaper of two shapes: a multiple of what is there, or as the two thirds of what an item may change."""
+    measured = binary((50, 100), (999, 1000))
+    objective, useful = product_of_recalls([0, 1]), np.array([[False, True]] * 2)
+    assert _useful(objective, measured).tolist() == useful.tolist()
+    held = binary((50, 100), (1, 2), fixed=[[False, True], [False, False]])
+    assert _useful(objective, held).tolist() == [[False, False], [False, True]]
+    # By a half more of each label than there are: what was never seen may come. The other recall is the slope.
+    first, second = (math.sqrt(p * (1 - p)) for p in (50.5 / 101, 999.5 / 1001))
+    worth = [first * 0.999, second * 0.5]
+    np.testing.assert_allclose(_worth(objective, measured, 0), [[0, worth[0]], [0, worth[1]]], rtol=1e-9)
+    items, uniform = _in_items(objective, measured, 0, lambda more: more[0, 1] >= 10**5, useful)
+    # Uniformly a thousand times as many of both; beyond what is asked one in fifty at most, and two digits.
+    assert 1_100_000 <= uniform <= 1.15 * 1_100_000
+    assert 10**5 <= items[0, 1] <= 1.1 * 10**5
+    wanted = (items[0, 1] + 100) * (worth[1] / worth[0]) ** (2 / 3) - 1000
+    assert items[1, 1] == pytest.approx(wanted, rel=0.12)
+    assert items[:, 0].tolist() == [0, 0]
+    nothing, none = _in_items(objective, measured, 0, lambda more: True, useful)
+    assert (nothing.tolist(), none) == ([[0, 0], [0, 0]], 0)
+    assert _in_items(objective, measured, 0, lambda more: False, useful) is None
+    # A tenth more of both, if that is the cheaper one; three items for one where there are none, of 100 elsewhere.
+    _, uniform = _in_items(objective, measured, 0, lambda more: more[0, 1] >= 10, useful)
+    assert 100 <= uniform <= 115
+    bare = binary((50, 100), (0, 0))
+    bare.rates[1, :, 1] = [0.5, 0.5]
+    _, uniform = _in_items(objective, bare, 0, lambda more: more[1, 1] >= 5, useful)
+    assert 305 <= uniform <= 330
+
+
+def test_a_column_without_items_counts_as_one_item():
+    """Of three recalls of 1/2, 4/5 and an assumed 9/10, each times what half an item more of each label leaves."""
+    measured = binary((50, 100), (8, 10), (0, 0))
+    measured.rates[2, :, 1] = [0.1, 0.9]
+    rates, smoothed = (0.5, 0.8, 0.9), (50.5 / 101, 8.5 / 11, 1.4 / 2)
+    expected = [[0, math.prod(rates) / own * math.sqrt(p * (1 - p))] for own, p in zip(rates, smoothed, strict=True)]
+    np.testing.assert_allclose(_worth(product_of_recalls([0, 1, 2]), measured, 0), expected, rtol=1e-9)
+    three = measured_of([[[0, 2, 0], [0, 6, 0], [0, 2, 0]]])  # of 6 a, and 2 of each other label
+    worth = _worth(product_of_recalls([0], labels=3), three, 0)
+    np.testing.assert_allclose(worth, [[0, math.sqrt(6.5 * 5) / 11.5, 0]], rtol=1e-9)
+    assert _worth(SimpleNamespace(slopes=False), measured, 0).tolist() == [[0, 0]] * 3
+
+
+def test_of_two_plans_the_smaller_one_is_taken(monkeypatch):
+    objective, useful = product_of_recalls([0, 1]), np.array([[False, True]] * 2)
+    # The second recall does not matter, as the first is 0, so only a uniform plan has items for it.
+    _, uniform = _in_items(objective, binary((0, 100), (50, 100)), 0, lambda more: more[1, 1] >= 5, useful)
+    assert uniform == 10
+    few, many = np.array([[0, 3], [0, 1]]), np.array([[0, 1], [0, 4]])
+    for first, second, best in ((few, many, few), (many, few, few), (few[::-1], few, few), (None, many, many)):
+        plans = iter([first, second])
+        monkeypatch.setattr(planning, "_smallest", lambda decided, shape, plans=plans: next(plans))
+        items, uniform = _in_items(objective, binary((5, 10), (5, 10)), 0, lambda more: False, useful)
+        assert (items.tolist(), uniform) == (best.tolist(), None if first is None else first.sum())
+
+
+def test_further_items_are_divided_by_largest_remainders():
+    """Of 1, the label with 1/2; of 5, 2.5 and 1.5 and 1, the first of two equal ones; of 7, 3.5 and 2.1 and 1.4."""
+    rates = np.repeat([[[0.5] * 3, [0.3] * 3, [0.2] * 3]], 2, axis=0)
+    rates[1] = np.nan
+    counts, further = np.arange(18).reshape(2, 3, 3), np.array([[1, 5, 7], [0, 0, 0]])
+    planned = planned_counts(Measured(counts, rates, np.zeros((2, 3), dtype=bool)), further)
+    assert (planned - counts)[0].T.tolist() == [[1, 0, 0], [3, 1, 1], [4, 2, 1]]
+    assert np.array_equal(planned[1], counts[1])
+
+
+def test_the_greatest_change_is_that_of_a_linear_program():
+    rng = np.random.default_rng(4)
+    slope, spread = rng.normal(size=(3, 4, 2)), rng.random((3, 4, 2))
+    change = _greatest_change(slope, spread)
+    for at, true in np.ndindex(3, 2):
+        own = spread[at, :, true]
+        best = linprog(-slope[at, :, true], A_eq=np.ones((1, 4)), b_eq=[0], bounds=np.stack([-own, own], axis=1))
+        assert change[at, true] == pytest.approx(-best.fun, abs=1e-9)
+    assert _greatest_change(np.zeros((1, 2, 1)), np.ones((1, 2, 1))).tolist() == [[0]]
+
+
+def test_an_evidence_plan_is_in_items_or_in_drives():
+    columns = (PlannedColumn("ped", "[0, 10) m", 5, 20), PlannedColumn("car", "[0, 10) m", 0, 3))
+    assert EvidencePlan(columns, None, 0.5, 0.5, Verdict.SATISFIED).total == 23
+    assert EvidencePlan((), 3, 0.25, 0.5, Verdict.SATISFIED).total == 0
+    for own, drives in ((columns, 3), ((), None)):
+        with pytest.raises(ValueError, match="in items or in drives"):
+            EvidencePlan(own, drives, 0.5, 0.5, Verdict.SATISFIED)
+    with pytest.raises(MisfitError):
+        EvidencePlan((), 3, 0.5, 0.25, Verdict.SATISFIED)

@@ -1,6 +1,7 @@
 """The certified floor: by hand, against random matrices above it, and where the rest of a column decides."""
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from recall_cases import MILLION, binary, cells_of, chance, problem
 from small_objectives import channel_of, objective_of, random_objective, random_rates
 
 from verifier.analysis.recall import least_cost as box
-from verifier.analysis.recall.least_cost import BoxFamily, least_floors
+from verifier.analysis.recall.least_cost import BoxFamily, Floors, least_floors
 from verifier.analysis.recall.requirements import Problem, Target
 from verifier.perception.confusion import exact_rates
 
@@ -120,9 +121,99 @@ def test_no_random_matrix_above_the_floor_fails(seed):
     assert edge <= found.bound + 1e-12 if target.is_upper else edge >= found.bound - 1e-12
 
 
-def test_what_cannot_be_is_refused():
-    task = problem([chance([0])], binary(0.5), ">=", "0.5")
-    with pytest.raises(ValueError, match="a floor from 0 to 1"):
-        family(task, cells_of((0, 1)), begin=(MILLION + 1,))
-    with pytest.raises(ValueError, match="cannot have a floor and be held"):
-        family(task, cells_of((0, 1)), held=np.array([[False, True]]))
+@pytest.mark.parametrize(
+    ("begin", "held", "message"),
+    [
+        ((5, 11), [[0, 0], [0, 0]], "a floor from 0 to 1"),
+        ((-1, 5), [[0, 0], [0, 0]], "a floor from 0 to 1"),
+        ((5,), [[0, 0], [0, 0]], "a floor from 0 to 1"),
+        ((0, 10), [[1, 0], [1, 1]], "cannot have a floor and be held"),
+        ((0, 10), [[1, 0], [1, 0]], None),
+    ],
+)
+def test_what_cannot_be_is_refused(begin, held, message):
+    task, cells = problem([chance([0, 1])], binary(0.5, 0.5), ">=", "0.5"), cells_of((0, 1), (1, 1))
+    if message is None:
+        line = family(task, cells, begin=begin, held=np.array(held, bool), whole=10)
+        assert (line.top, line.floors(0), line.floors(3)) == (10, [0, 10], [3, 10])
+    else:
+        with pytest.raises(ValueError, match=message):
+            family(task, cells, begin=begin, held=np.array(held, bool), whole=10)
+
+
+def test_the_box_has_floors_and_holds_what_is_as_measured():
+    # Billionths of the rates of nothing and a: a floor of 3/7 in bin 0, 1/3 and 2/3 as measured in bin 1, bin 2 free.
+    exact = np.full((3, 2, 2), Fraction(1, 2), dtype=object)
+    exact[1, :, 1] = Fraction(1, 3), Fraction(2, 3)
+    one, held = chance([0, 1, 2]), np.array([[False, False], [False, True], [False, False]])
+    task = problem([one], binary(0.5, 0.5, 0.5), ">=", "0.5")
+    region = family(task, cells_of((0, 1)), begin=(3,), held=held, exact=exact, whole=7).region(one, 0)
+    assert region.lower[:, :, 1].tolist() == [[0, 428_571_428], [333_333_333, 666_666_666], [0, 0]]
+    assert region.upper[:, :, 1].tolist() == [[10**9, 10**9], [333_333_334, 666_666_667], [10**9, 10**9]]
+
+
+@pytest.mark.parametrize(("semantics", "least"), [("shared_matrix", 0.5), ("per_state", 0.25)])
+def test_one_matrix_for_all_states_does_better_than_one_for_each(semantics, least):
+    # Good is who is told the same twice: r r + (1 - r)(1 - r) from 1/2 on; or r is 1/2 at first, and then 1/2 or 1.
+    following = [[1, 2], [3, 4], [4, 3], [3, 3], [4, 4]]
+    twice = objective_of(
+        channel_of(((), ("a",)), [[0]], [[1]]), following, [0] * 5, {"good": {3}}, "F good", ended=(3, 4)
+    )
+    task = problem([twice], binary(0.5), ">=", least - 0.02)
+    line = family(task, cells_of((0, 1)), begin=(1,), whole=2, semantics=semantics)
+    assert line.bound(0) == (pytest.approx(least, abs=0.01), True)
+
+
+def test_exact_bounds_are_compared_with_the_target_as_it_says():
+    target = Fraction(1, 3)
+    for comparison, told in ((">=", (0, 1, 1)), (">", (0, 0, 1)), ("<=", (1, 1, 0)), ("<", (1, 0, 0))):
+        bounds = (target - Fraction(1, 10**30), target, target + Fraction(1, 10**30))
+        assert tuple(box._meets(bound, Target(comparison, target)) for bound in bounds) == told
+
+
+@pytest.mark.parametrize(
+    ("begin", "least", "tried"),
+    [
+        (0, 40, [100, 0, 2, 6, 14, 30, 62, 46, 38, 42, 40, 39]),  # steps of 1, 2, 4, ..., then halves
+        (40, 40, [100, 40]),
+        (99, 100, [100, 99]),
+        (98, 99, [100, 98, 99]),
+        (100, 100, [100]),
+        (0, 101, [100]),
+    ],
+)
+def test_floors_are_looked_for_from_the_beginning_on_in_steps_that_double(begin, least, tried):
+    places = []
+
+    def bound(place):
+        places.append(place)
+        return place / 100, place >= least
+
+    line = SimpleNamespace(top=100, bound=bound, floors=lambda place: [place], proven=lambda place: place == least)
+    found = least_floors(line, begin)
+    assert found == (Floors((least,), least / 100, True) if least <= 100 else Floors(None, 1.0, False))
+    assert places == tried
+
+
+def test_what_other_scenarios_do_beside_counts_too():
+    # Of P = r0 and P = r1 only the first can change; the other is 0.6 for all matrices of the box.
+    cells = cells_of((0, 1))
+    for comparison, target, expected in ((">=", "0.545", 0.55), (">=", "0.65", None), ("<=", "0.65", None)):
+        task = problem([chance([0]), chance([1])], binary(0.5, 0.6), comparison, target).varying([True, False])
+        found = least_floors(family(task, cells, whole=100))
+        assert found.floors == (None if expected is None else (55,))
+        assert found.bound == pytest.approx(1 if comparison == "<=" else expected or 0.6, abs=1e-9)
+    upper = problem([chance([0], "F bad"), chance([1], "F bad")], binary(0.5, 0.6), "<=", "0.455")
+    found = least_floors(family(upper.varying([True, False]), cells, whole=100))
+    assert (found.floors, found.bound, found.checked) == ((55,), pytest.approx(0.45, abs=1e-9), True)
+
+
+@pytest.mark.parametrize(("formula", "comparison", "target"), [("F good", ">=", 0.49), ("F bad", "<=", 0.51)])
+def test_a_floor_is_proven_where_certificates_say_so(formula, comparison, target):
+    """P = r0 in one initial state, 1 in the other."""
+    channel = channel_of(((), ("a",)), [[0]], [[1]])
+    true_in = {"good": {1}, "bad": {2}}
+    two = objective_of(channel, [[2, 1], [1, 1], [2, 2]], [0] * 3, true_in, formula, starts=(0, 1), ended=(1, 2))
+    line = family(problem([two], binary(0.5), comparison, Fraction(target)), cells_of((0, 1)), whole=8)
+    assert [line.proven(place) for place in (3, 4, 5)] == [False, True, True]
+    assert line.bound(4) == (pytest.approx(0.5, abs=1e-6), True)

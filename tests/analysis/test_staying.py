@@ -1,9 +1,11 @@
 """What states have to meet, step by step: the definition of each operator on random lassos."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from verifier.analysis.robust.staying import Staying, _implies, _TooMuchError
+from verifier.analysis.robust.staying import Provable, Staying, _end_components, _implies, _order, _TooMuchError
 
 PREFIX, LOOP = 3, 3
 
@@ -93,3 +95,132 @@ def test_terms_that_ask_for_more_are_left_out_and_the_work_is_limited():
     finder._spend(0)
     with pytest.raises(_TooMuchError):
         finder._spend(1)
+
+
+class Game:
+    """States with choices, each a set of states that it may lead to, as the kernel's systems are asked."""
+
+    def __init__(self, choices, letters=(), starts=()):
+        self.choices, self.letters, self.starts = choices, letters, starts
+
+    def moves(self, state, may):
+        return set().union(*(ends for ends in self.choices[state] if all(may(state, end) for end in ends)))
+
+
+def random_game(rng, states=5):
+    choices = [
+        [set(rng.integers(0, states, rng.integers(1, 3)).tolist()) for _ in range(rng.integers(1, 3))]
+        for _ in range(states)
+    ]
+    may = {state: {end for end in range(states) if rng.random() < 0.7} for state in range(states)}
+    return Game(choices), may
+
+
+def stays(game, may, part):
+    """Whether the choices that surely stay in a part connect all of its states."""
+    ahead = {state: game.moves(state, lambda s, end: end in may[s] and end in part) for state in part}
+    reach = {state: {state} for state in part}
+    for _ in part:
+        reach = {state: {end for s in before for end in {s} | ahead[s]} for state, before in reach.items()}
+    return all(ahead.values()) and all(before == set(part) for before in reach.values())
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_end_components_and_their_order_are_those_of_the_definition(seed):
+    game, may = random_game(np.random.default_rng([seed, 31]))
+    parts = [frozenset(s for s in may if k >> s & 1) for k in range(1, 2 ** len(may))]
+    staying = [part for part in parts if stays(game, may, part)]
+    largest = {part for part in staying if not any(part < other for other in staying)}
+    components = list(_end_components(game, may))
+    assert len(components) == len(largest)
+    assert set(components) == largest
+    # Round by round those fall whose every choice stays in their component or may lead to who fell before.
+    own = {state: members for members in largest for state in members}
+    order = {}
+    for number in range(len(may)):
+        fallen = set(order)
+        for members in {own.get(state, frozenset({state})) for state in may} - {
+            own.get(s, frozenset({s})) for s in order
+        }:
+            if all(
+                ends & fallen or (state in own and ends <= members)
+                for state in members
+                for ends in game.choices[state]
+                if ends <= may[state]
+            ):
+                order.update(dict.fromkeys(members, number))
+    assert _order(game, components, may) == order
+    if largest:
+        with pytest.raises(ValueError, match="not all end components"):
+            _order(game, components[1:], may)
+
+
+def test_untils_without_an_end_come_first_if_they_hold_others():
+    finder = object.__new__(Staying)
+    finder._nodes = [("holds",), ("U",), ("R",), ("U",), ("U",)]
+    terms = [[(1, 0, -1), (4, 2, -1)], [(3, 0, 5)], [(2, 0, -1), (0, 0, -1)]]
+    assert finder._untils({0: frozenset(map(frozenset, terms[:1])), 1: frozenset(map(frozenset, terms[1:]))}) == [
+        4,
+        1,
+    ]
+
+
+NODES = [("holds", [], 0, -1), ("&", [], 0, -1), ("|", [], 0, -1), ("U", [1, 0], 0, -1), ("R", [2, 3], 0, -1)]
+"""p, true, false, F p and G F p."""
+EITHER = [*NODES, ("holds", [], 1, -1), ("R", [2, 5], 0, -1), ("U", [1, 6], 0, -1), ("|", [4, 7], 0, -1)]
+"""Further q, G q, F G q and (G F p) | (F G q)."""
+AGAIN, AWAITED, ALWAYS = [[[4, 0, -1]]], [[[3, 0, -1], [4, 0, -1]]], [[[6, 0, -1]]]
+P, Q = 1, 2
+
+
+@pytest.mark.parametrize(
+    ("nodes", "choices", "letters", "obligations", "without"),
+    [
+        # Round a ring where p holds once: F p is put off from 1 to 2, and no further.
+        (NODES, [[{1}], [{2}], [{0}]], [P, 0, 0], [AGAIN, AWAITED, AWAITED], [(3, [0, 1, 0], [])]),
+        # State 1 stays with some chance only, or as long as it likes.
+        (NODES, [[{1}], [{0, 1}]], [P, 0], [AGAIN, AWAITED], []),
+        (NODES, [[{1}], [{0}, {1}]], [P, 0], [[], []], []),
+        (NODES, [[{1}], [{0}, {2}], [{2}]], [P, 0, 0], [AGAIN, AWAITED], []),  # or leaves, for ever
+        # There q holds: who stays for ever meets the other part.
+        (EITHER, [[{1}], [{0}, {1}]], [P, Q], [AGAIN, AWAITED], [(3, [0, 0], [([1], [ALWAYS], [])])]),
+        (EITHER, [[{1}], [{0}]], [P, Q], [AGAIN, AWAITED], []),
+        (EITHER, [[{1}], [{0}, {1}]], [0, Q], [[], []], []),
+        (EITHER, [[{0}, {1}], [{0}, {1}]], [Q, Q], [ALWAYS, ALWAYS], []),
+    ],
+)
+def test_what_is_written_down_of_components_by_hand(nodes, choices, letters, obligations, without):
+    game, formula = Game(choices, letters, [0]), [(*node[:3], None if node[3] < 0 else node[3]) for node in nodes]
+    finder = Staying({"formula": formula, "propositions": ["p", "q"]}, game, "lower")
+
+    def told(part):
+        inner = [
+            (each["until"], each["order"], [told(one) for one in each["components"]]) for each in part["without"]
+        ]
+        return part["states"], [finder.table[number] for number in part["obligations"]], inner
+
+    every = list(range(len(obligations)))
+    assert told(finder.component(game, every[::-1])) == (every, obligations, without)
+    assert (finder.reaches(0), finder.reaches(9)) == (True, False)
+    number = finder.own(10)[9]  # of a state that is never reached: the whole formula
+    assert finder.table[number] == [[[len(nodes) - 1, *nodes[-1][2:]]]]
+
+
+@pytest.mark.parametrize(("reached", "followed"), [([0, 1], True), ([0], False), ([], False)])
+def test_what_is_provable_is_asked_of_the_side_that_it_decides_against(reached, followed):
+    """Who meets the formula is not lost for its lower bound; states have other numbers, two less, in certificates."""
+    asked, starts = [], SimpleNamespace(starts=[0, 1])
+
+    def side(name, states):
+        def shown(system, members):
+            return asked.append((name, system, members)) or (None if name == "upper" else {})
+
+        return SimpleNamespace(shown=shown, reaches=states.__contains__)
+
+    provable = Provable(SimpleNamespace(state_count=20_000), None)
+    vars(provable)["_known"] = starts, {"lower": side("lower", [0, 1]), "upper": side("upper", reached)}
+    assert provable(np.array([2, 5]), True) is True
+    assert provable(np.array([3]), False) is False
+    assert asked == [("lower", starts, [0, 3]), ("upper", starts, [1])]
+    assert provable.is_followed is followed
+    assert Provable(SimpleNamespace(state_count=20_001), None)(np.array([2]), True) is True  # nobody asks

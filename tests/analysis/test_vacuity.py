@@ -214,6 +214,39 @@ def test_what_is_forbidden_is_no_antecedent_and_a_class_settles(folder):
     assert kinds("G (bad -> X good)", start=3) == []
 
 
+HOLDS, FAILS = "the requirement holds on every path", "the requirement fails on every path"
+NEVER = f"never holds from this initial state on: {HOLDS} without being tested"
+
+
+@pytest.mark.parametrize(
+    ("environment", "formula", "start", "kind", "text"),
+    [
+        ("there", "G (empty -> bad)", 0, "trivial", f"empty is false in environment there: {HOLDS}"),
+        ("none", "G (empty & !ped)", 0, "trivial", f"empty is true and ped is false in environment none: {HOLDS}"),
+        ("none", "F (ped & bad)", 0, "trivial", f"ped is false in environment none: {FAILS}"),
+        ("none", "true | F bad", 0, "trivial", f"by its form alone: {HOLDS}"),
+        ("there", "good & ped", 0, "trivial", f"decided in the initial state itself: {FAILS} from there"),
+        ("there", "good U bad", 3, "trivial", f"decided in the initial state itself: {HOLDS} from there"),
+        ("there", "X s < 4", 0, "constant", f"'s < 4' is true for all values in range: {HOLDS}"),
+        (
+            *("there", "F (s > 3 | s < 0)", 0, "constant"),
+            f"'s > 3' is false and 's < 0' is false for all values in range: {FAILS}",
+        ),
+        ("there", "G (bad -> X good)", 0, "antecedent", f"'bad' {NEVER}"),
+        ("there", "(G (bad -> X good)) & (G (late -> X bad))", 0, "antecedent", f"'bad' and 'late' {NEVER}"),
+        ("there", "(G (bad -> X good)) & (G (late -> X bad))", 2, None, ""),
+        ("there", "F 6 / (s - 3) > 9", 0, None, ""),  # not defined for all values in range
+    ],
+)
+def test_why_by_hand(folder, environment, formula, start, kind, text, monkeypatch):
+    """Every state leads to state 1; where ranges are looked at, three values at a time."""
+    monkeypatch.setattr(vacuity, "AT_ONCE", 3)
+    labels = {"bad": {3}, "good": {1}, "late": {2}}
+    model = system_text([(1, 1)] * 4, labels, ()).replace('initial = "true"', f'initial = "s = {start}"')
+    (found,) = find_vacuity(skeleton_of(folder, model, environment), [parse_formula(formula)])
+    assert [(why.kind, why.text) for why in found.vacuity[0]] == ([] if kind is None else [(kind, text)])
+
+
 def test_what_is_constant_but_decides_nothing_is_noted(folder):
     text = system_text([(1, 1)] * 4, {"bad": {3}, "good": {1, 0}}, ())
     path = folder / "narrow.toml"
@@ -230,6 +263,15 @@ def test_what_is_constant_but_decides_nothing_is_noted(folder):
     assert [each.notes for each in found[2:]] == [(), ()]  # vacuous; and true by its range, which is no news
     assert [each.vacuity for each in found] == [((),), ((),), found[2].vacuity, ((),)]
     assert found[2].vacuity[0][0].text == "ped is true in environment there: the requirement holds on every path"
+
+
+def test_notes_are_told_where_a_requirement_says_something_from_some_start(folder):
+    """From state 0 bad never holds, from 3 it does; late holds in 0, 1 and 3, which are all that is reached."""
+    text = system_text([(1, 1)] * 4, {"bad": {3}, "late": {0, 1, 3}}, ())
+    skeleton = skeleton_of(folder, text.replace('initial = "true"', 'initial = "s = 0 | s = 3"'), "there")
+    (found,) = find_vacuity(skeleton, [parse_formula("G (bad -> X late)")])
+    assert [[why.kind for why in each] for each in found.vacuity] == [["antecedent"], []]
+    assert found.notes == ("'late' is true in every reachable state",)
 
 
 LINE = """

@@ -18,17 +18,17 @@ ROUNDING = 2.0**-50
 
 def world_of(*ways, starts=(0, 1)):
     """States 2 and 3 have ended, the first with p; each way by its state and where nothing, a and b lead to. Nothing
-    is reported with 1/2, a and b with 1/4 each, from the column of a in bin 0; rows 0 and 1 draw alike."""
+    is reported with 1/2, a and b with 1/4 each, in state 0, from the column of a; in state 1 b never is."""
     world = Deciding(np.random.default_rng(0))
     rows = [*ways, (GOAL, [GOAL] * 3), (LOST, [LOST] * 3)]
     world.owner = np.array([state for state, _ in rows])
     world.following = np.array([led for _, led in rows])
-    world.channel = channel_of(LABELS, [[0], [0]], [[1], [1]], [frozenset(label) for label in LABELS])
-    world.over, world.row = world.owner >= 2, world.owner % 2
+    world.channel = channel_of(LABELS, [[0], [0]], [[2], [1]], [frozenset(label) for label in LABELS])
+    world.over, world.row = world.owner >= 2, 1 - world.owner % 2
     world.true_in, world.states, world.starts = {"p": [GOAL]}, 4, np.array(starts)
     rates = np.zeros((1, 3, 3))
     rates[0, 0] = 1
-    rates[0, :, 1] = [0.5, 0.25, 0.25]
+    rates[0, :, 1], rates[0, :, 2] = [0.5, 0.25, 0.25], [0.25, 0.75, 0]
     return world, rates
 
 
@@ -38,7 +38,7 @@ WAYS = (
     (0, [0] * 3),
     (1, [BACK] * 3),  # choice 3
     (1, [GOAL, LOST, LOST]),
-    (1, [LOST, GOAL, LOST]),
+    (1, [LOST, LOST, GOAL]),
 )
 
 
@@ -48,23 +48,29 @@ def rows_of(chain):
 
 
 @pytest.mark.parametrize(
-    ("greatest", "start", "expected"),
+    ("ways", "greatest", "start", "value", "expected"),
     [
         # v0 = 1/2 + v1 / 4 and v1 = v0, which beats 1/2: 0 is visited 1 / (1 - 1/4) times.
-        (True, 0, {0: ((0,), {1: 0.25, 2: 0.5, 3: 0.25}, 4 / 3, 3), 1: ((3,), {0: 1}, 1 / 3, 3),
+        (WAYS, True, 0, [2 / 3, 2 / 3], {0: ((0,), {1: 0.25, 2: 0.5, 3: 0.25}, 4 / 3, 3), 1: ((3,), {0: 1}, 1 / 3, 3),
                    2: ((6,), {2: 1}, 0, 1), 3: ((7,), {3: 1}, 0, 1)}),
-        (True, 1, {0: ((0,), {1: 0.25, 2: 0.5, 3: 0.25}, 4 / 3, 3), 1: ((3,), {0: 1}, 4 / 3, 3),
+        (WAYS, True, 1, [2 / 3, 2 / 3], {0: ((0,), {1: 0.25, 2: 0.5, 3: 0.25}, 4 / 3, 3), 1: ((3,), {0: 1}, 4 / 3, 3),
                    2: ((6,), {2: 1}, 0, 1), 3: ((7,), {3: 1}, 0, 1)}),
         # Two ways of staying in 0, each as often.
-        (False, 0, {0: ((1, 2), {0: 0.5, 1: 0.5}, np.inf, 3), 1: ((3,), {0: 1}, np.inf, 3)}),
+        (WAYS, False, 0, [0, 0], {0: ((1, 2), {0: 0.5, 1: 0.5}, np.inf, 3), 1: ((3,), {0: 1}, np.inf, 3)}),
+        # In 1 nothing is reported with 1/4, and b never is.
+        ([WAYS[0], WAYS[4]], True, 0, [9 / 16, 1 / 4], {
+            0: ((0,), {1: 0.25, 2: 0.5, 3: 0.25}, 1, 1), 1: ((1,), {2: 0.25, 3: 0.75}, 1 / 4, 1),
+            2: ((2,), {2: 1}, 0, 1), 3: ((3,), {3: 1}, 0, 1)}),
+        ([WAYS[0], (1, [GOAL, GOAL, LOST])], True, 1, [3 / 4, 1], {
+            1: ((1,), {2: 1}, 1, 1), 2: ((2,), {2: 1}, 0, 1)}),
     ],
 )  # fmt: skip
-def test_a_strategy_by_hand(greatest, start, expected):
+def test_a_strategy_by_hand(ways, greatest, start, value, expected):
     """Of each state the choices, where they lead, visits and options."""
-    world, rates = world_of(*WAYS)
+    world, rates = world_of(*ways)
     optimum = world.optimum("F p", greatest)
     bracket = optimum.bracket(rates, ROUNDING)
-    assert bracket.value == pytest.approx([2 / 3, 2 / 3] if greatest else [0, 0], abs=1e-12)
+    assert bracket.value == pytest.approx(value, abs=1e-12)
     found = world_strategy(world.choices, optimum, bracket, rates, world.labels, start)
     state, visits = found.state.tolist(), found.visits.tolist()
     rows = [{state[place]: weight for place, weight in row.items()} for row in rows_of(found.chain)]
@@ -91,6 +97,17 @@ def test_a_formula_that_is_decided_at_once_leaves_the_system():
             assert (kept.choices[place], kept.options[place], kept.won[place]) == ((first[state],), 1, True)
     assert kept.skeleton.valuations["s"].tolist() == kept.state.tolist()
     assert kept.skeleton.terminal.tolist() == [state >= 2 for state in kept.state.tolist()]
+
+
+def test_what_is_decided_is_told_apart():
+    """p lies in 1, from where the first choice leads back to 0, which is not as it was."""
+    world, rates = world_of(*WAYS, starts=(0,))
+    world.true_in["p"] = [ON_THE_WAY]
+    optimum = world.optimum("F p", True)
+    kept = kept_strategy(world.choices, optimum, optimum.bracket(rates, ROUNDING))
+    assert sorted(zip(kept.state.tolist(), kept.decided.tolist(), strict=True)) == [
+        (0, False), (0, True), (1, True), (2, True), (3, True),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -184,6 +184,27 @@ def test_what_happens_again_and_again_is_what_some_path_shows(seed):
         assert result.lower[0, 0] == result.upper[0, 0] == expected, formula
 
 
+@pytest.mark.parametrize(
+    ("wide", "narrow", "last", "past"), [("F[1,3] b", "F[1,2] b", 3, 3), ("F[1,4] b", "F[2,3] b", 4, 5)]
+)
+@pytest.mark.parametrize(
+    ("again", "expected"),
+    [
+        ("{wide} & !({narrow})", 1),
+        ("!({wide}) & {narrow}", 0),
+        ("{wide} xor {narrow}", 1),
+        ("{narrow} & {wide}", 1),  # two steps before b
+        ("{narrow} <-> {wide}", 1),
+        ("{wide} & X[{last}] b & ({narrow} | a)", 1),
+        ("{narrow} & X[{past}] b & ({wide} | a)", 0),
+    ],
+)
+def test_windows_of_one_operator_are_told_apart(wide, narrow, last, past, again, expected):
+    chain = chain_of([{(s + 1) % 6: 1} for s in range(6)], {"a": set(range(6)), "b": {0}})
+    formula = again.format(wide=wide, narrow=narrow, last=last, past=past)
+    assert check(chain, parsed(f"G F ({formula})")).probability[0, 0] == expected
+
+
 def test_states_are_split_by_hand(monkeypatch):
     # The first of two states may have both values. Its edge to the second has value 1, its loop what it had.
     def split(value_at_source, limit=5):
@@ -220,7 +241,7 @@ def test_copies_of_a_state_agree_on_what_holds(monkeypatch):
     asked = np.array([0, 1, 1]), np.array([5, 3, 5])
     assert _truth_at(product, graph, *asked).tolist() == [True, True, False]
     with pytest.raises(EngineError, match="neither almost certain nor almost impossible"):
-        _truth_at(product, graph, np.array([1, 0]), np.array([5, 3]))
+        _truth_at(product, graph, np.array([1, 0]), np.array([3, 3]))
     chain = chain_of([{1: 1}, {0: 1}], {"a": {0}})
     monkeypatch.setattr(recurrence, "_truth_at", lambda product, graph, state, obligation: np.arange(len(state)) == 0)
     with pytest.raises(EngineError, match="two states of one bottom component of the product have different values"):

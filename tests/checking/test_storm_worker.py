@@ -225,12 +225,6 @@ def test_version():
         assert storm.storm_version() == "2.0.0"
 
 
-def test_precision_is_a_fraction_below_one():
-    for wrong in (Fr(0), Fr(1), Fr(-1, 2)):
-        with pytest.raises(ValueError, match="precision"):
-            StormProcess(precision=wrong)
-
-
 @pytest.mark.parametrize(
     ("program", "message"),
     [

@@ -1,6 +1,8 @@
 """The tables kept beside the grammars are those that the grammars have."""
 
 import json
+import runpy
+from pathlib import Path
 
 import pytest
 from lark import Transformer
@@ -47,6 +49,17 @@ def test_tables_of_another_grammar_are_not_used(tmp_path, monkeypatch):
     (tmp_path / "other.tables.json").write_text(tables_text(KEPT[0]))
     monkeypatch.setattr(grammars, "KEPT", (tmp_path / "other.lark",))
     assert parser_of(tmp_path / "other.lark", Transformer()).parse("a").data == "letter"
+
+
+@pytest.mark.parametrize("name", ["__main__", "verifier.language.grammars"])
+def test_tables_are_written_by_the_module_as_a_program_alone(name, monkeypatch):
+    written = []
+    monkeypatch.setattr(
+        Path, "write_text", lambda path, text, encoding: written.append((path.name, set(json.loads(text))))
+    )
+    runpy.run_path(grammars.__file__, run_name=name)
+    expected = [(f"{grammar.stem}.tables.json", {"checksum", "data", "memo"}) for grammar in KEPT]
+    assert written == (expected if name == "__main__" else [])
 
 
 def test_tables_are_plain_data():

@@ -11,7 +11,7 @@ import pytest
 from verifier.base.errors import VerifierError
 from verifier.base.toml import Element
 from verifier.manual.pages import SMALL_MODEL
-from verifier.systems.model_schema import model_schema
+from verifier.systems.model_schema import _demand, _list, _named, _table, model_schema
 from verifier.systems.reader import read_model
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -119,6 +119,70 @@ rules = [{ set = { u = 0 } }]
 def test_a_range_of_log_odds_has_two_ends(levels, fits):
     text = EVERY_TABLE.replace("range = [-1, 1], confirm", f"range = {levels}, confirm")
     assert SCHEMA.is_valid(tomllib.loads(text)) is fits
+
+
+def test_parts_of_the_schema_by_hand():
+    assert _table({"a": 1}, "a") == {
+        "type": "object", "properties": {"a": 1}, "additionalProperties": False, "required": ["a"]
+    }  # fmt: skip
+    assert _named({})["minProperties"] == _list({})["minItems"] == 0
+    assert _list({}, 1, 3) == {"type": "array", "items": {}, "minItems": 1, "maxItems": 3}
+    filled = {"required": ["k"], "properties": {"k": {"minItems": 1}}}
+    of_kind = {"properties": {"kind": {"enum": ["a"]}}}
+    assert _demand(("a",), "k", least="k") == {"if": {**of_kind, "required": ["kind"]}, "then": filled}
+    assert _demand(("a",), "k", usual=True) == {"if": of_kind, "then": {"required": ["k"]}}
+
+
+OBJECT = {"class": "ped", "distance_m": 1}
+RUN = {"when": True, "set": {}}
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "fits"),
+    [
+        ("constants", {}, True),
+        ("variables", {}, False),
+        ("variables", {"x": {"range": [0, 1], "next": 0}}, True),
+        ("variables.x", {"range": [0, 1], "next": 0, "last": 0}, False),
+        ("environments", {}, False),
+        ("environments", {"one": []}, True),
+        ("environments", {"one": {"objects": []}}, True),
+        ("environments.one", [{**OBJECT, "class": {}}], False),
+        ("environments.one", [{**OBJECT, "class": {"ped": True}}], True),
+        ("step_s", 0, False),
+        ("step_s", 0.5, True),
+        ("inputs.rush.range", [0], False),
+        ("inputs.rush.range", [0, 1, 2], False),
+        ("planners", {}, False),
+        ("planners.polite", {}, False),
+        ("planners.polite.rules", [], False),
+        ("planners.polite.rules", [{"stay": True}], True),
+        ("planners.polite.rules", [{"stay": False}], False),
+        ("planners.polite.rules", [{"stay": True, "set": {}}], False),
+        ("planners.polite.memory", {}, True),
+        *((f"planners.polite.trackers.t.{key}", window, fits)
+          for key in ("confirm", "delete")
+          for window, fits in (([1], False), ([0, 1], True), ([-1, 1], False), ([1, 20], True), ([1, 21], False),
+                               ([1, 2, 3], False))),
+        ("planners.p", {"kind": "runs", "rules": [], "runs": [RUN]}, True),
+        ("planners.p", {"kind": "runs", "rules": [], "runs": []}, False),
+        ("planners.p", {"kind": "runs", "rules": [], "runs": [{**RUN, "reach": True, "through": True}]}, False),
+        ("planners.p", {"kind": "runs", "rules": [], "runs": [{"when": True, "reach": True}]}, False),
+        ("world.w", {"range": [0, 1], "probability": {}}, False),
+        ("world.w", {"range": [0, 1], "probability": {"1": 0.5}}, True),
+        ("world.w", {"range": [0, 1], "probability": {"1": 0.5}, "admissible": True}, False),
+    ],
+)  # fmt: skip
+def test_how_many_and_how_large(path, value, fits):
+    model = tomllib.loads(SMALL_MODEL)
+    *above, last = path.split(".")
+    table = model
+    for key in above:
+        table = table.setdefault(
+            key, {"of": "sees(person)", "confirm": [1, 1], "delete": [1, 1]} if key == "t" else {}
+        )
+    table[last] = value
+    assert SCHEMA.is_valid(model) is fits
 
 
 def test_every_key_that_the_reader_knows_is_in_it_and_no_other(monkeypatch, tmp_path):

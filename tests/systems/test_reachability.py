@@ -75,6 +75,25 @@ def test_levels_are_longest_paths(case):
     assert graphs.levels(n, *columns(forward), max_levels=n).tolist() == expected
 
 
+@pytest.mark.parametrize(
+    ("n", "edges", "most", "expected"),
+    [
+        (3, [(0, 1), (1, 2)], 3, [2, 1, 0]),
+        (3, [(0, 1), (1, 2)], 2, None),
+        (2, [(0, 1), (1, 0)], 9, None),
+        (3, [(0, 1), (1, 0)], 9, None),  # beside the cycle
+        (4, [(0, 1), (1, 2), (2, 1), (2, 3)], 9, None),  # after one
+        # Of 20 or 21 nodes two in the first two levels, the others in a third: at most 5 are foreseen or not.
+        (20, [(1, 0), *((k, 1) for k in range(2, 20))], 5, [0, 1, *[2] * 18]),
+        (21, [(1, 0), *((k, 1) for k in range(2, 21))], 5, None),
+    ],
+)
+def test_levels_by_hand_and_too_many(n, edges, most, expected, monkeypatch):
+    monkeypatch.setattr(graphs, "_ROUNDS", 2)
+    levels = graphs.levels(n, *columns(edges), max_levels=most)
+    assert (None if levels is None else levels.tolist()) == expected
+
+
 def test_more_moves_than_the_searches_number_are_refused(monkeypatch):
     reachability._refuse_too_many(2**31 - 1)
     with pytest.raises(LimitError, match=r"has 2147483648 moves between its states; at most 2147483647 can be"):

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from verifier.base.errors import ExitCode, InputError, NoAnswerError, UsageError, VerifierError
 from verifier.language.expressions import Source, parse_expression
-from verifier.language.expressions.syntax import FALSE, TRUE, Number
+from verifier.language.expressions.syntax import FALSE, TRUE, Name, Number
 from verifier.language.ltl import parse_formula
 from verifier.perception.confusion import EMPTY, ConfusionMatrices
-from verifier.systems.model_parts import PlacedObject, Planner, Range, Rule, Run, Variable
+from verifier.systems.model_parts import Draw, PlacedObject, Planner, Range, Rule, Run, Variable, dependency_order
 from verifier.systems.reader import read_model
 from verifier.systems.skeleton import build_skeleton
 
@@ -117,6 +117,43 @@ def test_a_model_is_what_its_file_says(lift, tmp_path):
     }
 
 
+W = Draw("w", Range(Number(0), Number(2)), {0: (Number(Fraction(1, 4)), parse_expression("1/2")), 2: None})
+TIMES = "step_s = {}\nframe_s = {}\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "read"),
+    [
+        ('name = "lift"', 'name = ""', lambda model: model.name == ""),
+        ('name = "lift"', "", lambda model: model.name == "changed"),
+        ('source = "a book"', 'source = ""', lambda model: model.source == ""),
+        ('source = "another book"', 'source = ""', lambda model: model.planners["porter"].source == ""),
+        ('unit = "storey"', 'unit = ""', lambda model: model.variables[0].unit == ""),
+        ('name = "lift"', "step_s = 0.5", lambda model: (model.step_s, model.frames) == (Fraction(1, 2), 1)),
+        ('name = "lift"', TIMES.format(0.5, 0.5), lambda model: model.frames == 1),
+        ('name = "lift"', TIMES.format(0.5, 0.1), lambda model: model.frames == 5),
+        ("height_m = 3.10", "height_m = 3.0", lambda model: type(model.constants["height_m"].value) is int),
+        ("[environments]", "[field_of_view]\ndistance_m = [1, 7]\n[environments]\nnothing = []",
+         lambda model: (model.field_of_view_m, model.environments["nothing"]) == ((Number(1), Number(7)), ())),
+        ("[environments]", '[world]\nw = { range = [0, 2], probability = { 0 = [0.25, "1/2"], 2 = "rest" } }\n'
+         "[environments]", lambda model: model.world == (W,)),
+        ('floor_ + up", unit = "storey" }\ndoor = { range = [0, 1], next = 1 }', 'floor_ + up" }',
+         lambda model: len(model.variables) == 1),
+        ("nobody = [", "# ", lambda model: list(model.environments) == ["crowd"]),
+        ("[planners.porter]",
+         '[planners.porter]\ntrackers.t = { of = "sees(ped)", confirm = [2, 20], delete = [1, 1] }',
+         lambda model: len(model.planners["porter"].trackers) == 1),
+    ],
+)  # fmt: skip
+def test_what_is_at_its_end_or_left_out_is_read(tmp_path, old, new, read):
+    text = MODEL.replace("door = 1", "true").replace("1 - door", "1").replace("stay = true", "set = { up = 0 }")
+    text = text.replace('nobody = [{ class = "empty"', 'nobody = [{ class = "ped"').partition("[planners.clerk]")[0]
+    assert text.count(old) == 1
+    path = tmp_path / "changed.toml"
+    path.write_text(text.replace(old, new))
+    assert read(read_model(path))
+
+
 def test_where_a_planner_was_read_is_no_part_of_what_it_does(lift):
     moved = replace(lift.planners["clerk"], places={"planners.clerk.pick": Source("pick: 1")})
     assert moved == lift.planners["clerk"]
@@ -194,6 +231,16 @@ def test_a_replaced_constant_breaks_a_circle(tmp_path):
     with pytest.raises(InputError, match="in a circle: ground -> top -> ground"):
         model.instantiate()
     assert model.instantiate({"top": 1}).constants["ground"] == -3
+
+
+@pytest.mark.parametrize(("count", "more"), [(1, []), (2, []), (10, []), (11, ["1 more"]), (13, ["3 more"])])
+def test_a_circle_is_told_from_its_first_name_on_up_to_ten(count, more):
+    names = [f"c{k:02}" for k in range(count)]
+    uses = {name: Name(after) for name, after in zip(names, [*names[1:], names[0]], strict=True)}
+    circle = " -> ".join([*names[:10], *more, "c00"])
+    with pytest.raises(InputError, match=f"in a circle: {circle}$"):
+        dependency_order({"other": Number(1), **dict(reversed(uses.items()))}, Source(""))
+    assert dependency_order({"b": Name("a"), "a": Name("elsewhere")}, Source("")) == ["a", "b"]
 
 
 def test_long_chains_of_abbreviations_are_followed(tmp_path):

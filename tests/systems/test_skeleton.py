@@ -1,8 +1,10 @@
 """The skeleton against Algorithm 3 written out state by state, and against hand-made cases."""
 
 import itertools
+from contextlib import nullcontext
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,9 +14,11 @@ from hypothesis import strategies as st
 from verifier.base.errors import InputError, LimitError, UsageError
 from verifier.chains.chain import filled_counts, markov_chain
 from verifier.language.expressions import parse_expression
+from verifier.language.expressions.syntax import FALSE, TRUE, Name
 from verifier.perception.confusion import EMPTY, ConfusionMatrices, rates
+from verifier.systems.model import BoundedVariable
 from verifier.systems.reader import read_model
-from verifier.systems.scene import SkeletonOptions, predicted_bytes
+from verifier.systems.scene import Scene, SkeletonOptions, _check_places, predicted_bytes, set_scene
 from verifier.systems.settings import Limits
 from verifier.systems.skeleton import build_skeleton, merged_transitions
 
@@ -175,6 +179,83 @@ def test_predicted_memory_by_hand(hallway):
     walker = system.planners["walker"]
     assert predicted_bytes(system, walker, 5) == 4 * (140 + 80 * 5)
     assert predicted_bytes(system, walker, 5, 3) == 4 * 3 * (140 + 80 * 5)
+    # With a second variable 8 states and 20 bytes more. Whoever looks at the 3 moves of each state takes 48 for each.
+    wide = replace(system, variables=(*system.variables, BoundedVariable("y", 0, 1)))
+    assert predicted_bytes(wide, walker, 5) == 8 * (160 + 80 * 5)
+    maker = replace(walker, kind="synthesis")
+    assert [predicted_bytes(wide, maker, told) for told in (1, 2)] == [8 * (160 + 48 * 3), 8 * (160 + 80 * 2)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "starts", "limits", "refused"),
+    [
+        ("synthesis", 1, {"states": 4}, None),
+        ("synthesis", 1, {"states": 3}, r"the model has 4 states \(x: 4\); the limit is 3"),
+        ("synthesis", 1, {"memory_bytes": 4 * 380}, None),
+        ("synthesis", 1, {"memory_bytes": 4 * 380 - 1}, "3 observations on 4 states needs about"),
+        ("synthesis", 1, {"moves": 3}, None),
+        ("synthesis", 1, {"moves": 2}, "would choose among 3 combinations of inputs; at most 2 are tried"),
+        ("runs", 2, {"states": 8}, None),
+        ("runs", 2, {"states": 7}, r"the model has 8 states \(x: 4 x runs: 2\); the limit is 7"),
+        ("runs", 2, {"memory_bytes": 4 * 2 * 380}, None),
+        ("runs", 2, {"memory_bytes": 4 * 2 * 380 - 1}, "3 observations on 8 states needs about"),
+    ],
+)
+def test_planners_that_choose_are_refused_by_what_they_look_at(hallway, kind, starts, limits, refused, monkeypatch):
+    # Each state takes 120 bytes, 20 for x, 80 for each of three observations, and each run that is followed the same.
+    system = replace(hallway, initial=parse_expression(f"x < {starts}")).instantiate({})
+    planner = replace(system.planners["walker"], kind=kind)
+    limits = dict(limits)
+    monkeypatch.setattr("verifier.systems.scene.LARGEST_INPUT_COUNT", limits.pop("moves", 10_000))
+    given_ = system, planner, "ped", by_distance(), SkeletonOptions(limits=Limits(**limits))
+    if refused is None:
+        assert len(set_scene(*given_).starts) == starts
+    else:
+        with pytest.raises(LimitError, match=refused):
+            set_scene(*given_)
+
+
+@pytest.mark.parametrize(
+    ("within", "view", "when", "comes"),
+    [
+        (False, None, (TRUE, TRUE), False),
+        (True, None, (TRUE, TRUE), True),
+        (False, (1, 5), (TRUE, TRUE), True),
+        (False, None, (TRUE, Name("late")), True),
+    ],
+)
+def test_what_can_be_reported_changes_with_a_view_a_condition_or_a_distance(within, view, when, comes):
+    scene = SimpleNamespace(
+        questions=SimpleNamespace(asks_within=within),
+        system=SimpleNamespace(field_of_view_m=view),
+        objects=[SimpleNamespace(when=condition) for condition in when],
+    )
+    assert Scene.comes_and_goes.fget(scene) is comes
+
+
+@pytest.mark.parametrize(
+    ("kind", "when", "view", "refused"),
+    [
+        ("empty", TRUE, (1, 5), True),
+        ("empty", FALSE, (1, 5), False),
+        ("empty", TRUE, None, False),
+        ("ped", TRUE, (1, 5), False),
+    ],
+)
+def test_an_empty_place_beside_a_field_of_view(hallway, kind, when, view, refused):
+    system = replace(hallway.instantiate({}), field_of_view_m=view)
+    places = (SimpleNamespace(class_name="ped", when=TRUE), SimpleNamespace(class_name=kind, when=when))
+    with pytest.raises(InputError, match="the field of view draws") if refused else nullcontext():
+        _check_places(system, "pair", places)
+
+
+def test_where_runs_begin_and_what_is_kept_beside_them(hallway):
+    skeleton = build_skeleton(hallway.instantiate({}), hallway.planners["walker"], "ped", by_distance())
+    assert skeleton.beginnings(["x"]) == (({"x": 0}, {0: Fraction(1)}),)
+    assert (skeleton.forgets, skeleton.table, skeleton.start_weights) == (False, "", None)
+    values = skeleton.entry_values(rates(by_distance().counts))
+    assert values.shape == (len(skeleton.entry_row) + 1,)
+    assert values[-1] == 1
 
 
 def test_rounding_that_leaves_a_state_without_transitions_is_refused(tmp_path):

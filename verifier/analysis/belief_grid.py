@@ -128,7 +128,7 @@ def grid_values(game: Game, most_steps: int, spacing: float) -> GridValues:
             nodes = look.nodes[distance[look.nodes] <= most_steps - left]
             if len(nodes):
                 above[nodes], plans[nodes] = look.back(game.following[nodes], game.chances[nodes], *before)
-        if np.array_equal(above, before[0]) and np.array_equal(plans, before[1]) and left > distance.max():
+        if np.array_equal(above, before[0]) and np.array_equal(plans, before[1]):
             break
     return GridValues(grid, above[game.starts], plans[game.starts])
 
@@ -138,7 +138,7 @@ def _alike(game: Game) -> list[Ints]:
     going = np.flatnonzero(~game.over)
     rows = game.told[:, going].transpose(1, 0, 2).reshape(len(going), -1)
     _, kind = np.unique(rows, axis=0, return_inverse=True)
-    return [going[kind.ravel() == number] for number in range(int(kind.max(initial=-1)) + 1)]
+    return [going[kind.ravel() == number] for number in range(int(kind.max()) + 1)]
 
 
 def _distances(game: Game, most_steps: int) -> Ints:

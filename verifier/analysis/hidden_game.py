@@ -168,11 +168,9 @@ def hidden_game(
     """
     first = systems[0]
     begun = [{name: value[system.starts] for name, value in system.valuations.items()} for system in systems]
-    if any(
-        len(one[name]) != len(begun[0][name]) or np.any(one[name] != begun[0][name]) for one in begun for name in one
-    ):
+    if not all(np.array_equal(one[name], begun[0][name]) for one in begun for name in one):
         raise UsageError(f"{NOT_TOLD}, and runs begin in different states there")
-    if any(system.system.inputs != first.system.inputs for system in systems):
+    if [system.system.inputs for system in systems] != [first.system.inputs] * len(systems):
         raise UsageError(f"{NOT_TOLD}, and 'inputs' differs there: name one of them (--env NAME)")
     hidden = hidden_names(first.system.model)
     told = sorted({observation for system in systems for observation in system.observations}, key=sorted)
@@ -184,7 +182,7 @@ def hidden_game(
         count += len(way.value)
         if count > most:
             raise too_many(most)
-        state = np.maximum(way.state, 0)
+        state = way.state  # where it is decided, that of another: nobody reads it
         outcomes = system.chances.shape[2]
         after = way.after.reshape(len(state), -1, outcomes)
         parts.append((np.where(after != -1, after + count - len(state), -1), way.value))
@@ -332,7 +330,7 @@ def progress_in(
     after[[REJECT, ACCEPT]] = np.array([[REJECT], [ACCEPT]])
     value = np.full(product.state_count, -1, dtype=np.int64)
     value[REJECT], value[ACCEPT] = 0, 1
-    ended = np.flatnonzero((product.state != -1) & system.ended[product.state])
+    ended = np.flatnonzero(system.ended[product.state])
     if len(ended):  # the state stays, what remains goes round in a circle
         onward = after[:, 0]
         for _ in range(product.state_count.bit_length()):

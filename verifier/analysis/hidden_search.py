@@ -50,7 +50,7 @@ class _Bounds:
         sure: (k,) what is reached from each node if it is known.
         plans: (plans, k) what some plans reach from each node.
         points: (points, k) weights that add up to 1.
-        less: (points,) by how much less than the mean of `sure` is reached there, at most.
+        less: (points,) by how much less than the mean of `sure` is reached there, at most; negative.
     """
 
     sure: Floats
@@ -68,7 +68,7 @@ class _Bounds:
         if len(self.points):
             with np.errstate(divide="ignore", invalid="ignore"):
                 part = np.where(self.points[:, :, None] > 0, weights / self.points[:, :, None], np.inf).min(axis=1)
-            most += np.minimum((self.less[:, None] * part).min(axis=0), 0)
+            most += (self.less[:, None] * part).min(axis=0)
         return np.asarray(most)
 
     def improve(self, weights: Floats, plan: Floats, above: float) -> None:
@@ -151,7 +151,7 @@ class HiddenSearch:
         if (view, left) not in self._known:
             nodes = self.game.members[view]
             sure = self._sure[left if self.ends_within is None else -1][nodes]
-            self._known[view, left] = _Bounds(sure, np.zeros((1, len(nodes))), np.zeros((0, len(nodes))), np.zeros(0))
+            self._known[view, left] = _Bounds(sure, np.zeros_like(sure)[None], np.zeros((0, len(nodes))), np.zeros(0))
         return self._known[view, left]
 
     def _explore(self, view: int, weights: Floats) -> None:

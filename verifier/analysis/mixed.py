@@ -126,8 +126,7 @@ def mixed_data(
             f"--mix weighs items of strata, and --weights {settings.weights} does not: leave one of them out"
         )
     tier = tier_of(settings, matrices.sequences is not None)  # refused before anything is built
-    bounded = matrices.mix.least != matrices.mix.most
-    if bounded and tier == "approximate":
+    if matrices.mix.bounded and tier == "approximate":
         raise UsageError(
             "--bounds approximate draws matrices at one point of the weights, and --mix bounds some of them: state "
             "every weight, or leave --bounds approximate out"
@@ -143,7 +142,7 @@ def mixed_data(
     columns = stacked_columns(needs.estimated, bins, number)
     basis, intervals = choose_bounds(strata, drives, events, columns, settings)
     choice = choose_interval(drives, columns, settings.interval, settings.unit or "drive")
-    if bounded:
+    if matrices.mix.bounded:
         at_one_point = (
             "P and its interval are for one point of the bounded weights; only the bounds cover all of them"
         )

@@ -1,9 +1,9 @@
-"""The arrays that this package is made of: names of their types, and what every part asks of them."""
+"""The arrays and lists that this package is made of: names of their types, and what every part asks of them."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import fields
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,20 @@ Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
 Columns: TypeAlias = Mapping[str, NDArray[Any]]
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
 
 _SHORT = 8
 ROUNDOFF = 2.0**-53
 """Largest relative error of one operation on doubles, and of rounding a fraction to a double."""
+
+
+def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
+    """Key -> its values, in the order in which keys, and values of one key, come."""
+    values: dict[Key, list[Value]] = {}
+    for key, value in pairs:
+        values.setdefault(key, []).append(value)
+    return values
 
 
 def rows_of(indptr: NDArray[np.signedinteger]) -> Ints:

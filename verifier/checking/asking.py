@@ -141,10 +141,8 @@ def _complement(answer: CheckedValues) -> CheckedValues:
         fractions = tuple(1 - fraction for fraction in answer.fractions)
         value = np.array([float(fraction) for fraction in fractions])
         return CheckedValues(value, None, None, fractions, answer.engine)
-    lower, upper = answer.lower, answer.upper
-    if lower is None or upper is None:
-        return CheckedValues(1 - answer.value, None, None, None, answer.engine)
-    return CheckedValues(1 - answer.value, 1 - upper, 1 - lower, None, answer.engine)
+    lower, upper = (None if ends is None else 1 - ends for ends in (answer.upper, answer.lower))
+    return CheckedValues(1 - answer.value, lower, upper, None, answer.engine)
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,4 +320,4 @@ def _has_cycles(chain: MarkovChain) -> bool:
     """Whether some states can be visited in turn."""
     sources = rows_of(chain.indptr)
     component = components(chain.state_count, sources, chain.indices)
-    return len(component) > 0 and int(component.max()) + 1 < len(component)
+    return len(np.unique(component)) < len(component)

@@ -216,12 +216,9 @@ class Expecting:
         except (RefusedError, NoAnswerError):
             return values
         ends = np.array([doubles_around(fraction) for fraction in told.fractions or ()])
-        return replace(
-            values,
-            probability=_merged(values.probability, finite, told.value),
-            lower=_merged(values.lower, finite, ends[:, 0]),
-            upper=_merged(values.upper, finite, ends[:, 1]),
-        )
+        parts = (told.value, ends[:, 0], ends[:, 1])  # elsewhere all three are infinite
+        value, lower, upper = (_merged(values.probability, finite, part) for part in parts)
+        return replace(values, probability=value, lower=lower, upper=upper)
 
     def _quantile(self, asked: Expectation, product: Product, memory: int | None) -> TwoEngineValues:
         chain, (condition,) = self.chain, children(asked.formula)

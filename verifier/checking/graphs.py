@@ -56,8 +56,7 @@ def levels(n: int, sources: Ints, targets: Ints, max_levels: int) -> Ints | None
     edges = np.arange(len(targets))
     entering_of = csr_array((np.ones(len(targets), dtype=bool), (targets, edges)), shape=(n, len(targets)))
     start, predecessors = entering_of.indptr.astype(np.int64), sources[entering_of.indices]
-    level = np.full(n, -1, dtype=np.int64)
-    place = np.empty(n, dtype=np.int64)
+    level, place = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
     frontier, placed = np.flatnonzero(open_edges == 0), 0
     for number in range(max_levels):
         level[frontier] = number
@@ -66,7 +65,7 @@ def levels(n: int, sources: Ints, targets: Ints, max_levels: int) -> Ints | None
             return None
         entering = predecessors[ranges(start[frontier], start[frontier + 1])]
         if len(entering) == 0:
-            return level if np.all(level >= 0) else None
+            return level if placed == n else None
         np.subtract.at(open_edges, entering, 1)
         closed = entering[open_edges[entering] == 0]
         # Each node once: of the places where it stands in `closed`, the one that was written last.

@@ -32,13 +32,9 @@ def reaching_acceptance(
     answer = storm.check(
         product, [f'F "{ACCEPT_LABEL}"'], exact=exact, direct=direct, timeout_s=timeout_s, memory_bytes=memory_bytes
     )[0]
-    return CheckedValues(
-        answer.value[place],
-        None if answer.lower is None else answer.lower[place],
-        None if answer.upper is None else answer.upper[place],
-        None if answer.fractions is None else tuple(answer.fractions[k] for k in place),
-        answer.engine,
-    )
+    lower, upper = (None if ends is None else ends[place] for ends in (answer.lower, answer.upper))
+    fractions = None if answer.fractions is None else tuple(answer.fractions[k] for k in place)
+    return CheckedValues(answer.value[place], lower, upper, fractions, answer.engine)
 
 
 def product_chain(decided: Decided, chain: MarkovChain) -> tuple[MarkovChain, NDArray[np.int64]]:

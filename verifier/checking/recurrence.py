@@ -65,8 +65,7 @@ def component_values(product: Product, support: Mask, members: Ints, component: 
     graph = _SplitGraph(product, support, base)
     value = _truth_at(product, graph, np.searchsorted(base, successor), obligation)
 
-    result = np.zeros(int(component.max()) + 1, dtype=bool)
-    result[component[owner]] = value
+    result: Mask = np.bincount(component[owner], weights=value) > 0
     if np.any(result[component[owner]] != value):
         raise EngineError("two states of one bottom component of the product have different values")
     return result

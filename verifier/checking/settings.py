@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias
 
 from verifier.base.options import Option, above_0
-from verifier.systems.settings import MostMemory, MostStates
+from verifier.systems.settings import Limits, MostMemory, MostStates
 
 Decided: TypeAlias = Literal["satisfied", "violated"]
 """The verdicts that decide; and what an event can be of a requirement."""
@@ -31,5 +31,5 @@ class EngineSettings:
 
     exact: Annotated[bool, Option("exact rational arithmetic (slow on large chains)")] = False
     timeout_s: Timeout | None = 600.0
-    product_states: MostStates = 50_000_000
-    memory_bytes: MostMemory = 16 * 2**30
+    product_states: MostStates = Limits.states
+    memory_bytes: MostMemory = Limits.memory_bytes

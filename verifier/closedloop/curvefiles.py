@@ -26,6 +26,7 @@ from typing import Annotated, Any, ClassVar, get_args
 
 import numpy as np
 
+from verifier.base.arrays import grouped
 from verifier.base.documents import ALWAYS, InputFile, Limits, Share, read_document
 from verifier.base.errors import InputError, Place, one_line, shown
 from verifier.base.files import document_text, read_bytes, read_json
@@ -147,9 +148,8 @@ def _from_table(table: Table) -> tuple[tuple[NamedCurve, ...], tuple[str, ...]]:
     texts = {
         name: [texts[code].strip() for code in table.columns[name].tolist()] for name, texts in table.texts.items()
     }
-    points: dict[tuple[str, ...], list[int]] = {}
-    for row, names in enumerate(zip(*(texts.get(key, [""] * len(table)) for key in NAMES), strict=True)):
-        points.setdefault(names, []).append(row)
+    named = zip(*(texts.get(key, [""] * len(table)) for key in NAMES), strict=True)
+    points = grouped((names, row) for row, names in enumerate(named))
     numbers = table.stack(*NUMBERS)
     curves = tuple(
         _named(dict(zip(NAMES, names, strict=True)), numbers[rows].T, table.place(rows[0]))

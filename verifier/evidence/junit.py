@@ -27,6 +27,7 @@ from pathlib import PurePath
 from typing import get_args
 from xml.etree import ElementTree as ET
 
+from verifier.base.arrays import grouped
 from verifier.base.errors import one_line
 from verifier.evidence.checked import Checked, Gated, checked, gated, run_grounds, run_of
 from verifier.evidence.documents import Document
@@ -62,9 +63,7 @@ def junit_xml(
     if inconclusive not in INCONCLUSIVE:
         raise ValueError(f"expected one of {INCONCLUSIVE}, got {inconclusive!r}")
     result = run_of(run)
-    suites: dict[str, list[Checked]] = {}
-    for requirement in checked(result):
-        suites.setdefault(suite_name(requirement.result.planner, requirement.point.block), []).append(requirement)
+    suites = grouped((suite_name(one.result.planner, one.point.block), one) for one in checked(result))
     if seconds is not None and not suites.keys() <= seconds.keys():
         raise ValueError(f"no seconds of {sorted(suites.keys() - seconds.keys())}")
     root = ET.Element("testsuites", {"name": one_line(result.title or spec_name)})

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from verifier.base.arrays import grouped
 from verifier.base.documents import json_values
 from verifier.base.errors import one_line
 from verifier.checking.verdicts import condition_over, worst_verdict
@@ -101,9 +102,7 @@ def _driver(run: RunResult, rules: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _rules(run: RunResult) -> Iterator[dict[str, Any]]:
     """One rule per requirement; its verdict is the worst over the planners, its condition that of all scenarios."""
-    by_name: dict[str, list[Checked]] = {}
-    for worst in _worst_of(run):
-        by_name.setdefault(one_line(worst.result.name), []).append(worst)
+    by_name = grouped((one_line(worst.result.name), worst) for worst in _worst_of(run))
     for name, mine in by_name.items():
         results = [checked.result for checked in mine]
         verdict = worst_verdict(result.verdict for result in results)

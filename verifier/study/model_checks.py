@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from verifier.base.arrays import Ints, Mask, rows_of
+from verifier.base.arrays import Ints, Mask, grouped, rows_of
 from verifier.base.documents import Count
 from verifier.base.words import counted
 from verifier.perception.confusion import EMPTY, rates
@@ -84,11 +84,9 @@ def look_at(case: Case) -> Look:
 
 def model_remarks(looks: Sequence[Look]) -> Iterator[str]:
     """What is odd about the model of some cases, for people; see the module."""
-    planners: dict[str, list[Look]] = {}
     for look in looks:
         yield from look.ends
-        planners.setdefault(look.case.planner.name, []).append(look)
-    for name, mine in planners.items():
+    for name, mine in grouped((look.case.planner.name, look) for look in looks).items():
         yield from _never_reported(mine)
         yield from _rules_never_used(mine)
         if all(look.share.states == look.share.same > 0 for look in mine):

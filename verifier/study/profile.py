@@ -15,6 +15,7 @@ import numpy as np
 from verifier.analysis.confidence import Data
 from verifier.analysis.intervals.intervals import Interval, percentile_interval
 from verifier.analysis.settings import ConfidenceSettings
+from verifier.base.arrays import grouped
 from verifier.base.errors import UsageError
 from verifier.checking.enclosure import doubles_around
 from verifier.study.case import Case, Study
@@ -37,9 +38,7 @@ class Profile:
 
     def means(self, points: Sequence[Point]) -> tuple[ProfileMean, ...]:
         """The means of some points, one per value of the swept constants."""
-        groups: dict[tuple[tuple[str, str], ...], list[int]] = {}
-        for at, point in enumerate(points):
-            groups.setdefault(tuple(point.constants.items()), []).append(at)
+        groups = grouped((tuple(point.constants.items()), at) for at, point in enumerate(points))
         profile_means = []
         for number, (constants, places) in enumerate(groups.items()):
             weighed = [(self.weights[at], points[at]) for at in places if self.weights[at]]
@@ -79,9 +78,7 @@ def profiles(study: Study, data: Data | None) -> Mapping[tuple[str, str], Profil
     weighed: dict[tuple[str, str], Profile] = {}
     for planner in dict.fromkeys(case.planner.name for case in study.cases) if names else ():
         cases = [case for case in study.cases if case.planner.name == planner]
-        groups: dict[tuple[tuple[str, str], ...], list[int]] = {}
-        for place, case in enumerate(cases):
-            groups.setdefault(tuple(case.constants.items()), []).append(place)
+        groups = grouped((tuple(case.constants.items()), place) for place, case in enumerate(cases))
         weights = [[Fraction(0)]] * len(cases)
         for places in groups.values():
             shared = _shared([cases[place] for place in places])

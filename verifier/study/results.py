@@ -13,6 +13,7 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 from verifier.analysis.channel_test import Channel
 from verifier.analysis.planning import EvidencePlan
 from verifier.analysis.tipping import TippingPoints
+from verifier.base.arrays import grouped
 from verifier.base.documents import (
     Condition,
     Count,
@@ -338,9 +339,7 @@ class RunResult(Derives, JudgedResult):
     def measured_rows(self) -> Iterator[dict[str, str | int | float]]:
         """The row of the worst scenario of each requirement, for each value of swept constants."""
         for requirement in self.requirements:
-            swept: dict[tuple[tuple[str, str], ...], list[int]] = {}
-            for at, point in enumerate(requirement.points):
-                swept.setdefault(tuple(point.constants.items()), []).append(at)
+            swept = grouped((tuple(point.constants.items()), at) for at, point in enumerate(requirement.points))
             yield from self._rows(
                 (requirement, requirement.points[requirement.worst_of(among)]) for among in swept.values()
             )

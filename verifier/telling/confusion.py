@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from verifier.analysis.channel_test import dependence_remark
+from verifier.base.arrays import grouped
 from verifier.base.errors import UsageError, one_line
 from verifier.base.numbers import fixed, interval_text, level_text, number_text, p_value_text, significant
 from verifier.base.words import counted, percent
@@ -350,9 +351,7 @@ def audit_table(audits: Sequence[Audited]) -> str:
     header = ["policy", *(f"recall {name}" for name in classes), "confused", "alarms",
               *(f"P {name}" for name in requirements)]  # fmt: skip
     numbers = [_audit_numbers(audited, classes, requirements) for audited in audits]
-    equal: dict[bytes, list[int]] = {}
-    for at, audited in enumerate(audits):
-        equal.setdefault(audited.counts.counts.tobytes(), []).append(at)
+    equal = grouped((audited.counts.counts.tobytes(), at) for at, audited in enumerate(audits))
     rows = [
         [policies_text([audits[at].candidate for at in group]), *map(_share_text, numbers[group[0]])]
         for group in equal.values()

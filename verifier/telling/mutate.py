@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from verifier.base.arrays import grouped
 from verifier.base.errors import one_line
 from verifier.base.words import counted
 from verifier.robustness.mutators import MUTATORS, AnyMutation
@@ -101,10 +102,7 @@ def left_over_note(paths: Sequence[str], folder: Path) -> str:
 def _failures(study: MutateResult) -> Iterator[str]:
     """One line for everything that failed for one image for one reason."""
     for image in study.images:
-        grouped: dict[str, list[int | None]] = {}
-        for failure in image.failures:
-            grouped.setdefault(failure.message, []).append(failure.mutation)
-        for message, numbers in grouped.items():
+        for message, numbers in grouped((failure.message, failure.mutation) for failure in image.failures).items():
             which = "" if numbers[0] is None else f", {study.mutations[numbers[0]].text}"
             more = f" and {len(numbers) - 1} more" if len(numbers) > 1 else ""
             yield f"{image.name}{which}{more}: {message}"

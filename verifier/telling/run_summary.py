@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from verifier.analysis.channel_test import Channel, Untested, detector_text
 from verifier.analysis.intervals.tiers import UNITS
 from verifier.analysis.planning import EvidencePlan
+from verifier.base.arrays import grouped
 from verifier.base.errors import one_line
 from verifier.base.numbers import error_text, fixed, level_text, significant
 from verifier.base.words import counted
@@ -49,10 +50,7 @@ def decision_lines(result: RunResult) -> list[str]:
 def _vacuous_elsewhere(requirement: RequirementResult) -> Iterator[str]:
     """Where a requirement says nothing, for other reasons than in its worst scenario."""
     told = {reason.text for reason in requirement.worst_point.vacuity}
-    scenarios: dict[str, list[str]] = {}
-    for point in requirement.points:
-        for reason in point.vacuity:
-            scenarios.setdefault(reason.text, []).append(point.scenario)
+    scenarios = grouped((reason.text, point.scenario) for point in requirement.points for reason in point.vacuity)
     for text in (text for text in scenarios if text not in told):
         first, *rest = scenarios[text]
         more = f" and {len(rest)} more of {len(requirement.points)} scenarios" if rest else ""

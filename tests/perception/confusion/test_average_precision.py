@@ -8,9 +8,14 @@ import numpy as np
 import pytest
 
 from verifier.base.errors import ExitCode, InputError
+from verifier.base.statistics import drawn_with_replacement, percentile_ends, reaching
 from verifier.cli import main
-from verifier.perception.confusion.average_precision import drawn_class
+from verifier.perception.confusion import average_precision as module
+from verifier.perception.confusion.average_precision import drawn_class, with_average_precision
+from verifier.perception.confusion.bins import Bins
+from verifier.perception.confusion.choices import count_job
 from verifier.perception.confusion.document import read_counts
+from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.detections import class_map, read_detections
 from verifier.perception.detections.arrays import from_arrays
 from verifier.perception.detections.sources import Reading
@@ -94,7 +99,7 @@ def test_it_is_what_its_definition_says(seed, tmp_path, monkeypatch, capfd):
             assert value == pytest.approx(float(by_definition(outcomes, len(mine))), abs=1e-12)
         assert each["objects"] == sum(row[1] == number for row in objects)
         assert each["lower"] <= each["upper"]
-    assert (told["unit"], told["draws"]) == ("drive", 1000)
+    assert (told["unit"], told["draws"], told["seed"]) == ("drive", 1000, 0)
     remarks = [each["text"] for each in json.loads((tmp_path / "c.json").read_text())["remarks"]]
     drives = len(told["classes"][0]["sequences"])
     note = f"average precision is drawn from only {drives} drives: the intervals are themselves uncertain"
@@ -185,10 +190,6 @@ def test_a_sum_has_none_and_a_matching_without_order_is_refused(tmp_path, monkey
 
 def test_on_kitti_it_is_that_of_pycocotools(shared):
     """Real rectangles, with regions not judged: the value that the COCO metrics of `robustness` give at IoU 0.5."""
-    from verifier.perception.confusion.average_precision import with_average_precision
-    from verifier.perception.confusion.bins import Bins
-    from verifier.perception.confusion.choices import count_job
-    from verifier.perception.confusion.rules import CountingRule
     from verifier.robustness.detection_metrics import coco_evaluation
 
     folder = shared / "data/kitti_tracking"
@@ -215,10 +216,6 @@ def test_on_kitti_it_is_that_of_pycocotools(shared):
 
 
 def test_classes_without_an_object_or_a_detection(tmp_path):
-    from verifier.perception.confusion.average_precision import with_average_precision
-    from verifier.perception.confusion.bins import Bins
-    from verifier.perception.confusion.choices import count_job
-    from verifier.perception.confusion.rules import CountingRule
 
     truth = {"frame": [0, 1], "class": [0, 0], "box_2d": [[0, 0, 9, 9]] * 2, "distance_m": [5, 5]}
     seen = {"frame": [0], "class": [1], "score": [0.5], "box_2d": [[0, 0, 9, 9]]}
@@ -228,6 +225,126 @@ def test_classes_without_an_object_or_a_detection(tmp_path):
     counts = count_job(data, policy, rule, "")[0]
     found = with_average_precision(counts, data, match(data, policy), rule.classes).metadata["average_precision"]
     assert [(each.objects, each.value, each.lower) for each in found.classes] == [(2, 0, 0), (0, None, None)]
+
+
+def entry(unit, scores, hits, ignored, objects):
+    """What pycocotools holds of an image; `hits` and `ignored` a row for each IoU threshold."""
+    return {
+        "image_id": unit, "dtScores": np.array(scores), "dtMatches": np.array(hits, dtype=bool),
+        "dtIgnore": np.array(ignored, dtype=bool), "gtIgnore": np.array(objects, dtype=bool),
+    }  # fmt: skip
+
+
+DRAWN = [
+    entry(0, [0.9, 0.7, 0.3], [[1, 0, 1], [1, 0, 0]], [[0, 0, 0], [0, 1, 0]], [0, 0, 0]),
+    entry(2, [0.8, 0.6], [[0, 1], [0, 0]], [[0, 0], [0, 0]], [0, 1]),
+    entry(3, [0.5], [[0]] * 2, [[1]] * 2, []),
+]
+WEIGHTS = np.array([[1, 1, 1, 1], [0, 1, 1, 0], [0, 2, 2, 0], [3, 0, 0, 1], [0, 3, 0, 1], [2, 0, 2, 0], [1, 0, 3, 0]])
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 10, 2_000_000])
+@pytest.mark.parametrize(("rows", "most"), [([0], 3), ([1], 3), ([0, 1], 3), ([0], 1), ([0, 1], 2)])
+def test_precision_and_recall_of_draws_are_as_defined(rows, most, at_once, monkeypatch):
+    """Each image as often as it is drawn; an object to be ignored is none, nor is a detection."""
+    monkeypatch.setattr(module, "DRAWN_ENTRIES", at_once)
+    precisions, recalls = [], []
+    for weights in WEIGHTS.tolist():
+        objects = sum(weights[each["image_id"]] * int((~each["gtIgnore"]).sum()) for each in DRAWN)
+        own = []
+        for row in rows if objects else []:
+            outcomes = [
+                (-score, hit)
+                for each in DRAWN
+                for score, hit, ignored in zip(
+                    each["dtScores"][:most], each["dtMatches"][row], each["dtIgnore"][row], strict=False
+                )
+                if not ignored
+                for _ in range(weights[each["image_id"]])
+            ]
+            hits = [bool(hit) for _, hit in sorted(outcomes, key=lambda outcome: outcome[0])]
+            own.append((by_definition(hits, objects), Fraction(sum(hits), objects)))
+        precisions.append(float(sum(p for p, _ in own) / len(rows)) if objects else np.nan)
+        recalls.append(float(sum(r for _, r in own) / len(rows)) if objects else np.nan)
+    for precise, expected in ((True, precisions), (False, recalls)):
+        found = drawn_class(DRAWN, rows, most, WEIGHTS, precise=precise)
+        assert found == pytest.approx(np.array(expected), nan_ok=True, abs=1e-14)
+
+
+def test_draws_without_any_detection():
+    silent = [entry(0, [], [[]], [[]], [0, 0]), entry(1, [0.5], [[0]], [[1]], [1])]
+    for entries in (silent, silent[:1]):
+        for precise in (True, False):
+            found = drawn_class(entries, [0], 5, np.array([[1, 1], [0, 2]]), precise=precise)
+            assert np.array_equal(found, [0, np.nan], equal_nan=True)
+    assert np.isnan(drawn_class([], [0], 5, np.array([[1, 1]]), precise=True)).all()
+
+
+def told_of(truth, seen, sequences, seed=0):
+    """What is said of class a; rows (frame, class) of objects, and with a score of detections."""
+    columns = [
+        {"frame": [row[0] for row in rows], "class": [row[1] for row in rows], "box_2d": [[0, 0, 9, 9]] * len(rows)}
+        for rows in (truth, seen)
+    ]
+    columns[0]["distance_m"], columns[1]["score"] = [5] * len(truth), [row[2] for row in seen]
+    data = from_arrays(["a", "b"], [f"{k}" for k in range(len(sequences))], *columns, sequences=sequences)
+    rule, policy = CountingRule("class", ("a", "b"), Bins((0.0, 10.0)), "given"), CONVENTIONS["coco"]
+    counts = count_job(data, policy, rule, "")[0]
+    return with_average_precision(counts, data, match(data, policy), rule.classes, seed=seed).metadata[
+        "average_precision"
+    ]
+
+
+TRUTH = [(0, 0), (1, 0), (3, 0), (4, 0), (4, 1)]
+SEEN = [(0, 0, 0.9), (2, 0, 0.8), (3, 1, 0.75), (4, 0, 0.7)]
+"""By falling score of class a: right, wrong, right; of four objects. Frames 1 and 3 have an object, 2 a detection."""
+
+
+def test_frames_with_an_object_or_a_detection_alone_count():
+    (own, _), all_right = told_of(TRUTH, SEEN, ["x"] * 5).classes, told_of(TRUTH[:1], SEEN[:1], ["x"])
+    assert own.value == pytest.approx(float(by_definition([True, False, True], 4)), abs=1e-15)
+    assert own.objects == 4
+    assert all_right.classes[0].value == 1  # pycocotools alone says 0.9999999999999998
+    own, _ = told_of(TRUTH, SEEN, ["x", "x", "y", "y", "y"]).classes
+    assert own.sequences == pytest.approx([float(by_definition([True], 2)), float(by_definition([False, True], 2))])
+
+
+MANY = (
+    [(k, 0) for k in range(60) if k % 3],
+    [(k, 0, (7 * k % 60 + 1) / 61) for k in range(60) if k % 4 != 1],
+)
+"""Enough frames with an object for draws to reach further than what no object has shown."""
+
+
+@pytest.mark.parametrize(
+    ("scene", "drives", "most", "units", "draws"),
+    [
+        ((TRUTH, SEEN), True, 1000, 35, 7),
+        ((TRUTH, SEEN), True, 6, 35, 6),
+        ((TRUTH, SEEN), True, 9, 4, 1),
+        ((TRUTH, SEEN), False, 9, 36, 7),
+        (MANY, False, 50, 10_000, 50),
+    ],
+)
+def test_intervals_are_those_of_so_many_draws(scene, drives, most, units, draws, monkeypatch):
+    """Drawn again from their seed, and averaged by definition."""
+    monkeypatch.setattr(module, "MOST_DRAWS", most)
+    monkeypatch.setattr(module, "DRAWN_UNITS", units)
+    truth, seen = scene
+    frames = max(frame for frame, _ in truth) + 1
+    told = told_of(truth, seen, [f"{k}" if drives else "x" for k in range(frames)], seed=3)
+    assert (told.unit, told.draws, told.seed) == ("drive" if drives else "frame", draws, 3)
+    there, drawn = {frame for frame, kind in truth if kind == 0}, []
+    ordered = sorted((row for row in seen if row[1] == 0), key=lambda row: -row[2])
+    for weights in drawn_with_replacement(frames, draws, np.random.default_rng(3)).tolist():
+        objects = sum(weights[frame] for frame in there)
+        outcomes = [frame in there for frame, *_ in ordered for _ in range(weights[frame])]
+        drawn.append(float(by_definition(outcomes, objects)) if objects else np.nan)
+    (own, _) = told.classes
+    ends = percentile_ends(np.array(drawn), 0.95)
+    assert (own.lower, own.upper) == pytest.approx(reaching(ends, own.value, np.ones(len(there))), abs=1e-14)
+    if scene is MANY:
+        assert (own.lower, own.upper) == pytest.approx(ends, abs=1e-14)
 
 
 def test_a_recall_is_reached_by_as_many_hits_as_pycocotools_asks_for():

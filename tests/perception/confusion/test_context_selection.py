@@ -26,9 +26,9 @@ NAMES = ("d", "b", "f", "a", "c", "e")
 RUN = Contexts("run", 2)
 
 
-def counted(seed, sequences=6, contexts=RUN, without=(2,)):
+def counted(seed, sequences=6, contexts=RUN, without=(2,), most=3):
     """Counts of labels ped, obs and empty in two bins, untracked items among them; some sequences have no ped."""
-    table = np.random.default_rng(seed).integers(0, 4, (sequences, 2, contexts.count + 1, 3, 3))
+    table = np.random.default_rng(seed).integers(0, most + 1, (sequences, 2, contexts.count + 1, 3, 3))
     table[list(without), :, :-1, :, 0] = 0
     cells = [cell for cell in np.ndindex(table.shape) if table[cell]]
     index = np.array([(s, b * (contexts.count + 1) + c, p, t) for s, b, c, p, t in cells])
@@ -82,13 +82,15 @@ def test_losses_by_hand():
 
     assert loss([2, 4], [1, 3]).above(loss([1, 1], [1, 3])) == (1, 0)  # 1 bit more in each frame
     assert loss([2, 4], [1, 1]).above(loss([1, 1], [1, 1])) == (2, 1)  # 1 and 3: 2 by two sequences that differ by 2
+    assert loss([1, 4, 4], [1, 1, 1]).above(loss([1, 1, 1], [1, 1, 1])) == (2, 1)  # by 0, 3, 3
     assert loss([5], [2]).above(loss([1], [2])) == (2, 0)
     assert loss([2, 4], [1, 3]).mean == 1.5
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_the_e_value_is_as_defined(seed):
-    counts, table = counted(seed)
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("few", [{}, {"without": (1, 2, 3), "most": 1}])
+def test_the_e_value_is_as_defined(seed, few):
+    counts, table = counted(seed, **few)
     smaller = Contexts("run", 1)
     fine, plain = (reports(table, contexts, [0]) for contexts in (RUN, smaller))
     ordered = sorted(fine, key=NAMES.__getitem__)
@@ -127,7 +129,9 @@ def test_contexts_that_matter_are_selected():
 def test_what_cannot_be_compared():
     with pytest.raises(UsageError, match=r"needs 4 sequences with tracks; the matrices have 3: .*--memory run:2"):
         selected_contexts(counted(1, 4)[0], [0])
-    assert selected_contexts(counted(1, 5)[0], [0]).best is not None
+    enough, _ = counted(1, 5)  # of one there is no ped
+    assert selected_contexts(enough, [0]).best is not None
+    assert selected_contexts(enough.coarsened(Contexts()), [0]).contexts == Contexts()
     counts, _ = counted(1)
     family = ContextCounts(RUN, "break", None, np.repeat(counts.counts, 2, axis=0), counts.tally)
     for wrong in (family, ContextCounts(RUN, "break", None, counts.counts)):
@@ -187,4 +191,7 @@ def test_what_goes_on_by_hand():
     context = other.along(RUN, np.array([0, 5]), np.array([0, 1]), np.array([1, 0]), "hold", lambda row: ["t", row])
     assert [RUN.names[at] for at in context] == ["right*2", "start"]
     assert other.after == Begun("b", {'["t", 1]': [[0, 0]]})
+    ended = Part(Begun("z", {'["t", 1]': [[8, 1]]}), np.array([4, 0]), np.array([0, 1]), ("a", "b"), 1)
+    context = ended.along(RUN, np.array([0, 5]), np.array([0, 1]), np.array([1, 0]), "hold", lambda row: ["t", row])
+    assert [RUN.names[at] for at in context] == ["start", "start"]  # z is none of these
     assert Part(begun, np.array([]), np.array([]), (), -1).after == Begun()

@@ -17,14 +17,15 @@ from plain_contexts import name_of, plain_contexts, twice_in_a_frame
 from plain_counter import Object, Report, detection_set
 from scipy.stats import binomtest
 
+from verifier.base.documents import MisfitError
 from verifier.base.errors import InputError, UsageError
 from verifier.cli import main
 from verifier.evidence.documents import schema_of
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.context_counts import Memory, _histories, with_contexts
-from verifier.perception.confusion.context_matrices import longest_run, persistent
+from verifier.perception.confusion.context_matrices import longest_run
 from verifier.perception.confusion.context_selection import held_out_loss, log10_e_value, selected_contexts
-from verifier.perception.confusion.contexts import UNTRACKED, Contexts, OfTracks
+from verifier.perception.confusion.contexts import UNTRACKED, Contexts, OfTracks, ReplayTest
 from verifier.perception.confusion.counting import confusion_counts, count_and_observe
 from verifier.perception.confusion.counts import ContextCounts
 from verifier.perception.confusion.dependence import residual_test
@@ -143,6 +144,43 @@ def test_sizes_and_names():
 def test_contexts_that_are_none(text):
     with pytest.raises(UsageError):
         Contexts.parsed(text)
+
+
+def test_shorter_and_coarser_contexts_by_hand():
+    last, run = Contexts("last", 2), Contexts("run", 2)
+    assert last.shorter == (None, None, None, 1, 2, 1, 2)  # of rr, rw, wr, ww the newest
+    assert run.shorter == (None, None, 1, None, 3)
+    assert Contexts("persist", 2).shorter == (None, None, None, 2)
+    assert last.coarsening(Contexts("last", 1)).tolist() == [0, 1, 2, 1, 2, 1, 2]
+    assert run.coarsening(Contexts("run", 1)).tolist() == [0, 1, 1, 2, 2]
+    assert run.coarsening(Contexts("last", 1)).tolist() == [0, 1, 1, 2, 2]
+    assert last.coarsening(Contexts()).tolist() == [0] * 7
+    for fine, coarse, known in ((Contexts(), run, "none"), (run, last, "none, last:1, run:1 to run:2")):
+        with pytest.raises(UsageError, match=f"contexts {coarse} cannot be had from .* {fine}, which give {known}: "):
+            fine.coarsening(coarse)
+    with pytest.raises(UsageError, match=r"^--persist 0: expected"):
+        Contexts("persist", 0)
+    with pytest.raises(UsageError, match=r"^contexts run:0: expected"):
+        Contexts("run", 0)
+
+
+@pytest.mark.parametrize(
+    ("gaps", "first", "second"),  # contexts of frames 2, 3, 5, 6, 9 and 0, 1, 3
+    [
+        ("break", ["start", "r", "start", "w", "start"], ["start", "w", "start"]),
+        ("hold", ["start", "r", "rr", "rw", "wr"], ["start", "w", "wr"]),
+        ("miss", ["start", "r", "rw", "ww", "ww"], ["start", "w", "rw"]),
+    ],
+)
+def test_contexts_along_two_tracks_by_hand(gaps, first, second):
+    """rr, a frame missing, wr, two frames missing, w; and wr, a frame missing, w: in any order of the rows."""
+    contexts = Contexts("last", 2)
+    series, frame = np.array([5] * 5 + [2] * 3), np.array([2, 3, 5, 6, 9, 0, 1, 3])
+    right, expected = np.array([1, 1, 0, 1, 0, 0, 1, 0]), np.array([*first, *second])
+    for order in (np.arange(8), np.arange(8)[::-1], np.array([3, 7, 0, 5, 2, 6, 1, 4])):
+        found = contexts.along(series[order], frame[order], right[order], gaps)
+        assert [contexts.names[at] for at in found] == expected[order].tolist()
+    assert contexts.along(series[:0], frame[:0], right[:0], gaps).tolist() == []
 
 
 @pytest.mark.parametrize(("fine", "coarse"), [("run:3", "run:4"), ("run:3", "last:2"), ("last:3", "run:2")])
@@ -630,28 +668,6 @@ def test_contexts_have_lengths_up_to_a_most(kind, most):
             Contexts(kind, wrong)
 
 
-@pytest.mark.parametrize("cap", [1, 3])
-def test_of_counts_by_run_those_after_no_error_count_where_errors_persist(cap):
-    run, rng = Contexts("run", cap), np.random.default_rng(cap)
-    after_error = np.array([name.startswith("wrong") for name in (*run.names, UNTRACKED)])
-    after_error[-1] = True  # of untracked items nobody knows
-    counts = rng.integers(0, 9, (1, 2, run.count + 1, 2, 2))
-    index = np.array(
-        [(0, place * (run.count + 1) + context, *cell) for place, context, *cell in np.ndindex(counts.shape[1:])]
-    )
-    found = persistent(ContextCounts(run, "break", None, counts, summed(index, counts.reshape(-1, 1))), 2)
-    assert found.contexts.names == ("start", "right", "wrong*1", "wrong*2")
-    assert found.contexts.update.tolist() == [[2, 1], [2, 1], [3, 1], [3, 1]]
-    expected = np.zeros((1, 2, 5, 2, 2), dtype=np.int64)
-    expected[:, :, 0] = counts[:, :, 0]
-    expected[:, :, 1] = counts[:, :, ~after_error].sum(axis=2) - counts[:, :, 0]
-    expected[:, :, 4] = counts[:, :, after_error].sum(axis=2)
-    assert np.array_equal(found.counts, expected)
-    assert np.array_equal(found.tally.dense(10, 2).reshape(expected.shape), expected)
-    with pytest.raises(UsageError, match="--persist needs counts by run"):
-        persistent(found, 2)
-
-
 @given(st.lists(st.lists(st.booleans(), max_size=7), max_size=3), st.lists(st.booleans(), max_size=7))
 def test_counts_by_run_show_the_longest_run_of_errors_about_some_labels(tracks, of_another_label):
     contexts = Contexts("run", 3)
@@ -680,6 +696,34 @@ def test_tracks_by_hand(gaps, longest):
     more = OfTracks.of(series[7:], number[7:], right[7:], gaps)
     assert found.merged(more) == OfTracks(longest, (1, 1), (0, 2))
     assert OfTracks.of(series[:0], number[:0], right[:0], gaps) == OfTracks(0, (0, 0), (0, 0))
+
+
+@pytest.mark.parametrize(
+    ("numbers", "right", "longest", "with_drive", "later"),
+    [
+        ([0, 1], [0, 0], {"break": 2, "hold": 2, "miss": 2}, (1, 1), (0, 0)),
+        ([1, 2, 4], [0, 0, 0], {"break": 2, "hold": 3, "miss": 4}, (0, 0), (1, 1)),  # one frame is missing
+        ([1, 2, 4], [1, 0, 1], {"break": 1, "hold": 1, "miss": 2}, (0, 0), (0, 1)),
+        ([0, 2, 3], [1, 1, 1], {"break": 0, "hold": 0, "miss": 1}, (0, 1), (0, 0)),
+    ],
+)
+def test_the_longest_run_of_one_track(numbers, right, longest, with_drive, later):
+    for gaps, most in longest.items():
+        found = OfTracks.of(np.zeros(len(numbers), dtype=np.int64), np.array(numbers), np.array(right), gaps)
+        assert found == OfTracks(most, with_drive, later)
+
+
+def test_no_more_tracks_are_missed_or_not_confirmed_than_there_are():
+    most = {"not_confirmed": 3, "expected": 3.0}
+    test = ReplayTest("ped", "run:1", "1/1", "0..10", 2, 3, p_value=1.0, **most)
+    for name in most:
+        with pytest.raises(MisfitError, match="expected at most 3, the number of tracks"):
+            replace(test, **{name: 4})
+    tracks = OfTracks(2, (1, 1), (3, 3))
+    for name in ("with_drive", "later"):
+        with pytest.raises(MisfitError, match="expected at most 2 wrong first outcomes, of so many tracks"):
+            replace(tracks, **{name: (3, 2)})
+    assert tracks.merged(OfTracks(1, (0, 2), (1, 5))) == OfTracks(2, (1, 3), (4, 8))
 
 
 @pytest.mark.parametrize(("detector", "longest"), [("pointrcnn", 154), ("rrc", 55)])

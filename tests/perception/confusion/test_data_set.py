@@ -13,20 +13,31 @@ import pytest
 from small_bundles import MODEL, SPEC
 
 import verifier
-from verifier.base.documents import read_document
+from verifier.base.documents import json_values, read_document
 from verifier.base.errors import ExitCode, InputError, UsageError
 from verifier.cli import main
+from verifier.perception.confusion.bins import Bins
+from verifier.perception.confusion.counts import ConfusionCounts, Sequences
 from verifier.perception.confusion.data_set import (
     NAMES,
     PARTS,
+    DataRequirement,
     DataSetRecord,
+    UseRecord,
     annotation_error,
     annotations_told,
+    croissant,
+    frame_hashes,
+    looks_at,
+    merged_record,
     read_stated,
     record_of,
+    with_record,
+    with_uses,
 )
 from verifier.perception.confusion.document import read_counts
 from verifier.perception.confusion.document_types import ConfusionDocument
+from verifier.perception.confusion.tally import Tally
 
 STATED = """
 purpose = "Test"
@@ -383,3 +394,159 @@ def test_uses_survive_merging(folder, capsys):
     main(["confusion", "merge", "used.json", "b.json", "-o", "both.json"])
     assert len(record_of(read_counts("both.json").metadata).uses) == 1
     assert bounds("both.json")[0].settings.confidence.bounds.looks == 2
+
+
+# --- By hand, without files of counts: four objects, three of them reported, and five times nothing, in 9 frames.
+
+TABLE = np.array([[[[3, 0], [1, 5]]]])
+SOURCE = {
+    "annotations": {"read": 12, "other class": 2, "crowd": 0},
+    "filters": [
+        {"filter": "score", "lowest": 0.5},
+        {"filter": "height", "name": "h", "annotations": 3},
+        {"filter": "height", "name": "h", "annotations": 1},
+        {"filter": "box", "annotations": 0},
+    ],
+    "ignored": {"unknown_depth": 1},
+}  # fmt: skip
+TOTALS = {"annotations": 5, "outside_bins": 1}
+LEFT_OUT = {"other class": 2, "filter height h": 4, "unknown depth": 1, "in no bin": 1}
+
+
+def by_hand(source=SOURCE, totals=TOTALS, labelling="class", record=None):
+    index = np.argwhere(TABLE[0])
+    tally = Tally(np.column_stack([np.zeros(len(index), dtype=np.int64), index]), TABLE[0][tuple(index.T)][:, None])
+    sequences = Sequences(("a",), np.array([9]), tally)
+    metadata = {"source": source, "totals": totals} | ({} if record is None else {"data_set": json_values(record)})
+    labels = (frozenset({"ped"}), frozenset())
+    return ConfusionCounts(labelling, labels, Bins((0.0, 5.0)), None, TABLE, sequences, "", metadata)
+
+
+def test_annotations_are_told_to_the_item():
+    told = {"read": 12, "excluded": LEFT_OUT, "counted": 4}
+    assert annotations_told(by_hand()) == told
+    bare = {"annotations": {"read": 4}, "ignored": {}}
+    inside = {"annotations": 4, "outside_bins": 0}
+    assert annotations_told(by_hand(bare, inside)) == {"read": 4, "excluded": {}, "counted": 4}
+    other = {"read": 7, "excluded": {"crowd": 3, "in no bin": 2}, "counted": 2}
+    merged = {"merged": [{"annotations": {**told, "counted": 2, "read": 10}}, {"annotations": other}]}
+    assert annotations_told(by_hand(merged)) == {
+        "read": 17, "excluded": {**LEFT_OUT, "in no bin": 3, "crowd": 3}, "counted": 4,
+    }  # fmt: skip
+    for source, totals in (({}, TOTALS), ("made", TOTALS), (SOURCE, {}), ({**SOURCE, "filters": [3]}, TOTALS)):
+        assert annotations_told(by_hand(source, totals)) is None
+    read = {**SOURCE, "annotations": {"read": 13, "other class": 2}}
+    said = ", ".join(f"{number} {name}" for name, number in LEFT_OUT.items())
+    with pytest.raises(InputError) as caught:
+        annotations_told(by_hand(read), "a.json")
+    assert str(caught.value) == (
+        f"a.json: annotations do not add up: 13 read, 4 counted, left out: {said}; 4 items of objects"
+    )
+    more = {"annotations": 6, "outside_bins": 1}  # as many as are read, but not as many as items of objects
+    assert annotations_told(by_hand(read, more, "proposition"))["counted"] == 5
+    with pytest.raises(InputError, match=r"13 read, 5 counted, .*; 4 items of objects"):
+        annotations_told(by_hand(read, more))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[odd.weather]\ndry = [0.7, 0.9]\nwet = [0.3000000005, 0.1]", None),
+        ("[odd.weather]\ndry = [0.7, 0.9]\nwet = [0.300000002, 0.1]", "shares of the domain do not add up to 1"),
+        ("[odd.weather]\ndry = [0.7, 0.9]\nwet = [0.3, 0.099999998]", "shares of the data do not add up to 1"),
+        ("[odd.weather]\ndry = [0.7, 0.9, 1]\nwet = [0.3, 0.1]", "expected two shares$"),
+        ("[annotation]\nerror_rate = [0.01, 0.01]", None),
+        ("[annotation]\nerror_rate = [0, 1]", None),
+        ("[annotation]\nerror_rate = [0.1, 0.2, 0.3]", "expected two shares, the lower one first"),
+    ],
+)
+def test_shares_come_in_twos(tmp_path, text, said):
+    (tmp_path / "d.toml").write_text(text)
+    if said is None:
+        read_stated(tmp_path / "d.toml")
+        return
+    with pytest.raises(InputError, match=said):
+        read_stated(tmp_path / "d.toml")
+
+
+def test_lists_of_frames_by_hand(tmp_path):
+    one, two = "1" * 64, "a" * 64
+    file = tmp_path / "f.sha256"
+    file.write_text(f"{one}  a.png\n\n{two} *b.png\n{one}  again.png\n")
+    assert frame_hashes(file) == (frozenset({one, two}), hashlib.sha256(file.read_bytes()).hexdigest())
+    for text, line in ((f"{one}  a\n\n {two}  b\n", 3), (f"{one[1:]}  a\n", 1)):
+        file.write_text(text)
+        with pytest.raises(InputError, match=rf"f\.sha256:{line}: expected 64 hexadecimal digits"):
+            frame_hashes(file)
+    file.write_text("\n")
+    with pytest.raises(InputError, match="expected the SHA-256 of a frame in each line, found none"):
+        frame_hashes(file)
+
+
+FRAMES = {"0" * 64: 5, "f" * 64: 4}
+USES = tuple(UseRecord(f"r{k}.json", str(k) * 64, "holds", "2024-01-01") for k in range(3))
+
+
+def test_what_is_stated_and_used_is_recorded_once():
+    counts = by_hand()
+    assert (annotation_error(counts.metadata), looks_at(counts.metadata)) == (0, 1)
+    assert with_record(counts, None) is counts
+    stated = DataSetRecord(stated={"purpose": "p"}, error_rate=(0.125, 0.25), frames=FRAMES)
+    found = with_uses(with_record(with_uses(counts, USES[:1], "x"), stated), USES[1:], "x")
+    assert record_of(found.metadata) == replace(stated, uses=USES)
+    assert (annotation_error(found.metadata), looks_at(found.metadata)) == (Fraction(1, 4), 4)
+    with pytest.raises(InputError, match=r"expected the SHA-256 of 9 frames, which were counted, found 8"):
+        with_record(counts, replace(stated, frames={"0" * 64: 8}))
+    assert record_of(with_record(replace(counts, sequences=None), replace(stated, frames={"0" * 64: 1})).metadata)
+    for uses in (USES[:1], (USES[0], USES[0])):
+        with pytest.raises(InputError, match=r"the record has the verdict of 'r0\.json' already"):
+            with_uses(with_uses(counts, USES[:1], "x") if len(uses) == 1 else counts, uses, "x")
+
+
+ODD = {"light": {"day": (0.5, 0.75), "night": (0.5, 0.25)}}
+
+
+@pytest.mark.parametrize(
+    ("records", "expected", "said"),
+    [
+        ([None, None], None, []),
+        ([DataSetRecord(error_rate=(0.1, 0.2), odd=ODD, frames=FRAMES, uses=USES[:2]),
+          DataSetRecord(error_rate=(0.05, 0.15), odd=ODD, frames={"1" * 64: 9}, uses=USES[1:])],
+         DataSetRecord(error_rate=(0.05, 0.2), odd=ODD, frames={**FRAMES, "1" * 64: 9}, uses=USES), []),
+        ([DataSetRecord(error_rate=(0.1, 0.2), odd=ODD, frames=FRAMES), None],
+         DataSetRecord(error_rate=(0.1, 0.2)),
+         ["the data set is stated in 1 of 2 merged files",
+          "the annotation error rate of 1 of 2 merged files is taken for all",
+          "the frames that were counted are listed of some merged files only, and the lists are left out"]),
+        ([DataSetRecord(odd=ODD, frames=FRAMES), DataSetRecord(stated={"version": "2"})],
+         DataSetRecord(stated={"version": "a: not stated; b: 2"}),
+         ["the frames that were counted are listed of some merged files only, and the lists are left out",
+          "the coverage of the domain differs between merged files, and is left out"]),
+        ([DataSetRecord(stated={"version": "2"}, requirements=(DataRequirement("t", "c"),))] * 2,
+         DataSetRecord(stated={"version": "2"}, requirements=(DataRequirement("t", "c"),)), []),
+    ],
+)  # fmt: skip
+def test_records_of_merged_files_by_hand(records, expected, said):
+    parts = [by_hand(record=record) for record in records]
+    found = merged_record(parts[0], parts, ["a", "b"])
+    assert record_of(found.metadata) == expected
+    texts = [each["text"] for each in found.metadata.get("remarks", ()) if each["kind"] == "merged-partly"]
+    assert texts == said
+
+
+def test_a_record_as_croissant_by_hand():
+    record = DataSetRecord(
+        stated={"purpose": "p", "collection.sensors": "camera", "collection.dates": "2024"}, odd=ODD,
+        frames=FRAMES, requirements=(DataRequirement("t", "c"),), uses=USES[:1],
+    )  # fmt: skip
+    found = croissant(record, {"read": 1}, "", "m.json", "e" * 64)
+    assert (found["name"], found["description"]) == ("test data", "p")
+    assert croissant(record, None, "title", "m.json", "e" * 64)["name"] == "title"
+    assert found["rai:dataCollection"] == "sensors: camera; dates: 2024"
+    assert found["verifier:frames"] == [{"sha256": name, "frames": number} for name, number in FRAMES.items()]
+    assert found["verifier:domainDistance"] == {"light": 0.25}
+    assert found["verifier:requirements"] == [{"text": "t", "check": "c"}]
+    assert found["distribution"][0]["contentUrl"] == "../m.json"
+    assert not {"license", "version", "verifier:errorRate"} & set(found)
+    assert {"purpose", "collection.sensors", "requirements", "odd", "frames"}.isdisjoint(found["verifier:notStated"])
+    assert {"error_rate", "version", "collection.places"} <= set(found["verifier:notStated"])

@@ -112,27 +112,45 @@ def test_all_columns_without_items_are_filled():
         assert filled.tolist() == [[True] * 3, [True, False, False]]
 
 
-def test_columns_without_items_of_several_labels_and_bins_by_context():
+NEVER = [0, 0, 1]  # no item in all of the bin: as the policy of columns says, whatever that of contexts
+
+
+@pytest.mark.parametrize(
+    (
+        "policy",
+        "first",
+        "second",
+        "last",
+    ),  # what pedestrians of bin 0 have after right, of 1 at start, of 3 after right
+    [
+        ("backoff", [1, 2, 3], [8, 0, 9], [0, 0, 1]),
+        ("pool", [8, 0, 9], [1, 2, 4], [8, 0, 9]),
+        ("prior", [1, 1, 1], [1, 1, 1], [1, 1, 1]),
+        ("error", [0, 0, 0], [0, 0, 0], [0, 0, 0]),
+    ],
+)
+def test_columns_without_items_of_several_labels_and_bins_by_context(policy, first, second, last):
     """Labels ped (followed), obs (not), empty; contexts start, right, wrong*1 of errors that persist."""
-    contexts = Contexts("persist", 1)
-    own = np.zeros((2, 3, 3, 3), dtype=np.int64)
+    own = np.zeros((4, 3, 3, 3), dtype=np.int64)
     own[0, 0, :, 0], own[0, 0, :, 1], own[0, 0, :, 2] = (1, 2, 3), (4, 5, 6), (0, 0, 7)
     own[1, 1, :, 0] = 8, 0, 9
-    whole = own.sum(axis=1)
-    memory = Memory(contexts, whole, np.array([True, False, False]))
-    found = ConfusionMatrices("class", LABELS, np.array([0.0, 5, 9]), own.reshape(6, 3, 3), memory=memory)
-    counts, filled = found.without_empty_columns("miss")
-    counts, filled = counts.reshape(2, 3, 3, 3), filled.reshape(2, 3, 3)
+    own[3, 0, :, 0] = 0, 0, 1
+    memory = Memory(Contexts("persist", 1), own.sum(axis=1), np.array([True, False, False]), policy)
+    edges = np.array([0.0, 5, 9, 12, 20])
+    found = ConfusionMatrices("class", LABELS, edges, own.reshape(12, 3, 3), memory=memory)
+    counts, filled = (each.reshape(4, 3, *each.shape[1:]) for each in found.without_empty_columns("miss"))
     assert filled.tolist() == (own.sum(axis=2) == 0).tolist()
-    never = [0, 0, 1]  # no item in all of the bin: as the policy of columns says, whatever the context
+    over = [1, 0, 0]  # what lasted so long lasts no longer
     expected = [
-        [[[1, 2, 3], [4, 5, 6], [0, 0, 7]], [[1, 2, 3], [4, 5, 6], [0, 0, 7]], [[1, 0, 0], [4, 5, 6], [0, 0, 7]]],
-        [[[8, 0, 9], never, never], [[8, 0, 9], never, never], [[1, 0, 0], never, never]],
-    ]
-    assert counts.transpose(0, 1, 3, 2).tolist() == expected
-    assert found.filled_from(4, 1) == ""
-    for at in (0, 1, 2):
-        assert found.filled_from(3 + at, 0) == "the column of the bin"
+        [[1, 2, 3], first, over], [second, [8, 0, 9], over], [NEVER, NEVER, over], [[0, 0, 1], last, over],
+    ]  # fmt: skip
+    assert counts[:, :, :, 0].tolist() == expected
+    if policy == "backoff":
+        assert counts[0, :, :, 1].tolist() == [[4, 5, 6]] * 3
+        assert counts[2, :, :, 1:].transpose(2, 0, 1).tolist() == [[NEVER] * 3] * 2
+    told = [found.filled_from(at, 0) for at in (1, 3, 6)]
+    source = {"backoff": ["the column of the bin"] * 2, "pool": ["right of all bins", "start of all bins"]}
+    assert told == [*source.get(policy, ["", ""]), ""]
 
 
 def test_labels_are_told():

@@ -68,6 +68,14 @@ def test_names_that_are_not_unique_give_way_to_ids(files):
     truth["images"][0]["file_name"] = "a.png"
     files[0].write_text(json.dumps(truth))
     assert coco(*files).frame_name == ("7", "3", "5")
+    truth["images"][0] = {"id": "seven"}
+    truth["annotations"] = truth["annotations"][:1]
+    del truth["annotations"][0]["id"]
+    files[0].write_text(json.dumps(truth))
+    files[1].write_text("[]")
+    found = coco(*files)
+    assert found.frame_name == ("seven", "3", "5")
+    assert found.annotations.attributes["id"].tolist() == [0]
 
 
 def test_distances_from_a_file(files, tmp_path):

@@ -16,7 +16,9 @@ from PIL import Image
 from verifier.base.errors import ExitCode, InputError, UsageError
 from verifier.cli import main
 from verifier.perception.detections import distance, with_depth
+from verifier.perception.detections.arrays import from_arrays
 from verifier.perception.detections.coco import coco
+from verifier.perception.detections.depth import box_depth, depth_map, whole_depth
 from verifier.perception.detections.kitti import kitti_object
 
 # Metres; 0 is unknown.
@@ -148,6 +150,8 @@ def test_the_scale_of_an_image(tmp_path, maps):
     write_png(maps / "a.png", METRES, 1000)
     data = data_of(tmp_path, [HAND[0][0]])
     assert with_depth(data, maps, scale=1000).annotations.distance_m.tolist() == [12]
+    write_png(maps / "a.png", np.full((6, 6), 8), 0.5)
+    assert with_depth(data, maps, scale=0.5).annotations.distance_m.tolist() == [8]
     np.save(maps / "a.npy", np.array(METRES, dtype=float))
     (maps / "a.png").unlink()
     assert with_depth(data, maps, scale=1000).annotations.distance_m.tolist() == [12]  # an array is in metres
@@ -190,6 +194,8 @@ def test_unknown_depths_become_regions_where_that_is_ignored(tmp_path, maps):
         f"{tmp_path}/truth.json:2: frame 'a.png': no depth is known in the rectangle (and 1 more like it)\n"
         "  hint: --ignore unknown_depth (in Python ignore=('unknown_depth',)) leaves these out and counts them"
     )
+    with pytest.raises(InputError, match=r"no depth is known in the rectangle\n"):  # one alone
+        with_depth(data_of(tmp_path, [HAND[0][0], FAR]), maps)
     found = with_depth(data, maps, ignore=("unknown_depth",))
     assert found.annotations.distance_m.tolist() == [12, 10.5]
     assert found.annotations.line.tolist() == [1, 3]
@@ -317,7 +323,9 @@ def test_a_box_outside_its_map(tmp_path, maps):
 @pytest.mark.parametrize("name", ["../a.png", "x/../../a.png", "/a.png", "..\\a.png", ".", "a\0.png", "a" * 300])
 def test_names_stay_inside_the_folder(tmp_path, maps, name):
     np.save(tmp_path / "a.npy", np.ones((6, 6)))
-    with pytest.raises(InputError, match=r"maps: frame"):
+    leaves = len(name) < 300 and "\0" not in name
+    words = "the name does not lead to a file inside the folder" if leaves else ""
+    with pytest.raises(InputError, match=f"maps: frame .*{words}"):
         with_depth(data_of(tmp_path, [HAND[0][0]], name), maps)
 
 
@@ -335,8 +343,9 @@ def test_what_does_not_fit_together(tmp_path, maps):
     data = data_of(tmp_path, [HAND[0][0]])
     with pytest.raises(InputError, match="nowhere: no such folder"):
         with_depth(data, tmp_path / "nowhere")
-    with pytest.raises(UsageError, match="expected a positive number"):
-        with_depth(data, maps, scale=0)
+    for scale in (0, -1, np.inf, np.nan):
+        with pytest.raises(UsageError, match="expected a positive number"):
+            with_depth(data, maps, scale=scale)
     with pytest.raises(UsageError, match="unknown kind of fault to ignore 'depth'"):
         with_depth(data, maps, ignore=("depth",))
     without = data.change(annotations=replace(data.annotations, box_2d=None))
@@ -396,3 +405,78 @@ def test_false_alarms_lie_where_the_map_says(tmp_path, maps, monkeypatch, capfd)
     assert main(command) == 0
     counts = json.loads((tmp_path / "c.json").read_text())["bins"]
     assert [each["counts"] for each in counts] == [[[1, 0], [0, 0]], [[0, 1], [0, 0]]]
+
+
+def test_focal_lengths_by_hand(tmp_path, maps):
+    """Ten pixels at 8 m in an image of 100: 0.8 m of the height of its box, else of the usual one (a cone: none)."""
+    np.save(maps / "a.npy", np.full((50, 100), 8.0))
+    heights = [0, 0.5, 1, 2, np.nan, np.nan]
+    box_3d = [[np.nan] * 7 if np.isnan(height) else [8, 0, 0, 1, 1, height, 0] for height in heights]
+    columns = {"frame": [0] * 6, "class": [0] * 5 + [1], "box_2d": [[20, 5, 30, 15]] * 6}
+    seen = {**columns, "score": [0.5] * 6}
+    data = from_arrays(["PED", "cone"], ["a"], {**columns, "box_3d": box_3d}, seen)
+    record = with_depth(data, maps, part=True).origin["distances"]
+    assert record["focal_lengths"] == {"0.4": 1, "0.4706": 2, "0.8": 1, "1.6": 1}
+    told = data.change(detections=replace(data.detections, distance_m=np.full(6, 3.0)))
+    for detections in (told.detections, replace(data.detections, box_2d=None)):
+        found = with_depth(data.change(detections=detections), maps)
+        assert found.detections is detections
+        assert "unknown_of_detections" not in found.origin["distances"]
+
+
+@pytest.mark.parametrize(
+    ("lengths", "expected"),
+    [
+        ({}, None),
+        ({"0.1": 4}, None),
+        ({"0.35": 5}, 0.35),
+        ({"1.9": 3, "0.2": 2}, 1.9),
+        ({"0.4": 3, "0.5": 3}, 0.45),
+        ({"0.3": 1, "0.33339": 1, "0.44449": 4}, 0.4445),
+        ({"0.3499": 5}, "5 objects: in the median they mean a camera with a field of view of 110 degrees"),
+        ({"1.9001": 6}, "6 objects: in the median they mean a camera with a field of view of 29 degrees"),
+        ({"0.5": 2, "5.0": 3}, "field of view of 11 degrees"),
+    ],
+)
+def test_the_median_focal_length_is_that_of_a_camera(lengths, expected):
+    record = {"maps": [], "focal_lengths": lengths, "scale": 256.0}
+    if isinstance(expected, str):
+        with pytest.raises(InputError, match=f"^maps: the depths do not fit the heights of .*{expected}"):
+            whole_depth(record, "maps", any_focal_length=False)
+    else:
+        assert whole_depth(record, "maps", any_focal_length=False).get("focal_length_in_widths") == expected
+    assert "focal_length_in_widths" not in whole_depth(record, "maps", any_focal_length=True)
+
+
+def test_disparities_are_depths_of_a_stereo_pair(maps):
+    """700 pixels times 0.5 m over the disparity; of none no depth is known."""
+    np.save(maps / "a.npy", np.array([[0, 1, 7], [350, 0.5, 2]]))
+    assert depth_map(maps, "a", inverse=350.0).tolist() == [[0, 350, 50], [1, 700, 175]]
+    assert depth_map(maps, "a").tolist() == [[0, 1, 7], [350, 0.5, 2]]
+    np.save(maps / "a.npy", np.array([[0, 1e5]]))
+    assert depth_map(maps, "a").tolist() == [[0, 1e5]]
+    np.save(maps / "a.npy", np.array([[0, 1], [1e-9, 2]]))
+    with pytest.raises(InputError, match=r"pixel \(0, 1\), counted from 0: expected a depth in metres, got 3.5e\+11"):
+        depth_map(maps, "a", inverse=350.0)
+
+
+@pytest.mark.parametrize(
+    ("box", "depth"),
+    [((np.nan, 0, 1, 1), np.nan), ((0, 6, 2, 8), None), ((-2, 0, 0, 2), None), ((0, -2, 2, 0), None), (FAR, np.nan)],
+)
+def test_no_depth_in_a_box(box, depth):
+    found = box_depth(np.array(METRES), np.array(box))
+    assert found is None if depth is None else np.isnan(found)
+
+
+def test_reasons_are_told_up_to_120_characters(maps, monkeypatch):
+    (maps / "a.npy").write_bytes(b"")
+    for letters, told in ((118, "x" * 118), (119, "x" * 115 + "...")):
+
+        def refuse(*_, letters=letters, **__):
+            raise ValueError("x" * letters)
+
+        monkeypatch.setattr(np.lib.format, "read_array", refuse)
+        with pytest.raises(InputError) as caught:
+            depth_map(maps, "a")
+        assert str(caught.value).endswith(f"'{told}'")

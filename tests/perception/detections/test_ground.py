@@ -87,6 +87,8 @@ def test_a_rectangle_has_a_point_in_space_where_it_stands_or_as_deep_as_it_is(tm
     pose = cameras.pose
     behind = replace(cameras, pose=replace(pose, translation=pose.translation - [15, 0, 0]))
     assert np.isnan(in_space(unknown.change(annotations=annotations), behind, deep=True).annotations.box_3d[0]).all()
+    near = replace(cameras, pose=replace(pose, translation=pose.translation - [14.5, 0, 0]))
+    assert in_space(unknown.change(annotations=annotations), near, deep=True).annotations.box_3d[0, 0] == 0.5
     down = read_cameras(table(tmp_path, f"{HEAD},pitch_deg\n1000,1000,500,240,1.5,30\n"), data)
     x, _, z, *_ = in_space(data, down, deep=True).annotations.box_3d[3]
     ahead, below = 10.0, 10 * (295 - 240) / 1000
@@ -207,12 +209,22 @@ def test_tables_of_nuscenes_with_another_matrix_are_refused(tmp_path, matrix):
         read_cameras(folder, rectangles((1, 1, 2, 2), frames=("s0",)))
 
 
+def compact_camera(height="1", turn="1", focal="1000"):
+    pose = f'"cam2ego_translation": [0, 0, {height}], "cam2ego_rotation_wxyz": [{turn}, 0, 0, 0]'
+    matrix = f'"intrinsic": [[{focal}, 0, 500], [0, 1000, 300], [0, 0, 1]]'
+    return f'[{{"sample_token": "a", "cam_front": {{{pose}, {matrix}}}}}]'
+
+
 BROKEN = [
     ("c.csv", "fx,fy,cx,cy\n1,1,1,1\n", "c.csv:1: no column 'height_m'"),
     ("c.csv", f"{HEAD}\n0,1000,500,300,1.5\n",
      "c.csv: camera 1: a camera needs a focal length in pixels and a height above the ground in metres"),
     ("c.csv", f"{HEAD}\n1000,1000,500,300,-1.5\n", "c.csv: camera 1: a camera needs"),
     ("c.csv", f"{HEAD}\n1000,1000,500,300,nan\n", "c.csv:2: height_m: expected a finite number, got nan"),
+    ("c.csv", f"{HEAD}\n1000,1000,500,300,0\n", "c.csv: camera 1: a camera needs"),
+    ("c.csv", f"{HEAD},frame\n1,1,1,1,1,a\n1,0,1,1,1,b\n", "c.csv: camera 2: a camera needs"),
+    ("c.csv", f"{HEAD},frame,sequence\n1,1,1,1,1,a,b\n", "c.csv: expected one row, or a column"),
+    ("c.csv", f"{HEAD},frame\n1,1,1,1,1,b\n1,1,1,1,1,a\n1,1,1,1,1,a\n", "c.csv:4: frame 'a' has a row already"),
     ("c.csv", f"{HEAD},focal\n1000,1000,500,300,1.5,3\n", "c.csv:1: unknown column 'focal'"),
     ("c.csv", f"{HEAD}\n1000,1000,500,300,1.5\n1000,1000,500,300,1.5\n",
      "c.csv: expected one row, or a column 'frame' or 'sequence' that says what each is of"),
@@ -225,6 +237,9 @@ BROKEN = [
     ("c.json", '[{"sample_token": "a", "cam_front": {}}]', "c.json: /0/cam_front: missing key 'cam2ego_translation'"),
     ("c.json", '[{"sample_token": "a", "cam_front": {"cam2ego_translation": [0, 0, 1], "cam2ego_rotation_wxyz": '
      '[1, 0, 0, 0], "intrinsic": [1]}}]', "c.json: intrinsic: expected 3 rows of 3 numbers in each"),
+    ("c.json", compact_camera(height="Infinity"), "c.json: camera 1: a camera needs"),
+    ("c.json", compact_camera(turn="Infinity"), "c.json: camera 1: a camera needs"),
+    ("c.json", compact_camera(focal="Infinity"), "c.json: camera 1: a camera needs"),
 ]  # fmt: skip
 
 
@@ -234,6 +249,27 @@ def test_calibrations_that_are_none_are_refused(tmp_path, monkeypatch, name, tex
     (tmp_path / name).write_text(text)
     with pytest.raises(InputError, match="^" + re.escape(words)):
         read_cameras(name, rectangles((1, 1, 2, 2)))
+
+
+def test_what_has_a_place_keeps_it(tmp_path):
+    """One detection has a box in space and one has none; of annotations one distance is known: none is placed."""
+    box = (580, 300, 620, 400)
+    data = rectangles(box, box)
+    space = np.array([[5, 0, 0, 1, 1, 1, 0], [np.nan] * 7])
+    data = data.change(
+        detections=replace(data.detections, box_3d=space),
+        annotations=replace(data.annotations, distance_m=np.array([np.nan, 9])),
+    )
+    found = with_ground(data, table(tmp_path, LEVEL), "given")
+    assert found.annotations is data.annotations
+    assert found.origin["projected"]["detections"] == {"placed": 2, "farthest": 0}
+    assert found.detections.distance_m[1] == pytest.approx(math.hypot(15, 1.5))
+    # 512 pixels, 2 m up: a foot 128 pixels below the horizon is 8 m ahead.
+    for back, forward in ((8, 0), (7.5, 0.5), (9, math.nan)):
+        cameras = table(tmp_path, f"{HEAD},x_m\n512,512,512,256,2,{-back}\n")
+        away = with_ground(rectangles((500, 256, 524, 384)), cameras, "forward").detections.distance_m
+        assert np.array_equal(away, [forward], equal_nan=True)
+    assert with_ground(rectangles(), table(tmp_path, LEVEL), "given").origin["projected"]["detections"]["placed"] == 0
 
 
 def test_detections_with_boxes_in_space_are_not_projected(tmp_path):

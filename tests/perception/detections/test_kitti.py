@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from verifier.base.errors import InputError
 from verifier.perception.detections import Reading, class_map, distance, read_detections
 from verifier.perception.detections.columns import ANY_CLASS, NO_SEQUENCE
 from verifier.perception.detections.kitti import kitti_object, kitti_tracking
@@ -125,6 +126,80 @@ def test_tracking_frames_come_from_the_lengths(tmp_path):
     short = kitti_tracking(tmp_path / "label_02", tmp_path / "results", Reading(ignore=("unknown_frames",)))
     assert (short.frame_count, len(short.detections)) == (4, 0)
     assert short.origin["ignored"] == {"unknown_frames": 2}
+
+
+BOX = "1,2,9,8,0.5,1.5,1.6,4,0,1.65,20,0,0"
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"0000.txt": f"0,2,{BOX}\n0,1,{BOX}\n"}, None),
+        ({"Car/0000.txt": f"0,2,{BOX}\n"}, None),
+        ({"cars/0000.txt": f"0,2,{BOX}\n0,3,{BOX}\n"}, None),
+        ({"Car/0000.txt": f"0,2,{BOX}\n0,1,{BOX}\n0,2,{BOX}\n"}, "0000.txt:2: type id 1 in the folder 'Car'"),
+        (
+            {"Pedestrian/0000.txt": f"0,2,{BOX}\n"},
+            "0000.txt:1: type id 2 in the folder 'Pedestrian', whose type id is 1",
+        ),
+        (
+            {"0000.txt": f"0,2,{BOX}\n", "0009.txt": f"0,2,{BOX}\n"},
+            "0009.txt:1: detection in frame 0 of sequence '0009'",
+        ),
+        (
+            {"0009.txt": f"0,2,{BOX}\n"},
+            "the frames do not match|no entry for any of the 1 frames|in frame 0 of sequence '0009'",
+        ),
+    ],
+)
+def test_detections_of_a_class_and_of_a_sequence(tmp_path, files, message):
+    (tmp_path / "labels").mkdir()
+    (tmp_path / "labels/0000.txt").write_text(f"0 7 {PEDESTRIAN}")
+    for name, text in files.items():
+        (tmp_path / "found" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "found" / name).write_text(text)
+    if message is None:
+        found = kitti_tracking(tmp_path / "labels", tmp_path / "found")
+        assert len(found.detections) == sum(text.count("\n") for text in files.values())
+    else:
+        with pytest.raises(InputError, match=message):
+            kitti_tracking(tmp_path / "labels", tmp_path / "found")
+
+
+@pytest.mark.parametrize(
+    ("edges", "size", "boxes"),
+    [
+        ("-1 -1 -1 -1", "1.5 1.6 4", (True, False)),
+        ("-1 -1 3 4", "1.5 1.6 4", (False, False)),
+        ("1 2 3 4", "-1 -1 -1", (False, True)),
+        ("1 2 3 4", "-1000 -1000 -1000", (False, True)),
+        ("1 2 3 4", "-1 1.6 4", None),
+    ],
+)
+def test_boxes_that_are_not_there(images, edges, size, boxes):
+    (images / "results/b.txt").write_text(f"Car -1 -1 0 {edges} {size} 0 1.65 20 0 0.75\n")
+    if boxes is None:
+        with pytest.raises(InputError, match="a negative size"):
+            kitti_object(images / "labels", images / "results")
+    else:
+        seen = kitti_object(images / "labels", images / "results").detections
+        assert (np.isnan(seen.box_2d).all(), np.isnan(seen.box_3d).all()) == boxes
+        assert boxes[0] or seen.box_2d.tolist() == [[float(edge) for edge in edges.split()]]
+
+
+def test_lengths_of_sequences(tmp_path):
+    """An empty file of labels has no frame of its own; a table may have columns of its own."""
+    for name, labels in (("0000", f"1 7 {PEDESTRIAN}"), ("0001", "")):
+        for folder, text in (("labels", labels), ("found", "")):
+            (tmp_path / folder).mkdir(exist_ok=True)
+            (tmp_path / folder / f"{name}.txt").write_text(text)
+    labels, found = tmp_path / "labels", tmp_path / "found"
+    assert kitti_tracking(labels, found).frame_sequence.tolist() == [0, 0]
+    (tmp_path / "lengths.csv").write_text("seq,n_frames,from,to\n0000,2,8,9\n0001,1,8,9\n")
+    assert kitti_tracking(labels, found, frames=tmp_path / "lengths.csv").frame_sequence.tolist() == [0, 0, 1]
+    (tmp_path / "lengths.csv").write_text("0000\n")
+    with pytest.raises(InputError, match=r"lengths.csv:1: expected 'sequence,frames'"):
+        kitti_tracking(labels, found, frames=tmp_path / "lengths.csv")
 
 
 # Counts of the published ground truth: objects, and by distance in the ground plane at 0, 10, ..., 60, 80 m.

@@ -1,9 +1,12 @@
 """MOTChallenge by hand."""
 
+from pathlib import Path
+
 import pytest
 
+from verifier.base.errors import InputError
 from verifier.perception.detections import Reading, distance, with_distances
-from verifier.perception.detections.mot import mot
+from verifier.perception.detections.mot import mot, sequences_of_files
 
 TRUTH = "1,1,100,50,30,80,1,1,0.9\n3,1,102,50,30,80,1,1,0.8\n3,2,10,50,30,80,0,8,0.5\n3,4,10,50,30,80,1,3,1\n"
 SEEN = "1,-1,101,50,30,80,0.9,-1,-1,-1\n2,-1,102,51,30,80,70.5,-1,-1,-1\n"
@@ -32,6 +35,25 @@ def test_sequences_by_hand(folder):
     assert [found.classes[label] for label in found.ignored.label] == ["distractor"] * 2
     assert found.detections.score.tolist() == [0.9, 70.5] * 2
     assert found.detections.frame.tolist() == [0, 1, 3, 4]
+
+
+def test_the_sequence_of_a_file():
+    paths = [
+        Path(path) for path in ("/S1/gt/gt.txt", "/a/S2/gt/gt.txt", "/a/S3/gt.txt", "/a/S4.txt", "/S5/det/det.txt")
+    ]
+    assert sequences_of_files(paths, "annotations") == ["S1", "S2", "S3", None, None]
+    assert sequences_of_files(paths, "detections") == [None, None, None, None, "S5"]
+    assert sequences_of_files(paths[3:4], "detections") == sequences_of_files(paths[3:4], "annotations") == ["S4"]
+
+
+def test_detections_of_another_sequence_are_in_no_frame(tmp_path):
+    for truth, seen in (("S1",), ("S1", "S9")), (("S1", "S2"), ("S1", "S2", "S9")):
+        for folder, names, text in (("a", truth, TRUTH), ("b", seen, SEEN)):
+            (tmp_path / folder).mkdir(exist_ok=True)
+            for name in names:
+                (tmp_path / folder / f"{name}.txt").write_text(text)
+        with pytest.raises(InputError, match=r"S9.txt:1: detection in frame 1 of sequence 'S9', .*\(and 1 more"):
+            mot(tmp_path / "a", tmp_path / "b")
 
 
 def test_flat_files_one_sequence_and_a_class(folder, tmp_path):

@@ -97,6 +97,68 @@ def test_boxes_are_brought_into_the_ego_frame_by_hand(folder):
     }
 
 
+def test_speeds_are_over_ground_and_between_near_frames(folder):
+    """Frames at most 1.5 s apart, 3 s over two steps; a second sample at the time of the first says nothing."""
+    times = {"s0": 0, "s1": 1.5, "s2": 3, "s3": 4.6, "s4": 6.2, "s5": 0, "s6": 1}
+    centres = [[0, 0, 0], [3, 4, 9], [9, 12, 0], [9, 12, 0], [9, 12, 0], [3, 4, 0]]
+    chains = [["s0", "s1", "s2", "s3", "s4"], ["s0", "s5"], ["s6", "s0"], ["s6"]]
+    table = tables()
+    rows, common = [], table["sample_annotation"][0]
+    for number, chain in enumerate(chains):
+        for at, sample in enumerate(chain):
+            near = {
+                "prev": f"{number}.{at - 1}" if at else "",
+                "next": f"{number}.{at + 1}" if sample != chain[-1] else "",
+            }
+            place = centres[5] if number and at else centres[at]
+            rows.append(common | near | {"token": f"{number}.{at}", "sample_token": sample, "translation": place})
+    every = {
+        "sample": [{"token": t, "scene_token": "c0", "timestamp": int(at * 1e6)} for t, at in times.items()],
+        "sample_data": [
+            table["sample_data"][1] | {"token": t, "sample_token": t, "ego_pose_token": "s0"} for t in times
+        ],
+        "sample_annotation": rows,
+    }
+    for name, own in every.items():
+        (folder / f"{name}.json").write_text(json.dumps(own))
+    (folder / "results.json").write_text(json.dumps({"results": {token: [] for token in times}}))
+    truth = nuscenes(folder, folder / "results.json").annotations
+    # 5 m in 1.5 s, 15 m in 3 s; 10 m in 3.1 s and 0 m in 1.6 s are too long ago; no time, and back in time.
+    expected = [5 / 1.5, 15 / 3, *[np.nan] * 3, *[np.nan] * 5]
+    assert np.array_equal(truth.attributes["speed"][np.argsort(truth.line)], expected, equal_nan=True)
+
+
+def test_each_detection_is_of_its_entry(folder):
+    """Also behind an entry whose sample is in no table."""
+    entries = {"zz": [detection("zz", [0, 0, 0], STRAIGHT)], "s1": [detection("s0", [97, 215, 0.5], STRAIGHT)]}
+    (folder / "results.json").write_text(json.dumps({"results": {"s0": [], "s2": [], **entries}}))
+    with pytest.raises(InputError, match="/results/s1/0/sample_token: expected the token of its entry, got 's0'"):
+        nuscenes(folder, folder / "results.json", Reading(ignore=("unknown_frames",)))
+    entries["s1"][0]["sample_token"] = "s1"
+    (folder / "results.json").write_text(json.dumps({"results": {"s0": [], "s2": [], **entries}}))
+    found = nuscenes(folder, folder / "results.json", Reading(ignore=("unknown_frames",)))
+    assert (found.detections.frame.tolist(), found.origin["ignored"]) == ([1], {"unknown_frames": 1})
+
+
+@pytest.mark.parametrize(
+    ("translation", "rotation"),
+    [
+        ([0, 0, math.inf], STRAIGHT),
+        ([0, 0, 0], [0, 0, 0, 0]),
+        ([0, 0, 0], [math.inf, 0, 0, 0]),
+        ([math.nan] * 3, STRAIGHT),
+    ],
+)
+def test_poses_that_are_none(folder, translation, rotation):
+    poses = tables()["ego_pose"]
+    poses[1] |= {"translation": translation, "rotation": rotation}
+    (folder / "ego_pose.json").write_text(json.dumps(poses))
+    with pytest.raises(
+        InputError, match=r"ego_pose.json: /1: the pose of 'translation' and 'rotation' is not finite"
+    ):
+        nuscenes(folder, folder / "results.json")
+
+
 def test_scenes_and_class_maps(folder):
     rules = class_map({"vehicle.*": "obs", "car": "obs", "animal": "animal"})
     found = nuscenes(folder, folder / "results.json", Reading(class_map=rules, sequences=("scene-0002",)))
@@ -165,6 +227,19 @@ def test_real_headings_of_detector_and_ground_truth_agree(shared):
     assert len(gaps) > 800
     assert np.median(gaps) < math.radians(2.5)
     assert abs(np.median(heights)) < 0.1
+
+
+def test_points_of_the_compact_form(tmp_path):
+    pose = {f"{name}_{part}": value for name in ("lidar2ego", "ego2global")
+            for part, value in (("translation", [0, 0, 0]), ("rotation_wxyz", STRAIGHT))}  # fmt: skip
+    box = {"name": "car", "box_lidar": [10, 2, -1, 1.9, 4.5, 1.6, 0.1], "velocity": [3, 4], "num_lidar_pts": 5}
+    frame = {"sample_token": "s", "cam_front": {}, "boxes": [box | {"num_radar_pts": 2}], **pose}
+    (tmp_path / "gt.json").write_text(json.dumps([frame]))
+    (tmp_path / "found.json").write_text(json.dumps({"results": {"s": []}}))
+    truth = read_detections("nuscenes_compact", tmp_path / "gt.json", tmp_path / "found.json").annotations
+    attributes = {name: column.tolist() for name, column in truth.attributes.items()}
+    assert attributes == {"num_lidar_pts": [5], "num_radar_pts": [2], "num_points": [7], "speed": [5]}
+    assert truth.box_3d[0] == pytest.approx([10, 2, -1, 4.5, 1.9, 1.6, -0.1 - math.pi / 2])
 
 
 @pytest.mark.parametrize("unknown", [None, [None, None], [math.nan, math.nan], [0.5, None]])

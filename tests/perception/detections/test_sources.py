@@ -1,13 +1,16 @@
 """Archives are read in memory, with names and sizes checked first."""
 
+import hashlib
 import io
 import zipfile
 
+import numpy as np
 import pytest
 
-from verifier.base.errors import InputError
-from verifier.perception.detections import sources
-from verifier.perception.detections.sources import read_source
+from verifier.base.errors import InputError, UsageError
+from verifier.perception.detections import Reading, sources
+from verifier.perception.detections.partly import only_files
+from verifier.perception.detections.sources import Elements, NoFilesError, Plausible, codes, elements, read_source
 
 
 def archive(path, names, **options):
@@ -57,7 +60,7 @@ def test_other_archives_that_are_refused(tmp_path, monkeypatch):
     locked = bytearray(whole)
     locked[locked.index(b"PK\x01\x02") + 8] |= 1
     (tmp_path / "locked.zip").write_bytes(locked)
-    with pytest.raises(InputError, match="is encrypted"):
+    with pytest.raises(InputError, match=r"'a\.txt' is encrypted"):
         read_source(tmp_path / "locked.zip", "detections")
     monkeypatch.setattr(sources, "MOST_FILES", 1)
     with pytest.raises(InputError, match="it has 2 files; at most 1"):
@@ -76,3 +79,161 @@ def test_folders_are_read_in_order_and_their_digest_does_not_depend_on_where_the
     assert digests[0] == digests[1]
     (tmp_path / "two/a.txt").write_text("3\n")
     assert read_source(tmp_path / "two", "annotations").record["sha256"] != digests[0]
+
+
+def test_limits_are_what_may_be_read(tmp_path, monkeypatch):
+    (tmp_path / "both").mkdir()
+    for name in ("both/a.txt", "both/b.txt", "both/c.csv"):
+        (tmp_path / name).write_text("12345")
+    packed = archive(tmp_path / "both.zip", ["a.txt", "b.txt"], text="12345")
+    for where in (tmp_path / "both", packed):
+        for name, most, words in (("MOST_FILES", 2, "it has 2 files"), ("LARGEST_SOURCE", 10, "it holds 10 bytes")):
+            with monkeypatch.context() as patch:
+                patch.setattr(sources, name, most)
+                assert len(read_source(where, "detections").members) == 2
+                patch.setattr(sources, name, most - 1)
+                with pytest.raises(InputError, match=f"{words}; at most {most - 1} are read"):
+                    read_source(where, "detections")
+
+
+def test_a_file_alone_and_files_of_a_part(tmp_path):
+    (tmp_path / "d").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / f"d/{name}.txt").write_text(name)
+    alone = read_source(tmp_path / "d/a.txt", "labels")
+    assert [(member.stem, member.folder, member.raw) for member in alone.members] == [("a", "d", b"a")]
+    digest = hashlib.sha256(b"a").hexdigest()
+    assert alone.record == {"role": "labels", "name": "a.txt", "files": 1, "sha256": digest}
+    assert sources.digest_record("labels", tmp_path / "d/a.txt", b"a") == alone.record
+    for paths, role, stems in (
+        ([tmp_path / "d/b.txt"], "labels", "b"),
+        ([], "labels", ""),
+        ([], "calibration", "ab"),
+    ):
+        with only_files(list(map(str, paths))):
+            assert [member.stem for member in read_source(tmp_path / "d", role).members] == list(stems)
+    with pytest.raises(NoFilesError, match=r"no file \*\.xml in it"):
+        read_source(tmp_path / "d", "labels", ".xml")
+
+
+def test_elements_by_hand():
+    items = Elements([{"a": 1, "v": [1, 2.5]}, {"a": 2.5, "v": [3, 4], "t": "x"}], "f.json", "things", "/{}".format)
+    assert (len(items), items.values("a"), items.values("t", "")) == (2, [1, 2.5], ["", "x"])
+    assert (items.texts("t", "y"), items.numbers("b", 7).tolist()) == (["y", "x"], [7, 7])
+    assert items.numbers("a").tolist() == [1, 2.5]
+    assert items.vectors("v", 2).tolist() == [[1, 2.5], [3, 4]]
+    nulls = Elements([{"v": None}, {"v": [None, 2]}, {"v": [3, 4]}], "f.json", "things", "/{}".format)
+    expected = [[np.nan, np.nan], [np.nan, 2], [3, 4]]
+    assert np.array_equal(nulls.vectors("v", 2, unknown=True), expected, equal_nan=True)
+    ends = Elements([{"n": 2**63 - 1}, {"n": -(2**63)}], "f.json", "things", "/{}".format)
+    assert ends.whole("n").tolist() == [2**63 - 1, -(2**63)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "read", "message"),
+    [
+        ([{}, 3], lambda items: items.values("a"), "/1: expected an object, got 3"),
+        ([{"a": 1}, {}], lambda items: items.values("a"), "/1: missing key 'a'"),
+        ([{"a": "x"}, {"a": 1}], lambda items: items.texts("a"), "/1/a: expected a string, got 1"),
+        ([{"a": 1}, {"a": True}], lambda items: items.numbers("a"), "/1/a: expected a number, got True"),
+        ([{"a": 1}, {"a": 1.0}], lambda items: items.whole("a"), "/1/a: expected a whole number, got 1.0"),
+        ([{"a": 1}, {"a": 2**63}], lambda items: items.whole("a"), "/1/a: a whole number of more than 64 bits"),
+        (
+            [{"a": 1}, {"a": -(2**63) - 1}],
+            lambda items: items.whole("a"),
+            "/1/a: a whole number of more than 64 bits",
+        ),
+        (
+            [{"a": -(2**63)}, {"a": 2**63}],
+            lambda items: items.whole("a"),
+            "/1/a: a whole number of more than 64 bits",
+        ),
+        (
+            [{"a": [1, None]}],
+            lambda items: items.vectors("a", 2),
+            "/0/a: expected a list of 2 numbers, got [1, None]",
+        ),
+        ([{"a": 10**400}], lambda items: items.numbers("a"), "a: a number too large to be one"),
+        ([{"a": [1]}, {"a": 1}], lambda items: items.vectors("a", 1), "/1/a: expected a list of 1 numbers, got 1"),
+        (
+            [{"a": [1, 2]}, {"a": [1]}],
+            lambda items: items.vectors("a", 2),
+            "/1/a: expected a list of 2 numbers, got [1]",
+        ),
+        (
+            [{"a": [1, 2]}, {"a": [1, "x"]}, {"a": [1, None]}],
+            lambda items: items.vectors("a", 2),
+            "/1/a: expected a list of 2 numbers, got [1, 'x']",
+        ),
+        (
+            [{"a": [1, None]}, {"a": ["x", 1]}],
+            lambda items: items.vectors("a", 2, unknown=True),
+            "/1/a: expected a list of 2 numbers, got ['x', 1]",
+        ),
+    ],
+)
+def test_elements_that_are_refused(rows, read, message):
+    with pytest.raises(InputError) as caught:
+        read(Elements(rows, "f.json", "things", "/{}".format))
+    assert str(caught.value) == f"f.json: {message}"
+
+
+def test_lists_of_a_document():
+    assert elements({"a": [{"b": 1}]}, "f.json", "things", "a").fail(0, "b", "no").place.path == "/a/0/b"
+    assert elements([{}], "f.json", "things").fail(0, "", "no").place.path == "/0"
+    for document, key, message in (
+        ([], "a", "f.json: expected an object with the key 'a'"),
+        ({"b": 1}, "a", "f.json: expected an object with the key 'a'"),
+        ({"a": 1}, "a", "f.json: /a: expected a list of things, got 1"),
+        ({"a": 1}, "", "f.json: expected a list of things, got {'a': 1}"),
+    ):
+        with pytest.raises(InputError) as caught:
+            elements(document, "f.json", "things", key)
+        assert str(caught.value) == message
+    assert [codes("abac")[0].tolist(), codes("abac")[1]] == [[0, 1, 0, 2], ("a", "b", "c")]
+
+
+@pytest.mark.parametrize("limit", [0, -1, float("nan")])
+def test_limits_are_positive(limit):
+    with pytest.raises(ValueError, match="limits must be positive"):
+        Plausible(score=limit)
+    assert Plausible(pixels=0.5, size_m=float("inf")).pixels == 0.5
+
+
+def test_frames_by_the_stem_of_their_names():
+    """Where stems alone are not different, in their sequence."""
+    by_stem = Reading(match_frames="stem")
+    assert by_stem.record()["match_frames"] == "stem"
+    assert "match_frames" not in Reading().record()
+    assert Reading().frame_index({"a": 0}, ["b"]) == {"a": 0}
+    index = by_stem.frame_index({"d/007.png": 4, "x.y.jpg": 5, "000": 6, "q\\b.txt": 7, "0a": 8})
+    wanted = {
+        "7": 4,
+        "e/0007.jpg": 4,
+        "x.y": None,
+        "x.y.png": 5,
+        "0": 6,
+        0: 6,
+        "b": 7,
+        "r\\b.png": 7,
+        "a": None,
+        "0a": 8,
+    }
+    assert {name: index.get(name) for name in wanted} == wanted
+    assert index.get("none", -1) == -1
+    numbered = by_stem.frame_index({7: 0, 3: 1}, ["b/1.png", "b/2.png"])
+    assert [numbered.get(name) for name in ("1.jpg", "02", 7)] == [0, 1, None]
+    pairs = by_stem.frame_index({("s", "1"): 0, ("t", "01"): 1})
+    assert [pairs.get(key) for key in (("s", "001"), ("t", "1"), ("u", "1"), "1")] == [0, 1, None, None]
+    alone = by_stem.frame_index({("s", "1"): 0, ("t", "2"): 1})
+    assert [alone.get(key) for key in (("x", "1"), ("", "2"), "2")] == [0, 1, 1]
+    for names, words in (
+        ({"a/1.png": 0, "b/01.jpg": 1}, "the frames 'a/1.png' and 'b/01.jpg' have one stem"),
+        ({("s", "1"): 0, ("t", "1"): 1, ("s", "01"): 2}, "the frames 's/1' and 's/01' have one stem"),
+        ({("", "1"): 0, ("", "01"): 2}, "the frames '1' and '01' have one stem"),
+    ):
+        with pytest.raises(InputError, match=words):
+            by_stem.frame_index(names)
+    for wrong in ({"dont_care": "no"}, {"match_frames": "no"}, {"ignore": ("no",)}):
+        with pytest.raises(UsageError):
+            Reading(**wrong)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from verifier.perception.matching import policy
 from verifier.perception.matching.policy import centre_distance, cover_2d, iou_2d, iou_3d, iou_bev
 
 DIRECTIONS = [
@@ -38,6 +39,18 @@ def as_row(box):
 
 
 # By hand.
+
+
+def test_what_rounding_leaves_in_common_is_nothing(monkeypatch):
+    # 16 units of rounding of the largest side times it with both centres: 8 (8 + 3 + 4 + 1 + 2) = 144, whichever side
+    # it is, heights aside. What is more is not more than the smaller box.
+    sides = np.array([[8.0, 1, 0.5, 2], [1, 8, 0.5, 2], [0.5, 2, 8, 1], [0.5, 2, 1, 8]])
+    a = np.column_stack([[[3.0, -4, 0]] * 4, sides[:, :2], [[100, 0]] * 4])
+    b = np.column_stack([[[-1.0, 2, 0]] * 4, sides[:, 2:], [[100, 0]] * 4])
+    least = 16 * 2.0**-52 * 144
+    for area, left in ((-1.0, 0), (least, 0), (2 * least, 2 * least), (0.5, 0.5), (4.0, 1.0)):
+        monkeypatch.setattr(policy, "_side_integral", lambda *_, part=-area / 4: part)
+        assert policy._clipped_area(a, b).tolist() == [left] * 4
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import verifier.perception.matching.candidates as module
 from verifier.perception.matching import MatchingPolicy
 from verifier.perception.matching.candidates import (
     Windows,
+    _cut,
     _index_in,
     _runs,
     _stable_order,
@@ -143,3 +144,11 @@ def test_parts_hold_whole_groups():
         inside = (annotation_group >= lowest) & (annotation_group <= highest)
         assert np.count_nonzero(inside) == len(annotations)
         assert np.count_nonzero((detection_group >= lowest) & (detection_group <= highest)) == len(detections)
+
+
+def test_neighbouring_borders_are_joined_up_to_a_block(monkeypatch):
+    # Pairs up to each border: 0, 3, 5, 9, 20, 21. A range of more than 5 is one of two neighbours.
+    monkeypatch.setattr(module, "BLOCK", 5)
+    ends, borders = np.array([0, 1, 3, 5, 6, 9, 20, 21]), np.array([0, 2, 3, 5, 6, 7])
+    assert list(_cut(ends, borders)) == [(0, 3), (3, 5), (5, 6), (6, 7)]
+    assert list(_cut(ends, borders[:1])) == []

@@ -49,7 +49,7 @@ from verifier.base.errors import NoAnswerError
 from verifier.base.numbers import significant
 from verifier.checking.enclosure import AGREEMENT
 from verifier.checking.graphs import components
-from verifier.systems.reachability import distinct
+from verifier.systems.reachability import distinct_rows
 
 MOST_KINDS = 5
 """Kinds of detection errors whose sets are told apart, at most."""
@@ -174,7 +174,8 @@ class Losses:
         quiet = row < 0
         drawing, led = np.flatnonzero(~quiet), edges[~quiet]
         ranks, alike = _ranks(self._prospects.risk[product.indices[led]]), _first_alike(led)
-        profiles, profile = _distinct_rows([row[drawing], *ranks.T, *alike.T])
+        columns = (column.astype(np.int64) for column in (row[drawing], *ranks.T, *alike.T))
+        profile, profiles = distinct_rows(columns, len(drawing))
         steps = _Steps(objective, self._rates, row[drawing[profiles]].tolist())
         symbols: dict[Reports, int] = {frozenset(): 0}
         parts = [(edges[quiet, 0], chance[quiet], np.zeros(np.count_nonzero(quiet), dtype=int))]
@@ -333,10 +334,10 @@ class _Steps:
         risk = ranks[self._together([told for told, _ in heard])]
         wrong = [k for k, (told, right) in enumerate(heard) if told != right]
         helping: list[set[int]] = []
-        for size in range(1, len(wrong) + 1):
-            for chosen in map(set, itertools.combinations(wrong, size)):
+        for size in range(len(wrong)):
+            for chosen in map(set, itertools.combinations(wrong, size + 1)):
                 corrected = [right if k in chosen else told for k, (told, right) in enumerate(heard)]
-                if not any(known <= chosen for known in helping) and ranks[self._together(corrected)] < risk:
+                if not any(map(chosen.issuperset, helping)) and ranks[self._together(corrected)] < risk:
                     helping.append(chosen)
         return {heard[k] for chosen in helping for k in chosen}
 
@@ -357,7 +358,7 @@ def _edges_of(objective: Objective, states: Ints) -> Ints:
     Where all observations lead to one product state it is one of the transitions that do.
     """
     product, skeleton = objective.product, objective.skeleton
-    told = np.concatenate([skeleton.entry_observations, np.ones((1, skeleton.entry_observations.shape[1]), bool)])
+    told = np.vstack([skeleton.entry_observations, np.ones(skeleton.entry_observations.shape[1], bool)])
     place = np.full(objective.state_count, -1, dtype=np.int64)
     place[states] = np.arange(len(states))
     inside = np.flatnonzero(place[product.sources] >= 0)
@@ -367,18 +368,6 @@ def _edges_of(objective: Objective, states: Ints) -> Ints:
         led = told[entry, observation]
         edges[source[led], observation] = inside[led]
     return edges
-
-
-def _distinct_rows(columns: Sequence[NDArray[np.int64] | NDArray[np.int16]]) -> tuple[Ints, Ints]:
-    """One position of each distinct row of some columns of numbers from 0 on, and (k,) which of them each row is."""
-    number, count = np.zeros(len(columns[0]), dtype=np.int64), 1
-    for column in columns:
-        width = int(column.max(initial=0)) + 1
-        codes, number = distinct(number * width + column, count * width)
-        count = max(1, len(codes))
-    positions = np.zeros(len(number) and count, dtype=np.int64)
-    positions[number] = np.arange(len(number))
-    return positions, number
 
 
 def _ranks(risk: Floats) -> NDArray[np.int16]:

@@ -69,7 +69,7 @@ class Moves:
         """(p,) expected visits to open states from what flows in, as long as only `staying` symbols are read."""
         n = len(inflow)
         inner = staying[self.symbol] & is_open[self.targets]
-        passed = reachable(n, self.sources[inner], self.targets[inner], inflow > 0) & is_open
+        passed = reachable(n, self.sources[inner], self.targets[inner], inflow > 0)
         states = np.flatnonzero(passed)
         visits = np.zeros(n)
         if len(states):
@@ -85,7 +85,7 @@ class Moves:
         edges, place = distinct(self.edge, int(self.edge.max(initial=0)) + 1)
         pairs, _ = distinct(place * len(self.symbols) + self.symbol, len(edges) * len(self.symbols))
         owner, number = np.divmod(pairs, len(self.symbols))
-        ends = np.append(np.flatnonzero(np.diff(owner, prepend=-1)), len(owner))
+        ends = np.searchsorted(owner, np.arange(len(edges) + 1))
         symbols: dict[Alternatives, int] = {NOTHING: 0}
         alone = [symbols.setdefault(frozenset([self.reports(k)]), len(symbols)) for k in range(len(self.symbols))]
         symbol = np.array(alone, dtype=np.int64)[number[ends[:-1]]]
@@ -107,8 +107,6 @@ def as_reports(known: object) -> Reports:
 MOST_PATTERNS = 200
 """Beginnings of patterns that are solved for, at most; fewer on large products."""
 _FEWEST_BEGINNINGS = 20
-_NO_MOVES = np.zeros(0, dtype=np.int64)
-_NO_FLOW = np.zeros(0)
 
 
 @dataclass(frozen=True)
@@ -145,14 +143,14 @@ class _Beginning(NamedTuple):
     """What all patterns with one more step than one that was solved begin with.
 
     Attributes:
-        first: the initial product state, of the empty pattern; else -1.
+        first: the initial product state, of the empty pattern; else None.
         moves: (m,) positions of moves that make the step and may still lose.
         flow: (m,) expected number of times that they are made.
     """
 
-    first: int
-    moves: Ints = _NO_MOVES
-    flow: Floats = _NO_FLOW
+    first: int | None
+    moves: Ints = np.array([], dtype=np.int64)
+    flow: Floats = np.array([])
 
 
 class PatternSearch:
@@ -172,8 +170,10 @@ class PatternSearch:
             lost = [Pattern(told, (), 1.0)] if self._violation[first] > 0 else []
             return Patterns(tuple(lost), True, True)
         # (-probability, number, symbols so far, the beginning; None where the probability is that of the pattern).
-        heap: list[tuple[float, int, tuple[int, ...], _Beginning | None]] = [(-1.0, 0, (), _Beginning(first))]
-        numbers, solved = itertools.count(1), 0
+        numbers, solved = itertools.count(), 0
+        heap: list[tuple[float, int, tuple[int, ...], _Beginning | None]] = [
+            (0.0, next(numbers), (), _Beginning(first))
+        ]
         patterns: list[Pattern] = []
         while heap and len(patterns) < count and solved < self._most:
             probability, _, steps, beginning = heapq.heappop(heap)
@@ -205,7 +205,7 @@ class PatternSearch:
             yield steps, here, None
         leaving = np.flatnonzero((losing > 0) & ~stays)
         bounds = np.bincount(moves.symbol[leaving], losing[leaving], len(staying))
-        further = _Beginning(-1, leaving, flow[leaving])
+        further = _Beginning(None, leaving, flow[leaving])
         for symbol in np.flatnonzero(bounds > 0).tolist():
             yield (*steps, symbol), float(bounds[symbol]), further
 

@@ -86,14 +86,14 @@ def relevant_columns(objective: Objective, rates: Floats) -> Ints:
         after = objective.mean_behind(value, drawing)
         counts.append(drawing[after.max(axis=1) - after.min(axis=1) > SAME_VALUE])
         forever.append(drawing[recurrent[objective.owner[drawing]]])
-    relevant = np.zeros((bins, size), dtype=bool)
+    relevant, visited = np.zeros((2, bins, size), dtype=bool)
     relevant[tuple(channel.columns_used(np.unique(objective.row[np.concatenate(counts)])).T)] = True
-    visited = channel.columns_used(np.unique(objective.row[np.concatenate(forever)]))
-    for at, column in visited[~relevant[visited[:, 0], visited[:, 1]]].tolist() if len(visited) else []:
+    visited[tuple(channel.columns_used(np.unique(objective.row[np.concatenate(forever)])).T)] = True
+    for at, column in np.argwhere(visited & ~relevant).tolist():
         sure = np.repeat(inside[None], size + 1, axis=0)
         sure[1:, at, :, column] = np.eye(size)
         value = objective.probabilities(sure).probability
-        relevant[at, column] = bool(np.ptp(value, axis=0).max() > SAME_VALUE)
+        relevant[at, column] |= bool(np.ptp(value, axis=0).max() > SAME_VALUE)
     return np.argwhere(relevant)
 
 
@@ -116,17 +116,19 @@ def with_recall(rates: Floats, cells: RecallCells, recall: Floats) -> Floats:
         (M, bins, predicted, true); columns without a chosen cell are as in `rates`.
     """
     recall = np.atleast_2d(recall)
-    rest = rates[cells.bins, :, cells.columns]
-    here = np.arange(cells.count)
-    rest[here, cells.columns] = 0
-    alone = rest.sum(axis=1) == 0
-    rest[alone, cells.empty] = 1
-    rest /= rest.sum(axis=1, keepdims=True)
-    columns = (1 - recall)[:, :, None] * rest
-    columns[:, here, cells.columns] = recall
+    columns = (1 - recall)[:, :, None] * rest_of(rates, cells)
+    columns[:, np.arange(cells.count), cells.columns] = recall
     result = np.repeat(rates[None], len(recall), axis=0)
     result[:, cells.bins, :, cells.columns] = columns.swapaxes(0, 1)
     return result
+
+
+def rest_of(rates: Floats, cells: RecallCells) -> Floats:
+    """(k, predicted) how what is not the recall of each cell is spread over the other labels."""
+    rest = rates[cells.bins, :, cells.columns]
+    rest[np.arange(cells.count), cells.columns] = 0
+    rest[np.all(rest == 0, axis=1), cells.empty] = 1
+    return np.asarray(rest / rest.sum(axis=1, keepdims=True))
 
 
 def counts_with_recall(counts: Ints, cells: RecallCells, recall: Sequence[int], whole: int) -> Ints:

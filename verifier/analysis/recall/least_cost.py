@@ -26,6 +26,7 @@ ones to recall 1. `robust_bounds` bounds the probability over all matrices of a 
 is answered has a certificate, which is checked in rational arithmetic where the product is small enough for that.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -37,7 +38,7 @@ from scipy.optimize import minimize
 
 from verifier.analysis import kernel
 from verifier.analysis.objective import Objective
-from verifier.analysis.recall.cells import RecallCells, with_recall
+from verifier.analysis.recall.cells import RecallCells, rest_of, with_recall
 from verifier.analysis.recall.requirements import SECTIONS, Problem, Target
 from verifier.analysis.robust.certificate import document
 from verifier.analysis.robust.region import Region
@@ -81,7 +82,7 @@ class Improvement:
     @property
     def least(self) -> Ints:
         """(k,) the measured recalls, rounded up to a part of 1/whole."""
-        return np.array([-int(-fraction * self.whole // 1) for fraction in self.measured], dtype=np.int64)
+        return np.array([math.ceil(fraction * self.whole) for fraction in self.measured], dtype=np.int64)
 
     def cost(self, recall: Sequence[int]) -> Fraction:
         """The price of recalls in parts of 1/whole, counted from `least`."""
@@ -106,13 +107,12 @@ def least_cost(
     Raises:
         EngineError, LimitError: as `Objective.probabilities`.
     """
-    low, k = improvement.least, improvement.cells.count
-    top = np.full(k, improvement.whole, dtype=np.int64)
+    low, top = improvement.least, np.full(improvement.cells.count, improvement.whole, dtype=np.int64)
     if improvement.met(low[None])[0]:
         return [int(number) for number in low]
-    starts = [top, low, *(np.maximum(np.array(row, dtype=np.int64), low) for row in begin)]
+    starts = [top, low, *(np.array(row, dtype=np.int64) for row in begin)]
     if rng is not None:
-        starts += [low + (rng.random(k) * (top - low)).astype(np.int64) for _ in range(RANDOM_STARTS)]
+        starts += [rng.integers(low, top, endpoint=True) for _ in range(RANDOM_STARTS)]
     points = starts
     followed = all(objective.slopes for objective in improvement.problem.objectives)
     if followed and improvement.problem.target.probability not in (0, 1):  # their logarithms have no slope
@@ -126,7 +126,7 @@ def _local_minimum(improvement: Improvement, start: Floats) -> Ints:
     """(k,) where SLSQP ends, rounded up to parts of 1/whole; whether it meets the target is not known."""
     measured = np.array([float(fraction) for fraction in improvement.measured])
     price = np.array([float(cost) for cost in improvement.costs])
-    price = price / max(price.max(), _TINY)
+    price = price / (price.max() or 1)
     known: dict[bytes, tuple[Floats, Floats]] = {}
 
     def constraints(recall: Floats) -> tuple[Floats, Floats]:
@@ -147,14 +147,13 @@ def _local_minimum(improvement: Improvement, start: Floats) -> Ints:
         },
         "options": {"maxiter": 200, "ftol": 1e-12},
     }
-    begin = np.clip(start, measured, 1)
 
     def bill(recall: Floats) -> float:
-        return float(price @ (recall - measured))
+        return float(price @ recall)
 
-    minimum = minimize(bill, begin, **choices)
+    minimum = minimize(bill, start, **choices)  # which moves the start within the bounds
     reached = np.where(np.isfinite(minimum.x), minimum.x, start)
-    rounded: Ints = np.ceil(np.clip(reached, measured, 1) * improvement.whole).astype(np.int64)
+    rounded: Ints = np.ceil(reached * improvement.whole).astype(np.int64)
     return rounded
 
 
@@ -164,51 +163,43 @@ def _slack(improvement: Improvement, recall: Floats) -> tuple[Floats, Floats]:
     Being right is meeting the formula, or for an upper limit not meeting it.
     """
     problem, cells = improvement.problem, improvement.cells
-    rates = with_recall(problem.rates, cells, recall[None])[0]
+    rates, rest = with_recall(problem.rates, cells, recall[None])[0], rest_of(problem.rates, cells)
     asked = float(problem.target.probability)
-    sign, asked = (-1.0, 1 - asked) if problem.target.is_upper else (1.0, asked)
+    sign, asked = (-1, 1 - asked) if problem.target.is_upper else (1, asked)
     many = sum(len(objective.product.start) for objective in problem.objectives) > MOST_CONSTRAINTS
     slack, slope = [], []
     for objective in problem.objectives:
         values = state_values(objective, rates)
-        right = (values.failure if sign < 0 else values.value)[objective.product.start]
+        right = (values.failure if problem.target.is_upper else values.value)[objective.product.start]
         chosen = [int(right.argmin())] if many else list(range(len(right)))
         right = np.maximum(right[chosen], _TINY)
         visits = expected_visits(objective, values, chosen)
         slopes = flow_derivatives(objective, values.rates, visits, values.value)
-        derivative = sign * _in_recall(slopes, rates, cells)
+        derivative = sign * _in_recall(slopes, rest, cells)
         slack.append(np.log(right) - np.log(asked))
         slope.append(derivative / right[:, None])
     return np.concatenate(slack), np.concatenate(slope)
 
 
-def _in_recall(cells_slope: Floats, rates: Floats, cells: RecallCells) -> Floats:
+def _in_recall(cells_slope: Floats, rest: Floats, cells: RecallCells) -> Floats:
     """(n, k) derivative in each recall, from the (n, bins, predicted, true) one in each matrix cell.
 
-    The rest of the column shrinks in its proportions.
+    The `rest_of` the column shrinks in its proportions.
     """
-    rest = rates[cells.bins, :, cells.columns]
-    here = np.arange(cells.count)
-    rest[here, cells.columns] = 0
-    rest[rest.sum(axis=1) == 0, cells.empty] = 1
-    rest /= rest.sum(axis=1, keepdims=True)
     column = cells_slope[:, cells.bins, :, cells.columns]  # (k, n, predicted)
-    own = column[here, :, cells.columns]
+    own = column[np.arange(cells.count), :, cells.columns]
     slope: Floats = (own - (column * rest[:, None, :]).sum(axis=2)).T
     return slope
 
 
 def _polished(improvement: Improvement, point: Ints) -> list[int] | None:
     """The point moved towards perfect recall until it meets the target, then lowered cell by cell."""
-    top = np.full(len(point), improvement.whole, dtype=np.int64)
-    begin = np.clip(point, improvement.least, top)
-    steps = int((top - begin).max(initial=0))
+    begin = np.clip(point, improvement.least, improvement.whole).tolist()
 
     def between(k: int) -> Ints:
-        """`k` of `steps` steps on the way to the top, rounded up."""
-        return begin - (-(top - begin) * k // max(steps, 1))
+        return np.array(_raised(begin, improvement.whole, k), dtype=np.int64)
 
-    at = _least_met(improvement, between, 0, steps)
+    at = _least_met(improvement, between, 0, improvement.whole - min(begin))
     if at is None:
         return None
     recall = between(at)
@@ -225,19 +216,23 @@ def _polished(improvement: Improvement, point: Ints) -> list[int] | None:
     return [int(number) for number in recall]
 
 
+def _raised(begin: Sequence[int], whole: int, place: int) -> list[int]:
+    """Recalls on the line to `whole`: so many of its steps, which take the least of them up by 1, each rounded up."""
+    steps = max(whole - min(begin), 1)
+    return [number - (-(whole - number) * place // steps) for number in begin]
+
+
 def _least_met(improvement: Improvement, point: Callable[[int], Ints], low: int, high: int) -> int | None:
     """The least number from which on, as far as tried, `point` of it meets the target up to `high`."""
     if not improvement.met(point(high)[None])[0]:
         return None
-    while low < high:
-        cuts = sorted({low + (high - low) * k // SECTIONS for k in range(SECTIONS)})
-        missed = np.flatnonzero(~improvement.met(np.array([point(cut) for cut in cuts])))
+    while high > low:
+        cuts = [*sorted({low + (high - low) * k // SECTIONS for k in range(SECTIONS)}), high]
+        missed = np.flatnonzero(~improvement.met(np.array([point(cut) for cut in cuts[:-1]])))
         if len(missed) == 0:
             return low
         at = int(missed[-1])
-        if at + 1 < len(cuts):
-            high = cuts[at + 1]
-        low = cuts[at] + 1
+        low, high = cuts[at] + 1, cuts[at + 1]
     return high
 
 
@@ -275,12 +270,11 @@ class BoxFamily:
     @property
     def top(self) -> int:
         """The place at which every floor is 1."""
-        return max(self.whole - number for number in self.begin)
+        return self.whole - min(self.begin)
 
     def floors(self, place: int) -> list[int]:
         """The floors at a place in parts of 1/whole: `place` of `top` steps towards 1, rounded up."""
-        top = max(self.top, 1)
-        return [number - (-(self.whole - number) * place // top) for number in self.begin]
+        return _raised(self.begin, self.whole, place)
 
     def region(self, objective: Objective, place: int) -> Region:
         """All matrices above the floors at a place."""
@@ -316,7 +310,7 @@ class BoxFamily:
             EngineError: a certificate proves less than it claims.
         """
         target = self.problem.target
-        side, pick = ("upper", min) if target.is_upper else ("lower", max)
+        side = "upper" if target.is_upper else "lower"
         for objective in self.problem.objectives:
             if objective.state_count > LARGEST_CHECKED:
                 return False
@@ -325,10 +319,9 @@ class BoxFamily:
                 checked = [kernel.check(document(proof)) for proof in robust.certificates if proof.side == side]
             except kernel.Rejected as error:
                 raise EngineError(f"the certificate of a certified floor does not hold: {error}") from None
-            for bounds in zip(*checked, strict=True):
-                known = [bound for bound in bounds if bound is not None]
-                if not known or not _meets(pick(known), target):
-                    return False
+            met = [[_meets(end, target) for end in ends if end is not None] for ends in zip(*checked, strict=True)]
+            if met != [[True]] * len(objective.product.start):  # each initial state has one proof
+                return False
         return True
 
 

@@ -252,16 +252,16 @@ class Optimum(Objective):
         """Policies that are best for (M, entries) values: for each the rows that it is best for, the alternative that
         each product state chooses, and what that gives for these rows."""
         pending = [(np.arange(len(values)), policy)]
-        found: list[tuple[Ints, Ints, Solution]] = []
+        best: list[tuple[Ints, Ints, Solution]] = []
         for _ in range(MOST_ROUNDS * len(values)):
             if not pending:
-                return found
+                return best
             rows, own = pending.pop()
             better, solution = self._improved(target, own, values[rows])
             same = (better == own).all(axis=1)
             if same.any():
                 part = {field.name: getattr(solution, field.name)[same] for field in fields(solution)}
-                found.append((rows[same], own, Solution(**part)))
+                best.append((rows[same], own, Solution(**part)))
             others: dict[bytes, list[int]] = {}
             for place in np.flatnonzero(~same).tolist():
                 others.setdefault(better[place].tobytes(), []).append(place)
@@ -274,13 +274,10 @@ class Optimum(Objective):
         solution = self._solved(target, policy, values)
         reached = solution.value
         worth = self._worth(values, reached)
-        choose = np.maximum if self.wants_more else np.minimum
-        most = choose.reduceat(worth, self.first[:-1], axis=1)
+        most = (np.maximum if self.wants_more else np.minimum).reduceat(worth, self.first[:-1], axis=1)
         with np.errstate(invalid="ignore"):  # what stays infinite is not better
-            gains = (np.abs(most - reached) > _NOISE * most) & ~target
-            gains &= (most > reached) == (choose is np.maximum)
-        gains[:, :2] = False
-        matrix, state = np.nonzero(gains)
+            gains = most - reached if self.wants_more else reached - most
+        matrix, state = np.nonzero((gains > _NOISE * most) & ~target)
         result = np.repeat(policy[None], len(values), axis=0)
         # The first of the best alternatives.
         is_best = worth == most[:, self.owner]
@@ -293,9 +290,8 @@ class Optimum(Objective):
         weights = values[:, self.skeleton.entry[self.product.edge]]
         begun = np.searchsorted(self.behind, np.arange(2, len(self.owner)))
         worth = np.zeros((len(values), len(self.owner)))
-        if len(begun):
-            behind = np.where(weights > 0, reached[:, self.product.indices], 0)
-            worth[:, 2:] = np.add.reduceat(weights * behind, begun, axis=1)
+        behind = np.where(weights > 0, reached[:, self.product.indices], 0)
+        worth[:, 2:] = np.add.reduceat(weights * behind, begun, axis=1)
         return worth
 
     def _solved(self, target: Mask, policy: Ints, values: Floats, value_error: float = ROUNDOFF) -> Solution:

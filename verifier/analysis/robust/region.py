@@ -83,7 +83,7 @@ class Evidence:
         given = (self.drives is not None, self.largest is not None, self.icc is not None)
         if given != (self.tier not in BY_ITEMS, self.tier == "independent_drives", self.tier == "icc_at_most"):
             raise ValueError("evidence has what its tier needs and nothing else")
-        if self.drives is not None and (self.drives.ndim != 3 or self.drives.shape[2] != self.items.shape[1]):
+        if self.drives is not None and self.drives.shape[2:] != self.items.shape[1:2]:
             raise ValueError("what drives hold is said by report")
         if self.drives is not None and self.largest is not None and self.largest.shape != self.drives.shape[1:2]:
             raise ValueError("every column has a largest drive")
@@ -280,8 +280,8 @@ class Told:
     @cached_property
     def after(self) -> Ints:
         """(observations, kinds, ways, groups) the observation after the report of each group."""
-        found: Ints = self.then[:, self.report]
-        return found
+        observations: Ints = self.then[:, self.report]
+        return observations
 
     @cached_property
     def share(self) -> Floats:
@@ -338,8 +338,8 @@ def _told_of(channel: Channel) -> Told:
 
 def _ways(pattern: list[list[int]]) -> tuple[tuple[tuple[int, ...], int], ...]:
     """The different reports of the groups, with how often each is; the pattern has a row for each bin."""
-    found: dict[tuple[int, ...], int] = {}
+    times: dict[tuple[int, ...], int] = {}
     for often, *reports in pattern:
         if often:
-            found[tuple(reports)] = found.get(tuple(reports), 0) + often
-    return tuple(found.items())
+            times[tuple(reports)] = times.get(tuple(reports), 0) + often
+    return tuple(times.items())

@@ -57,7 +57,7 @@ def covered(
         steps: (r,) from `root.reached.steps`, for this initial state.
         start: number of the initial state.
         attained: single matrices that are known.
-        effort: how many boxes to look at, at most, beside the root.
+        effort: after how many boxes, beside the root, nothing more is cut.
         gap: how close to an attained value is close enough.
 
     Raises:
@@ -66,7 +66,7 @@ def covered(
     state = int(objective.product.start[start])
     sign = 1.0 if root.side == "lower" else -1.0
     parts = [_Part(root, steps)]
-    heap = [(-root.reached.value[state], 0)]
+    heap = [(0.0, 0)]
     while heap:
         part = parts[heap[0][1]]
         earned = 1 - attained.value[start] if root.side == "lower" else attained.value[start]
@@ -100,9 +100,9 @@ class _Part:
 
     bound: SideBound
     steps: Floats
-    place: tuple[int, int, int] = (0, 0, 0)
-    at: int = 0
-    regions: tuple[Region | None, Region | None] = (None, None)
+    place: tuple[int, int, int] = field(init=False)
+    at: int = field(init=False)
+    regions: tuple[Region | None, Region | None] = field(init=False)
     below: list[int | None] = field(default_factory=list)
 
     def cut(self, place: tuple[int, int, int]) -> bool:
@@ -158,7 +158,7 @@ def common_choices(box: SideBound, steps: Floats) -> CommonChoices:
         steps: (r,) the expected number of steps in each row from there, from `Reached.steps`.
     """
     step, value = box.step, box.reached.value
-    used = np.flatnonzero(steps > 0)
+    used = np.flatnonzero(steps)
     size, groups = step.lower.shape
     weight, worth = np.zeros(size), np.zeros(size)
     total, squares, stakes = (np.zeros((size, groups)) for _ in range(3))

@@ -177,5 +177,5 @@ def _merged(step: UncertainStep, nodes: Nodes, unknown: Ints, doubtful: Ints) ->
         doubtful = unknown
     concerned = np.isin(part, part[doubtful])
     of = np.where(concerned, step.state_count + part, np.where(nodes.component, nodes.of, -1))
-    found = make_nodes(step, of)
-    return None if np.array_equal(found.of, nodes.of) else found
+    merged = make_nodes(step, of)
+    return None if np.array_equal(merged.of, nodes.of) else merged

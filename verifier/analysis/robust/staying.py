@@ -133,12 +133,12 @@ class Staying:
                     state: {after for after in others if not self._prompt(held, state, after, until)}
                     for state, others in ahead.items()
                 }
-                found = self._settled(system, late, late == ahead)
-                if found is None:
+                settled = None if late == ahead else self._settled(system, late)  # else nothing is gained
+                if settled is None:
                     failed = until
                     break
-                if found["components"] or any(found["order"]):
-                    parts.append({"until": until, **found})
+                if settled["components"] or any(settled["order"]):
+                    parts.append({"until": until, **settled})
             if failed is None:
                 numbers = [self.number(held[state]) for state in states]
                 return {"states": states, "obligations": numbers, "without": parts}
@@ -149,18 +149,16 @@ class Staying:
         """Whether an edge need not put off an until."""
         return _implies(held[after], self._progress(held[state], self._letters[after], until))
 
-    def _settled(self, system: kernel.System, may: Edges, known: bool) -> dict[str, Any] | None:
+    def _settled(self, system: kernel.System, may: Edges) -> dict[str, Any] | None:
         """The order of states and the components in which almost every run that takes such edges ends; None where
-        some of these cannot be shown, or where all edges together are `known` not to be."""
-        found = list(_end_components(system, may))
-        if known and any(len(members) == len(may) for members in found):
-            return None
+        some of these cannot be shown."""
+        parts = list(_end_components(system, may))
         components = []
-        for members in found:
+        for members in parts:
             components.append(self._component(system, sorted(members), may))
             if components[-1] is None:
                 return None
-        order = _order(system, found, may)
+        order = _order(system, parts, may)
         return {"order": [order[state] for state in may], "components": components}
 
     def _kept(self, ahead: Edges, never: Sequence[int]) -> dict[int, Terms]:
@@ -194,7 +192,7 @@ class Staying:
     def _untils(self, held: Mapping[int, Terms]) -> list[int]:
         """The endless untils that are met now or later; those first that hold others."""
         atoms = {atom for terms in set(held.values()) for term in terms for atom in term}
-        return sorted({n for n, low, high in atoms if self._nodes[n][0] == "U" and high == -1}, reverse=True)
+        return sorted({n for n, _, high in atoms if self._nodes[n][0] == "U" and high == -1}, reverse=True)
 
     def _progress(self, terms: Terms, letter: int, prompt: int | None = None) -> Terms:
         """What remains after a letter, when untils number `prompt` are not put off."""
@@ -296,14 +294,15 @@ def _end_components(system: kernel.System, may: Edges) -> Iterator[frozenset[int
         if rest != part:
             pending += [rest] if rest else []
             continue
-        begun = {min(part)}
+        begun = {next(iter(part))}
         forwards, backwards = _grown(begun, ahead), _grown(begun, _backwards(ahead))
-        both = forwards & backwards
-        if both == part:
+        pieces: dict[tuple[bool, bool], set[int]] = {}
+        for state in part:
+            pieces.setdefault((state in forwards, state in backwards), set()).add(state)
+        if len(pieces) == 1:
             yield part
         else:
-            pieces = (both, forwards - both, backwards - both, part - forwards - backwards)
-            pending += [frozenset(piece) for piece in pieces if piece]
+            pending += map(frozenset, pieces.values())
 
 
 def _order(system: kernel.System, components: Sequence[frozenset[int]], may: Edges) -> dict[int, int]:
@@ -326,7 +325,7 @@ def _order(system: kernel.System, components: Sequence[frozenset[int]], may: Edg
         order.update((state, number) for members in fallen for state in members)
         # Only who may go there may have become able to fall.
         entering = {node[other] for members in fallen for state in members for other in before[state]}
-        at, number = [members for members in entering if min(members) not in order], number + 1
+        at, number = [members for members in entering if members.isdisjoint(order)], number + 1
     if len(order) < len(node):
         raise ValueError("these are not all end components")
     return order

@@ -116,11 +116,11 @@ class UncertainStep:
 
     def _at_most_behind(self, values: Floats, draw: int, seen: int, at: Ints | slice) -> Floats:
         """`behind`, and not below what it is for exact sums."""
-        found = self.behind(values, draw, seen, at)
+        means = self.behind(values, draw, seen, at)
         if self._alone[draw] is not None or self.told.ways == 1:
-            return found
+            return means
         size = self.behind(np.abs(values), draw, seen, at)
-        return found + 4 * (self.told.ways + 4) * ROUNDOFF * size + np.where(size > 0, _UNDERFLOW, 0)
+        return means + 4 * (self.told.ways + 4) * ROUNDOFF * size + np.where(size > 0, _UNDERFLOW, 0)
 
     def _sure_behind(self, able: Mask, draw: int, seen: int, at: Ints | slice) -> Mask:
         """(k, groups) whether every way in which a draw tells each group is `able`, (k, observations)."""

@@ -7,6 +7,7 @@ whoever states it may write "not applicable".
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from verifier.base.arrays import grouped
 from verifier.base.errors import one_line
 from verifier.base.numbers import level_text
 from verifier.base.words import bounds_text, counted, name_text, some_of
@@ -185,9 +186,7 @@ def reviewed(case: Case, findings: Sequence[ReviewFinding]) -> tuple[Reviewed, .
 
 def with_review(case: Case, findings: Sequence[Reviewed]) -> Case:
     """The case with its findings at their nodes; those whose node is gone stand at the top goal."""
-    said: dict[str, list[str]] = {}
-    for finding in findings:
-        said.setdefault(finding.id or case.top.id, []).append(f"Review finding {finding.told}")
+    said = grouped((finding.id or case.top.id, f"Review finding {finding.told}") for finding in findings)
     elements = (replace(element, review=tuple(said.get(element.id, ()))) for element in case.elements)
     return replace(case, elements=tuple(elements)) if findings else case
 

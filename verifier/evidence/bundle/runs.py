@@ -19,6 +19,7 @@ from itertools import product
 from pathlib import PurePath
 
 from verifier.analysis.objective import Objective
+from verifier.base.arrays import grouped
 from verifier.base.files import document_text
 from verifier.checking.verdicts import Decision, Verdict
 from verifier.evidence.bundle.certificates import Proven, certified, check_certificates, check_point, why_none
@@ -238,12 +239,12 @@ def _check_alike(
 
 def _by_pair(parts: Parts) -> dict[tuple[int, int], list[str]]:
     """(block, requirement) -> paths of the certificates of the run's confidence bounds."""
-    paths: dict[tuple[int, int], list[str]] = {}
-    for path in parts.files:
-        place = place_of_certificate(path)
-        if place is not None and not place.of and not place.proves:
-            paths.setdefault((place.block, place.requirement), []).append(path)
-    return paths
+    places = ((place_of_certificate(path), path) for path in parts.files)
+    return grouped(
+        ((place.block, place.requirement), path)
+        for place, path in places
+        if place is not None and not place.of and not place.proves
+    )
 
 
 def _proven(

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from verifier.analysis.settings import Bounds, ConfidenceSettings
+from verifier.base.arrays import grouped
 from verifier.base.checksums import KEY
 from verifier.base.documents import json_values
 from verifier.base.errors import InputError, Place, UsageError, VerifierError, one_line
@@ -151,10 +152,8 @@ def refuse_unfounded(path: str, document: Document, given: Given) -> None:
 def _options_of(run: RunResult) -> Iterator[RunOptions]:
     """Options that a run may have been made with, the likeliest first: a result says what came of some of them."""
     told = run.settings
-    swept: dict[str, list[str]] = {}
-    for point in (point for requirement in run.requirements for point in requirement.points):
-        for name, text in point.constants.items():
-            swept.setdefault(name, []).append(text)
+    points = (point for requirement in run.requirements for point in requirement.points)
+    swept = grouped(constant for point in points for constant in point.constants.items())
     selection = Selection(
         tuple(told.planners),
         told.environments,

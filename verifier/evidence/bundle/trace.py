@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from verifier.base.arrays import grouped
 from verifier.base.documents import fraction_text
 from verifier.base.files import csv_text
 from verifier.base.numbers import decimal_text
@@ -348,10 +349,7 @@ def _file(path: str, traced: Traced) -> str:
 
 def citations_text(files: Iterable[str], case: Case) -> str:
     """Every file with the elements that cite it, or the reason why none does, as CSV."""
-    cited: dict[str, list[str]] = {}
-    for element in case.elements:
-        for path in case.files_of(element):
-            cited.setdefault(path, []).append(element.id)
+    cited = grouped((path, element.id) for element in case.elements for path in case.files_of(element))
     rows = [
         {
             "file": path,

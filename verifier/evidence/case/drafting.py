@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from verifier.base.arrays import grouped
 from verifier.base.words import counted, name_text, some_of
 from verifier.evidence.case.elements import Case, Element, Kind
 from verifier.evidence.declarations import Answer, Declarations, Evidence
@@ -53,10 +54,7 @@ class Draft:
         self._declared, self._answers = declared, answers_to(defeaters, declared)
         self.unverified, self.proven, self.sensitivities = unverified, proven, sensitivities
         self._paths = {digest: path for path, digest in sorted(files.items(), reverse=True)}
-        self._against: dict[Claim, list[Defeater]] = {}
-        for defeater in defeaters:
-            for claim in defeater.claims:
-                self._against.setdefault(claim, []).append(defeater)
+        self._against = grouped((claim, defeater) for defeater in defeaters for claim in defeater.claims)
         self._counts: Counter[Kind] = Counter()
         self._elements: dict[str, Element | None] = {}
         self._shared: dict[tuple[Kind, str], str] = {}

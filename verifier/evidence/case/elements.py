@@ -22,6 +22,7 @@ from enum import Enum
 from functools import cached_property
 from urllib.parse import unquote
 
+from verifier.base.arrays import grouped
 from verifier.base.errors import one_line
 from verifier.evidence.context import LEFT_TO_PEOPLE, MODULES
 from verifier.evidence.defeaters.values import Claim
@@ -155,11 +156,7 @@ class Case:
 
     @cached_property
     def _challengers(self) -> Mapping[str, list[Element]]:
-        challengers: dict[str, list[Element]] = {}
-        for element in self.elements:
-            if element.challenges is not None:
-                challengers.setdefault(element.challenges, []).append(element)
-        return challengers
+        return grouped((element.challenges, element) for element in self.elements if element.challenges is not None)
 
     def challengers(self, identifier: str) -> Sequence[Element]:
         """The elements that speak against one."""

@@ -14,6 +14,7 @@ import numpy as np
 from verifier.analysis.channel_test import channel_test, detector_text
 from verifier.analysis.intervals.tiers import FEW_DRIVES
 from verifier.analysis.planning import EvidencePlan
+from verifier.base.arrays import grouped
 from verifier.base.numbers import rounded
 from verifier.base.words import counted, name_text, some_of
 from verifier.checking.verdicts import Verdict
@@ -56,9 +57,8 @@ def matrices_behind(run: Document, documents: Sequence[Document]) -> Document | 
 def shared_sequences(matrices: Sequence[Document], trained_on: Sequence[str]) -> tuple[list[str], list[str]]:
     """Names of the tested sequences that are among the trained ones, `*` and `?` standing for others, as people see
     names; and in words, the entries that hold one of them among other signs, as in `day_00,300`."""
-    names: dict[str, list[str]] = {}
-    for name in (one["name"] for document in matrices for one in document.content.get("sequences", ())):
-        names.setdefault(_folder(name), []).append(name)
+    listed = (one["name"] for document in matrices for one in document.content.get("sequences", ()))
+    names = grouped((_folder(name), name) for name in listed)
     bare = {_bare(folder): name[0] for folder, name in names.items()}
     of_parts = {name: text for name, text in bare.items() if len(_PARTS.split(text)) > 1}
     shared, unclear = set[str](), list[str]()

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree
 
+from verifier.base.arrays import grouped
 from verifier.base.errors import InputError, Place, one_line
 from verifier.base.files import read_bytes
 from verifier.base.libraries import library
@@ -95,9 +96,7 @@ def reqif_into(path: str, rows: Sequence[Mapping[str, str]], columns: Sequence[s
         for value in list(values):
             if value.findtext(f"{_tag('DEFINITION')}/{_tag(_DEFINITION + '-REF')}", "").startswith(PREFIX):
                 values.remove(value)
-    named: dict[str, list[Mapping[str, str]]] = {}
-    for row in rows:
-        named.setdefault(row["requirement"], []).append(row)
+    named = grouped((row["requirement"], row) for row in rows)
     nodes = {name: [node for node in objects if name in _names(node)] for name in named}
     if twice := [name for name, mine in nodes.items() if len(mine) > 1]:
         raise InputError(f"two requirements are called {twice[0]}", Place(path), "give one of them another LONG-NAME")

@@ -13,6 +13,7 @@ from functools import cache, reduce
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
+from verifier.base.arrays import grouped
 from verifier.base.documents import Sha256
 from verifier.base.errors import ExitCode, InputError, Place
 from verifier.base.files import read_json
@@ -84,9 +85,7 @@ class QualificationResult:
     def features(self) -> dict[str, str]:
         """Feature -> failed, not run, or passed, the worst of its tests; without those that had none."""
         order = ("failed", "not run", "passed")
-        states: dict[str, set[str]] = {}
-        for test in self.tests:
-            states.setdefault(test.feature, set()).add(test.state)
+        states = grouped((test.feature, test.state) for test in self.tests)
         return {name: next(state for state in order if state in seen) for name, seen in states.items()}
 
     @property

@@ -11,6 +11,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from verifier.base.arrays import grouped
 from verifier.base.documents import fraction_text
 from verifier.base.files import csv_text
 from verifier.base.numbers import decimal_text
@@ -314,11 +315,11 @@ def provenance_section(documents: Sequence[Document]) -> Section:
 
 
 def _input_rows(documents: Sequence[Document]) -> Iterator[Row]:
-    inputs: dict[tuple[str, str, str], list[str]] = {}
-    for document in documents:
-        for file in document.content.get("inputs", ()):
-            key = file.get("name", file.get("title", "none")), file.get("role", "data"), file.get("sha256", "none")
-            inputs.setdefault(key, []).append(document.name)
+    files = ((file, document.name) for document in documents for file in document.content.get("inputs", ()))
+    inputs = grouped(
+        ((file.get("name", file.get("title", "none")), file.get("role", "data"), file.get("sha256", "none")), name)
+        for file, name in files
+    )
     for (name, role, digest), names in inputs.items():
         yield name_text(name), role, digest, ", ".join(dict.fromkeys(names))
 

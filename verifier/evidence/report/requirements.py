@@ -6,6 +6,7 @@ from typing import Any
 
 from verifier.analysis.channel_test import channel_test, detector_text
 from verifier.analysis.intervals.tiers import BoundsBasis
+from verifier.base.arrays import grouped
 from verifier.base.numbers import error_text, exact_or_number, interval_text, level_text, number_text, rounded
 from verifier.base.words import counted, some_of
 from verifier.checking.verdicts import Verdict
@@ -88,11 +89,8 @@ def _on_condition(subject: Subject) -> str:
 
 def vacuous_sentences(subject: Subject) -> Iterator[str]:
     """Which scenarios say nothing about the system, and why."""
-    told: dict[str, list[str]] = {}
-    for point in subject.result.points:
-        if point.vacuity:
-            told.setdefault(vacuity_text(point), []).append(scenario_text(point))
-    for text, scenarios in told.items():
+    vacuous = (point for point in subject.result.points if point.vacuity)
+    for text, scenarios in grouped((vacuity_text(point), scenario_text(point)) for point in vacuous).items():
         yield f"Vacuous in {some_of(scenarios)}: {text}."
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, get_args
 
 from verifier.analysis.channel_test import Channel
+from verifier.base.arrays import grouped
 from verifier.base.numbers import number_text
 from verifier.base.words import counted, listed
 from verifier.evidence.documents import Document
@@ -158,10 +159,7 @@ def unattached_answers(
 
 def _by_requirement(parts: Iterable[tuple[Document, T, str, str]]) -> dict[Any, list[tuple[Document, T]]]:
     """Parts of documents, by inputs, requirement, planner and choices; each comes with the names of the two."""
-    grouped: dict[Any, list[tuple[Document, T]]] = {}
-    for document, part, name, planner in parts:
-        grouped.setdefault(_key(document, name, planner), []).append((document, part))
-    return grouped
+    return grouped((_key(document, name, planner), (document, part)) for document, part, name, planner in parts)
 
 
 def _key(document: Document, name: str, planner: str) -> Any:

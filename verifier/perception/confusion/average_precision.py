@@ -70,18 +70,15 @@ def with_average_precision(
         drive = number[drive]
     by_drive = len(names) >= FEWEST_DRIVES
     unit, units = (drive, len(names)) if by_drive else (np.arange(data.frame_count), data.frame_count)
-    draws = max(1, min(MOST_DRAWS, DRAWN_UNITS // max(units, 1)))
+    draws = max(1, min(MOST_DRAWS, DRAWN_UNITS // units))
     weights = drawn_with_replacement(units, draws, np.random.default_rng(seed))
     precisions = []
     for name in classes:
         label = data.classes.index(name)
         entries = _entries(data, matches, label, unit, units)
-        most = max((len(entry["dtScores"]) for entry in entries), default=0)
         objects = sum(len(entry["gtIgnore"]) for entry in entries)
-        drawn, value = (
-            percentile_ends(drawn_class(entries, [0], most, weights, precise=True), LEVEL),
-            _average(entries),
-        )
+        every = drawn_class(entries, [0], len(data.detections), weights, precise=True)
+        drawn, value = percentile_ends(every, LEVEL), _average(entries)
         there = np.array([len(entry["gtIgnore"]) for entry in entries])
         ends = (None if value is None else reaching(drawn, value, there, confidence=LEVEL)) or (None, None)
         own = [_average(row) for row in _by_unit(entries, units)] if by_drive and counts.sequences is not None else []
@@ -95,21 +92,19 @@ def with_average_precision(
 def _entries(data: DetectionSet, matches: Matches, label: int, unit: Ints, units: int) -> list[dict[str, Any]]:
     """One entry of `COCOeval.evalImgs` for each unit that has objects or detections of a class."""
     mine = np.flatnonzero(data.detections.label == label)
-    score = np.asarray(data.detections.score)[mine]
-    mine = mine[np.argsort(-score, kind="stable")]
     by = matches.annotation_of[mine]
     right = by >= 0
     right[right] = data.annotations.label[by[right]] == label
     ignored = matches.ignored[mine] & ~right
-    there = np.bincount(unit[data.annotations.frame[data.annotations.label == label]], minlength=units)
+    of_object = unit[data.annotations.frame[data.annotations.label == label]]
+    there = np.bincount(of_object, minlength=units)
     of_unit = unit[data.detections.frame[mine]]
     order = np.argsort(of_unit, kind="stable")
-    ends = np.cumsum(np.bincount(of_unit, minlength=units))
     scores = np.asarray(data.detections.score)[mine]
-    found = []
-    for number in np.flatnonzero((there > 0) | (np.diff(ends, prepend=0) > 0)).tolist():
-        rows = order[ends[number - 1] if number else 0 : ends[number]]
-        found.append(
+    entries = []
+    for number in np.unique(np.append(of_object, of_unit)).tolist():
+        rows = order[slice(*np.searchsorted(of_unit[order], [number, number + 1]))]
+        entries.append(
             {
                 "image_id": number,
                 "dtScores": scores[rows],
@@ -118,7 +113,7 @@ def _entries(data: DetectionSet, matches: Matches, label: int, unit: Ints, units
                 "gtIgnore": np.zeros(there[number], dtype=np.int64),
             }
         )
-    return found
+    return entries
 
 
 def _by_unit(entries: Sequence[dict[str, Any]], units: int) -> list[list[dict[str, Any]]]:
@@ -138,28 +133,28 @@ def _average(entries: Sequence[dict[str, Any]]) -> float | None:
         told = evaluation.params
         told.imgIds, told.catIds = list(range(len(entries))), [0]
         told.iouThrs, told.areaRng, told.areaRngLbl = np.array([0.5]), [[0, 1e10]], ["all"]
-        told.maxDets = [max(1, *(len(entry["dtScores"]) for entry in entries))]
+        told.maxDets = [sum(len(entry["dtScores"]) for entry in entries)]
         evaluation._paramsEval, evaluation.evalImgs = copy.deepcopy(told), list(entries)
         evaluation.accumulate()
     precision = evaluation.eval["precision"]
     return float(np.mean(np.where(precision > 1 - 1e-15, 1.0, precision)))  # it adds 2.2e-16 to what it divides by
 
 
-def drawn_class(found: list[Any], rows: list[int], most: int, weights: Ints, *, precise: bool) -> Floats:
+def drawn_class(entries: list[Any], rows: list[int], most: int, weights: Ints, *, precise: bool) -> Floats:
     """(draws,) average precision, or recall, of a class over the IoU thresholds in `rows`; NaN without an object."""
     wanted = np.zeros(weights.shape[1], np.int64)
-    for entry in found:
+    for entry in entries:
         wanted[entry["image_id"]] = np.count_nonzero(~np.asarray(entry["gtIgnore"], np.bool_))
     objects = weights @ wanted
-    scores = [np.asarray(entry["dtScores"], np.float64)[:most] for entry in found]
+    scores = [np.asarray(entry["dtScores"], np.float64)[:most] for entry in entries]
     order = np.argsort(-np.concatenate([np.zeros(0), *scores]), kind="mergesort")
-    image = np.repeat([entry["image_id"] for entry in found], [len(score) for score in scores]).astype(np.int64)[
+    image = np.repeat([entry["image_id"] for entry in entries], [len(score) for score in scores]).astype(np.int64)[
         order
     ]
     value = np.zeros(len(weights))
     for row in rows if len(order) else ():
         matched, ignored = (
-            np.concatenate([np.asarray(image[key])[row, :most] for image in found]).astype(np.bool_)[order]
+            np.concatenate([np.asarray(entry[key])[row, :most] for entry in entries]).astype(np.bool_)[order]
             for key in ("dtMatches", "dtIgnore")
         )
         kept = np.flatnonzero(~ignored)
@@ -185,13 +180,11 @@ def _precision(weight: Ints, hit: NDArray[np.bool_], objects: Ints) -> Floats:
     # At so many hits recall reaches each of pycocotools' thresholds, which are not quite j/100: as it compares them.
     # Then one search in all draws at once, in whole numbers that keep the draws apart.
     total = np.maximum(objects, 1)[:, np.newaxis]
-    needed = np.ceil(RECALLS * total).astype(np.int64)
-    needed -= (needed > 0) & ((needed - 1) / total >= RECALLS)
+    needed = np.floor(RECALLS * total).astype(np.int64)  # no more than that, and at most one less
     needed += needed / total < RECALLS
-    apart = np.arange(len(weight))[:, np.newaxis] * (2 + max(int(objects.max()), int(hits[:, -1].max())))
+    apart = np.arange(len(weight))[:, np.newaxis] * (1 + int(objects.max()))  # of which no more are hit
     place = np.searchsorted((hits + apart).ravel(), (needed + apart).ravel()).reshape(needed.shape)
     place -= np.arange(len(weight))[:, np.newaxis] * hits.shape[1]
-    reached = place < hits.shape[1]
-    found: Floats = np.where(reached, np.take_along_axis(best, np.minimum(place, hits.shape[1] - 1), axis=1), 0.0)
-    mean: Floats = found.mean(axis=1)
+    reached: Floats = np.take_along_axis(np.pad(best, ((0, 0), (0, 1))), place, axis=1)  # 0 beyond the last
+    mean: Floats = reached.mean(axis=1)
     return mean

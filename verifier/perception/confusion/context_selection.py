@@ -62,8 +62,8 @@ class _Cells:
         return cls(rows[:, 0], distinct_rows(rows[:, 1:])[1], reports)
 
     def fitted(self, chosen: NDArray[np.bool_]) -> Floats:
-        """(cells, 2) reports of each cell in the chosen sequences' rows."""
-        total = np.zeros((int(self.cell.max(initial=-1)) + 1, 2))
+        """(at least as many as cells, 2) reports of each cell in the chosen sequences' rows."""
+        total = np.zeros((len(self.cell), 2))
         np.add.at(total, self.cell[chosen], self.reports[chosen])
         return total
 
@@ -71,8 +71,7 @@ class _Cells:
 def _log_loss(reports: Floats, seen: Floats) -> Floats:
     """-log of the chance of each row's reports, by chances estimated from what was seen of its cell."""
     chance = (seen + 0.5) / (seen.sum(axis=1, keepdims=True) + 1)
-    found: Floats = -(reports * np.log(chance)).sum(axis=1)
-    return found
+    return np.asarray(-(reports * np.log(chance)).sum(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,14 +247,14 @@ class Part:
             gaps: what frames without a row do.
             who: a name for that of a row, the same in every part.
         """
-        going_on = self.names.index(self.begun.sequence) if self.begun.sequence in self.names else -1
         earlier, named = list[tuple[int, int, int]](), dict[int, str]()
         own, first = np.unique(series, return_index=True)
         for number, row in zip(own.tolist(), first.tolist(), strict=True):
             at = int(self.sequence[frame[row]])
-            if at in (self.last, going_on):
+            going_on = self.names[at] == self.begun.sequence
+            if going_on or at == self.last:
                 named[number] = text = json.dumps(who(row), default=float)
-                past = self.begun.outcomes.get(text, ()) if at == going_on else ()
+                past = self.begun.outcomes.get(text, ()) if going_on else ()
                 earlier += [(number, int(when), int(outcome)) for when, outcome in past]
         before = np.array(earlier, dtype=np.int64).reshape(-1, 3)
         every = np.concatenate([before, np.column_stack([series, self.numbers[frame], right])])
@@ -266,7 +265,7 @@ class Part:
 
     def _keep(self, rows: Ints, named: Mapping[int, str], most: int, gaps: Gaps) -> None:
         """The last outcomes of each series in the (n, 3) rows of the last sequence, as far as it can go on."""
-        end = int(self.numbers[self.sequence == self.last].max(initial=0))
+        end = int(self.numbers[self.sequence == self.last].max())
         if gaps != "break" and self.begun.sequence == self.names[self.last]:
             for text, past in self.begun.outcomes.items():
                 self.kept.setdefault(text, [list(row) for row in past])

@@ -62,11 +62,11 @@ class Contexts:
         """Read `none`, `run:L` or `last:k`; UsageError."""
         if text == "none":
             return cls()
-        found = re.fullmatch(r"(run|last):(\d{1,3})", text, re.ASCII)
-        if found is None:
+        parts = re.fullmatch(r"(run|last):(\d{1,3})", text, re.ASCII)
+        if parts is None:
             most = f"run:1 to run:{LARGEST_CAP['run']}, last:1 to last:{LARGEST_CAP['last']}"
             raise UsageError(f"expected contexts ({most}, or none), got {shown(text)}")
-        return cls("run" if found[1] == "run" else "last", int(found[2]))
+        return cls("run" if parts[1] == "run" else "last", int(parts[2]))
 
     def __str__(self) -> str:
         return self.kind if self.kind == "none" else f"{self.kind}:{self.cap}"
@@ -173,7 +173,7 @@ class Contexts:
         missing[begins] = 0
         if gaps == "break":
             begins |= missing > 0
-        if gaps == "miss" and (missing > 0).any():
+        if gaps == "miss":
             filled = np.minimum(missing, self.cap)  # more cannot be told apart
             place = np.arange(len(order)) + np.cumsum(filled)
             outcome = np.zeros(len(order) + int(filled.sum()), dtype=np.int64)
@@ -181,9 +181,9 @@ class Contexts:
             outcome[place], started[place] = right[order], begins
         else:
             place, started = np.arange(len(order)), begins
-        found = np.empty(len(order), dtype=np.int64)
-        found[order] = self._folded(outcome, started)[place]
-        return found
+        contexts = np.empty(len(order), dtype=np.int64)
+        contexts[order] = self._folded(outcome, started)[place]
+        return contexts
 
     def _folded(self, outcome: Ints, started: Ints) -> Ints:
         """(n,) the context before each outcome of series that lie one after the other."""
@@ -280,10 +280,12 @@ class OfTracks:
         again = new | ((gap > 0) & (gaps == "break"))
         missing = np.where(again | (gaps != "miss"), 0, gap)
         wrong = np.cumsum(missing + ~hit)
-        begun = np.maximum.accumulate(np.where(hit, wrong, np.where(again, wrong - 1, 0)))
+        before = wrong - ~hit
+        begun = np.maximum.accumulate(np.where(hit, wrong, np.where(again, before, 0)))
+        run = wrong - np.where(again, before, np.roll(begun, 1))  # with the frames missing before, also where it ends
         first = [np.flatnonzero(new & at) for at in (number == 0, number > 0)]
         starts = [(int((~hit[rows]).sum()), len(rows)) for rows in first]
-        return cls(int((wrong - begun).max(initial=0)), *starts)
+        return cls(int(run.max(initial=0)), *starts)
 
     def merged(self, other: OfTracks) -> OfTracks:
         """Of the tracks of both."""

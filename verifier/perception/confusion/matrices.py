@@ -158,8 +158,8 @@ class ConfusionMatrices:
     @property
     def localisation(self) -> NDArray[np.int64] | None:
         """(reported, true) items by the bins of their reported and their true distance; None for no such counts."""
-        found = self.metadata.get("localisation")
-        return None if found is None else np.array(found["counts"], dtype=np.int64)
+        localisation = self.metadata.get("localisation")
+        return None if localisation is None else np.array(localisation["counts"], dtype=np.int64)
 
     @property
     def classes(self) -> frozenset[str]:
@@ -290,7 +290,7 @@ class ConfusionMatrices:
                 counts[index, :, column] = self.counts[nearest, :, column]
 
 
-def rates(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+def rates(counts: NDArray[np.int64] | NDArray[np.float64]) -> NDArray[np.float64]:
     """Column-normalised counts: mu_k(predicted | true) (eqs. 5 and 8); NaN where a column has no items.
 
     `counts` may have any leading axes before (predicted, true).

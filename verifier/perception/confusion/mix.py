@@ -65,8 +65,10 @@ class Mix:
     @property
     def point(self) -> tuple[Fraction, ...]:
         """The weights as stated; of bounded ones the point that lies as far between all bounds, in proportion."""
+        if not self.bounded:
+            return self.least
         low, high = sum(self.least, Fraction(0)), sum(self.most, Fraction(0))
-        part = (1 - low) / (high - low) if high > low else Fraction(0)
+        part = (1 - low) / (high - low)
         return tuple(a + part * (b - a) for a, b in zip(self.least, self.most, strict=True))
 
     @property
@@ -112,19 +114,19 @@ def read_mix(path: str | Path, variables: Sequence[Variable]) -> Mix:
     variable = known[name.value]
     bins = tuple(variable.bin_text(at) for at in range(variable.count))
     weights = top.at("weights")
-    found: dict[str, tuple[Fraction, Fraction]] = {}
+    shares: dict[str, tuple[Fraction, Fraction]] = {}
     for key, entry in weights.entries():
         if key not in bins:
             nearest = nearest_name(key, bins)
             hint = f"did you mean '{nearest}'?" if nearest else f"its bins are: {', '.join(bins)}"
             raise entry.fail(f"'{variable.name}' has no bin '{key}'", hint)
-        found[key] = entry.share()
+        shares[key] = entry.share()
     for text in bins:
-        if text not in found:
+        if text not in shares:
             raise weights.fail(
                 f"no weight for the bin '{text}' of '{variable.name}'", f"write {text} = 0 to leave it out"
             )
-    least, most = zip(*(found[name] for name in bins), strict=True)
+    least, most = zip(*(shares[name] for name in bins), strict=True)
     if not sum(least) <= 1 <= sum(most):
         total = f"{float(sum(least)):g}" if least == most else f"{float(sum(least)):g} to {float(sum(most)):g}"
         raise weights.fail(f"the weights must add up to 1, and they add up to {total}")
@@ -161,8 +163,8 @@ class MixedMatrices:
                 f"--where chooses a bin of '{mix.variable}', whose bins --mix weighs: leave one of them out"
             )
         chosen = [{**where, mix.variable: name} for name in mix.names]
-        found = [sequences for entry in chosen if (sequences := counts.by_sequence(entry, kept)) is not None]
-        return cls(mix, tuple(counts.matrices(entry, kept) for entry in chosen), tuple(found) or None)
+        sequences = [own for entry in chosen if (own := counts.by_sequence(entry, kept)) is not None]
+        return cls(mix, tuple(counts.matrices(entry, kept) for entry in chosen), tuple(sequences) or None)
 
     def canonical(self) -> MixedMatrices:
         """The same over all distance bins."""
@@ -179,7 +181,7 @@ class MixedMatrices:
         counts = np.zeros(rates.shape, dtype=np.int64)
         for at_bin, true in np.ndindex(rates.shape[0], rates.shape[2]):
             column = rates[at_bin, :, true].tolist()
-            if all(isinstance(value, Fraction) for value in column):
+            if isinstance(column[0], Fraction):
                 counts[at_bin, :, true] = _in_units(column)
         return replace(self.strata[0], counts=counts)
 
@@ -201,11 +203,8 @@ def mixed_rates(matrices: Sequence[ConfusionMatrices], weights: Sequence[Fractio
 
     A column without items in a stratum has no rate (NaN) unless the stratum has weight 0.
     """
-    total: NDArray[np.object_] = np.full(matrices[0].counts.shape, Fraction(0), dtype=object)
-    for matrix, weight in zip(matrices, weights, strict=True):
-        if weight:
-            total = total + weight * exact_rates(matrix.counts)
-    return total
+    pairs = zip(matrices, weights, strict=True)
+    return np.asarray(sum(weight * exact_rates(matrix.counts) for matrix, weight in pairs if weight), dtype=object)
 
 
 def mixed_ends(lower: NDArray[Any], upper: NDArray[Any], mix: Mix) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -225,8 +224,7 @@ def mixed_ends(lower: NDArray[Any], upper: NDArray[Any], mix: Mix) -> tuple[NDAr
 
 def _extreme(ends: NDArray[Any], mix: Mix, sign: int) -> NDArray[np.object_]:
     """The least (sign 1) or greatest (-1) weighted sum over the polytope of weights, as fractions."""
-    found: NDArray[np.object_] = np.asarray((extreme_weights(ends, mix, sign) * ends).sum(axis=0), dtype=object)
-    return found
+    return np.asarray((extreme_weights(ends, mix, sign) * ends).sum(axis=0), dtype=object)
 
 
 def extreme_weights(ends: NDArray[Any], mix: Mix, sign: int) -> NDArray[np.object_]:
@@ -234,7 +232,7 @@ def extreme_weights(ends: NDArray[Any], mix: Mix, sign: int) -> NDArray[np.objec
     order = np.argsort(sign * ends, axis=0, kind="stable")
     low, high = np.array(mix.least, dtype=object), np.array(mix.most, dtype=object)
     weights = np.empty(ends.shape, dtype=object)
-    rest = np.full(ends.shape[1:], 1 - sum(mix.least, Fraction(0)), dtype=object)
+    rest: Any = 1 - sum(mix.least, Fraction(0))
     for place in order:
         more = np.minimum(rest, high[place] - low[place])
         np.put_along_axis(weights, place[None], np.asarray(low[place] + more, dtype=object)[None], axis=0)
@@ -243,5 +241,4 @@ def extreme_weights(ends: NDArray[Any], mix: Mix, sign: int) -> NDArray[np.objec
 
 
 def _rounded(values: NDArray[np.object_], rounding: Any) -> NDArray[np.int64]:
-    found = np.asarray(values, dtype=object)  # numpy gives scalars for arrays without axes
-    return np.array([rounding(number) for number in found.ravel()], dtype=np.int64).reshape(found.shape)
+    return np.array([rounding(number) for number in values.ravel()], dtype=np.int64).reshape(values.shape)

@@ -17,6 +17,7 @@ import numpy as np
 
 from verifier.base.arrays import Floats
 from verifier.perception.confusion.counts import Sequences
+from verifier.perception.confusion.matrices import rates
 
 WORTH_SAYING = 0.02
 """Rates that differ by more are shown beside each other."""
@@ -60,12 +61,7 @@ def weighted_rates(sequences: Sequences, bins: int, labels: int) -> WeightedRate
     np.add.at(drives, (at_bin, predicted, true), own / held[sequence, at_bin, true])
     if sequences.tracks is not None:
         np.add.at(tracks, tuple(sequences.tracks.index.T[1:]), sequences.tracks.shares[:, 0])
-    return WeightedRates(*(_normalised(array) for array in (items, tracks, drives)))
-
-
-def _normalised(table: Floats) -> Floats:
-    total = table.sum(axis=1, keepdims=True)
-    return np.asarray(np.divide(table, total, out=np.full_like(table, np.nan), where=total > 0))
+    return WeightedRates(*(rates(array) for array in (items, tracks, drives)))
 
 
 def rate_differences(
@@ -75,16 +71,15 @@ def rate_differences(
 
     Of a column the true label is shown where its rates differ so much, else the label whose rates differ most.
     """
-    found = weighted_rates(sequences, bins, labels)
-    stacked = np.stack([found.item, np.where(np.isnan(found.track), found.item, found.track), found.drive])
+    by = weighted_rates(sequences, bins, labels)
+    stacked = np.stack([by.item, np.where(np.isnan(by.track), by.item, by.track), by.drive])
     spread = np.nan_to_num(stacked.max(axis=0) - stacked.min(axis=0))
     differences = []
     for at_bin, true in np.argwhere(spread.max(axis=1) > more_than).tolist():
         column = spread[at_bin, :, true]
         predicted = true if column[true] > more_than else int(column.argmax())
-        track = float(found.track[at_bin, predicted, true])
-        rates = float(found.item[at_bin, predicted, true]), float(found.drive[at_bin, predicted, true])
+        item, track, drive = (float(rates_by[at_bin, predicted, true]) for rates_by in (by.item, by.track, by.drive))
         shown = None if np.isnan(track) else track
-        difference = RateDifference(at_bin, predicted, true, rates[0], shown, rates[1])
-        differences.append((-float(column[predicted]), at_bin, true, difference))
-    return [difference for *_, difference in sorted(differences, key=lambda entry: entry[:3])]
+        difference = RateDifference(at_bin, predicted, true, item, shown, drive)
+        differences.append((float(column[predicted]), difference))
+    return [difference for _, difference in sorted(differences, key=lambda entry: -entry[0])]

@@ -81,15 +81,15 @@ def read_cameras(path: str | Path, data: DetectionSet) -> Cameras:
 
 def _of_frames(names: Mapping[str, int], data: DetectionSet, file: str) -> Ints:
     """(f,) the camera of each frame: by its name, the name of its image without suffix, its sequence, or for all."""
-    found = np.empty(data.frame_count, dtype=np.int64)
+    camera = np.empty(data.frame_count, dtype=np.int64)
     for at, (frame, sequence) in enumerate(zip(data.frame_name, data.frame_sequence.tolist(), strict=True)):
         own = (frame, Path(frame).name, Path(frame).stem, data.sequences[sequence], "")
         known = [names[name] for name in own if name in names]
         if not known:
             hint = f"the file has, for example, {shown(next(iter(names)))}" if names else None
             raise InputError(f"no camera for frame {shown(frame)}", Place(file), hint)
-        found[at] = known[0]
-    return found
+        camera[at] = known[0]
+    return camera
 
 
 def _checked(intrinsics: Floats, pose: Motion, ground_m: Floats, place: Place) -> Cameras:
@@ -108,9 +108,9 @@ def _of_kitti(path: str | Path) -> tuple[Cameras, dict[str, int]]:
     matrices = np.empty((len(source.members), 3, 4))
     for at, member in enumerate(source.members):
         lines = [line.split() for line in member.raw.decode(errors="replace").splitlines()]
-        found = [line[1:] for line in lines if line[:1] == ["P2:"]]
+        numbers = [line[1:] for line in lines if line[:1] == ["P2:"]]
         try:
-            matrices[at] = np.array(found, dtype=np.float64).reshape(3, 4)
+            matrices[at] = np.array(numbers, dtype=np.float64).reshape(3, 4)
         except ValueError:
             message = "expected a line 'P2:' with 12 numbers, as in KITTI's calibration files"
             hint = "or name a table (.csv) with fx, fy, cx, cy and height_m"
@@ -136,9 +136,9 @@ def _of_compact(path: str | Path) -> tuple[Cameras, dict[str, int]]:
 
 def _matrices(items: Elements, key: str) -> Floats:
     """(n, 3, 3) the matrices under `key`."""
-    found: list[Any] = items.values(key)
+    matrices: list[Any] = items.values(key)
     try:
-        return np.array(found, dtype=np.float64).reshape(len(items), 3, 3)
+        return np.array(matrices, dtype=np.float64).reshape(len(items), 3, 3)
     except (TypeError, ValueError, OverflowError):
         raise InputError(f"{key}: expected 3 rows of 3 numbers in each", Place(items.file)) from None
 
@@ -170,10 +170,10 @@ def _of_table(path: str | Path) -> tuple[Cameras, dict[str, int]]:
 
 
 def _turned(angle: Floats, axis: int) -> Floats:
-    """(n, 3, 3) right-handed turns about an axis of the ego frame."""
+    """(n, 3, 3) right-handed turns about the axis 0 or 1 of the ego frame."""
     cosine, sine = np.cos(angle), np.sin(angle)
     turn = np.zeros((len(angle), 3, 3))
-    one, other = (axis + 1) % 3, (axis + 2) % 3
+    one, other = axis + 1, axis - 1
     turn[:, axis, axis] = 1
     turn[:, one, one] = turn[:, other, other] = cosine
     turn[:, other, one], turn[:, one, other] = sine, -sine
@@ -195,14 +195,14 @@ def with_ground(data: DetectionSet, calibration: str | Path, measure: str) -> De
         InputError: as `cameras.read_cameras`.
         UsageError: detections have neither rectangles nor boxes in the ego frame, or all have such boxes.
     """
-    found = data.detections
-    if found.box_3d is not None and len(found) and not np.isnan(found.box_3d).any():
+    detections = data.detections
+    if detections.box_3d is not None and len(detections) and not np.isnan(detections.box_3d).any():
         raise UsageError("--calibration: the detections have boxes in the ego frame, so their distances are known")
-    if found.box_2d is None and len(found):
+    if detections.box_2d is None and len(detections):
         raise UsageError("--calibration places rectangles in an image, and the detections have none")
     cameras = read_cameras(calibration, data)
     known = distance(data.annotations, "given" if measure == "given" else "euclidean_3d")
-    parts = {"detections": found}
+    parts = {"detections": detections}
     if data.annotations.box_2d is not None and np.isnan(known).all():
         parts["annotations"] = data.annotations
     record = {"role": "calibration", "name": Path(calibration).name, "measure": measure, "farthest_m": FARTHEST_M}
@@ -223,9 +223,9 @@ def ground_distances(boxes: Boxes, cameras: Cameras, measure: str) -> Floats:
     if measure == "forward":
         away = centre[:, 0]
     else:
-        away = np.linalg.norm(centre[:, : 3 if measure == "euclidean_3d" else 2], axis=1)
-    no_ground = ~np.isnan(box[:, 0]) & ~(away < FARTHEST_M)
-    return np.where(no_ground, FARTHEST_M, np.where(away >= 0, away, np.nan))
+        away = np.linalg.norm(centre if measure == "euclidean_3d" else centre[:, :2], axis=1)
+    away = np.where(np.isnan(box.sum(axis=1)), np.nan, np.fmin(away, FARTHEST_M))  # no ground: as far
+    return np.where(away >= 0, away, np.nan)
 
 
 @np.errstate(all="ignore")
@@ -268,9 +268,9 @@ def in_space(data: DetectionSet, cameras: Cameras, *, deep: bool = False) -> Det
             point = np.einsum("nij,nj->ni", own.pose.rotation, ray / ray[:, 2:] * z[:, None]) + own.pose.translation
         else:
             point = foot_centres(box, own)
-        known = np.isfinite(point).all(axis=1) & (point[:, 0] > 0)
-        found = np.where(known[:, None], np.column_stack([point, np.zeros((len(box), 4))]), np.nan)
+        known = np.isfinite(point.sum(axis=1)) & (point[:, 0] > 0)
+        box_3d = np.where(known[:, None], np.column_stack([point, np.zeros((len(box), 4))]), np.nan)
         if boxes.box_3d is not None:
-            found = np.where(np.isnan(boxes.box_3d[:, :1]), found, boxes.box_3d)
-        placed[name] = replace(boxes, box_3d=found)
+            box_3d = np.where(np.isnan(boxes.box_3d[:, :1]), box_3d, boxes.box_3d)
+        placed[name] = replace(boxes, box_3d=box_3d)
     return data.change(**placed)

@@ -104,11 +104,11 @@ def _unique(items: Elements, key: str, index: dict[Any, Any]) -> dict[Any, Any]:
 
 
 def _ids(items: Elements, key: str) -> list[Any]:
-    found = items.values(key)
-    if not set(map(type, found)) <= {int, str}:
-        row = next(row for row, value in enumerate(found) if type(value) not in (int, str))
-        raise items.fail(row, key, f"expected a whole number or a string, got {shown(found[row])}")
-    return found
+    ids = items.values(key)
+    if not set(map(type, ids)) <= {int, str}:
+        row = next(row for row, value in enumerate(ids) if type(value) not in (int, str))
+        raise items.fail(row, key, f"expected a whole number or a string, got {shown(ids[row])}")
+    return ids
 
 
 def result_rows(
@@ -151,8 +151,8 @@ def distances_of(rows: Rows, items: Elements, field: str | None) -> Rows:
     """
     if field is None:
         return rows
-    found = items.numbers(field, np.nan)
-    if len(found) and np.isnan(found).all():
+    metres = items.numbers(field, np.nan)
+    if len(metres) and np.isnan(metres).all():
         kind = "annotation" if rows.score is None else "detection"
         raise InputError(f"no {kind} has a field {shown(field)}", Place(items.file))
-    return replace(rows, distance_m=found)
+    return replace(rows, distance_m=metres)

@@ -91,10 +91,10 @@ def with_depth(
     boxes = data.annotations
     if boxes.box_2d is None and len(boxes):
         raise UsageError("depth maps give distances to rectangles in an image, and the annotations have none")
-    found, digests = data.detections, []
-    away, reported = np.full(len(boxes), np.nan), np.full(len(found), np.nan)
+    detections, digests = data.detections, []
+    away, reported = np.full(len(boxes), np.nan), np.full(len(detections), np.nan)
     width = np.full(len(boxes), np.nan)
-    placed = found.box_2d is not None and found.distance_m is None
+    placed = detections.box_2d is not None and detections.distance_m is None
     for name, path, rows, seen in _maps(data, Path(folder), placed):
         raw = read_bytes(path)
         digests.append(f"{hashlib.sha256(raw).hexdigest()}  {path.relative_to(folder).as_posix()}\n")
@@ -103,7 +103,7 @@ def with_depth(
         for row in rows.tolist():
             away[row] = _annotation_depth(depth, data, row, name)
         for row in seen.tolist():
-            reported[row] = box_depth(depth, np.asarray(found.box_2d)[row])
+            reported[row] = box_depth(depth, np.asarray(detections.box_2d)[row])
     record: dict[str, Any] = {
         "role": "depth",
         "name": Path(folder).name,
@@ -115,7 +115,7 @@ def with_depth(
     }
     changes: dict[str, Any] = {"annotations": replace(boxes, distance_m=away)}
     if placed:
-        changes["detections"] = replace(found, distance_m=reported)
+        changes["detections"] = replace(detections, distance_m=reported)
         record["unknown_of_detections"] = int(np.isnan(reported).sum())
     record = record if part else whole_depth(record, str(folder), any_focal_length)
     return _known(data.change(**changes, origin={**data.origin, "distances": record}), ignore)
@@ -124,12 +124,12 @@ def with_depth(
 def _focal_lengths(data: DetectionSet, away: NDArray[np.float64], width: NDArray[np.float64]) -> dict[str, int]:
     """The focal lengths, in widths of the image, that distances (n,) of annotations mean, and how many mean each."""
     boxes = data.annotations
-    usual = np.array([USUAL_HEIGHT_M.get(name.lower(), math.nan) for name in data.classes])
-    height = usual[boxes.label] if len(usual) else np.full(len(boxes), math.nan)
+    if boxes.box_2d is None:  # there are none
+        return {}
+    height = np.array([USUAL_HEIGHT_M.get(name.lower(), math.nan) for name in data.classes])[boxes.label]
     if boxes.box_3d is not None:
         height = np.where(boxes.box_3d[:, 5] > 0, boxes.box_3d[:, 5], height)
-    box = np.full((len(boxes), 4), np.nan) if boxes.box_2d is None else boxes.box_2d
-    focal = (box[:, 3] - box[:, 1]) * away / (height * width)
+    focal = (boxes.box_2d[:, 3] - boxes.box_2d[:, 1]) * away / (height * width)
     values, counts = np.unique(np.round(focal[np.isfinite(focal)], 4), return_counts=True)
     return dict(zip(map(repr, values.tolist()), counts.tolist(), strict=True))
 
@@ -142,18 +142,18 @@ def whole_depth(record: Mapping[str, Any], folder: str, any_focal_length: bool) 
     """
     lines, lengths = sorted(record["maps"], key=lambda line: line[66:]), record["focal_lengths"]
     told = {"files": len(lines), "sha256": hashlib.sha256("".join(lines).encode()).hexdigest()}
-    found = np.repeat(list(map(float, lengths)), list(lengths.values())) if lengths else np.zeros(0)
-    if not any_focal_length and len(found) >= FEWEST_KNOWN:
-        told |= {"focal_length_in_widths": _checked_focal_length(found, folder)}
+    focal = np.repeat(np.array(list(lengths), np.float64), np.array(list(lengths.values()), np.int64))
+    if not any_focal_length and len(focal) >= FEWEST_KNOWN:
+        told |= {"focal_length_in_widths": _checked_focal_length(focal, folder)}
     names = ("role", "name", "files", "sha256", "scale", "rule", "unknown", "focal_length_in_widths")
     whole = {**record, **told}
     return {name: whole[name] for name in (*names, "unknown_of_detections") if name in whole}
 
 
 def _checked_focal_length(focal: NDArray[np.float64], folder: str) -> float:
-    found = float(np.median(focal))
-    if not FOCAL_LENGTHS[0] <= found <= FOCAL_LENGTHS[1]:
-        view = 2 * math.degrees(math.atan(0.5 / found))
+    median = float(np.median(focal))
+    if not FOCAL_LENGTHS[0] <= median <= FOCAL_LENGTHS[1]:
+        view = 2 * math.degrees(math.atan(0.5 / median))
         raise InputError(
             f"the depths do not fit the heights of {len(focal)} objects: in the median they mean a camera with a "
             f"field of view of {fixed(view, 0)} degrees; expected 29 to 110",
@@ -161,7 +161,7 @@ def _checked_focal_length(focal: NDArray[np.float64], folder: str) -> float:
             "PNG maps hold 1/256 m unless --depth-scale says otherwise (--depth-scale 1000 for millimetres); if the "
             "camera is such a one: --accept implausible-depth",
         )
-    return round(found, 4)
+    return round(median, 4)
 
 
 def depth_map(
@@ -270,14 +270,14 @@ def _depth(raw: bytes, path: Path, scale: float, inverse: float | None = None) -
 
 def _npy(raw: bytes, place: Place) -> NDArray[np.float64]:
     try:
-        found: NDArray[Any] = np.lib.format.read_array(io.BytesIO(raw), allow_pickle=False)
+        array: NDArray[Any] = np.lib.format.read_array(io.BytesIO(raw), allow_pickle=False)
     except DAMAGED as error:
         raise InputError(f"not a readable NumPy array: {_reason(error)}", place) from None
-    if found.ndim != 2 or found.dtype.kind != "f":
+    if array.ndim != 2 or array.dtype.kind != "f":
         raise InputError(
-            f"expected floating-point metres (height, width), found {found.dtype} of shape {found.shape}", place
+            f"expected floating-point metres (height, width), found {array.dtype} of shape {array.shape}", place
         )
-    return found.astype(np.float64)
+    return array.astype(np.float64)
 
 
 PFM_HEAD = re.compile(rb"Pf\s+([0-9]{1,5})\s+([0-9]{1,5})\s+(-?[0-9.eE+-]{1,30})\s")
@@ -292,8 +292,8 @@ def _pfm(raw: bytes, place: Place) -> NDArray[np.float64]:
     values = raw[head.end() :]
     if len(values) != 4 * width * height or not values:
         raise InputError(f"{len(values)} bytes; {width} x {height} pixels take {4 * width * height}", place)
-    found = np.frombuffer(values, f"{order}f4").reshape(height, width)[::-1].astype(np.float64)
-    return np.where(np.isposinf(found), 0, found)
+    depths = np.frombuffer(values, f"{order}f4").reshape(height, width)[::-1].astype(np.float64)
+    return np.where(np.isposinf(depths), 0, depths)
 
 
 def _png(raw: bytes, place: Place) -> NDArray[np.float64]:
@@ -319,15 +319,15 @@ def _annotation_depth(depth: NDArray[np.float64], data: DetectionSet, row: int, 
     """The depth in the rectangle of an annotation; the error of one outside the image."""
     assert data.annotations.box_2d is not None  # checked by the caller
     box = data.annotations.box_2d[row]
-    found = box_depth(depth, box)
-    if found is None:
+    metres = box_depth(depth, box)
+    if metres is None:
         values = ", ".join(f"{value:g}" for value in box)
         raise InputError(
             f"frame {shown(name)}: the rectangle ({values}) lies outside the depth map of "
             f"{depth.shape[1]} x {depth.shape[0]} pixels",
             _place(data, data.annotations, row),
         )
-    return found
+    return metres
 
 
 def box_depth(depth: NDArray[np.float64], box: NDArray[np.float64]) -> float | None:
@@ -347,11 +347,13 @@ def box_depth(depth: NDArray[np.float64], box: NDArray[np.float64]) -> float | N
     if left >= right or top >= bottom:
         return None
     part = depth[top:bottom, left:right]
-    part = part[(part > 0).any(axis=1)]
-    if not len(part):
+    known = part > 0
+    part = np.sort(np.where(known, part, np.nan), axis=1)  # NaN comes last
+    count = np.count_nonzero(known, axis=1)
+    rows = np.flatnonzero(count)
+    if not len(rows):
         return math.nan
-    part = np.sort(np.where(part > 0, part, np.nan), axis=1)  # NaN comes last
-    count, rows = np.count_nonzero(part > 0, axis=1), np.arange(len(part))
+    count = count[rows]
     return float(np.median((part[rows, (count - 1) // 2] + part[rows, count // 2]) / 2))
 
 

@@ -274,9 +274,8 @@ def _sequence_frames(
     """All frames, and for each sequence the index of its first frame and the number of its frames."""
     names = _stems(truth)
     if given is None:
-        last = np.full(len(names), -1, dtype=np.int64)
-        np.maximum.at(last, labels.file, labels.columns["frame"].astype(np.int64))
-        counts = last + 1
+        counts = np.zeros(len(names), dtype=np.int64)
+        np.maximum.at(counts, labels.file, labels.columns["frame"].astype(np.int64) + 1)
     else:
         lengths = dict(given) if isinstance(given, Mapping) else _lengths(given)
         for member in truth.members:

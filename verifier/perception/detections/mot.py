@@ -71,13 +71,14 @@ def mot(
     codes, names = _classes(labels)
     rows = _rows(truth, labels, sequence, ends, 0, (codes, names), flagged)
     zero = np.zeros(len(results), dtype=np.int64)
-    found_rows = _rows(source, results, sequence, ends, len(truth.members), (zero, (detected_class,)), None)
-    answered = np.isin(frames.sequence, [sequence.get(_sequence_of(member), -1) for member in source.members])
+    detected_rows = _rows(source, results, sequence, ends, len(truth.members), (zero, (detected_class,)), None)
+    detected = {_sequence_of(member) for member in source.members}
+    answered = np.array([name in detected for name in frames.sequences], dtype=bool)[frames.sequence]
     material = Material(
         "mot",
         frames,
         rows,
-        found_rows,
+        detected_rows,
         tuple(member.name for member in truth.members + source.members),
         [truth.record, source.record],
         tuple(CLASSES.values()),
@@ -118,7 +119,7 @@ def _sequence_of_path(path: Path) -> str:
     """`SEQ` of `SEQ/gt/gt.txt`, `SEQ/det/det.txt` or `SEQ.txt`."""
     if path.stem in ("gt", "det"):
         parts = path.absolute().parts[:-1]
-        return parts[-2] if parts[-1] == path.stem and len(parts) > 1 else parts[-1]
+        return parts[-2] if parts[-1] == path.stem else parts[-1]
     return path.stem
 
 
@@ -144,10 +145,10 @@ def _stated_length(folder: Path, name: str) -> int | None:
     for path in (folder / name / "seqinfo.ini", folder / "seqinfo.ini", folder.parent.parent / "seqinfo.ini"):
         if path.is_file():
             text, _ = read_text(path)
-            found = re.search(r"^\s*seqLength\s*=\s*(\d{1,9})\s*$", text, re.MULTILINE | re.ASCII)
-            if found is None:
+            length = re.search(r"^\s*seqLength\s*=\s*(\d{1,9})\s*$", text, re.MULTILINE | re.ASCII)
+            if length is None:
                 raise InputError("expected a line 'seqLength=NUMBER'", Place(str(path)))
-            return int(found.group(1))
+            return int(length.group(1))
     return None
 
 

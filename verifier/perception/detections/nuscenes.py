@@ -19,7 +19,7 @@ from verifier.base.errors import InputError, Place, shown
 from verifier.perception.detections.assembly import UNKNOWN_FRAME, Frames, Material, Rows, assemble
 from verifier.perception.detections.classmap import ClassMap, class_map
 from verifier.perception.detections.columns import DetectionSet
-from verifier.perception.detections.distances import Motion, motion
+from verifier.perception.detections.distances import Motion, motion, rotations
 from verifier.perception.detections.sources import Elements, Reading, codes, digest_record, elements, load_json
 
 CLASSES = (
@@ -127,12 +127,11 @@ def result_rows(
     if raw.count(b'"sample_token"') != len(items):
         _check_unique_tokens(raw, file)
     of_token = np.array([index.get(token, UNKNOWN_FRAME) for token in tokens], dtype=np.int64)
-    frame = of_token[owner] if len(tokens) else owner
+    frame = of_token[owner]
     stated = items.texts("sample_token")
-    named, names = codes(stated)
-    for row in np.flatnonzero(np.array([index.get(name, -2) for name in names])[named] != frame)[:1] if names else ():
-        if stated[row] != tokens[int(owner[row])]:
-            raise items.fail(int(row), "sample_token", f"expected the token of its entry, got {shown(stated[row])}")
+    for row, (token, own) in enumerate(zip(stated, [tokens[entry] for entry in owner.tolist()], strict=True)):
+        if token != own:
+            raise items.fail(row, "sample_token", f"expected the token of its entry, got {shown(token)}")
     label, classes = codes(items.texts("detection_name"))
     rows = Rows(
         frame,
@@ -151,19 +150,18 @@ def result_rows(
 def global_boxes(items: Elements, ego_from_global: Motion, frame: NDArray[np.int64]) -> Floats:
     """(n, 7) boxes in the ego frame of each row's frame, from `translation`, `size` and `rotation`."""
     width, length, height = items.vectors("size", 3).T
-    turned = motion(np.zeros((len(items), 3)), items.vectors("rotation", 4)).rotation
+    heading = rotations(items.vectors("rotation", 4))[:, :, 0]
     size = np.column_stack([length, width, height])
-    moves = ego_from_global.take(np.maximum(frame, 0))
-    return moves.boxes(items.vectors("translation", 3), size, turned[:, :, 0])
+    return ego_from_global.take(frame).boxes(items.vectors("translation", 3), size, heading)
 
 
 def _check_unique_tokens(raw: bytes, file: str) -> None:
     """Refuse a sample token that occurs twice: a JSON decoder keeps the last entry and says nothing."""
 
-    def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
-        unique = dict(found)
-        if len(unique) != len(found):
-            keys = [key for key, _ in found]
+    def pairs(entries: list[tuple[str, Any]]) -> dict[str, Any]:
+        unique = dict(entries)
+        if len(unique) != len(entries):
+            keys = [key for key, _ in entries]
             twice = next(key for position, key in enumerate(keys) if key in keys[:position])
             raise InputError(f"the key {shown(twice)} occurs twice in one object", Place(file))
         return unique
@@ -243,14 +241,23 @@ def _poses(tables: _Tables, sample_index: Mapping[str, int]) -> Motion:
         token = list(sample_index)[int((count != 1).argmax())]
         message = f"{count[(count != 1).argmax()]} LIDAR_TOP key frames of the sample {shown(token)}, expected one"
         raise InputError(message, Place(every.file))
-    poses, pose_index = tables.keyed("ego_pose")
+    every_pose, pose_index = tables.keyed("ego_pose")
     pose = np.empty(len(sample_index), dtype=np.int64)
     pose[sample] = _look_up(key_frames, "ego_pose_token", pose_index, "ego_pose")
-    translation, rotation = poses.vectors("translation", 3)[pose], poses.vectors("rotation", 4)[pose]
-    bad = ~np.isfinite(translation).all(axis=1) | ~np.isfinite(rotation).all(axis=1) | ~rotation.any(axis=1)
-    if bad.any():
-        raise poses.fail(int(pose[bad.argmax()]), "", "the pose is not finite, or its quaternion is zero")
-    return motion(translation, rotation)
+    used_poses = [every_pose.items[row] for row in pose.tolist()]
+    pointer = [every_pose.pointer(row) for row in pose.tolist()].__getitem__
+    return poses(Elements(used_poses, every_pose.file, every_pose.what, pointer))
+
+
+def poses(items: Elements, name: str = "", suffix: str = "") -> Motion:
+    """Motions from `translation` and `rotation`, with what stands before and behind these names; InputError."""
+    place, turn = f"{name}translation", f"{name}rotation{suffix}"
+    moves = motion(items.vectors(place, 3), items.vectors(turn, 4))
+    fine = np.isfinite(np.column_stack([moves.translation, moves.rotation.reshape(len(items), 9)])).all(axis=1)
+    if not fine.all():
+        message = f"the pose of '{place}' and '{turn}' is not finite, or its quaternion is zero"
+        raise items.fail(int(fine.argmin()), "", message)
+    return moves
 
 
 def camera_tables(folder: str | Path) -> tuple[Floats, Motion, dict[str, int]]:
@@ -270,17 +277,17 @@ def camera_tables(folder: str | Path) -> tuple[Floats, Motion, dict[str, int]]:
     own = _look_up(every, "calibrated_sensor_token", calibrated_index, "calibrated_sensor")
     matrices = calibrated.values("camera_intrinsic", [])
     seen = [row for row, flag in enumerate(every.values("is_key_frame")) if flag and "CAM" in channel[own[row]]]
-    found = np.empty((len(seen), 3, 3))
+    intrinsics = np.empty((len(seen), 3, 3))
     for at, row in enumerate(seen):
         try:
-            found[at] = np.array(matrices[own[row]], dtype=np.float64).reshape(3, 3)
+            intrinsics[at] = np.array(matrices[own[row]], dtype=np.float64).reshape(3, 3)
         except (TypeError, ValueError, OverflowError):
             raise calibrated.fail(int(own[row]), "camera_intrinsic", "expected 3 rows of 3 numbers") from None
     files, samples = every.texts("filename", ""), every.texts("sample_token")
     names = {files[row]: at for at, row in enumerate(seen) if files[row]}
     names |= {samples[row]: at for at, row in enumerate(seen) if channel[own[row]] == "CAM_FRONT"}
     pose = motion(calibrated.vectors("translation", 3), calibrated.vectors("rotation", 4)).take(own[seen])
-    return found, pose, names
+    return intrinsics, pose, names
 
 
 def _annotations(tables: _Tables, index: Mapping[str, int], ego_from_global: Motion) -> Rows:
@@ -320,13 +327,12 @@ def _speeds(tables: _Tables, table: Elements, index: Mapping[str, int], tokens: 
     time = np.fromiter((times.get(token, np.nan) for token in tokens), np.float64, len(tokens))
     here = np.arange(len(table))
     before, after = (
-        np.fromiter((index.get(text, -1) for text in table.texts(key, "")), np.int64, len(table))
+        np.fromiter((index.get(text, row) for row, text in enumerate(table.texts(key, ""))), np.int64, len(table))
         for key in ("prev", "next")
     )
-    both = (before >= 0) & (after >= 0)
-    before, after = np.where(before < 0, here, before), np.where(after < 0, here, after)
+    steps = np.where((before != here) & (after != here), 2, 1)
     centre = table.vectors("translation", 3)
     duration = time[after] - time[before]
-    known = (duration > 0) & (duration <= LONGEST_STEP_S * np.where(both, 2, 1))
     moved = np.linalg.norm((centre[after] - centre[before])[:, :2], axis=1)
-    return np.where(known, moved / np.where(known, duration, 1), np.nan)
+    speed: Floats = moved / np.where((duration > 0) & (duration <= LONGEST_STEP_S * steps), duration, np.nan)
+    return speed

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from verifier.base.errors import InputError, Place, shown
 from verifier.perception.detections.assembly import UNKNOWN_FRAME, Frames, Material, Rows, assemble
 from verifier.perception.detections.columns import DetectionSet
-from verifier.perception.detections.distances import Motion, motion
+from verifier.perception.detections.distances import Motion
 from verifier.perception.detections.kitti import AB3DMOT, image_boxes, space_boxes
-from verifier.perception.detections.nuscenes import EGO, result_rows
+from verifier.perception.detections.nuscenes import EGO, poses, result_rows
 from verifier.perception.detections.sources import (
     Elements,
     Reading,
@@ -44,20 +44,12 @@ class _Scene:
     index: dict[str, int]
     file: str
 
-    def pose(self, holder: Elements, name: str) -> Motion:
-        translation = holder.vectors(f"{name}_translation", 3)
-        rotation = holder.vectors(f"{name}_rotation_wxyz", 4)
-        bad = ~np.isfinite(translation).all(axis=1) | ~np.isfinite(rotation).all(axis=1) | ~rotation.any(axis=1)
-        if bad.any():
-            raise holder.fail(int(bad.argmax()), name + "_rotation_wxyz", "the pose is not finite, or zero")
-        return motion(translation, rotation)
-
     @property
     def camera(self) -> Elements:
         return Elements(self.frames.values("cam_front"), self.file, "cameras", lambda row: f"/{row}/cam_front")
 
     def ego_from_global(self) -> Motion:
-        return self.pose(self.frames, "ego2global").inverse()
+        return poses(self.frames, "ego2global_", "_wxyz").inverse()
 
     def ego_from_camera(self) -> Motion:
         """As if the camera's image were taken when the LiDAR's sweep ends.
@@ -65,7 +57,7 @@ class _Scene:
         The files of AB3DMOT were made that way: taken so, their boxes lie 0.1 m from the annotated cars on
         average, and 0.2 m with the ego's motion between the two times.
         """
-        return self.pose(self.camera, "cam2ego")
+        return poses(self.camera, "cam2ego_", "_wxyz")
 
 
 def nuscenes_compact(annotations: str | Path, detections: str | Path, reading: Reading | None = None) -> DetectionSet:
@@ -109,9 +101,9 @@ def nuscenes_compact(annotations: str | Path, detections: str | Path, reading: R
 
 def _annotations(scene: _Scene) -> Rows:
     boxes: list[list[Any]] = scene.frames.values("boxes")
-    for row, found in enumerate(boxes):
-        if not isinstance(found, list):
-            raise scene.frames.fail(row, "boxes", f"expected a list of boxes, got {shown(found)}")
+    for row, own in enumerate(boxes):
+        if not isinstance(own, list):
+            raise scene.frames.fail(row, "boxes", f"expected a list of boxes, got {shown(own)}")
     lengths = np.fromiter(map(len, boxes), np.int64, len(boxes))
     frame = np.repeat(np.arange(len(boxes)), lengths)
     starts = np.cumsum(lengths) - lengths
@@ -123,7 +115,7 @@ def _annotations(scene: _Scene) -> Rows:
     x, y, z, width, length, height, turn = items.vectors("box_lidar", 7).T
     yaw = -turn - np.pi / 2
     heading = np.column_stack([np.cos(yaw), np.sin(yaw), np.zeros_like(yaw)])
-    ego_from_lidar = scene.pose(scene.frames, "lidar2ego").take(frame)
+    ego_from_lidar = poses(scene.frames, "lidar2ego_", "_wxyz").take(frame)
     box = ego_from_lidar.boxes(np.column_stack([x, y, z]), np.column_stack([length, width, height]), heading)
     label, names = codes(items.texts("name"))
     lidar, radar = items.numbers("num_lidar_pts"), items.numbers("num_radar_pts")
@@ -156,7 +148,7 @@ def _detections(
     known = (number >= 0) & (number < len(scene.index))
     frame = np.where(known, number, UNKNOWN_FRAME).astype(np.int64)
     box_2d, no_box_2d = image_boxes(table)
-    box_3d, no_box_3d = space_boxes(table, scene.ego_from_camera().take(np.maximum(frame, 0)))
+    box_3d, no_box_3d = space_boxes(table, scene.ego_from_camera().take(frame))
     rows = Rows(
         frame,
         table.file.astype(np.int64),

@@ -256,7 +256,7 @@ def _clipped_area(a: Floats, b: Floats) -> Floats:
     sizes = np.maximum(a[:, 3:5].max(axis=1), b[:, 3:5].max(axis=1))
     numbers = np.abs(a[:, :2]).sum(axis=1) + np.abs(b[:, :2]).sum(axis=1) + sizes
     area[area <= ROUNDINGS * np.finfo(np.float64).eps * numbers * sizes] = 0.0
-    return np.minimum(np.maximum(area, 0.0), np.minimum(a[:, 3] * a[:, 4], b[:, 3] * b[:, 4]))
+    return np.minimum(area, np.minimum(a[:, 3] * a[:, 4], b[:, 3] * b[:, 4]))
 
 
 def _side_integral(x0: Floats, y0: Floats, x1: Floats, y1: Floats, h: Floats, k: Floats) -> Floats:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
+from verifier.base.arrays import grouped
 from verifier.base.errors import InputError, Place
 from verifier.base.numbers import fixed
 from verifier.perception.confusion.record import BOX_2D, TRUE_2D, Record
@@ -81,10 +82,8 @@ def cell_sheets(
     """
     images = _images(folder)
     record = traced.record
-    of_frame: dict[str, list[int]] = defaultdict(list)
-    for row, frame in enumerate(record["frame"].tolist()):
-        if record["kind"][row] != "frame":
-            of_frame[frame].append(row)
+    rows_with_frames = enumerate(record["frame"].tolist())
+    of_frame = grouped((frame, row) for row, frame in rows_with_frames if record["kind"][row] != "frame")
     label = dict(zip(result.labels, study.matrices.labels, strict=True))
     sheets = []
     for error, behind in _cells(result):
@@ -152,10 +151,7 @@ def _images(folder: str | Path) -> Mapping[str, list[Path]]:
     """The images below a folder by the last part of their names, without the ending."""
     if not Path(folder).is_dir():
         raise InputError("no such folder", Place(str(folder)))
-    images: dict[str, list[Path]] = defaultdict(list)
-    for image_file in image_files([folder]):
-        images[image_file.path.stem].append(image_file.path)
-    return images
+    return grouped((image_file.path.stem, image_file.path) for image_file in image_files([folder]))
 
 
 def _image(images: Mapping[str, list[Path]], frame: str, folder: str | Path) -> Path | None:

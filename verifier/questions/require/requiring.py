@@ -8,11 +8,11 @@ chain of the matrices in question, and on small chains it is an exact fraction.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path as FilePath
 from typing import TypeAlias
 
 from verifier.analysis.channel_test import Channel, channel_condition, channel_test, drawn_together
+from verifier.base.arrays import grouped
 from verifier.base.budget import memory_limit
 from verifier.base.errors import UsageError
 from verifier.base.numbers import decimal_text
@@ -175,9 +175,7 @@ def _with_target(requirement: Requirement, question: Question) -> Requirement:
 
 def _by_planner(study: Study) -> list[tuple[Case, ...]]:
     """The cases of each planner and value of the swept constants, over all environments."""
-    groups: dict[tuple[str, tuple[tuple[str, int | Fraction], ...]], list[Case]] = {}
-    for case in study.cases:
-        groups.setdefault((case.planner.name, tuple(case.swept.items())), []).append(case)
+    groups = grouped(((case.planner.name, tuple(case.swept.items())), case) for case in study.cases)
     return [tuple(cases) for cases in groups.values()]
 
 

@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from verifier.base.arrays import grouped
 from verifier.base.blocks import HERE, Pool
 from verifier.base.documents import InputFile
 from verifier.base.errors import InputError, Place, UsageError, VerifierError, unknown_name
@@ -313,10 +314,7 @@ def _drawn_ends(made: Made, name: str, data: DetectionSet) -> Ends:
 
 def _without_lambda(rows: Iterable[CampaignRow], distance_m: float) -> Iterator[str]:
     """Where lambda was asked and is not defined."""
-    missing: dict[str, list[str]] = {}
-    for row in rows:
-        if row.collision is None:
-            missing.setdefault(row.detector, []).append(row.condition)
+    missing = grouped((row.detector, row.condition) for row in rows if row.collision is None)
     for detector, names in missing.items():
         yield (
             f"{detector}: lambda is not defined under {', '.join(names)}: no distance of an object was reported near "

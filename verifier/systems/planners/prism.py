@@ -175,7 +175,7 @@ class _Actions(Transformer[Token, Any]):
 
     def begin(self, *parts: Any) -> Node | None:
         """`init 1`, or nothing."""
-        node: Node | None = parts[-1] if parts else None
+        node: Node | None = next(reversed(parts), None)
         return node
 
     def module(self, _: Token, name: Token, *parts: Any) -> _Module:
