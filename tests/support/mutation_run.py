@@ -987,7 +987,14 @@ EQUIVALENT = {
         for line, tokens in _WAYS_TO_EXPLORE.items()
         for token in tokens.split()
     },
-    (_EXPLORATION, "if count and shape[2] > 1:", ">"): "one outcome alone can always occur",
+    **{
+        (
+            _EXPLORATION,
+            "if count and shape[2] > 1:",
+            token,
+        ): "one outcome alone can always occur; no state is led anywhere"
+        for token in (">", "and")
+    },
     (_EXPLORATION, _LAST_FOR_NONE, "1"): "any number below 0, and a place that is not read",
     (
         _EXPLORATION,
