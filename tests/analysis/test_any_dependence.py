@@ -12,6 +12,7 @@ from small_objectives import channel_of, objective_of
 
 from verifier.analysis.channel_test import Channel, Untested, channel_test, class_tests
 from verifier.analysis.intervals.intervals import Measured
+from verifier.analysis.robust import any_dependence as any_dependence_module
 from verifier.analysis.robust.any_dependence import any_dependence
 from verifier.checking.verdicts import ChannelTest
 from verifier.language.ltl import parse_formula
@@ -80,6 +81,18 @@ class TestByHand:
         found = objective([[0, 1], [0, 1]], {"a": {0}, "b": {1}}, formula)
         assert found.probabilities(data().rates[None]).probability[0, 0] == 1
         assert any_dependence(found, data())[0].tolist() == [0, 1]
+
+
+def test_no_combination_of_rates_is_tried(monkeypatch):
+    """A component that rates of their own in each state decide is not decided for every path."""
+    tried, decided = [], any_dependence_module.decided_components
+    monkeypatch.setattr(
+        any_dependence_module,
+        "decided_components",
+        lambda *told, **how: (tried.append(how), decided(*told, **how))[1],
+    )
+    assert ends([[0, 1], [1, 1]], {"p": {1}}, "G F !p", ended=[1]) == (0, 1)
+    assert tried == [{"most_combinations": 0}]
 
 
 def lassos(following, longest):

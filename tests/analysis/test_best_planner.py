@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from dataclasses import replace
 from fractions import Fraction
 from math import comb
 
@@ -162,6 +163,105 @@ def test_a_finer_grid_only_narrows_the_bracket(monkeypatch):
     assert not bracket.exact
 
 
+@pytest.mark.parametrize(
+    ("plans", "value", "weights"),
+    [
+        ([[1, 0], [0, 1]], 1 / 2, [1 / 2, 1 / 2]),
+        ([[1, 0], [0, 0.5]], 1 / 3, [1 / 3, 2 / 3]),
+        ([[0.3, 0.6]], 0.3, [1, 0]),
+        ([[0.25, 0.5], [0.5, 0.75]], 0.5, [1, 0]),
+        ([[0.5]], 0.5, [1]),
+    ],
+)
+def test_lots_by_hand(plans, value, weights):
+    least, against = best_planner._lots(np.array(plans, dtype=float))
+    assert (least, against.tolist()) == (pytest.approx(value), pytest.approx(weights))
+
+
+def test_weights_and_plans_in_turns_by_hand():
+    """First 1/2 each: a plan that reaches (1, 0); then the second environment alone: (0, 1/2). The worst weights of
+    these are (1/3, 2/3), where the first is best again, so that the search ends."""
+    asked, answers = [], iter([([1.0, 0.0], 0.5), ([0.0, 0.5], 0.4), ([1.0, 0.0], 0.4)])
+
+    def best(weights):
+        asked.append(weights.tolist())
+        plan, above = next(answers)
+        return np.array(plan), above
+
+    search = best_planner._Search.of(2)
+    assert (search.lower, search.upper, search.plans, search.worst.tolist()) == (0, 1, [], [0.5, 0.5])
+    search.go_on(best, exact=False)
+    assert asked == [[0.5, 0.5], pytest.approx([0, 1]), pytest.approx([1 / 3, 2 / 3])]
+    assert (search.upper, search.worst.tolist(), search.exact) == (0.4, pytest.approx([0, 1]), False)
+    assert (search.lower, len(search.plans)) == (pytest.approx(1 / 3), 3)
+    # What is no less than before is not the worst, and after so many turns it is given up.
+    endless = best_planner._Search.of(1)
+    endless.go_on(lambda weights: (np.array([len(endless.plans) / 1000]), 1.0), exact=True)
+    assert (len(endless.plans), endless.upper, endless.exact) == (100, 1, True)
+    assert endless.lower == pytest.approx(99 / 1000)
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "exact", "most_steps", "steps", "all_end"),
+    [(0.25, 0.5, False, 3, 1, True), (0.25, 0.5, True, 3, 1, True), (0.25, 0.5, True, 1, 1, True),
+     (0.25, 0.5, True, 0, 0, False), (0.0, 1.0, True, 8, 1, True)],
+)  # fmt: skip
+def test_a_bracket_is_widened_by_rounding(lower, upper, exact, most_steps, steps, all_end):
+    """In each step by 4,096 units of rounding, and where weights were compared by 10^-11 for each environment."""
+    bracket = best_planner._bracket(ending_at_once(), lower, upper, np.array([0.5, 0.25]), most_steps, exact)
+    slack = most_steps * (4096 * 2.0**-53 + (2e-11 if exact else 0))
+    assert bracket.lower == pytest.approx(max(lower - slack, 0), abs=1e-16)
+    assert bracket.upper == pytest.approx(min(upper + slack, 1), abs=1e-16)
+    assert (bracket.weights, bracket.exact) == ((0.5, 0.25), exact)
+    assert (bracket.steps, bracket.all_end) == (steps, all_end)
+
+
+def test_only_starts_that_are_not_narrow_are_asked_again(monkeypatch):
+    """Of two initial states the first is narrow in one way, both are in the next; no third one is made."""
+    monkeypatch.setattr(best_planner, "WIDEST_BRACKET", 0.125)
+    asked = []
+
+    def ways(*uppers):
+        for number, own in enumerate(uppers):
+
+            def best(start, weights, number=number, own=own):
+                asked.append((number, start))
+                return np.array([0.5]), own[start]
+
+            yield None if number else 0.4, best
+        pytest.fail("they are all narrow")
+
+    monkeypatch.setattr(best_planner, "_ways", lambda game, most: ways((0.625, 0.75), (0.5, 0.5625)))
+    game = replace(ending_at_once(), starts=np.array([0, 0]))
+    one, other = worst_cases(game, 1)
+    assert list(dict.fromkeys(asked)) == [(0, 0), (0, 1), (1, 1)]
+    assert (one.exact, other.exact) == (False, True)
+    assert (one.upper, other.upper) == pytest.approx((0.625, 0.5625), abs=1e-9)
+    asked.clear()
+    monkeypatch.setattr(best_planner, "_ways", lambda game, most: ways((0.5, 0.75), (0.5, 0.625)))
+    assert [bracket.upper for bracket in means(game, [1.0], 0)] == [0.5, 0.625]
+    assert asked == [(0, 0), (0, 1), (1, 0), (1, 1)]
+
+
+def test_as_many_moves_as_are_kept_are_followed(monkeypatch):
+    """Two steps: one node with two reports and choices, then two with weights of each report."""
+    following = np.array([[[1], [2]], [[3], [3]], [[3], [3]], [[-1], [-1]]])
+    over, payoff = np.array([False] * 3 + [True]), np.array([[0.0, 0]] * 3 + [[1, 0]])
+    told = np.array([[[0.25, 0.75]] * 4, [[0.5, 0.5]] * 4])
+    game = Game(following, np.ones((4, 1)), over, payoff, told, np.array([0]))
+    layers = best_planner._forward(game, 0, np.array([0.5, 0.5]), 5)
+    assert [layer.place.shape for layer in layers] == [(1, 2, 2, 1), (4, 2, 2, 1)]
+    assert [len(layer.nodes) for layer in layers] == [1, 4]
+    assert len(best_planner._forward(game, 0, np.array([0.5, 0.5]), 1)) == 1
+    for most, enough in ((20, True), (19, False), (4, False), (3, False)):
+        monkeypatch.setattr(best_planner, "MOST_MOVES", most)
+        if enough:
+            best_planner._forward(game, 0, np.array([0.5, 0.5]), 5)
+        else:
+            with pytest.raises(best_planner._TooManyError):
+                best_planner._forward(game, 0, np.array([0.5, 0.5]), 5)
+
+
 def test_a_search_ends_where_nothing_is_between():
     asked = []
 
@@ -172,6 +272,9 @@ def test_a_search_ends_where_nothing_is_between():
     search = best_planner._Search.of(1)
     search.go_on(best, exact=True)
     assert (len(asked), search.lower, search.upper) == (1, pytest.approx(0.75), 0.75)
+    near = best_planner._Search.of(1)
+    near.go_on(lambda weights: (np.zeros(1), 1e-11), exact=True)
+    assert len(near.plans) == 1
 
 
 def likelihoods(looks):

@@ -134,7 +134,7 @@ def test_remarks_word_for_word():
         "warning: memoryless assumption rejected: after a missed ped the next frame misses it with probability 0.40, "
         "not 0.10 (4 of 10 frame pairs, p = 0.001). P and bounds may be wrong in either direction."
     )
-    assert dependence_remark([counted("van", 0.001, 0, 0)]) is None
+    assert dependence_remark([counted("van", 0.001, 0, 0), counted("bus", 0.01)]) is None
     check = ReplayCheck(
         confirm="2/3", range="[0, 20)", frames=3, tracks=9, not_confirmed=3, expected=1.5, p_value=0.25
     )

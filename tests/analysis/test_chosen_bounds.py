@@ -58,15 +58,15 @@ def data_of(weights="item", drives=((8, 2, 4), (0, 1, 2), (2, 0, 0)), **more):
     return measured, DriveItems(tuple(f"d{k}" for k in range(len(drives))), weights, table)
 
 
-def chosen(settings, families=1, events=EVENTS, known=True, **more):
+def chosen(settings, events=EVENTS, known=True, families=(), **more):
     measured, items = data_of(settings.weights, **more)
-    return choose_bounds(measured, items if known else None, events, COLUMNS, settings, families)
+    return choose_bounds(measured, items if known else None, events, COLUMNS, settings, *families)
 
 
 def test_bounds_by_drives():
     """10 items of the first column in drives of 8 and 2: 10^2 / 68; 6 of the third in drives of 4 and 2."""
     basis, intervals = chosen(
-        ConfidenceSettings(level=0.9, shift=Fraction(1, 8)), families=2, annotation_error=Fraction(1, 10**10)
+        ConfidenceSettings(level=0.9, shift=Fraction(1, 8)), families=[2], annotation_error=Fraction(1, 10**10)
     )
     assert (basis.tier, basis.unit, basis.weights, basis.level, basis.chances) == (
         "independent_drives",
@@ -137,6 +137,16 @@ def test_columns_without_items_are_told_of_a_declared_drive_alone():
     assert chosen(ConfidenceSettings(), **held)[0].largest_drive.columns == (LargestColumn(0, 0, 8),)
     declared = chosen(ConfidenceSettings(largest_drive=8), **held)[0].largest_drive.columns
     assert declared == (LargestColumn(0, 0, 8), LargestColumn(1, 1, 8))
+
+
+def test_what_is_told_is_that_of_the_worst_column():
+    """One drive holds all of the third column, and two hold the first."""
+    basis, _ = chosen(ConfidenceSettings(), drives=((8, 2, 4), (3, 0, 0)))
+    assert (basis.drives, basis.effective_drives, basis.largest_share, basis.families) == (1, 1, 1, 1)
+    basis, _ = chosen(ConfidenceSettings(), drives=((8, 2, 0), (3, 0, 0)))
+    assert (basis.drives, basis.largest_share) == (2, pytest.approx(8 / 11))
+    none, one = (chosen(ConfidenceSettings(), events=events)[0].ceiling for events in (set(), {Event(0, 0, (1,))}))
+    assert none == one
 
 
 def test_what_is_told_of_drives_without_items():

@@ -10,7 +10,14 @@ from drive_tables import recall_counts, sequences_of
 from recall_chains import measured_of, product_of_recalls
 
 from verifier.analysis import confidence as module
-from verifier.analysis.confidence import Needs, bounds_of_chain, confidence, data_of_run, draws_of_run
+from verifier.analysis.confidence import (
+    Needs,
+    bounds_of_chain,
+    confidence,
+    data_of_run,
+    draws_of_run,
+    needs_of_run,
+)
 from verifier.analysis.intervals.drive_items import UNIT
 from verifier.analysis.intervals.intervals import Choice, Interval, Measured
 from verifier.analysis.intervals.tiers import BoxRecord, RateBox
@@ -136,6 +143,8 @@ def test_bounds_of_a_chain(monkeypatch):
     )  # fmt: skip
     assert [found.lower.item() for found in bounds_of_chain(objectives, run, settings, effort)] == [3 / 16] * 2
     assert levels == [0.975]
+    alone = bounds_of_chain(objectives[:1], run_with(region=lambda skeleton: "region"), settings, effort)
+    assert len(alone) == 1
 
 
 def test_what_the_graph_decides_is_not_drawn():
@@ -148,6 +157,9 @@ def test_what_the_graph_decides_is_not_drawn():
             yield np.zeros((25, 1, 2, 2))
 
     objectives = [chain_with(0.5, 0.25), chain_with(1, 0, decided=True), chain_with(0, 0, undecided=True)]
+    of_decided, asked = objectives[1].probabilities, []
+    objectives[1].probabilities = lambda *rates, **how: (asked.append(1), of_decided(*rates, **how))[1]
+    objectives[2].probabilities = None
     run = run_with(kind="credible", maker=SimpleNamespace(matrices=matrices))
     found = module._drawn_intervals(objectives, run, ConfidenceSettings(level=0.9))
     assert [(one.lower.tolist(), one.upper.tolist()) for one in found] == [
@@ -157,7 +169,9 @@ def test_what_the_graph_decides_is_not_drawn():
     assert found[0].lower_range.tolist() == [[0, 0.5], [0, 0.25]]  # so few draws say nothing of what is beyond
     assert found[1].lower_range.tolist() == [[1, 1], [0, 0]]
     assert (found[2].lower_range.tolist(), found[2].upper_range.tolist()) == ([[0, 0]] * 2, [[1, 1]] * 2)
-    assert len(drawn) == 4
+    assert (len(drawn), len(asked)) == (4, 1)
+    (alone,) = module._drawn_intervals(objectives[:1], run, ConfidenceSettings(level=0.9))
+    assert alone.lower.tolist() == [0.5, 0.25]
 
 
 def test_rates_that_are_all_above_0():
@@ -168,6 +182,8 @@ def test_rates_that_are_all_above_0():
     assert module._above_zero(unknown).tolist() == [[[0.5, 0.5], [0.5, 0.5]]]
     assert module._certain(chain_with(1, 0, decided=True), run.measured).tolist() == [1, 0]
     assert module._certain(chain_with(1, 0), run.measured) is None
+    partly = SimpleNamespace(probabilities=lambda rates: without_steps(np.array([[1, 0.5]]), np.array([[0, 0.1]])))
+    assert module._certain(partly, run.measured) is None
 
 
 def test_what_need_not_be_drawn_from_drives(monkeypatch):
@@ -185,7 +201,7 @@ def test_what_need_not_be_drawn_from_drives(monkeypatch):
         )[1],
     )  # fmt: skip
     run = run_with()
-    run.measured = Measured(np.array([[[5, 9], [0, 0]]]), run.measured.rates, run.measured.fixed)
+    run.measured = Measured(np.array([[[1, 9], [0, 0]]]), run.measured.rates, run.measured.fixed)
     assert module._undrawn(chain_with(0.5, 0.5), run, 0.9) is None
     assert module._undrawn(chain_with(1, 0, decided=True, plain=False), run, 0.9) is None
     assert not seen
@@ -227,6 +243,20 @@ def test_what_a_run_knows():
     with pytest.raises(ValueError, match="the drives are not known"):
         alone.of_drives(OBJECTIVE)
     assert run_of(bounds="approximate", draws=10).region(OBJECTIVE.skeleton) is None
+
+
+def test_what_the_chains_of_a_run_need():
+    """Of three columns two are needed, one of which is held by convention; of no chain none is."""
+    counts = recall_counts((1, 2, 3, 4, 5, 6), bins=3).sum(axis=0)
+    measured = measured_of(counts, [[False, False], [False, True], [False, False]])
+    needs = needs_of_run(
+        [[product_of_recalls([0])], [product_of_recalls([2]), product_of_recalls([1])]], measured_of(counts)
+    )
+    assert needs.estimated.tolist() == [[0, 1], [1, 1], [2, 1]]
+    assert needs_of_run([[product_of_recalls([0, 1])]], measured).estimated.tolist() == [[0, 1]]
+    assert needs_of_run([], measured).estimated.shape == (0, 2)
+    alone = data_of_run([[OBJECTIVE]], measured_of(recall_counts(*DRIVES).sum(axis=0)), None, ConfidenceSettings())
+    assert alone.basis.families == 1
 
 
 def test_a_box_takes_the_place_of_the_data():

@@ -11,8 +11,17 @@ from scipy.optimize import linprog
 
 from verifier.analysis import hidden_search
 from verifier.analysis.best_planner import means, worst_cases
-from verifier.analysis.hidden_game import Game, HiddenGame, episode_steps, hidden_game, progress_in, told_apart
-from verifier.analysis.hidden_search import CLOSE, HiddenSearch, _Bounds
+from verifier.analysis.hidden_game import (
+    Choice,
+    Game,
+    HiddenGame,
+    View,
+    episode_steps,
+    hidden_game,
+    progress_in,
+    told_apart,
+)
+from verifier.analysis.hidden_search import CLOSE, HiddenSearch, _Bounds, _least_division
 from verifier.base.errors import NoAnswerError, UsageError
 from verifier.language.expressions import parse_expression
 from verifier.language.ltl import parse_formula
@@ -164,6 +173,31 @@ def test_the_world_divides_weights_by_hand():
         pytest.approx([1, 1]),
         None,
     )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_other_division_is_worse_for_the_planner(seed):
+    """What the planner reaches by its lots whatever is divided is what is best against this division: so both are."""
+    rng = np.random.default_rng(seed)
+    nodes, moves, weights = 3, 2, rng.dirichlet(np.ones(3)) * (1 + seed)
+    told = np.repeat(rng.dirichlet(np.ones(2), nodes).T, moves, axis=1)
+    choices = tuple(Choice(rng.random(nodes * moves) / 2, {}) for _ in range(2))
+    behind = {(0, 5): rng.random((2, 6)) / 2, (1, 5): rng.random((3, 6)) / 4, (1, 6): rng.random((2, 6)) / 4}
+    divided, lots = _least_division(View(np.arange(nodes), moves, told, choices), behind, weights)
+    np.testing.assert_allclose(divided.reshape(nodes, moves).sum(axis=1), weights, rtol=1e-9)
+    reached = [
+        [
+            choice.won @ own + sum((plans @ own).max() for (by, _), plans in behind.items() if by == number)
+            for number, choice in enumerate(choices)
+        ]
+        for own in told * divided
+    ]
+    against = np.max(reached, axis=1).sum()
+    assert weights @ (told * lots).sum(axis=0).reshape(nodes, moves).min(axis=1) == pytest.approx(against, rel=1e-9)
+    # A mean of what choices and plans reach, for each report.
+    best = [choice.won + sum(plans.max(axis=0) for (by, _), plans in behind.items() if by == number)
+            for number, choice in enumerate(choices)]  # fmt: skip
+    assert np.all(lots <= np.max(best, axis=0) + 1e-12)
 
 
 def test_one_exploration_by_hand(monkeypatch):

@@ -1,5 +1,6 @@
 """Runs that weigh the bins of a further variable, by hand."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -59,6 +60,14 @@ def test_what_a_run_knows_of_its_strata():
     # The mean of Beta(hits + 1/2, misses + 1/2), weighted.
     means = 0.75 * np.array([10.5 / 13, 5.5 / 11]) + 0.25 * np.array([5.5 / 13, 3.5 / 5])
     assert drawn[:, :, 1, 1].mean(axis=0) == pytest.approx(means, abs=0.01)
+
+
+def test_a_variable_may_have_one_bin():
+    whole = matrices_of(Mix("light", ("day",), (F(1),), (F(1),)))
+    alone = replace(whole, strata=whole.strata[:1], sequences=whole.sequences[:1])
+    run = mixed_data([[CHAIN]], measured_of(alone.matrices().counts), alone, ConfidenceSettings())
+    assert run.strata.counts[:, 1, 1].tolist() == [10, 5]
+    assert run.drives.table[:, :, 1, 1].tolist() == [[9, 5], [1, 0]]
 
 
 def test_the_region_is_one_of_mixed_rates():

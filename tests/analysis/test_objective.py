@@ -59,6 +59,9 @@ def test_where_each_observation_leads():
     assert [objective.following[k].tolist() for k in (0, 1, zero, one, lost)] == [
         [0, 0], [1, 1], [one, 1], [lost, lost], [lost, lost],
     ]  # fmt: skip
+    other = chain([1, 2], [3, 3], formula="G !p")
+    zero, one = (other.product.state.tolist().index(state) for state in (0, 1))
+    assert other.following[zero].tolist() == [one, 0]
     skeleton = objective.skeleton
     led, row = led_by_observation(
         skeleton, 5, np.repeat(np.arange(4), np.diff(skeleton.indptr)), skeleton.entry, skeleton.indices
@@ -94,12 +97,21 @@ def test_a_quotient_of_probabilities():
     off = SimpleNamespace(probability=np.array([[0.25]]), error_bound=np.array([[1 / 64]]))
     of_given = SimpleNamespace(probability=np.array([[0.5]]), error_bound=np.array([[1 / 32]]))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Objective, "probabilities", lambda self, *_, **__: of_given if self is given else off)
+        how = []
+        patched.setattr(
+            Objective, "probabilities",
+            lambda self, *_, roughly: (how.append(roughly), of_given if self is given else off)[1],
+        )  # fmt: skip
         found = asked.probabilities(rates_of([0.5, 0.25]))
         assert (found.probability.item(), found.error_bound.item()) == (1 / 2, (1 / 64 + 1 / 32) * 2)
+        asked.probabilities(rates_of([0.5, 0.25]), roughly=True)
+        assert how == [False, False, True, True]
     never = Conditional(**parts(both), given=chain([3, 2], [3, 2], p=()))
     with pytest.raises(NoAnswerError, match="what is given has probability 0 for a matrix that was drawn"):
         never.probabilities(rates_of([0.5, 0.25]))
+    with pytest.raises(NoAnswerError, match="what is given has probability 0"):  # for the second matrix, from 0
+        asked.probabilities(rates_of([0.5, 0.25], [0.0, 0.25]))
+    assert all(both.ranges(side) for side in ("lower", "upper"))
     assert (asked.effort, asked.plain, both.plain, both.effort, both.is_undecided(None)) == (2, False, True, 1, False)
 
 
@@ -128,17 +140,24 @@ def test_what_is_gained(monkeypatch):
     assert not gained(None, plain).plain
 
 
+def test_gains_are_solved_roughly_where_that_is_asked_for(monkeypatch):
+    how, zero = [], np.zeros((1, 2))
+    monkeypatch.setattr(
+        module, "expected_gains", lambda *_, roughly, gain_error: (how.append(roughly), without_steps(zero))[1]
+    )
+    asked = gained(None, chain([0, 2], [0, 0]))
+    asked.probabilities(rates_of([0.5, 0.5]))
+    asked.probabilities(rates_of([0.5, 0.5]), roughly=True)
+    assert how == [False, True]
+
+
 def test_gains_need_the_columns_of_their_reports():
     plain = chain([0, 2], [0, 0])
     assert plain.columns_needed.tolist() == [[0, 1]]
-    told = Gains(
-        plain.skeleton,
-        np.arange(1, 2),
-        np.array([len(plain.skeleton.channel.observations)]),
-        np.ones(1),
-        np.array([F(1)]),
-    )
-    assert replace(gained(None, plain), gains=told).columns_needed.tolist() == [[0, 1], [1, 1]]
+    width = len(plain.skeleton.channel.observations)
+    for row, expected in ((0, [[0, 1]]), (1, [[0, 1], [1, 1]])):
+        told = Gains(plain.skeleton, np.array([row]), np.array([row * width]), np.ones(1), np.array([F(1)]))
+        assert replace(gained(None, plain), gains=told).columns_needed.tolist() == expected
 
 
 def test_the_time_by_which_it_has_happened(monkeypatch):
@@ -154,6 +173,14 @@ def test_the_time_by_which_it_has_happened(monkeypatch):
     lost = Quantile(**parts(chain([3, 2], [0, 0])), level=F(3, 4), **about)
     assert lost.probabilities(rates).probability.tolist() == [[np.inf, np.inf], [0.25, 0.5]]
     assert (lost.effort, lost.plain) == (50, False)
+
+
+def test_probabilities_are_solved_roughly_where_that_is_asked_for(monkeypatch):
+    asked, plain = [], chain([0, 2], [0, 0])
+    monkeypatch.setattr(module, "satisfaction_probabilities", lambda *_, roughly: asked.append(roughly))
+    plain.probabilities(rates_of([0.5, 0.5]))
+    plain.probabilities(rates_of([0.5, 0.5]), roughly=True)
+    assert (asked, plain.slopes) == ([False, True], True)
 
 
 def test_a_result_without_steps():

@@ -166,6 +166,15 @@ def test_what_is_held_at_1_is_worth_no_more_for_others():
     assert search.optimum(goal_of(step), np.full(4, 1 / 8)) == pytest.approx([0, 1, 1, 5 / 8])
 
 
+def test_choices_are_looked_at_again_once_a_value_is_held_at_1():
+    """As long as 2 has 9/8, 3 is better led to 4, which has half of it; then 13/20 at once are better than 5/8."""
+    once = F(7, 20)
+    search, step, _ = search_of(
+        [(2, 1, 1, 0, 1), (3, 0, 1, once, once), (3, 4, 4, 0, 1), (4, 2, 0, F(1, 2), F(1, 2))]
+    )
+    assert search.optimum(goal_of(step), np.full(5, 1 / 8)) == pytest.approx([0, 1, 1, 31 / 40, 5 / 8])
+
+
 @pytest.mark.parametrize(
     ("many", "roughly", "expected"),
     [(2, [True], [F(8, 13), F(5, 13)]), (2, [], [F(4, 5), F(3, 5)]), (3, [True], [F(4, 5), F(3, 5)])],

@@ -1,7 +1,10 @@
 """The least recall that meets a requirement: hand-solved, against brute force, and where P falls with recall."""
 
 import itertools
+import math
+from dataclasses import replace
 from fractions import Fraction
+from operator import ge, gt, le, lt
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,8 +14,10 @@ from hypothesis import strategies as st
 from recall_cases import LABELS, MILLION, binary, cells_of, chance, problem
 from small_objectives import channel_of, objective_of, random_objective, random_rates
 
-from verifier.analysis.recall.cells import counts_with_recall, relevant_columns, with_recall
-from verifier.analysis.recall.requirements import Evaluated, Path, Problem, Target, search
+from verifier.analysis.recall import cells as recall_cells
+from verifier.analysis.recall.cells import RecallCells, counts_with_recall, relevant_columns, with_recall
+from verifier.analysis.recall.requirements import Evaluated, Path, Problem, Target, search, worst_along
+from verifier.base.errors import LimitError
 from verifier.perception.confusion import exact_rates, rates
 
 
@@ -286,9 +291,122 @@ def test_a_column_whose_absence_matters_is_relevant():
     assert relevant_columns(always, binary(0.5, 0.5)).tolist() == []
 
 
+@pytest.mark.parametrize("target", [Fraction(1, 2), Fraction(1, 3), Fraction(0), Fraction(1)])
+def test_bounds_meet_or_fail_a_target_as_all_numbers_between_them_do(target):
+    """Against fractions, for all pairs of doubles around the target."""
+    near = float(target)
+    around = sorted({0.0, 1.0, near, *(min(max(math.nextafter(near, end), 0), 1) for end in (-1, 2))})
+    lower, upper = np.array([(a, b) for a in around for b in around if a <= b]).T
+    exact = list(zip(map(Fraction, lower.tolist()), map(Fraction, upper.tolist()), strict=True))
+    for comparison, holds in ((">=", ge), (">", gt), ("<=", le), ("<", lt)):
+        asked = Target(comparison, target)
+        met = [holds(low, target) and holds(high, target) for low, high in exact]
+        failed = [not holds(low, target) and not holds(high, target) for low, high in exact]
+        assert asked.met(lower, upper).tolist() == met
+        assert asked.failed(lower, upper).tolist() == failed
+        assert asked.is_upper == (comparison in "<=")
+        worst = [0.7, 0.5] if asked.is_upper else [0.2, 0.4]
+        assert asked.worst(np.array([[0.2, 0.7], [0.5, 0.4]]), 1).tolist() == worst
+
+
+def test_objectives_that_are_the_same_for_all_matrices_count_as_before():
+    both = [chance([0]), chance([1]), chance([1], "F bad")]
+    for kinds, comparison, target in itertools.product((both[:2], both[::2]), (">=", "<="), (0.2, 0.4, 0.6, 0.9)):
+        whole = problem(kinds, binary(0.3, 0.7), comparison, target)
+        part = whole.varying([True, False])
+        assert (len(part.objectives), part.varying([True]).beside) == (1, part.beside)
+        matrices = np.stack([binary(recall, 0.7) for recall in (0, 0.3, 0.5, 1)])
+        for name in ("worst", "met", "failed"):
+            told, wanted = (getattr(each.evaluate(matrices), name).tolist() for each in (part, whole))
+            assert told == pytest.approx(wanted, rel=1e-12)
+    assert problem(both, binary(0.3, 0.7), ">=", 0.2).varying([True] * 3).beside is None
+
+
+def test_places_of_paths_by_hand():
+    cells = cells_of((0, 1), (1, 1))
+    path = level(cells, 100)
+    assert (path.top, path.recall(30), path.grid(5)) == (100, [30, 30], [0, 25, 50, 75, 100])
+    # Misses 1/2 and 1/7: factors from 2 on, recalls rounded up; 100 2^(k/4) below 200, and 25 apart from 100 on.
+    path = Path("factor", cells, 100, (Fraction(1, 2), Fraction(1, 7)))
+    assert (path.top, path.factor(0), path.factor(150)) == (200, 2, Fraction(1, 2))
+    assert [path.recall(place) for place in (0, 150, 199, 200)] == [[0, 72], [75, 93], [100, 100], [100, 100]]
+    assert path.grid(5) == [0, 32, 59, 81, 100, 125, 150, 175, 200]
+    assert Path("factor", cells, 100, (Fraction(0), Fraction(0))).top == 100
+    assert Path("factor", cells, 1, (Fraction(2, 3), Fraction(1))).top == 1
+    assert Path("factor", cells, 100, (Fraction(3, 7), Fraction(0))).top == 233
+    for whole, misses in ((0, (0, 0)), (1, (0,)), (1, (0, Fraction(3, 2))), (1, (-1, 0))):
+        with pytest.raises(ValueError, match="a whole from 1"):
+            Path("level", cells, whole, misses)
+
+
+def test_a_change_is_looked_for_in_sixteenths_and_what_is_undecided_below_it_is_told():
+    asked = []
+
+    class Undecided(Staircase):
+        def evaluate(self, rates):
+            found = super().evaluate(rates)
+            places = np.rint(rates[:, 0, 1, 1] * self.whole).astype(int)
+            asked.append(places.tolist())
+            return replace(found, failed=found.failed & ~np.isin(places, self.undecided))
+
+    path, task = level(cells_of((0, 1)), 256), Undecided(range(100, 257), 256)
+    for undecided, unsure in (
+        ([], ()), ([99], (99,)), ([98], ()), ([98, 99], (98, 99)), (range(90, 100), (97, 98, 99)),
+    ):  # fmt: skip
+        task.undecided = list(undecided)
+        found = search(task, path, 2)
+        assert (found.met, found.unsure) == (((100, 256),), unsure)
+    assert asked[:4] == [[0, 256], list(range(16, 256, 16)), list(range(97, 112)), [97, 98, 99]]
+    never = Undecided([], 256)
+    never.undecided = [255, 256]
+    assert search(never, path, 2).unsure == (255, 256)
+    early = Undecided(range(1, 257), 256)
+    early.undecided = [0]
+    assert search(early, path, 3).unsure == (0,)
+    assert worst_along(early, path, 3)[0] == [0, 128, 256]
+    assert worst_along(early, path, 3)[1].tolist() == [0, 1, 1]
+
+
+def test_values_that_differ_by_no_more_than_is_said_are_the_same_and_matrices_are_matrices(monkeypatch):
+    tried, values = [], recall_cells._values
+    monkeypatch.setattr(
+        recall_cells, "_values", lambda objective, rates: tried.append(rates) or values(objective, rates)
+    )
+    # Of two initial states one stays where it is.
+    channel = channel_of(LABELS, [[0], [1]], [[1], [1]])
+    following, starts = [[0, 1], [0, 1], [2, 2]], (0, 2)
+    endless = objective_of(channel, following, [0, 0, 0], {"seen": {1}}, "G F seen", starts=starts, ended=(2,))
+    for same, columns in ((1e-12, [[0, 1]]), (1.0, [])):
+        monkeypatch.setattr(recall_cells, "SAME_VALUE", same)
+        for one in (endless, chance([0])):
+            assert relevant_columns(one, binary(0.5, 0.5)).tolist() == columns
+    assert len(tried) == 12
+    assert all(rates.sum(axis=1) == pytest.approx(np.ones((2, 2)), rel=1e-12) for rates in tried)
+
+
+def test_counts_of_a_recall_by_hand():
+    # Columns as (reported as nothing, a, b) of a: what is left of it, or what is missed where nothing is left.
+    for column, recall, whole, expected in (
+        ((0, 5, 1), 1, 4, (0, 1, 3)), ((2, 5, 1), 1, 4, (2, 1, 1)), ((0, 5, 0), 3, 4, (1, 3, 0)),
+        ((1, 0, 0), 4, 4, (0, 1, 0)), ((0, 1, 0), 1, 2**53, (2**53 - 1, 1, 0)), ((0, 1, 0), 1, 2**53 + 1, None),
+    ):  # fmt: skip
+        counts = np.ones((1, 3, 3), dtype=np.int64)
+        counts[0, :, 1] = column
+        if expected is None:
+            with pytest.raises(LimitError, match="at most 2\\*\\*53 fit"):
+                counts_with_recall(counts, cells_of((0, 1)), [recall], whole)
+        else:
+            found = counts_with_recall(counts, cells_of((0, 1)), [recall], whole)
+            assert found[0].tolist() == [[1, expected[0], 1], [1, expected[1], 1], [1, expected[2], 1]]
+
+
 def test_what_cannot_be_asked_is_refused():
-    with pytest.raises(ValueError, match="none of them of the empty label"):
-        cells_of((0, 0))
+    for pairs in ([(0, 0)], [(0, 1), (0, 0)], [(0, 1), (0, 1)]):
+        with pytest.raises(ValueError, match="none of them of the empty label"):
+            cells_of(*pairs)
+    nothing = np.array([], dtype=np.int64)
+    with pytest.raises(ValueError, match="at least one"):
+        RecallCells(nothing, nothing, 0)
     with pytest.raises(ValueError, match="not a target"):
         Target("=", Fraction(1, 2))
     with pytest.raises(ValueError, match="not a target"):

@@ -12,7 +12,16 @@ from scipy import stats
 from small_objectives import channel_of, objective_of, random_objective
 
 from verifier.analysis.intervals.intervals import Measured
-from verifier.analysis.sensitivity.priorities import Sensitivity, column_shares, fixes, moves, sensitivity
+from verifier.analysis.sensitivity import priorities
+from verifier.analysis.sensitivity.priorities import (
+    Sensitivity,
+    _slope_alone,
+    column_shares,
+    corrected_probabilities,
+    fixes,
+    moves,
+    sensitivity,
+)
 from verifier.perception.confusion import rates as rates_of
 
 NOTHING, A, B = frozenset(), frozenset("a"), frozenset("b")
@@ -77,6 +86,53 @@ def test_differences_are_rounding_only_beside_the_largest_slope_of_their_column(
     assert {(m.true, m.source, m.target) for m in moves(found, 9)} == {
         (0, 1, 0), (0, 1, 2), (0, 0, 2), (1, 0, 2), (1, 1, 2),
     }  # fmt: skip
+
+
+def test_what_may_be_rounding_is_none_up_to_its_very_end(monkeypatch):
+    monkeypatch.setattr(priorities, "ROUNDING", 2.0**-40)
+    for apart, told in ((2.0**-40, 0), (2.0**-39, 1)):
+        slopes = np.zeros((1, 2, 2))
+        slopes[0, :, 0] = 1, 1 - apart
+        found = Sensitivity(0.5, np.full((1, 2, 2), 0.5), slopes, slopes > 2, np.array([[0, 0]]))
+        assert np.count_nonzero(found.against(np.array([0, 1]))) == told
+        assert len(moves(found, 9)) == told
+        assert len(column_shares(found, data_of([[[3, 1], [2, 1]]])).bins) == told
+
+
+def test_a_cell_alone_moves_from_all_others_in_proportion_or_from_the_steepest():
+    slopes, rates = np.array([[1, 0, 0], [0, 0.3, -0.5]]), np.array([[0.2, 0.5, 0.3], [1, 0, 0]])
+    expected = np.array([[1, -0.4, -2 / 7], [0.5, 0.3, -0.5]])
+    assert _slope_alone(slopes, rates) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(("slopes", "cell"), [((1, 0, 0), 0), ((0, 1, 0), 1), ((0, 0, 1), 2), ((0, 0, 0), None)])
+def test_the_cell_that_moves_p_most_is_named_and_columns_that_do_not_are_not_listed(slopes, cell):
+    counts = np.ones((1, 3, 3), dtype=np.int64)
+    counts[0, :, 1] = 20, 50, 30
+    data, all_slopes = data_of(counts), np.zeros((1, 3, 3))
+    all_slopes[0, :, 1] = slopes
+    found = Sensitivity(0.5, data.rates, all_slopes, all_slopes > 2, np.array([[0, 1], [0, 2]]))
+    assert column_shares(found, data).cell.tolist() == ([] if cell is None else [cell])
+    assert len(column_shares(found, data_of(counts, fixed=[(0, 1), (0, 2)])).share) == 0
+
+
+def test_a_correction_that_changes_nothing_is_not_listed(monkeypatch):
+    # In state 0 a and b both lead on to the goal: only the miss, 1/4, is worth a correction.
+    objective = objective_of(
+        channel_of([(), ("a",), ("b",)], [[0]], [[1]], [NOTHING, A, B]), [[2, 1, 1], [1] * 3, [2] * 3], [0] * 3,
+        {"goal": {1}}, "F goal", ended=(1, 2),
+    )  # fmt: skip
+    counts = np.ones((1, 3, 3), dtype=np.int64)
+    counts[0, :, 1] = 1, 2, 1
+    data = data_of(counts)
+    found = fixes(objective, sensitivity(objective, data.rates, 0), data, 0)
+    assert [(fix.predicted, fix.probability, fix.rate) for fix in found.single] == [(0, 1.0, 0.25)]
+    assert (found.left_out, found.perfect) == (0, 1.0)
+    for size in (1, 2 * data.rates.nbytes, 2**27):
+        monkeypatch.setattr(priorities, "_BATCH_BYTES", size)
+        sets = [[(0, 0, 1)], [(0, 2, 1)], [], [(0, 0, 1), (0, 2, 1)], []]
+        assert corrected_probabilities(objective, data.rates, sets, 0).tolist() == [1, 0.75, 0.75, 1, 0.75]
+        assert corrected_probabilities(objective, data.rates, [], 0).tolist() == []
 
 
 def test_a_column_without_a_draw_has_no_moves():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from exact_oracle import reach_probabilities
 
-from verifier.analysis.sensitivity.state_map import StateMap, state_map
+from verifier.analysis.sensitivity.state_map import StateMap, map_variables, state_map
 from verifier.base.errors import LimitError, UsageError
 from verifier.checking.two_engines import abstracted
 from verifier.language.ltl import parse_formula
@@ -95,8 +95,20 @@ def test_maps_too_large_to_draw_are_refused(road, monkeypatch):
 
 
 def test_a_map_has_an_axis_for_each_variable():
-    with pytest.raises(ValueError, match="one axis"):
-        StateMap(("x",), (np.arange(3),), np.zeros((3, 1)), False)
+    three = np.arange(3)
+    for names, values, shape in ((("x",), (three,), (3, 1)), (("x",), (three, three), (3, 3)), (("x",), (three,), 2)):
+        with pytest.raises(ValueError, match="one axis"):
+            StateMap(names, values, np.zeros(shape), False)
+    assert StateMap(("x", "y"), (three, three[:2]), np.zeros((3, 2)), False).values[1].tolist() == [0, 1]
+
+
+def test_two_variables_are_drawn_at_most_the_first_two_where_none_are_named():
+    known = ("a", "b", "c")
+    for named, drawn in (((), ("a", "b")), (("c",), ("c",)), (("c", "a"), ("c", "a"))):
+        assert map_variables(known, named) == drawn
+    for named in (known, ("a", "a"), ("d",)):
+        with pytest.raises(UsageError):
+            map_variables(known, named)
 
 
 def test_the_shipped_system_against_elimination_with_fractions(root):

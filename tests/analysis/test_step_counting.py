@@ -3,6 +3,7 @@
 import decimal
 import math
 import random
+from contextlib import nullcontext
 from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
@@ -108,7 +109,7 @@ def test_draws_against_unrolled_products(every_window_is_long, monkeypatch, seed
     unrolled = model.objective(formula)
     rates = rates_of(region, np.array([random_member(numbers, region) * UNIT for _ in range(4)]))
     expected = unrolled.probabilities(rates).probability
-    for squared, apart in ((2000, -1.0), (0, -1.0), (3, step_bounds.MOST_APART)):
+    for squared, apart in ((2000, -1.0), (1, -1.0), (3, step_bounds.MOST_APART)):
         monkeypatch.setattr(step_counts, "STEPS_BEFORE_SQUARING", squared)
         monkeypatch.setattr(step_counts, "MOST_APART", apart)
         np.testing.assert_allclose(objective.probabilities(rates, roughly=True).probability, expected, atol=1e-12)
@@ -296,3 +297,70 @@ def test_steps_are_counted_as_they_are_taken_and_squared_from_two_thousand_on(hi
         product=SimpleNamespace(edge=np.zeros(edges, dtype=np.int64)),
     )
     assert StepCount.effort.fget(asked) == expected
+
+
+@pytest.mark.parametrize(
+    ("obligations", "aged", "refused"), [(8, 70, False), (7, 70, True), (8, 69, True), (10**6, 10**6, False)]
+)
+def test_ages_are_refused_where_there_are_too_many(obligations, aged, refused, monkeypatch):
+    """Windows of five steps: eight obligations, and seven times ten transitions."""
+    monkeypatch.setattr(step_counts, "MOST_OBLIGATIONS", obligations)
+    monkeypatch.setattr(step_counts, "MOST_AGED", aged)
+    asked = SimpleNamespace(window=SimpleNamespace(response=5), skeleton=SimpleNamespace(indices=range(10)))
+    with pytest.raises(NoAnswerError, match=f"70 transitions, at most {aged}") if refused else nullcontext():
+        StepCount.refuse_ages(asked)
+
+
+@pytest.mark.parametrize(("rest", "cost"), [(2.0**-43, 2.0**-40), (2.0**-43 * 1.01, None), (0.0, 0.0)])
+def test_windows_are_apart_where_that_costs_little(rest, cost):
+    """Of steps 2 to 9, eight windows."""
+    asked = []
+    walk = SimpleNamespace(rest=lambda *own: asked.append(own) or rest)
+    window = SimpleNamespace(low=2, high=9, response=5)
+    objective = SimpleNamespace(window=window, _answer="answer", _still_waiting="waiting")
+    assert StepCount.windows_apart(objective, walk) == cost
+    assert asked == [("answer", "waiting", 5, step_bounds.MOST_APART / 8)]
+
+
+def test_drawn_numbers_have_no_bounds_and_come_in_parts(every_window_is_long, monkeypatch):
+    model = random_model(np.random.default_rng(1))
+    objective, region = counting(model, "F[1,4] q")
+    numbers = np.random.default_rng(0)
+    rates = rates_of(region, np.array([random_member(numbers, region) * UNIT for _ in range(5)]))
+    at_once = objective.probabilities(rates, roughly=True)
+    parts, draws = [], step_counts._Draws
+    monkeypatch.setattr(step_counts, "_Draws", lambda values: parts.append(len(values)) or draws(values))
+    edges = len(objective.product.edge)
+    for room, sizes in ((2 * edges, [2, 2, 1]), (1, [1] * 5), (5 * edges, [5])):
+        monkeypatch.setattr(step_counts, "_NUMBERS_AT_ONCE", room)
+        parts.clear()
+        found = objective.probabilities(rates, roughly=True)
+        assert parts == sizes
+        assert np.array_equal(found.probability, at_once.probability)
+        assert np.array_equal(found.lower, found.probability)
+        assert np.array_equal(found.upper, found.probability)
+        assert np.all(found.error_bound == 2.0**-30)
+        assert np.all(found.representation_bound == 2.0**-30)
+    monkeypatch.setattr(step_counts, "STEPS_BEFORE_SQUARING", 1)
+    monkeypatch.setattr(step_counts, "_NUMBERS_AT_ONCE", 2 * objective._inner.state_count**2)
+    squared = objective.probabilities(rates, roughly=True).probability
+    np.testing.assert_allclose(squared, at_once.probability, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("enough", "steps", "least", "taken"),
+    [(0.0, 3, 0.125, 4), (0.25, 9, 0.25, 3), (0.3, 9, 0.25, 3), (1.0, 9, 1.0, 1), (0.0, 0, 1.0, 1)],
+)
+def test_rests_are_followed_until_they_are_small(enough, steps, least, taken):
+    """A worth that is halved in each step."""
+    asked = []
+
+    def each(at, ends, most, cut, fails):
+        for step in range(most + 1):
+            asked.append(step)
+            yield ends * 0.5**step
+
+    draws = step_counts._Draws(np.ones((1, 1)))
+    draws._each = each
+    assert draws.rest(None, np.array([1.0, 0.5]), steps, enough) == least
+    assert asked == list(range(taken))

@@ -1,5 +1,6 @@
 """What bounds assume, in words, and boxes of rates that somebody states, by hand."""
 
+import contextlib
 import math
 import re
 from fractions import Fraction
@@ -190,6 +191,8 @@ def test_entries_speak_of_contexts(tmp_path):
         ([entry(0.5, distance_m=[0])], "expected [low, high] at edges"),
         ([entry(0.5, distance_m=[20, 0])], "expected [low, high] at edges"),
         ([entry(0.5, distance_m=[0, 10, 20])], "expected [low, high] at edges"),
+        ([entry(1.5)], "expected a number from 0 to 1, got 1.5"),
+        ([entry("[0.5, 1.5]")], "expected a number from 0 to 1, got 1.5"),
         ([entry("[0.5]")], "expected a rate, or [least, most]"), ([entry("[0.5, 0.25]")], "a rate, or [least"),
         ([entry("[0, 0.5, 1]")], "expected a rate, or [least"), ([entry(0.5, true='b"\nx = "')], "unknown key"),
         ([entry(0.5, context='"start"')], "the detector has no memory here"),
@@ -209,6 +212,24 @@ def test_ends_may_just_sum_to_1(tmp_path):
     assert (box.lower[0, :, 1].tolist(), box.upper[0, :, 1].tolist()) == ([F(1, 2), F(1, 4)], [F(3, 4), F(1, 2)])
     box_of(tmp_path, entry("[0, 0.5]"), entry("[0, 0.5]", predicted="empty"))
     box_of(tmp_path, entry("[0.5, 1]"), entry("[0.5, 1]", predicted="empty"))
+
+
+def test_ends_may_be_equal_and_a_box_of_the_only_bin(tmp_path):
+    alone = ConfusionMatrices(
+        "class", (frozenset(), frozenset("a")), np.array([0.0, 10.0]), np.zeros((1, 2, 2), dtype=np.int64)
+    )
+    box = box_of(tmp_path, entry("[0.5, 0.5]", distance_m=[0, 10]), matrices=alone)
+    assert (box.lower[0, 1, 1], box.upper[0, 1, 1]) == (F(1, 2), F(1, 2))
+    assert "Fraction" not in repr(box)
+
+
+@pytest.mark.parametrize("refused", [True, False])
+def test_just_enough_evidence_contradicts_a_box(refused, tmp_path, monkeypatch):
+    enough = math.log(2 * 3 / 0.01)
+    told = np.full(3, enough if refused else math.nextafter(enough, 0))
+    monkeypatch.setattr(module, "log_e_value", lambda *_: told)
+    with pytest.raises(UsageError, match="the data contradict it") if refused else contextlib.nullcontext():
+        box_of(tmp_path, entry(0.5), tested=[matrices_of([(5, 10)] * 3)])
 
 
 def test_so_many_entries_are_read(tmp_path, monkeypatch):

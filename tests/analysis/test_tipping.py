@@ -1,6 +1,7 @@
 """How large a correlation or a shift may be before a verdict falls: against ends computed another way."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -8,10 +9,11 @@ from drive_tables import recall_counts, sequences_of
 from recall_chains import measured_of, product_of_recalls
 from scipy.stats import beta
 
+from verifier.analysis import tipping
 from verifier.analysis.confidence import data_of_run
 from verifier.analysis.planning import Question, verdict_from
 from verifier.analysis.settings import ConfidenceSettings
-from verifier.analysis.tipping import largest, last_standing, with_icc, with_shift
+from verifier.analysis.tipping import TippingPoints, largest, last_standing, tipping_points, with_icc, with_shift
 from verifier.checking.verdicts import Verdict
 
 DRIVES = [(18, 20)] * 50
@@ -82,3 +84,72 @@ def test_what_a_correlation_needs():
     data = data_for(ConfidenceSettings(bounds="approximate", draws=500))
     with pytest.raises(ValueError, match="no intervals"):
         with_shift(data, Fraction(0))
+
+
+NONE, HELD, FAILED = (None, None), (Fraction(1, 4), Verdict.SATISFIED), (Fraction(1, 8), Verdict.VIOLATED)
+
+
+@pytest.mark.parametrize(
+    ("by_icc", "by_shift", "drives", "expected"),
+    [
+        (HELD, FAILED, "item", TippingPoints(0.25, Verdict.SATISFIED, 0.125, Verdict.VIOLATED)),
+        (NONE, FAILED, "item", TippingPoints(None, None, 0.125, Verdict.VIOLATED)),
+        (HELD, NONE, "item", TippingPoints(0.25, Verdict.SATISFIED, None, None)),
+        (NONE, NONE, "item", None),
+        # A correlation within drives is asked for of items by drive alone.
+        (HELD, FAILED, "track", TippingPoints(None, None, 0.125, Verdict.VIOLATED)),
+        (HELD, FAILED, None, TippingPoints(None, None, 0.125, Verdict.VIOLATED)),
+        (HELD, NONE, None, None),
+    ],
+)
+def test_both_tipping_points_are_told_where_there_are_any(by_icc, by_shift, drives, expected, monkeypatch):
+    data = data_for(ConfidenceSettings())
+    data = replace(data, drives=None if drives is None else replace(data.drives, weights=drives))
+    monkeypatch.setattr(
+        tipping, "last_standing",
+        lambda objective, question, assumed: by_icc if "with_icc" in assumed.__code__.co_names else by_shift,
+    )  # fmt: skip
+    assert tipping_points(OBJECTIVE, data, Question(0, ">=", Fraction(1, 2))) == expected
+
+
+def test_a_tipping_point_belongs_to_a_verdict():
+    for given in (
+        (0.5, None, None, None),
+        (None, Verdict.SATISFIED, None, None),
+        (None, None, 0.5, None),
+        (None, None, None, Verdict.SATISFIED),
+    ):
+        with pytest.raises(ValueError, match="belongs to a verdict"):
+            TippingPoints(*given)
+
+
+def test_intervals_of_a_correlation_and_of_a_shift():
+    data = data_for(ConfidenceSettings(level=0.9, looks=4))
+    families = replace(data, basis=replace(data.basis, families=2))
+    found = with_icc(families, Fraction(1, 3))
+    assert (found.tier, found.icc, found.alpha, found.largest) == (
+        "icc_at_most",
+        Fraction(1, 3),
+        Fraction(1, 80),
+        None,
+    )
+    assert found.drives is data.drives
+    assert with_shift(data, Fraction(1, 8)).shift == 125_000_000
+    assert with_shift(data, Fraction(1, 8)).alpha == data.intervals.alpha
+    by_track = replace(data, drives=replace(data.drives, weights="track"))
+    with pytest.raises(ValueError, match="needs items by drive"):
+        with_icc(by_track, Fraction(0))
+
+
+def test_the_verdict_at_0_is_that_which_stands(monkeypatch):
+    """It stands up to 3/8, whichever it is; an open one does not stand."""
+    for verdict in Verdict:
+        monkeypatch.setattr(tipping, "verdict_from", lambda o, assumed, q, verdict=verdict: (None, verdict))
+        monkeypatch.setattr(
+            tipping,
+            "stands",
+            lambda o, assumed, q, told, verdict=verdict: told is verdict and assumed <= Fraction(3, 8),
+        )
+        decided = verdict in (Verdict.SATISFIED, Verdict.VIOLATED)
+        found = last_standing(OBJECTIVE, Question(0, ">=", Fraction(1, 2)), lambda value: value)
+        assert found == ((Fraction(3, 8), verdict) if decided else (None, None))

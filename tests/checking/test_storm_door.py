@@ -147,7 +147,10 @@ def test_after_an_answer_that_failed_there_are_no_more(made_up):
         assert not made_up.all[3].ended
         with storm.asked(CHAIN, ["true"]) as answers:
             answers.abandon()
-            assert list(answers) == []
+            assert not answers.usable
+        with storm.asked(CHAIN, []) as answers:
+            assert (answers.usable, list(answers)) == (False, [])
+        assert not any(request["direct"] or request["exact"] for request in made_up.all[0].sent)
     for outside in (storm, StormProcess()):
         with pytest.raises(ValueError, match="inside its `with` block"):
             outside.check(CHAIN, ["true"])
@@ -363,11 +366,13 @@ def test_the_last_messages_are_kept(piped):
 
 def test_a_worker_has_its_own_session_and_never_blocks_its_caller(monkeypatch):
     monkeypatch.setattr(worker_module, "_START", "print(flush=True); input()")
+    monkeypatch.setattr(worker_module.sys, "path", ["", "/elsewhere"])
     worker = Worker()
     try:
         assert os.getsid(worker.process_id) == worker.process_id
         assert not os.get_blocking(worker._process.stdin.fileno())
         worker._process.stdout.read(1)  # it has started
+        assert worker._process.args[3:] == [".", "/elsewhere"]
         status = Path(f"/proc/{worker.process_id}/status").read_text()
         resident = int(status.partition("VmRSS:")[2].split()[0]) * 1024
         assert worker.resident_bytes == pytest.approx(resident, rel=0.1)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verifier.base.errors import InputError, LimitError, NoAnswerError, UsageError
+from verifier.base.errors import InputError, LimitError, UsageError
 from verifier.chains.chain import filled_counts, markov_chain
 from verifier.language.expressions import parse_expression
 from verifier.language.expressions.syntax import FALSE, TRUE, Name
@@ -193,21 +193,25 @@ def test_predicted_memory_by_hand(hallway):
         ("synthesis", 1, {"states": 3}, r"the model has 4 states \(x: 4\); the limit is 3"),
         ("synthesis", 1, {"memory_bytes": 4 * 380}, None),
         ("synthesis", 1, {"memory_bytes": 4 * 380 - 1}, "3 observations on 4 states needs about"),
+        ("synthesis", 1, {"moves": 3}, None),
+        ("synthesis", 1, {"moves": 2}, "would choose among 3 combinations of inputs; at most 2 are tried"),
         ("runs", 2, {"states": 8}, None),
         ("runs", 2, {"states": 7}, r"the model has 8 states \(x: 4 x runs: 2\); the limit is 7"),
         ("runs", 2, {"memory_bytes": 4 * 2 * 380}, None),
         ("runs", 2, {"memory_bytes": 4 * 2 * 380 - 1}, "3 observations on 8 states needs about"),
     ],
 )
-def test_planners_that_choose_are_refused_by_what_they_look_at(hallway, kind, starts, limits, refused):
+def test_planners_that_choose_are_refused_by_what_they_look_at(hallway, kind, starts, limits, refused, monkeypatch):
     # Each state takes 120 bytes, 20 for x, 80 for each of three observations, and each run that is followed the same.
     system = replace(hallway, initial=parse_expression(f"x < {starts}")).instantiate({})
     planner = replace(system.planners["walker"], kind=kind)
+    limits = dict(limits)
+    monkeypatch.setattr("verifier.systems.scene.LARGEST_INPUT_COUNT", limits.pop("moves", 10_000))
     given_ = system, planner, "ped", by_distance(), SkeletonOptions(limits=Limits(**limits))
     if refused is None:
         assert len(set_scene(*given_).starts) == starts
     else:
-        with pytest.raises(NoAnswerError, match=refused):
+        with pytest.raises(LimitError, match=refused):
             set_scene(*given_)
 
 

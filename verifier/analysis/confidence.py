@@ -212,8 +212,8 @@ def confidence(objectives: Sequence[Objective], data: Data, settings: Confidence
         bounds = tuple(_of_interval(*both) for both in plain)
     else:
         bounds = bounds_of_chain([objective for _, objective in plain], data, settings, Effort(certificates=False))
-    found = iter(bounds)
-    each_of = [next(found) if is_bounded else None for is_bounded in bounded]
+    of_plain = iter(bounds)
+    each_of = [next(of_plain) if is_bounded else None for is_bounded in bounded]
     return tuple(Confidence(*both, data.basis.tier) for both in zip(intervals, each_of, strict=True))
 
 
@@ -294,8 +294,8 @@ def _drive_intervals(objectives: Sequence[Objective], data: Data, settings: Conf
     level, seed = settings.level, settings.seed
     undrawn = [_undrawn(objective, data, level) for objective in objectives]
     drawn = tuple(objective for objective, known in zip(objectives, undrawn, strict=True) if known is None)
-    found = drive_intervals(drawn, data.of_drives(*drawn), level, data.draws, seed) if drawn else iter(())
-    return [next(found) if known is None else known for known in undrawn]
+    intervals = drive_intervals(drawn, data.of_drives(*drawn), level, data.draws, seed) if drawn else iter(())
+    return [next(intervals) if known is None else known for known in undrawn]
 
 
 def _undrawn(objective: Objective, data: Data, level: float) -> Interval | None:
@@ -329,8 +329,8 @@ def _certain(objective: Objective, measured: Measured) -> NDArray[np.float64] | 
 def _above_zero(measured: Measured) -> NDArray[np.float64]:
     """Rates that are all above 0, but for those that are held by convention."""
     fixed = measured.fixed[:, None, :] & ~np.isnan(measured.rates)
-    found: NDArray[np.float64] = np.where(fixed, measured.rates, 1 / measured.rates.shape[1])
-    return found
+    rates: NDArray[np.float64] = np.where(fixed, measured.rates, 1 / measured.rates.shape[1])
+    return rates
 
 
 _MAKERS: Mapping[IntervalKind, Maker] = {

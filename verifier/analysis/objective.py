@@ -105,8 +105,8 @@ class Objective:
     @property
     def chances(self) -> Floats:
         """(r, outcomes) how likely each outcome of what the world draws is in each alternative."""
-        found: Floats = self.skeleton.channel.chances()[self.moving]
-        return found
+        chances: Floats = self.skeleton.channel.chances()[self.moving]
+        return chances
 
     def mean_behind(self, worth: Floats, states: Ints) -> Floats:
         """(k, observations) what each observation is worth in k product states: the mean, over what the world draws,
@@ -274,8 +274,8 @@ class Gained(Objective):
         gains = self.gains.values(rates)
         if self.steps is not None:
             steps = Steps(skeleton.indptr, skeleton.indices, values.T, skeleton.entry)
-            found = gained(steps, gains, self.steps)[skeleton.starts].T
-            return without_steps(found, found)
+            total = gained(steps, gains, self.steps)[skeleton.starts].T
+            return without_steps(total, total)
         return expected_gains(
             self.product,
             values,
@@ -311,8 +311,8 @@ class Quantile(Objective):
         reached = Objective.probabilities(self, rates)
         goal = skeleton.mask_of(self.condition)
         steps = Steps(skeleton.indptr, skeleton.indices, values.T, skeleton.entry)
-        found = quantiles(steps, goal, skeleton.starts, self.level, reached.probability)
-        value = np.where(found == NEVER, np.inf, found * float(self.step_s))
+        times = quantiles(steps, goal, skeleton.starts, self.level, reached.probability)
+        value = np.where(times == NEVER, np.inf, times * float(self.step_s))
         return without_steps(value)
 
 

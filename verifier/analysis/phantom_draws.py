@@ -79,8 +79,8 @@ class DriveData:
     def held(self) -> Floats:
         """(drives, f, predicted) what each drive holds of the f columns that are not fixed."""
         free = self.needed.free
-        found = self.drives.table[:, free[:, 0], :, free[:, 1]] / self.drives.unit
-        return np.ascontiguousarray(np.moveaxis(found, 0, 1))
+        shares_held = self.drives.table[:, free[:, 0], :, free[:, 1]] / self.drives.unit
+        return np.ascontiguousarray(np.moveaxis(shares_held, 0, 1))
 
     def matrices(self, rates: Floats) -> Floats:
         """(c, bins, predicted, true) matrices from (c, f, predicted) rates of the columns that are not fixed."""
@@ -211,15 +211,15 @@ def extreme_draws(objective: Objective, data: DriveData, count: int, seed: int) 
 def _extreme_probabilities(objective: Objective, part: DrivePart, table: Ints) -> Floats:
     """(2, c, m) probabilities of draws where phantom drives report the labels (2, m, f) of `table`."""
     labels = part.items.shape[2]
-    found = np.empty((2, len(part.items), table.shape[1]))
+    ends = np.empty((2, len(part.items), table.shape[1]))
     for side, reports in enumerate(table):
         kinds, kind_of = np.unique(reports, axis=0, return_inverse=True)
         for number, kind in enumerate(kinds):
             starts = kind_of.reshape(-1) == number
             matrices = part.matrices(np.eye(labels)[kind][None])
             solved = np.concatenate(list(probability_draws(objective, [matrices])))
-            found[side][:, starts] = solved[:, starts]
-    return found
+            ends[side][:, starts] = solved[:, starts]
+    return ends
 
 
 def _extreme_reports(objective: Objective, data: DriveData) -> Ints:
@@ -235,15 +235,15 @@ def _extreme_reports(objective: Objective, data: DriveData) -> Ints:
     rates = data.matrices((mean / mean.sum(axis=1, keepdims=True))[None])[0]
     values = state_values(objective, rates)
     starts, free = len(objective.product.start), data.needed.free
-    found = np.empty((2, starts, len(free)), dtype=np.int64)
+    labels_of = np.empty((2, starts, len(free)), dtype=np.int64)
     size = max(1, _VISITS_AT_ONCE // objective.state_count)
     for first in range(0, starts, size):
         chosen = range(first, min(first + size, starts))
         cells = gradient(objective, values, expected_visits(objective, values, chosen)).cells
         slope = cells[:, free[:, 0] % cells.shape[1], :, free[:, 1]]  # (f, chosen, predicted)
-        found[0, first : first + size] = slope.argmin(axis=2).T
-        found[1, first : first + size] = slope.argmax(axis=2).T
-    return found
+        labels_of[0, first : first + size] = slope.argmin(axis=2).T
+        labels_of[1, first : first + size] = slope.argmax(axis=2).T
+    return labels_of
 
 
 def _extreme_by_trial(objective: Objective, data: DriveData, mean: Floats) -> Ints:
@@ -259,7 +259,7 @@ def _extreme_by_trial(objective: Objective, data: DriveData, mean: Floats) -> In
 
 def _exponentials(streams: list[np.random.Generator], rows: int) -> Floats:
     """(rows, streams) the next numbers of each."""
-    found = np.empty((len(streams), rows))
+    numbers = np.empty((len(streams), rows))
     for number, generator in enumerate(streams):
-        found[number] = generator.standard_exponential(rows)
-    return found.T
+        numbers[number] = generator.standard_exponential(rows)
+    return numbers.T

@@ -45,14 +45,14 @@ def log_against_rate(events: float, hours: float, most: float) -> float:
 def items_needed(least: float, true: float, alpha: float, power: float) -> int | None:
     """Items after which the test has found with probability `power` that the share is `true`, below `least`; None
     beyond `MOST_ITEMS`. Exact: the law of the number that is right, without what has stopped."""
-    law, found, limit, bar = np.ones(1), 0.0, -1, -math.log(alpha)
+    law, chance, limit, bar = np.ones(1), 0.0, -1, -math.log(alpha)
     for items in range(1, MOST_ITEMS + 1):
         law = np.append(law, 0.0) * (1 - true) + np.append(0.0, law) * true
         while limit < items and log_against_share(limit + 1, items, least) >= bar:
             limit += 1
-        found += float(law[: limit + 1].sum())
+        chance += float(law[: limit + 1].sum())
         law[: limit + 1] = 0.0
-        if found >= power:
+        if chance >= power:
             return items
     return None
 
@@ -60,7 +60,7 @@ def items_needed(least: float, true: float, alpha: float, power: float) -> int |
 @cache
 def hours_needed(most: float, true: float, alpha: float, power: float) -> float | None:
     """Likewise hours for a rate `true` above `most`, looked at whenever one event is expected at `most`."""
-    law, found, bar, step = np.ones(1), 0.0, -math.log(alpha), 1 / most
+    law, chance, bar, step = np.ones(1), 0.0, -math.log(alpha), 1 / most
     size = math.ceil(20 + 10 * true * step)
     more = poisson.pmf(np.arange(size), true * step)
     for steps in range(1, MOST_STEPS + 1):
@@ -68,8 +68,8 @@ def hours_needed(most: float, true: float, alpha: float, power: float) -> float 
         start = math.ceil(steps)
         while start < len(law) and log_against_rate(start, steps * step, most) < bar:
             start += 1
-        found += float(law[start:].sum())
+        chance += float(law[start:].sum())
         law = law[:start]
-        if found >= power:
+        if chance >= power:
             return steps * step
     return None

@@ -117,10 +117,8 @@ class StepCount(Objective):
             return met, missing
         first = self._first
         # The walk before the window: where it is allowed to be, and then what the window is worth.
-        ends = met[self._state_of(first)]
-        ends[: max(ACCEPT, REJECT) + 1] = 0.0
-        cut = ~self.window.left[np.maximum(first.product.state, 0)] if self.window.response is None else None
-        worth = walk.after(first, ends, self.window.low, cut, 0.0 if meets else 1.0)
+        cut = ~self.window.left[first.product.state] if self.window.response is None else None
+        worth = walk.after(first, met[first.product.state], self.window.low, cut, 0.0 if meets else 1.0)
         return worth[first.product.start], missing
 
     def _until(self, walk: Walk, meets: bool) -> tuple[Floats, float]:
@@ -133,17 +131,17 @@ class StepCount(Objective):
         apart = self.windows_apart(walk)
         if apart is not None:
             waiting = self._inner.product.obligation != self._inner.product.obligations.initial
-            worth = walk.ever(answer, meets)[self._state_of(self._inner)]
+            worth = walk.ever(answer, meets)[self._inner.product.state]
             ends = self._with_constants(waiting, worth, meets)
             return walk.after(self._inner, ends, steps)[self._inner.product.start], 0.0 if meets else apart
         aged = self._aged
-        left = _steps_left(aged, wait)
+        left = _steps_left(aged)
         ends = self._with_constants(left > 0, np.zeros(()), meets)
-        at = answer.product.start[self._state_of(aged)]
+        at = answer.product.start[aged.product.state]
         begun = _unless_decided(answer, meets)
         for age, worth in enumerate(walk.each(answer, begun, wait)):
             now = left == age
-            if age and np.any(now):
+            if age:
                 if ends.ndim < worth.ndim:
                     ends = np.repeat(ends[:, None], worth.shape[1], axis=1)
                 ends[now] = worth[at[now]]
@@ -163,9 +161,6 @@ class StepCount(Objective):
         ends: Floats = np.where(shaped, worth, 1.0 if meets else 0.0)
         ends[REJECT] = 0.0 if meets else 1.0
         return ends
-
-    def _state_of(self, at: Objective) -> Ints:
-        return np.maximum(at.product.state, 0)
 
     @cached_property
     def _still_waiting(self) -> Floats:
@@ -251,7 +246,7 @@ def _unless_decided(at: Objective, meets: bool) -> Floats:
     return ends
 
 
-def _steps_left(aged: Objective, wait: int) -> Ints:
+def _steps_left(aged: Objective) -> Ints:
     """(p,) in how many steps the oldest that waits needs its answer; 0 where nothing waits."""
     product = aged.product
     left: dict[int, int] = {product.obligations.initial: 0, REJECT: 0, ACCEPT: 0}
@@ -278,7 +273,7 @@ class _Draws:
 
     def after(self, at: Objective, ends: Floats, steps: int, cut: Mask | None = None, fails: float = 0.0) -> Floats:
         begun = before = worth = self._shaped(ends)
-        most = steps if at.state_count > LARGEST_SQUARED else min(steps, max(1, STEPS_BEFORE_SQUARING))
+        most = steps if at.state_count > LARGEST_SQUARED else min(steps, STEPS_BEFORE_SQUARING)
         for taken, worth in enumerate(self._each(at, begun, most, cut, fails)):
             if taken and taken % _LOOK == 0 and np.array_equal(worth, before):
                 return worth
@@ -322,7 +317,7 @@ class _Draws:
         stays = np.zeros(product.state_count, dtype=bool) if cut is None else cut.copy()
         stays[[REJECT, ACCEPT]] = True
         moving = ~stays[product.sources]
-        size = max(1, _NUMBERS_AT_ONCE // product.state_count**2)
+        size = _NUMBERS_AT_ONCE // product.state_count**2
         for low in range(0, len(weights), size):
             part = slice(low, low + size)
             power = np.zeros((len(weights[part]), product.state_count, product.state_count))

@@ -208,7 +208,7 @@ class StormProcess:
 
     def _checked_arguments(self, model: Model, formulas: Sequence[str], exact: bool, operator: str) -> frozenset[str]:
         """The labels that occur in the formulas, when everything fits together."""
-        one = slice(1, 3) if isinstance(model, DecisionProcess) else slice(0, 1)
+        one = slice(1, None) if isinstance(model, DecisionProcess) else slice(1)
         allowed = (*OPERATORS[one], *GAINS[one])
         if operator not in allowed:
             raise ValueError(f"{operator!r} does not fit a {type(model).__name__}; expected one of {allowed}")
@@ -300,7 +300,7 @@ def _temporary_folder(expected_bytes: int) -> Iterator[str]:
     memory = MEMORY_FOLDER
     with contextlib.ExitStack() as stack:
         try:
-            free = shutil.disk_usage(memory).free if memory.is_dir() and os.access(memory, os.W_OK) else 0
+            free = shutil.disk_usage(memory).free if os.access(memory, os.W_OK) else 0
             place = memory if free > 2 * expected_bytes else Path(tempfile.gettempdir())
             name = stack.enter_context(private_folder(place))
         except OSError as error:

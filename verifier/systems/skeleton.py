@@ -112,7 +112,7 @@ class Skeleton:
             return np.array([*sums, 1], dtype=object)
         chosen = weights[..., self.entry_row, :]
         sums = np.where(self.entry_observations, chosen, 0).sum(axis=-1)
-        sums[..., free] = np.where(drawn[free], motion[self.entry_row[free]], 0).sum(axis=-1)
+        sums[..., free] = np.where(drawn[free], motion[self.entry_row[free]], 0).sum(axis=1)
         return np.concatenate([sums, np.ones((*sums.shape[:-1], 1))], axis=-1)
 
     @cached_property

@@ -33,16 +33,16 @@ RUN = Contexts("run", 2)
 EDGES = (0.0, 5.0, 10.0, 20.0)
 
 
-def scene():
-    """Twelve frames of four sequences; two tracks of each class with gaps, also beyond the bins; false alarms."""
+def scene(sequences):
+    """A frame of each of these sequences; two tracks of each class with gaps, also beyond the bins; false alarms."""
     rng = np.random.default_rng(12)
-    frames = list("AAAAAABBBCDD")
+    frames = list(sequences)
     there = [
         (frame, kind, track)
-        for frame, kind, track in product(range(12), ("ped", "obs"), (-1, 0, 1))
+        for frame, kind, track in product(range(len(frames)), ("ped", "obs"), (-1, 0, 1))
         if rng.random() < (0.3 if track < 0 else 0.8)
     ]
-    places = [(7 + 5 * track + 6 * (kind == "obs") + int(rng.integers(-1, 4)), 2 * track) for _, kind, track in there]
+    places = [(5 + 5 * track + 6 * (kind == "obs") + int(rng.integers(-1, 6)), 2 * track) for _, kind, track in there]
     objects = [
         Object(frame, kind, *place, int(rng.integers(0, 3)), track)
         for (frame, kind, track), place in zip(there, places, strict=True)
@@ -53,13 +53,13 @@ def scene():
         if rng.random() < 0.6
     ]
     reports += [
-        Report(int(rng.integers(0, 12)), "obs", int(rng.integers(1, 19)), -9, round(float(rng.random()), 3))
+        Report(int(rng.integers(0, len(frames))), "obs", int(rng.integers(1, 19)), -9, round(float(rng.random()), 3))
         for _ in range(12)
     ]
     return frames, objects, reports
 
 
-SCENE = scene()
+SCENE, LONG = scene("AAAAAABBBCDD"), scene("A" * 25 + "B" * 20)
 
 
 def rule_of(labelling="class", leftover="own_bin", variables=(), thresholds=None, classes=("ped", "obs")):
@@ -109,13 +109,13 @@ def test_a_scene_is_counted_as_defined(labelling, variables, gaps, leftover, thr
 
 
 @pytest.mark.parametrize(("labelling", "gaps"), [("class", "break"), ("class", "hold"), ("proposition", "break")])
-@pytest.mark.parametrize("cuts", [(3, 4), (2, 7, 11), (5,)])
+@pytest.mark.parametrize("cuts", [(3, 4), (12, 25, 40), (7, 30)])
 def test_parts_go_on_as_the_whole(labelling, gaps, cuts):
-    frames, objects, reports = SCENE
+    frames, objects, reports = LONG
     rule, memory = rule_of(labelling, thresholds=(0.3, 0.6)), Memory(RUN, gaps)
-    whole, begun, tallies = counter(rule, memory).tally(), Begun(), []
+    whole, begun, tallies = counter(rule, memory, detection_set(*LONG)).tally(), Begun(), []
     numbers = np.array([frames[: at + 1].count(name) - 1 for at, name in enumerate(frames)])
-    for low, high in zip((0, *cuts), (*cuts, 12), strict=True):
+    for low, high in zip((0, *cuts), (*cuts, 45), strict=True):
         own = [
             [replace(each, frame=each.frame - low) for each in things if low <= each.frame < high]
             for things in (objects, reports)
@@ -135,6 +135,18 @@ def test_parts_go_on_as_the_whole(labelling, gaps, cuts):
     assert found.counts.tolist() == whole.counts.tolist()
 
 
+def test_sets_go_on_whatever_others_do():
+    """A ped of one track for two frames, beyond it another one in each frame; none is reported. A part for each."""
+    rule, memory, begun, told = rule_of("proposition", "drop"), Memory(RUN), Begun(), []
+    for frame in (0, 1):
+        data = detection_set(["A"], [Object(0, "ped", 7, track=1), Object(0, "ped", 15, track=2 + frame)], [])
+        part = Part(begun, np.array([frame]), np.array([0]), ("A",), 0)
+        finer = counter(rule, memory, data, part).tally().index[:, 1]
+        told.append([RUN.names[at % 6] for at in finer if at >= 6 and at % 6 < 5])
+        begun = part.after
+    assert told == [["start", "start"], ["wrong*1", "start"]]
+
+
 def test_objects_are_known_by_track_and_class_if_they_have_a_column():
     frames, objects, reports = ["A", "B"], [], []
     for frame, kind, track in ((0, "ped", 4), (0, "obs", 4), (0, "ped", -1), (1, "ped", 4), (1, "obs", 9)):
@@ -152,12 +164,12 @@ def test_objects_are_known_by_track_and_class_if_they_have_a_column():
 @pytest.mark.parametrize("gaps", ["break", "hold", "miss"])
 def test_the_contexts_of_each_class_are_tested_on_its_items(gaps):
     """Strata by bin and context, histories of the last 20 reports: the same numbers by a loop over the tracks."""
-    frames, objects, _ = SCENE
-    observed = count_and_observe(detection_set(*SCENE), POLICY, rule_of())[1]
+    frames, objects, _ = LONG
+    observed = count_and_observe(detection_set(*LONG), POLICY, rule_of())[1]
     right = (observed.scene.objects.reported == observed.scene.objects.label).tolist()
     number = [frames[: at + 1].count(name) - 1 for at, name in enumerate(frames)]
     series = [(frames[each.frame], each.track, each.kind) for each in objects]
-    asked = counter(rule_of(), Memory(RUN, gaps))
+    asked = counter(rule_of(), Memory(RUN, gaps), detection_set(*LONG))
     found = {(test.label, test.contexts): test for test in asked.tests()}
     assert list(found) == [(kind, contexts) for contexts in ("none", "run:1", "run:2") for kind in ("ped", "obs")]
     for (kind, text), test in found.items():
@@ -246,13 +258,12 @@ def test_tables_by_context_have_a_largest_size(monkeypatch):
 
 
 def test_what_has_no_contexts_is_refused():
-    data = detection_set(
-        ["A", "A"], [Object(0, "ped", 5, track=1), *[Object(1, "ped", x, track=1) for x in (5, 9)]], []
-    )
+    there = [(0, 5, 0), (0, 9, 1), (1, 5, 1), (1, 9, 1)]
+    data = detection_set(["A", "A"], [Object(frame, "ped", x, track=track) for frame, x, track in there], [])
     with pytest.raises(InputError) as caught:
         _ = counter(rule_of(), Memory(RUN), data).identity
     assert str(caught.value) == (
-        "truth.txt:2: track 1 has two objects of class 'ped' in frame 'A/000001', here and on line 3\n"
+        "truth.txt:3: track 1 has two objects of class 'ped' in frame 'A/000001', here and on line 4\n"
         "  hint: a track is one object: give them different tracks, or count without --memory"
     )
     with pytest.raises(UsageError, match="--memory: under this matching each threshold has matches of its own"):

@@ -11,7 +11,7 @@ import pytest
 from counting_scenes import LEFTOVER, PLAIN, TWO_METRES, scenes
 from hypothesis import given
 from hypothesis import strategies as st
-from plain_counter import detection_set
+from plain_counter import Object, Report, detection_set
 from shorthands import count_detections, of_sequences
 from tracked_scenes import same_tracks
 
@@ -19,7 +19,9 @@ from verifier.analysis.intervals.drive_items import drive_items
 from verifier.base.errors import InputError
 from verifier.cli import main
 from verifier.perception.confusion.bins import Bins
-from verifier.perception.confusion.counting import confusion_counts
+from verifier.perception.confusion.context_counts import Memory, with_contexts
+from verifier.perception.confusion.contexts import Contexts
+from verifier.perception.confusion.counting import confusion_counts, count_and_observe
 from verifier.perception.confusion.document import read_counts
 from verifier.perception.confusion.drives import frames_in_drives, read_drives, sequences_in_drives
 from verifier.perception.confusion.record import read_record
@@ -65,6 +67,13 @@ REFUSED = [
     ("sequence,site\nA,x\n", "drives.csv:1: expected the columns of a table of drives, got 'sequence,site'"),
     ("", "drives.csv:1: expected the columns of a table of drives, got ''"),
     ("sequence,drive\n", "drives.csv: no row in it"),
+    ("\n\n", "drives.csv:1: expected the columns of a table of drives, got ''"),
+    ("sequence,frame,drive\nA,,x\n", "drives.csv:2: the name of a frame is empty"),
+    ("frame,drive,drive\nA,x,x\n", "drives.csv:1: expected the columns of a table of drives"),
+    ("drive\nx\n", "drives.csv:1: expected the columns of a table of drives, got 'drive'"),
+    ("sequence,drive\nA,x\x01\n", "drives.csv:2: expected the name of a drive, got 'x\\x01'"),
+    ('sequence,drive\n"A,x\n', "drives.csv:2: not a readable CSV file: unexpected end of data"),
+    ("frame,drive\nA,x\n\nB,y\nA,z\n", "drives.csv:5: the frame 'A' has a row already, in line 2"),
 ]
 
 
@@ -85,6 +94,10 @@ def test_tables_that_are_none_are_refused_with_their_line(tmp_path, monkeypatch,
         ("a.json", "[]", "a.json: expected one table of drives, got []"),
         ("a.toml", '[sequence]\nA = "x"\nB = 3\n', "a.toml:3: sequence.B: expected the name of a drive, got 3"),
         ("a.toml", '[drive]\nA = "x"\n', "a.toml: expected one table of drives"),
+        ("a.json", '{"sequence": {"A": "x"}, "frame": {"A": "x"}}', "a.json: expected one table of drives"),
+        ("a.json", '{"frame": 3}', "a.json: expected one table of drives"),
+        ("a.json", '{"frame": {"a/b": ""}}', "a.json: /frame/a~1b: expected the name of a drive, got ''"),
+        ("a.JSON", '{"frame": {}}', "a.JSON: no row in it"),
     ],
 )
 def test_documents_that_are_no_tables_are_refused(tmp_path, monkeypatch, name, text, words):
@@ -103,6 +116,34 @@ def test_every_name_has_a_row_and_every_row_a_name(tmp_path, monkeypatch):
         found.drives_of(["A"])
     with pytest.raises(InputError, match=r"^d\.csv: no row for the sequence 'C', and 1 more"):
         found.drives_of(["A", "B", "C", "D"])
+    with pytest.raises(InputError, match=r"^d\.csv: no row for the sequence 'C'\n"):
+        found.drives_of(["A", "B", "C"])
+
+
+def test_counts_by_context_and_what_is_said_of_their_source_go_into_drives(tmp_path):
+    frames = ["A", "A", "B", "B", "C"]
+    objects, reports = [Object(k, "ped", 5, track=1) for k in range(5)], [Report(k, "ped", 5) for k in (0, 3, 4)]
+    rule = CountingRule("class", ("ped",), Bins((0.0, 10.0)), "ground_plane")
+    data = detection_set(frames, objects, reports, ("ped",))
+    found, observed = count_and_observe(data, TWO_METRES, rule)
+    counts = with_contexts(
+        confusion_counts(found, rule, TWO_METRES), data, observed, rule, Memory(Contexts("run", 1), seed=None)
+    )
+    drives = table(tmp_path, "sequence,drive\n" + "".join(f"{name},{drive}\n" for name, drive in DRIVES.items()))
+    for source, told in ((None, {}), ({"files": 2}, {"files": 2}), ("by hand", {"of": "by hand"})):
+        grouped = sequences_in_drives(replace(counts, metadata={} if source is None else {"source": source}), drives)
+        assert grouped.metadata["source"] == {**told, "drives": drives.record()}
+        # monday is A and C: rw and r; tuesday is B: wr.
+        tally = grouped.by_context.tally
+        assert np.column_stack([tally.index, tally.counts]).tolist() == [
+            [0, 0, 0, 0, 2], [0, 1, 1, 0, 1], [1, 0, 1, 0, 1], [1, 2, 0, 0, 1],
+        ]  # fmt: skip
+        assert grouped.sequences.frames.tolist() == [3, 2]
+    bare = replace(counts, sequences=None, by_context=replace(counts.by_context, tally=None))
+    with pytest.raises(InputError, match="the matrices have no counts by sequence, so they cannot be grouped"):
+        sequences_in_drives(bare, drives)
+    with pytest.raises(InputError, match="the frames are counted already: expected drives by sequence"):
+        sequences_in_drives(counts, replace(drives, of="frame"))
 
 
 @st.composite

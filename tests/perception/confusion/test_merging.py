@@ -16,7 +16,9 @@ from verifier.base.documents import read_document
 from verifier.base.errors import InputError
 from verifier.cli import main
 from verifier.perception.confusion.bins import Bins
-from verifier.perception.confusion.counting import confusion_counts
+from verifier.perception.confusion.context_counts import Memory, with_contexts
+from verifier.perception.confusion.contexts import Contexts, OfTracks
+from verifier.perception.confusion.counting import confusion_counts, count_and_observe
 from verifier.perception.confusion.document import confusion_text, read_counts
 from verifier.perception.confusion.document_dependence import Dependence, combined_dependence
 from verifier.perception.confusion.document_reader import DocumentReader
@@ -100,8 +102,9 @@ def test_families_are_combined_threshold_by_threshold():
     assert np.allclose(values, [0.01 * (1 - math.log(0.01)), 0.5 * (1 - math.log(0.5))])
 
 
-def one_drive(name, metadata=None, seen=True):
-    scene = ([name] * 2, [Object(0, "ped", 5, track=1), Object(1, "ped", 5, track=1)], [Report(0, "ped", 5)] * seen)
+def one_drive(name, metadata=None, seen=True, there=True):
+    objects = [Object(0, "ped", 5, track=1), Object(1, "ped", 5, track=1)] * there
+    scene = ([name] * 2, objects, [Report(0, "ped", 5)] * seen)
     rule = CountingRule("class", ("ped", "obs"), Bins((0.0, 10.0, 20.0)), "ground_plane", outside="drop")
     counts = confusion_counts(count_detections(detection_set(*scene), TWO_METRES, rule), rule, TWO_METRES)
     return replace(counts, metadata={**counts.metadata, **(metadata or {})})
@@ -144,7 +147,7 @@ def test_what_not_every_file_has_is_said():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("totals", [5, True, [[]], {"frames": None}])
+@pytest.mark.parametrize("totals", [5, True, [[]], {"frames": None}, {"frames": 2, "matched": True}])
 def test_totals_that_people_wrote_are_no_reason_to_stop(totals):
     own = one_drive("b")
     found = merge([one_drive("a"), replace(own, metadata={**own.metadata, "totals": totals})], ["a.json", "b.json"])
@@ -158,6 +161,110 @@ def test_remarks_on_the_counts_are_those_of_the_sum_and_others_stay():
     kept = {"kind": "untracked", "text": "3 objects have no track"}
     merged = merge([silent, one_drive("b", {"remarks": [kept]})], ["a.json", "x/b.json"])
     assert merged.metadata["remarks"] == [{"kind": "untracked", "text": "b.json: 3 objects have no track"}]
+
+
+NAMES = ["a.json", "x/a.json"]
+
+
+def test_tables_of_distances_are_added_where_all_files_have_one():
+    tables = [{"axes": ["reported", "true"], "counts": counts} for counts in ([[1, 2], [3, 4]], [[10, 0], [0, 10]])]
+    parts = [one_drive(name, {"localisation": table}) for name, table in zip("ab", tables, strict=True)]
+    assert merge(parts, NAMES).metadata["localisation"] == {**tables[0], "counts": [[11, 2], [3, 14]]}
+    assert "localisation" not in merge([one_drive("a"), one_drive("b")], NAMES).metadata
+    pair = {"x": parts[0], "y": one_drive("b")}
+    for names in ("xy", "yx"):
+        with pytest.raises(InputError, match=r"^y: no localisation, which x has"):
+            merge([pair[name] for name in names], names)
+
+
+def test_what_one_file_alone_says_of_how_it_was_counted():
+    first, other = one_drive("a"), one_drive("b")
+    bare = replace(other, metadata={key: value for key, value in other.metadata.items() if key != "matching"})
+    for pair, words in (([first, bare], "None here, {'affinity'"), ([bare, first], ".*} here, None there")):
+        with pytest.raises(InputError, match=f"matching differ: {words}"):
+            merge(pair, NAMES)
+    for pair in ((first, other), (other, first)):
+        parts = [
+            replace(part, metadata={**part.metadata, **({"average_precision": {}} if part is first else {})})
+            for part in pair
+        ]
+        found = merge(parts, NAMES).metadata
+        assert [each["text"] for each in found["remarks"]] == [
+            "average precision is left out: that of a sum is not a sum"
+        ]
+        assert "average_precision" not in found
+
+
+def test_files_are_recorded_by_name_and_digest_and_none_twice():
+    parts = [one_drive("a", {"source": "made"}), one_drive("b")]
+    found = merge(parts, NAMES, hashes=["1", "2"]).metadata["source"]["merged"]
+    assert [(each["file"], each["sha256"], each.get("source")) for each in found] == [
+        ("a.json", "1", "made"), ("a.json (2)", "2", None),
+    ]  # fmt: skip
+    assert all("sha256" not in each for each in merge(parts, NAMES).metadata["source"]["merged"])
+    with pytest.raises(InputError, match=r"^x/a\.json: the same bytes as 'a\.json': its items would count twice"):
+        merge(parts, NAMES, hashes=["1", "1"])
+
+
+def test_totals_are_added_and_files_without_frames_or_objects_take_nothing_away():
+    first, other = one_drive("a"), one_drive("b")
+    found = merge([first, other], NAMES)
+    assert found.metadata["totals"] == {key: 2 * number for key, number in first.metadata["totals"].items()}
+    assert found.sequences.tracks is not None
+    said = replace(other, metadata={**other.metadata, "totals": {"frames": 7}})
+    assert merge([first, said], NAMES).metadata["totals"]["frames"] == first.metadata["totals"]["frames"] + 7
+    assert merge([first, said], NAMES).metadata["totals"]["matched"] == first.metadata["totals"]["matched"]
+    # A file without counts lacks no sequences, nor one without objects tracks; others do, whatever their totals say.
+    nothing = replace(other, counts=0 * other.counts, sequences=None)
+    bare = replace(other.sequences, tracks=None)
+    for part, names, has_tracks in (
+        (nothing, ("a",), True),
+        (replace(nothing, metadata={}), ("a",), True),
+        (replace(other, sequences=None), None, False),
+        (replace(other, sequences=None, metadata={"totals": {"frames": 0}}), None, False),
+        (one_drive("b", there=False), ("a", "b"), True),
+        (replace(other, sequences=bare), ("a", "b"), False),
+        (replace(other, sequences=bare, metadata={"totals": {"frames": 2, "annotations": 0}}), ("a", "b"), False),
+    ):
+        part = replace(part, metadata={**first.metadata, **part.metadata})
+        for pair in ([first, part], [part, first]):
+            kept = merge(pair, NAMES).sequences
+            assert (None if kept is None else tuple(sorted(kept.names))) == names
+            assert (kept is not None and kept.tracks is not None) is has_tracks
+    assert merge([nothing, nothing], NAMES).sequences is None
+
+
+def test_contexts_of_files_are_added_sequence_by_sequence():
+    def divided(name, seen):
+        scene = ([name] * 3, [Object(k, "ped", 5, track=1) for k in range(3)], [Report(k, "ped", 5) for k in seen])
+        rule = CountingRule("class", ("ped", "obs"), Bins((0.0, 10.0, 20.0)), "ground_plane", outside="drop")
+        data = detection_set(*scene)
+        found, observed = count_and_observe(data, TWO_METRES, rule)
+        return with_contexts(
+            confusion_counts(found, rule, TWO_METRES), data, observed, rule, Memory(Contexts("run", 2), period_s=0.5)
+        )
+
+    parts = [divided("a", (0, 1)), divided("b", (2,))]
+    one, other = (part.by_context for part in parts)
+    found = merge(parts, NAMES).by_context
+    assert np.array_equal(found.counts, one.counts + other.counts)
+    for sequence, own in enumerate((one, other)):
+        assert np.array_equal(found.tally.of_sequence(sequence).dense(12, 3), own.tally.dense(12, 3))
+    assert (found.tests, found.replays, found.tracks) == ((), (), {"ped": OfTracks(2, (1, 2), (0, 0))})
+    assert one.tests
+    assert merge(parts[:1], NAMES[:1]).by_context.tests == one.tests
+    unknown = replace(parts[1], by_context=replace(other, tracks=None))
+    assert merge([parts[0], unknown], NAMES).by_context.tracks is None
+    for change, words in (
+        ({"gaps": "hold"}, "'run:2, gaps hold, period 0.5 s' here, 'run:2, gaps break, period 0.5 s' there"),
+        ({"units": "track"}, "'run:2, gaps break, period 0.5 s, by track' here"),
+    ):
+        with pytest.raises(InputError, match=f"contexts differ: {words}"):
+            merge([parts[0], replace(parts[1], by_context=replace(other, **change))], NAMES)
+    with pytest.raises(InputError, match="contexts differ: 'none' here, 'run:2, gaps"):
+        merge([parts[0], replace(parts[1], by_context=None)], NAMES)
+    with pytest.raises(InputError, match=r"^x/a\.json: sequence 'a' is in an earlier file, too, and contexts do not"):
+        merge([parts[0], parts[0]], NAMES, "add")
 
 
 def score_filter(lowest, detections):

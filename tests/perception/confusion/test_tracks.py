@@ -24,7 +24,15 @@ from verifier.perception.confusion.document import confusion_text, read_confusio
 from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.perception.confusion.merging import merge
 from verifier.perception.confusion.rules import CountingRule
-from verifier.perception.confusion.tracks import frame_numbers, track_numbers
+from verifier.perception.confusion.tally import Tally
+from verifier.perception.confusion.tracks import (
+    Tracks,
+    family_of_tracks,
+    fault_of_tracks,
+    frame_numbers,
+    joined_tracks,
+    track_numbers,
+)
 from verifier.perception.detections import Reading, class_map, keep_scores, read_detections
 from verifier.perception.matching import MatchingPolicy, match
 
@@ -116,7 +124,13 @@ def test_tracks_are_those_of_their_sequence(frames, tracks, numbers):
         (["a1x", "a3y"], [0, 1]),
         (["a1x", "a3x", "token"], [0, 1, 2]),
         (["3", "7", "5"], [0, 2, 1]),
-        (["3", "8", "5"], [0, 2, 1]),  # by 2 and 3: on no grid
+        (["3", "10", "5"], [0, 2, 1]),  # by 2 and 5: on no grid
+        (["1", "4", "10"], [0, 1, 3]),
+        ([str(2**62 + at) for at in (0, 1, 3)], [0, 1, 3]),
+        ([str(2**40 * at) for at in (0, 1, 3)], [0, 1, 3]),
+        (["a1", "b3", "b4"], [0, 1, 2]),
+        (["a\nb1", "a\nb2", "a\nb4"], [0, 1, 3]),
+        (["\u0661", "\u0662", "\u0664"], [0, 1, 2]),  # digits of another script are no numbers
     ],
 )
 def test_frames_are_numbered_by_their_names_where_these_are_numbers(names, numbers):
@@ -126,6 +140,8 @@ def test_frames_are_numbered_by_their_names_where_these_are_numbers(names, numbe
 def test_each_sequence_is_numbered_on_its_own():
     names = ["A/5", "B/20", "A/6", "B/10", "C/x"]
     assert frame_numbers(names, np.array([0, 1, 0, 1, 2], np.int32)).tolist() == [0, 1, 1, 0, 0]
+    names = ["A/5", "B/7", "B/9", "B/8"]
+    assert frame_numbers(names, np.array([0, 1, 1, 1], np.int32)).tolist() == [0, 0, 2, 1]
     assert frame_numbers([], np.zeros(0, np.int32)).tolist() == []
 
 
@@ -158,6 +174,69 @@ def test_tracks_by_hand():
     whole = hand_counts().by_sequence().canonical().tracks
     assert (whole.columns.tolist(), whole.track_counts.tolist()) == ([[0, 0, 0]], [3])
     assert whole.shares[:, 0].tolist() == [1.5, 0.25, 1.25]
+
+
+def test_tables_of_tracks_by_hand():
+    rows, columns = np.array([[0, 0, 0, 0], [0, 0, 2, 0], [0, 1, 2, 0]]), np.array([[0, 0, 0], [0, 1, 0]])
+    shares, numbers = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]), np.array([2, 1])
+    whole = Tracks(
+        np.array([[0, 0, 0, 0], [0, 0, 2, 0]]), np.array([[1.0, 0.0], [1.0, 2.0]]), columns[:1], numbers[:1]
+    )
+    tracks = Tracks(rows, shares, columns, numbers, {(True,): whole})
+    for wrong in ({"index": rows[:2]}, {"index": rows[:, :3]}, {"columns": columns[:1]}, {"columns": columns[:, :2]}):
+        with pytest.raises(ValueError, match="differ in number from their shares or counts"):
+            replace(tracks, **wrong)
+    members = [tracks.member(at) for at in (0, 1)]
+    assert [each.index.tolist() for each in members] == [rows[:2].tolist(), rows[1:].tolist()]
+    assert [each.shares[:, 0].tolist() for each in members] == [[1, 0.5], [0.5, 1]]
+    assert [each.sums[(True,)].index[:, 2].tolist() for each in members] == [[0, 2], [2]]
+    same_tracks(family_of_tracks(members), tracks)
+    same_tracks(family_of_tracks(members[:1]), members[0])
+    same_tracks(joined_tracks([tracks]), tracks)
+    own = tracks.canonical()
+    assert [(key, table.shares is whole.shares) for key, table in own.tables()] == [((False,), True), ((True,), True)]
+    # Of sequences 0 and 1 that become one: three and one are four, in each table.
+    both = joined_tracks([tracks, tracks.renumbered(np.array([1]))])
+    assert both.columns.tolist() == [[0, 0, 0], [0, 1, 0], [1, 0, 0], [1, 1, 0]]
+    one = both.renumbered(np.array([3, 3]))
+    assert (one.columns[:, 0].tolist(), one.track_counts.tolist()) == ([3, 3], [4, 2])
+    assert one.shares.tolist() == (2 * shares).tolist()
+    assert (one.sums[(True,)].track_counts.tolist(), one.sums[(True,)].shares.tolist()) == ([4], [[2, 0], [2, 4]])
+
+
+def test_objects_without_a_track_are_tracks_of_their_own():
+    objects = [Object(0, "ped", 5, track=k) for k in (4, 8, -1, -1)]
+    rule = CountingRule("class", CLASSES, Bins((0.0, 10.0)))
+    tracks = count_detections(detection_set(["A"], objects, []), TWO_METRES, rule).tracks
+    assert (tracks.track_counts.tolist(), tracks.shares.tolist()) == ([4], [[4.0]])
+
+
+@pytest.mark.parametrize(
+    ("shares", "numbers", "fault"),  # of 500 items reported as ped and 700 as nothing
+    [
+        ([400 + 4e-7, 600], 1000, None),  # rounded: within a billionth of 1000
+        ([400 - 9e-7, 600], 1000, None),
+        (
+            [400 + 2e-6, 600],
+            1000,
+            (7, (False,), [0, -1, 0], "shares add up to 1000.000002, of 1000 tracks with 1200"),
+        ),
+        ([400, 600 - 2e-6], 1000, (7, (False,), [0, -1, 0], "shares add up to 999.999998, of 1000 tracks with 1200")),
+        ([500 + 4e-7, 500], 1000, None),
+        ([500 + 6e-7, 500], 1000, (7, (False,), [0, 0, 0], "500.0000006 tracks are reported so, of 500 items")),
+        ([500, 700], 1200, None),
+        ([400, 0], 400, (7, (False,), [0, 2, 0], "0 tracks are reported so, of 700 items")),
+    ],
+)
+def test_shares_fit_the_counts_up_to_rounding(shares, numbers, fault):
+    index = np.array([[7, 0, 0, 0], [7, 0, 2, 0]])
+    whole = Tracks(index, np.array(shares, dtype=float)[:, None], np.array([[7, 0, 0]]), np.array([numbers]))
+    items = Tally(np.append(index, [[7, 0, 2, 2]], axis=0), np.array([[500], [700], [9]]))
+    found = fault_of_tracks(replace(whole, sums={(True,): whole}), items, (1,), 2)
+    if fault is None:
+        assert found is None
+    else:
+        assert (found[:3], found[3].startswith(fault[3])) == (fault[:3], True)
 
 
 @given(tracked())

@@ -60,7 +60,7 @@ def test_other_archives_that_are_refused(tmp_path, monkeypatch):
     locked = bytearray(whole)
     locked[locked.index(b"PK\x01\x02") + 8] |= 1
     (tmp_path / "locked.zip").write_bytes(locked)
-    with pytest.raises(InputError, match="is encrypted"):
+    with pytest.raises(InputError, match=r"'a\.txt' is encrypted"):
         read_source(tmp_path / "locked.zip", "detections")
     monkeypatch.setattr(sources, "MOST_FILES", 1)
     with pytest.raises(InputError, match="it has 2 files; at most 1"):
@@ -104,6 +104,7 @@ def test_a_file_alone_and_files_of_a_part(tmp_path):
     assert [(member.stem, member.folder, member.raw) for member in alone.members] == [("a", "d", b"a")]
     digest = hashlib.sha256(b"a").hexdigest()
     assert alone.record == {"role": "labels", "name": "a.txt", "files": 1, "sha256": digest}
+    assert sources.digest_record("labels", tmp_path / "d/a.txt", b"a") == alone.record
     for paths, role, stems in (
         ([tmp_path / "d/b.txt"], "labels", "b"),
         ([], "labels", ""),
@@ -141,6 +142,16 @@ def test_elements_by_hand():
             [{"a": 1}, {"a": -(2**63) - 1}],
             lambda items: items.whole("a"),
             "/1/a: a whole number of more than 64 bits",
+        ),
+        (
+            [{"a": -(2**63)}, {"a": 2**63}],
+            lambda items: items.whole("a"),
+            "/1/a: a whole number of more than 64 bits",
+        ),
+        (
+            [{"a": [1, None]}],
+            lambda items: items.vectors("a", 2),
+            "/0/a: expected a list of 2 numbers, got [1, None]",
         ),
         ([{"a": 10**400}], lambda items: items.numbers("a"), "a: a number too large to be one"),
         ([{"a": [1]}, {"a": 1}], lambda items: items.vectors("a", 1), "/1/a: expected a list of 1 numbers, got 1"),

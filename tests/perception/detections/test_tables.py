@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from verifier.base.errors import InputError, UsageError
 from verifier.perception.detections import Reading, class_map, distance, read_detections, stream_tables
-from verifier.perception.detections.tablefiles import tables
+from verifier.perception.detections.tablefiles import frames_of, tables
 
 arrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -52,6 +52,39 @@ def test_a_csv_file_by_hand(files):
     }
 
 
+def test_parts_of_boxes(tmp_path):
+    """A box needs its four edges, or x and y; one whose cells are all empty is none."""
+    truth, seen = "frame,class,x1,y1,x2{}\na,ped,1,2,3{}\nb,ped,1,2,3{}\n", "frame,class,score,{}\na,ped,0.5,{}\n"
+
+    def read(head, first, second, columns, values):
+        (tmp_path / "t.csv").write_text(truth.format(head, first, second))
+        (tmp_path / "s.csv").write_text(seen.format(columns, values))
+        return tables(tmp_path / "t.csv", tmp_path / "s.csv")
+
+    found = read("", "", "", "x,yaw", "1,2")
+    assert (found.annotations.box_2d, found.detections.box_3d) == (None, None)
+    assert found.origin["assumed_zero"] == {"annotations": [], "detections": []}
+    found = read(",y2", ",4", ",4", "x,y,yaw", "1,2,3")
+    assert found.annotations.box_2d.tolist() == [[1, 2, 3, 4]] * 2
+    with pytest.raises(InputError, match=r"t\.csv:3: annotation with box_2d .* no finite number"):
+        read(",y2", ",4", ",", "x,y", "1,2")
+
+
+def test_frames_that_are_listed(tmp_path):
+    """Each once; one without a sequence stands in none."""
+    (tmp_path / "f.csv").write_text("frame\na\nb\nb\na\nb\n")
+    (tmp_path / "t.csv").write_text("frame,class,score\na,ped,1\n")
+    with pytest.raises(InputError, match=r"f\.csv:5: frame 'a' occurs twice"):
+        tables(tmp_path / "t.csv", tmp_path / "t.csv", frames=tmp_path / "f.csv")
+    (tmp_path / "f.csv").write_text("sequence,frame\ns,a\nt,a\nt,b\nt,b\n")
+    (tmp_path / "t.csv").write_text("sequence,frame,class,score\ns,a,ped,1\n")
+    with pytest.raises(InputError, match=r"f\.csv:5: frame 'b' of sequence 't' occurs twice"):
+        tables(tmp_path / "t.csv", tmp_path / "t.csv", frames=tmp_path / "f.csv")
+    found = frames_of([("d", 1), (None, 2), ("", "3"), ("d", "x"), ("e", 4)])
+    assert (found.names, found.sequences) == (("d/1", "2", "3", "d/x", "e/4"), ("d", "(no sequence)", "e"))
+    assert found.sequence.tolist() == [0, 1, 1, 0, 2]
+
+
 @pytest.mark.parametrize("separator", [";", "\t"])
 def test_other_separators_windows_lines_and_a_byte_order_mark(tmp_path, separator):
     text = "frame,class,score,x,y\n1,ped,0.5,1,2\n".replace(",", separator).replace("\n", "\r\n")
@@ -66,6 +99,28 @@ def test_frames_without_objects_are_listed_in_a_file(files, tmp_path):
     found = tables(*files, columns={"sequence": "drive"}, frames=tmp_path / "frames.csv")
     assert found.frame_name == ("a/9", "a/10", "a/11", "b/9")
     assert found.annotations.frame.tolist() == [1, 0]
+
+
+def test_a_table_of_pandas(tmp_path):
+    """Rows count from 1, whatever the index; columns of codes are those of texts; of no rows no type is known."""
+    pandas = pytest.importorskip("pandas")
+    rows = {"frame": ["b", "a"], "class": ["ped", "car"], "track": ["t", "s"], "x": [1, 2], "y": [0, 0], "id": [7, 8]}
+    plain = pandas.DataFrame(rows, index=[5, 6])
+    coded = plain.astype(dict.fromkeys(("frame", "class", "track"), "category"))
+    none = pandas.DataFrame({"frame": [], "class": [], "score": []})
+    for truth in (plain, coded):
+        found = tables(truth, none.astype(object))
+        assert (found.frame_name, found.annotations.line.tolist()) == (("b", "a"), [1, 2])
+        assert [found.classes[k] for k in found.annotations.label] == ["ped", "car"]
+        attributes = {name: column.tolist() for name, column in found.annotations.attributes.items()}
+        assert attributes == {"track": ["t", "s"], "id": [7, 8]}
+        truth.to_parquet(tmp_path / "t.parquet")
+        again = tables(tmp_path / "t.parquet", none)
+        assert again.annotations.attributes["track"].tolist() == ["t", "s"]
+    with pytest.raises(
+        InputError, match="<annotations>: column 'frame': expected names or whole numbers, got double"
+    ):
+        tables(plain.assign(frame=0.5), none)
 
 
 def test_options_that_do_not_exist(files):
@@ -107,6 +162,8 @@ def write(path, rows, scored, kind):
         "x": arrow.array([x for *_, x in rows], arrow.float32()),
         "y": arrow.array([0.0] * len(rows), arrow.float64()),
     }
+    if kind == "codes":
+        columns |= {name: columns[name].dictionary_encode() for name in ("sequence", "frame")}
     if scored:
         columns["score"] = arrow.array([0.5] * len(rows), arrow.float64())
     parquet.write_table(arrow.table(columns), path, row_group_size=3)
@@ -118,7 +175,10 @@ ROW = st.tuples(
 
 
 @given(
-    st.lists(ROW, max_size=30), st.lists(ROW, max_size=30), st.integers(1, 12), st.sampled_from(["numbers", "names"])
+    st.lists(ROW, max_size=30),
+    st.lists(ROW, max_size=30),
+    st.integers(1, 12),
+    st.sampled_from(["numbers", "names", "codes"]),
 )
 def test_a_stream_has_the_same_objects_as_reading_at_once(tmp_path_factory, truth, seen, size, kind):
     folder = tmp_path_factory.mktemp("stream")

@@ -85,13 +85,13 @@ class NeededColumns:
 
     def matrices(self, drawn: Floats) -> Floats:
         """(c, bins, predicted, true) matrices from (c, f, predicted) columns; NaN where nobody needs a rate."""
-        found = np.full((len(drawn), *self.measured.counts.shape), np.nan)
+        matrices = np.full((len(drawn), *self.measured.counts.shape), np.nan)
         fixed = self.measured.fixed[self.pairs[:, 0], self.pairs[:, 1]]
         for at_bin, true in self.pairs[fixed].tolist():
-            found[:, at_bin, :, true] = self.measured.rates[at_bin, :, true]
+            matrices[:, at_bin, :, true] = self.measured.rates[at_bin, :, true]
         for k, (at_bin, true) in enumerate(self.free.tolist()):
-            found[:, at_bin, :, true] = drawn[:, k]
-        return found
+            matrices[:, at_bin, :, true] = drawn[:, k]
+        return matrices
 
 
 def blocks(count: int, at_once: int) -> Iterator[tuple[int, list[int]]]:

@@ -69,15 +69,15 @@ def lower_ends(hits: Ints, items: Ints, largest: Ints, tail: Fraction) -> Ints:
     """
     if not np.all((hits >= 0) & (hits <= items) & (items <= largest)):
         raise ValueError("expected 0 <= hits <= items <= the largest drive")
-    found = np.floor(approximate_ends(hits, items, largest, tail) * UNIT * _INWARDS).astype(np.int64)
-    for column in np.flatnonzero(found).tolist():
+    ends = np.floor(approximate_ends(hits, items, largest, tail) * UNIT * _INWARDS).astype(np.int64)
+    for column in np.flatnonzero(ends).tolist():
         own = items[:, column] > 0
         drives = list(zip(hits[own, column].tolist(), items[own, column].tolist(), strict=True))
-        end = int(found[column])
+        end = int(ends[column])
         while end and not capital_reaches(drives, int(largest[column]), end, tail):
             end -= 1
-        found[column] = end
-    return found
+        ends[column] = end
+    return ends
 
 
 def approximate_ends(hits: Ints, items: Ints, largest: Ints, tail: Fraction, times: float = 1.0) -> Floats:

@@ -140,10 +140,10 @@ class RateIntervals:
         sides = np.concatenate([hits, total - hits], axis=1)
         both = np.concatenate([total, total], axis=1), np.concatenate([largest, largest])
         if self.times is None:
-            found = lower_ends(sides, *both, self.tail)
+            ends = lower_ends(sides, *both, self.tail)
         else:
-            found = np.floor(approximate_ends(sides, *both, self.tail, self.times) * UNIT).astype(np.int64)
-        return found[: len(order)], found[len(order) :]
+            ends = np.floor(approximate_ends(sides, *both, self.tail, self.times) * UNIT).astype(np.int64)
+        return ends[: len(order)], ends[len(order) :]
 
 
 def held_in_events(table: Ints, order: Sequence[Event]) -> tuple[Ints, Ints]:
@@ -212,15 +212,15 @@ def anytime_ends(hits: Ints, items: Ints, alpha: float, times: float = 1.0) -> t
 
 
 def _lower(hits: Floats, items: Floats, alpha: float) -> Ints:
-    """Lower ends in billionths; none where nothing is in the event."""
+    """Lower ends in billionths; 0 where nothing is in the event."""
     wins = betaln(hits + 0.5, items - hits + 0.5) - betaln(0.5, 0.5) + np.log(alpha)
     low, high = np.zeros(len(hits)), np.divide(hits, items, out=np.zeros(len(hits)), where=items > 0)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         ruled_out = wins >= xlogy(hits, middle) + xlog1py(items - hits, -middle)
         low, high = np.where(ruled_out, middle, low), np.where(ruled_out, high, middle)
-    found: Ints = np.floor(np.where(hits > 0, low, 0) * UNIT * _AT_ONCE_OUTWARDS).astype(np.int64)
-    return found
+    ends: Ints = np.floor(low * UNIT * _AT_ONCE_OUTWARDS).astype(np.int64)
+    return ends
 
 
 _LISTED = 3

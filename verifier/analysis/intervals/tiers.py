@@ -142,21 +142,21 @@ def _label(element: Element, matrices: ConfusionMatrices) -> int:
 
 def _bins(entry: Element, matrices: ConfusionMatrices) -> list[int]:
     """The bins, contexts included, of which an entry speaks."""
-    edges, found = matrices.edges_m, np.arange(matrices.bin_count)
+    edges, bins = matrices.edges_m, np.arange(matrices.bin_count)
     if entry.has("distance_m"):
         ends = [element.number(0) for element in entry.at("distance_m").items()]
         known = [Fraction(float(edge)) for edge in edges.tolist() if math.isfinite(edge)]
         if len(ends) != 2 or not ends[0] < ends[1] or not set(ends) <= set(known):
             listed = ", ".join(f"{edge:g}" for edge in edges.tolist())
             raise entry.at("distance_m").fail(f"expected [low, high] at edges of the bins ({listed})")
-        at = matrices.distance_bin(found)
-        found = found[(edges[at] >= float(ends[0])) & (edges[at + 1] <= float(ends[1]))]
+        at = matrices.distance_bin(bins)
+        bins = bins[(edges[at] >= float(ends[0])) & (edges[at + 1] <= float(ends[1]))]
     if entry.has("context"):
         if matrices.memory is None:
             raise entry.at("context").fail("the detector has no memory here", "name --memory run:L, or leave it out")
         contexts = matrices.memory.contexts
-        found = found[found % contexts.count == contexts.names.index(entry.at("context").one_of(contexts.names))]
-    return [int(at) for at in found]
+        bins = bins[bins % contexts.count == contexts.names.index(entry.at("context").one_of(contexts.names))]
+    return [int(at) for at in bins]
 
 
 def _refuse_contradicted(
@@ -214,8 +214,8 @@ def log_e_value(hits: Ints, items: Ints, most: Floats) -> Floats:
         posterior: Floats = np.log1p(-betainc(a, b, most))
         prior: Floats = np.log1p(-betainc(0.5, 0.5, most))
         law = np.asarray(xlogy(hits, most) + xlog1py(items - hits, -most), dtype=np.float64)
-        found = betaln(a, b) - betaln(0.5, 0.5) + posterior - prior - law
-    result: Floats = np.where(most < 1, found, -np.inf)
+        log_e = betaln(a, b) - betaln(0.5, 0.5) + posterior - prior - law
+    result: Floats = np.where(most < 1, log_e, -np.inf)
     return result
 
 

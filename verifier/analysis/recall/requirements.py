@@ -108,7 +108,7 @@ class Problem:
         zeros = np.packbits((rates > 0).reshape(len(rates), -1), axis=1)
         _, kind = np.unique(zeros, axis=0, return_inverse=True)
         worst, met, failed = np.empty(len(rates)), np.ones(len(rates), dtype=bool), np.zeros(len(rates), dtype=bool)
-        for number in range(int(kind.max(initial=-1)) + 1):
+        for number in range(int(kind.max()) + 1):
             rows = np.flatnonzero(kind.ravel() == number)
             worst[rows], met[rows], failed[rows] = self._alike(rates[rows])
         return Evaluated(worst, met, failed)
@@ -189,12 +189,12 @@ class Path:
 
     def grid(self, points: int) -> list[int]:
         """About `points` places, first and last included, evenly spread; twice as many where factors exceed 1."""
-        top, split = self.top, max(self.top - self.whole, 0)
+        top, split = self.top, self.top - self.whole
         places = {split + round((top - split) * k / (points - 1)) for k in range(points)}
         if split:
             ratio = math.log(top / self.whole)
-            places |= {top - round(self.whole * math.exp(ratio * k / (points - 1))) for k in range(points)} | {0}
-        return sorted(place for place in places if 0 <= place <= top)
+            places |= {top - round(self.whole * math.exp(ratio * k / (points - 1))) for k in range(points - 1)} | {0}
+        return sorted(places)
 
     def rates(self, measured: Floats, places: Sequence[int]) -> Floats:
         """(M, bins, predicted, true) the matrices at M places."""
@@ -246,24 +246,10 @@ def search(problem: Problem, path: Path, points: int = 257) -> Searched:
     places = path.grid(points)
     tried = _evaluated(problem, path, places)
     ends = _narrowed(problem, path, places, tried.met)
-    stretches: list[tuple[int, int]] = []
-    begin: int | None = places[0] if tried.met[0] else None
-    for low, high, rising in ends:
-        if rising:
-            begin = high
-        elif begin is not None:
-            stretches.append((begin, low))
-            begin = None
-    if begin is not None:
-        stretches.append((begin, path.top))
-    last = stretches[-1] if stretches and stretches[-1][1] == path.top else None
-    return Searched(
-        path,
-        tuple(places),
-        tried.worst,
-        tuple(stretches),
-        _unsure_below(problem, path, path.top + 1 if last is None else last[0]),
-    )
+    begins = [*([0] if tried.met[0] else ()), *(high for _, high, rising in ends if rising)]
+    lasts = [*(low for low, _, rising in ends if not rising), *([path.top] if tried.met[-1] else ())]
+    unsure = _unsure_below(problem, path, begins[-1] if tried.met[-1] else path.top + 1)
+    return Searched(path, tuple(places), tried.worst, tuple(zip(begins, lasts, strict=True)), unsure)
 
 
 def worst_along(problem: Problem, path: Path, points: int = 257) -> tuple[list[int], Floats]:
@@ -299,7 +285,7 @@ def _narrowed(problem: Problem, path: Path, places: Sequence[int], met: Mask) ->
         inner = [place for cut in cuts for place in cut[1:-1]]
         answers = iter(_evaluated(problem, path, inner).met.tolist() if inner else [])
         closer: list[tuple[int, int, bool]] = []
-        for cut, (low, high, rising) in zip(cuts, open_ends, strict=True):
+        for cut, (_, _, rising) in zip(cuts, open_ends, strict=True):
             known = [not rising, *(next(answers) for _ in cut[1:-1]), rising]
             changes = [k for k in range(len(cut) - 1) if known[k] != rising and known[k + 1] == rising]
             at = changes[-1] if rising else changes[0]

@@ -120,13 +120,13 @@ def certificate_of(
     Raises:
         EngineError: the bounds have no such proof, which is an error of the program.
     """
-    found = []
+    proofs = []
     for box in boxes:
         component = np.where(box.nodes.component, box.nodes.of, NO_COMPONENT)
         component[box.target] = TARGET
         order = decision_order(box.step, box.nodes)
-        found.append(Box(box.reached.value[subject.origin], order[subject.origin], component[subject.origin]))
-    return Certificate(root.side, claimed, subject, root.region, tuple(found), tree)
+        proofs.append(Box(box.reached.value[subject.origin], order[subject.origin], component[subject.origin]))
+    return Certificate(root.side, claimed, subject, root.region, tuple(proofs), tree)
 
 
 def claimed_bound(side: Side, value: float) -> float:

@@ -86,13 +86,13 @@ class OptimalConditional(Optimum):
         """
         values = self.skeleton.entry_values(rates)
         patterns, kind = np.unique(values > 0, axis=0, return_inverse=True)
-        found = {field.name: np.empty((len(rates), len(self.skeleton.starts))) for field in fields(BatchResult)}
+        arrays = {field.name: np.empty((len(rates), len(self.skeleton.starts))) for field in fields(BatchResult)}
         for number in range(len(patterns)):
             at = np.flatnonzero(kind.ravel() == number)
             part = self.restarting(values[at[0]]).optimum.probabilities(rates[at], roughly=roughly)
-            for name, array in found.items():
+            for name, array in arrays.items():
                 array[at] = getattr(part, name)
-        result = BatchResult(**found)
+        result = BatchResult(**arrays)
         if self.greatest:
             return result
         ends = complement(result.upper, -np.inf), complement(result.lower, np.inf)
@@ -100,11 +100,11 @@ class OptimalConditional(Optimum):
 
     def bracket(self, rates: Floats, value_error: float) -> Bracket:
         """As `Optimum.bracket`."""
-        found = self.restarting(self.skeleton.entry_values(rates)).optimum.bracket(rates, value_error)
+        bracket = self.restarting(self.skeleton.entry_values(rates)).optimum.bracket(rates, value_error)
         if self.greatest:
-            return found
-        lower, upper = complement(found.upper, -np.inf), complement(found.lower, np.inf)
-        return replace(found, value=1 - found.value, lower=lower, upper=upper)
+            return bracket
+        lower, upper = complement(bracket.upper, -np.inf), complement(bracket.lower, np.inf)
+        return replace(bracket, value=1 - bracket.value, lower=lower, upper=upper)
 
     def restarting(self, values: Floats) -> Restarting:
         """The world that begins again, for (entries,) values like these.

@@ -125,8 +125,8 @@ class OptimalQuantile(Optimum):
     def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:
         """As `Objective.probabilities`, of the time, where doubles decide what is nearly equal; inf for no time."""
         reached = super().probabilities(rates, roughly=roughly).probability
-        found = self._found(_steps_of(self, rates), reached, None)
-        return without_steps(np.where(found == NEVER, np.inf, found * float(self.step_s)))
+        steps = self._least_steps(_steps_of(self, rates), reached, None)
+        return without_steps(np.where(steps == NEVER, np.inf, steps * float(self.step_s)))
 
     def quantiles(self, rates: Floats, value_error: float, exact: Callable[[], DecisionProcess]) -> Ints:
         """(m,) least numbers of steps beyond doubt, `NEVER` where there is none.
@@ -140,16 +140,16 @@ class OptimalQuantile(Optimum):
             NoAnswerError: more than `MOST_STEPS` steps, or the level is too close to what is reached at all.
         """
         reached = np.where(self.bracket(rates, value_error).upper < float(self.level), 0.0, 1.0)[None]
-        found: Ints = self._found(_steps_of(self, rates[None]), reached, (value_error, exact))[0]
-        return found
+        steps: Ints = self._least_steps(_steps_of(self, rates[None]), reached, (value_error, exact))[0]
+        return steps
 
-    def _found(
+    def _least_steps(
         self, steps: Steps, reached: Floats, doubt: tuple[float, Callable[[], DecisionProcess]] | None
     ) -> Ints:
         goal, start = self.skeleton.mask_of(self.condition), self.skeleton.starts
         best = best_of(self.choice_starts, not self.greatest)
         pending, rest, taken = reached >= float(self.level), 1 - self.level, 0
-        found = np.full(reached.shape, NEVER, dtype=np.int64)
+        needed = np.full(reached.shape, NEVER, dtype=np.int64)
         left = np.repeat((~goal).astype(np.float64)[:, None], len(reached), axis=1)
         exactly: _Left | None = None
         while pending.any():
@@ -165,7 +165,7 @@ class OptimalQuantile(Optimum):
                     exactly = exactly or _Left(exact(), goal, not self.greatest)
                     told = np.array([chance <= rest for chance in exactly.after(taken)[start]], dtype=bool)
                     done = np.where(close, told, done)
-            found[done & pending] = taken
+            needed[done & pending] = taken
             pending &= ~done
             before, left, taken = left, best(steps.of(left)), taken + 1
             left[goal] = 0
@@ -175,7 +175,7 @@ class OptimalQuantile(Optimum):
                 if exactly is not None and not exactly.stays(taken):
                     raise NoAnswerError("what is reached at all is too close to the level of the quantile")
                 break  # what is left stays for ever
-        return found
+        return needed
 
 
 class _Left:
@@ -275,9 +275,9 @@ class OptimalGain(Optimum):
         steps = OptimalGain(**{**parts, "greatest": True, "gains": gains_of_time(self.skeleton, Fraction(1))})
         values = steps._values(rates[None])
         target, begun = steps._begin(values[0])
-        found = steps._best(target, values, begun)[0][2].value[0]
-        share, apart = steps._slack(target, values, found, value_error)
-        return np.where(apart == 0 and share <= 1 / 4, found, np.inf)
+        longest = steps._best(target, values, begun)[0][2].value[0]
+        share, apart = steps._slack(target, values, longest, value_error)
+        return np.where(apart == 0 and share <= 1 / 4, longest, np.inf)
 
     def _slack(self, target: Mask, values: Floats, value: Floats, value_error: float) -> tuple[float, float]:
         """How much better some choice is than the policy, rounding included: as a share of what a step gains there,

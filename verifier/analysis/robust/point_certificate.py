@@ -117,7 +117,7 @@ def point_certificates(objective: Objective, counts: NDArray[np.int64]) -> Itera
 def _of_chain(objective: Objective, counts: NDArray[np.int64]) -> list[_Proof]:
     chain = _chain_of(objective, counts)
     solution, residual, steps = _solved(chain)
-    order, found = _distances(chain), []
+    order, proofs = _distances(chain), []
     sides: tuple[tuple[Side, Mask, Objects], ...] = (
         ("lower", chain.failed, UNIT - solution),
         ("upper", chain.met, solution),
@@ -127,8 +127,8 @@ def _of_chain(objective: Objective, counts: NDArray[np.int64]) -> list[_Proof]:
         if value is None:
             continue
         component = np.where((chain.met | chain.failed) & ~lost, chain.component, NO_COMPONENT)
-        found.append(_Proof(objective, side, value, order, component))
-    return found
+        proofs.append(_Proof(objective, side, value, order, component))
+    return proofs
 
 
 def _of_choices(objective: Optimum, counts: NDArray[np.int64]) -> list[_Proof]:
@@ -137,7 +137,7 @@ def _of_choices(objective: Optimum, counts: NDArray[np.int64]) -> list[_Proof]:
     exact, values = skeleton.entry_values(exact_rates(counts)), skeleton.entry_values(rates(counts))
     solution, residual, steps = _solved(_chain_kept(kept, objective.goal(values).sure, exact))
     near: tuple[tuple[Side, Objects], ...] = (("lower", UNIT - solution), ("upper", solution))
-    found = []
+    proofs = []
     for side, value in near:
         about = objective if objective.ranges(side) else kept
         step = about.fixed_step(values)
@@ -153,8 +153,8 @@ def _of_choices(objective: Optimum, counts: NDArray[np.int64]) -> list[_Proof]:
             continue
         component = np.where(nodes.component, nodes.of, NO_COMPONENT)
         component[target] = TARGET
-        found.append(_Proof(about, side, proven, decision_order(step, nodes), component))
-    return found
+        proofs.append(_Proof(about, side, proven, decision_order(step, nodes), component))
+    return proofs
 
 
 def _chain_kept(kept: Optimum, won: Mask, entries: Objects) -> _Chain:

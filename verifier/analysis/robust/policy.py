@@ -192,12 +192,12 @@ class PolicySearch:
             self._cap(np.zeros_like(self._capped))
             matrix, out = self._matrix()
             if self._acyclic:
-                found = self._substituted(matrix.T, right, turned=True)
+                visits = self._substituted(matrix.T, right, turned=True)
             else:
                 near = self._solver is not None and self._switched <= _FEW * len(right)
                 solver = self._solver if near and self._solver is not None else self._factorised(matrix)
-                found = solver.solve(right, "T")  # type: ignore[call-overload]
-            jumps = np.maximum(found, 0)
+                visits = solver.solve(right, "T")  # type: ignore[call-overload]
+            jumps = np.maximum(visits, 0)
             result[self._rows] = np.where(self._leaving, (jumps / out)[self._row], 0)
         return result
 
@@ -221,8 +221,8 @@ class PolicySearch:
 
     def _substituted(self, matrix: Any, right: Floats, turned: bool = False) -> Floats:
         """The solution where no run comes back, of the equations or of those `turned` round."""
-        found: Floats = spsolve_triangular(matrix, right, lower=self._lower != turned, unit_diagonal=True)
-        return found
+        solution: Floats = spsolve_triangular(matrix, right, lower=self._lower != turned, unit_diagonal=True)
+        return solution
 
     def _factorised(self, matrix: Any) -> SuperLU:
         if self._solver is None or self._switched > 0:
@@ -263,15 +263,15 @@ class PolicySearch:
         solver = self._solver
         if solver is None or not 0 < self._switched <= _FEW * len(right):
             return None
-        found, before = value, np.inf
+        solution, before = value, np.inf
         while True:
-            rest = right - matrix @ found
-            excess = float(np.max(np.abs(rest) / (residual * (right + np.abs(found)) + _SMALLEST)))
+            rest = right - matrix @ solution
+            excess = float(np.max(np.abs(rest) / (residual * (right + np.abs(solution)) + _SMALLEST)))
             if excess <= 1:
-                return found
+                return solution
             if not excess * _SHRINKING <= before or _still_to_do(before, excess) > _WORTH:
                 return None
-            found, before = found + solver.solve(rest), excess
+            solution, before = solution + solver.solve(rest), excess
 
     def _improve(self, value: Floats, cost: Floats, noise: float) -> bool:
         """Switch the nodes that have a better choice; whether there were any."""

@@ -64,10 +64,10 @@ def recurrences(objective: Objective, obligation: int) -> tuple[list[Recurrence]
             return None
         return outer.kind == "R", mask
 
-    found = _terms(objective, obligation)
-    if found is None:
+    conjunctions = _terms(objective, obligation)
+    if conjunctions is None:
         return None
-    terms = [[literal(number) for number in term] for term in found]
+    terms = [[literal(number) for number in term] for term in conjunctions]
     if any(mask is None for term in terms for mask in term):
         return None
     told = [[mask for mask in term if mask is not None] for term in terms]

@@ -177,8 +177,8 @@ def subject_document(subject: Subject) -> dict[str, Any]:
 
 def _kind_document(report: Ints, often: Ints) -> list[list[int]]:
     """For each way how often it is, and the report of each group."""
-    found: list[list[int]] = np.column_stack([often, report])[often > 0].tolist()
-    return found
+    ways: list[list[int]] = np.column_stack([often, report])[often > 0].tolist()
+    return ways
 
 
 def kept_of(subject: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -200,12 +200,12 @@ def kept_of(subject: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str
         if own == wanted:
             kept.append(way)
             wanted = next(listed, None)
-    found = {name: [subject[name][way] for way in kept] for name in said}
-    if {*found["owner"]} != {*subject["owner"]}:
+    parts = {name: [subject[name][way] for way in kept] for name in said}
+    if {*parts["owner"]} != {*subject["owner"]}:
         return subject
     if len(kept) == len(subject["letters"]):
-        del found["owner"]
-    return {name: found.get(name, part) for name, part in subject.items() if name in found or name not in _OF_WAYS}
+        del parts["owner"]
+    return {name: parts.get(name, part) for name, part in subject.items() if name in parts or name not in _OF_WAYS}
 
 
 def region_document(region: Region) -> dict[str, Any]:

@@ -93,13 +93,13 @@ def vertices(lower: Sequence[int], upper: Sequence[int]) -> list[tuple[int, ...]
     """
     if len(lower) > _MOST_LABELS:
         raise LimitError(f"a column of {len(lower)} labels has too many vertices", hint="let planners ask for fewer")
-    found = dict.fromkeys(
+    points = dict.fromkeys(
         (*ends[:free], UNIT - sum(ends), *ends[free:])
         for free in range(len(lower))
         for ends in itertools.product(*(row for k, row in enumerate(zip(lower, upper, strict=True)) if k != free))
         if lower[free] <= UNIT - sum(ends) <= upper[free]
     )
-    return list(found)
+    return list(points)
 
 
 @dataclass
@@ -124,12 +124,12 @@ class _Draws:
         if self.channel.columns[self.row, draw] < 0:
             return self._behind(draw + 1, seen)
         if (draw, seen) not in self._known:
-            found: dict[_Shares, None] = {}
+            distributions: dict[_Shares, None] = {}
             for shares in self._drawn(draw, seen):
-                found[shares] = None
-                if len(found) > MOST_CHOICES:
+                distributions[shares] = None
+                if len(distributions) > MOST_CHOICES:
                     raise self._too_many()
-            self._known[draw, seen] = _extreme(found)
+            self._known[draw, seen] = _extreme(distributions)
         return self._known[draw, seen]
 
     def _too_many(self) -> LimitError:
@@ -172,7 +172,7 @@ def _mean(weights: Sequence[Fraction], parts: Sequence[_Shares]) -> _Shares:
     )
 
 
-def _extreme(found: Mapping[_Shares, None]) -> list[_Shares]:
+def _extreme(distributions: Mapping[_Shares, None]) -> list[_Shares]:
     """Without those between two others, where that is easy: where one or two states may follow."""
-    ordered = sorted(found)
+    ordered = sorted(distributions)
     return ordered if len(ordered[0]) > 2 else list(dict.fromkeys((ordered[0], ordered[-1])))

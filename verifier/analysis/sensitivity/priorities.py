@@ -98,10 +98,10 @@ def column_shares(
     variance = (mean * centred**2).sum(axis=1) / (concentration + 1)
     ranges = np.abs(_slope_alone(slopes, sensitivity.rates[bins, :, columns])) * _interval_width(counts, level)
     share = variance / max(variance.sum(), np.finfo(np.float64).tiny)
-    p_range = ranges.max(axis=1, initial=0.0)
+    p_range = ranges.max(axis=1)
     # Where two cells p_range alike, as with two labels, it is the correct one that people think of.
     correct = ranges[np.arange(len(columns)), columns] >= p_range * (1 - 1e-9)
-    cell = np.where(correct, columns, np.argmax(ranges, axis=1) if len(ranges) else columns)
+    cell = np.where(correct, columns, np.argmax(ranges, axis=1))
     order = np.lexsort((columns, bins, -variance))
     order = order[variance[order] > 0]
     return ColumnShares(
@@ -154,8 +154,7 @@ class Fixes:
 
     Attributes:
         single: one type of detection error each, by what it changes in the wanted direction, the most first; only
-        those
-            that change P by more than `UNCHANGED`.
+            those that change P by more than `UNCHANGED`.
         left_out: so many further kinds were not solved for; to first order they change less.
         perfect: P when every report is correct: what the planner makes of perfect perception.
     """
@@ -209,7 +208,7 @@ def fixes(
         )
     ]
     listed = [fix for fix in listed if abs(fix.probability - sensitivity.probability) > UNCHANGED]
-    listed.sort(key=lambda fix: fix.probability * (-1 if raising else 1))
+    listed.sort(key=lambda fix: fix.probability, reverse=raising)
     return Fixes(tuple(listed), len(at) - len(chosen), best)
 
 
@@ -227,8 +226,9 @@ def corrected_probabilities(
     chunk = max(1, _BATCH_BYTES // rates.nbytes)
     parts = [np.zeros(0)]
     for low in range(0, len(sets), chunk):
-        batch = np.repeat(rates[np.newaxis], len(sets[low : low + chunk]), axis=0)
-        for one, kinds in zip(batch, sets[low : low + chunk], strict=True):
+        some = sets[low : low + chunk]
+        batch = np.repeat(rates[np.newaxis], len(some), axis=0)
+        for one, kinds in zip(batch, some, strict=True):
             for at, predicted, true in kinds:
                 one[at, true, true] += one[at, predicted, true]
                 one[at, predicted, true] = 0.0

@@ -16,7 +16,7 @@ from verifier.perception.confusion.contexts import OfTracks
 from verifier.perception.confusion.counts import ConfusionCounts, ContextCounts, Sequences
 from verifier.perception.confusion.data_set import annotations_told, merged_record
 from verifier.perception.confusion.document_dependence import combined_dependence
-from verifier.perception.confusion.matrices import Label
+from verifier.perception.confusion.matrices import EMPTY, Label
 from verifier.perception.confusion.sanity import OF_COUNTS, Remark, remark, with_sanity
 from verifier.perception.confusion.tally import summed
 from verifier.perception.confusion.tracks import Tracks, joined_tracks
@@ -60,14 +60,14 @@ def merge(
     known = [total for total in totals if isinstance(total, Mapping) and all(type(n) is int for n in total.values())]
     for key in ("totals", "dependence", "remarks", "average_precision"):
         metadata.pop(key, None)
-    found_at = [part.metadata.get("localisation") for part in parts]
-    if any(found_at):
-        if not all(found_at):
+    tables = [part.metadata.get("localisation") for part in parts]
+    if any(tables):
+        if not all(tables):
             with_it, without = (
-                next(k for k, entry in enumerate(found_at) if bool(entry) is has) for has in (True, False)
+                next(k for k, entry in enumerate(tables) if bool(entry) is has) for has in (True, False)
             )
             raise InputError(f"no localisation, which {names[with_it]} has", Place(names[without]))
-        counts = sum(np.array(entry["counts"], dtype=np.int64) for entry in found_at if entry)
+        counts = sum(np.array(entry["counts"], dtype=np.int64) for entry in tables if entry)
         metadata["localisation"] = {"axes": ["reported", "true"], "counts": np.asarray(counts).tolist()}
     tests = [part.metadata["dependence"] for part in parts if "dependence" in part.metadata]
     if tests:
@@ -206,12 +206,12 @@ def _texts(labels: Sequence[Label]) -> list[list[str]]:
 
 def _without_folders(names: Sequence[str]) -> list[str]:
     """Names of files that do not depend on where they lie; equal ones are numbered."""
-    found: list[str] = []
+    told: list[str] = []
     seen = Counter[str]()
     for short in (PurePath(name).name for name in names):
         seen[short] += 1
-        found.append(short if seen[short] == 1 else f"{short} ({seen[short]})")
-    return found
+        told.append(short if seen[short] == 1 else f"{short} ({seen[short]})")
+    return told
 
 
 def _joined_contexts(parts: Sequence[ConfusionCounts], numbers: Sequence[Ints] | None) -> ContextCounts | None:
@@ -239,59 +239,52 @@ def _joined_contexts(parts: Sequence[ConfusionCounts], numbers: Sequence[Ints] |
     return replace(divided[0], counts=total, tally=tally, tests=tests, tracks=known, replays=replays)
 
 
-def _total(part: ConfusionCounts, name: str) -> Any:
-    """One of the totals; None where a file, which people may have written, does not say it."""
-    totals = part.metadata.get("totals")
-    return totals.get(name) if isinstance(totals, Mapping) else None
-
-
 def _joined(
     parts: Sequence[ConfusionCounts], names: Sequence[str], same_sequences: str, numbers_of: list[Ints]
 ) -> Sequences | None:
     """All sequences, numbered through; the numbers of those of each part are appended to `numbers_of`. A part in
     which no frame was counted has none."""
-    found: dict[str, int] = {}
+    numbers_by_name: dict[str, int] = {}
     frames: list[int] = []
-    indices, counts, tracks, with_objects = [], [], list[Tracks](), 0
+    indices, counts, tracks, followed = [], [], list[Tracks](), True
     for part, file, short in zip(parts, names, _without_folders(names), strict=True):
         if part.sequences is None:
-            if _total(part, "frames") != 0:
+            if part.counts.any():
                 return None
             numbers_of.append(np.zeros(0, dtype=np.int64))
             continue
         numbers = []
         for name, count in zip(part.sequences.names, part.sequences.frames.tolist(), strict=True):
             own = f"{short}/{name}" if same_sequences == "rename" else name
-            if own in found and part.by_context is not None and same_sequences == "add":
+            if own in numbers_by_name and part.by_context is not None and same_sequences == "add":
                 raise InputError(
                     f"sequence {shown(own)} is in an earlier file, too, and contexts do not add up over parts of it",
                     Place(file),
                     "count the sequence as a whole, or without --memory",
                 )
-            if own in found and same_sequences != "add":
+            if own in numbers_by_name and same_sequences != "add":
                 raise InputError(
                     f"sequence {shown(own)} is in an earlier file, too",
                     Place(file),
                     "--same-sequences add if these are other frames of it, rename if it is another drive",
                 )
-            number = found.setdefault(own, len(found))
+            number = numbers_by_name.setdefault(own, len(numbers_by_name))
             if number == len(frames):
                 frames.append(0)
             frames[number] += count
             numbers.append(number)
         own_numbers = np.array(numbers, dtype=np.int64)
         numbers_of.append(own_numbers)
-        with_objects += _total(part, "annotations") != 0
         tally = part.sequences.tally.renumbered(own_numbers)
+        has_objects = (tally.index[:, 3] != part.labels.index(EMPTY)).any()
         indices.append(tally.index)
         counts.append(tally.counts)
         if part.sequences.tracks is not None:
             tracks.append(part.sequences.tracks.renumbered(own_numbers))
+        followed &= part.sequences.tracks is not None or not has_objects
     if not indices:
         return None
     tally = summed(np.concatenate(indices), np.concatenate(counts))
     # Where files hold other frames of one drive, a track may go on from one file to the next.
-    whole = len(tracks) == with_objects and same_sequences != "add"
-    return Sequences(
-        tuple(found), np.array(frames, dtype=np.int64), tally, joined_tracks(tracks) if whole and tracks else None
-    )
+    kept = joined_tracks(tracks) if tracks and followed and same_sequences != "add" else None
+    return Sequences(tuple(numbers_by_name), np.array(frames, dtype=np.int64), tally, kept)

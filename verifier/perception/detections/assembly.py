@@ -226,7 +226,7 @@ class Checks:
         else:
             targets = [name if known is None or name in known else None for name in rows.names]
         unknown = np.array([target is None for target in targets], dtype=bool)
-        bad = _take(unknown, rows.label)
+        bad = unknown[rows.label]
         if rows.any_class is not None:
             bad &= ~rows.any_class
         self.without(rows, bad, "unknown_classes", lambda row: self._unknown_class(rows, row, known, kind))
@@ -264,10 +264,6 @@ def _box_text(start: str, box: NDArray[np.float64]) -> Callable[[int], str]:
         return f"{start} ({BOX_PARTS[box.shape[1]]}) = ({values}), which has {fault}"
 
     return text
-
-
-def _take(flags: NDArray[np.bool_], label: NDArray[np.int64]) -> NDArray[np.bool_]:
-    return flags[label] if len(flags) else np.zeros(len(label), dtype=bool)
 
 
 def assemble(material: Material, reading: Reading) -> DetectionSet:
@@ -375,8 +371,7 @@ def _moved(rows: Rows, stays: NDArray[np.bool_]) -> Rows:
 def _labels(rows: Rows, targets: list[str | None], classes: tuple[str, ...]) -> NDArray[np.int64]:
     """(n,) class index; -1 left out; -2 region without a class."""
     codes = {name: index for index, name in enumerate(classes)} | {DONT_CARE: -2}
-    table = np.array([codes.get(target or IGNORE, -1) for target in targets], dtype=np.int64)
-    label = table[rows.label] if len(table) else np.zeros(len(rows), dtype=np.int64)
+    label = np.array([codes.get(target or IGNORE, -1) for target in targets], dtype=np.int64)[rows.label]
     if rows.any_class is not None:
         label = np.where(rows.any_class, -2, label)
     return label

@@ -127,7 +127,7 @@ def result_rows(
     if raw.count(b'"sample_token"') != len(items):
         _check_unique_tokens(raw, file)
     of_token = np.array([index.get(token, UNKNOWN_FRAME) for token in tokens], dtype=np.int64)
-    frame = of_token[owner] if len(tokens) else owner
+    frame = of_token[owner]
     stated = items.texts("sample_token")
     for row, (token, own) in enumerate(zip(stated, [tokens[entry] for entry in owner.tolist()], strict=True)):
         if token != own:

@@ -135,11 +135,11 @@ def renamed(table: Any, columns: Mapping[str, str], required: Sequence[str], fil
         if ours in (*TEXTS, "track") and kind != column.type:  # decoding classes takes longer than reading them
             column = column.cast(arrow.dictionary(arrow.int32(), kind) if text and ours == "class" else kind)
         if ours in TEXTS:
-            fine = text or arrow.types.is_integer(kind)
-            if not fine and not len(column):  # of no rows no type is known
-                column, fine = column.cast(arrow.string()), True
-            if not fine:
-                raise InputError(f"column '{ours}': expected names or whole numbers, got {column.type}", Place(file))
+            if not text and not arrow.types.is_integer(kind):
+                if len(column):  # of no rows no type is known
+                    message = f"column '{ours}': expected names or whole numbers, got {column.type}"
+                    raise InputError(message, Place(file))
+                column = column.cast(arrow.string())
             taken[ours] = column
         elif is_number(column.type) or (text and ours == "track"):
             taken[ours] = column
@@ -157,7 +157,7 @@ def rows_of(named: NamedTable, frames: LookedUp, file: int, scored: bool) -> Row
     frame, text = frames
     label, names = named.codes("class")
     box_2d, no_2d = _box(named, BOX_2D)
-    box_3d, no_3d = _box(named, BOX_3D) if all(named.has(name) for name in CENTRE) else (None, None)
+    box_3d, no_3d = _box(named, BOX_3D)
     distance = named.numbers("distance_m")[0] if named.has("distance_m") else None
     region = None
     if named.has("region") and not scored:
@@ -228,8 +228,7 @@ def frame_keys(named: NamedTable) -> tuple[NDArray[np.int64], list[tuple[str, st
 def frames_of(keys: Sequence[Key]) -> Frames:
     """Frames named "SEQUENCE/FRAME"; without sequences named by the frame."""
     told = ["" if sequence is None else str(sequence) for sequence, _ in keys]
-    pairs = zip(told, [str(frame) for _, frame in keys], strict=True)
-    names = map("/".join, pairs) if all(told) else (f"{s}/{f}" if s else f for s, f in pairs)
+    names = (f"{own}/{frame}" if own else str(frame) for own, (_, frame) in zip(told, keys, strict=True))
     own = [sequence or NO_SEQUENCE for sequence in told]
     codes = {name: code for code, name in enumerate(dict.fromkeys(own))}
     sequence = np.fromiter(map(codes.__getitem__, own), np.int32, len(keys))
@@ -239,7 +238,7 @@ def frames_of(keys: Sequence[Key]) -> Frames:
 def looked_up(codes: NDArray[np.int64], keys: Sequence[Any], index: Mapping[Any, int]) -> LookedUp:
     """(n,) frame of each row, and what to call it in a message."""
     table = np.fromiter(map(index.get, keys, repeat(UNKNOWN_FRAME)), np.int64, len(keys))
-    frame = table[codes] if len(keys) else codes
+    frame = table[codes]
 
     def text(row: int) -> str:
         sequence, name = keys[int(codes[row])]
@@ -255,12 +254,11 @@ def _box(named: NamedTable, names: Sequence[str]) -> tuple[NDArray[np.float64] |
     needed = names if names is BOX_2D else CENTRE
     if not all(named.has(name) for name in needed):
         return None, None
-    found = {name: named.numbers(name) for name in names if named.has(name)}
-    absent: NDArray[np.bool_] = np.logical_and.reduce([empty for _, empty in found.values()])
-    box = np.zeros((len(named), len(names)))
+    box, absent = np.zeros((len(named), len(names))), np.ones(len(named), dtype=bool)
     for at, name in enumerate(names):
-        if name in found:
-            box[:, at] = found[name][0]
+        if named.has(name):
+            box[:, at], empty = named.numbers(name)
+            absent &= empty
     box[absent] = np.nan
     return box, absent
 
@@ -331,13 +329,13 @@ def table_set(
     truth_codes, truth_keys = frame_keys(truth)
     all_keys = truth_keys if keys is None else keys
     index = {key: number for number, key in enumerate(all_keys)}
-    found_codes, found_keys = frame_keys(table)
+    codes, keys_there = frame_keys(table)
     files, how = truth.files or (truth.file,), reading or Reading()
     material = Material(
         name,
         frames_of(all_keys),
         rows_of(truth, looked_up(truth_codes, truth_keys, index), 0, scored=False),
-        rows_of(table, looked_up(found_codes, found_keys, how.frame_index(index)), len(files), scored=True),
+        rows_of(table, looked_up(codes, keys_there, how.frame_index(index)), len(files), scored=True),
         (*files, *(table.files or (table.file,))),
         records,
         classes,
