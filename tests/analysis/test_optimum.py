@@ -20,7 +20,7 @@ from verifier.analysis.intervals.drive_items import UNIT
 from verifier.analysis.objective import Objective, by_observation
 from verifier.analysis.robust.certificate import document
 from verifier.analysis.robust.optimal_steps import OptimalGain
-from verifier.analysis.robust.optimum import Optimum, complement
+from verifier.analysis.robust.optimum import Goal, Optimum, complement
 from verifier.analysis.robust.solutions import Effort, robust_bounds
 from verifier.analysis.robust.world_strategy import kept_strategy, world_strategy
 from verifier.base.errors import EngineError
@@ -285,6 +285,11 @@ def test_policies_are_exchanged_until_each_is_best_for_its_rates():
     with pytest.raises(EngineError, match="no best policy was found in 1000 rounds"):
         Optimum._best(SimpleNamespace(_improved=improved), target, np.array([[-1.0]]), np.array([0]))
     assert len(asked) == 1000
+
+
+@pytest.mark.parametrize(("possible", "assumed"), [([True, True], True), ([False, True], False)])
+def test_a_goal_is_assumed_where_some_of_it_is(possible, assumed):
+    assert Goal(None, np.array([False, True]), np.array(possible)).assumed is assumed
 
 
 def test_what_alternatives_are_worth_is_the_mean_of_where_they_lead():
