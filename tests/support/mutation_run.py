@@ -372,8 +372,10 @@ _TRIANGULAR = "triangular = bool(np.all(entries.row <= entries.col) or np.all(en
 _NEAR_ENOUGH = "near = self._solver is not None and self._switched <= _FEW * len(right)"
 _BY_STEPS = "solution: Floats = spsolve_triangular(matrix, right, lower=self._lower != turned, unit_diagonal=True)"
 _ONE_ROUND = "better = np.flatnonzero((gain > noise * stake) & ~self._capped[row])"
+_EXCESS = "excess = float(np.max(np.abs(rest) / (residual * (right + np.abs(solution)) + _SMALLEST)))"
 _PACE = "if not excess * _SHRINKING <= before or _still_to_do(before, excess) > _WORTH:"
 _WAYS_TO_SOLVE = {
+    "known = ~self._jumps | (self._column < 0)": "|",
     "self._lower = bool(np.all(known | (self._column < self._row[:, None])))": "| <",
     "self._acyclic = self._lower or bool(np.all(known | (self._column > self._row[:, None])))": "or | >",
     "inner = (column >= 0) & (share > 0) & ~self._capped[row][:, None]": ">",
@@ -683,6 +685,7 @@ EQUIVALENT = {
     **{(_SEARCHING, _NEAR_ENOUGH, token): "a weighting, no result" for token in ("<=", "*")},
     (_SEARCHING, "self._cap(before | (value[self._owners] >= 1))", ">="): "what is exactly 1 stays there or grows",
     (_SEARCHING, _ONE_ROUND, ">"): "one round more",
+    (_SEARCHING, _EXCESS, "+"): "the last, where all is 0; the other is noticed",
     (_SEARCHING, "return bool(np.any(before != self._capped))", "!="): "one round more",
     **{
         (_SEARCHING, f"{name} = {number}", token): "how long it is tried; values are judged later"
