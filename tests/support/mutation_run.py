@@ -458,7 +458,7 @@ _REPORTS = "np.add.at(counts, (rows.bin[used], context[used], rows.right[used]),
 _PERMUTATIONS = "permutations = max(FEWEST_PERMUTATIONS, min(MOST_PERMUTATIONS, WORK // max(len(outcomes.track), 1)))"
 _POINTERS = "pointer = self.pointers.__getitem__ if any(self.pointers) else None"
 _SEARCH, _COUNTS = "verifier/analysis/hidden_search.py", "verifier/analysis/step_counts.py"
-_LOOKED_AT = "if taken and taken % _LOOK == 0 and np.array_equal(worth, before):"
+_LOOKS_AT = "if taken and taken % _LOOK == 0 and np.array_equal(worth, before):"
 _STEPPED = "most = steps if at.state_count > LARGEST_SQUARED else min(steps, STEPS_BEFORE_SQUARING)"
 _MAY_NOT = (
     "rows = [np.where(may[:, [k]], world.distributions(there, len(going), k), -1) for k in range(len(world.choices))]"
@@ -1054,7 +1054,7 @@ EQUIVALENT = {
         (_COUNTS, line, token): reason
         for reason, line, tokens in (
             ("how often it is looked, not at what", "_LOOK = 64", ("64",)),
-            ("how often it is looked, not at what", _LOOKED_AT, ("==", "0", "%")),
+            ("how often it is looked, not at what", _LOOKS_AT, ("==", "0", "%")),
             ("which way, not what it finds", "LARGEST_SQUARED = 600", ("600",)),
             ("which way, not what it finds", _STEPPED, (">",)),
             ("how many at once", "size = _NUMBERS_AT_ONCE // product.state_count**2", ("//",)),
