@@ -313,13 +313,19 @@ def test_what_is_sure_is_1_and_what_is_left_seldom_is_known_to_all_digits():
     world.following, world.true_in["p"] = np.array([[0, 2, 3], [1, 2, 2], [2, 2, 2], [3, 3, 3]]), [2]
     rates = np.broadcast_to(np.array([1 - 3e-13, 1e-13, 2e-13])[:, None], (2, 3, 3))
     for greatest in (True, False):
-        bracket = world.optimum("F p" if greatest else "G !p", greatest).bracket(rates, 2.0**-50)
+        optimum = world.optimum("F p" if greatest else "G !p", greatest)
+        bracket = optimum.bracket(rates, 2.0**-50)
         value, lower, upper = (
             np.sort(ends if greatest else 1 - ends) for ends in (bracket.value, bracket.lower, bracket.upper)
         )
         assert value.tolist() == [pytest.approx(1 / 3, rel=1e-9), 1]
         assert (lower[1], upper[1]) == (1, 1)
         assert upper[0] - lower[0] < 1e-6
+        worth, stays = optimum.worth(rates)
+        wanted = bracket.value if greatest else 1 - bracket.value
+        assert worth[optimum.product.start] == pytest.approx(wanted, rel=1e-15)
+        over = (optimum.product.state >= 2) | (np.arange(optimum.state_count) < 2)
+        assert stays.tolist() == over.tolist()
 
 
 def with_errors(found):

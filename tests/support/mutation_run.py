@@ -131,7 +131,7 @@ _AMOUNT = 'amount = "no" if high < low else f"more than {LONGEST_SWEEP}"'
 _CAUSES = "verifier/analysis/counterexamples/causes.py"
 _REQUIREMENTS = "verifier/analysis/recall/requirements.py"
 _COST = "verifier/analysis/recall/least_cost.py"
-_PATTERNS = "verifier/analysis/counterexamples/patterns.py"
+_PATTERNS_OF_LOSS = "verifier/analysis/counterexamples/patterns.py"
 _IN_OPEN = "equations = Equations(n + 1, states, self.sources[kept], targets[kept], self.weight[kept])"
 _BY_PLACE = "edges, place = distinct(self.edge, int(self.edge.max(initial=0)) + 1)"
 _BYTES = "at_once = max(1, PART_BYTES // (2 * problem.rates.nbytes))"
@@ -141,8 +141,12 @@ _ADJOINT = "verifier/analysis/sensitivity/adjoint.py"
 _BEFORE = "before = np.zeros((draws + 1, len(channel.bins), len(channel.observations)))"
 _ADDING = "rarely = np.any(weight[kept][within] < _RARE) or np.any(several & (exits > 0) & (exits < _RARE))"
 _ORDERED = "ordered = np.bincount(component).max() <= LARGEST_BLOCK"
-_LOOKED_AT = "rows = np.unique(objective.row[ending & (objective.row >= 0)])"
+_ENDING_ROWS = "rows = np.unique(objective.row[ending & (objective.row >= 0)])"
 _OF_RATE_0 = "for cell in np.argwhere((through_draws(channel, rates, used)[0] > 0) & (rates == 0)).tolist():"
+_AT_RANDOM = "drawn = np.random.default_rng(0).gamma(1.0, size=rates.shape)"
+_PRIORITIES = "verifier/analysis/sensitivity/priorities.py"
+_CORRECT = "correct = ranges[np.arange(len(columns)), columns] >= p_range * (1 - 1e-9)"
+_NO_ERRORS = "perfect = np.broadcast_to(np.eye(sensitivity.rates.shape[1]), sensitivity.rates.shape)"
 _FINITE_RATES = "known = np.where(np.isnan(rates), 1 / rates.shape[-2], rates)"
 _RARELY = "_RARE, _MOST_ADDED = 2.0**-17, 2**23"
 _FLOWING = "taken = np.array([known | reports == following for reports in added])[moves.symbol] & (flow > 0)"
@@ -190,6 +194,11 @@ _LARGER_TABLES = [
         ("self._table = np.zeros((0, len(letters)), dtype=np.int64)", "0"),
     ),
     *((_MORE_ROWS, "2"), (_MORE_ROWS, "*"), (_MORE_ROWS, "-"), ("self._page_count = 0", "0"), (_SLOT_TABLE, "1")),
+    *(
+        (f"self._{table} = _grown(self._{table}, int({numbers}.max(initial=0)) + 1)", token)
+        for table, numbers in (("table", "obligation"), ("page", "code"))
+        for token in "01"
+    ),
 ]
 _AT_ONCE = "numbers = max(len(outcomes.track), len(labels) * (alone + 2) * (outcomes.thresholds + 1))"
 _AGREES = "if not abs(claimed - product) <= _PROBABILITY_TOLERANCE * product * max(1, run.counted / 1000) + 1e-300:"
@@ -211,6 +220,7 @@ _FARTHER = "row[before & (steps[row] != steps - 1)] = -1"
 _WHICH_ENDS = (
     'what = f"lower ends sum to {float(lowest):g}" if lowest > 1 else f"upper ends sum to {float(highest):g}"'
 )
+_GATHERED = "bits = np.zeros((count + 1, (len(position) + 7) // 8), dtype=np.uint8)"
 _LARGEST_END = "largest = max((int(end) for end in self.high[:, column] if end < ANY), default=0)"
 _NO_CHOICE = "return StateSpace(system.inputs).size if planner.chooses else 0"
 _NONE_MET = "met = list(self._number) or [(Fraction(1), *(Fraction(0) for _ in self.outcomes[1:]))]"
@@ -309,6 +319,7 @@ _TOTAL = "total, often = np.zeros(step.lower.shape), np.zeros(len(step.lower))"
 _GRAPH = "verifier/analysis/robust/graph.py"
 _FIRST_ENTERING = "first = np.concatenate([[0], np.cumsum(np.bincount(targets, minlength=n))])"
 _NO_STATE = "state=np.concatenate([[-1, -1], np.arange(len(members))]),"
+_FIRST_OF_ALIKE = "policy = self._best(target, values[alike[:1]], begun)[0][1]"
 _BLOCKS = "_LARGEST_BLOCK, _NUMBERS_AT_ONCE, _LARGEST_DENSE = 1024, 2**18, 150"
 _FOUR = "quotients = np.where(numbers > others, numbers / others * (1 + 4 * ROUNDOFF), 1.0)"
 _MORE = "more = max(float((worth - before).max()), 0.0) * (spans + 1) * _WIDER"
@@ -348,6 +359,7 @@ _MASSES = (
 _POSSIBLE = "possible = possible | (set(np.unique(after[:, told.often[kinds] > 0]).tolist()) - {-1})"
 _CONDITIONAL = "verifier/analysis/robust/optimal_conditional.py"
 _ROWS_OF_CHOICES = "skeleton, len(skeleton.indptr) - 1, rows_of(skeleton.indptr), skeleton.entry, skeleton.indices"
+_RULED_OUT = "ruled_out = wins >= xlogy(hits, middle) + xlog1py(items - hits, -middle)"
 _SUBJECT, _FIRST = "verifier/analysis/robust/subject.py", "verifier/analysis/robust/first_policy.py"
 _LED = "following = np.where(inside < 0, objective.following[ways].ravel() - 2, inside).reshape("
 _RANK = "rank = levels(int(of.max()) + 1, of[sources[~inner]], of[led[~inner]], MOST_LEVELS)"
@@ -421,6 +433,8 @@ _OWN_COUNTS, _OWN_CONTEXTS, _MIX, _PRECISION, _TRACKS = (
     f"verifier/perception/confusion/{name}.py"
     for name in ("context_counts", "contexts", "mix", "average_precision", "tracks")
 )
+_UNITS = "verifier/perception/confusion/unit_counts.py"
+_NUMBERS_OF_UNITS = "return int(self.identity.max(initial=-1)) + places + len(self.scene.sequence) + 2"
 _SMALL_LEVELS = "level = outcomes.level[order].astype(np.int8 if outcomes.thresholds < 127 else np.int32)"
 _ANY_SERIES = "items = self._items(sets.frame[present], *own, threshold, np.full(int(present.sum()), -1))"
 _NEW_NUMBERS = "number[own] = distinct_rows(np.column_stack([number[own], added]))[1] + number.max() + 1"
@@ -474,6 +488,9 @@ EQUIVALENT = {
     (_DEPENDENCE, "in_bin = _bin_of_pairs(outcomes, rows, reached.shape[1] - 1)", "-"): "no bin has that number",
     **{(_DEPENDENCE, _SMALL_LEVELS, token): "levels up to 127 have 8 bits" for token in ("<", "127")},
     (_DEPENDENCE, "ends = np.flatnonzero(np.diff(outcomes.stratum[order], append=-1)) + 1", "1"): "any below 0",
+    (_UNITS, 'number = frame if self.memory.units == "frame" else series + 1', "1"): "any number from 0",
+    **{(_UNITS, _NUMBERS_OF_UNITS, token): "more than that" for token in "-12"},
+    **{(_UNITS, "return series + int(self.identity.max(initial=-1)) + 1", token): "further above" for token in "-1"},
     (_MIX, "least = _extreme(np.asarray(lower), mix, 1)", "1"): "its sign alone is used",
     (_MIX, "most = _extreme(np.asarray(upper), mix, -1)", "1"): "its sign alone is used",
     **{(_PRECISION, _AT_A_TIME, token): "how many at once" for token in ("1", "//")},
@@ -626,8 +643,12 @@ EQUIVALENT = {
     ("verifier/analysis/recall/least_cost.py", _NOT_READ, "False"): "they are made and not read",
     ("verifier/analysis/recall/least_cost.py", "low, high, step = begin, family.top, 1", "1"): "how it is searched",
     ("verifier/analysis/robust/optimal_conditional.py", "_MOST_PROCESSES = 8", "8"): "how many are kept",
-    **{("verifier/analysis/robust/optimum.py", _ALIKE_AT_ONCE, token): "how many at once" for token in ("1", "//")},
+    **{
+        ("verifier/analysis/robust/optimum.py", _ALIKE_AT_ONCE, token): "how many at once"
+        for token in ("1", "//", "max")
+    },
     ("verifier/analysis/robust/optimum.py", "np.zeros((count, 0), dtype=np.int64),", "0"): "no draw is made",
+    ("verifier/analysis/robust/optimum.py", _FIRST_OF_ALIKE, "1"): "which policy is begun with",
     ("verifier/analysis/robust/policy.py", _WEIGHTING, "0"): "a weighting, no result",
     ("verifier/analysis/robust/recurrent.py", "MOST_TERMS = 64", "64"): "how far, not what",
     (_COMMON, _LOSS, "-"): "which box is divided, not what is proven",
@@ -723,6 +744,14 @@ EQUIVALENT = {
         "the last of what is negated, which is not read; else noticed"
     ),
     ("verifier/analysis/intervals/intervals.py", "if len(tail) > 2 * self._kept:", ">"): "how often it is cut back",
+    **{
+        ("verifier/analysis/intervals/rate_intervals.py", line, token): reason
+        for line, token, reason in (
+            ("ends: Ints = np.floor(low * UNIT * _AT_ONCE_OUTWARDS).astype(np.int64)", "low", "equal by then"),
+            ("_HALVINGS = 60", "60", "how near, and rounded outwards"),
+            (_RULED_OUT, ">=", "a tie of rounded logarithms, and rounded outwards"),
+        )
+    },
     (_SUBJECT, "numbers = np.where(codes >= 0, len(inner) + np.searchsorted(ended, codes), -1)", "1"): (
         "any number below 0"
     ),
@@ -1025,7 +1054,7 @@ EQUIVALENT = {
     **{(_ADJOINT, _ADDING, token): "how it is solved, not what" for token in ("<", ">")},
     (_ADJOINT, "if sum(band.numbers for _, _, band in tables) <= _MOST_ADDED:", "<="): "how it is solved, not what",
     **{(_ADJOINT, _ORDERED, token): "how it is solved, not what" for token in ("max", "<=")},
-    (_ADJOINT, _LOOKED_AT, "&"): "more cells are looked at, which open nothing",
+    (_ADJOINT, _ENDING_ROWS, "&"): "more cells are looked at, which open nothing",
     (_ADJOINT, "before = skeleton.entry_values(rates)[entry] > 0", "0"): "as for `rows`",
     **{(_ADJOINT, _OF_RATE_0, token): "as for `rows`" for token in (">", "&")},
     (_ADJOINT, "used = np.zeros((1, len(channel.bins), len(channel.observations)))", "1"): "a row that is not read",
@@ -1039,15 +1068,36 @@ EQUIVALENT = {
     (_CAUSES, "place = np.full(objective.state_count, -1, dtype=np.int64)", "1"): "any number below 0",
     **{(_REQUIREMENTS, "PART_BYTES = 2**27", token): "how many at once" for token in ("2", "27")},
     **{(_REQUIREMENTS, _BYTES, token): "how many at once" for token in ("max", "1", "//", "2", "*")},
+    ("verifier/analysis/recall/cells.py", _AT_RANDOM, "0"): "other matrices at random",
+    ("verifier/analysis/recall/cells.py", "rest[np.all(rest == 0, axis=1), cells.empty] = 1", "1"): "it is scaled",
+    (
+        "verifier/analysis/recall/cells.py",
+        "rest[cells.empty] = 1",
+        "1",
+    ): "all are divided by what they have in common",
+    ("verifier/analysis/recall/cells.py", "for at, column in np.argwhere(visited & ~relevant).tolist():", "&"): (
+        "more columns are looked at, as the others are"
+    ),
+    (_PRIORITIES, _CORRECT, ">="): "equal where nothing moves, and such columns are not listed",
+    (_PRIORITIES, _NO_ERRORS, "1"): "as many of both",
+    **{
+        (_PRIORITIES, "chunk = max(1, _BATCH_BYTES // rates.nbytes)", token): "how many at once"
+        for token in ("1", "//")
+    },
+    **{(_PRIORITIES, "_BATCH_BYTES = 2**27", token): "how many at once" for token in ("2", "27")},
     (_COST, "RANDOM_STARTS = 4", "4"): "how often it is tried",
     (_COST, '"options": {"maxiter": 200, "ftol": 1e-12},', "200"): "how long it is tried",
     (_COST, "known[key] = _slack(improvement, np.clip(recall, 0, 1))", "1"): "bounds are left by roundings only",
     (_COST, "upper = np.full(self.exact.shape, Fraction(1), dtype=object)", "1"): "a region cuts it to 1",
     (_COST, "steps = max(whole - min(begin), 1)", "1"): "0 steps of 0",
     (_COST, "while high > low:", ">"): "what is known to be met is looked at again",
-    (_PATTERNS, _IN_OPEN, "1"): "a state that is not read",
-    **{(_PATTERNS, _BY_PLACE, token): "a wider bound" for token in ("0", "1")},
-    (_PATTERNS, "for several in np.flatnonzero(np.diff(ends) > 1).tolist():", ">"): "one alone comes out as before",
+    (_PATTERNS_OF_LOSS, _IN_OPEN, "1"): "a state that is not read",
+    **{(_PATTERNS_OF_LOSS, _BY_PLACE, token): "a wider bound" for token in ("0", "1")},
+    (
+        _PATTERNS_OF_LOSS,
+        "for several in np.flatnonzero(np.diff(ends) > 1).tolist():",
+        ">",
+    ): "one alone comes out as before",
     ("verifier/perception/confusion/replay.py", "counts = np.zeros((bins, contexts.count, 2))", "2"): "a column of 0",
     (_REGION, "bins, groups, true = self.lower.shape", "lower"): "the shapes are equal, or refused",
     **{
@@ -1077,6 +1127,7 @@ EQUIVALENT = {
     ("verifier/systems/strategies.py", _SAME_BEFORE, "1"): "any number below 0",
     ("verifier/systems/strategies.py", "kept[:1] = True", "1"): "rows of no moves",
     ("verifier/systems/strategies.py", _OVER_ALREADY, "1"): "any number below 0",
+    ("verifier/systems/planners/tables.py", _GATHERED, "1"): "a row that is not read",
     ("verifier/systems/planners/tables.py", _LARGEST_END, "0"): "told apart more finely than any row asks",
     ("verifier/systems/scene.py", "low = max(low, math.ceil(value))", "ceil"): "the condition refuses it, too",
     ("verifier/systems/scene.py", "high = min(high, math.floor(value))", "floor"): "the condition refuses it, too",
