@@ -398,7 +398,6 @@ _POLICY_BEGUN = {
 _SOLVE = "verifier/analysis/robust/solve.py"
 _ROUGHLY = "value = search.optimum(target.astype(np.float64), np.zeros(step.state_count), roughly=True)"
 _MANY_CODES = "if bound > 2**16 + 4 * len(codes):"
-_IN_REACH = "nodes = look.nodes[distance[look.nodes] <= most_steps - left]"
 _DIGITS = "digits = np.floor(np.log10(np.maximum(items, 1)))"
 _NO_RATES = "rates = np.where(np.isnan(measured.rates), 1 / measured.rates.shape[1], measured.rates)"
 _NEXT_SIZE = "size = high if best is None else (math.sqrt(low * high) if low > 0 else high / 1024)"
@@ -475,7 +474,9 @@ _REPORTS = "np.add.at(counts, (rows.bin[used], context[used], rows.right[used]),
 _PERMUTATIONS = "permutations = max(FEWEST_PERMUTATIONS, min(MOST_PERMUTATIONS, WORK // max(len(outcomes.track), 1)))"
 _POINTERS = "pointer = self.pointers.__getitem__ if any(self.pointers) else None"
 _SEARCH, _COUNTS = "verifier/analysis/hidden_search.py", "verifier/analysis/step_counts.py"
-_LOOKED_AT = "if taken and taken % _LOOK == 0 and np.array_equal(worth, before):"
+_GRID = "verifier/analysis/belief_grid.py"
+_DIGITS_OF = "upper = high > 0  # where odds are large it is the complement that has digits"
+_LOOKS_AT = "if taken and taken % _LOOK == 0 and np.array_equal(worth, before):"
 _STEPPED = "most = steps if at.state_count > LARGEST_SQUARED else min(steps, STEPS_BEFORE_SQUARING)"
 _MAY_NOT = (
     "rows = [np.where(may[:, [k]], world.distributions(there, len(going), k), -1) for k in range(len(world.choices))]"
@@ -610,7 +611,6 @@ EQUIVALENT = {
     (_REGION, "shape = (len(lower), int(group.max()) + 1, len(group))", "lower"): "the shapes are equal",
     (_REGION, "told = np.where(often[:, :, None] > 0, told, -1)", "1"): "one number for all that never is",
     (_DRAWING, _LEAST_COST, "1"): "the most draws either way",
-    ("verifier/analysis/belief_grid.py", _IN_REACH, "-"): "more is followed than is asked for",
     ("verifier/analysis/best_planner.py", "exact: bool = True", "True"): "it is overwritten",
     (
         "verifier/analysis/best_planner.py",
@@ -634,6 +634,9 @@ EQUIVALENT = {
         for token in ("2", "23")
     },
     ("verifier/analysis/planning.py", _TOO_MANY, "<"): "what is too large is brought down again",
+    (_GRID, "for steps in range(most_steps + 1):", "1"): "as far as what is not reached",
+    **{(_GRID, _DIGITS_OF, token): "where odds are small both have the digits" for token in ("high", ">", "0")},
+    (_GRID, "_, *axes = np.unravel_index(np.arange(self.size), (1, *self.shape))", "1"): "an axis that is left out",
     ("verifier/analysis/planning.py", "high *= 2", "2"): "what is too large is brought down again",
     ("verifier/analysis/planning.py", _DIGITS, "1"): "of numbers below 10 no digit is left out",
     ("verifier/analysis/planning.py", _NO_RATES, "1"): "of columns that nothing depends on",
@@ -1127,7 +1130,7 @@ EQUIVALENT = {
         (_COUNTS, line, token): reason
         for reason, line, tokens in (
             ("how often it is looked, not at what", "_LOOK = 64", ("64",)),
-            ("how often it is looked, not at what", _LOOKED_AT, ("==", "0", "%")),
+            ("how often it is looked, not at what", _LOOKS_AT, ("==", "0", "%")),
             ("which way, not what it finds", "LARGEST_SQUARED = 600", ("600",)),
             ("which way, not what it finds", _STEPPED, (">",)),
             ("how many at once", "size = _NUMBERS_AT_ONCE // product.state_count**2", ("//",)),
