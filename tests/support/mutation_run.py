@@ -962,7 +962,8 @@ EQUIVALENT = {
     **{(_RUNS, "return np.full(n, np.inf), np.full(n, -1)", token): "not read" for token in ("-", "1")},
     (_RUNS, "heap = [(float(self._distance[node]), next(numbers), 0, -1)]", "0"): "not read",
     (_RUNS, "heap = [(float(self._distance[node]), next(numbers), 0, -1)]", "1"): "any number below 0",
-    **{(_RUNS, "if len(heap) > 2 * wanted:", token): "how many are kept" for token in (">", "2", "*")},
+    **{(_RUNS, "if len(heap) > 2 * wanted:", token): "how many are kept" for token in (">", "2")},
+    (_RUNS, "grained = np.round(cost[order] / _GRAIN) * _GRAIN", "*"): "all costs in another unit",
     (_RUNS, "def _tree_nodes(self, node: int, until: int = -1) -> Ints:", "1"): "any number below 0",
     **{
         (_ADJOINT, _FINITE_RATES, token): "anything finite, in columns that no chain needs"
@@ -980,7 +981,7 @@ EQUIVALENT = {
     (_ADJOINT, "used = np.zeros((1, len(channel.bins), len(channel.observations)))", "1"): "a row that is not read",
     (_ADJOINT, "used[0, rows] = 1", "1"): "only whether it is above 0",
     (_ADJOINT, "LARGEST_BLOCK = 64", "64"): "how it is solved, not what",
-    **{(_ADJOINT, _RARELY, token): "how it is solved, not what" for token in ("17", "2", "23")},
+    **{(_ADJOINT, _RARELY, token): "how it is solved, not what" for token in ("-", "17", "2", "23")},
     (_CAUSES, "known = min(pending, key=len)  # what flows into a set comes from smaller ones", "min"): (
         "how often a set is looked at, as flows add up"
     ),
