@@ -7,6 +7,7 @@ import pytest
 
 from verifier.base.errors import InputError, VerifierError
 from verifier.perception.detections import Reading, class_map, read_detections
+from verifier.perception.detections import cvat as cvat_reader
 
 
 def write(folder, files):
@@ -94,7 +95,7 @@ def test_frames_of_bdd100k(tmp_path):
     first = [lane, bdd_label("ped", id=5, **told), bdd_label(attributes={"crowd": True}), lane]
     first += [bdd_label(attributes={"ignored": 1}), bdd_label(right=50, id="x", attributes={"crowd": False})]
     frames = [{"name": "1", "videoName": "v", "labels": first}, {"name": "2", "videoName": None, "labels": None}]
-    frames.append({"name": "3", "labels": [bdd_label(id=7)]})
+    frames.append({"name": "3", "labels": [bdd_label(id=7, score="of detections alone")]})
     write(tmp_path, {"t.json": {"frames": frames}, "s.json": [{"name": "3", "labels": [lane, bdd_label(score=0.5)]}]})
     data = read_detections("bdd100k", tmp_path / "t.json", tmp_path / "s.json")
     assert (data.frame_name, data.sequences) == (("v/1", "2", "3"), ("v", "(no sequence)"))
@@ -107,6 +108,11 @@ def test_frames_of_bdd100k(tmp_path):
     assert np.array_equal(attributes["speed"], [3.5, np.nan, np.nan], equal_nan=True)
     assert np.array_equal(attributes["fast"], [1, np.nan, np.nan], equal_nan=True)
     assert "weather" not in attributes
+    write(tmp_path, {"s.json": [{"name": "3", "labels": []}]})
+    assert len(read_detections("bdd100k", tmp_path / "t.json", tmp_path / "s.json").detections) == 0
+    write(tmp_path, {"s.json": [{"name": "3", "labels": [bdd_label(attributes={"sure": 0.75})]}]})
+    seen = read_detections("bdd100k", tmp_path / "t.json", tmp_path / "s.json", columns={"score": "sure"}).detections
+    assert seen.score.tolist() == [0.75]
 
 
 @pytest.mark.parametrize(
@@ -154,6 +160,13 @@ def test_samples_of_fiftyone(tmp_path):
     assert np.array_equal(data.detections.distance_m, [3, np.nan], equal_nan=True)
     write(tmp_path, {"s.json": {"samples": [sample("/d/1", [box], [])]}})
     assert read_detections("fiftyone", path, path).ignored is None
+    write(tmp_path, {"s.json": {"samples": [sample("/d/1"), sample("/d/2"), sample("/d/2")]}})
+    with pytest.raises(InputError, match=r"s\.json: /samples/1/filepath: this sample occurs twice"):
+        read_detections("fiftyone", path, path)
+    samples = [sample("/d/1", [box], []), sample("/e/1"), {"filepath": "/e/2"}]
+    write(tmp_path, {"s.json": {"samples": samples}})
+    several = read_detections("fiftyone", path, path)
+    assert (several.sequences, several.frame_sequence.tolist()) == (("/d", "/e"), [0, 1, 1])
     for size in ((0, 50), (100, 0), (100.0, 50), (True, 50), (-1, 5)):
         write(tmp_path, {"s.json": {"samples": [sample("/d/1", [box], size=size)]}})
         with pytest.raises(InputError, match=r"/samples/0: a sample with detections needs 'metadata'"):
@@ -202,6 +215,10 @@ def test_images_of_cvat(tmp_path):
     assert data.detections.frame.tolist() == [1]
 
 
+def test_no_detection_of_cvat(tmp_path):
+    assert len(cvat(tmp_path, video(shown(0)), video()).detections) == 0
+
+
 @pytest.mark.parametrize(
     ("task", "frames"),
     [
@@ -222,6 +239,28 @@ def test_frames_of_a_video_of_cvat(tmp_path, task, frames):
     data = cvat(tmp_path, video(shown(2) + shown(3), task=task))
     assert data.frame_name == tuple(f"{number:06d}" for number in frames)
     assert [data.frame_name[frame] for frame in data.annotations.frame] == ["000002", "000003"]
+
+
+def test_what_is_no_frame_and_no_box_of_cvat(tmp_path, monkeypatch):
+    """A video without tracks has the frames of its task, images have none but their own."""
+    for count in (1, 4):
+        data = cvat(tmp_path, video(task=f"<size>{count}</size>"))
+        assert (data.frame_count, len(data.annotations)) == (count, 0)
+    label = "<labels><label><attributes><attribute><name>speed</name></attribute></attributes></label></labels>"
+    image = f'<image name="a"><box label="car" {EDGES}/></image>'
+    other = f'<other><polygon/><box label="car" {EDGES}/></other><x><track><polygon/></track></x>'
+    text = f"<annotations><meta><task><size>3</size>{label}</task></meta>{other}{image}</annotations>"
+    data = cvat(tmp_path, text)
+    assert (data.frame_name, len(data.annotations), data.origin["shapes_left_out"]) == (("a",), 1, 0)
+    mixed = cvat(tmp_path, video(shown(0)).replace("</annotations>", image.replace("car", "van") + "</annotations>"))
+    assert sorted(labels(mixed, mixed.annotations)) == ["car", "van"]
+    for most in (4, 3):
+        monkeypatch.setattr(cvat_reader, "MOST_FRAMES", most)
+        if most == 4:
+            assert cvat(tmp_path, video(task="<size>4</size>")).frame_count == 4
+        else:
+            with pytest.raises(VerifierError, match="4 frames, at most 3 are read"):
+                cvat(tmp_path, video(task="<size>4</size>"))
 
 
 def test_tracks_of_cvat(tmp_path):

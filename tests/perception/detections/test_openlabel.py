@@ -50,7 +50,7 @@ def test_frames_come_in_the_order_of_their_numbers(tmp_path):
     one = {"objects": {"0": {"object_data": {"bbox": [BOX]}}}}
     data = read(tmp_path, document(frames={"10": one, "9": {}, "2": one}))
     assert data.frame_name == ("000002", "000009", "000010")
-    assert data.annotations.frame.tolist() == [0, 2]
+    assert (data.annotations.frame.tolist(), data.annotations.line.tolist()) == ([0, 2], [1, 2])
     known = {"0": {"type": "car", "object_data": {"bbox": [BOX], "cuboid": [{"val": CUBOID}]}}}
     alone = {"openlabel": {"objects": known}}
     data = read(tmp_path, alone)

@@ -60,7 +60,7 @@ def test_other_archives_that_are_refused(tmp_path, monkeypatch):
     locked = bytearray(whole)
     locked[locked.index(b"PK\x01\x02") + 8] |= 1
     (tmp_path / "locked.zip").write_bytes(locked)
-    with pytest.raises(InputError, match="'a.txt' is encrypted"):
+    with pytest.raises(InputError, match=r"'a\.txt' is encrypted"):
         read_source(tmp_path / "locked.zip", "detections")
     monkeypatch.setattr(sources, "MOST_FILES", 1)
     with pytest.raises(InputError, match="it has 2 files; at most 1"):

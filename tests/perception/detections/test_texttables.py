@@ -30,9 +30,13 @@ def test_rows_of_several_files():
     table = read('a b,1,NaN, 3\n"c",+2,-nan,4\n')
     assert [table.names["name"][code] for code in table.columns["name"]] == ["a b", '"c"']
     assert (table.columns["count"].tolist(), table.layout) == ([1, 2], COMMAS)
+    table = read("NA 1 1 3\nnull 2 1 3\nTrue 2 1 3")
+    assert [table.names["name"][code] for code in table.columns["name"]] == ["NA", "null", "True"]
+    assert read("NA 1e3 1 3").columns["count"].tolist() == [1000]
     none = read("\n", " \n")
     assert (len(none), none.layout, none.names) == (0, BLANKS, {"name": ()})
     assert {name: column.tolist() for name, column in none.columns.items()} == {name: [] for name in KINDS}
+    assert (none.columns["name"].dtype, none.columns["y"].dtype) == (np.int64, np.float64)
 
 
 @pytest.mark.parametrize(
@@ -41,6 +45,7 @@ def test_rows_of_several_files():
         (["a 1 2"], "a.txt:1: found 3 columns, expected 4 separated by blanks or 4 separated by ','"),
         (["\n", "\na,1,2"], "b.txt:2: found 3 columns, expected 4 separated by blanks or 4 separated by ','"),
         (["a 1 2 3\nb 1 2"], "a.txt:2: found 3 columns, expected 4"),
+        (["a 1 2 3\n\u00a0"], "a.txt:2: found 0 columns, expected 4"),
         (["a 1 2 3\nb 1 2 3 4"], "a.txt:2: found 5 columns, expected 4"),
         (["a 1 2 3", "b 1 2 3\n\nb 1 2 3 4"], "b.txt:3: found 5 columns, expected 4"),
         (["a 1 2 3\nb  1.5 2 3"], "a.txt:2:4: count: expected a whole number, got '1.5'"),
@@ -49,6 +54,10 @@ def test_rows_of_several_files():
         (["a 1 2 3\nb 1 1 inf"], "a.txt:2:7: y: expected a finite number, got 'inf'"),
         (["a 1 2 3\nb 1 1 nan"], "a.txt:2:7: y: expected a finite number, got 'nan'"),
         (["a 1 2 3\nb 1 0x1 3"], "a.txt:2:5: x: expected a number, got '0x1'"),
+        (["a 1 True 3\nb 1 False 3"], "a.txt:1:5: x: expected a number, got 'True'"),
+        (["a 1 2 TRUE"], "a.txt:1:7: y: expected a finite number, got 'TRUE'"),
+        (["a 1.5 2 3"], "a.txt:1:3: count: expected a whole number, got '1.5'"),
+        (["a 1 NA 3"], "a.txt:1:5: x: expected a number, got 'NA'"),
         (["a 1 2 3\nb 1 none 3"], "a.txt:2:5: x: expected a number, got 'none'"),
         (["a,1,2,3\nb,1,1,x"], "a.txt:2:7: y: expected a finite number, got 'x'"),
         (["a,1,2,3\nb,,1,3"], "a.txt:2:3: count: expected a whole number, got ''"),

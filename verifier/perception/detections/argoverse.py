@@ -117,11 +117,11 @@ class _Poses:
         """(n, 7) boxes in the frame of the vehicle, from those (n, 7) in that of the city and their headings (n,
         3)."""
         keys = list(zip(sequence, named.table["frame"].cast("string").to_pylist(), strict=True))
-        rows = np.array([self.row.get(key, -1) for key in keys], dtype=np.int64)
-        if (rows < 0).any():
-            at = int((rows < 0).argmax())
-            message = f"no pose of the vehicle in log {shown(keys[at][0])} at {keys[at][1]}"
-            raise InputError(message, Place(named.file, int(named.line[at])), "poses: city_SE3_egovehicle.feather")
+        for (log, stamp), line in zip(keys, named.line.tolist(), strict=True):
+            if (log, stamp) not in self.row:
+                message = f"no pose of the vehicle in log {shown(log)} at {stamp}"
+                raise InputError(message, Place(named.file, line), "poses: city_SE3_egovehicle.feather")
+        rows = np.array([self.row[key] for key in keys], dtype=np.int64)
         return self.ego_from_city.take(rows).boxes(box[:, :3], box[:, 3:6], heading)
 
 

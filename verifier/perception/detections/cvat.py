@@ -86,11 +86,11 @@ def _read(members: tuple[Member, ...]) -> _File:
 class _Walk:
     """One file, from its first element to its last."""
 
-    found: _File
+    file: _File
     part: int
     member: Member
     drive: str
-    meta: dict[str, tuple[str, int]] = field(default_factory=dict)
+    meta: dict[str, str] = field(default_factory=dict)
     image: tuple[str, str] | None = None
     track: Element | None = None
     said: dict[str, str] = field(default_factory=dict)
@@ -103,7 +103,7 @@ class _Walk:
         self.check_between()
         if self.numbers or (self.meta and self.image is None):
             for number in self.listed():
-                self.frame((self.drive, f"{number:06d}"), self.numbers.get(number, 1))
+                self.frame((self.drive, f"{number:06d}"), self.numbers.get(number))
 
     def begin(self, element: Element) -> None:
         if element.path == f"{ROOT}/image":
@@ -119,16 +119,17 @@ class _Walk:
     def end(self, element: Element) -> None:
         *above, owner, name = ("", *element.path.split("/"))
         if element.path.startswith(f"{ROOT}/meta/") and name in META and element.path.count("/") == 3:
-            self.meta[name] = (element.text, element.line)
+            self.meta[name] = element.text
         elif name == "attribute" and owner == "box":
             self.said[self.text(element, "name")] = element.text
         elif above == ["", ROOT] and owner in ("image", "track"):
-            self.found.left_out += name in SHAPES
+            self.file.left_out += name in SHAPES
             if name == "box":
                 self.box(element, owner == "track")
 
     def box(self, element: Element, moving: bool) -> None:
-        holder = self.track if moving and self.track is not None else element
+        holder = self.track if moving else element
+        assert holder is not None
         values: dict[str, Any] = {name: self.number(element, own) for name, own in BOX.items()}
         if element.attributes.get("outside") != "1" and "rotation" in element.attributes:
             self.check_upright(element)
@@ -145,7 +146,7 @@ class _Walk:
             return
         values |= {"frame": frame[1], "sequence": frame[0], "class": self.text(holder, "label")}
         told = {name: element.attributes[name] for name in ("occluded", "score") if name in element.attributes}
-        self.found.objects.add(self.part, element.line, "", values, self.said | told)
+        self.file.objects.add(self.part, element.line, "", values, self.said | told)
 
     def check_upright(self, element: Element) -> None:
         if self.number(element, "rotation") % 360:
@@ -162,12 +163,12 @@ class _Walk:
 
     def step(self) -> int:
         """Frames of the video from one frame of the task to the next."""
-        text = self.meta.get("frame_filter", ("", 0))[0].removeprefix("step=")
+        text = self.meta.get("frame_filter", "").removeprefix("step=")
         return int(text) if text.isdecimal() and int(text) else 1
 
     def listed(self) -> list[int]:
         """The numbers of the frames of a video."""
-        known = {name: int(text) for name, (text, _) in self.meta.items() if text.isdecimal() and len(text) < 12}
+        known = {name: int(text) for name, text in self.meta.items() if text.isdecimal() and len(text) < 12}
         last = known.get("stop_frame", known.get("size", 0) - 1)
         if last < 0:
             return sorted(self.numbers)
@@ -176,20 +177,20 @@ class _Walk:
             raise LimitError(f"{len(numbers)} frames, at most {MOST_FRAMES} are read", Place(self.member.name))
         return list(numbers)
 
-    def frame(self, key: tuple[str, str], line: int) -> None:
-        self.found.frames.append(key)
-        self.found.places.append(Place(self.member.name, line))
+    def frame(self, key: tuple[str, str], line: int | None) -> None:
+        self.file.frames.append(key)
+        self.file.places.append(Place(self.member.name, line))
 
     def text(self, element: Element, name: str) -> str:
-        found = element.attributes.get(name, "")
-        if not found:
+        value = element.attributes.get(name, "")
+        if not value:
             message = f"'{element.path.rpartition('/')[2]}' without '{name}'"
             raise InputError(message, Place(self.member.name, element.line))
-        return found
+        return value
 
     def number(self, element: Element, name: str, *, whole: bool = False) -> float:
-        found = self.text(element, name)
-        if not (found.isdecimal() and len(found) < 12 if whole else NUMBER.fullmatch(found)):
-            message = f"{name}: expected a {'whole ' * whole}number, got {shown(found)}"
+        value = self.text(element, name)
+        if not (value.isdecimal() and len(value) < 12 if whole else NUMBER.fullmatch(value)):
+            message = f"{name}: expected a {'whole ' * whole}number, got {shown(value)}"
             raise InputError(message, Place(self.member.name, element.line))
-        return float(found)
+        return float(value)

@@ -91,10 +91,10 @@ def with_depth(
     boxes = data.annotations
     if boxes.box_2d is None and len(boxes):
         raise UsageError("depth maps give distances to rectangles in an image, and the annotations have none")
-    found, digests = data.detections, []
-    away, reported = np.full(len(boxes), np.nan), np.full(len(found), np.nan)
+    detections, digests = data.detections, []
+    away, reported = np.full(len(boxes), np.nan), np.full(len(detections), np.nan)
     width = np.full(len(boxes), np.nan)
-    placed = found.box_2d is not None and found.distance_m is None
+    placed = detections.box_2d is not None and detections.distance_m is None
     for name, path, rows, seen in _maps(data, Path(folder), placed):
         raw = read_bytes(path)
         digests.append(f"{hashlib.sha256(raw).hexdigest()}  {path.relative_to(folder).as_posix()}\n")
@@ -103,7 +103,7 @@ def with_depth(
         for row in rows.tolist():
             away[row] = _annotation_depth(depth, data, row, name)
         for row in seen.tolist():
-            reported[row] = box_depth(depth, np.asarray(found.box_2d)[row])
+            reported[row] = box_depth(depth, np.asarray(detections.box_2d)[row])
     record: dict[str, Any] = {
         "role": "depth",
         "name": Path(folder).name,
@@ -115,7 +115,7 @@ def with_depth(
     }
     changes: dict[str, Any] = {"annotations": replace(boxes, distance_m=away)}
     if placed:
-        changes["detections"] = replace(found, distance_m=reported)
+        changes["detections"] = replace(detections, distance_m=reported)
         record["unknown_of_detections"] = int(np.isnan(reported).sum())
     record = record if part else whole_depth(record, str(folder), any_focal_length)
     return _known(data.change(**changes, origin={**data.origin, "distances": record}), ignore)
@@ -270,14 +270,14 @@ def _depth(raw: bytes, path: Path, scale: float, inverse: float | None = None) -
 
 def _npy(raw: bytes, place: Place) -> NDArray[np.float64]:
     try:
-        found: NDArray[Any] = np.lib.format.read_array(io.BytesIO(raw), allow_pickle=False)
+        array: NDArray[Any] = np.lib.format.read_array(io.BytesIO(raw), allow_pickle=False)
     except DAMAGED as error:
         raise InputError(f"not a readable NumPy array: {_reason(error)}", place) from None
-    if found.ndim != 2 or found.dtype.kind != "f":
+    if array.ndim != 2 or array.dtype.kind != "f":
         raise InputError(
-            f"expected floating-point metres (height, width), found {found.dtype} of shape {found.shape}", place
+            f"expected floating-point metres (height, width), found {array.dtype} of shape {array.shape}", place
         )
-    return found.astype(np.float64)
+    return array.astype(np.float64)
 
 
 PFM_HEAD = re.compile(rb"Pf\s+([0-9]{1,5})\s+([0-9]{1,5})\s+(-?[0-9.eE+-]{1,30})\s")
@@ -292,8 +292,8 @@ def _pfm(raw: bytes, place: Place) -> NDArray[np.float64]:
     values = raw[head.end() :]
     if len(values) != 4 * width * height or not values:
         raise InputError(f"{len(values)} bytes; {width} x {height} pixels take {4 * width * height}", place)
-    found = np.frombuffer(values, f"{order}f4").reshape(height, width)[::-1].astype(np.float64)
-    return np.where(np.isposinf(found), 0, found)
+    depths = np.frombuffer(values, f"{order}f4").reshape(height, width)[::-1].astype(np.float64)
+    return np.where(np.isposinf(depths), 0, depths)
 
 
 def _png(raw: bytes, place: Place) -> NDArray[np.float64]:
@@ -319,15 +319,15 @@ def _annotation_depth(depth: NDArray[np.float64], data: DetectionSet, row: int, 
     """The depth in the rectangle of an annotation; the error of one outside the image."""
     assert data.annotations.box_2d is not None  # checked by the caller
     box = data.annotations.box_2d[row]
-    found = box_depth(depth, box)
-    if found is None:
+    metres = box_depth(depth, box)
+    if metres is None:
         values = ", ".join(f"{value:g}" for value in box)
         raise InputError(
             f"frame {shown(name)}: the rectangle ({values}) lies outside the depth map of "
             f"{depth.shape[1]} x {depth.shape[0]} pixels",
             _place(data, data.annotations, row),
         )
-    return found
+    return metres
 
 
 def box_depth(depth: NDArray[np.float64], box: NDArray[np.float64]) -> float | None:

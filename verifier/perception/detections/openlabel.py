@@ -137,11 +137,11 @@ class _File:
         return listed[0] if listed and listed[0].get("val") is not None else {}
 
     def numbers(self, shape: Mapping[str, Any], lengths: tuple[int, ...], at: str) -> list[float]:
-        found = shape["val"]
-        fine = isinstance(found, list) and len(found) in lengths
-        if not fine or not all(type(value) in (int, float) and abs(value) < 1e300 for value in found):
-            raise self.fail(f"{at}/val", f"expected {' or '.join(map(str, lengths))} numbers, got {shown(found)}")
-        return [float(number) for number in found]
+        values = shape["val"]
+        fine = isinstance(values, list) and len(values) in lengths
+        if not fine or not all(type(value) in (int, float) and abs(value) < 1e300 for value in values):
+            raise self.fail(f"{at}/val", f"expected {' or '.join(map(str, lengths))} numbers, got {shown(values)}")
+        return [float(number) for number in values]
 
     @staticmethod
     def attributes(data: Any) -> Iterator[tuple[str, Any]]:
@@ -214,10 +214,10 @@ class _File:
         return int(name)
 
     def table(self, holder: Any, key: str, at: str, missing: Any = None) -> Mapping[str, Any]:
-        found = holder.get(key, missing) if isinstance(holder, dict) else None
-        if not isinstance(found, dict):
+        content = holder.get(key, missing) if isinstance(holder, dict) else None
+        if not isinstance(content, dict):
             raise self.fail(at or "/", f"expected an object with the object '{key}'")
-        return found
+        return content
 
     def fail(self, at: str, message: str) -> InputError:
         return InputError(message, Place(self.member.name, path=at))
@@ -228,20 +228,20 @@ def _turn(numbers: list[float]) -> Floats:
     if len(numbers) == 3:
         return _euler("ZYX", numbers[::-1])
     x, y, z, w = numbers
-    found: Floats = rotations(np.array([[w, x, y, z]]))[0]
-    return found
+    matrix: Floats = rotations(np.array([[w, x, y, z]]))[0]
+    return matrix
 
 
 def _euler(sequence: str, angles: Sequence[float]) -> Floats:
     """(3, 3) the product of the turns about these axes, from left to right."""
-    found = np.eye(3)
+    product = np.eye(3)
     for axis, angle in zip(sequence, angles, strict=True):
         a, b = {"X": (1, 2), "Y": (2, 0), "Z": (0, 1)}[axis]
         turn = np.eye(3)
         turn[[a, b], [a, b]] = math.cos(angle)
         turn[b, a], turn[a, b] = math.sin(angle), -math.sin(angle)
-        found = found @ turn
-    return found
+        product = product @ turn
+    return product
 
 
 def _matrix(data: Any) -> Floats | None:
@@ -250,17 +250,17 @@ def _matrix(data: Any) -> Floats | None:
         return None
     try:
         if "matrix4x4" in data:
-            found = np.array(data["matrix4x4"], dtype=np.float64).reshape(4, 4)
+            matrix = np.array(data["matrix4x4"], dtype=np.float64).reshape(4, 4)
         else:
-            found = np.eye(4)
-            found[:3, 3] = data["translation"]
+            matrix = np.eye(4)
+            matrix[:3, 3] = data["translation"]
             if "quaternion" in data:
                 x, y, z, w = map(float, data["quaternion"])
-                found[:3, :3] = _turn([x, y, z, w])
+                matrix[:3, :3] = _turn([x, y, z, w])
             else:
-                found[:3, :3] = _euler(data.get("sequence", "ZYX").upper(), data["euler_angles"])
+                matrix[:3, :3] = _euler(data.get("sequence", "ZYX").upper(), data["euler_angles"])
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
-    turn = found[:3, :3]
+    turn = matrix[:3, :3]
     rigid = np.allclose(turn @ turn.T, np.eye(3), atol=1e-3) and np.linalg.det(turn) > 0
-    return found if np.isfinite(found).all() and rigid and (found[3] == [0, 0, 0, 1]).all() else None
+    return matrix if np.isfinite(matrix).all() and rigid and (matrix[3] == [0, 0, 0, 1]).all() else None

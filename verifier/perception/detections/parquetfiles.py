@@ -177,19 +177,19 @@ def _stream(path: str) -> Any:
 def _listed(path: str) -> list[str]:
     """The files that a path names: itself, or all of a folder."""
     if not is_address(path):
-        found = sorted(map(str, Path(path).rglob("*.parquet"))) if Path(path).is_dir() else [path]
+        paths = sorted(map(str, Path(path).rglob("*.parquet"))) if Path(path).is_dir() else [path]
     else:
         files = filesystem(path)
         try:
             files.invalidate_cache()  # a process that lives long sees what is there now
-            found = [path]
+            paths = [path]
             if files.isdir(path):
-                found = sorted(map(files.unstrip_protocol, files.glob(path.rstrip("/") + "/**/*.parquet")))
+                paths = sorted(map(files.unstrip_protocol, files.glob(path.rstrip("/") + "/**/*.parquet")))
         except OSError as error:
             raise InputError(f"cannot be read: {first_line(error)}", Place(path)) from None
-    if not found:
+    if not paths:
         raise InputError("no file *.parquet in it", Place(path))
-    return found
+    return paths
 
 
 def is_address(path: object) -> bool:
@@ -237,9 +237,9 @@ class Tables:
     ) -> Tables:
         """Look at all files; InputError and UsageError as `stream_tables`."""
         columns = check_columns(columns or {})
-        found = columns if detection_columns is None else check_columns(detection_columns)
+        detected = columns if detection_columns is None else check_columns(detection_columns)
         listed = {name: own for name, own in columns.items() if name in ("frame", "sequence")}
-        own, paths = (columns, found, listed), (annotations, detections, frames)
+        own, paths = (columns, detected, listed), (annotations, detections, frames)
         files = tuple(
             FilesInOrder.of(path, names, needed)
             for path, names, needed in zip(paths, own, NEEDED, strict=True)
@@ -296,7 +296,7 @@ def _begins(files: FilesInOrder, columns: Mapping[str, str]) -> list[tuple[Any, 
 
     What the file itself says of a row group is enough where that is of one sequence.
     """
-    own, found, row = columns.get("sequence", "sequence"), list[tuple[Any, int]](), 0
+    own, begins, row = columns.get("sequence", "sequence"), list[tuple[Any, int]](), 0
     for file in files.paths:
         with opened(file) as source:
             if own not in source.schema_arrow.names:
@@ -306,14 +306,14 @@ def _begins(files: FilesInOrder, columns: Mapping[str, str]) -> list[tuple[Any, 
                 group = source.metadata.row_group(number)
                 told = group.column(column).statistics
                 if told is not None and told.has_min_max and told.min == told.max and told.null_count == 0:
-                    _add_begin(found, told.min, row, files)
+                    _add_begin(begins, told.min, row, files)
                 else:
-                    _read_begins(found, own, (row, row + group.num_rows), files)
+                    _read_begins(begins, own, (row, row + group.num_rows), files)
                 row += group.num_rows
-    return found
+    return begins
 
 
-def _read_begins(found: list[tuple[Any, int]], own: str, rows: Rows, files: FilesInOrder) -> None:
+def _read_begins(begins: list[tuple[Any, int]], own: str, rows: Rows, files: FilesInOrder) -> None:
     row, compute = rows[0], library("pyarrow.compute")
     for file, table in files.batches(rows, 1 << 20, [own]):
         column = renamed(table, {"sequence": own}, ("sequence",), file)["sequence"].combine_chunks()
@@ -322,16 +322,16 @@ def _read_begins(found: list[tuple[Any, int]], own: str, rows: Rows, files: File
             raise InputError("sequence: the cell is empty", place)
         differs = compute.not_equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
         for at in [0, *(np.flatnonzero(differs) + 1).tolist()]:
-            _add_begin(found, column[at].as_py(), row + at, files)
+            _add_begin(begins, column[at].as_py(), row + at, files)
         row += len(column)
 
 
-def _add_begin(found: list[tuple[Any, int]], name: Any, row: int, files: FilesInOrder) -> None:
-    if not found or found[-1][0] < name:
-        found.append((name, row))
-    elif found[-1][0] != name:
+def _add_begin(begins: list[tuple[Any, int]], name: Any, row: int, files: FilesInOrder) -> None:
+    if not begins or begins[-1][0] < name:
+        begins.append((name, row))
+    elif begins[-1][0] != name:
         raise InputError(
-            f"sequence {shown(str(name))} comes after {shown(str(found[-1][0]))}: rows must ascend by sequence",
+            f"sequence {shown(str(name))} comes after {shown(str(begins[-1][0]))}: rows must ascend by sequence",
             files.place(row),
             "sort the table, or read it at once",
         )

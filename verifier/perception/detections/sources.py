@@ -222,8 +222,8 @@ class Reading:
         """The settings as JSON values, for `origin`."""
         rules = None if self.class_map is None else [list(rule) for rule in self.class_map.rules]
         chosen = None if self.sequences is None else list(self.sequences)
-        found = {"class_map": rules, "dont_care": self.dont_care, "sequences": chosen}
-        return found if self.match_frames == "name" else found | {"match_frames": self.match_frames}
+        record = {"class_map": rules, "dont_care": self.dont_care, "sequences": chosen}
+        return record if self.match_frames == "name" else record | {"match_frames": self.match_frames}
 
 
 def _stem(key: Any) -> Any:
@@ -292,58 +292,56 @@ class Elements:
 
     def texts(self, key: str, default: str | None = None) -> list[str]:
         """(n) strings."""
-        found = self.values(key, default)
-        return self._of_type(key, found, (str,), "a string")
+        return self._of_type(key, self.values(key, default), (str,), "a string")
 
     def numbers(self, key: str, default: float | None = None) -> NDArray[np.float64]:
         """(n,) numbers; NaN only where the file says NaN."""
-        found = self._of_type(key, self.values(key, default), (float, int), "a number")
-        return self._array(key, found)
+        return self._array(key, self._of_type(key, self.values(key, default), (float, int), "a number"))
 
     def whole(self, key: str, default: int | None = None) -> NDArray[np.int64]:
         """(n,) whole numbers of at most 64 bits."""
-        found = self._of_type(key, self.values(key, default), (int,), "a whole number")
+        numbers = self._of_type(key, self.values(key, default), (int,), "a whole number")
         try:
-            return np.frombuffer(array("q", found), dtype=np.int64)
+            return np.frombuffer(array("q", numbers), dtype=np.int64)
         except OverflowError:
-            row = next(row for row, value in enumerate(found) if not -(2**63) <= value < 2**63)
+            row = next(row for row, value in enumerate(numbers) if not -(2**63) <= value < 2**63)
             raise self.fail(row, key, "a whole number of more than 64 bits") from None
 
     def vectors(self, key: str, width: int, *, unknown: bool = False) -> NDArray[np.float64]:
         """(n, width) numbers; NaN for null, in place of a number or of the list, where they may be unknown."""
-        found = self.values(key)
+        vectors = self.values(key)
         if unknown:
-            found = [[None] * width if vector is None else vector for vector in found]
-        found = self._of_type(key, found, (list,), f"a list of {width} numbers")
-        if not set(map(len, found)) <= {width}:
-            row = next(row for row, value in enumerate(found) if len(value) != width)
-            raise self.fail(row, key, f"expected a list of {width} numbers, got {shown(found[row])}")
-        flat = list(chain.from_iterable(found))
+            vectors = [[None] * width if vector is None else vector for vector in vectors]
+        vectors = self._of_type(key, vectors, (list,), f"a list of {width} numbers")
+        if not set(map(len, vectors)) <= {width}:
+            row = next(row for row, value in enumerate(vectors) if len(value) != width)
+            raise self.fail(row, key, f"expected a list of {width} numbers, got {shown(vectors[row])}")
+        flat = list(chain.from_iterable(vectors))
         if unknown:
             flat = [math.nan if number is None else number for number in flat]
         if not set(map(type, flat)) <= {float, int}:
             row = next(row for row, value in enumerate(flat) if type(value) not in (float, int)) // width
-            raise self.fail(row, key, f"expected a list of {width} numbers, got {shown(found[row])}")
+            raise self.fail(row, key, f"expected a list of {width} numbers, got {shown(vectors[row])}")
         return self._array(key, flat).reshape(-1, width)
 
-    def _of_type(self, key: str, found: list[Any], types: tuple[type, ...], wanted: str) -> list[Any]:
-        if set(map(type, found)) <= set(types):
-            return found
-        row = next(row for row, value in enumerate(found) if type(value) not in types)
-        raise self.fail(row, key, f"expected {wanted}, got {shown(found[row])}")
+    def _of_type(self, key: str, values: list[Any], types: tuple[type, ...], wanted: str) -> list[Any]:
+        if set(map(type, values)) <= set(types):
+            return values
+        row = next(row for row, value in enumerate(values) if type(value) not in types)
+        raise self.fail(row, key, f"expected {wanted}, got {shown(values[row])}")
 
-    def _array(self, key: str, found: list[Any]) -> NDArray[np.float64]:
+    def _array(self, key: str, values: list[Any]) -> NDArray[np.float64]:
         try:
-            return np.frombuffer(array("d", found), dtype=np.float64)
+            return np.frombuffer(array("d", values), dtype=np.float64)
         except OverflowError:
             raise InputError(f"{key}: a number too large to be one", Place(self.file)) from None
 
 
 def codes(values: Iterable[str]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """(n,) the code of each value, and the values by code, in the order they first occur."""
-    found = list(values)
-    index = {value: code for code, value in enumerate(dict.fromkeys(found))}
-    return np.fromiter(map(index.__getitem__, found), np.int64, len(found)), tuple(index)
+    listed = list(values)
+    index = {value: code for code, value in enumerate(dict.fromkeys(listed))}
+    return np.fromiter(map(index.__getitem__, listed), np.int64, len(listed)), tuple(index)
 
 
 def load_json(path: Any) -> tuple[Any, bytes]:
@@ -370,12 +368,12 @@ def decoded_json(raw: bytes, file: str) -> Any:
 
 def elements(document: Any, file: str, what: str, key: str = "") -> Elements:
     """The objects of a list: the document itself, or what it holds under `key`."""
-    found = document
+    listed = document
     if key:
         if not isinstance(document, dict) or key not in document:
             raise InputError(f"expected an object with the key '{key}'", Place(file))
-        found = document[key]
+        listed = document[key]
     prefix = f"/{key}" if key else ""
-    if not isinstance(found, list):
-        raise InputError(f"expected a list of {what}, got {shown(found)}", Place(file, path=prefix or None))
-    return Elements(found, file, what, lambda row: f"{prefix}/{row}")
+    if not isinstance(listed, list):
+        raise InputError(f"expected a list of {what}, got {shown(listed)}", Place(file, path=prefix or None))
+    return Elements(listed, file, what, lambda row: f"{prefix}/{row}")

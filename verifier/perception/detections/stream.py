@@ -165,10 +165,10 @@ def _chunk_set(
     rows, names = [], list[str]()
     for scored, (named, own, sizes) in enumerate(parts[:2]):
         codes = np.repeat(np.arange(len(own), dtype=np.int64), sizes)
-        found = rows_of(named, looked_up(codes, own, index), 0, scored=bool(scored))
+        own_rows = rows_of(named, looked_up(codes, own, index), 0, scored=bool(scored))
         file = np.searchsorted(files[scored].starts, named.line - 1, side="right") - 1
         line = named.line - np.array(files[scored].starts)[file]
-        rows.append(replace(found, line=line, file=(file + len(names)).astype(np.int32)))
+        rows.append(replace(own_rows, line=line, file=(file + len(names)).astype(np.int32)))
         names += files[scored].paths
     material = Material("table", frames, rows[0], rows[1], tuple(names), records, classes, whole=False)
     if reading.sequences is not None:
@@ -194,7 +194,7 @@ class _Numbers:
     on none, places in their order. To be asked for all frames in turn."""
 
     def __init__(self, side: _Side) -> None:
-        found: dict[Any, tuple[int, int, int, int]] = {}  # first, least and common step, last
+        grids: dict[Any, tuple[int, int, int, int]] = {}  # first, least and common step, last
         while not side.finished():
             side.fill()
             for sequence, frame in side.take(None if side.exhausted else side.keys[-1]).keys:
@@ -204,11 +204,11 @@ class _Numbers:
                         Place(side.file),
                         "number the frames of each sequence, or count the files at once",
                     )
-                first, least, common, last = found.get(sequence, (frame, 0, 0, frame))
+                first, least, common, last = grids.get(sequence, (frame, 0, 0, frame))
                 if step := frame - last:
                     least, common = min(least or step, step), math.gcd(common, step)
-                found[sequence] = first, least, common, frame
-        self._grid = {key: (first, least or 1, least == common) for key, (first, least, common, _) in found.items()}
+                grids[sequence] = first, least, common, frame
+        self._grid = {key: (first, least or 1, least == common) for key, (first, least, common, _) in grids.items()}
         self._seen: dict[Any, int] = {}
 
     def of(self, key: Key) -> int:

@@ -22,6 +22,8 @@ from verifier.perception.detections.sources import Member
 
 Kind = Literal["text", "whole", "number", "finite"]
 WHOLE = re.compile(r"[+-]?\d{1,15}(\.0*)?", re.ASCII)
+TRUTH = re.compile(rb"true|false", re.IGNORECASE)
+"""What pandas takes for 1 and 0 where a whole column says nothing else."""
 NAN_TEXTS = [sign + text for sign in ("", "-", "+") for text in ("nan", "NaN", "NAN", "Nan")]
 
 
@@ -63,7 +65,8 @@ def read_tables(members: Sequence[Member], layouts: Sequence[Layout]) -> TextTab
     texts, line, file = lines_of([(member.name, member.raw) for member in members])
     layout = _layout_of(texts, layouts, members, line, file)
     columns, names = _parsed(texts, layout) or ({}, {})
-    if not columns or len(columns[next(iter(columns))]) != len(line) or _suspicious(columns, layout):
+    fits = columns and len(columns[next(iter(columns))]) == len(line)
+    if not fits or TRUTH.search(texts) or _suspicious(columns, layout):
         _find_fault(members, layout)
         if not columns:
             raise InputError("cannot be read as a table", Place(members[0].name))
@@ -80,18 +83,16 @@ def _layout_of(
     if not texts:
         return layouts[0]
     first = texts[: texts.index(b"\n")].decode()
-    found = set()
-    for layout in layouts:
-        fields = first.split(layout.separator)
-        found.add(len(fields))
-        if len(fields) == len(layout.columns):
+    counts = [len(first.split(layout.separator)) for layout in layouts]
+    for layout, count in zip(layouts, counts, strict=True):
+        if count == len(layout.columns):
             return layout
     wanted = " or ".join(
         f"{len(layout.columns)} separated by {'blanks' if layout.separator is None else repr(layout.separator)}"
         for layout in layouts
     )
     place = Place(members[int(file[0])].name, int(line[0]), text=first)
-    raise InputError(f"found {max(found)} columns, expected {wanted}", place)
+    raise InputError(f"found {max(counts)} columns, expected {wanted}", place)
 
 
 def _parsed(texts: bytes, layout: Layout) -> tuple[dict[str, NDArray[Any]], dict[str, tuple[str, ...]]] | None:
@@ -143,7 +144,7 @@ def _suspicious(columns: Mapping[str, NDArray[Any]], layout: Layout) -> bool:
         if kind == "text":
             bad = values < 0
         elif kind == "whole":
-            bad = ~(np.abs(values) < 1e15) | (values != np.floor(values))
+            bad = ~(np.abs(values) < 1e15) | (values != np.trunc(values))
         elif kind == "finite":
             bad = ~np.isfinite(values)
         else:
@@ -155,9 +156,9 @@ def _suspicious(columns: Mapping[str, NDArray[Any]], layout: Layout) -> bool:
 
 def _find_fault(members: Sequence[Member], layout: Layout) -> None:
     for member in members:
-        for number, line in enumerate(unified(member.name, member.raw).decode().split("\n"), 1):
+        for number, line in enumerate(unified(member.name, member.raw).split(b"\n"), 1):
             if line.strip():
-                _check_line(line, layout, member.name, number)
+                _check_line(line.decode(), layout, member.name, number)
 
 
 def _check_line(line: str, layout: Layout, file: str, number: int) -> None:

@@ -72,28 +72,28 @@ class _Objects:
 
     file: str
     lines: list[int] = field(default_factory=list)
-    found: list[dict[str, tuple[str, int]]] = field(default_factory=list)
+    texts: list[dict[str, tuple[str, int]]] = field(default_factory=list)
 
     def begin(self, element: Element) -> None:
         """A new object, if it is one."""
         if element.path == OBJECT:
             self.lines.append(element.line)
-            self.found.append({})
+            self.texts.append({})
 
     def end(self, element: Element) -> None:
         """Keep what is said of the object."""
         name = element.path.removeprefix(f"{OBJECT}/")
         if name in KNOWN:
-            if name in self.found[-1]:
+            if name in self.texts[-1]:
                 raise InputError(f"a second '{name}' in one object", Place(self.file, element.line))
-            self.found[-1][name] = (element.text, element.line)
+            self.texts[-1][name] = (element.text, element.line)
 
     def number(self, at: int, name: str, missing: float | None = None) -> float:
         """The number under a name of object `at`; `missing` where it has none, and an error without that."""
-        text, line = self.found[at].get(name, ("", self.lines[at]))
-        if name not in self.found[at] and missing is not None:
+        text, line = self.texts[at].get(name, ("", self.lines[at]))
+        if name not in self.texts[at] and missing is not None:
             return missing
-        if name not in self.found[at]:
+        if name not in self.texts[at]:
             raise InputError(f"an object without '{name}'", Place(self.file, line))
         if not NUMBER.fullmatch(text):
             raise InputError(f"{name}: expected a number, got {shown(text)}", Place(self.file, line))
@@ -101,7 +101,7 @@ class _Objects:
 
     def name(self, at: int) -> str:
         """The class of object `at`."""
-        text, line = self.found[at].get("name", ("", self.lines[at]))
+        text, line = self.texts[at].get("name", ("", self.lines[at]))
         if not text:
             raise InputError("an object without 'name'", Place(self.file, line))
         return text
@@ -112,7 +112,7 @@ def _of_xml(source: Source, index: Mapping[str, int], offset: int, scored: bool 
     for member in source.members:
         read.append(_Objects(member.name))
         walk_xml(member, "annotation", "Pascal VOC", read[-1].begin, read[-1].end)
-    pairs = [(file, at) for file, objects in enumerate(read) for at in range(len(objects.found))]
+    pairs = [(file, at) for file, objects in enumerate(read) for at in range(len(objects.texts))]
     label, names = codes(read[file].name(at) for file, at in pairs)
     box = np.array([[read[file].number(at, name) for name in CORNERS] for file, at in pairs]).reshape(-1, 4)
     file_of = np.array([file for file, _ in pairs], dtype=np.int32)
@@ -120,7 +120,7 @@ def _of_xml(source: Source, index: Mapping[str, int], offset: int, scored: bool 
     flags = {name: np.array([read[f].number(at, name, np.nan) for f, at in pairs]) for name in FLAGS}
     score = None
     if scored:
-        named = [SCORES[1] if SCORES[1] in read[file].found[at] else SCORES[0] for file, at in pairs]
+        named = [SCORES[1] if SCORES[1] in read[file].texts[at] else SCORES[0] for file, at in pairs]
         score = np.array([read[f].number(at, name) for (f, at), name in zip(pairs, named, strict=True)], dtype=float)
     attributes = {"id": np.array([at + 1 for _, at in pairs], dtype=np.int64), **flags}
     difficult = attributes.pop("difficult")

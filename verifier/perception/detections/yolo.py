@@ -162,31 +162,31 @@ def _document(path: Path) -> dict[str, Any]:
 
 
 def _names(path: Path) -> dict[int, str]:
-    found = _document(path).get("names")
-    pairs = dict(enumerate(found)) if isinstance(found, list) else found
+    listed = _document(path).get("names")
+    pairs = dict(enumerate(listed)) if isinstance(listed, list) else listed
     known: dict[Any, Any] = pairs if isinstance(pairs, dict) else {}
     fine = all(type(number) is int and isinstance(name, str) for number, name in known.items())
     if not known or not fine or len(set(known.values())) != len(known):
-        message = f"names: expected a list of different class names, or names by number, got {shown(found)}"
+        message = f"names: expected a list of different class names, or names by number, got {shown(listed)}"
         raise InputError(message, Place(str(path)))
     return known
 
 
 def _images(label_folders: list[Path]) -> tuple[dict[str, Path], dict[str, str]]:
     """The images beside the labels and the folders they stand in, by their names without suffix."""
-    found: dict[str, Path] = {}
+    images: dict[str, Path] = {}
     folders: dict[str, str] = {}
     for labels in label_folders:
         folder = _beside(labels, "labels", "images") or _beside(labels.absolute(), "labels", "images")
         for path in sorted(folder.rglob("*")) if folder is not None and folder.is_dir() else ():
             if path.suffix.lower() in IMAGE_SUFFIXES:
-                if path.stem in found:
+                if path.stem in images:
                     raise InputError(
-                        f"a second image is called {shown(path.stem)}: {found[path.stem]}", Place(str(path))
+                        f"a second image is called {shown(path.stem)}: {images[path.stem]}", Place(str(path))
                     )
-                found[path.stem] = path
+                images[path.stem] = path
                 folders[path.stem] = path.parent.name if path.parent != folder else ""
-    return found, folders
+    return images, folders
 
 
 def _sizes(names: tuple[str, ...], images: Mapping[str, Path], given: str | None, file: str) -> Floats:
@@ -197,17 +197,17 @@ def _sizes(names: tuple[str, ...], images: Mapping[str, Path], given: str | None
             raise UsageError(f"--image-size: expected WIDTHxHEIGHT in pixels, got {shown(given)}")
         return np.tile([float(width), float(height)], (len(names), 1))
     pillow = library("PIL.Image")
-    found = np.empty((len(names), 2))
+    sizes = np.empty((len(names), 2))
     for at, name in enumerate(names):
         if name not in images:
             hint = "put the images beside the labels (labels -> images), or give --image-size WIDTHxHEIGHT"
             raise InputError(f"no image {shown(name)}, so its size in pixels is not known", Place(file), hint)
         try:
             with pillow.open(images[name]) as image:
-                found[at] = image.size
+                sizes[at] = image.size
         except (OSError, ValueError, SyntaxError, pillow.DecompressionBombError):
             raise InputError("not a readable image", Place(str(images[name]))) from None
-    return found
+    return sizes
 
 
 def _rows(
@@ -256,16 +256,16 @@ def _check_fractions(table: TextTable, members: tuple[Member, ...]) -> None:
         raise InputError(message + (more if len(rows) > 1 else ""), place)
 
 
-def _first_category(found: NDArray[np.int64], count: int, given: int | None, file: str) -> int:
+def _first_category(numbers: NDArray[np.int64], count: int, given: int | None, file: str) -> int:
     """The number of the first class in results: as given, or as only that number lets all be numbers of classes."""
     if given not in (None, 0, 1):
         raise UsageError(f"--first-category: expected 0 or 1, got {given}")
-    if given is not None or not len(found):
+    if given is not None or not len(numbers):
         return given or 0
-    possible = [first for first in (0, 1) if found.min() >= first and found.max() < first + count]
+    possible = [first for first in (0, 1) if numbers.min() >= first and numbers.max() < first + count]
     if len(possible) != 1:
         told = "do not tell whether" if possible else "do not fit:"
         end = f"the {count} classes count from 0 or from 1"
-        message = f"category_id: numbers from {found.min()} to {found.max()} {told} {end}"
+        message = f"category_id: numbers from {numbers.min()} to {numbers.max()} {told} {end}"
         raise InputError(message, Place(file), "Ultralytics counts from 1 since December 2024: --first-category 1")
     return possible[0]
