@@ -147,6 +147,9 @@ _AT_RANDOM = "drawn = np.random.default_rng(0).gamma(1.0, size=rates.shape)"
 _PRIORITIES = "verifier/analysis/sensitivity/priorities.py"
 _CORRECT = "correct = ranges[np.arange(len(columns)), columns] >= p_range * (1 - 1e-9)"
 _NO_ERRORS = "perfect = np.broadcast_to(np.eye(sensitivity.rates.shape[1]), sensitivity.rates.shape)"
+_PLANNED = (
+    "plan = decide(product, entries[skeleton.entry] > 0).plan(accepting=satisfying, exact_one=True, matrices=1)"
+)
 _FINITE_RATES = "known = np.where(np.isnan(rates), 1 / rates.shape[-2], rates)"
 _RARELY = "_RARE, _MOST_ADDED = 2.0**-17, 2**23"
 _FLOWING = "taken = np.array([known | reports == following for reports in added])[moves.symbol] & (flow > 0)"
@@ -1063,12 +1066,14 @@ EQUIVALENT = {
     ("verifier/analysis/counterexamples/replay.py", "rng = np.random.default_rng(0)", "0"): "another way at random",
     ("verifier/analysis/counterexamples/replay.py", "if len(walk) > LONGEST_WORD:", ">"): "too long for `replay` too",
     **{(_RUNS, _PERFECT, token): "as many of both" for token in ("-", "1")},
+    (_RUNS, _PLANNED, "1"): "for how many at once it is planned",
     (_RUNS, "_GRAIN = 2.0**-44", "44"): "how fine",
     (_RUNS, "self._step = np.full(n, -1, dtype=np.int64)", "1"): "of nodes without a step, not read",
     **{(_RUNS, "return np.full(n, np.inf), np.full(n, -1)", token): "not read" for token in ("-", "1")},
     (_RUNS, "heap = [(float(self._distance[node]), next(numbers), 0, -1)]", "0"): "not read",
     (_RUNS, "heap = [(float(self._distance[node]), next(numbers), 0, -1)]", "1"): "any number below 0",
-    **{(_RUNS, "if len(heap) > 2 * wanted:", token): "how many are kept" for token in (">", "2", "*")},
+    **{(_RUNS, "if len(heap) > 2 * wanted:", token): "how many are kept" for token in (">", "2")},
+    (_RUNS, "grained = np.round(cost[order] / _GRAIN) * _GRAIN", "*"): "all costs in another unit",
     (_RUNS, "def _tree_nodes(self, node: int, until: int = -1) -> Ints:", "1"): "any number below 0",
     **{
         (_ADJOINT, _FINITE_RATES, token): "anything finite, in columns that no chain needs"
@@ -1086,7 +1091,7 @@ EQUIVALENT = {
     (_ADJOINT, "used = np.zeros((1, len(channel.bins), len(channel.observations)))", "1"): "a row that is not read",
     (_ADJOINT, "used[0, rows] = 1", "1"): "only whether it is above 0",
     (_ADJOINT, "LARGEST_BLOCK = 64", "64"): "how it is solved, not what",
-    **{(_ADJOINT, _RARELY, token): "how it is solved, not what" for token in ("17", "2", "23")},
+    **{(_ADJOINT, _RARELY, token): "how it is solved, not what" for token in ("-", "17", "2", "23")},
     (_CAUSES, "known = min(pending, key=len)  # what flows into a set comes from smaller ones", "min"): (
         "how often a set is looked at, as flows add up"
     ),
