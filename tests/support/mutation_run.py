@@ -486,7 +486,7 @@ EQUIVALENT = {
     **{(_TABLES, _CODED, token): "codes or texts of the same names" for token in ("and", "!=")},
     **{(_TABLES, _CODED_CLASSES, token): "codes or texts of the same names" for token in ("and", "==")},
     ("verifier/perception/detections/bdd100k.py", _REGIONS, "1"): "any number but 0",
-    ("verifier/perception/detections/openlabel.py", _RIGID, ">"): "an orthogonal matrix has a determinant near 1 or -1",
+    ("verifier/perception/detections/openlabel.py", _RIGID, ">"): "a turn has a determinant near 1 or -1",
     ("verifier/perception/detections/coco.py", _OWN_IDS, "0"): "a whole number as well",
     ("verifier/perception/detections/cameras.py", _NO_RECTANGLES, "4"): "a column that is not read",
     ("verifier/perception/detections/distances.py", _OF_FRAME, "+"): "numbers that are only compared",
