@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 from collections import Counter
@@ -10,11 +11,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from asking_worlds import AskingWorld
 from hypothesis import example, given
 from hypothesis import strategies as st
 from random_ltl import formulas
 from small_objectives import channel_of, objective_of, random_objective, random_rates
 
+from verifier.analysis.objective import build_objective
 from verifier.analysis.sensitivity.adjoint import (
     Equations,
     expected_visits,
@@ -23,8 +26,14 @@ from verifier.analysis.sensitivity.adjoint import (
     state_values,
 )
 from verifier.base.errors import NoAnswerError
+from verifier.language.expressions import parse_expression
 from verifier.language.expressions.syntax import Name, Temporal
+from verifier.language.ltl import parse_formula
 from verifier.language.ltl.progression import ACCEPT, REJECT
+from verifier.perception.confusion import rates as rates_of
+from verifier.perception.confusion import read_confusion
+from verifier.systems.reader import read_model
+from verifier.systems.skeleton import build_skeleton
 
 
 def solved(objective, rates):
@@ -220,6 +229,23 @@ def test_finite_differences_for_random_formulas(formula, seed, zero, draws):
     rng = np.random.default_rng(seed)
     objective = random_objective(rng, formula, draws=draws, propositions=("a", "b", "c"))
     check_against_differences(objective, random_rates(rng, 2, 3, zero), rng)
+
+
+def test_finite_differences_where_reports_may_be_in_another_bin(tmp_path):
+    steep = 0
+    for seed in range(0, 12, 2):
+        world = AskingWorld(random.Random(seed))
+        (tmp_path / "model.toml").write_text(world.model)
+        (tmp_path / "cm.json").write_text(json.dumps(world.document))
+        matrices = read_confusion(tmp_path / "cm.json").matrices
+        system = read_model(tmp_path / "model.toml").inside("here").instantiate()
+        skeleton = build_skeleton(system, system.planners["p"], "here", matrices)
+        objective = build_objective(skeleton, parse_formula("F good"), {"good": parse_expression("good")}, 10**6)
+        check_against_differences(objective, rates_of(matrices.counts), np.random.default_rng(seed))
+        steep += (
+            skeleton.channel.located is not None and np.ptp(solved(objective, rates_of(matrices.counts))[0].value) > 0
+        )
+    assert steep >= 3
 
 
 def jumps_by_definition(objective, rates, cell, step=1e-9):

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from dataclasses import replace
 from fractions import Fraction
 from math import comb
 
@@ -180,7 +181,7 @@ def test_lots_by_hand(plans, value, weights):
 def test_weights_and_plans_in_turns_by_hand():
     """First 1/2 each: a plan that reaches (1, 0); then the second environment alone: (0, 1/2). The worst weights of
     these are (1/3, 2/3), where the first is best again, so that the search ends."""
-    asked, answers = [], iter([([1.0, 0.0], 0.5), ([0.0, 0.5], 0.5), ([1.0, 0.0], 0.4)])
+    asked, answers = [], iter([([1.0, 0.0], 0.5), ([0.0, 0.5], 0.4), ([1.0, 0.0], 0.4)])
 
     def best(weights):
         asked.append(weights.tolist())
@@ -191,13 +192,13 @@ def test_weights_and_plans_in_turns_by_hand():
     assert (search.lower, search.upper, search.plans, search.worst.tolist()) == (0, 1, [], [0.5, 0.5])
     search.go_on(best, exact=False)
     assert asked == [[0.5, 0.5], pytest.approx([0, 1]), pytest.approx([1 / 3, 2 / 3])]
-    assert (search.upper, search.worst.tolist(), search.exact) == (0.4, pytest.approx([1 / 3, 2 / 3]), False)
+    assert (search.upper, search.worst.tolist(), search.exact) == (0.4, pytest.approx([0, 1]), False)
     assert (search.lower, len(search.plans)) == (pytest.approx(1 / 3), 3)
     # What is no less than before is not the worst, and after so many turns it is given up.
     endless = best_planner._Search.of(1)
     endless.go_on(lambda weights: (np.array([len(endless.plans) / 1000]), 1.0), exact=True)
-    assert (len(endless.plans), endless.upper, endless.exact) == (best_planner.MOST_TURNS, 1, True)
-    assert endless.lower == pytest.approx((best_planner.MOST_TURNS - 1) / 1000)
+    assert (len(endless.plans), endless.upper, endless.exact) == (100, 1, True)
+    assert endless.lower == pytest.approx(99 / 1000)
 
 
 @pytest.mark.parametrize(
@@ -216,30 +217,30 @@ def test_a_bracket_is_widened_by_rounding(lower, upper, exact, most_steps, steps
 
 
 def test_only_starts_that_are_not_narrow_are_asked_again(monkeypatch):
-    """Of two initial states the first is narrow on the first grid, both on the second; a third is not asked for."""
+    """Of two initial states the first is narrow in one way, both are in the next; no third one is made."""
     monkeypatch.setattr(best_planner, "WIDEST_BRACKET", 0.125)
     asked = []
 
-    def way(number, uppers):
-        def best(start, weights):
-            asked.append((number, start))
-            return np.array([0.5]), uppers[start]
+    def ways(*uppers):
+        for number, own in enumerate(uppers):
 
-        return number, best
+            def best(start, weights, number=number, own=own):
+                asked.append((number, start))
+                return np.array([0.5]), own[start]
 
-    monkeypatch.setattr(best_planner, "_ways", lambda game, most: iter([
-        way(0.4, (0.625, 0.75)), way(None, (0.5, 0.5625)), way(0.1, (0.5, 0.5)),
-    ]))  # fmt: skip
-    game = Game(*(getattr(ending_at_once(), name) for name in ("following", "chances", "over", "payoff", "told")),
-                np.array([0, 0]))  # fmt: skip
+            yield None if number else 0.4, best
+        pytest.fail("they are all narrow")
+
+    monkeypatch.setattr(best_planner, "_ways", lambda game, most: ways((0.625, 0.75), (0.5, 0.5625)))
+    game = replace(ending_at_once(), starts=np.array([0, 0]))
     one, other = worst_cases(game, 1)
-    assert [number for number, start in asked if start == 0] == [0.4] * 2
-    assert {number for number, start in asked if start == 1} == {0.4, None}
+    assert list(dict.fromkeys(asked)) == [(0, 0), (0, 1), (1, 1)]
     assert (one.exact, other.exact) == (False, True)
     assert (one.upper, other.upper) == pytest.approx((0.625, 0.5625), abs=1e-9)
     asked.clear()
-    means(game, [1.0], 1)
-    assert asked == [(0.4, 0), (0.4, 1), (None, 0), (None, 1)]
+    monkeypatch.setattr(best_planner, "_ways", lambda game, most: ways((0.5, 0.75), (0.5, 0.625)))
+    assert [bracket.upper for bracket in means(game, [1.0], 0)] == [0.5, 0.625]
+    assert asked == [(0, 0), (0, 1), (1, 0), (1, 1)]
 
 
 def test_as_many_moves_as_are_kept_are_followed(monkeypatch):
@@ -271,6 +272,9 @@ def test_a_search_ends_where_nothing_is_between():
     search = best_planner._Search.of(1)
     search.go_on(best, exact=True)
     assert (len(asked), search.lower, search.upper) == (1, pytest.approx(0.75), 0.75)
+    near = best_planner._Search.of(1)
+    near.go_on(lambda weights: (np.zeros(1), 1e-11), exact=True)
+    assert len(near.plans) == 1
 
 
 def likelihoods(looks):

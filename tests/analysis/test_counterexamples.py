@@ -34,11 +34,13 @@ from verifier.analysis.counterexamples.runs import (
     exact_probability,
     prospects,
     violation_probability,
+    with_exact,
 )
 from verifier.analysis.sensitivity.adjoint import state_values
 from verifier.base.errors import EngineError
 from verifier.language.expressions.syntax import Name
 from verifier.language.ltl import parse_formula
+from verifier.language.ltl.progression import REJECT
 from verifier.perception.confusion import rates as rates_of
 
 NOTHING, A, B = frozenset(), frozenset("a"), frozenset("b")
@@ -113,7 +115,10 @@ def test_a_loop_gives_walks_without_end():
 def test_costs_must_be_costs():
     for wrong in (-1.0, math.nan, math.inf):
         with pytest.raises(ValueError, match="finite and not negative"):
-            CheapestWalks(2, np.array([0]), np.array([1]), np.array([wrong]), np.arange(2) == 1)
+            CheapestWalks(2, np.array([0, 1]), np.array([1, 1]), np.array([wrong, 1.0]), np.arange(2) == 1)
+    nothing = np.array([], dtype=np.int64)
+    walks = CheapestWalks(2, nothing, nothing, np.array([]), np.arange(2) == 1)
+    assert [[walk.tolist() for walk in walks.from_node(node, 2)] for node in (0, 1)] == [[], [[]]]
 
 
 # Violating runs by hand.
@@ -157,6 +162,51 @@ def test_without_exact_counts_there_are_still_probabilities():
     found = counterexamples(objective, state_values(objective, rates_of(COUNTS)), 0, 1)
     assert found.exact is None
     assert found.runs[0].probability == pytest.approx(0.36, rel=1e-14)
+
+
+def test_exact_probabilities_are_those_of_up_to_2000_steps():
+    skeleton = SimpleNamespace(entry=np.array([5, 7]))
+    for counted, expected in ((0, 1), (3, Fraction(1, 18)), (2000, Fraction(1, 3**1000 * 2**1000)), (2001, None)):
+        run = SimpleNamespace(transitions=np.tile([1, 0], 1001), counted=counted)
+        assert exact_probability(skeleton, run, {5: Fraction(1, 2), 7: Fraction(1, 3)}) == expected
+
+
+def test_groups_of_runs_are_rounded_once_each_with_the_most_probable_first():
+    objective, _, found = bad_runs(3, whole=True)
+    one, two, three = found.runs
+    off = replace(two, probability=0.99)
+    groups, exact = with_exact(objective.skeleton, [[three, one, off], [], [off]], COUNTS)
+    assert [[run.states.tolist() for run in group] for group in groups] == [
+        [run.states.tolist() for run in group] for group in ([one, two, three], [], [two])
+    ]
+    assert groups[0][1].probability == 18 / 125
+    assert set(exact.values()) == {Fraction(3, 5), Fraction(2, 5), Fraction(1)}
+    assert with_exact(objective.skeleton, [[], []], COUNTS) == ([[], []], None)
+    without, exact = with_exact(objective.skeleton, [[three, one, off]], None)
+    assert ([run.probability for run in without[0]], exact) == ([0.99, one.probability, three.probability], None)
+
+
+def test_what_is_before_each_state_by_hand():
+    # State 0 looks for a, seen with 3/4: seen -> 1, missed -> 2, bad. State 1 waits for ever for b, never told.
+    channel = channel_of([(), ("a",), ("b",)], [[0], [1]], [[1], [2]], [NOTHING, A, B])
+    following = [[2, 1, 2], [1, 1, 3], [2] * 3, [3] * 3]
+    one = objective_of(channel, following, [0, 1, 0, 0], {"good": {3}}, "F good", ended=(2, 3))
+    rates = np.zeros((2, 3, 3))
+    rates[:, [0, 1, 2], [0, 1, 2]] = 1
+    rates[0, :, 1], rates[1, :, 2] = (0.25, 0.75, 0), (1, 0, 0)
+    known = prospects(one, state_values(one, rates))
+    # With correct reports neither is lost. State 1 is lost as measured, for ever: a losing component.
+    states = [one.product.start[0], *(one.product.indices[one.product.sources == one.product.start[0]])]
+    at = dict(zip(one.product.state[states].tolist(), states, strict=True)) | {2: REJECT}
+    assert [known.violation[at[k]] for k in (0, 1, 2)] == [1, 1, 1]
+    assert [known.risk[at[k]] for k in (0, 1, 2)] == [0.5, 0.5, 1]
+    assert [bool(known.certain[at[k]]) for k in (0, 1, 2)] == [False, True, True]
+    assert [bool(known.escapable[at[k]]) for k in (0, 1, 2)] == [False, True, False]
+    assert violation_probability(one, rates, 0) == (1, 0)
+    # Lost is who sees it: with 3/4, and always with correct reports.
+    one = objective_of(channel, [[3, 2, 3], *following[1:]], [0, 1, 0, 0], {"bad": {2}}, "G !bad", ended=(2, 3))
+    known = prospects(one, state_values(one, rates))
+    assert (known.violation[one.product.start[0]], known.risk[one.product.start[0]]) == (0.75, 0.875)
 
 
 def test_runs_are_counted_up_to_where_they_are_irrevocable():
@@ -206,6 +256,7 @@ def test_a_start_that_violates_at_once():
     values = state_values(objective, rates_of(COUNTS))
     (run,) = counterexamples(objective, values, 0, 3, counts=COUNTS).runs
     assert (run.states.tolist(), run.probability, run.irrevocable, run.counted) == ([0], 1.0, 0, 0)
+    assert run.nodes.tolist() == [REJECT]
 
 
 def test_observations_with_the_same_step_are_one_step():

@@ -243,6 +243,34 @@ def test_how_many_permutations_there_are_and_how_many_at_a_time(monkeypatch):
     assert at_once[7:] == [1, 1]
 
 
+def test_outcomes_that_are_all_the_same_take_no_draws():
+    mixed = outcomes_of([seen(".x..x.xx.."), seen("x.x")], strata=[1, 2])
+    more = outcomes_of([seen(".x..x.xx.."), seen("x.x"), seen("...")], strata=[1, 2, 0])
+    draws, others = (
+        np.concatenate(list(module._permuted(each, 20, 7, np.random.default_rng(2)))) for each in (mixed, more)
+    )
+    assert draws.shape == (20, 13)
+    assert (others[:, :3] == 1).all()
+    assert np.array_equal(others[:, 3:], draws)
+    assert len({tuple(row) for row in draws.tolist()}) > 15
+
+
+@pytest.mark.parametrize(
+    ("tracks", "strata", "expected"),
+    [
+        (["xx"], [0], 1),  # 1 of 1 that are left
+        (["x."], [0], 0),
+        (["..", "x"], [0, 0], 0),  # a pair without a miss in three items with one
+        (["xx", "."], [0, 0], 2 / 3 * 1 / 2),
+        (["xxx.", ".x"], [0, 0], 4 * (4 / 6 * 3 / 5)),
+    ],
+)
+def test_joint_misses_that_the_matrices_expect(tracks, strata, expected):
+    found = only(outcomes_of([seen(track) for track in tracks], strata))
+    assert found.expected_joint_misses == pytest.approx(expected, abs=1e-15)
+    assert str(found.expected_joint_misses)[0] != "-"
+
+
 def test_numbers_that_do_not_fit_together_are_refused():
     columns = [np.array([0, 0]), np.array([0, 1]), np.array([0, 0]), np.array([0, 0])]
     with pytest.raises(ValueError, match="differ in length"):
@@ -251,9 +279,6 @@ def test_numbers_that_do_not_fit_together_are_refused():
         Outcomes(*columns, np.array([2, 0]))
     with pytest.raises(ValueError, match="numbers from 0"):
         Outcomes(np.array([-1, 0]), *columns[1:], np.array([1, 0]))
-
-
-# ------------------------------------------------------------------------------------------ tracks and frames
 
 
 # ------------------------------------------------------------------------------------------ detections to document

@@ -1,5 +1,6 @@
 """Intervals from draws: ranks and ranges against exact binomial sums, and the same from any division into parts."""
 
+import contextlib
 import tracemalloc
 from fractions import Fraction
 from math import comb
@@ -14,12 +15,18 @@ from verifier.analysis.confidence import _nothing_known
 from verifier.analysis.intervals.intervals import (
     RANGE_LEVEL,
     Interval,
+    Measured,
     PercentileStream,
+    _ranks,
     fewest_draws,
+    measured,
     percentile_interval,
 )
 from verifier.analysis.settings import check_draws, check_level
 from verifier.base.errors import LimitError, UsageError
+from verifier.perception.confusion import ConfusionMatrices
+from verifier.perception.confusion.contexts import Contexts
+from verifier.perception.confusion.matrices import Memory
 
 
 def ladder(draws):
@@ -152,8 +159,18 @@ def test_draws_that_are_no_probabilities_or_too_few_are_refused():
 
 
 def test_tails_that_do_not_fit_are_refused_with_the_number():
-    with pytest.raises(LimitError, match=r"the tails of 100000000 draws of 1000 probabilities need \d+\.\d GiB"):
+    with pytest.raises(
+        LimitError, match=r"the tails of 100000000 draws of 1000 probabilities need \d+\.\d GiB; at most 2 GiB"
+    ):
         PercentileStream(10**8, 1000, 0.95, "credible")
+
+
+def test_tails_may_take_just_the_memory_that_there_is(monkeypatch):
+    """Nine draws of three probabilities, eight times over: 8 bytes each."""
+    for most, fits in ((8 * 3 * 8 * 9, True), (8 * 3 * 8 * 9 - 1, False)):
+        monkeypatch.setattr("verifier.analysis.intervals.intervals.MEMORY_BYTES", most)
+        with contextlib.nullcontext() if fits else pytest.raises(LimitError, match="the tails of 39 draws"):
+            PercentileStream(39, 3, 0.9, "credible")
 
 
 def test_all_ends_of_an_interval_are_as_many_probabilities_in_their_order():
@@ -179,6 +196,10 @@ def test_an_interval_is_valid_from_birth():
     for wrong in ({"lower": 0.5}, {"upper": 1.5}, {"lower": -0.1}, {"lower": float("nan")}):
         with pytest.raises(ValueError, match="the lower one not above the upper one"):
             interval(**wrong)
+    two, around = np.array([0.2, 0.3]), np.array([[0.1, 0.3], [0.1, 0.2]])  # the second is beyond its range
+    for ranges in ((around, around), (around[:1], around[:1])):
+        with pytest.raises(ValueError, match="the range of an end must hold it"):
+            Interval(two, two, 0.9, "credible", *ranges)
     with pytest.raises(ValueError, match="the range of an end must hold it"):
         interval(around=((0.25, 0.3), (0.3, 0.5)))
     with pytest.raises(UsageError, match="a level strictly"):
@@ -201,3 +222,74 @@ def test_a_certain_probability_has_a_range_without_width_from_any_number_of_draw
     for end, both in ((found.lower, found.lower_range), (found.upper, found.upper_range)):
         assert end.tolist() == known.tolist()
         assert both.tolist() == [[each, each] for each in known]
+
+
+@pytest.mark.parametrize(("draws", "level"), [(6, 0.5), (3, 0.9)])
+def test_the_range_of_an_end_may_reach_to_the_last_draw(draws, level):
+    assert _ranks(draws, level)[2] == draws
+    found = percentile_interval(ladder(draws), level, "credible")
+    assert (rank(found.lower_range[0, 1], draws), rank(found.upper_range[0, 0], draws)) == (draws, 1)
+
+
+def test_tails_are_cut_back_to_what_is_read():
+    """Whatever comes in parts: the outermost draws that are kept are those of all."""
+    draws, level, width = 2000, 0.9, 40
+    values = np.random.default_rng(3).random((draws, width)) / 2
+    values[draws // 2 :] += 0.5  # so that what is kept of the lower tail is cut back again and again
+    stream = PercentileStream(draws, width, level, "credible")
+    for part in np.split(values, 200):
+        stream.add(part)
+    found, ordered = stream.interval(), np.sort(values, axis=0)
+    rank, first, last = _ranks(draws, level)
+    assert (rank, first < rank < last < draws / 2) == (100, True)
+    assert np.array_equal(found.lower, ordered[rank - 1])
+    assert np.array_equal(found.lower_range, ordered[[first - 1, last - 1]].T)
+    assert np.array_equal(found.upper_range, ordered[[-last, -first]].T)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "policy", "expected"),
+    [
+        ({}, "error", [False, False, False]),
+        ({"false_positives": "counted"}, "error", [False, False, False]),
+        # Where nothing was ever reported of nothing; not where something was, nor where nothing is known.
+        ({"false_positives": "dropped"}, "error", [True, False, False]),
+        ({"false_positives": "dropped"}, "miss", [True, False, True]),
+    ],
+)
+def test_columns_that_are_held_by_convention(metadata, policy, expected):
+    counts = np.array([[[4, 0], [1, 1]], [[0, 1], [5, 3]], [[2, 0], [2, 0]]])
+    labels = (frozenset({"a"}), frozenset())
+    matrices = ConfusionMatrices("class", labels, np.array([0.0, 1.0, 2.0, 3.0]), counts, metadata=metadata)
+    found = measured(matrices, policy)
+    assert found.fixed.tolist() == [[False, held] for held in expected]
+    assert found.counts is counts
+    assert found.rates[0].tolist() == [[0.8, 0], [0.2, 1]]
+    assert (found.annotation_error, found.looks) == (0, 1)
+
+
+@pytest.mark.parametrize("kind", ["persist", "run"])
+def test_where_misses_may_persist_no_longer_reports_are_right(kind):
+    """In the last context, of what is followed."""
+    contexts = Contexts(kind, 2)
+    counts = np.ones((2 * contexts.count, 2, 2), dtype=np.int64)
+    memory = Memory(contexts, np.ones((2, 2, 2), dtype=np.int64), np.array([False, True]))
+    matrices = ConfusionMatrices(
+        "class", (frozenset(), frozenset({"a"})), np.array([0.0, 1.0, 2.0]), counts, memory=memory
+    )
+    fixed = measured(matrices).fixed
+    held = [at for at, (_, a) in enumerate(fixed.tolist()) if a]
+    assert held == ([contexts.count - 1, 2 * contexts.count - 1] if kind == "persist" else [])
+    assert not fixed[:, 0].any()
+
+
+def test_counts_rates_and_fixed_columns_fit_together():
+    counts, fixed = np.zeros((1, 2, 2), dtype=np.int64), np.zeros((1, 2), dtype=bool)
+    plain = Measured(counts, counts / 1.0, fixed)
+    assert (plain.annotation_error, plain.looks) == (0, 1)
+    for wrong in (
+        (counts[:, :, :1], counts[:, :, :1] / 1.0, fixed[:, :1]), (counts, counts[:, :1] / 1.0, fixed),
+        (counts, counts / 1.0, fixed[0]),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="counts, rates and fixed columns must fit together"):
+            Measured(*wrong)

@@ -306,6 +306,28 @@ def test_the_longest_time_until_a_condition_is_known_to_a_quarter_of_a_step(slac
     assert seen == [2.0**-7]
 
 
+def test_what_is_sure_is_1_and_what_is_left_seldom_is_known_to_all_digits():
+    """State 0 stays but for 10^-13 to the goal and twice that to where it has failed: 1/3; state 1 cannot miss it."""
+    world = Deciding(np.random.default_rng(0), states=4, choices=1)
+    world.owner, world.row, world.over = np.arange(4), np.zeros(4, dtype=np.int64), np.arange(4) >= 2
+    world.following, world.true_in["p"] = np.array([[0, 2, 3], [1, 2, 2], [2, 2, 2], [3, 3, 3]]), [2]
+    rates = np.broadcast_to(np.array([1 - 3e-13, 1e-13, 2e-13])[:, None], (2, 3, 3))
+    for greatest in (True, False):
+        optimum = world.optimum("F p" if greatest else "G !p", greatest)
+        bracket = optimum.bracket(rates, 2.0**-50)
+        value, lower, upper = (
+            np.sort(ends if greatest else 1 - ends) for ends in (bracket.value, bracket.lower, bracket.upper)
+        )
+        assert value.tolist() == [pytest.approx(1 / 3, rel=1e-9), 1]
+        assert (lower[1], upper[1]) == (1, 1)
+        assert upper[0] - lower[0] < 1e-6
+        worth, stays = optimum.worth(rates)
+        wanted = bracket.value if greatest else 1 - bracket.value
+        assert worth[optimum.product.start] == pytest.approx(wanted, rel=1e-15)
+        over = (optimum.product.state >= 2) | (np.arange(optimum.state_count) < 2)
+        assert stays.tolist() == over.tolist()
+
+
 def with_errors(found):
     """A solution with errors of 1/8 and of 1/16."""
     return replace(found, error=np.full_like(found.error, 1 / 8), representation=np.full_like(found.error, 1 / 16))

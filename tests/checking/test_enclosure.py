@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+from contextlib import nullcontext
 from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
@@ -17,7 +18,7 @@ from verifier.base.errors import EngineError, NoAnswerError
 from verifier.checking import enclosure, two_engines
 from verifier.checking.batch import BatchResult
 from verifier.checking.enclosure import AGREEMENT, BOUND_ROUNDOFF, doubles_around, holds, intersection, outwards
-from verifier.checking.process import StormProcess
+from verifier.checking.process import RefusedError, StormProcess
 from verifier.checking.settings import EngineSettings
 from verifier.checking.two_engines import check_formulas
 from verifier.checking.values import CheckedValues, NoProbabilityError
@@ -501,6 +502,24 @@ def test_digits_are_lacking_where_more_is_off_than_the_larger_bound_allows():
     assert held._lacks_digits(off, storm_answer(0.5 + 2.0**-20 + AGREEMENT))
     for held in (both(exact=True), both(defect=0.5)):  # what is exact has them all, and rounded rows are worth none
         assert not held._lacks_digits(found, storm_answer(0.75))
+
+
+@pytest.mark.parametrize(
+    ("failure", "product", "why"),
+    [
+        (OVERDUE, "made", "has no answer in time"),
+        (RefusedError("no"), "made", "cannot check the formula"),
+        (OVERDUE, None, None),
+        (NoProbabilityError("1.25"), "made", None),
+        (NoProbabilityError("1.25"), None, None),
+    ],
+)
+def test_the_product_is_asked_where_there_is_one_and_the_formula_got_no_answer(failure, product, why):
+    found = asked_about(batch(0.0, 1.0), product=product)
+    found.answer, found.failure, found.task.text = None, failure, "F a"
+    held = both(on_product=lambda found: EXACT_HALF)
+    with nullcontext() if why else pytest.raises(type(failure)):
+        assert held._answer(found) == (EXACT_HALF, why)
 
 
 def test_what_is_no_probability_is_excused_by_rounding_in_one_state(monkeypatch):

@@ -131,10 +131,24 @@ _AMOUNT = 'amount = "no" if high < low else f"more than {LONGEST_SWEEP}"'
 _CAUSES = "verifier/analysis/counterexamples/causes.py"
 _REQUIREMENTS = "verifier/analysis/recall/requirements.py"
 _COST = "verifier/analysis/recall/least_cost.py"
-_PATTERNS = "verifier/analysis/counterexamples/patterns.py"
+_PATTERNS_OF_LOSS = "verifier/analysis/counterexamples/patterns.py"
 _IN_OPEN = "equations = Equations(n + 1, states, self.sources[kept], targets[kept], self.weight[kept])"
 _BY_PLACE = "edges, place = distinct(self.edge, int(self.edge.max(initial=0)) + 1)"
 _BYTES = "at_once = max(1, PART_BYTES // (2 * problem.rates.nbytes))"
+_RUNS = "verifier/analysis/counterexamples/runs.py"
+_PERFECT = "perfect = state_values(objective, np.broadcast_to(np.eye(values.rates.shape[-1]), values.rates.shape))"
+_ADJOINT = "verifier/analysis/sensitivity/adjoint.py"
+_BEFORE = "before = np.zeros((draws + 1, len(channel.bins), len(channel.observations)))"
+_ADDING = "rarely = np.any(weight[kept][within] < _RARE) or np.any(several & (exits > 0) & (exits < _RARE))"
+_ORDERED = "ordered = np.bincount(component).max() <= LARGEST_BLOCK"
+_ENDING_ROWS = "rows = np.unique(objective.row[ending & (objective.row >= 0)])"
+_OF_RATE_0 = "for cell in np.argwhere((through_draws(channel, rates, used)[0] > 0) & (rates == 0)).tolist():"
+_AT_RANDOM = "drawn = np.random.default_rng(0).gamma(1.0, size=rates.shape)"
+_PRIORITIES = "verifier/analysis/sensitivity/priorities.py"
+_CORRECT = "correct = ranges[np.arange(len(columns)), columns] >= p_range * (1 - 1e-9)"
+_NO_ERRORS = "perfect = np.broadcast_to(np.eye(sensitivity.rates.shape[1]), sensitivity.rates.shape)"
+_FINITE_RATES = "known = np.where(np.isnan(rates), 1 / rates.shape[-2], rates)"
+_RARELY = "_RARE, _MOST_ADDED = 2.0**-17, 2**23"
 _FLOWING = "taken = np.array([known | reports == following for reports in added])[moves.symbol] & (flow > 0)"
 _PROGRESSION = "verifier/language/ltl/progression.py"
 _FORMULAS = "verifier/language/ltl/parser.py"
@@ -180,6 +194,11 @@ _LARGER_TABLES = [
         ("self._table = np.zeros((0, len(letters)), dtype=np.int64)", "0"),
     ),
     *((_MORE_ROWS, "2"), (_MORE_ROWS, "*"), (_MORE_ROWS, "-"), ("self._page_count = 0", "0"), (_SLOT_TABLE, "1")),
+    *(
+        (f"self._{table} = _grown(self._{table}, int({numbers}.max(initial=0)) + 1)", token)
+        for table, numbers in (("table", "obligation"), ("page", "code"))
+        for token in "01"
+    ),
 ]
 _AT_ONCE = "numbers = max(len(outcomes.track), len(labels) * (alone + 2) * (outcomes.thresholds + 1))"
 _AGREES = "if not abs(claimed - product) <= _PROBABILITY_TOLERANCE * product * max(1, run.counted / 1000) + 1e-300:"
@@ -201,6 +220,7 @@ _FARTHER = "row[before & (steps[row] != steps - 1)] = -1"
 _WHICH_ENDS = (
     'what = f"lower ends sum to {float(lowest):g}" if lowest > 1 else f"upper ends sum to {float(highest):g}"'
 )
+_GATHERED = "bits = np.zeros((count + 1, (len(position) + 7) // 8), dtype=np.uint8)"
 _LARGEST_END = "largest = max((int(end) for end in self.high[:, column] if end < ANY), default=0)"
 _NO_CHOICE = "return StateSpace(system.inputs).size if planner.chooses else 0"
 _NONE_MET = "met = list(self._number) or [(Fraction(1), *(Fraction(0) for _ in self.outcomes[1:]))]"
@@ -296,6 +316,10 @@ _STEPS = "steps[unknown] = _scaled(solver.solve(np.full(len(unknown), 1.0)), 102
 _COUNTING = "verifier/analysis/robust/step_counting.py"
 _UNASKED = "known = Attained(nothing, nothing, np.full((len(bounds), *region.lower.shape), np.nan))"
 _TOTAL = "total, often = np.zeros(step.lower.shape), np.zeros(len(step.lower))"
+_GRAPH = "verifier/analysis/robust/graph.py"
+_FIRST_ENTERING = "first = np.concatenate([[0], np.cumsum(np.bincount(targets, minlength=n))])"
+_NO_STATE = "state=np.concatenate([[-1, -1], np.arange(len(members))]),"
+_FIRST_OF_ALIKE = "policy = self._best(target, values[alike[:1]], begun)[0][1]"
 _BLOCKS = "_LARGEST_BLOCK, _NUMBERS_AT_ONCE, _LARGEST_DENSE = 1024, 2**18, 150"
 _FOUR = "quotients = np.where(numbers > others, numbers / others * (1 + 4 * ROUNDOFF), 1.0)"
 _MORE = "more = max(float((worth - before).max()), 0.0) * (spans + 1) * _WIDER"
@@ -335,6 +359,7 @@ _MASSES = (
 _POSSIBLE = "possible = possible | (set(np.unique(after[:, told.often[kinds] > 0]).tolist()) - {-1})"
 _CONDITIONAL = "verifier/analysis/robust/optimal_conditional.py"
 _ROWS_OF_CHOICES = "skeleton, len(skeleton.indptr) - 1, rows_of(skeleton.indptr), skeleton.entry, skeleton.indices"
+_RULED_OUT = "ruled_out = wins >= xlogy(hits, middle) + xlog1py(items - hits, -middle)"
 _SUBJECT, _FIRST = "verifier/analysis/robust/subject.py", "verifier/analysis/robust/first_policy.py"
 _LED = "following = np.where(inside < 0, objective.following[ways].ravel() - 2, inside).reshape("
 _RANK = "rank = levels(int(of.max()) + 1, of[sources[~inner]], of[led[~inner]], MOST_LEVELS)"
@@ -371,11 +396,13 @@ _SOLVE = "verifier/analysis/robust/solve.py"
 _ROUGHLY = "value = search.optimum(target.astype(np.float64), np.zeros(step.state_count), roughly=True)"
 _MANY_CODES = "if bound > 2**16 + 4 * len(codes):"
 _IN_REACH = "nodes = look.nodes[distance[look.nodes] <= most_steps - left]"
+_DIGITS = "digits = np.floor(np.log10(np.maximum(items, 1)))"
+_NO_RATES = "rates = np.where(np.isnan(measured.rates), 1 / measured.rates.shape[1], measured.rates)"
+_NEXT_SIZE = "size = high if best is None else (math.sqrt(low * high) if low > 0 else high / 1024)"
 _TOO_MANY = "while _rounded(shape(high)).sum() < MOST_ITEMS and high < MOST_ITEMS:"
 _NOT_READ = 'effort = Effort(attained=self.semantics == "shared_matrix", certificates=False)'
 _ALIKE_AT_ONCE = "size = max(1, _NUMBERS_AT_ONCE // max(len(self.product.edge), 1))"
 _WEIGHTING = "result[self._rows] = np.where(self._leaving, (jumps / out)[self._row], 0)"
-_FRAMES = "numbers: Ints = sequence.astype(np.int64) * (int(frame.max(initial=0)) + 1) + frame"
 _WAIT = "steps, wait, answer = self.window.high - self.window.low, self.window.response or 0, self._answer"
 _ENDLESS = "return done | coreachable(p, owner[sources], targets, (of >= 0) & ~done), first"
 _DRIVES = "verifier/analysis/intervals/drive_items.py"
@@ -406,11 +433,15 @@ _OWN_COUNTS, _OWN_CONTEXTS, _MIX, _PRECISION, _TRACKS = (
     f"verifier/perception/confusion/{name}.py"
     for name in ("context_counts", "contexts", "mix", "average_precision", "tracks")
 )
+_UNITS = "verifier/perception/confusion/unit_counts.py"
+_NUMBERS_OF_UNITS = "return int(self.identity.max(initial=-1)) + places + len(self.scene.sequence) + 2"
+_SMALL_LEVELS = "level = outcomes.level[order].astype(np.int8 if outcomes.thresholds < 127 else np.int32)"
 _ANY_SERIES = "items = self._items(sets.frame[present], *own, threshold, np.full(int(present.sum()), -1))"
 _NEW_NUMBERS = "number[own] = distinct_rows(np.column_stack([number[own], added]))[1] + number.max() + 1"
 _OTHER_SERIES = "begins = np.diff(own, prepend=own[:1] - 1) != 0"
 _AT_A_TIME = "step = max(1, DRAWN_ENTRIES // max(len(kept), 1))"
 _APART = "apart = np.arange(len(weight))[:, np.newaxis] * (1 + int(objects.max()))  # of which no more are hit"
+_BEYOND = "reached: Floats = np.take_along_axis(np.pad(best, ((0, 0), (0, 1))), place, axis=1)  # 0 beyond the last"
 _ONLY_CLASS = "told.imgIds, told.catIds = list(range(len(entries))), [0]"
 _ONLY_AREA = 'told.iouThrs, told.areaRng, told.areaRngLbl = np.array([0.5]), [[0, 1e10]], ["all"]'
 _NEARLY_ONE = (
@@ -454,10 +485,18 @@ EQUIVALENT = {
     (_OWN_CONTEXTS, "missing[begins] = 0", "0"): "what is filled in before a beginning is not read",
     (_TRACKS, "ends = np.flatnonzero(np.diff(sequence[order], append=-1)) + 1", "1"): "any number below 0",
     (_TRACKS, "step = min((after - before for before, after in pairwise(ordered)), default=1)", "1"): "of one number",
+    ("verifier/perception/confusion/merging.py", "numbers_of.append(np.zeros(0, dtype=np.int64))", "0"): "of no rows",
+    (_DEPENDENCE, "in_bin = _bin_of_pairs(outcomes, rows, reached.shape[1] - 1)", "-"): "no bin has that number",
+    **{(_DEPENDENCE, _SMALL_LEVELS, token): "levels up to 127 have 8 bits" for token in ("<", "127")},
+    (_DEPENDENCE, "ends = np.flatnonzero(np.diff(outcomes.stratum[order], append=-1)) + 1", "1"): "any below 0",
+    (_UNITS, 'number = frame if self.memory.units == "frame" else series + 1', "1"): "any number from 0",
+    **{(_UNITS, _NUMBERS_OF_UNITS, token): "more than that" for token in "-12"},
+    **{(_UNITS, "return series + int(self.identity.max(initial=-1)) + 1", token): "further above" for token in "-1"},
     (_MIX, "least = _extreme(np.asarray(lower), mix, 1)", "1"): "its sign alone is used",
     (_MIX, "most = _extreme(np.asarray(upper), mix, -1)", "1"): "its sign alone is used",
     **{(_PRECISION, _AT_A_TIME, token): "how many at once" for token in ("1", "//")},
     (_PRECISION, _APART, "1"): "further apart",
+    (_PRECISION, _BEYOND, "1"): "more of the noughts beyond the last",
     (_PRECISION, _ONLY_CLASS, "0"): "the name of the only class",
     (_PRECISION, _ONLY_AREA, "0"): "the only range of areas, whatever its ends",
     (_PRECISION, _NEARLY_ONE, ">"): "no share of whole numbers below 10^15 is there",
@@ -552,7 +591,6 @@ EQUIVALENT = {
     (_INNER, _MOVING, ">"): "how long it is tried",
     (_INNER, "MOST_ROUNDS = 12", "12"): "how long it is tried",
     **{(_INNER, line, "lower"): "the shapes are equal" for line in (_NOTHING, _NONE, _SHAPE)},
-    ("verifier/analysis/robust/solutions.py", _NOTHING, "lower"): "the shapes are equal",
     **{(_POINT, _HALVED, token): "how long a witness is looked for that the kernel checks" for token in ("<=", "1")},
     **{
         (_POINT, "times = max(8 * times, residual + 2)", token): "how fine a witness is that the kernel checks"
@@ -574,6 +612,11 @@ EQUIVALENT = {
     ("verifier/analysis/belief_grid.py", _IN_REACH, "-"): "more is followed than is asked for",
     ("verifier/analysis/best_planner.py", "exact: bool = True", "True"): "it is overwritten",
     (
+        "verifier/analysis/best_planner.py",
+        "if met.size > MOST_MOVES:",
+        ">",
+    ): "with the next layer it is too many, too",
+    (
         "verifier/analysis/hidden_game.py",
         "onward = after[:, 0]",
         "0",
@@ -590,15 +633,27 @@ EQUIVALENT = {
         for token in ("2", "23")
     },
     ("verifier/analysis/planning.py", _TOO_MANY, "<"): "what is too large is brought down again",
+    ("verifier/analysis/planning.py", "high *= 2", "2"): "what is too large is brought down again",
+    ("verifier/analysis/planning.py", _DIGITS, "1"): "of numbers below 10 no digit is left out",
+    ("verifier/analysis/planning.py", _NO_RATES, "1"): "of columns that nothing depends on",
+    ("verifier/analysis/planning.py", _NEXT_SIZE, "1024"): "how it is searched",
+    (
+        "verifier/analysis/planning.py",
+        "while best is None or high > PRECISION * low:",
+        ">",
+    ): "how near it is searched",
     ("verifier/analysis/recall/least_cost.py", _NOT_READ, "False"): "they are made and not read",
     ("verifier/analysis/recall/least_cost.py", "low, high, step = begin, family.top, 1", "1"): "how it is searched",
     ("verifier/analysis/robust/optimal_conditional.py", "_MOST_PROCESSES = 8", "8"): "how many are kept",
-    **{("verifier/analysis/robust/optimum.py", _ALIKE_AT_ONCE, token): "how many at once" for token in ("1", "//")},
+    **{
+        ("verifier/analysis/robust/optimum.py", _ALIKE_AT_ONCE, token): "how many at once"
+        for token in ("1", "//", "max")
+    },
     ("verifier/analysis/robust/optimum.py", "np.zeros((count, 0), dtype=np.int64),", "0"): "no draw is made",
+    ("verifier/analysis/robust/optimum.py", _FIRST_OF_ALIKE, "1"): "which policy is begun with",
     ("verifier/analysis/robust/policy.py", _WEIGHTING, "0"): "a weighting, no result",
     ("verifier/analysis/robust/recurrent.py", "MOST_TERMS = 64", "64"): "how far, not what",
     (_COMMON, _LOSS, "-"): "which box is divided, not what is proven",
-    ("verifier/analysis/sensitivity/occurrences.py", _FRAMES, "1"): "numbers that are only compared",
     ("verifier/analysis/step_counts.py", _WAIT, "0"): "above 0, or not read",
     (_FIRST, _RANK, "1"): "a part of no states",
     (_FIRST, _BEGUN, "1"): "an end that is not read",
@@ -682,6 +737,23 @@ EQUIVALENT = {
             ("rates: NDArray[np.float64] = np.where(fixed, measured.rates, 1 / measured.rates.shape[1])", "1"),
         )
     },
+    (
+        "verifier/analysis/intervals/intervals.py",
+        "if self.lower.ndim != 1 or self.lower.shape != self.upper.shape:",
+        "lower",
+    ): "of equal shapes either; else noticed",
+    ("verifier/analysis/intervals/intervals.py", "self._tails = [np.zeros((0, width)), np.zeros((0, width))]", "0"): (
+        "the last of what is negated, which is not read; else noticed"
+    ),
+    ("verifier/analysis/intervals/intervals.py", "if len(tail) > 2 * self._kept:", ">"): "how often it is cut back",
+    **{
+        ("verifier/analysis/intervals/rate_intervals.py", line, token): reason
+        for line, token, reason in (
+            ("ends: Ints = np.floor(low * UNIT * _AT_ONCE_OUTWARDS).astype(np.int64)", "low", "equal by then"),
+            ("_HALVINGS = 60", "60", "how near, and rounded outwards"),
+            (_RULED_OUT, ">=", "a tie of rounded logarithms, and rounded outwards"),
+        )
+    },
     (_SUBJECT, "numbers = np.where(codes >= 0, len(inner) + np.searchsorted(ended, codes), -1)", "1"): (
         "any number below 0"
     ),
@@ -716,6 +788,28 @@ EQUIVALENT = {
     ("verifier/analysis/robust/solve.py", _NODES, "1"): "any number below 0",
     (_COUNTING, "SPAN, JUMP = 1 / 32, 1 / 2", "2"): "how often it is looked, not at what",
     (_COUNTING, _MORE, "1"): "a wider margin",
+    (_GRAPH, "cyclic: Mask = np.bincount(of)[of] > 1", ">"): "these are found to be unable to stay below",
+    **{
+        (
+            _GRAPH,
+            line,
+            token,
+        ): "no move leaves the first component that is complete, so that all of it stays; or noticed"
+        for line in ("at = np.flatnonzero(of >= 0)", "at = before[of[before] >= 0]")
+        for token in (">=", "0")
+    },
+    (
+        _GRAPH,
+        "asked = np.bincount(of[inner], minlength=size) > 0",
+        "0",
+    ): "the only way of one state to stay decides it",
+    (_GRAPH, "indptr=np.concatenate([[0, 0], indptr]),", "0"): "where REJECT begins is not read; or noticed",
+    **{
+        (_GRAPH, "indices=target + 2,", token): "not read: the chain behind it has the targets"
+        for token in ("+", "2")
+    },
+    **{(_GRAPH, _NO_STATE, token): "of REJECT and ACCEPT no state is read" for token in ("-", "1")},
+    (_GRAPH, _FIRST_ENTERING, "0"): "the first state is REJECT, which can always stay",
     **{(_COUNTING, line, "lower"): "the shapes are equal" for line in (_UNASKED, _TOTAL)},
     (_COUNTING, _FOUR, "4"): "1 + 5 * 2^-53 is 1 + 4 * 2^-53 in doubles",
     (
@@ -944,6 +1038,31 @@ EQUIVALENT = {
     ("verifier/analysis/counterexamples/replay.py", _AGREES, "1000"): "a thousandth of a tolerance",
     ("verifier/analysis/counterexamples/replay.py", "rng = np.random.default_rng(0)", "0"): "another way at random",
     ("verifier/analysis/counterexamples/replay.py", "if len(walk) > LONGEST_WORD:", ">"): "too long for `replay` too",
+    **{(_RUNS, _PERFECT, token): "as many of both" for token in ("-", "1")},
+    (_RUNS, "_GRAIN = 2.0**-44", "44"): "how fine",
+    (_RUNS, "self._step = np.full(n, -1, dtype=np.int64)", "1"): "of nodes without a step, not read",
+    **{(_RUNS, "return np.full(n, np.inf), np.full(n, -1)", token): "not read" for token in ("-", "1")},
+    (_RUNS, "heap = [(float(self._distance[node]), next(numbers), 0, -1)]", "0"): "not read",
+    (_RUNS, "heap = [(float(self._distance[node]), next(numbers), 0, -1)]", "1"): "any number below 0",
+    **{(_RUNS, "if len(heap) > 2 * wanted:", token): "how many are kept" for token in (">", "2", "*")},
+    (_RUNS, "def _tree_nodes(self, node: int, until: int = -1) -> Ints:", "1"): "any number below 0",
+    **{
+        (_ADJOINT, _FINITE_RATES, token): "anything finite, in columns that no chain needs"
+        for token in ("1", "-", "2")
+    },
+    (_ADJOINT, _BEFORE, "1"): "a row that is not read",
+    (_ADJOINT, "size, local = len(states), np.full(n, -1, dtype=np.int64)", "1"): "any number below 0",
+    (_ADJOINT, "self.number = np.full(n, -1, dtype=np.int64)", "1"): "any number below 0",
+    **{(_ADJOINT, _ADDING, token): "how it is solved, not what" for token in ("<", ">")},
+    (_ADJOINT, "if sum(band.numbers for _, _, band in tables) <= _MOST_ADDED:", "<="): "how it is solved, not what",
+    **{(_ADJOINT, _ORDERED, token): "how it is solved, not what" for token in ("max", "<=")},
+    (_ADJOINT, _ENDING_ROWS, "&"): "more cells are looked at, which open nothing",
+    (_ADJOINT, "before = skeleton.entry_values(rates)[entry] > 0", "0"): "as for `rows`",
+    **{(_ADJOINT, _OF_RATE_0, token): "as for `rows`" for token in (">", "&")},
+    (_ADJOINT, "used = np.zeros((1, len(channel.bins), len(channel.observations)))", "1"): "a row that is not read",
+    (_ADJOINT, "used[0, rows] = 1", "1"): "only whether it is above 0",
+    (_ADJOINT, "LARGEST_BLOCK = 64", "64"): "how it is solved, not what",
+    **{(_ADJOINT, _RARELY, token): "how it is solved, not what" for token in ("17", "2", "23")},
     (_CAUSES, "known = min(pending, key=len)  # what flows into a set comes from smaller ones", "min"): (
         "how often a set is looked at, as flows add up"
     ),
@@ -951,15 +1070,36 @@ EQUIVALENT = {
     (_CAUSES, "place = np.full(objective.state_count, -1, dtype=np.int64)", "1"): "any number below 0",
     **{(_REQUIREMENTS, "PART_BYTES = 2**27", token): "how many at once" for token in ("2", "27")},
     **{(_REQUIREMENTS, _BYTES, token): "how many at once" for token in ("max", "1", "//", "2", "*")},
+    ("verifier/analysis/recall/cells.py", _AT_RANDOM, "0"): "other matrices at random",
+    ("verifier/analysis/recall/cells.py", "rest[np.all(rest == 0, axis=1), cells.empty] = 1", "1"): "it is scaled",
+    (
+        "verifier/analysis/recall/cells.py",
+        "rest[cells.empty] = 1",
+        "1",
+    ): "all are divided by what they have in common",
+    ("verifier/analysis/recall/cells.py", "for at, column in np.argwhere(visited & ~relevant).tolist():", "&"): (
+        "more columns are looked at, as the others are"
+    ),
+    (_PRIORITIES, _CORRECT, ">="): "equal where nothing moves, and such columns are not listed",
+    (_PRIORITIES, _NO_ERRORS, "1"): "as many of both",
+    **{
+        (_PRIORITIES, "chunk = max(1, _BATCH_BYTES // rates.nbytes)", token): "how many at once"
+        for token in ("1", "//")
+    },
+    **{(_PRIORITIES, "_BATCH_BYTES = 2**27", token): "how many at once" for token in ("2", "27")},
     (_COST, "RANDOM_STARTS = 4", "4"): "how often it is tried",
     (_COST, '"options": {"maxiter": 200, "ftol": 1e-12},', "200"): "how long it is tried",
     (_COST, "known[key] = _slack(improvement, np.clip(recall, 0, 1))", "1"): "bounds are left by roundings only",
     (_COST, "upper = np.full(self.exact.shape, Fraction(1), dtype=object)", "1"): "a region cuts it to 1",
     (_COST, "steps = max(whole - min(begin), 1)", "1"): "0 steps of 0",
     (_COST, "while high > low:", ">"): "what is known to be met is looked at again",
-    (_PATTERNS, _IN_OPEN, "1"): "a state that is not read",
-    **{(_PATTERNS, _BY_PLACE, token): "a wider bound" for token in ("0", "1")},
-    (_PATTERNS, "for several in np.flatnonzero(np.diff(ends) > 1).tolist():", ">"): "one alone comes out as before",
+    (_PATTERNS_OF_LOSS, _IN_OPEN, "1"): "a state that is not read",
+    **{(_PATTERNS_OF_LOSS, _BY_PLACE, token): "a wider bound" for token in ("0", "1")},
+    (
+        _PATTERNS_OF_LOSS,
+        "for several in np.flatnonzero(np.diff(ends) > 1).tolist():",
+        ">",
+    ): "one alone comes out as before",
     ("verifier/perception/confusion/replay.py", "counts = np.zeros((bins, contexts.count, 2))", "2"): "a column of 0",
     (_REGION, "bins, groups, true = self.lower.shape", "lower"): "the shapes are equal, or refused",
     **{
@@ -989,6 +1129,7 @@ EQUIVALENT = {
     ("verifier/systems/strategies.py", _SAME_BEFORE, "1"): "any number below 0",
     ("verifier/systems/strategies.py", "kept[:1] = True", "1"): "rows of no moves",
     ("verifier/systems/strategies.py", _OVER_ALREADY, "1"): "any number below 0",
+    ("verifier/systems/planners/tables.py", _GATHERED, "1"): "a row that is not read",
     ("verifier/systems/planners/tables.py", _LARGEST_END, "0"): "told apart more finely than any row asks",
     ("verifier/systems/scene.py", "low = max(low, math.ceil(value))", "ceil"): "the condition refuses it, too",
     ("verifier/systems/scene.py", "high = min(high, math.floor(value))", "floor"): "the condition refuses it, too",

@@ -169,9 +169,8 @@ def _ways(game: Game | HiddenGame, most_steps: int) -> Iterator[tuple[float | No
     is hidden, or no grid is small enough, how close the bounds are that are searched for."""
     spacings: list[float] = []
     if isinstance(game, Game):
-        count = game.environments
         try:
-            _forward(game, int(game.starts[0]), np.full(count, 1 / count), most_steps)
+            _forward(game, int(game.starts[0]), np.ones(game.environments), most_steps)
         except _TooManyError:
             spacings = list(spacings_of(game, most_steps))
         else:
@@ -222,7 +221,7 @@ class _Layer:
 
 def _followed(game: Game, most_steps: int, start: int, weights: Floats) -> tuple[Floats, float]:
     """As `_Best`, by following all weights."""
-    plan = np.zeros((0, len(weights)))
+    plan = weights[None]  # not read: from the last layer nothing leads on
     for layer in reversed(_forward(game, int(game.starts[start]), weights, most_steps)):
         plan = _back(game, layer, plan)
     return plan[0], float(plan[0] @ weights)
@@ -252,12 +251,12 @@ def _onward(game: Game, nodes: Ints, beliefs: Floats, *, last: bool) -> tuple[_L
     met = drawn[:, None] & (chance > 0)[:, :, None, None] & (not last)
     place = np.full(met.shape, -1, dtype=np.int64)
     if not met.any():
-        return _Layer(nodes, going, after, place), (nodes[:0], beliefs[:0])
+        return _Layer(nodes, going, after, place), (nodes[:0], beliefs)
     if met.size > MOST_MOVES:
         raise _TooManyError
     flat = after.reshape(-1, after.shape[2])
-    same = np.clip(log_odds(flat) / _SAME, -(2.0**62), 2.0**62)
-    _, first, number = np.unique(np.rint(same), axis=0, return_index=True, return_inverse=True)
+    same = np.rint(log_odds(flat) / _SAME)
+    _, first, number = np.unique(same, axis=0, return_index=True, return_inverse=True)
     keys = number.reshape(*chance.shape, 1, 1)
     pairs = np.broadcast_to(following[:, None] * len(first) + keys, met.shape)[met]
     distinct, position = np.unique(pairs, return_inverse=True)

@@ -99,7 +99,7 @@ def test_it_is_what_its_definition_says(seed, tmp_path, monkeypatch, capfd):
             assert value == pytest.approx(float(by_definition(outcomes, len(mine))), abs=1e-12)
         assert each["objects"] == sum(row[1] == number for row in objects)
         assert each["lower"] <= each["upper"]
-    assert (told["unit"], told["draws"]) == ("drive", 1000)
+    assert (told["unit"], told["draws"], told["seed"]) == ("drive", 1000, 0)
     remarks = [each["text"] for each in json.loads((tmp_path / "c.json").read_text())["remarks"]]
     drives = len(told["classes"][0]["sequences"])
     note = f"average precision is drawn from only {drives} drives: the intervals are themselves uncertain"
@@ -240,7 +240,7 @@ DRAWN = [
     entry(2, [0.8, 0.6], [[0, 1], [0, 0]], [[0, 0], [0, 0]], [0, 1]),
     entry(3, [0.5], [[0]] * 2, [[1]] * 2, []),
 ]
-WEIGHTS = np.array([[1, 1, 1, 1], [0, 2, 2, 0], [3, 0, 0, 1], [0, 3, 0, 1], [2, 0, 2, 0], [1, 0, 3, 0]])
+WEIGHTS = np.array([[1, 1, 1, 1], [0, 1, 1, 0], [0, 2, 2, 0], [3, 0, 0, 1], [0, 3, 0, 1], [2, 0, 2, 0], [1, 0, 3, 0]])
 
 
 @pytest.mark.parametrize("at_once", [1, 7, 10, 2_000_000])
@@ -309,23 +309,42 @@ def test_frames_with_an_object_or_a_detection_alone_count():
     assert own.sequences == pytest.approx([float(by_definition([True], 2)), float(by_definition([False, True], 2))])
 
 
-@pytest.mark.parametrize(
-    ("drives", "most", "units", "draws"), [(5, 1000, 35, 7), (5, 6, 35, 6), (5, 9, 4, 1), (1, 9, 36, 7)]
+MANY = (
+    [(k, 0) for k in range(60) if k % 3],
+    [(k, 0, (7 * k % 60 + 1) / 61) for k in range(60) if k % 4 != 1],
 )
-def test_intervals_are_those_of_so_many_draws(drives, most, units, draws, monkeypatch):
+"""Enough frames with an object for draws to reach further than what no object has shown."""
+
+
+@pytest.mark.parametrize(
+    ("scene", "drives", "most", "units", "draws"),
+    [
+        ((TRUTH, SEEN), True, 1000, 35, 7),
+        ((TRUTH, SEEN), True, 6, 35, 6),
+        ((TRUTH, SEEN), True, 9, 4, 1),
+        ((TRUTH, SEEN), False, 9, 36, 7),
+        (MANY, False, 50, 10_000, 50),
+    ],
+)
+def test_intervals_are_those_of_so_many_draws(scene, drives, most, units, draws, monkeypatch):
     """Drawn again from their seed, and averaged by definition."""
     monkeypatch.setattr(module, "MOST_DRAWS", most)
     monkeypatch.setattr(module, "DRAWN_UNITS", units)
-    told = told_of(TRUTH, SEEN, ["v", "w", "x", "y", "z"] if drives == 5 else ["x"] * 5, seed=3)
-    assert (told.unit, told.draws, told.seed) == ("drive" if drives == 5 else "frame", draws, 3)
-    drawn = []
-    for weights in drawn_with_replacement(5, draws, np.random.default_rng(3)).tolist():
-        objects = sum(weights[frame] for frame, kind in TRUTH if kind == 0)
-        outcomes = [frame != 2 for frame, kind, _ in SEEN if kind == 0 for _ in range(weights[frame])]
+    truth, seen = scene
+    frames = max(frame for frame, _ in truth) + 1
+    told = told_of(truth, seen, [f"{k}" if drives else "x" for k in range(frames)], seed=3)
+    assert (told.unit, told.draws, told.seed) == ("drive" if drives else "frame", draws, 3)
+    there, drawn = {frame for frame, kind in truth if kind == 0}, []
+    ordered = sorted((row for row in seen if row[1] == 0), key=lambda row: -row[2])
+    for weights in drawn_with_replacement(frames, draws, np.random.default_rng(3)).tolist():
+        objects = sum(weights[frame] for frame in there)
+        outcomes = [frame in there for frame, *_ in ordered for _ in range(weights[frame])]
         drawn.append(float(by_definition(outcomes, objects)) if objects else np.nan)
     (own, _) = told.classes
     ends = percentile_ends(np.array(drawn), 0.95)
-    assert (own.lower, own.upper) == pytest.approx(reaching(ends, own.value, np.ones(4)), abs=1e-14)
+    assert (own.lower, own.upper) == pytest.approx(reaching(ends, own.value, np.ones(len(there))), abs=1e-14)
+    if scene is MANY:
+        assert (own.lower, own.upper) == pytest.approx(ends, abs=1e-14)
 
 
 def test_a_recall_is_reached_by_as_many_hits_as_pycocotools_asks_for():

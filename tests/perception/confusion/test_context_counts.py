@@ -135,6 +135,18 @@ def test_parts_go_on_as_the_whole(labelling, gaps, cuts):
     assert found.counts.tolist() == whole.counts.tolist()
 
 
+def test_sets_go_on_whatever_others_do():
+    """A ped of one track for two frames, beyond it another one in each frame; none is reported. A part for each."""
+    rule, memory, begun, told = rule_of("proposition", "drop"), Memory(RUN), Begun(), []
+    for frame in (0, 1):
+        data = detection_set(["A"], [Object(0, "ped", 7, track=1), Object(0, "ped", 15, track=2 + frame)], [])
+        part = Part(begun, np.array([frame]), np.array([0]), ("A",), 0)
+        finer = counter(rule, memory, data, part).tally().index[:, 1]
+        told.append([RUN.names[at % 6] for at in finer if at >= 6 and at % 6 < 5])
+        begun = part.after
+    assert told == [["start", "start"], ["wrong*1", "start"]]
+
+
 def test_objects_are_known_by_track_and_class_if_they_have_a_column():
     frames, objects, reports = ["A", "B"], [], []
     for frame, kind, track in ((0, "ped", 4), (0, "obs", 4), (0, "ped", -1), (1, "ped", 4), (1, "obs", 9)):

@@ -23,7 +23,7 @@ from verifier.cli import main
 from verifier.evidence.documents import schema_of
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.context_counts import Memory, _histories, with_contexts
-from verifier.perception.confusion.context_matrices import longest_run, persistent
+from verifier.perception.confusion.context_matrices import longest_run
 from verifier.perception.confusion.context_selection import held_out_loss, log10_e_value, selected_contexts
 from verifier.perception.confusion.contexts import UNTRACKED, Contexts, OfTracks, ReplayTest
 from verifier.perception.confusion.counting import confusion_counts, count_and_observe
@@ -666,28 +666,6 @@ def test_contexts_have_lengths_up_to_a_most(kind, most):
     for wrong in (most + 1, min(1, most) - 1):
         with pytest.raises(UsageError, match=f"expected a length from {min(1, most)} to {most}"):
             Contexts(kind, wrong)
-
-
-@pytest.mark.parametrize("cap", [1, 3])
-def test_of_counts_by_run_those_after_no_error_count_where_errors_persist(cap):
-    run, rng = Contexts("run", cap), np.random.default_rng(cap)
-    after_error = np.array([name.startswith("wrong") for name in (*run.names, UNTRACKED)])
-    after_error[-1] = True  # of untracked items nobody knows
-    counts = rng.integers(0, 9, (1, 2, run.count + 1, 2, 2))
-    index = np.array(
-        [(0, place * (run.count + 1) + context, *cell) for place, context, *cell in np.ndindex(counts.shape[1:])]
-    )
-    found = persistent(ContextCounts(run, "break", None, counts, summed(index, counts.reshape(-1, 1))), 2)
-    assert found.contexts.names == ("start", "right", "wrong*1", "wrong*2")
-    assert found.contexts.update.tolist() == [[2, 1], [2, 1], [3, 1], [3, 1]]
-    expected = np.zeros((1, 2, 5, 2, 2), dtype=np.int64)
-    expected[:, :, 0] = counts[:, :, 0]
-    expected[:, :, 1] = counts[:, :, ~after_error].sum(axis=2) - counts[:, :, 0]
-    expected[:, :, 4] = counts[:, :, after_error].sum(axis=2)
-    assert np.array_equal(found.counts, expected)
-    assert np.array_equal(found.tally.dense(10, 2).reshape(expected.shape), expected)
-    with pytest.raises(UsageError, match="--persist needs counts by run"):
-        persistent(found, 2)
 
 
 @given(st.lists(st.lists(st.booleans(), max_size=7), max_size=3), st.lists(st.booleans(), max_size=7))

@@ -11,7 +11,14 @@ from shorthands import of_sequences
 from verifier.base.errors import UsageError
 from verifier.perception.confusion import EMPTY
 from verifier.perception.confusion.bins import Bins, Variable
-from verifier.perception.confusion.contexts import Contexts
+from verifier.perception.confusion.context_matrices import (
+    divided_matrices,
+    divided_sequences,
+    followed,
+    longest_run,
+    persistent,
+)
+from verifier.perception.confusion.contexts import UNTRACKED, Contexts
 from verifier.perception.confusion.counts import ConfusionCounts, ContextCounts, Sequences
 from verifier.perception.confusion.tally import Tally, summed
 from verifier.perception.confusion.tracks import Tracks
@@ -167,3 +174,83 @@ def test_what_does_not_add_up_is_no_count(table, counts):
     ):  # fmt: skip
         with pytest.raises(ValueError, match=words):
             replace(counts, **change)
+
+
+def test_matrices_and_sequences_divided_by_context(table, counts):
+    """Nobody follows tracks of empty: its column is whole at start. Untracked items of ped are in no context."""
+    table = table.copy()
+    table[..., -1, :, 1] = table[..., 1].sum(axis=4)
+    table[..., :-1, :, 1] = 0
+    tally = tally_of(table.reshape(3, -1, 2, 2))
+    by_context = replace(counts.by_context, counts=table.sum(axis=0).reshape(1, BINS.count, *SHAPE[4:]), tally=tally)
+    counts = replace(counts, by_context=by_context)
+    kept = ["hidden", "sequence"]
+    matrices, divided = counts.matrices({}, kept), counts.contexts_by_distance({}, kept)
+    assert followed(divided).tolist() == [True, False]
+    for context in range(4):
+        alone = np.zeros((1, 1, 4, 2, 2), dtype=np.int64)
+        alone[0, 0, context, 0, 1] = 1
+        assert followed(ContextCounts(CONTEXTS, "break", None, alone)).tolist() == [False, context < 3]
+    own = table.reshape(3, BINS.count, *SHAPE[4:])
+    expected = own[:, :, :-1].copy()
+    expected[:, :, 0, :, 1] = own[:, :, :, :, 1].sum(axis=2)
+    found = divided_matrices(matrices, divided, "pool")
+    assert np.array_equal(found.counts, expected.sum(axis=0).reshape(-1, 2, 2))
+    assert np.array_equal(found.memory.whole, matrices.counts)
+    assert (found.memory.contexts, found.memory.policy) == (CONTEXTS, "pool")
+    assert found.memory.followed.tolist() == [True, False]
+    sequences = divided_sequences(counts.by_sequence({}, kept), divided)
+    for number in range(3):
+        assert np.array_equal(
+            sequences.tally.of_sequence(number).dense(3 * BINS.count, 2)[0], expected[number].reshape(-1, 2, 2)
+        )
+    assert sequences.tracks is None
+    with pytest.raises(ValueError, match="the counts by context do not add up to the matrices"):
+        divided_matrices(counts.matrices({}, ["hidden"]), divided, "pool")
+    with pytest.raises(ValueError, match="the counts by context have no sequences"):
+        divided_sequences(counts.sequences, replace(divided, tally=None))
+
+
+@pytest.mark.parametrize(
+    ("cells", "longest"),  # (context, reported, true) of items; contexts start, right*1, right*2, wrong*1, wrong*2
+    [
+        ([], (0, False)),
+        ([(0, 0, 0), (2, 0, 0)], (0, False)),
+        ([(0, 1, 0), (1, 0, 0)], (1, False)),
+        ([(5, 1, 0)], (1, False)),  # an error of no track
+        ([(3, 0, 0), (0, 1, 0)], (1, False)),
+        ([(3, 1, 0)], (2, False)),
+        ([(4, 0, 0), (3, 1, 0)], (2, False)),
+        ([(4, 1, 0), (3, 1, 0)], (3, True)),
+        ([(4, 2, 2), (0, 0, 0)], (0, False)),  # of another label
+        ([(3, 0, 0), (3, 0, 1)], (2, False)),  # of two labels
+    ],
+)
+def test_the_longest_run_of_errors_by_hand(cells, longest):
+    contexts = Contexts("run", 2)
+    table = np.zeros((1, 2, contexts.count + 1, 3, 3), dtype=np.int64)
+    for number, cell in enumerate(cells):
+        table[(0, number % 2, *cell)] += 4
+    assert longest_run(ContextCounts(contexts, "break", None, table), [0, 1]) == longest
+
+
+@pytest.mark.parametrize("cap", [1, 3])
+def test_of_counts_by_run_those_after_no_error_count_where_errors_persist(cap):
+    run, rng = Contexts("run", cap), np.random.default_rng(cap)
+    after_error = np.array([name.startswith("wrong") for name in (*run.names, UNTRACKED)])
+    after_error[-1] = True  # of untracked items nobody knows
+    counts = rng.integers(0, 9, (1, 2, run.count + 1, 2, 2))
+    index = np.array(
+        [(0, place * (run.count + 1) + context, *cell) for place, context, *cell in np.ndindex(counts.shape[1:])]
+    )
+    found = persistent(ContextCounts(run, "break", None, counts, summed(index, counts.reshape(-1, 1))), 2)
+    assert found.contexts.names == ("start", "right", "wrong*1", "wrong*2")
+    assert found.contexts.update.tolist() == [[2, 1], [2, 1], [3, 1], [3, 1]]
+    expected = np.zeros((1, 2, 5, 2, 2), dtype=np.int64)
+    expected[:, :, 0] = counts[:, :, 0]
+    expected[:, :, 1] = counts[:, :, ~after_error].sum(axis=2) - counts[:, :, 0]
+    expected[:, :, 4] = counts[:, :, after_error].sum(axis=2)
+    assert np.array_equal(found.counts, expected)
+    assert np.array_equal(found.tally.dense(10, 2).reshape(expected.shape), expected)
+    with pytest.raises(UsageError, match="--persist needs counts by run"):
+        persistent(found, 2)

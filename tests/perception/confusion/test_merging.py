@@ -147,7 +147,7 @@ def test_what_not_every_file_has_is_said():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("totals", [5, True, [[]], {"frames": None}])
+@pytest.mark.parametrize("totals", [5, True, [[]], {"frames": None}, {"frames": 2, "matched": True}])
 def test_totals_that_people_wrote_are_no_reason_to_stop(totals):
     own = one_drive("b")
     found = merge([one_drive("a"), replace(own, metadata={**own.metadata, "totals": totals})], ["a.json", "b.json"])
@@ -175,6 +175,24 @@ def test_tables_of_distances_are_added_where_all_files_have_one():
     for names in ("xy", "yx"):
         with pytest.raises(InputError, match=r"^y: no localisation, which x has"):
             merge([pair[name] for name in names], names)
+
+
+def test_what_one_file_alone_says_of_how_it_was_counted():
+    first, other = one_drive("a"), one_drive("b")
+    bare = replace(other, metadata={key: value for key, value in other.metadata.items() if key != "matching"})
+    for pair, words in (([first, bare], "None here, {'affinity'"), ([bare, first], ".*} here, None there")):
+        with pytest.raises(InputError, match=f"matching differ: {words}"):
+            merge(pair, NAMES)
+    for pair in ((first, other), (other, first)):
+        parts = [
+            replace(part, metadata={**part.metadata, **({"average_precision": {}} if part is first else {})})
+            for part in pair
+        ]
+        found = merge(parts, NAMES).metadata
+        assert [each["text"] for each in found["remarks"]] == [
+            "average precision is left out: that of a sum is not a sum"
+        ]
+        assert "average_precision" not in found
 
 
 def test_files_are_recorded_by_name_and_digest_and_none_twice():

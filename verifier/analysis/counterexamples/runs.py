@@ -33,6 +33,7 @@ wanted. Work for each walk is a few array operations on its last part.
 from __future__ import annotations
 
 import heapq
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -330,9 +331,9 @@ class CheapestWalks:
         """
         if count < 1 or not self.reaches(node):
             return
-        # (cost, number, walk it extends, the sidetrack it adds): -1 twice for the tree walk.
-        heap = [(float(self._distance[node]), 0, -1, -1)]
-        offered = 1
+        # (cost, number, walk it extends, the sidetrack it adds): -1 for the tree walk.
+        numbers = itertools.count()
+        heap = [(float(self._distance[node]), next(numbers), 0, -1)]
         taken: list[tuple[int, int]] = []
         while heap and len(taken) < count:
             cost, _, parent, sidetrack = heapq.heappop(heap)
@@ -341,8 +342,7 @@ class CheapestWalks:
             wanted = count - len(taken)
             last_part = self._tree_nodes(node if sidetrack < 0 else int(self._target[sidetrack]))
             for edge in self._cheapest_sidetracks(last_part, wanted):
-                heapq.heappush(heap, (cost + float(self._extra[edge]), offered, len(taken) - 1, edge))
-                offered += 1
+                heapq.heappush(heap, (cost + float(self._extra[edge]), next(numbers), len(taken) - 1, edge))
             if len(heap) > 2 * wanted:
                 heap = heapq.nsmallest(wanted, heap)
 
@@ -377,10 +377,10 @@ class CheapestWalks:
 
 
 def _towards(goal: Mask, sources: Ints, targets: Ints, cost: NDArray[np.float64]) -> tuple[NDArray[np.float64], Ints]:
-    """(n,) distance of each node to the nearest goal, infinite where there is none; and its next node, or -1."""
+    """(n,) distance of each node to the nearest goal, infinite where there is none; its next node, or below 0."""
     n, goals = len(goal), np.flatnonzero(goal)
     if not len(goals):
         return np.full(n, np.inf), np.full(n, -1)
     backwards = csr_array((cost, (targets, sources)), shape=(n, n))
     distance, step, _ = dijkstra(backwards, indices=goals, return_predecessors=True, min_only=True)
-    return distance, np.where(step >= 0, step, -1).astype(np.int64)
+    return distance, step.astype(np.int64)

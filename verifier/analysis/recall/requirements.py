@@ -285,7 +285,7 @@ def _narrowed(problem: Problem, path: Path, places: Sequence[int], met: Mask) ->
         inner = [place for cut in cuts for place in cut[1:-1]]
         answers = iter(_evaluated(problem, path, inner).met.tolist() if inner else [])
         closer: list[tuple[int, int, bool]] = []
-        for cut, (low, high, rising) in zip(cuts, open_ends, strict=True):
+        for cut, (_, _, rising) in zip(cuts, open_ends, strict=True):
             known = [not rising, *(next(answers) for _ in cut[1:-1]), rising]
             changes = [k for k in range(len(cut) - 1) if known[k] != rising and known[k + 1] == rising]
             at = changes[-1] if rising else changes[0]

@@ -89,12 +89,11 @@ def decided_components(
         EngineError, LimitError: from deciding bottom components.
     """
     of = end_components(step)
-    count = int(of.max(initial=-1)) + 1
+    count = int(of.max()) + 1
     can_fail, can_hold, fail_assumed, hold_assumed = (np.zeros(count, dtype=bool) for _ in range(4))
     can_fail[of[REJECT]], can_hold[of[ACCEPT]] = True, True
     ways: dict[tuple[int, bool], Mapping[int, frozenset[int]]] = {}
-    inner = np.flatnonzero(of >= 0)
-    inner = inner[inner > max(ACCEPT, REJECT)]
+    inner = np.flatnonzero(of >= 0)[2:]  # behind REJECT and ACCEPT
     rest = _by_kind_of_formula(objective, of, inner, can_fail, can_hold)
     several = distinct(of[rest])
     for number in several[np.bincount(of[rest], minlength=count)[several] > 1].tolist():
@@ -149,8 +148,7 @@ def end_components(step: UncertainStep, among: Mask | None = None) -> Ints:
     of = components(n, sources, targets)
     cyclic: Mask = np.bincount(of)[of] > 1
     cyclic[sources[sources == targets]] = True
-    of[~cyclic] = -1
-    of[slice(0) if among is None else ~among] = -1
+    of[~(cyclic if among is None else cyclic & among)] = -1
     order = np.argsort(targets, kind="stable")
     entering = sources[order]
     first = np.concatenate([[0], np.cumsum(np.bincount(targets, minlength=n))])
@@ -184,11 +182,10 @@ def _within(step: UncertainStep, of: Ints, at: Ints) -> tuple[Ints, Ints]:
 def _by_kind_of_formula(objective: Objective, of: Ints, inner: Ints, can_fail: Mask, can_hold: Mask) -> Ints:
     """Rule 2: fill in what the obligations decide; the states of components of more than one state that are left,
     and those of single states, which rule 1 decides like rule 3."""
-    obligation = objective.product.obligation[inner]
-    kinds = np.zeros((int(obligation.max(initial=0)) + 1, 2), dtype=bool)
-    for number in distinct(obligation).tolist():
-        kinds[number] = _unbounded(objective, number)
-    endless = kinds[obligation]
+    numbers, place = np.unique(objective.product.obligation[inner], return_inverse=True)
+    endless = np.array([_unbounded(objective, number) for number in numbers.tolist()], dtype=bool).reshape(-1, 2)[
+        place
+    ]
     size = len(can_fail)
     asked = np.bincount(of[inner], minlength=size) > 0
     safe = asked & (np.bincount(of[inner], endless[:, 0], size) == 0)
@@ -277,7 +274,7 @@ def _other_value(
     optional = np.unique(own[refuses])
     if len(optional) == 0:
         return {}, tried
-    if 2 ** min(len(optional), 64) > most:
+    if len(optional) >= most.bit_length():  # each of them has at least two ways
         return None, tried
     ways = [[frozenset(array.tolist())] for array in np.split(led, np.cumsum(whole[members])[:-1])]
     for number in optional.tolist():
@@ -301,15 +298,15 @@ def _tried_out(
 ) -> tuple[dict[int, frozenset[int]], int]:
     """A combination of the sets of states that the members may lead to which gives a bottom component the opposite of
     `value`, on that component, if there is one; how many were tried."""
-    count = 0
     for count, led in enumerate(itertools.product(*ways), 1):
         sources = np.repeat(members, [len(group) for group in led])
         targets = np.array([state for group in led for state in sorted(group)], dtype=np.int64)
         component, values = _bottom_values(objective, members, sources, targets)
-        for number in np.flatnonzero(values != value).tolist()[:1]:
-            inside = np.flatnonzero(component == number).tolist()
+        others = np.flatnonzero(values != value)
+        if len(others):
+            inside = np.flatnonzero(component == others[0]).tolist()
             return {int(members[place]): led[place] for place in inside}, count
-    return {}, count
+    return {}, math.prod(map(len, ways))
 
 
 def _bottom_values(objective: Objective, members: Ints, sources: Ints, targets: Ints) -> tuple[Ints, Mask]:
@@ -317,7 +314,7 @@ def _bottom_values(objective: Objective, members: Ints, sources: Ints, targets: 
     values of these components."""
     source, target = np.searchsorted(members, sources), np.searchsorted(members, targets)
     component = components(len(members), source, target)
-    bottom = np.ones(int(component.max()) + 1, dtype=bool)
+    bottom = np.ones(len(members), dtype=bool)
     bottom[component[source[component[source] != component[target]]]] = False
     kept = bottom[component]
     moved = kept[source]

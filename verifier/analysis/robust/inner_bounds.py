@@ -92,12 +92,17 @@ def best_of(objective: Objective, region: Region, known: Attained | None, masses
     evaluated = _evaluated(objective, region, masses)
     tried = evaluated if known is None else [(known.value, known.error, known.masses), *evaluated]
     if not tried:
-        nothing = np.full(len(objective.product.start), np.nan)
-        return Attained(nothing, nothing, np.full((len(nothing), *region.lower.shape), np.nan))
+        return nothing_attained(objective, region)
     value, error, matrices = (np.array(column) for column in zip(*tried, strict=True))
     choice = np.argmin(np.where(np.isnan(value), np.inf, sign * value), axis=0)
     every = np.arange(value.shape[1])
     return Attained(value[choice, every], error[choice, every], matrices[choice, every])
+
+
+def nothing_attained(objective: Objective, region: Region) -> Attained:
+    """NaN for each initial state."""
+    nothing = np.full(len(objective.product.start), np.nan)
+    return Attained(nothing, nothing, np.full((len(nothing), *region.lower.shape), np.nan))
 
 
 def _evaluated(objective: Objective, region: Region, masses: Floats) -> list[tuple[Floats, Floats, Floats]]:

@@ -32,6 +32,7 @@ from verifier.analysis.robust.inner_bounds import (
     bound_sides,
     climbed,
     middle_of,
+    nothing_attained,
     rates_of,
 )
 from verifier.analysis.robust.region import Region
@@ -184,7 +185,7 @@ def _sides(
         raise ValueError(f"semantics is one of {', '.join(SEMANTICS)}, and shared_matrix needs attained values")
     starts = _sets_of_starts(objective) if effort.attained else []
     for bound_side in bound_sides(objective, region, sides, starts):
-        proven, known = _whole(objective, bound_side), _nothing_attained(objective, region)
+        proven, known = _whole(objective, bound_side), nothing_attained(objective, region)
         if effort.attained:
             known = _attained(objective, bound_side)
             if semantics == "shared_matrix":
@@ -304,8 +305,3 @@ def _refuse_outside(side: Side, bounds: Floats, known: Attained) -> None:
 
 def _sign(side: Side) -> float:
     return 1.0 if side == "lower" else -1.0
-
-
-def _nothing_attained(objective: Objective, region: Region) -> Attained:
-    nothing = np.full(len(objective.product.start), np.nan)
-    return Attained(nothing, nothing, np.full((len(nothing), *region.lower.shape), np.nan))

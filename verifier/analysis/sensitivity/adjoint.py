@@ -100,7 +100,7 @@ def state_values(objective: Objective, rates: Floats) -> Values:
     if len(open_states):
         equations = Equations(n, open_states, graph.sources, graph.targets, weight)
         rows = equations.number[graph.sources]
-        enters = (rows >= 0) & (equations.number[graph.targets] < 0)
+        enters = rows >= 0  # what is not decided adds nothing
         behind = weight[enters, None] * decided[graph.targets[enters]]
         right = [np.bincount(rows[enters], column, len(open_states)) for column in behind.T]
         decided[equations.states] = equations.solve(np.column_stack(right))
@@ -272,7 +272,7 @@ _Table: TypeAlias = tuple[int, tuple[Ints, Ints, Floats], Band]
 
 def _tables(part: Ints, edges: Ints, weight: Floats) -> list[_Table]:
     """The components of several states; arguments as for `_Added`."""
-    begin = np.flatnonzero(np.diff(part, prepend=-1, append=part[-1] + 1))
+    begin = np.append(0, np.cumsum(np.bincount(part)))
     inner = csr_array((weight, edges), shape=(len(part), len(part)))
     tables: list[_Table] = []
     for low, high in itertools.pairwise(begin.tolist()):
@@ -303,15 +303,14 @@ class _Added:
         size, (sources, targets) = len(part), edges
         first, many = np.searchsorted(part, part), np.bincount(part)[part]
         crossing = part[sources] != part[targets]
-        later = bool(np.any(part[sources] < part[targets]))  # components lead to later ones
         place, left, factors = np.arange(size) - first, exits.copy(), []
         for low, inside, band in tables:
             states = slice(low, low + len(band.place))
             place[states] = band.place
             (rows, columns, shares), left[states] = band.factors(*inside, exits[states])
             factors.append((rows + low, columns + low, shares))
-        origin = 2 * (size - first - many if later else first)
-        u, x = self._u, self._x = origin + many - 1 - place, origin + many + place
+        last = 2 * first + many  # as components lead to earlier ones the system is triangular
+        u, x = self._u, self._x = last - 1 - place, last + place
         rows, columns, shares = map(np.concatenate, zip(*factors, strict=True))
         back = place[columns] < place[rows]
         row = np.concatenate([u[sources[crossing]], x, np.where(back, x[rows], u[rows])])

@@ -15,6 +15,7 @@ from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.matrices import EMPTY, Label
 from verifier.perception.confusion.record import Record
 from verifier.perception.settings import Labelling
+from verifier.systems.reachability import distinct_rows
 
 
 def document_bins(bins: Bins, where: Mapping[str, str], distance_bin: int | None = None) -> Ints:
@@ -91,7 +92,7 @@ def _items(
     if not grouped:
         alone: Ints = rows[np.isin(record["bin"][rows], inside) & (told[rows] == wanted)]
         return alone
-    item = _frames(record)[rows] * (int(record["group"].max(initial=0)) + 1) + record["group"][rows]
+    item = _alike(record, "group")[rows]
     order = rows[np.lexsort((rows, record["distance_m"][rows], item))]
     heads = []
     for members in np.split(order, np.flatnonzero(np.diff(np.sort(item))) + 1) if len(rows) else []:
@@ -113,7 +114,7 @@ def _told_of_group(record: Record, members: Ints, told: NDArray[np.object_], tru
 
 def _alarms(record: Record, places: Ints, told: NDArray[np.object_], predicted: Label) -> Ints:
     """The surest report of each frame and place without an object, where it is `predicted`."""
-    key = _frames(record) * (int(record["place"].max(initial=0)) + 1) + record["place"]
+    key = _alike(record, "place")
     here = np.isin(record["place"], places)
     standing = np.unique(key[(record["kind"] == "object") & here])
     left = np.flatnonzero(_leftover(record) & here & (told != "empty"))
@@ -133,7 +134,7 @@ def _sets(
     known = list(classes)
     objects = (record["kind"] == "object") & np.isin(record["true"], known)
     rows = np.flatnonzero((objects | _leftover(record)) & np.isin(record["place"], places))
-    key = (_frames(record) * (int(record["place"].max(initial=0)) + 1) + record["place"])[rows]
+    key = _alike(record, "place")[rows]
     order = rows[np.argsort(key, kind="stable")]
     heads = []
     for members in np.split(order, np.flatnonzero(np.diff(np.sort(key))) + 1) if len(rows) else []:
@@ -150,9 +151,7 @@ def _leftover(record: Record) -> Mask:
     return leftover
 
 
-def _frames(record: Record) -> Ints:
-    """(n,) number of each row's frame."""
-    _, sequence = np.unique(record["sequence"].astype(str), return_inverse=True)
-    _, frame = np.unique(record["frame"].astype(str), return_inverse=True)
-    numbers: Ints = sequence.astype(np.int64) * (int(frame.max(initial=0)) + 1) + frame
-    return numbers
+def _alike(record: Record, name: str) -> Ints:
+    """(n,) a number for each row; rows of one frame in which this column holds the same have the same."""
+    columns = (np.unique(record[name].astype(str), return_inverse=True)[1] for name in ("sequence", "frame", name))
+    return distinct_rows((column.astype(np.int64) for column in columns), len(record))[0]

@@ -174,11 +174,11 @@ def parse_edges(text: str, what: str = "--bins") -> tuple[float, ...]:
     edges: list[float] = []
     for part in text.split(","):
         span = re.fullmatch(r"\s*([^:]+)\.\.([^:]+):([^:]+)", part)
-        numbers = [_number(group) for group in (span.groups() if span else (part,))]
-        if any(number is None for number in numbers):
+        texts = span.groups() if span else (part,)
+        numbers = [number for number in map(_number, texts) if number is not None]
+        if len(numbers) < len(texts):
             raise UsageError(f"{what}: expected edges as 0,10,20,inf or 0..100:10, got {shown(text)}")
-        found = [number for number in numbers if number is not None]
-        edges += _stepped(found[0], found[1], found[2], what) if span else found
+        edges += _stepped(numbers[0], numbers[1], numbers[2], what) if span else numbers
     if not _increasing(tuple(edges)):
         raise UsageError(f"{what}: expected at least two increasing edges, got {shown(text)}")
     return tuple(edges)

@@ -150,9 +150,9 @@ class Counter:
         """(n,) number of each annotation's track and class; -1 where it has no track or its class no column."""
         objects = self.scene.objects
         track = track_numbers(self.data.annotations, self.data.frame_sequence)
-        found = np.where((track >= 0) & (objects.label >= 0), track * len(self.rule.classes) + objects.label, -1)
-        self._check_single(np.flatnonzero(found >= 0), found[found >= 0])
-        return found
+        identity = np.where((track >= 0) & (objects.label >= 0), track * len(self.rule.classes) + objects.label, -1)
+        self._check_single(np.flatnonzero(identity >= 0), identity[identity >= 0])
+        return identity
 
     @property
     def false_positives(self) -> bool:
@@ -161,13 +161,13 @@ class Counter:
 
     def items(self) -> list[Items]:
         """All items, their bins and contexts numbered together."""
-        found = []
+        items = []
         for threshold in range(self.rule.threshold_count):
             if self.rule.labelling == "class":
-                found += self._objects(threshold)
+                items += self._objects(threshold)
             else:
-                found += self._sets(threshold)
-        return found
+                items += self._sets(threshold)
+        return items
 
     def _objects(self, threshold: int) -> list[Items]:
         objects, empty = self.scene.objects, len(self.rule.classes)
@@ -196,13 +196,13 @@ class Counter:
             return None
         objects = self.scene.objects
         right = (objects.reported == objects.label).astype(np.int64)
-        found = {}
+        tracks = {}
         for of_class, name in enumerate(self.rule.classes):
             rows = np.flatnonzero((self.identity >= 0) & (objects.label == of_class))
             if len(rows):
                 number = self.frame_number[objects.frame[rows]]
-                found[name] = OfTracks.of(self.identity[rows], number, right[rows], self.memory.gaps)
-        return found
+                tracks[name] = OfTracks.of(self.identity[rows], number, right[rows], self.memory.gaps)
+        return tracks
 
     def tests(self) -> Iterator[ResidualTest]:
         """The residual test of each class and context function up to the one that is counted."""
@@ -220,8 +220,8 @@ class Counter:
                 rows = np.flatnonzero((label == of_class) & (at >= 0))
                 if len(rows):
                     stratum = distinct_rows(np.column_stack([at[rows], context[rows]]))[1]
-                    found = residual_test(stratum, right[rows], history[rows], self.memory.seed)
-                    yield ResidualTest(name, str(contexts), *found)
+                    test = residual_test(stratum, right[rows], history[rows], self.memory.seed)
+                    yield ResidualTest(name, str(contexts), *test)
 
     def _sets(self, threshold: int) -> list[Items]:
         sets = proposition_sets(self.scene, self.rule)
@@ -290,12 +290,12 @@ class Counter:
     ) -> Ints:
         """(n,) the context of each item; those that are in no series are untracked. `who` names that of a row."""
         contexts, outcome = self.memory.contexts, right[rows].astype(np.int64)
-        found = np.full(len(frame), contexts.count, dtype=np.int64)
+        context_of = np.full(len(frame), contexts.count, dtype=np.int64)
         if self.part is None:
-            found[rows] = contexts.along(series, self.frame_number[frame[rows]], outcome, gaps)
+            context_of[rows] = contexts.along(series, self.frame_number[frame[rows]], outcome, gaps)
         elif len(self.data.frame_name):
-            found[rows] = self.part.along(contexts, series, frame[rows], outcome, gaps, who)
-        return found
+            context_of[rows] = self.part.along(contexts, series, frame[rows], outcome, gaps, who)
+        return context_of
 
     def owner(self, frame: Ints, series: Ints) -> Ints:
         """(n,) which sequence each item is of; `series` are those of their tracks, -1 for none."""
@@ -341,9 +341,9 @@ def _histories(series: Ints, number: Ints, right: Ints) -> Floats:
     at = np.arange(len(order))
     begin = np.maximum(at - HISTORY, first)
     share = (before[at] - before[begin]) / np.maximum(at - begin, 1)
-    found = np.empty(len(order))
-    found[order] = share
-    return found
+    histories = np.empty(len(order))
+    histories[order] = share
+    return histories
 
 
 def _sets_of_tracks(item: Ints, track: Ints, items: int) -> tuple[Ints, NDArray[np.bool_]]:

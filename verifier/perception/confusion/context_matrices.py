@@ -26,18 +26,18 @@ def followed(by_context: ContextCounts) -> NDArray[np.bool_]:
     return np.asarray(by_context.counts[0, :, :-1].any(axis=(0, 1, 2)))
 
 
-def persistent(found: ContextCounts, longest: int) -> ContextCounts:
+def persistent(counts: ContextCounts, longest: int) -> ContextCounts:
     """What bounds rest on if an error may persist for so many frames, at whatever rates: first items of tracks, and
     those after a right outcome. Those after wrong ones are in no rate, so that nothing is known of these contexts.
 
     Raises:
         UsageError: the counts are not by runs, or no such length.
     """
-    if found.contexts.kind != "run":
-        raise UsageError(f"--persist needs counts by run, and these are by {found.contexts}: count --memory run:L")
-    contexts, cap = Contexts("persist", longest), found.contexts.cap
+    if counts.contexts.kind != "run":
+        raise UsageError(f"--persist needs counts by run, and these are by {counts.contexts}: count --memory run:L")
+    contexts, cap = Contexts("persist", longest), counts.contexts.cap
     number = np.array([0] + [1] * cap + [contexts.count] * (cap + 1))  # start; right; wrong and untracked
-    return replace(found.renumbered(contexts, number), tests=(), replays=())
+    return replace(counts.renumbered(contexts, number), tests=(), replays=())
 
 
 def longest_run(by_context: ContextCounts, columns: Sequence[int]) -> tuple[int, bool]:
@@ -71,19 +71,19 @@ def divided_matrices(
     return replace(matrices, counts=own.reshape(-1, *own.shape[2:]), memory=memory)
 
 
-def divided_sequences(sequences: Sequences, found: ContextCounts) -> Sequences:
+def divided_sequences(sequences: Sequences, by_context: ContextCounts) -> Sequences:
     """The counts of each sequence by bin and context, which add up to those of `divided_matrices`; without tracks,
     which are not known by context.
 
     Args:
         sequences: those of the matrices.
-        found: as for `divided_matrices`.
+        by_context: as for `divided_matrices`.
     """
-    if found.tally is None:
+    if by_context.tally is None:
         raise ValueError("the counts by context have no sequences")
-    index, per_bin, contexts = found.tally.index.copy(), found.per_bin, found.contexts.count
+    index, per_bin, contexts = by_context.tally.index.copy(), by_context.per_bin, by_context.contexts.count
     at_bin, context = np.divmod(index[:, 1], per_bin)
-    apart = followed(found)[index[:, 3]]
-    index[:, 1] = at_bin * contexts + np.where(apart, context, found.contexts.start)
+    apart = followed(by_context)[index[:, 3]]
+    index[:, 1] = at_bin * contexts + np.where(apart, context, by_context.contexts.start)
     kept = ~apart | (context < contexts)
-    return replace(sequences, tally=summed(index[kept], found.tally.counts[kept]), tracks=None)
+    return replace(sequences, tally=summed(index[kept], by_context.tally.counts[kept]), tracks=None)

@@ -62,11 +62,11 @@ class Contexts:
         """Read `none`, `run:L` or `last:k`; UsageError."""
         if text == "none":
             return cls()
-        found = re.fullmatch(r"(run|last):(\d{1,3})", text, re.ASCII)
-        if found is None:
+        parts = re.fullmatch(r"(run|last):(\d{1,3})", text, re.ASCII)
+        if parts is None:
             most = f"run:1 to run:{LARGEST_CAP['run']}, last:1 to last:{LARGEST_CAP['last']}"
             raise UsageError(f"expected contexts ({most}, or none), got {shown(text)}")
-        return cls("run" if found[1] == "run" else "last", int(found[2]))
+        return cls("run" if parts[1] == "run" else "last", int(parts[2]))
 
     def __str__(self) -> str:
         return self.kind if self.kind == "none" else f"{self.kind}:{self.cap}"
@@ -181,9 +181,9 @@ class Contexts:
             outcome[place], started[place] = right[order], begins
         else:
             place, started = np.arange(len(order)), begins
-        found = np.empty(len(order), dtype=np.int64)
-        found[order] = self._folded(outcome, started)[place]
-        return found
+        contexts = np.empty(len(order), dtype=np.int64)
+        contexts[order] = self._folded(outcome, started)[place]
+        return contexts
 
     def _folded(self, outcome: Ints, started: Ints) -> Ints:
         """(n,) the context before each outcome of series that lie one after the other."""

@@ -239,16 +239,16 @@ def _count_each_threshold(
 ) -> Count:
     """A family where detections below a threshold could change the matches above it: matched once for each."""
     alone = replace(rule, thresholds=None)
-    found = []
+    members = []
     for threshold in thresholds:
         kept = data.change(detections=data.detections.take(np.asarray(data.detections.score) >= threshold))
-        found.append(count(kept, match(kept, policy), alone))
-    index = np.concatenate([count.tally.index for count in found])
-    counts = np.zeros((len(index), len(found)), dtype=np.int64)
-    member = np.repeat(np.arange(len(found)), [len(count.tally.index) for count in found])
-    counts[np.arange(len(index)), member] = np.concatenate([count.tally.counts[:, 0] for count in found])
-    tracks = [count.tracks for count in found if count.tracks is not None]
-    return replace(found[0], tally=summed(index, counts), tracks=family_of_tracks(tracks) if tracks else None)
+        members.append(count(kept, match(kept, policy), alone))
+    index = np.concatenate([count.tally.index for count in members])
+    counts = np.zeros((len(index), len(members)), dtype=np.int64)
+    member = np.repeat(np.arange(len(members)), [len(count.tally.index) for count in members])
+    counts[np.arange(len(index)), member] = np.concatenate([count.tally.counts[:, 0] for count in members])
+    tracks = [count.tracks for count in members if count.tracks is not None]
+    return replace(members[0], tally=summed(index, counts), tracks=family_of_tracks(tracks) if tracks else None)
 
 
 def nothing_counted(rule: CountingRule) -> Count:
@@ -337,6 +337,6 @@ def with_localisation(counts: ConfusionCounts, table: Ints) -> ConfusionCounts:
         )
         raise InputError("no detection of a matched object has a distance in a bin", hint=hint)
     text = f"{left_out} of {matched} matched objects are reported in no distance bin; localisation leaves them out"
-    found = {"localisation": {"axes": ["reported", "true"], "counts": table[:-1].tolist()}}
-    counts = replace(counts, metadata={**counts.metadata, **(found if matched else {})})
+    told = {"localisation": {"axes": ["reported", "true"], "counts": table[:-1].tolist()}}
+    counts = replace(counts, metadata={**counts.metadata, **(told if matched else {})})
     return with_sanity(counts, [remark("not-localised", text)]) if left_out else counts

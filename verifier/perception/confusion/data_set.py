@@ -94,8 +94,8 @@ class DataSetRecord:
 
 def record_of(metadata: Mapping[str, Any]) -> DataSetRecord | None:
     """The record that matrices carry."""
-    found = metadata.get(KEY)
-    return None if found is None else read_document(DataSetRecord, found, "the matrices", f"/{KEY}")
+    content = metadata.get(KEY)
+    return None if content is None else read_document(DataSetRecord, content, "the matrices", f"/{KEY}")
 
 
 def annotation_error(metadata: Mapping[str, Any]) -> Fraction:
@@ -157,11 +157,11 @@ def _ends(element: Element, *, ordered: bool) -> Ends:
 
 def _shares(attribute: Element) -> Iterator[tuple[str, Ends]]:
     """Value -> share of the domain, share of the data; each of both adds up to 1 over the values."""
-    found = {name: _ends(element, ordered=False) for name, element in attribute.entries()}
+    shares = {name: _ends(element, ordered=False) for name, element in attribute.entries()}
     for side, what in enumerate(("the domain", "the data")):
-        if abs(sum(ends[side] for ends in found.values()) - 1) > 1e-9:
+        if abs(sum(ends[side] for ends in shares.values()) - 1) > 1e-9:
             raise attribute.fail(f"the shares of {what} do not add up to 1")
-    yield from found.items()
+    yield from shares.items()
 
 
 def annotations_told(counts: ConfusionCounts, file: str | None = None) -> dict[str, Any] | None:
@@ -171,20 +171,20 @@ def annotations_told(counts: ConfusionCounts, file: str | None = None) -> dict[s
         InputError: they do not add up; names the `file`.
     """
     try:
-        found = _told(counts.metadata["source"], counts.metadata["totals"])
-        added_up = sum(found["excluded"].values()) + found["counted"] == found["read"]
+        told = _told(counts.metadata["source"], counts.metadata["totals"])
+        added_up = sum(told["excluded"].values()) + told["counted"] == told["read"]
     except (AttributeError, LookupError, TypeError):
         return None  # people write such files, and may say there what they like
     items = counts.counts[0].sum(axis=(0, 1))
     of_objects = int(items.sum() - items[counts.labels.index(EMPTY)])
-    if not added_up or (counts.labelling == "class" and of_objects != found["counted"]):
-        said = ", ".join(f"{count} {name}" for name, count in found["excluded"].items()) or "none"
+    if not added_up or (counts.labelling == "class" and of_objects != told["counted"]):
+        said = ", ".join(f"{count} {name}" for name, count in told["excluded"].items()) or "none"
         raise InputError(
-            f"annotations do not add up: {found['read']} read, {found['counted']} counted, left out: {said}; "
+            f"annotations do not add up: {told['read']} read, {told['counted']} counted, left out: {said}; "
             f"{of_objects} items of objects",
             None if file is None else Place(file),
         )
-    return found
+    return told
 
 
 def _told(source: Any, totals: Any) -> dict[str, Any]:

@@ -77,8 +77,8 @@ class Outcomes:
         order = np.lexsort((self.frame, self.label, self.track))
         before, after = order[:-1], order[1:]
         same = (self.track[after] == self.track[before]) & (self.label[after] == self.label[before])
-        found = same & (self.frame[after] == self.frame[before] + 1)
-        return before[found], after[found]
+        successive = same & (self.frame[after] == self.frame[before] + 1)
+        return before[successive], after[successive]
 
 
 def dependence(outcomes: Outcomes, labels: Sequence[str], seed: int = 0) -> tuple[tuple[DependenceTest, ...], ...]:
@@ -93,8 +93,8 @@ def dependence(outcomes: Outcomes, labels: Sequence[str], seed: int = 0) -> tupl
     alone = 0 if outcomes.bin is None or not len(outcomes.bin) else int(outcomes.bin.max()) + 1
     permutations = max(FEWEST_PERMUTATIONS, min(MOST_PERMUTATIONS, WORK // max(len(outcomes.track), 1)))
     shape = (outcomes.thresholds, len(labels), alone + 1)
-    found = _joint(_cells(outcomes, rows, alone), rows, outcomes.level[None], shape)[0]
-    reached = np.ones_like(found)
+    joint = _joint(_cells(outcomes, rows, alone), rows, outcomes.level[None], shape)[0]
+    reached = np.ones_like(joint)
     if len(rows[0]):
         numbers = max(len(outcomes.track), len(labels) * (alone + 2) * (outcomes.thresholds + 1))
         at_once = max(1, _NUMBERS_AT_ONCE // numbers)
@@ -103,7 +103,7 @@ def dependence(outcomes: Outcomes, labels: Sequence[str], seed: int = 0) -> tupl
         place[order] = np.arange(len(order))
         cells = _cells(outcomes, rows, alone), (place[rows[0]], place[rows[1]])
         for levels in _permuted(outcomes, permutations, at_once, np.random.default_rng(seed)):
-            reached += (_joint(*cells, levels, found.shape) >= found).sum(axis=0)
+            reached += (_joint(*cells, levels, joint.shape) >= joint).sum(axis=0)
     return tuple(
         tuple(_described(outcomes, rows, labels, threshold, reached[threshold], permutations))
         for threshold in range(outcomes.thresholds)
@@ -159,8 +159,7 @@ def _joint(cell: Ints, rows: tuple[Ints, Ints], levels: NDArray[Any], shape: tup
 
 def _cells(outcomes: Outcomes, rows: tuple[Ints, Ints], alone: int) -> Ints:
     """(p,) the class of each pair and the bin that it lies in, as one number."""
-    found: Ints = outcomes.label[rows[1]] * (alone + 1) + _bin_of_pairs(outcomes, rows, alone)
-    return found
+    return np.asarray(outcomes.label[rows[1]] * (alone + 1) + _bin_of_pairs(outcomes, rows, alone))
 
 
 def _bin_of_pairs(outcomes: Outcomes, rows: tuple[Ints, Ints], alone: int) -> Ints:
@@ -185,8 +184,7 @@ def _described(
     missed = np.bincount(outcomes.stratum, miss, len(items))
     first, second = rows
     one, other = outcomes.stratum[first], outcomes.stratum[second]
-    left, among = np.maximum(missed[one] - 1, 0), np.maximum(items[one] - 1, 1)
-    again = np.where(one == other, left / among, missed[other] / items[other])
+    again = np.maximum(missed[other] - (one == other), 0) / (items[other] - (one == other))
     expected, expected_next = missed[one] / items[one] * again, missed[other] / items[other]
     in_bin = _bin_of_pairs(outcomes, rows, reached.shape[1] - 1)
     for number, name in enumerate(labels):

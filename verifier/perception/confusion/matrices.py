@@ -158,8 +158,8 @@ class ConfusionMatrices:
     @property
     def localisation(self) -> NDArray[np.int64] | None:
         """(reported, true) items by the bins of their reported and their true distance; None for no such counts."""
-        found = self.metadata.get("localisation")
-        return None if found is None else np.array(found["counts"], dtype=np.int64)
+        localisation = self.metadata.get("localisation")
+        return None if localisation is None else np.array(localisation["counts"], dtype=np.int64)
 
     @property
     def classes(self) -> frozenset[str]:

@@ -95,10 +95,10 @@ class Tracks:
             used = np.ones(len(bins), dtype=bool)
             for axis, at in fixed:
                 used &= places[axis] == at
-            found = np.asarray(places[0], dtype=np.int64)
+            bin_of = np.asarray(places[0], dtype=np.int64)
             for axis in (np.flatnonzero(apart) + 1).tolist():
-                found = found * shape[axis] + places[axis]
-            return used, found
+                bin_of = bin_of * shape[axis] + places[axis]
+            return used, bin_of
 
         def narrowed(over_distance: bool) -> Tracks:
             summed = (at is None and not kept for at, kept in zip(chosen, apart, strict=True))
@@ -157,10 +157,10 @@ def _table(index: Ints, shares: NDArray[np.float64], columns: Ints, numbers: Int
     rows, row_of = distinct_rows(index)
     total = np.zeros((len(rows), shares.shape[1]))
     np.add.at(total, row_of, shares)
-    found, column_of = distinct_rows(columns)
-    tracks = np.zeros(len(found), dtype=np.int64)
+    held, column_of = distinct_rows(columns)
+    tracks = np.zeros(len(held), dtype=np.int64)
     np.add.at(tracks, column_of, numbers)
-    return Tracks(rows, total, found, tracks)
+    return Tracks(rows, total, held, tracks)
 
 
 def all_sums(axes: int) -> Iterator[SummedOver]:
@@ -284,10 +284,10 @@ def track_numbers(annotations: Boxes, frame_sequence: NDArray[np.int32]) -> Ints
         track >= 0 if numeric else np.array([str(text).strip() not in ("", "nan", "None") for text in track], bool)
     )
     names, code = np.unique(track[known] if numeric else track[known].astype(str), return_inverse=True)
-    found = np.full(len(track), -1, dtype=np.int64)
+    numbers = np.full(len(track), -1, dtype=np.int64)
     sequence = frame_sequence[annotations.frame[known]].astype(np.int64)
-    found[known] = np.unique(sequence * len(names) + code.reshape(-1), return_inverse=True)[1].reshape(-1)
-    return found
+    numbers[known] = np.unique(sequence * len(names) + code.reshape(-1), return_inverse=True)[1].reshape(-1)
+    return numbers
 
 
 def frame_numbers(names: Sequence[str], sequence: NDArray[np.int32]) -> Ints:
@@ -297,13 +297,13 @@ def frame_numbers(names: Sequence[str], sequence: NDArray[np.int32]) -> Ints:
     the number is the place on the grid: frames that are not listed leave gaps. Where they lie on none, such as
     time stamps, frames follow each other in their order, and in all other cases in the order of the list.
     """
-    found = np.zeros(len(names), dtype=np.int64)
+    numbers = np.zeros(len(names), dtype=np.int64)
     order = np.argsort(sequence, kind="stable")
     ends = np.flatnonzero(np.diff(sequence[order], append=-1)) + 1
     for low, high in pairwise([0, *ends.tolist()]):
         rows = order[low:high]
-        found[rows] = _numbered([names[row] for row in rows.tolist()])
-    return found
+        numbers[rows] = _numbered([names[row] for row in rows.tolist()])
+    return numbers
 
 
 def _numbered(names: Sequence[str]) -> Ints:

@@ -28,9 +28,9 @@ class UnitCounter(Counter):
     def owner(self, frame: Ints, series: Ints) -> Ints:
         """(n,) the unit of each item, as `sequence * size + number`."""
         number = frame if self.memory.units == "frame" else series + 1
-        found: Ints = self.scene.sequence[frame] * self._size + number
-        self.seen.append(np.unique(np.column_stack([found, frame]), axis=0))
-        return found
+        unit: Ints = self.scene.sequence[frame] * self._size + number
+        self.seen.append(np.unique(np.column_stack([unit, frame]), axis=0))
+        return unit
 
     @property
     def _size(self) -> int:
@@ -45,7 +45,7 @@ class UnitCounter(Counter):
     def units(self) -> tuple[Tally, Sequences]:
         """The tally by context of all units, and what they are."""
         parts = self.items()
-        pairs = np.unique(np.concatenate([np.zeros((0, 2), dtype=np.int64), *self.seen]), axis=0)
+        pairs = np.unique(np.concatenate(self.seen), axis=0)
         keys, frames = np.unique(pairs[:, 0], return_counts=True)
         parts = [replace(part, index=_numbered(part.index, keys)) for part in parts]
         tally, sequence = counted(parts, self.rule.threshold_count), keys // self._size
@@ -53,9 +53,7 @@ class UnitCounter(Counter):
         names = [
             f"{self.data.sequences[own]}#{at}" for own, at in zip(sequence, np.arange(len(keys)) - first, strict=True)
         ]
-        return tally, Sequences(
-            tuple(names), frames.astype(np.int64), tally.coarser_bins(self.memory.contexts.count + 1)
-        )
+        return tally, Sequences(tuple(names), frames.astype(np.int64), tally.coarser_bins(self._per))
 
 
 def with_units(
