@@ -467,6 +467,7 @@ _TABLES = "verifier/perception/detections/tablefiles.py"
 _CODED = 'if ours in (*TEXTS, "track") and kind != column.type:  # decoding classes takes longer than reading them'
 _CODED_CLASSES = 'column = column.cast(arrow.dictionary(arrow.int32(), kind) if text and ours == "class" else kind)'
 _REGIONS = 'gathered.add(part, row + 1, labels.pointer(row), values | ({"region": 1} if region else {}), attributes)'
+_RIGID = "rigid = np.allclose(turn @ turn.T, np.eye(3), atol=1e-3) and np.linalg.det(turn) > 0"
 _OWN_IDS = 'if set(map(type, items.values("id", 0))) <= {int}:'
 _NO_RECTANGLES = "box = np.full((len(boxes), 4), np.nan) if boxes.box_2d is None else boxes.box_2d"
 _OF_FRAME = "place = np.concatenate([boxes.frame, frame]) * len(ids) + inverse"
@@ -531,6 +532,7 @@ EQUIVALENT = {
     **{(_TABLES, _CODED, token): "codes or texts of the same names" for token in ("and", "!=")},
     **{(_TABLES, _CODED_CLASSES, token): "codes or texts of the same names" for token in ("and", "==")},
     ("verifier/perception/detections/bdd100k.py", _REGIONS, "1"): "any number but 0",
+    ("verifier/perception/detections/openlabel.py", _RIGID, ">"): "a turn has a determinant near 1 or -1",
     ("verifier/perception/detections/coco.py", _OWN_IDS, "0"): "a whole number as well",
     ("verifier/perception/detections/cameras.py", _NO_RECTANGLES, "4"): "a column that is not read",
     ("verifier/perception/detections/distances.py", _OF_FRAME, "+"): "numbers that are only compared",
