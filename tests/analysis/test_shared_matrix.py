@@ -97,7 +97,7 @@ def test_common_choices_are_those_of_the_definition(seed):
     rng = np.random.default_rng([seed, 5])
     step = random_step(rng)
     rows, groups = len(step.owner), step.lower.shape[1]
-    value, of = rng.random(rows), rng.integers(0, 3, rows)
+    value, of = rng.random(rows) if seed % 3 else np.full(rows, 0.5), rng.integers(0, 3, rows)
     steps = np.where(rng.random(rows) < 0.3, 0.0, rng.random(rows) * (4 if seed % 2 else 0.1))
     region = SimpleNamespace(lower=np.zeros((2, groups, 2)))  # column k of the step is of bin k // 2 and label k % 2
     reached, nodes = SimpleNamespace(value=value), SimpleNamespace(of=of)
