@@ -364,6 +364,8 @@ _POSSIBLE = "possible = possible | (set(np.unique(after[:, told.often[kinds] > 0
 _CONDITIONAL = "verifier/analysis/robust/optimal_conditional.py"
 _ROWS_OF_CHOICES = "skeleton, len(skeleton.indptr) - 1, rows_of(skeleton.indptr), skeleton.entry, skeleton.indices"
 _RULED_OUT = "ruled_out = wins >= xlogy(hits, middle) + xlog1py(items - hits, -middle)"
+_ALARMS_OF_ITEMS = "while limit < items and log_against_share(limit + 1, items, least) >= bar:"
+_ALARMS_OF_HOURS = "while start < len(law) and log_against_rate(start, steps * step, most) < bar:"
 _SUBJECT, _FIRST = "verifier/analysis/robust/subject.py", "verifier/analysis/robust/first_policy.py"
 _LED = "following = np.where(inside < 0, objective.following[ways].ravel() - 2, inside).reshape("
 _RANK = "rank = levels(int(of.max()) + 1, of[sources[~inner]], of[led[~inner]], MOST_LEVELS)"
@@ -772,6 +774,16 @@ EQUIVALENT = {
             ("_HALVINGS = 60", "60", "how near, and rounded outwards"),
             (_RULED_OUT, ">=", "a tie of rounded logarithms, and rounded outwards"),
         )
+    },
+    **{
+        ("verifier/analysis/sequential.py", line, token): reason
+        for line, tokens, reason in (
+            (_ALARMS_OF_ITEMS, "< >=", "more right than there are is no number, and a tie of rounded logarithms"),
+            (_ALARMS_OF_HOURS, "<", "of no chance beyond the last, and a tie of rounded logarithms"),
+            ("if chance >= power:", ">=", "a tie of rounded sums"),
+            ("size = math.ceil(20 + 10 * true * step)", "ceil 20 10", "numbers of events of no chance"),
+        )
+        for token in tokens.split()
     },
     (_SUBJECT, "numbers = np.where(codes >= 0, len(inner) + np.searchsorted(ended, codes), -1)", "1"): (
         "any number below 0"
