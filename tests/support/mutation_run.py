@@ -481,7 +481,7 @@ _PERMUTATIONS = "permutations = max(FEWEST_PERMUTATIONS, min(MOST_PERMUTATIONS, 
 _POINTERS = "pointer = self.pointers.__getitem__ if any(self.pointers) else None"
 _SEARCH, _COUNTS = "verifier/analysis/hidden_search.py", "verifier/analysis/step_counts.py"
 _GRID = "verifier/analysis/belief_grid.py"
-_DIGITS_OF = "upper = high > 0  # where odds are large it is the complement that has digits"
+_DIGITS_OF = "at, begin, end = (expit(np.where(high > 0, -array, array)) for array in (odds, low, high))"
 _LOOKS_AT = "if taken and taken % _LOOK == 0 and np.array_equal(worth, before):"
 _STEPPED = "most = steps if at.state_count > LARGEST_SQUARED else min(steps, STEPS_BEFORE_SQUARING)"
 _MAY_NOT = (
@@ -642,7 +642,7 @@ EQUIVALENT = {
     },
     ("verifier/analysis/planning.py", _TOO_MANY, "<"): "what is too large is brought down again",
     (_GRID, "for steps in range(most_steps + 1):", "1"): "as far as what is not reached",
-    **{(_GRID, _DIGITS_OF, token): "where odds are small both have the digits" for token in ("high", ">", "0")},
+    **{(_GRID, _DIGITS_OF, token): "where odds are small both have the digits" for token in (">", "0")},
     (_GRID, "_, *axes = np.unravel_index(np.arange(self.size), (1, *self.shape))", "1"): "an axis that is left out",
     ("verifier/analysis/planning.py", "high *= 2", "2"): "what is too large is brought down again",
     ("verifier/analysis/planning.py", _DIGITS, "1"): "of numbers below 10 no digit is left out",
