@@ -65,6 +65,7 @@ def test_rows_are_numbered_through(files, tmp_path):
         ((0, 5), 10, ["a01", "a2", "c34"]),
         ((0, 5), 1, ["a0", "a1", "a2", "c3", "c4"]),
         ((1, 4), 10, ["a1", "a2", "c3"]),
+        ((1, 5), 1, ["a1", "a2", "c3", "c4"]),
         ((2, 3), 10, ["a2"]),
         ((2, 5), 10, ["a2", "c34"]),
         ((0, 2), 10, ["a01"]),
@@ -75,6 +76,12 @@ def test_rows_of_a_part(files, rows, most, expected):
     found = [(path[-9], table["frame"].to_pylist()) for path, table in files.batches(rows, most)]
     assert ["".join(map(str, [name, *frames])) for name, frames in found] == expected
     assert [table.column_names for _, table in files.batches(rows, most, ["x"])] == [["x"]] * len(expected)
+
+
+def test_rows_within_a_row_group(tmp_path):
+    files = FilesInOrder.of(write(tmp_path / "t.parquet", [0, 1, 2, 3], group=4), {}, ("frame",))
+    assert [table["frame"].to_pylist() for _, table in files.batches((1, 2), 10)] == [[1]]
+    assert [table["frame"].to_pylist() for _, table in files.batches((1, 4), 2)] == [[1], [2, 3]]
 
 
 def test_what_is_recorded_of_files(files, tmp_path):
