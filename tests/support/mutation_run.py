@@ -527,7 +527,7 @@ EQUIVALENT = {
     ("verifier/perception/detections/assembly.py", "UNKNOWN_FRAME = -1", "1"): "any number below 0",
     **{(_TABLES, _CODED, token): "codes or texts of the same names" for token in ("and", "!=")},
     **{(_TABLES, _CODED_CLASSES, token): "codes or texts of the same names" for token in ("and", "==")},
-    **{(_PARQUET_FILES, _BUFFER, token): "how many bytes at once" for token in ("1", "20")},
+    **{(_PARQUET_FILES, _BUFFER, token): "how much at once" for token in ("1", "20", "False")},
     (_PARQUET_FILES, _ONE_ROW, "1"): "of each type some rows, of which none is kept",
     ("verifier/perception/detections/bdd100k.py", _REGIONS, "1"): "any number but 0",
     ("verifier/perception/detections/openlabel.py", _RIGID, ">"): "a turn has a determinant near 1 or -1",

@@ -98,6 +98,20 @@ def test_what_is_recorded_of_files(files, tmp_path):
     assert (is_address("s3://a"), is_address("/s3:/a")) == (True, False)
 
 
+def test_files_of_a_store(tmp_path):
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    for name, frames in (("a", [0, 1]), ("d/c", [2])):
+        memory.pipe(f"/h7/{name}.parquet", write(tmp_path / f"{name}.parquet", frames).read_bytes())
+    for folder in ("memory://h7", "memory://h7/"):
+        files = FilesInOrder.of(folder, {}, ("frame",))
+        assert (files.paths, len(files)) == (("memory:///h7/a.parquet", "memory:///h7/d/c.parquet"), 3)
+        assert [table["frame"].to_pylist() for _, table in files.batches((1, 3), 9)] == [[1], [2]]
+    assert len(FilesInOrder.of("memory://h7/a.parquet", {}, ("frame",))) == 2
+    with pytest.raises(UsageError, match="nothing reads this address"):
+        FilesInOrder.of("nothing://h7", {}, ("frame",))
+    memory.rm("/h7", recursive=True)
+
+
 def test_files_that_do_not_fit_together(files, tmp_path):
     for columns, told in (({"z": [1.0]}, "'z': double here, none in"), ({"x": [1]}, "'x': int64 here, double in")):
         write(tmp_path / "t/e.parquet", [5], **columns)
