@@ -462,6 +462,8 @@ _TABLES = "verifier/perception/detections/tablefiles.py"
 _CODED = 'if ours in (*TEXTS, "track") and kind != column.type:  # decoding classes takes longer than reading them'
 _CODED_CLASSES = 'column = column.cast(arrow.dictionary(arrow.int32(), kind) if text and ours == "class" else kind)'
 _PARQUET_FILES = "verifier/perception/detections/parquetfiles.py"
+_NO_SEQUENCE = 'return [("", 0)] if len(files) else []'
+_BATCHES = "for file, table in files.batches(rows, 1 << 20, [own]):"
 _BUFFER = "source = parquet.ParquetFile(stream, buffer_size=1 << 20, pre_buffer=False)"
 _ONE_ROW = "row = arrow.Table.from_arrays([arrow.nulls(1, field.type) for field in fields], names=fields.names)"
 _REGIONS = 'gathered.add(part, row + 1, labels.pointer(row), values | ({"region": 1} if region else {}), attributes)'
@@ -528,6 +530,10 @@ EQUIVALENT = {
     **{(_TABLES, _CODED, token): "codes or texts of the same names" for token in ("and", "!=")},
     **{(_TABLES, _CODED_CLASSES, token): "codes or texts of the same names" for token in ("and", "==")},
     **{(_PARQUET_FILES, _BUFFER, token): "how much at once" for token in ("1", "20", "False")},
+    (_PARQUET_FILES, _NO_SEQUENCE, "0"): "no part begins at the first name",
+    (_PARQUET_FILES, "_add_begin(begins, told.min, row, files)", "min"): "they are equal",
+    **{(_PARQUET_FILES, _BATCHES, token): "how many at once" for token in ("1", "20")},
+    (_PARQUET_FILES, "if not begins or begins[-1][0] < name:", "<"): "of equal names the first is read",
     (_PARQUET_FILES, _ONE_ROW, "1"): "of each type some rows, of which none is kept",
     ("verifier/perception/detections/bdd100k.py", _REGIONS, "1"): "any number but 0",
     ("verifier/perception/detections/openlabel.py", _RIGID, ">"): "a turn has a determinant near 1 or -1",

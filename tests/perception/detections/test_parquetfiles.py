@@ -2,6 +2,7 @@
 
 import hashlib
 
+import numpy as np
 import pytest
 
 from verifier.base.errors import InputError, UsageError
@@ -221,6 +222,12 @@ def test_frames_of_a_stream_are_numbered(tmp_path):
     assert chunks(path, 8)[0].numbers is None
     alone = write(tmp_path / "u.parquet", [3, 5, 9], score=[0.5] * 3)
     assert [c.numbers.tolist() for c in chunks(alone, 9, numbered=True, frames=alone)] == [[0, 1, 3]]
+    stamped = write(tmp_path / "stamped.parquet", [0, 0, 0], stamp=[3, 5, 9])
+    own = parquet.read_table(stamped).drop_columns(["frame"])
+    parquet.write_table(own, stamped)
+    names = {"columns": {"frame": "stamp"}, "detection_columns": {}}
+    found = list(stream_tables(stamped, alone, ANY, numbered=True, **names))
+    assert [c.numbers.tolist() for c in found] == [[0, 1, 3]]
     for wrong in (-1, "x"):
         write(tmp_path / "v.parquet", [0], frame=[wrong], score=[0.5])
         with pytest.raises(InputError, match=f"frame '{wrong}': in a stream contexts follow frames that are whole"):
@@ -280,3 +287,18 @@ def test_a_part_reads_its_row_groups_alone(tmp_path, damaged):
     assert [table["frame"].to_pylist() for _, table in files.batches(fine, 10)] == [list(range(*fine))]
     with pytest.raises(InputError, match=rf"t\.parquet: not readable behind row {2 * damaged}: "):
         list(files.batches((0, 4), 10))
+
+
+def test_sequences_of_a_large_row_group(tmp_path):
+    """Of more rows than are read at once."""
+    count = 2**20
+    codes = arrow.array(np.repeat([0, 1], [count + 1, 2]).astype(np.int8))
+    whole = {
+        "sequence": arrow.DictionaryArray.from_arrays(codes, ["a", "b"]),
+        "frame": codes,
+        "class": codes,
+        "score": codes,
+    }
+    parquet.write_table(arrow.table(whole), tmp_path / "t.parquet", row_group_size=2 * count)
+    tables = Tables.of(tmp_path / "t.parquet", tmp_path / "t.parquet")
+    assert [part.rows[0] for part in tables.parts(1)] == [(0, count + 1), (count + 1, count + 3)]
