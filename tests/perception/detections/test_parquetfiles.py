@@ -222,6 +222,8 @@ def test_frames_of_a_stream_are_numbered(tmp_path):
     assert chunks(path, 8)[0].numbers is None
     alone = write(tmp_path / "u.parquet", [3, 5, 9], score=[0.5] * 3)
     assert [c.numbers.tolist() for c in chunks(alone, 9, numbered=True, frames=alone)] == [[0, 1, 3]]
+    few = write(tmp_path / "few.parquet", [3, 9], score=[0.5] * 2)
+    assert [c.numbers.tolist() for c in stream_tables(alone, few, ANY, numbered=True)] == [[0, 1, 3]]
     stamped = write(tmp_path / "stamped.parquet", [0, 0, 0], stamp=[3, 5, 9])
     own = parquet.read_table(stamped).drop_columns(["frame"])
     parquet.write_table(own, stamped)
