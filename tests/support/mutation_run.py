@@ -465,6 +465,7 @@ _PARQUET_FILES = "verifier/perception/detections/parquetfiles.py"
 _NO_SEQUENCE = 'return [("", 0)] if len(files) else []'
 _BATCHES = "for file, table in files.batches(rows, 1 << 20, [own]):"
 _ROWS_OF_SIDE = "own_rows = rows_of(named, looked_up(codes, own, index), 0, scored=bool(scored))"
+_NUMBERED_SIDE = "for sequence, frame in side.take(None if side.exhausted else side.keys[-1]).keys:"
 _BUFFER = "source = parquet.ParquetFile(stream, buffer_size=1 << 20, pre_buffer=False)"
 _ONE_ROW = "row = arrow.Table.from_arrays([arrow.nulls(1, field.type) for field in fields], names=fields.names)"
 _REGIONS = 'gathered.add(part, row + 1, labels.pointer(row), values | ({"region": 1} if region else {}), attributes)'
@@ -535,6 +536,7 @@ EQUIVALENT = {
     (_PARQUET_FILES, "_add_begin(begins, told.min, row, files)", "min"): "they are equal",
     **{(_PARQUET_FILES, _BATCHES, token): "how many at once" for token in ("1", "20")},
     (_PARQUET_FILES, "if not begins or begins[-1][0] < name:", "<"): "of equal names the first is read",
+    ("verifier/perception/detections/stream.py", _NUMBERED_SIDE, "-"): "how many at once, of two at least",
     ("verifier/perception/detections/stream.py", _ROWS_OF_SIDE, "0"): "it is replaced by the file of each row",
     (_PARQUET_FILES, _ONE_ROW, "1"): "of each type some rows, of which none is kept",
     ("verifier/perception/detections/bdd100k.py", _REGIONS, "1"): "any number but 0",

@@ -260,6 +260,12 @@ def test_chunks_and_where_they_go_on(tmp_path):
     assert later[0].rows_done == later[0].rows_total == 7
 
 
+def test_a_chunk_in_no_frame_says_nothing_of_all_frames(tmp_path):
+    truth, seen = (write(tmp_path / f"{n}.parquet", f, score=[0.5] * 2) for n, f in (("t", [0, 1]), ("s", [2, 2])))
+    with pytest.raises(InputError, match=r"s\.parquet:1: detection in frame '2', which is not among the frames"):
+        list(stream_tables(truth, seen, ANY))
+
+
 def test_rows_of_several_files_are_told_by_their_file(tmp_path):
     for name, frames in (("a", [0, 1]), ("b", [2, 3])):
         write(tmp_path / f"t/{name}.parquet", frames, score=[0.5, 0.5])
