@@ -468,6 +468,13 @@ _ALL_FRAMES = "total = int(np.minimum(counts, MOST_FRAMES + 1).sum())"
 _TABLES = "verifier/perception/detections/tablefiles.py"
 _CODED = 'if ours in (*TEXTS, "track") and kind != column.type:  # decoding classes takes longer than reading them'
 _CODED_CLASSES = 'column = column.cast(arrow.dictionary(arrow.int32(), kind) if text and ours == "class" else kind)'
+_PARQUET_FILES = "verifier/perception/detections/parquetfiles.py"
+_NO_SEQUENCE = 'return [("", 0)] if len(files) else []'
+_BATCHES = "for file, table in files.batches(rows, 1 << 20, [own]):"
+_ROWS_OF_SIDE = "own_rows = rows_of(named, looked_up(codes, own, index), 0, scored=bool(scored))"
+_NUMBERED_SIDE = "for sequence, frame in side.take(None if side.exhausted else side.keys[-1]).keys:"
+_BUFFER = "source = parquet.ParquetFile(stream, buffer_size=1 << 20, pre_buffer=False)"
+_ONE_ROW = "row = arrow.Table.from_arrays([arrow.nulls(1, field.type) for field in fields], names=fields.names)"
 _REGIONS = 'gathered.add(part, row + 1, labels.pointer(row), values | ({"region": 1} if region else {}), attributes)'
 _RIGID = "rigid = np.allclose(turn @ turn.T, np.eye(3), atol=1e-3) and np.linalg.det(turn) > 0"
 _OWN_IDS = 'if set(map(type, items.values("id", 0))) <= {int}:'
@@ -533,6 +540,14 @@ EQUIVALENT = {
     ("verifier/perception/detections/assembly.py", "UNKNOWN_FRAME = -1", "1"): "any number below 0",
     **{(_TABLES, _CODED, token): "codes or texts of the same names" for token in ("and", "!=")},
     **{(_TABLES, _CODED_CLASSES, token): "codes or texts of the same names" for token in ("and", "==")},
+    **{(_PARQUET_FILES, _BUFFER, token): "how much at once" for token in ("1", "20", "False")},
+    (_PARQUET_FILES, _NO_SEQUENCE, "0"): "no part begins at the first name",
+    (_PARQUET_FILES, "_add_begin(begins, told.min, row, files)", "min"): "they are equal",
+    **{(_PARQUET_FILES, _BATCHES, token): "how many at once" for token in ("1", "20")},
+    (_PARQUET_FILES, "if not begins or begins[-1][0] < name:", "<"): "of equal names the first is read",
+    ("verifier/perception/detections/stream.py", _NUMBERED_SIDE, "-"): "how many at once, of two at least",
+    ("verifier/perception/detections/stream.py", _ROWS_OF_SIDE, "0"): "it is replaced by the file of each row",
+    (_PARQUET_FILES, _ONE_ROW, "1"): "of each type some rows, of which none is kept",
     ("verifier/perception/detections/bdd100k.py", _REGIONS, "1"): "any number but 0",
     ("verifier/perception/detections/openlabel.py", _RIGID, ">"): "a turn has a determinant near 1 or -1",
     ("verifier/perception/detections/coco.py", _OWN_IDS, "0"): "a whole number as well",
