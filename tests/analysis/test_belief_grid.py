@@ -165,3 +165,28 @@ def test_one_step_is_exact_and_two_are_enclosed_at_every_point():
         assert np.all((reached[3] <= exact[3] + 1e-12) & (exact[3] <= found.above[3] + 1e-12))
         assert np.all(found.above[3] - reached[3] < 0.1)
         assert (exact[3].max() > 0.5) == (steps > 1)
+
+
+def test_steps_are_taken_until_neither_bound_changes(monkeypatch):
+    rounds = iter([(0.5, 0.0), (0.5, 0.25), (0.75, 0.25), (0.75, 0.25)])
+
+    def back(following, chances, above, plans):
+        most, least = next(rounds)
+        return np.full((1, 23), most), np.full((1, 23, 2), least)
+
+    look = SimpleNamespace(nodes=np.array([0]), back=back)
+    monkeypatch.setattr(belief_grid._Look, "of", lambda *asked: look)
+    game = Game(
+        np.array([[[0]], [[1]]]), np.ones((2, 1)), np.array([False, True]), np.zeros((2, 2)), np.ones((2, 2, 1)),
+        np.array([0]),
+    )  # fmt: skip
+    values = grid_values(game, 9, 2.0)
+    assert (values.above[0, 0], values.plans[0, 0, 0], list(rounds)) == (0.75, 0.25, [])
+
+
+def test_of_choices_that_are_as_good_the_first_is_taken():
+    """Each is right in one environment; with equal weights either is as good."""
+    following = np.array([[[1], [2]], [[-1], [-1]], [[-1], [-1]]])
+    over, payoff = np.array([False, True, True]), np.array([[0.0, 0], [1, 0], [0, 1]])
+    game = Game(following, np.ones((3, 1)), over, payoff, np.ones((2, 3, 1)), np.array([0]))
+    assert grid_values(game, 1, 2.0).plans[0, 10:13].tolist() == [[0, 1], [1, 0], [1, 0]]

@@ -198,11 +198,15 @@ def test_what_is_before_each_state_by_hand():
     # With correct reports neither is lost. State 1 is lost as measured, for ever: a losing component.
     states = [one.product.start[0], *(one.product.indices[one.product.sources == one.product.start[0]])]
     at = dict(zip(one.product.state[states].tolist(), states, strict=True)) | {2: REJECT}
-    assert [known.violation[at[k]] for k in (0, 1)] == [1, 1]
-    assert [known.risk[at[k]] for k in (0, 1)] == [0.5, 0.5]
-    assert [bool(known.certain[at[k]]) for k in (0, 1)] == [False, True]
-    assert [bool(known.escapable[at[k]]) for k in (0, 1)] == [False, True]
+    assert [known.violation[at[k]] for k in (0, 1, 2)] == [1, 1, 1]
+    assert [known.risk[at[k]] for k in (0, 1, 2)] == [0.5, 0.5, 1]
+    assert [bool(known.certain[at[k]]) for k in (0, 1, 2)] == [False, True, True]
+    assert [bool(known.escapable[at[k]]) for k in (0, 1, 2)] == [False, True, False]
     assert violation_probability(one, rates, 0) == (1, 0)
+    # Lost is who sees it: with 3/4, and always with correct reports.
+    one = objective_of(channel, [[3, 2, 3], *following[1:]], [0, 1, 0, 0], {"bad": {2}}, "G !bad", ended=(2, 3))
+    known = prospects(one, state_values(one, rates))
+    assert (known.violation[one.product.start[0]], known.risk[one.product.start[0]]) == (0.75, 0.875)
 
 
 def test_runs_are_counted_up_to_where_they_are_irrevocable():

@@ -2,15 +2,17 @@
 
 import math
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recall_chains import binary, product_of_recalls
+from recall_chains import binary, measured_of, product_of_recalls
 from scipy.optimize import linprog
 from scipy.stats import beta
 from shorthands import confidence_region, drives_without_a_miss
+from small_objectives import channel_of, objective_of
 
 from verifier.analysis import planning
 from verifier.analysis.intervals.drive_items import DriveItems, lower_ends
@@ -57,7 +59,8 @@ def planned_in_drives(hits_and_items, question, tier="independent_drives", icc=N
 @pytest.mark.parametrize(("rate", "number"), [("0.9", 39), ("0.95", 80), ("0.99", 407)])
 def test_equal_drives_without_a_miss_need_the_published_number(rate, number):
     plan = planned_in_drives([(50, 50)] * 10, Question(0, ">=", Fraction(rate)))
-    assert plan.columns.tolist() == []
+    assert plan.columns.shape == (0, 2)
+    assert (plan.items.tolist(), plan.further.tolist(), plan.total) == ([], [], 0)
     assert number <= 10 + plan.drives <= 1.01 * number + 1
 
 
@@ -266,12 +269,16 @@ def test_items_are_rounded_up_to_two_digits_by_hand():
         # To one in a hundred: 5,040 and 5,000 are 40 apart.
         (10, 4990, 10**6, 5000, [*(10 * 2**k for k in range(1, 10)), 3840, 4480, 4800, 4960, 5040, 5000]),
         (10, 5001, 10**6, 5040, [*(10 * 2**k for k in range(1, 10)), 3840, 4480, 4800, 4960, 5040, 5000]),
+        (10, 700_000, None, None, [10 * 2**k for k in range(1, 17)]),  # of a million at most
+        # 40 is a hundredth of 4,000.
+        (10, 3990, 10**6, 4000, [*(10 * 2**k for k in range(1, 10)), 3840, 4480, 4160, 4000, 3920, 3960]),
         (1, 150, 10**6, 150, [2, 4, 8, 16, 32, 64, 128, 256, 192, 160, 144, 152, 148, 150, 149]),
         (1, 300, 10**6, 300, [2, 4, 8, 16, 32, 64, 128, 256, 512, 384, 320, 288, 304, 296, 300, 298]),
     ],
 )
 def test_the_fewest_drives_by_hand(drives, enough, most, told, asked, monkeypatch):
-    monkeypatch.setattr(planning, "MOST_DRIVES", most)
+    if most is not None:
+        monkeypatch.setattr(planning, "MOST_DRIVES", most)
     times = []
 
     def decided(own):
@@ -294,36 +301,108 @@ def test_the_fewest_items_by_hand(enough, least, most):
     assert least is None or (least <= items[0] <= most and items[1] == 0)
 
 
+def test_one_matrix_in_all_steps_is_planned_for_as_well():
+    """State 0 goes on with a recall, state 1 with a miss: of one matrix at most 1/4, of two, more."""
+    channel = channel_of(((), ("a",)), [[0]], [[1]])
+    objective = objective_of(
+        channel, [[3, 1], [2, 3], [2, 2], [3, 3]], [0] * 4, {"goal": {2}}, "F goal", ended=(2, 3)
+    )
+    measured = binary((5, 10))
+    events = events_of(objective.skeleton, measured)
+    intervals = RateIntervals(measured, events, Fraction(1, 20))
+    question = Question(0, "<=", Fraction(3, 10), "shared_matrix")
+    plan = additional_data(objective, intervals, question)
+    assert (plan.total, plan.verdict) == (0, Verdict.SATISFIED)
+    assert 0.25 <= plan.upper <= 0.3
+    assert additional_data(objective, intervals, Question(0, "<=", Fraction(3, 10))).total > 0
+
+
+def test_columns_that_get_items_come_in_the_order_of_how_many(monkeypatch):
+    objective, measured = product_of_recalls([0, 1, 2]), binary((9, 10), (8, 9), (7, 8))
+    for further, columns in (
+        ([1, 0, 5], [[2, 1], [0, 1]]),
+        ([5, 5, 1], [[0, 1], [1, 1], [2, 1]]),
+        ([0, 1, 0], [[1, 1]]),
+    ):
+        items = np.array([[0, number] for number in further])
+        monkeypatch.setattr(planning, "_in_items", lambda *asked, items=items: (items, 7))
+        plan = planned(objective, measured, Question(0, ">=", Fraction(1, 4)))
+        assert (plan.columns.tolist(), plan.uniform, plan.total) == (columns, 7, sum(further))
+        assert plan.further.tolist() == [further[at] for at, _ in columns]
+        assert plan.items.tolist() == [10 - at for at, _ in columns]
+
+
+@pytest.mark.parametrize(
+    ("target", "verdict"),
+    [("0.19", "satisfied"), ("0.21", "inconclusive"), ("0.79", "inconclusive"), ("0.81", "violated")],
+)
+def test_a_point_is_within_both_of_its_bounds(target, verdict):
+    """1/2, from the second initial state, by 1/10 for rounding and 1/5 for the representation of rates."""
+    here = SimpleNamespace(probability=[[0.9, 0.5]], error_bound=[[0, 0.1]], representation_bound=[[0, 0.2]])
+    here = SimpleNamespace(**{name: np.array(value) for name, value in vars(here).items()})
+    objective, measured = SimpleNamespace(probabilities=lambda rates: here), SimpleNamespace(rates=np.ones(1))
+    question = Question(1, ">=", Fraction(target))
+    assert planning._verdict_of_point(objective, measured, question) is Verdict(verdict)
+
+
 def test_no_items_are_no_plan():
     assert _smallest(lambda given: True, lambda size: np.zeros(2)) is None
 
 
 def test_a_plan_of_items_by_hand():
-    """The cheaper of two shapes: three times what is there, or as the two thirds of what an item may change."""
-    measured = binary((50, 100), (9999, 10_000))
+    """The cheaper of two shapes: a multiple of what is there, or as the two thirds of what an item may change."""
+    measured = binary((50, 100), (999, 1000))
     objective, useful = product_of_recalls([0, 1]), np.array([[False, True]] * 2)
     assert _useful(objective, measured).tolist() == useful.tolist()
-    assert _useful(objective, binary((50, 100), (1, 2), fixed=[[False, True], [False, False]])).tolist() == [
-        [False, False],
-        [False, True],
-    ]
-    # By a half more of each label than there are, so that what was never seen may come.
-    spread = [math.sqrt(p * (1 - p)) for p in (50.5 / 101, 9999.5 / 10_001)]
-    worth = [spread[0] * 0.9999, spread[1] * 0.5]  # the other recall is the slope
+    held = binary((50, 100), (1, 2), fixed=[[False, True], [False, False]])
+    assert _useful(objective, held).tolist() == [[False, False], [False, True]]
+    # By a half more of each label than there are: what was never seen may come. The other recall is the slope.
+    first, second = (math.sqrt(p * (1 - p)) for p in (50.5 / 101, 999.5 / 1001))
+    worth = [first * 0.999, second * 0.5]
     np.testing.assert_allclose(_worth(objective, measured, 0), [[0, worth[0]], [0, worth[1]]], rtol=1e-9)
-    (items, uniform) = _in_items(objective, measured, 0, lambda more: more[0, 1] >= 10**5, useful)
-    # Uniformly a thousand times as many of both; else one in fifty at most beyond what is asked, and two digits.
-    assert 10_100_000 <= uniform <= 1.15 * 10_100_000
+    items, uniform = _in_items(objective, measured, 0, lambda more: more[0, 1] >= 10**5, useful)
+    # Uniformly a thousand times as many of both; beyond what is asked one in fifty at most, and two digits.
+    assert 1_100_000 <= uniform <= 1.15 * 1_100_000
     assert 10**5 <= items[0, 1] <= 1.1 * 10**5
-    wanted = (items[0, 1] + 100) * (worth[1] / worth[0]) ** (2 / 3) - 10_000
-    assert items[1, 1] == pytest.approx(max(wanted, 0), rel=0.12)
+    wanted = (items[0, 1] + 100) * (worth[1] / worth[0]) ** (2 / 3) - 1000
+    assert items[1, 1] == pytest.approx(wanted, rel=0.12)
     assert items[:, 0].tolist() == [0, 0]
-    nothing = np.zeros((2, 2), dtype=np.int64)
-    assert [np.asarray(part).tolist() for part in _in_items(objective, measured, 0, lambda more: True, useful)] == [
-        nothing.tolist(),
-        0,
-    ]
+    nothing, none = _in_items(objective, measured, 0, lambda more: True, useful)
+    assert (nothing.tolist(), none) == ([[0, 0], [0, 0]], 0)
     assert _in_items(objective, measured, 0, lambda more: False, useful) is None
+    # A tenth more of both, if that is the cheaper one; three items for one where there are none, of 100 elsewhere.
+    _, uniform = _in_items(objective, measured, 0, lambda more: more[0, 1] >= 10, useful)
+    assert 100 <= uniform <= 115
+    bare = binary((50, 100), (0, 0))
+    bare.rates[1, :, 1] = [0.5, 0.5]
+    _, uniform = _in_items(objective, bare, 0, lambda more: more[1, 1] >= 5, useful)
+    assert 305 <= uniform <= 330
+
+
+def test_a_column_without_items_counts_as_one_item():
+    """Of three recalls of 1/2, 4/5 and an assumed 9/10, each times what half an item more of each label leaves."""
+    measured = binary((50, 100), (8, 10), (0, 0))
+    measured.rates[2, :, 1] = [0.1, 0.9]
+    rates, smoothed = (0.5, 0.8, 0.9), (50.5 / 101, 8.5 / 11, 1.4 / 2)
+    expected = [[0, math.prod(rates) / own * math.sqrt(p * (1 - p))] for own, p in zip(rates, smoothed, strict=True)]
+    np.testing.assert_allclose(_worth(product_of_recalls([0, 1, 2]), measured, 0), expected, rtol=1e-9)
+    three = measured_of([[[0, 2, 0], [0, 6, 0], [0, 2, 0]]])  # of 6 a, and 2 of each other label
+    worth = _worth(product_of_recalls([0], labels=3), three, 0)
+    np.testing.assert_allclose(worth, [[0, math.sqrt(6.5 * 5) / 11.5, 0]], rtol=1e-9)
+    assert _worth(SimpleNamespace(slopes=False), measured, 0).tolist() == [[0, 0]] * 3
+
+
+def test_of_two_plans_the_smaller_one_is_taken(monkeypatch):
+    objective, useful = product_of_recalls([0, 1]), np.array([[False, True]] * 2)
+    # The second recall does not matter, as the first is 0, so only a uniform plan has items for it.
+    _, uniform = _in_items(objective, binary((0, 100), (50, 100)), 0, lambda more: more[1, 1] >= 5, useful)
+    assert uniform == 10
+    few, many = np.array([[0, 3], [0, 1]]), np.array([[0, 1], [0, 4]])
+    for first, second, best in ((few, many, few), (many, few, few), (few[::-1], few, few), (None, many, many)):
+        plans = iter([first, second])
+        monkeypatch.setattr(planning, "_smallest", lambda decided, shape, plans=plans: next(plans))
+        items, uniform = _in_items(objective, binary((5, 10), (5, 10)), 0, lambda more: False, useful)
+        assert (items.tolist(), uniform) == (best.tolist(), None if first is None else first.sum())
 
 
 def test_further_items_are_divided_by_largest_remainders():

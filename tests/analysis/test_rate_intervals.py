@@ -8,6 +8,7 @@ import pytest
 from drive_tables import recall_counts, sequences_of
 from recall_chains import measured_of
 
+from verifier.analysis.intervals import rate_intervals
 from verifier.analysis.intervals.drive_items import UNIT, DriveItems
 from verifier.analysis.intervals.rate_intervals import (
     Event,
@@ -54,8 +55,10 @@ def capital(hits, misses, rate):
     return bets / (rate**hits * (1 - rate) ** misses)
 
 
-@pytest.mark.parametrize(("hits", "items"), [(1, 1), (3, 10), (10, 10), (9, 12), (0, 7)])
-@pytest.mark.parametrize("alpha", [F(1, 10), F(1, 1000)])
+@pytest.mark.parametrize(
+    ("hits", "items"), [(1, 1), (3, 10), (10, 10), (9, 12), (0, 7), (90, 100), (150, 160), (199, 200)]
+)
+@pytest.mark.parametrize("alpha", [F(1, 10), F(1, 20), F(1, 1000)])
 def test_an_end_at_every_look_is_where_the_capital_is_what_alpha_asks(hits, items, alpha):
     low, rest = anytime_ends(np.array([hits]), np.array([items]), float(alpha))
     for own, found in ((hits, low.item()), (items - hits, rest.item())):
@@ -66,7 +69,8 @@ def test_an_end_at_every_look_is_where_the_capital_is_what_alpha_asks(hits, item
         assert capital(own, misses, F(found, UNIT)) >= 1 / alpha > capital(own, misses, F(found + 3, UNIT))
     twice = anytime_ends(np.array([hits]), np.array([items]), float(alpha), 2.0)
     assert np.array_equal(twice, anytime_ends(np.array([2 * hits]), np.array([2 * items]), float(alpha)))
-    assert [end.tolist() for end in anytime_ends(np.array([0]), np.array([0]), 0.05)] == [[0], [0]]
+    with np.errstate(all="raise"):
+        assert [end.tolist() for end in anytime_ends(np.array([0]), np.array([0]), 0.05)] == [[0], [0]]
 
 
 @pytest.mark.parametrize(
@@ -81,6 +85,8 @@ def test_an_end_at_every_look_is_where_the_capital_is_what_alpha_asks(hits, item
 )  # fmt: skip
 def test_effective_items(hits, sizes, icc, times, expected):
     assert effective_items(hits, sizes, icc, times) == expected
+    if times == 1:
+        assert effective_items(hits, sizes, icc) == expected
 
 
 def test_what_is_held_in_events():
@@ -152,7 +158,7 @@ def test_ends_by_drives(times):
     low, high = found.ends[Event(0, 1, (1,))]
     assert high == UNIT
     assert low == pytest.approx(float(exact * UNIT), abs=1.5)
-    assert times is not None or F(low, UNIT) <= exact
+    assert F(low, UNIT) <= exact
 
 
 @pytest.mark.parametrize(
@@ -171,7 +177,7 @@ def test_intervals_that_cannot_be(given, message):
         intervals_of(**given)
 
 
-def test_rates_that_differ_by_what_is_counted():
+def test_rates_that_differ_by_what_is_counted(monkeypatch):
     """Drives of 9 of 10 and 0 of 2, and of 1 of 2 in both: 9/12 by item and 9/20 by drive in the first bin."""
     sequences = sequences_of(recall_counts((9, 10, 1, 2), (0, 2, 1, 2), bins=2))
     events = {Event(0, 1, (1,)), Event(1, 1, (1,))}
@@ -181,6 +187,10 @@ def test_rates_that_differ_by_what_is_counted():
         {"item": pytest.approx(0.75), "drive": pytest.approx(0.45)},
     )
     assert found.spread == pytest.approx(0.3)
+    for worth, told in ((np.nextafter(found.spread, 0), 1), (found.spread, 0)):
+        monkeypatch.setattr(rate_intervals, "WORTH_SAYING", worth)
+        assert len(rate_differences(sequences, 2, 2, events)) == told
+    monkeypatch.undo()
     sequences = sequences_of(recall_counts((9, 10, 4, 10), (0, 2, 2, 2), bins=2))
     assert [one.event.bin for one in rate_differences(sequences, 2, 2, events)] == [0, 1]
     sequences = sequences_of(recall_counts((4, 10, 9, 10), (2, 2, 0, 2), bins=2))

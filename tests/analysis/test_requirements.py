@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 from recall_cases import LABELS, MILLION, binary, cells_of, chance, problem
 from small_objectives import channel_of, objective_of, random_objective, random_rates
 
-from verifier.analysis.recall.cells import counts_with_recall, relevant_columns, with_recall
+from verifier.analysis.recall import cells as recall_cells
+from verifier.analysis.recall.cells import RecallCells, counts_with_recall, relevant_columns, with_recall
 from verifier.analysis.recall.requirements import Evaluated, Path, Problem, Target, search, worst_along
+from verifier.base.errors import LimitError
 from verifier.perception.confusion import exact_rates, rates
 
 
@@ -365,9 +367,46 @@ def test_a_change_is_looked_for_in_sixteenths_and_what_is_undecided_below_it_is_
     assert worst_along(early, path, 3)[1].tolist() == [0, 1, 1]
 
 
+def test_values_that_differ_by_no_more_than_is_said_are_the_same_and_matrices_are_matrices(monkeypatch):
+    tried, values = [], recall_cells._values
+    monkeypatch.setattr(
+        recall_cells, "_values", lambda objective, rates: tried.append(rates) or values(objective, rates)
+    )
+    # Of two initial states one stays where it is.
+    channel = channel_of(LABELS, [[0], [1]], [[1], [1]])
+    following, starts = [[0, 1], [0, 1], [2, 2]], (0, 2)
+    endless = objective_of(channel, following, [0, 0, 0], {"seen": {1}}, "G F seen", starts=starts, ended=(2,))
+    for same, columns in ((1e-12, [[0, 1]]), (1.0, [])):
+        monkeypatch.setattr(recall_cells, "SAME_VALUE", same)
+        for one in (endless, chance([0])):
+            assert relevant_columns(one, binary(0.5, 0.5)).tolist() == columns
+    assert len(tried) == 12
+    assert all(rates.sum(axis=1) == pytest.approx(np.ones((2, 2)), rel=1e-12) for rates in tried)
+
+
+def test_counts_of_a_recall_by_hand():
+    # Columns as (reported as nothing, a, b) of a: what is left of it, or what is missed where nothing is left.
+    for column, recall, whole, expected in (
+        ((0, 5, 1), 1, 4, (0, 1, 3)), ((2, 5, 1), 1, 4, (2, 1, 1)), ((0, 5, 0), 3, 4, (1, 3, 0)),
+        ((1, 0, 0), 4, 4, (0, 1, 0)), ((0, 1, 0), 1, 2**53, (2**53 - 1, 1, 0)), ((0, 1, 0), 1, 2**53 + 1, None),
+    ):  # fmt: skip
+        counts = np.ones((1, 3, 3), dtype=np.int64)
+        counts[0, :, 1] = column
+        if expected is None:
+            with pytest.raises(LimitError, match="at most 2\\*\\*53 fit"):
+                counts_with_recall(counts, cells_of((0, 1)), [recall], whole)
+        else:
+            found = counts_with_recall(counts, cells_of((0, 1)), [recall], whole)
+            assert found[0].tolist() == [[1, expected[0], 1], [1, expected[1], 1], [1, expected[2], 1]]
+
+
 def test_what_cannot_be_asked_is_refused():
-    with pytest.raises(ValueError, match="none of them of the empty label"):
-        cells_of((0, 0))
+    for pairs in ([(0, 0)], [(0, 1), (0, 0)], [(0, 1), (0, 1)]):
+        with pytest.raises(ValueError, match="none of them of the empty label"):
+            cells_of(*pairs)
+    nothing = np.array([], dtype=np.int64)
+    with pytest.raises(ValueError, match="at least one"):
+        RecallCells(nothing, nothing, 0)
     with pytest.raises(ValueError, match="not a target"):
         Target("=", Fraction(1, 2))
     with pytest.raises(ValueError, match="not a target"):

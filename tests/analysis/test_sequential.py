@@ -99,3 +99,41 @@ def test_ends_of_what_can_be_claimed():
     assert log_against_share(10, 10, 1.0) < 0
     assert log_against_share(9, 10, 1.0) == math.inf
     assert items_needed(0.5, 0.5 - 1e-4, ALPHA, 0.9) is None or items_needed(0.5, 0.4999, ALPHA, 0.9) > 10_000
+
+
+@pytest.mark.parametrize(("least", "true", "alpha"), [(0.9, 0.3, 0.2), (0.8, 0.2, 0.05), (0.95, 0.5, 0.1)])
+def test_items_are_those_after_which_enough_of_all_sequences_have_raised_the_alarm(least, true, alpha):
+    """Of all sequences of up to twelve items, each until its alarm."""
+    found, open_ = [0.0], {(): 1.0}
+    for items in range(1, 13):
+        alarm, longer = found[-1], {}
+        for told, chance in open_.items():
+            for right in (0, 1):
+                now, share = (*told, right), chance * (true if right else 1 - true)
+                if math.exp(log_against_share(sum(now), items, least)) >= 1 / alpha:
+                    alarm += share
+                else:
+                    longer[now] = share
+        found, open_ = [*found, alarm], longer
+    for power in (found[-1] * part for part in (0.3, 0.6, 0.9, 0.999)):
+        assert items_needed(least, true, alpha, power) == next(n for n, alarm in enumerate(found) if alarm >= power)
+    assert items_needed(least, true, alpha, 1 - 1e-12) is None or items_needed(least, true, alpha, 1 - 1e-12) > 12
+
+
+@pytest.mark.parametrize(("most", "true", "alpha"), [(2, 9, 0.2), (0.5, 1.5, 0.1), (1, 4, 0.05)])
+def test_hours_are_those_after_which_enough_of_all_courses_have_raised_the_alarm(most, true, alpha):
+    """Looked at whenever one event is expected at `most`; of all courses of three looks, of up to 40 events each."""
+    step, found, open_ = 1 / most, [0.0], {0: 1.0}
+    for look in range(1, 4):
+        alarm, longer = found[-1], {}
+        for before, chance in open_.items():
+            for more in range(41):
+                now, share = before + more, chance * stats.poisson.pmf(more, true * step)
+                if now >= look and math.exp(log_against_rate(now, look * step, most)) >= 1 / alpha:
+                    alarm += share
+                else:
+                    longer[now] = longer.get(now, 0.0) + share
+        found, open_ = [*found, alarm], longer
+    for power in (found[-1] * part for part in (0.3, 0.7, 0.999)):
+        look = next(n for n, alarm in enumerate(found) if alarm >= power)
+        assert hours_needed(most, true, alpha, power) == pytest.approx(look * step)

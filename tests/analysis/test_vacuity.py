@@ -265,6 +265,15 @@ def test_what_is_constant_but_decides_nothing_is_noted(folder):
     assert found[2].vacuity[0][0].text == "ped is true in environment there: the requirement holds on every path"
 
 
+def test_notes_are_told_where_a_requirement_says_something_from_some_start(folder):
+    """From state 0 bad never holds, from 3 it does; late holds in 0, 1 and 3, which are all that is reached."""
+    text = system_text([(1, 1)] * 4, {"bad": {3}, "late": {0, 1, 3}}, ())
+    skeleton = skeleton_of(folder, text.replace('initial = "true"', 'initial = "s = 0 | s = 3"'), "there")
+    (found,) = find_vacuity(skeleton, [parse_formula("G (bad -> X late)")])
+    assert [[why.kind for why in each] for each in found.vacuity] == [["antecedent"], []]
+    assert found.notes == ("'late' is true in every reachable state",)
+
+
 LINE = """
 initial = "true"
 terminal = "x = 999"

@@ -185,19 +185,24 @@ def test_what_happens_again_and_again_is_what_some_path_shows(seed):
 
 
 @pytest.mark.parametrize(
+    ("wide", "narrow", "last", "past"), [("F[1,3] b", "F[1,2] b", 3, 3), ("F[1,4] b", "F[2,3] b", 4, 5)]
+)
+@pytest.mark.parametrize(
     ("again", "expected"),
     [
-        ("F[1,2] b & !(F[1,1] b)", 1),  # two steps before it
-        ("!(F[1,1] b) & F[1,2] b", 1),
-        ("F[1,1] b & !(F[1,2] b)", 0),
-        ("F[1,3] b & !(F[2,2] b)", 1),
-        ("!(F[2,2] b) & F[1,3] b", 1),
-        ("F[2,2] b & !(F[1,3] b)", 0),
+        ("{wide} & !({narrow})", 1),
+        ("!({wide}) & {narrow}", 0),
+        ("{wide} xor {narrow}", 1),
+        ("{narrow} & {wide}", 1),  # two steps before b
+        ("{narrow} <-> {wide}", 1),
+        ("{wide} & X[{last}] b & ({narrow} | a)", 1),
+        ("{narrow} & X[{past}] b & ({wide} | a)", 0),
     ],
 )
-def test_windows_of_one_operator_are_told_apart(again, expected):
-    chain = chain_of([{(s + 1) % 4: 1} for s in range(4)], {"b": {0}})
-    assert check(chain, parsed(f"G F ({again})")).probability[0, 0] == expected
+def test_windows_of_one_operator_are_told_apart(wide, narrow, last, past, again, expected):
+    chain = chain_of([{(s + 1) % 6: 1} for s in range(6)], {"a": set(range(6)), "b": {0}})
+    formula = again.format(wide=wide, narrow=narrow, last=last, past=past)
+    assert check(chain, parsed(f"G F ({formula})")).probability[0, 0] == expected
 
 
 def test_states_are_split_by_hand(monkeypatch):

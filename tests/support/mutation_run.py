@@ -131,7 +131,7 @@ _AMOUNT = 'amount = "no" if high < low else f"more than {LONGEST_SWEEP}"'
 _CAUSES = "verifier/analysis/counterexamples/causes.py"
 _REQUIREMENTS = "verifier/analysis/recall/requirements.py"
 _COST = "verifier/analysis/recall/least_cost.py"
-_PATTERNS = "verifier/analysis/counterexamples/patterns.py"
+_PATTERNS_OF_LOSS = "verifier/analysis/counterexamples/patterns.py"
 _IN_OPEN = "equations = Equations(n + 1, states, self.sources[kept], targets[kept], self.weight[kept])"
 _BY_PLACE = "edges, place = distinct(self.edge, int(self.edge.max(initial=0)) + 1)"
 _BYTES = "at_once = max(1, PART_BYTES // (2 * problem.rates.nbytes))"
@@ -141,8 +141,15 @@ _ADJOINT = "verifier/analysis/sensitivity/adjoint.py"
 _BEFORE = "before = np.zeros((draws + 1, len(channel.bins), len(channel.observations)))"
 _ADDING = "rarely = np.any(weight[kept][within] < _RARE) or np.any(several & (exits > 0) & (exits < _RARE))"
 _ORDERED = "ordered = np.bincount(component).max() <= LARGEST_BLOCK"
-_LOOKED_AT = "rows = np.unique(objective.row[ending & (objective.row >= 0)])"
+_ENDING_ROWS = "rows = np.unique(objective.row[ending & (objective.row >= 0)])"
 _OF_RATE_0 = "for cell in np.argwhere((through_draws(channel, rates, used)[0] > 0) & (rates == 0)).tolist():"
+_AT_RANDOM = "drawn = np.random.default_rng(0).gamma(1.0, size=rates.shape)"
+_PRIORITIES = "verifier/analysis/sensitivity/priorities.py"
+_CORRECT = "correct = ranges[np.arange(len(columns)), columns] >= p_range * (1 - 1e-9)"
+_NO_ERRORS = "perfect = np.broadcast_to(np.eye(sensitivity.rates.shape[1]), sensitivity.rates.shape)"
+_PLANNED = (
+    "plan = decide(product, entries[skeleton.entry] > 0).plan(accepting=satisfying, exact_one=True, matrices=1)"
+)
 _FINITE_RATES = "known = np.where(np.isnan(rates), 1 / rates.shape[-2], rates)"
 _RARELY = "_RARE, _MOST_ADDED = 2.0**-17, 2**23"
 _FLOWING = "taken = np.array([known | reports == following for reports in added])[moves.symbol] & (flow > 0)"
@@ -190,6 +197,11 @@ _LARGER_TABLES = [
         ("self._table = np.zeros((0, len(letters)), dtype=np.int64)", "0"),
     ),
     *((_MORE_ROWS, "2"), (_MORE_ROWS, "*"), (_MORE_ROWS, "-"), ("self._page_count = 0", "0"), (_SLOT_TABLE, "1")),
+    *(
+        (f"self._{table} = _grown(self._{table}, int({numbers}.max(initial=0)) + 1)", token)
+        for table, numbers in (("table", "obligation"), ("page", "code"))
+        for token in "01"
+    ),
 ]
 _AT_ONCE = "numbers = max(len(outcomes.track), len(labels) * (alone + 2) * (outcomes.thresholds + 1))"
 _AGREES = "if not abs(claimed - product) <= _PROBABILITY_TOLERANCE * product * max(1, run.counted / 1000) + 1e-300:"
@@ -211,6 +223,7 @@ _FARTHER = "row[before & (steps[row] != steps - 1)] = -1"
 _WHICH_ENDS = (
     'what = f"lower ends sum to {float(lowest):g}" if lowest > 1 else f"upper ends sum to {float(highest):g}"'
 )
+_GATHERED = "bits = np.zeros((count + 1, (len(position) + 7) // 8), dtype=np.uint8)"
 _LARGEST_END = "largest = max((int(end) for end in self.high[:, column] if end < ANY), default=0)"
 _NO_CHOICE = "return StateSpace(system.inputs).size if planner.chooses else 0"
 _NONE_MET = "met = list(self._number) or [(Fraction(1), *(Fraction(0) for _ in self.outcomes[1:]))]"
@@ -309,6 +322,8 @@ _TOTAL = "total, often = np.zeros(step.lower.shape), np.zeros(len(step.lower))"
 _GRAPH = "verifier/analysis/robust/graph.py"
 _FIRST_ENTERING = "first = np.concatenate([[0], np.cumsum(np.bincount(targets, minlength=n))])"
 _NO_STATE = "state=np.concatenate([[-1, -1], np.arange(len(members))]),"
+_FIRST_OF_ALIKE = "policy = self._best(target, values[alike[:1]], begun)[0][1]"
+_BEHIND = "behind = np.where(weights > 0, reached[:, self.product.indices], 0)"
 _BLOCKS = "_LARGEST_BLOCK, _NUMBERS_AT_ONCE, _LARGEST_DENSE = 1024, 2**18, 150"
 _FOUR = "quotients = np.where(numbers > others, numbers / others * (1 + 4 * ROUNDOFF), 1.0)"
 _MORE = "more = max(float((worth - before).max()), 0.0) * (spans + 1) * _WIDER"
@@ -348,6 +363,7 @@ _MASSES = (
 _POSSIBLE = "possible = possible | (set(np.unique(after[:, told.often[kinds] > 0]).tolist()) - {-1})"
 _CONDITIONAL = "verifier/analysis/robust/optimal_conditional.py"
 _ROWS_OF_CHOICES = "skeleton, len(skeleton.indptr) - 1, rows_of(skeleton.indptr), skeleton.entry, skeleton.indices"
+_RULED_OUT = "ruled_out = wins >= xlogy(hits, middle) + xlog1py(items - hits, -middle)"
 _SUBJECT, _FIRST = "verifier/analysis/robust/subject.py", "verifier/analysis/robust/first_policy.py"
 _LED = "following = np.where(inside < 0, objective.following[ways].ravel() - 2, inside).reshape("
 _RANK = "rank = levels(int(of.max()) + 1, of[sources[~inner]], of[led[~inner]], MOST_LEVELS)"
@@ -359,8 +375,10 @@ _TRIANGULAR = "triangular = bool(np.all(entries.row <= entries.col) or np.all(en
 _NEAR_ENOUGH = "near = self._solver is not None and self._switched <= _FEW * len(right)"
 _BY_STEPS = "solution: Floats = spsolve_triangular(matrix, right, lower=self._lower != turned, unit_diagonal=True)"
 _ONE_ROUND = "better = np.flatnonzero((gain > noise * stake) & ~self._capped[row])"
+_EXCESS = "excess = float(np.max(np.abs(rest) / (residual * (right + np.abs(solution)) + _SMALLEST)))"
 _PACE = "if not excess * _SHRINKING <= before or _still_to_do(before, excess) > _WORTH:"
 _WAYS_TO_SOLVE = {
+    "known = ~self._jumps | (self._column < 0)": "|",
     "self._lower = bool(np.all(known | (self._column < self._row[:, None])))": "| <",
     "self._acyclic = self._lower or bool(np.all(known | (self._column > self._row[:, None])))": "or | >",
     "inner = (column >= 0) & (share > 0) & ~self._capped[row][:, None]": ">",
@@ -383,7 +401,9 @@ _POLICY_BEGUN = {
 _SOLVE = "verifier/analysis/robust/solve.py"
 _ROUGHLY = "value = search.optimum(target.astype(np.float64), np.zeros(step.state_count), roughly=True)"
 _MANY_CODES = "if bound > 2**16 + 4 * len(codes):"
-_IN_REACH = "nodes = look.nodes[distance[look.nodes] <= most_steps - left]"
+_DIGITS = "digits = np.floor(np.log10(np.maximum(items, 1)))"
+_NO_RATES = "rates = np.where(np.isnan(measured.rates), 1 / measured.rates.shape[1], measured.rates)"
+_NEXT_SIZE = "size = high if best is None else (math.sqrt(low * high) if low > 0 else high / 1024)"
 _TOO_MANY = "while _rounded(shape(high)).sum() < MOST_ITEMS and high < MOST_ITEMS:"
 _NOT_READ = 'effort = Effort(attained=self.semantics == "shared_matrix", certificates=False)'
 _ALIKE_AT_ONCE = "size = max(1, _NUMBERS_AT_ONCE // max(len(self.product.edge), 1))"
@@ -448,6 +468,7 @@ _TABLES = "verifier/perception/detections/tablefiles.py"
 _CODED = 'if ours in (*TEXTS, "track") and kind != column.type:  # decoding classes takes longer than reading them'
 _CODED_CLASSES = 'column = column.cast(arrow.dictionary(arrow.int32(), kind) if text and ours == "class" else kind)'
 _REGIONS = 'gathered.add(part, row + 1, labels.pointer(row), values | ({"region": 1} if region else {}), attributes)'
+_RIGID = "rigid = np.allclose(turn @ turn.T, np.eye(3), atol=1e-3) and np.linalg.det(turn) > 0"
 _OWN_IDS = 'if set(map(type, items.values("id", 0))) <= {int}:'
 _NO_RECTANGLES = "box = np.full((len(boxes), 4), np.nan) if boxes.box_2d is None else boxes.box_2d"
 _OF_FRAME = "place = np.concatenate([boxes.frame, frame]) * len(ids) + inverse"
@@ -458,7 +479,9 @@ _REPORTS = "np.add.at(counts, (rows.bin[used], context[used], rows.right[used]),
 _PERMUTATIONS = "permutations = max(FEWEST_PERMUTATIONS, min(MOST_PERMUTATIONS, WORK // max(len(outcomes.track), 1)))"
 _POINTERS = "pointer = self.pointers.__getitem__ if any(self.pointers) else None"
 _SEARCH, _COUNTS = "verifier/analysis/hidden_search.py", "verifier/analysis/step_counts.py"
-_LOOKED_AT = "if taken and taken % _LOOK == 0 and np.array_equal(worth, before):"
+_GRID = "verifier/analysis/belief_grid.py"
+_DIGITS_OF = "upper = high > 0  # where odds are large it is the complement that has digits"
+_LOOKS_AT = "if taken and taken % _LOOK == 0 and np.array_equal(worth, before):"
 _STEPPED = "most = steps if at.state_count > LARGEST_SQUARED else min(steps, STEPS_BEFORE_SQUARING)"
 _MAY_NOT = (
     "rows = [np.where(may[:, [k]], world.distributions(there, len(going), k), -1) for k in range(len(world.choices))]"
@@ -515,6 +538,7 @@ EQUIVALENT = {
     **{(_TABLES, _CODED, token): "codes or texts of the same names" for token in ("and", "!=")},
     **{(_TABLES, _CODED_CLASSES, token): "codes or texts of the same names" for token in ("and", "==")},
     ("verifier/perception/detections/bdd100k.py", _REGIONS, "1"): "any number but 0",
+    ("verifier/perception/detections/openlabel.py", _RIGID, ">"): "a turn has a determinant near 1 or -1",
     ("verifier/perception/detections/coco.py", _OWN_IDS, "0"): "a whole number as well",
     ("verifier/perception/detections/cameras.py", _NO_RECTANGLES, "4"): "a column that is not read",
     ("verifier/perception/detections/distances.py", _OF_FRAME, "+"): "numbers that are only compared",
@@ -598,7 +622,6 @@ EQUIVALENT = {
     (_REGION, "shape = (len(lower), int(group.max()) + 1, len(group))", "lower"): "the shapes are equal",
     (_REGION, "told = np.where(often[:, :, None] > 0, told, -1)", "1"): "one number for all that never is",
     (_DRAWING, _LEAST_COST, "1"): "the most draws either way",
-    ("verifier/analysis/belief_grid.py", _IN_REACH, "-"): "more is followed than is asked for",
     ("verifier/analysis/best_planner.py", "exact: bool = True", "True"): "it is overwritten",
     (
         "verifier/analysis/best_planner.py",
@@ -622,11 +645,36 @@ EQUIVALENT = {
         for token in ("2", "23")
     },
     ("verifier/analysis/planning.py", _TOO_MANY, "<"): "what is too large is brought down again",
+    (_GRID, "for steps in range(most_steps + 1):", "1"): "as far as what is not reached",
+    **{(_GRID, _DIGITS_OF, token): "where odds are small both have the digits" for token in ("high", ">", "0")},
+    (_GRID, "_, *axes = np.unravel_index(np.arange(self.size), (1, *self.shape))", "1"): "an axis that is left out",
+    ("verifier/analysis/planning.py", "high *= 2", "2"): "what is too large is brought down again",
+    ("verifier/analysis/planning.py", _DIGITS, "1"): "of numbers below 10 no digit is left out",
+    ("verifier/analysis/planning.py", _NO_RATES, "1"): "of columns that nothing depends on",
+    ("verifier/analysis/planning.py", _NEXT_SIZE, "1024"): "how it is searched",
+    (
+        "verifier/analysis/planning.py",
+        "while best is None or high > PRECISION * low:",
+        ">",
+    ): "how near it is searched",
     ("verifier/analysis/recall/least_cost.py", _NOT_READ, "False"): "they are made and not read",
     ("verifier/analysis/recall/least_cost.py", "low, high, step = begin, family.top, 1", "1"): "how it is searched",
     ("verifier/analysis/robust/optimal_conditional.py", "_MOST_PROCESSES = 8", "8"): "how many are kept",
-    **{("verifier/analysis/robust/optimum.py", _ALIKE_AT_ONCE, token): "how many at once" for token in ("1", "//")},
+    **{
+        ("verifier/analysis/robust/optimum.py", _ALIKE_AT_ONCE, token): "how many at once"
+        for token in ("1", "//", "max")
+    },
     ("verifier/analysis/robust/optimum.py", "np.zeros((count, 0), dtype=np.int64),", "0"): "no draw is made",
+    ("verifier/analysis/robust/optimum.py", _BEHIND, "0"): "times 0; or noticed",
+    ("verifier/analysis/robust/optimum.py", _FIRST_OF_ALIKE, "1"): "which policy is begun with",
+    ("verifier/analysis/robust/optimum.py", "indptr=np.concatenate([[0], np.cumsum(lengths)]),", "0"): (
+        "where REJECT begins is not read"
+    ),
+    (
+        "verifier/analysis/robust/optimum.py",
+        "nothing = np.zeros((1, 1), dtype=np.int64)",
+        "1",
+    ): "no column is drawn from",
     ("verifier/analysis/robust/policy.py", _WEIGHTING, "0"): "a weighting, no result",
     ("verifier/analysis/robust/recurrent.py", "MOST_TERMS = 64", "64"): "how far, not what",
     (_COMMON, _LOSS, "-"): "which box is divided, not what is proven",
@@ -651,6 +699,7 @@ EQUIVALENT = {
     **{(_SEARCHING, _NEAR_ENOUGH, token): "a weighting, no result" for token in ("<=", "*")},
     (_SEARCHING, "self._cap(before | (value[self._owners] >= 1))", ">="): "what is exactly 1 stays there or grows",
     (_SEARCHING, _ONE_ROUND, ">"): "one round more",
+    (_SEARCHING, _EXCESS, "+"): "the last, where all is 0; the other is noticed",
     (_SEARCHING, "return bool(np.any(before != self._capped))", "!="): "one round more",
     **{
         (_SEARCHING, f"{name} = {number}", token): "how long it is tried; values are judged later"
@@ -722,6 +771,14 @@ EQUIVALENT = {
         "the last of what is negated, which is not read; else noticed"
     ),
     ("verifier/analysis/intervals/intervals.py", "if len(tail) > 2 * self._kept:", ">"): "how often it is cut back",
+    **{
+        ("verifier/analysis/intervals/rate_intervals.py", line, token): reason
+        for line, token, reason in (
+            ("ends: Ints = np.floor(low * UNIT * _AT_ONCE_OUTWARDS).astype(np.int64)", "low", "equal by then"),
+            ("_HALVINGS = 60", "60", "how near, and rounded outwards"),
+            (_RULED_OUT, ">=", "a tie of rounded logarithms, and rounded outwards"),
+        )
+    },
     (_SUBJECT, "numbers = np.where(codes >= 0, len(inner) + np.searchsorted(ended, codes), -1)", "1"): (
         "any number below 0"
     ),
@@ -777,6 +834,9 @@ EQUIVALENT = {
         for token in ("+", "2")
     },
     **{(_GRAPH, _NO_STATE, token): "of REJECT and ACCEPT no state is read" for token in ("-", "1")},
+    (_GRAPH, "if len(optional) >= most.bit_length():  # each of them has at least two ways", ">="): (
+        "so many ways are too many below as well"
+    ),
     (_GRAPH, _FIRST_ENTERING, "0"): "the first state is REJECT, which can always stay",
     **{(_COUNTING, line, "lower"): "the shapes are equal" for line in (_UNASKED, _TOTAL)},
     (_COUNTING, _FOUR, "4"): "1 + 5 * 2^-53 is 1 + 4 * 2^-53 in doubles",
@@ -957,7 +1017,14 @@ EQUIVALENT = {
         for line, tokens in _WAYS_TO_EXPLORE.items()
         for token in tokens.split()
     },
-    (_EXPLORATION, "if count and shape[2] > 1:", ">"): "one outcome alone can always occur",
+    **{
+        (
+            _EXPLORATION,
+            "if count and shape[2] > 1:",
+            token,
+        ): "one outcome alone can always occur; no state is led anywhere"
+        for token in (">", "and")
+    },
     (_EXPLORATION, _LAST_FOR_NONE, "1"): "any number below 0, and a place that is not read",
     (
         _EXPLORATION,
@@ -1007,12 +1074,14 @@ EQUIVALENT = {
     ("verifier/analysis/counterexamples/replay.py", "rng = np.random.default_rng(0)", "0"): "another way at random",
     ("verifier/analysis/counterexamples/replay.py", "if len(walk) > LONGEST_WORD:", ">"): "too long for `replay` too",
     **{(_RUNS, _PERFECT, token): "as many of both" for token in ("-", "1")},
+    (_RUNS, _PLANNED, "1"): "for how many at once it is planned",
     (_RUNS, "_GRAIN = 2.0**-44", "44"): "how fine",
     (_RUNS, "self._step = np.full(n, -1, dtype=np.int64)", "1"): "of nodes without a step, not read",
     **{(_RUNS, "return np.full(n, np.inf), np.full(n, -1)", token): "not read" for token in ("-", "1")},
     (_RUNS, "heap = [(float(self._distance[node]), next(numbers), 0, -1)]", "0"): "not read",
     (_RUNS, "heap = [(float(self._distance[node]), next(numbers), 0, -1)]", "1"): "any number below 0",
-    **{(_RUNS, "if len(heap) > 2 * wanted:", token): "how many are kept" for token in (">", "2", "*")},
+    **{(_RUNS, "if len(heap) > 2 * wanted:", token): "how many are kept" for token in (">", "2")},
+    (_RUNS, "grained = np.round(cost[order] / _GRAIN) * _GRAIN", "*"): "all costs in another unit",
     (_RUNS, "def _tree_nodes(self, node: int, until: int = -1) -> Ints:", "1"): "any number below 0",
     **{
         (_ADJOINT, _FINITE_RATES, token): "anything finite, in columns that no chain needs"
@@ -1024,13 +1093,13 @@ EQUIVALENT = {
     **{(_ADJOINT, _ADDING, token): "how it is solved, not what" for token in ("<", ">")},
     (_ADJOINT, "if sum(band.numbers for _, _, band in tables) <= _MOST_ADDED:", "<="): "how it is solved, not what",
     **{(_ADJOINT, _ORDERED, token): "how it is solved, not what" for token in ("max", "<=")},
-    (_ADJOINT, _LOOKED_AT, "&"): "more cells are looked at, which open nothing",
+    (_ADJOINT, _ENDING_ROWS, "&"): "more cells are looked at, which open nothing",
     (_ADJOINT, "before = skeleton.entry_values(rates)[entry] > 0", "0"): "as for `rows`",
     **{(_ADJOINT, _OF_RATE_0, token): "as for `rows`" for token in (">", "&")},
     (_ADJOINT, "used = np.zeros((1, len(channel.bins), len(channel.observations)))", "1"): "a row that is not read",
     (_ADJOINT, "used[0, rows] = 1", "1"): "only whether it is above 0",
     (_ADJOINT, "LARGEST_BLOCK = 64", "64"): "how it is solved, not what",
-    **{(_ADJOINT, _RARELY, token): "how it is solved, not what" for token in ("17", "2", "23")},
+    **{(_ADJOINT, _RARELY, token): "how it is solved, not what" for token in ("-", "17", "2", "23")},
     (_CAUSES, "known = min(pending, key=len)  # what flows into a set comes from smaller ones", "min"): (
         "how often a set is looked at, as flows add up"
     ),
@@ -1038,22 +1107,43 @@ EQUIVALENT = {
     (_CAUSES, "place = np.full(objective.state_count, -1, dtype=np.int64)", "1"): "any number below 0",
     **{(_REQUIREMENTS, "PART_BYTES = 2**27", token): "how many at once" for token in ("2", "27")},
     **{(_REQUIREMENTS, _BYTES, token): "how many at once" for token in ("max", "1", "//", "2", "*")},
+    ("verifier/analysis/recall/cells.py", _AT_RANDOM, "0"): "other matrices at random",
+    ("verifier/analysis/recall/cells.py", "rest[np.all(rest == 0, axis=1), cells.empty] = 1", "1"): "it is scaled",
+    (
+        "verifier/analysis/recall/cells.py",
+        "rest[cells.empty] = 1",
+        "1",
+    ): "all are divided by what they have in common",
+    ("verifier/analysis/recall/cells.py", "for at, column in np.argwhere(visited & ~relevant).tolist():", "&"): (
+        "more columns are looked at, as the others are"
+    ),
+    (_PRIORITIES, _CORRECT, ">="): "equal where nothing moves, and such columns are not listed",
+    (_PRIORITIES, _NO_ERRORS, "1"): "as many of both",
+    **{
+        (_PRIORITIES, "chunk = max(1, _BATCH_BYTES // rates.nbytes)", token): "how many at once"
+        for token in ("1", "//")
+    },
+    **{(_PRIORITIES, "_BATCH_BYTES = 2**27", token): "how many at once" for token in ("2", "27")},
     (_COST, "RANDOM_STARTS = 4", "4"): "how often it is tried",
     (_COST, '"options": {"maxiter": 200, "ftol": 1e-12},', "200"): "how long it is tried",
     (_COST, "known[key] = _slack(improvement, np.clip(recall, 0, 1))", "1"): "bounds are left by roundings only",
     (_COST, "upper = np.full(self.exact.shape, Fraction(1), dtype=object)", "1"): "a region cuts it to 1",
     (_COST, "steps = max(whole - min(begin), 1)", "1"): "0 steps of 0",
     (_COST, "while high > low:", ">"): "what is known to be met is looked at again",
-    (_PATTERNS, _IN_OPEN, "1"): "a state that is not read",
-    **{(_PATTERNS, _BY_PLACE, token): "a wider bound" for token in ("0", "1")},
-    (_PATTERNS, "for several in np.flatnonzero(np.diff(ends) > 1).tolist():", ">"): "one alone comes out as before",
+    (_PATTERNS_OF_LOSS, _IN_OPEN, "1"): "a state that is not read",
+    **{(_PATTERNS_OF_LOSS, _BY_PLACE, token): "a wider bound" for token in ("0", "1")},
+    (
+        _PATTERNS_OF_LOSS,
+        "for several in np.flatnonzero(np.diff(ends) > 1).tolist():",
+        ">",
+    ): "one alone comes out as before",
     ("verifier/perception/confusion/replay.py", "counts = np.zeros((bins, contexts.count, 2))", "2"): "a column of 0",
     (_REGION, "bins, groups, true = self.lower.shape", "lower"): "the shapes are equal, or refused",
     **{
         (_COUNTS, line, token): reason
         for reason, line, tokens in (
             ("how often it is looked, not at what", "_LOOK = 64", ("64",)),
-            ("how often it is looked, not at what", _LOOKED_AT, ("==", "0", "%")),
+            ("how often it is looked, not at what", _LOOKS_AT, ("==", "0", "%")),
             ("which way, not what it finds", "LARGEST_SQUARED = 600", ("600",)),
             ("which way, not what it finds", _STEPPED, (">",)),
             ("how many at once", "size = _NUMBERS_AT_ONCE // product.state_count**2", ("//",)),
@@ -1076,6 +1166,7 @@ EQUIVALENT = {
     ("verifier/systems/strategies.py", _SAME_BEFORE, "1"): "any number below 0",
     ("verifier/systems/strategies.py", "kept[:1] = True", "1"): "rows of no moves",
     ("verifier/systems/strategies.py", _OVER_ALREADY, "1"): "any number below 0",
+    ("verifier/systems/planners/tables.py", _GATHERED, "1"): "a row that is not read",
     ("verifier/systems/planners/tables.py", _LARGEST_END, "0"): "told apart more finely than any row asks",
     ("verifier/systems/scene.py", "low = max(low, math.ceil(value))", "ceil"): "the condition refuses it, too",
     ("verifier/systems/scene.py", "high = min(high, math.floor(value))", "floor"): "the condition refuses it, too",

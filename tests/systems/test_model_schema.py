@@ -11,7 +11,7 @@ import pytest
 from verifier.base.errors import VerifierError
 from verifier.base.toml import Element
 from verifier.manual.pages import SMALL_MODEL
-from verifier.systems.model_schema import model_schema
+from verifier.systems.model_schema import _demand, _list, _named, _table, model_schema
 from verifier.systems.reader import read_model
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -119,6 +119,18 @@ rules = [{ set = { u = 0 } }]
 def test_a_range_of_log_odds_has_two_ends(levels, fits):
     text = EVERY_TABLE.replace("range = [-1, 1], confirm", f"range = {levels}, confirm")
     assert SCHEMA.is_valid(tomllib.loads(text)) is fits
+
+
+def test_parts_of_the_schema_by_hand():
+    assert _table({"a": 1}, "a") == {
+        "type": "object", "properties": {"a": 1}, "additionalProperties": False, "required": ["a"]
+    }  # fmt: skip
+    assert _named({})["minProperties"] == _list({})["minItems"] == 0
+    assert _list({}, 1, 3) == {"type": "array", "items": {}, "minItems": 1, "maxItems": 3}
+    filled = {"required": ["k"], "properties": {"k": {"minItems": 1}}}
+    of_kind = {"properties": {"kind": {"enum": ["a"]}}}
+    assert _demand(("a",), "k", least="k") == {"if": {**of_kind, "required": ["kind"]}, "then": filled}
+    assert _demand(("a",), "k", usual=True) == {"if": of_kind, "then": {"required": ["k"]}}
 
 
 OBJECT = {"class": "ped", "distance_m": 1}

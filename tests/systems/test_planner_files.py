@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 
 from verifier.base.errors import InputError, LimitError, Place, UsageError
-from verifier.language.expressions.syntax import Name, Number
+from verifier.language.expressions import evaluate, parse_expression
+from verifier.language.expressions.syntax import Name, Number, Operation
 from verifier.perception.confusion import EMPTY, ConfusionMatrices
 from verifier.systems.model_parts import Range
 from verifier.systems.planners.functions import with_planner
 from verifier.systems.planners.gr1c import _is_pair
+from verifier.systems.planners.prism import module_of
 from verifier.systems.planners.tables import ANY, DecisionTable, table_of
 from verifier.systems.reader import read_model
 from verifier.systems.scene import SkeletonOptions
@@ -741,6 +743,7 @@ def test_planners_in_python_that_mean_nothing_are_refused(tmp_path, arguments, e
     with pytest.raises(error) as caught:
         with_planner(model_of(tmp_path), **{"name": "mine", "function": in_python, **arguments})
     assert message in str(caught.value)
+    assert error is UsageError or str(caught.value).startswith(str(tmp_path))
 
 
 def test_a_function_is_called_once_for_all_views(tmp_path):
@@ -762,3 +765,18 @@ def test_a_domain_is_two_whole_numbers_of_which_the_first_is_not_the_greater(dom
     assert _is_pair(domain)
     for wrong in ([3, 2], [0], [0, 1, 2], [0.5, 1], [0, 1.5], [True, 1], [0, "1"], ["0", 1], "01", None, {}):
         assert not _is_pair(wrong)
+
+
+@pytest.mark.parametrize(("cells", "largest"), [("0 1..3 4", 4), ("0..2 4..9 *", 9), ("* * *", 0)])
+def test_a_count_is_told_apart_up_to_the_largest_end_of_its_cells(cells, largest):
+    rows = [f"{cell},{x},*,,1" for x, cell in enumerate(cells.split())]
+    table, _ = table_of("\n".join(["count(ped),x,sees(ped),->,u", *rows]).encode(), "t.csv")
+    count, *others = map(parse_expression, ("count(ped)", "x", "sees(ped)"))
+    assert table.compared == (Operation("<=", (count, Number(largest))), *others)
+
+
+@pytest.mark.parametrize(("begin", "value"), [("", 0), (" init true", 1), (" init false", 0)])
+def test_truths_of_prism_begin_false_unless_they_say_otherwise(begin, value):
+    text = f"mdp\nmodule m\n  b : bool{begin};\n  [] b -> (u' = 1);\nendmodule\n"
+    (memory,) = module_of(text.encode(), "t.prism", None, "p").memory
+    assert (memory.range, evaluate(memory.initial, {})) == (Range(Number(0), Number(1)), value)

@@ -130,6 +130,7 @@ TIMES = "step_s = {}\nframe_s = {}\n"
         ('source = "another book"', 'source = ""', lambda model: model.planners["porter"].source == ""),
         ('unit = "storey"', 'unit = ""', lambda model: model.variables[0].unit == ""),
         ('name = "lift"', "step_s = 0.5", lambda model: (model.step_s, model.frames) == (Fraction(1, 2), 1)),
+        ("[quantities]", "[rewards]\n[quantities]", lambda model: model.rewards == {}),
         ('name = "lift"', TIMES.format(0.5, 0.5), lambda model: model.frames == 1),
         ('name = "lift"', TIMES.format(0.5, 0.1), lambda model: model.frames == 5),
         ("height_m = 3.10", "height_m = 3.0", lambda model: type(model.constants["height_m"].value) is int),
@@ -152,6 +153,23 @@ def test_what_is_at_its_end_or_left_out_is_read(tmp_path, old, new, read):
     path = tmp_path / "changed.toml"
     path.write_text(text.replace(old, new))
     assert read(read_model(path))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('name = "lift"', "step_s = 0", "step_s: expected a number of seconds above 0, got 0"),
+        ("[planners.porter]",
+         '[planners.porter]\ntrackers.t = { of = "sees(ped)", confirm = [2, 21], delete = [1, 1] }',
+         "planners.porter.trackers.t.confirm[1]: expected a whole number from 1 to 20, got 21"),
+    ],
+)  # fmt: skip
+def test_what_is_beyond_its_end_is_refused(tmp_path, old, new, message):
+    path = tmp_path / "changed.toml"
+    path.write_text(MODEL.replace(old, new))
+    with pytest.raises(InputError) as caught:
+        read_model(path)
+    assert message in str(caught.value)
 
 
 def test_where_a_planner_was_read_is_no_part_of_what_it_does(lift):

@@ -76,8 +76,7 @@ class Grid:
         return np.stack(places, axis=1), np.stack(shares, axis=1)
 
     def _odds(self, number: Ints) -> Floats:
-        beyond = np.where(number < 0, -np.inf, np.inf)
-        return np.where(np.abs(number) > self.most, beyond, number * self.spacing)
+        return np.where(np.abs(number) > self.most, np.copysign(np.inf, number), number * self.spacing)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +103,7 @@ class GridValues:
 def spacings_of(game: Game, most_steps: int) -> Iterator[float]:
     """Finer and finer ones that there is room and time for, if any."""
     environments, nodes, observations = game.told.shape
-    moves = nodes * observations * game.following[0].size * 2 ** (environments - 1) * (environments + 1)
+    moves = observations * game.following.size * 2 ** (environments - 1) * (environments + 1)
     for spacing in SPACINGS:
         size = Grid(environments, spacing).size
         if size * nodes * (environments + 1) > MOST_NUMBERS or size * moves * most_steps > MOST_WORK:
@@ -121,11 +120,11 @@ def grid_values(game: Game, most_steps: int, spacing: float) -> GridValues:
     above = game.payoff @ points.T
     looks = [_Look.of(game, grid, points, nodes) for nodes in _alike(game)]
     distance = _distances(game, most_steps)
-    for left in range(1, most_steps + 1):
+    for away in reversed(range(most_steps)):
         before = above, plans
         above, plans = above.copy(), plans.copy()
         for look in looks:
-            nodes = look.nodes[distance[look.nodes] <= most_steps - left]
+            nodes = look.nodes[distance[look.nodes] <= away]
             if len(nodes):
                 above[nodes], plans[nodes] = look.back(game.following[nodes], game.chances[nodes], *before)
         if np.array_equal(above, before[0]) and np.array_equal(plans, before[1]):

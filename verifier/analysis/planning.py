@@ -33,7 +33,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Annotated
+from typing import Annotated, get_args
 
 import numpy as np
 
@@ -42,7 +42,7 @@ from verifier.analysis.intervals.rate_intervals import RateIntervals
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.inner_bounds import Side
 from verifier.analysis.robust.region import groups_of, region_of
-from verifier.analysis.robust.solutions import Effort, RobustBounds, bound_of, robust_bounds
+from verifier.analysis.robust.solutions import bound_of
 from verifier.analysis.sensitivity.adjoint import expected_visits, gradient, state_values
 from verifier.analysis.settings import Semantics
 from verifier.base.arrays import Floats, Ints, Mask
@@ -168,10 +168,6 @@ def additional_data(
     if verdict is Verdict.INCONCLUSIVE:
         return None
 
-    def ends(more: RateIntervals) -> tuple[float, float]:
-        bounds, _ = verdict_from(objective, more, question)
-        return float(bounds.lower[question.start]), float(bounds.upper[question.start])
-
     if drives is not None:
         enough = _in_drives(
             lambda times: stands(objective, replace(intervals, times=times), question, verdict), drives
@@ -179,9 +175,10 @@ def additional_data(
         if enough is None:
             return None
         times = None if enough == drives else enough / drives
-        nothing = np.zeros((0, 2), dtype=np.int64)
-        shown = ends(replace(intervals, times=times))
-        return Plan(nothing, nothing[:, 0], nothing[:, 0], *shown, verdict, drives=enough - drives)
+        columns = np.zeros((0, 2), dtype=np.int64)
+        items, further = columns.T
+        shown, _ = verdict_from(objective, replace(intervals, times=times), question)
+        return Plan(columns, items, further, *shown, verdict, drives=enough - drives)
 
     def with_items(further: Ints) -> RateIntervals:
         planned = planned_counts(intervals.measured, further)
@@ -203,7 +200,8 @@ def additional_data(
     columns = columns[np.argsort(-further[columns[:, 0], columns[:, 1]], kind="stable")]
     at = columns[:, 0], columns[:, 1]
     present = intervals.measured.counts.sum(axis=1)
-    return Plan(columns, present[at], further[at], *ends(with_items(further)), verdict, uniform)
+    shown, _ = verdict_from(objective, with_items(further), question)
+    return Plan(columns, present[at], further[at], *shown, verdict, uniform)
 
 
 def stands(objective: Objective, intervals: RateIntervals, question: Question, verdict: Verdict) -> bool:
@@ -215,12 +213,13 @@ def stands(objective: Objective, intervals: RateIntervals, question: Question, v
     return verdict_of(lower, upper, question.comparison, question.target) is verdict
 
 
-def verdict_from(objective: Objective, intervals: RateIntervals, question: Question) -> tuple[RobustBounds, Verdict]:
+def verdict_from(
+    objective: Objective, intervals: RateIntervals, question: Question
+) -> tuple[tuple[float, float], Verdict]:
     """The bounds that follow from intervals of all rates, and what they decide; errors as `robust_bounds`."""
-    effort = Effort(attained=question.semantics == "shared_matrix", certificates=False)
-    bounds = robust_bounds(objective, region_of(objective.skeleton, intervals), question.semantics, effort)
-    ends = float(bounds.lower[question.start]), float(bounds.upper[question.start])
-    return bounds, verdict_of(*ends, question.comparison, question.target)
+    region, sides = region_of(objective.skeleton, intervals), get_args(Side)
+    lower, upper = (float(bound_of(objective, region, question.semantics, side)[question.start]) for side in sides)
+    return (lower, upper), verdict_of(lower, upper, question.comparison, question.target)
 
 
 def _verdict_of_point(objective: Objective, measured: Measured, question: Question) -> Verdict:
@@ -238,7 +237,7 @@ def _in_drives(decided: Callable[[float | None], bool], drives: int) -> int | No
         return drives
     while none == enough or not decided(enough / drives):
         none, enough = enough, 2 * enough
-        if not 0 < enough <= MOST_DRIVES:
+        if not enough or enough > MOST_DRIVES:
             return None
     while enough - none > max(1, enough // 100):
         middle = (none + enough) // 2
@@ -254,10 +253,10 @@ def _in_items(
     nothing = np.zeros_like(present)
     if decided(nothing):
         return nothing, 0
-    base = np.where(useful, np.maximum(present, 1), 0)
+    base = np.maximum(present, 1)
     uniform = _smallest(decided, lambda size: np.where(useful, base * (1 + size) - present, 0))
     best, worth = uniform, np.where(useful, _worth(objective, measured, start), 0) ** (2 / 3)
-    if np.any(worth > 0):
+    if worth.any():
         share = worth / worth.max()
         focused = _smallest(decided, lambda size: np.maximum(size * share - present, 0))
         if focused is not None and (best is None or focused.sum() <= best.sum()):
@@ -271,8 +270,7 @@ def planned_counts(measured: Measured, further: Ints) -> Ints:
     The further items of each column are divided among the labels in proportion, what is left over by largest
     remainders.
     """
-    rates = np.where(np.isnan(measured.rates), 0, measured.rates)
-    wanted = rates * further[:, None, :]
+    wanted = np.nan_to_num(measured.rates) * further[:, None, :]
     more = np.floor(wanted).astype(np.int64)
     missing = further - more.sum(axis=1)
     place = np.argsort(np.argsort(-(wanted - more), axis=1, kind="stable"), axis=1, kind="stable")
@@ -285,19 +283,19 @@ def _useful(objective: Objective, measured: Measured) -> Mask:
     useful = np.zeros(measured.fixed.shape, dtype=bool)
     needed = objective.skeleton.columns_needed()
     useful[needed[:, 0], needed[:, 1]] = True
-    if np.any(np.isnan(measured.rates).any(axis=1) & useful):
+    if np.any(np.isnan(measured.rates.sum(axis=1)) & useful):
         raise ValueError("a column that the chain needs has no rates")
     return useful & ~measured.fixed
 
 
 def _smallest(decided: Callable[[Ints], bool], shape: Callable[[float], Floats]) -> Ints | None:
     """The smallest size at which the items of a shape decide, by bisection; None if they do not at `MOST_ITEMS`."""
-    low, high = 0.0, 1.0
+    high = 1.0
     while _rounded(shape(high)).sum() < MOST_ITEMS and high < MOST_ITEMS:
         high *= 2
     while _rounded(shape(high)).sum() > MOST_ITEMS:
         high /= PRECISION
-    best = None
+    best, low = None, 0.0
     while best is None or high > PRECISION * low:
         size = high if best is None else (math.sqrt(low * high) if low > 0 else high / 1024)
         items = _rounded(shape(size))

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import IntEnum, auto
 from functools import cached_property
 from typing import Literal, TypeAlias
 
@@ -100,10 +100,10 @@ def find_vacuity(skeleton: Skeleton, formulas: Sequence[Node]) -> tuple[Findings
 class _Facts(IntEnum):
     """What is taken as known; each level knows what those before it know."""
 
-    ENVIRONMENT = 0
-    FIRST_STATE = 1
-    RANGES = 2
-    ANTECEDENTS = 3
+    ENVIRONMENT = auto()
+    FIRST_STATE = auto()
+    RANGES = auto()
+    ANTECEDENTS = auto()
 
 
 _ENDED = "the initial state is terminal: the episode is over before it begins"

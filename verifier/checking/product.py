@@ -316,7 +316,7 @@ class _Successors:
 
     def __call__(self, obligation: Ints, letter_class: Ints) -> Ints:
         """(k,) int64: the obligations that remain after the (k,) given ones have read the (k,) letters."""
-        self._table = _grown(self._table, int(obligation.max(initial=-1)) + 1)
+        self._table = _grown(self._table, int(obligation.max(initial=0)) + 1)
         result = self._table[obligation, letter_class]
         unknown = result < 0
         if np.any(unknown):
@@ -362,7 +362,7 @@ class _Numbering:
 
     def _locate(self, state: Ints, obligation: Ints) -> tuple[Ints, Ints]:
         code = obligation * self._pages_each + (state >> _PAGE_BITS)
-        self._page = _grown(self._page, int(code.max(initial=-1)) + 1)
+        self._page = _grown(self._page, int(code.max(initial=0)) + 1)
         missing = np.unique(code[self._page[code] < 0])
         self._page[missing] = self._page_count + np.arange(len(missing))
         self._page_count += len(missing)

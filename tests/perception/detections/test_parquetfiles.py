@@ -244,3 +244,18 @@ def test_rows_of_several_files_are_told_by_their_file(tmp_path):
     write(tmp_path / "t/b.parquet", [1, None], score=[0.5, 0.5])
     with pytest.raises(InputError, match=r"t/b\.parquet:2: frame: the cell is empty"):
         chunks(tmp_path / "t", 3)
+
+
+@pytest.mark.parametrize("damaged", [0, 1])
+def test_a_part_reads_its_row_groups_alone(tmp_path, damaged):
+    path = write(tmp_path / "t.parquet", [0, 1, 2, 3])
+    files = FilesInOrder.of(path, {}, ("frame",))
+    column = parquet.ParquetFile(path).metadata.row_group(damaged).column(0)
+    raw = bytearray(path.read_bytes())
+    start = column.dictionary_page_offset or column.data_page_offset
+    raw[start : start + column.total_compressed_size] = b"\xff" * column.total_compressed_size
+    path.write_bytes(raw)
+    fine = (2, 4) if damaged == 0 else (0, 2)
+    assert [table["frame"].to_pylist() for _, table in files.batches(fine, 10)] == [list(range(*fine))]
+    with pytest.raises(InputError, match=rf"t\.parquet: not readable behind row {2 * damaged}: "):
+        list(files.batches((0, 4), 10))

@@ -212,14 +212,14 @@ def anytime_ends(hits: Ints, items: Ints, alpha: float, times: float = 1.0) -> t
 
 
 def _lower(hits: Floats, items: Floats, alpha: float) -> Ints:
-    """Lower ends in billionths; none where nothing is in the event."""
+    """Lower ends in billionths; 0 where nothing is in the event."""
     wins = betaln(hits + 0.5, items - hits + 0.5) - betaln(0.5, 0.5) + np.log(alpha)
     low, high = np.zeros(len(hits)), np.divide(hits, items, out=np.zeros(len(hits)), where=items > 0)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         ruled_out = wins >= xlogy(hits, middle) + xlog1py(items - hits, -middle)
         low, high = np.where(ruled_out, middle, low), np.where(ruled_out, high, middle)
-    ends: Ints = np.floor(np.where(hits > 0, low, 0) * UNIT * _AT_ONCE_OUTWARDS).astype(np.int64)
+    ends: Ints = np.floor(low * UNIT * _AT_ONCE_OUTWARDS).astype(np.int64)
     return ends
 
 

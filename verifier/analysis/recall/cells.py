@@ -86,14 +86,14 @@ def relevant_columns(objective: Objective, rates: Floats) -> Ints:
         after = objective.mean_behind(value, drawing)
         counts.append(drawing[after.max(axis=1) - after.min(axis=1) > SAME_VALUE])
         forever.append(drawing[recurrent[objective.owner[drawing]]])
-    relevant = np.zeros((bins, size), dtype=bool)
+    relevant, visited = np.zeros((2, bins, size), dtype=bool)
     relevant[tuple(channel.columns_used(np.unique(objective.row[np.concatenate(counts)])).T)] = True
-    visited = channel.columns_used(np.unique(objective.row[np.concatenate(forever)]))
-    for at, column in visited[~relevant[visited[:, 0], visited[:, 1]]].tolist() if len(visited) else []:
+    visited[tuple(channel.columns_used(np.unique(objective.row[np.concatenate(forever)])).T)] = True
+    for at, column in np.argwhere(visited & ~relevant).tolist():
         sure = np.repeat(inside[None], size + 1, axis=0)
         sure[1:, at, :, column] = np.eye(size)
         value = objective.probabilities(sure).probability
-        relevant[at, column] = bool(np.ptp(value, axis=0).max() > SAME_VALUE)
+        relevant[at, column] |= bool(np.ptp(value, axis=0).max() > SAME_VALUE)
     return np.argwhere(relevant)
 
 

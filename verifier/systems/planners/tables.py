@@ -121,7 +121,7 @@ class DecisionTable:
             for ends, values in zip(self._ends, cases.T, strict=True)
         ]
         number, sample = distinct_rows(codes, len(cases))
-        row_of = np.full(len(sample), -1, dtype=np.int64)
+        row_of = np.empty(len(sample), dtype=np.int64)
         for first in range(0, len(sample), _CASES_AT_ONCE):
             few = slice(first, first + _CASES_AT_ONCE)
             met = self._holding(cases[sample[few]], cases[sample[few]])
