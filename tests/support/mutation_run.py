@@ -440,6 +440,7 @@ _OWN_COUNTS, _OWN_CONTEXTS, _MIX, _PRECISION, _TRACKS = (
     f"verifier/perception/confusion/{name}.py"
     for name in ("context_counts", "contexts", "mix", "average_precision", "tracks")
 )
+_DATA_SET = "verifier/perception/confusion/data_set.py"
 _UNITS = "verifier/perception/confusion/unit_counts.py"
 _NUMBERS_OF_UNITS = "return int(self.identity.max(initial=-1)) + places + len(self.scene.sequence) + 2"
 _SMALL_LEVELS = "level = outcomes.level[order].astype(np.int8 if outcomes.thresholds < 127 else np.int32)"
@@ -508,6 +509,11 @@ EQUIVALENT = {
     (_UNITS, 'number = frame if self.memory.units == "frame" else series + 1', "1"): "any number from 0",
     **{(_UNITS, _NUMBERS_OF_UNITS, token): "more than that" for token in "-12"},
     **{(_UNITS, "return series + int(self.identity.max(initial=-1)) + 1", token): "further above" for token in "-1"},
+    (
+        _DATA_SET,
+        "if abs(sum(ends[side] for ends in shares.values()) - 1) > 1e-9:",
+        ">",
+    ): "no double near 1 is so far off",
     (_MIX, "least = _extreme(np.asarray(lower), mix, 1)", "1"): "its sign alone is used",
     (_MIX, "most = _extreme(np.asarray(upper), mix, -1)", "1"): "its sign alone is used",
     **{(_PRECISION, _AT_A_TIME, token): "how many at once" for token in ("1", "//")},
