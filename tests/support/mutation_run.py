@@ -837,6 +837,11 @@ EQUIVALENT = {
     (_GRAPH, "if len(optional) >= most.bit_length():  # each of them has at least two ways", ">="): (
         "so many ways are too many below as well"
     ),
+    (
+        _GRAPH,
+        "for count in range(len(free) + 1 if sum(lower) < UNIT else 1):",
+        "1",
+    ): "nobody chooses more than all; or noticed",
     (_GRAPH, _FIRST_ENTERING, "0"): "the first state is REJECT, which can always stay",
     **{(_COUNTING, line, "lower"): "the shapes are equal" for line in (_UNASKED, _TOTAL)},
     (_COUNTING, _FOUR, "4"): "1 + 5 * 2^-53 is 1 + 4 * 2^-53 in doubles",
