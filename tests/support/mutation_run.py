@@ -605,6 +605,7 @@ EQUIVALENT = {
     (_STEP, _POSSIBLE, ">"): "more observations, that nothing reaches",
     **{(_SOLVE, "cost = lift * value + _TINY", token): "what is tried, and checked" for token in ("+", "*")},
     (_SOLVE, "_TINY = 2.0**-900", "900"): "what is tried, and checked",
+    (_SOLVE, "_LEAST_LIFT = 2.0**-42", "42"): "what is tried, and checked",
     (_SOLVE, "lift *= 8", "8"): "what is tried, and checked",
     (_SOLVE, "lift /= 2", "2"): "what is tried, and checked",
     (_SOLVE, _ROUGHLY, "True"): "where it is begun",
@@ -683,6 +684,11 @@ EQUIVALENT = {
     },
     ("verifier/analysis/robust/optimum.py", "np.zeros((count, 0), dtype=np.int64),", "0"): "no draw is made",
     ("verifier/analysis/robust/optimum.py", _BEHIND, "0"): "times 0; or noticed",
+    ("verifier/analysis/robust/optimum.py", "_MOST_QUESTIONS = 4", "4"): "how many are kept",
+    **{
+        ("verifier/analysis/robust/optimum.py", "_NUMBERS_AT_ONCE = 2**23", token): "how many at once"
+        for token in ("2", "23")
+    },
     ("verifier/analysis/robust/optimum.py", _FIRST_OF_ALIKE, "1"): "which policy is begun with",
     ("verifier/analysis/robust/optimum.py", "indptr=np.concatenate([[0], np.cumsum(lengths)]),", "0"): (
         "where REJECT begins is not read"
@@ -864,6 +870,11 @@ EQUIVALENT = {
     (_GRAPH, "if len(optional) >= most.bit_length():  # each of them has at least two ways", ">="): (
         "so many ways are too many below as well"
     ),
+    (
+        _GRAPH,
+        "for count in range(len(free) + 1 if sum(lower) < UNIT else 1):",
+        "1",
+    ): "nobody chooses more than all; or noticed",
     (_GRAPH, _FIRST_ENTERING, "0"): "the first state is REJECT, which can always stay",
     **{(_COUNTING, line, "lower"): "the shapes are equal" for line in (_UNASKED, _TOTAL)},
     (_COUNTING, _FOUR, "4"): "1 + 5 * 2^-53 is 1 + 4 * 2^-53 in doubles",
