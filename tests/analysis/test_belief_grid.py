@@ -100,6 +100,20 @@ def test_room_and_time_by_hand(numbers, work, spacings, monkeypatch):
     assert list(spacings_of(game, 5)) == spacings
 
 
+@pytest.mark.parametrize(
+    ("nodes", "steps", "finest"), [(999, 1, 0.004), (1000, 1, 0.01), (10, 10_400, 0.01), (10, 10_600, 0.04)]
+)
+def test_room_for_thirty_million_numbers_and_time_for_five_billion(nodes, steps, finest):
+    """Of 4,003 and 10,003 points; the second two with 4,003 x 120 x 10,400 and 10,600."""
+    game = SimpleNamespace(told=np.zeros((2, nodes, 1)), following=np.zeros((nodes, 2, 1)))
+    assert list(spacings_of(game, steps))[-1] == finest
+
+
+def test_rounding_leads_to_no_share_beyond_all():
+    odds, low = np.array([[0.5, -0.5, 0.0, 0.25]]), np.zeros((1, 4))
+    assert belief_grid._between(odds, low, low + 0.25).tolist() == [[1, 0, 0, 1]]
+
+
 def test_weights_after_a_report_by_hand():
     """With 1/4 and 3/4: a report of 1/2 and 1, one of 1/2 and 0, and one that cannot be made."""
     chance, after = updated(np.array([[0.25, 0.75]]), np.array([[[0.5, 0.5, 0]], [[1, 0, 0]]]))

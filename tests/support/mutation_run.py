@@ -440,6 +440,7 @@ _OWN_COUNTS, _OWN_CONTEXTS, _MIX, _PRECISION, _TRACKS = (
     f"verifier/perception/confusion/{name}.py"
     for name in ("context_counts", "contexts", "mix", "average_precision", "tracks")
 )
+_DATA_SET = "verifier/perception/confusion/data_set.py"
 _UNITS = "verifier/perception/confusion/unit_counts.py"
 _NUMBERS_OF_UNITS = "return int(self.identity.max(initial=-1)) + places + len(self.scene.sequence) + 2"
 _SMALL_LEVELS = "level = outcomes.level[order].astype(np.int8 if outcomes.thresholds < 127 else np.int32)"
@@ -468,6 +469,13 @@ _ALL_FRAMES = "total = int(np.minimum(counts, MOST_FRAMES + 1).sum())"
 _TABLES = "verifier/perception/detections/tablefiles.py"
 _CODED = 'if ours in (*TEXTS, "track") and kind != column.type:  # decoding classes takes longer than reading them'
 _CODED_CLASSES = 'column = column.cast(arrow.dictionary(arrow.int32(), kind) if text and ours == "class" else kind)'
+_PARQUET_FILES = "verifier/perception/detections/parquetfiles.py"
+_NO_SEQUENCE = 'return [("", 0)] if len(files) else []'
+_BATCHES = "for file, table in files.batches(rows, 1 << 20, [own]):"
+_ROWS_OF_SIDE = "own_rows = rows_of(named, looked_up(codes, own, index), 0, scored=bool(scored))"
+_NUMBERED_SIDE = "for sequence, frame in side.take(None if side.exhausted else side.keys[-1]).keys:"
+_BUFFER = "source = parquet.ParquetFile(stream, buffer_size=1 << 20, pre_buffer=False)"
+_ONE_ROW = "row = arrow.Table.from_arrays([arrow.nulls(1, field.type) for field in fields], names=fields.names)"
 _REGIONS = 'gathered.add(part, row + 1, labels.pointer(row), values | ({"region": 1} if region else {}), attributes)'
 _RIGID = "rigid = np.allclose(turn @ turn.T, np.eye(3), atol=1e-3) and np.linalg.det(turn) > 0"
 _OWN_IDS = 'if set(map(type, items.values("id", 0))) <= {int}:'
@@ -481,7 +489,7 @@ _PERMUTATIONS = "permutations = max(FEWEST_PERMUTATIONS, min(MOST_PERMUTATIONS, 
 _POINTERS = "pointer = self.pointers.__getitem__ if any(self.pointers) else None"
 _SEARCH, _COUNTS = "verifier/analysis/hidden_search.py", "verifier/analysis/step_counts.py"
 _GRID = "verifier/analysis/belief_grid.py"
-_DIGITS_OF = "upper = high > 0  # where odds are large it is the complement that has digits"
+_DIGITS_OF = "at, begin, end = (expit(np.where(high > 0, -array, array)) for array in (odds, low, high))"
 _LOOKS_AT = "if taken and taken % _LOOK == 0 and np.array_equal(worth, before):"
 _STEPPED = "most = steps if at.state_count > LARGEST_SQUARED else min(steps, STEPS_BEFORE_SQUARING)"
 _MAY_NOT = (
@@ -501,6 +509,11 @@ EQUIVALENT = {
     (_UNITS, 'number = frame if self.memory.units == "frame" else series + 1', "1"): "any number from 0",
     **{(_UNITS, _NUMBERS_OF_UNITS, token): "more than that" for token in "-12"},
     **{(_UNITS, "return series + int(self.identity.max(initial=-1)) + 1", token): "further above" for token in "-1"},
+    (
+        _DATA_SET,
+        "if abs(sum(ends[side] for ends in shares.values()) - 1) > 1e-9:",
+        ">",
+    ): "no double near 1 is so far off",
     (_MIX, "least = _extreme(np.asarray(lower), mix, 1)", "1"): "its sign alone is used",
     (_MIX, "most = _extreme(np.asarray(upper), mix, -1)", "1"): "its sign alone is used",
     **{(_PRECISION, _AT_A_TIME, token): "how many at once" for token in ("1", "//")},
@@ -533,6 +546,14 @@ EQUIVALENT = {
     ("verifier/perception/detections/assembly.py", "UNKNOWN_FRAME = -1", "1"): "any number below 0",
     **{(_TABLES, _CODED, token): "codes or texts of the same names" for token in ("and", "!=")},
     **{(_TABLES, _CODED_CLASSES, token): "codes or texts of the same names" for token in ("and", "==")},
+    **{(_PARQUET_FILES, _BUFFER, token): "how much at once" for token in ("1", "20", "False")},
+    (_PARQUET_FILES, _NO_SEQUENCE, "0"): "no part begins at the first name",
+    (_PARQUET_FILES, "_add_begin(begins, told.min, row, files)", "min"): "they are equal",
+    **{(_PARQUET_FILES, _BATCHES, token): "how many at once" for token in ("1", "20")},
+    (_PARQUET_FILES, "if not begins or begins[-1][0] < name:", "<"): "of equal names the first is read",
+    ("verifier/perception/detections/stream.py", _NUMBERED_SIDE, "-"): "how many at once, of two at least",
+    ("verifier/perception/detections/stream.py", _ROWS_OF_SIDE, "0"): "it is replaced by the file of each row",
+    (_PARQUET_FILES, _ONE_ROW, "1"): "of each type some rows, of which none is kept",
     ("verifier/perception/detections/bdd100k.py", _REGIONS, "1"): "any number but 0",
     ("verifier/perception/detections/openlabel.py", _RIGID, ">"): "a turn has a determinant near 1 or -1",
     ("verifier/perception/detections/coco.py", _OWN_IDS, "0"): "a whole number as well",
@@ -642,7 +663,7 @@ EQUIVALENT = {
     },
     ("verifier/analysis/planning.py", _TOO_MANY, "<"): "what is too large is brought down again",
     (_GRID, "for steps in range(most_steps + 1):", "1"): "as far as what is not reached",
-    **{(_GRID, _DIGITS_OF, token): "where odds are small both have the digits" for token in ("high", ">", "0")},
+    **{(_GRID, _DIGITS_OF, token): "where odds are small both have the digits" for token in (">", "0")},
     (_GRID, "_, *axes = np.unravel_index(np.arange(self.size), (1, *self.shape))", "1"): "an axis that is left out",
     ("verifier/analysis/planning.py", "high *= 2", "2"): "what is too large is brought down again",
     ("verifier/analysis/planning.py", _DIGITS, "1"): "of numbers below 10 no digit is left out",

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -176,6 +177,15 @@ def test_where_a_planner_was_read_is_no_part_of_what_it_does(lift):
     moved = replace(lift.planners["clerk"], places={"planners.clerk.pick": Source("pick: 1")})
     assert moved == lift.planners["clerk"]
     assert repr(moved) == repr(lift.planners["clerk"])
+
+
+def test_a_planner_is_from_elsewhere_if_a_file_or_a_function_says_what_it_does(lift):
+    own, rule = lift.planners["porter"], lift.planners["porter"].rules[0]
+    foreign = (own, replace(own, decider=SimpleNamespace(compared=(Number(5),))), replace(own, commands=(rule,)))
+    assert [planner.is_foreign for planner in foreign] == [False, True, True]
+    said = own.nodes
+    assert said == (rule.when, TRUE, parse_expression("1 - door"))
+    assert [planner.nodes for planner in foreign] == [said, (Number(5), *said), (rule.when, *said)]
 
 
 def test_constants_are_exact_and_can_be_replaced(lift):

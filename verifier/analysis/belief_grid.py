@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import expit
 
 from verifier.analysis.hidden_game import Game
 from verifier.base.arrays import Floats, Ints
@@ -232,21 +233,15 @@ def log_odds(beliefs: Floats) -> Floats:
 def _weights(odds: Floats) -> Floats:
     """The weights with these log odds."""
     left, weights = np.ones(len(odds)), np.empty((len(odds), odds.shape[1] + 1))
-    with np.errstate(over="ignore"):
-        for index, column in enumerate(odds.T):
-            weights[:, index] = left / (1 + np.exp(-column))
-            left = left / (1 + np.exp(column))
+    for index, column in enumerate(odds.T):
+        weights[:, index] = left * expit(column)
+        left = left * expit(-column)
     weights[:, -1] = left
     return weights
 
 
 def _between(odds: Floats, low: Floats, high: Floats) -> Floats:
     """How much the high end has in a mean of both that has these odds, in terms of probabilities."""
-    upper = high > 0  # where odds are large it is the complement that has digits
-
-    def part(array: Floats) -> Floats:
-        with np.errstate(over="ignore"):
-            return np.asarray(np.where(upper, -1 / (1 + np.exp(array)), 1 / (1 + np.exp(-array))))
-
-    share = (part(odds) - part(low)) / (part(high) - part(low))
-    return np.clip(share, 0, 1)
+    # Where odds are large it is the complement that has digits; the sign of both differences does not matter.
+    at, begin, end = (expit(np.where(high > 0, -array, array)) for array in (odds, low, high))
+    return np.asarray(np.clip((at - begin) / (end - begin), 0, 1))
