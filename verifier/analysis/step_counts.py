@@ -155,9 +155,7 @@ class StepCount(Objective):
 
     def _with_constants(self, waiting: Mask, worth: Floats, meets: bool) -> Floats:
         """What the end of the window is worth: something to who waits, and all or nothing to the others."""
-        mask = waiting.copy()
-        mask[[REJECT, ACCEPT]] = False
-        shaped = mask.reshape(-1, *(1,) * max(worth.ndim - 1, 0))
+        shaped = waiting.reshape(-1, *(1,) * max(worth.ndim - 1, 0))
         ends: Floats = np.where(shaped, worth, 1.0 if meets else 0.0)
         ends[REJECT] = 0.0 if meets else 1.0
         return ends
