@@ -321,6 +321,17 @@ def test_steps_are_counted_as_they_are_taken_and_squared_from_two_thousand_on(hi
     assert StepCount.effort.fget(asked) == expected
 
 
+def test_the_product_is_that_of_the_first_steps(every_window_is_long):
+    """Of what is asked where the window begins at once, else of walking: each from the one start, of three states."""
+    model = Model(TWO, [[1, 2], [2, 2], [2, 2]], {"q": {2}}, {0: [(0, 1), (0, 1)], 1: [(1, 1), (0, 0)]})
+    for formula, first in (("F[0,4] q", "_inner"), ("G[1,4] (!q -> F[0,1] q)", "_first"), ("F[2,4] q", "_first")):
+        objective, _ = counting(model, formula)
+        assert len(objective.product.start) == 1
+        assert objective.state_count == getattr(objective, first).state_count
+    assert objective._inner.state_count != objective._first.state_count
+    assert (len(objective._inner.product.start), len(objective._first.product.start)) == (3, 1)
+
+
 @pytest.mark.parametrize(
     ("obligations", "aged", "refused"), [(8, 70, False), (7, 70, True), (8, 69, True), (10**6, 10**6, False)]
 )
