@@ -361,6 +361,7 @@ def test_drawn_numbers_have_no_bounds_and_come_in_parts(every_window_is_long, mo
     numbers = np.random.default_rng(0)
     rates = rates_of(region, np.array([random_member(numbers, region) * UNIT for _ in range(5)]))
     at_once = objective.probabilities(rates, roughly=True)
+    assert np.all(objective.probabilities(rates).error_bound < 2.0**-40)
     parts, draws = [], step_counts._Draws
     monkeypatch.setattr(step_counts, "_Draws", lambda values: parts.append(len(values)) or draws(values))
     edges = len(objective.product.edge)
