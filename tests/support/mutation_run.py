@@ -490,6 +490,9 @@ _POINTERS = "pointer = self.pointers.__getitem__ if any(self.pointers) else None
 _SEARCH, _COUNTS = "verifier/analysis/hidden_search.py", "verifier/analysis/step_counts.py"
 _GRID = "verifier/analysis/belief_grid.py"
 _DIGITS_OF = "at, begin, end = (expit(np.where(high > 0, -array, array)) for array in (odds, low, high))"
+_REST = "rest = walk.rest(self._answer, self._still_waiting, self.window.response or 0, MOST_APART / windows)"
+_BOUNDED = "return any(below) or (isinstance(node, Temporal) and node.interval is not None)"
+_ROUGH_DRAWS = "result = satisfaction_probabilities(at.product, self._values, at.skeleton.entry, roughly=True)"
 _LOOKS_AT = "if taken and taken % _LOOK == 0 and np.array_equal(worth, before):"
 _STEPPED = "most = steps if at.state_count > LARGEST_SQUARED else min(steps, STEPS_BEFORE_SQUARING)"
 _MAY_NOT = (
@@ -1185,6 +1188,16 @@ EQUIVALENT = {
             ("which way, not what it finds", "LARGEST_SQUARED = 600", ("600",)),
             ("which way, not what it finds", _STEPPED, (">",)),
             ("how many at once", "size = _NUMBERS_AT_ONCE // product.state_count**2", ("//",)),
+            ("how many at once", "size = max(1, _NUMBERS_AT_ONCE // max(len(self.product.edge), 1))", ("1",)),
+            ("what waits is overwritten", "ends = self._with_constants(left > 0, np.zeros(()), meets)", ("0",)),
+            ("above 0, or not read", _REST, ("0",)),
+            (
+                "above 0, or not read",
+                "wait, transitions = self.window.response or 0, len(self.skeleton.indices)",
+                ("0",),
+            ),
+            ("how soon it is known", _BOUNDED, ("any",)),
+            ("nobody asks how exact draws are", _ROUGH_DRAWS, ("True",)),
             ("a power that is not used", "power = power @ power if steps >> position > 1 else power", (">",)),
         )
         for token in tokens
