@@ -89,6 +89,9 @@ def test_distances_are_as_many_as_boxes():
             with pytest.raises(InputError, match=r"^<annotations>: \w+ has other lengths than (xyxy|boxes)"):
                 read(kind, wrong)
     assert np.isnan(read("supervision", [[], [6, 7], []])).tolist() == [True, False, False]
+    assert read("supervision", [5, [6, 7], []]).tolist() == [5, 6, 7]
+    with pytest.raises(InputError, match="<annotations>: column 'distance_m': expected an array of numbers"):
+        read("supervision", [["x"], ["y", "z"], []])
     assert read("supervision", [[], [], []]) is None
     with pytest.raises(InputError, match=r"^<annotations>: 1 entries for 3 frames"):
         read("maite", [[5]])
@@ -192,6 +195,7 @@ def test_objects_without_a_box_are_rows_of_nan():
         ({"frame": [0], "class": [0, 1]}, SEEN, "column 'class' has the shape"),
         ({"frame": [0], "class": [0], "box_3d": [[1, 2]]}, SEEN, "column 'box_3d' has the shape"),
         ({"frame": [0], "class": [0], "distance_m": []}, SEEN, "column 'distance_m' has the shape"),
+        ({"frame": 3, "class": [0]}, SEEN, "column 'frame' has the shape"),
         ({"frame": [0.5], "class": [0]}, SEEN, "column 'frame': expected whole numbers"),
         ({"frame": [np.inf], "class": [0]}, SEEN, "column 'frame': expected whole numbers"),
         ({"frame": [0], "class": [np.nan]}, SEEN, "column 'class': expected whole numbers"),
@@ -287,6 +291,22 @@ def test_frames_of_chosen_sequences_are_numbered_anew():
     assert (found.frame_name, found.sequences) == (("x", "z"), ("b", "d"))
     assert (found.annotations.frame.tolist(), found.annotations.distance_m.tolist()) == ([0, 1], [2, 4])
     assert (found.detections.frame.tolist(), found.frame_sequence.tolist()) == ([1], [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"labels": ["x"]}, "<annotations>: column 'labels': expected an array of numbers"),
+        ({"labels": [0.5]}, "<annotations>:1: unknown class '.no such class.'"),
+        ({"scores": ["x"]}, "<detections>: column 'score': expected an array of numbers"),
+        ({"scores": [0.5, 0.5]}, "<detections>: scores has other lengths than boxes"),
+        ({"scores": None}, "<detections>: scores of entry 1 is no array"),
+    ],
+)
+def test_targets_of_maite_that_are_refused(wrong, words):
+    target = SimpleNamespace(**{"boxes": [[1, 2, 3, 4]], "labels": [0], "scores": [0.5]} | wrong)
+    with pytest.raises(InputError, match=words):
+        from_maite({0: "ped"}, ["a"], [target], [target])
 
 
 def test_a_label_of_maite_without_a_name_is_no_class():

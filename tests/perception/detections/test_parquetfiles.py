@@ -2,6 +2,7 @@
 
 import hashlib
 
+import numpy as np
 import pytest
 
 from verifier.base.errors import InputError, UsageError
@@ -65,6 +66,7 @@ def test_rows_are_numbered_through(files, tmp_path):
         ((0, 5), 10, ["a01", "a2", "c34"]),
         ((0, 5), 1, ["a0", "a1", "a2", "c3", "c4"]),
         ((1, 4), 10, ["a1", "a2", "c3"]),
+        ((1, 5), 1, ["a1", "a2", "c3", "c4"]),
         ((2, 3), 10, ["a2"]),
         ((2, 5), 10, ["a2", "c34"]),
         ((0, 2), 10, ["a01"]),
@@ -75,6 +77,12 @@ def test_rows_of_a_part(files, rows, most, expected):
     found = [(path[-9], table["frame"].to_pylist()) for path, table in files.batches(rows, most)]
     assert ["".join(map(str, [name, *frames])) for name, frames in found] == expected
     assert [table.column_names for _, table in files.batches(rows, most, ["x"])] == [["x"]] * len(expected)
+
+
+def test_rows_within_a_row_group(tmp_path):
+    files = FilesInOrder.of(write(tmp_path / "t.parquet", [0, 1, 2, 3], group=4), {}, ("frame",))
+    assert [table["frame"].to_pylist() for _, table in files.batches((1, 2), 10)] == [[1]]
+    assert [table["frame"].to_pylist() for _, table in files.batches((1, 4), 2)] == [[1], [2, 3]]
 
 
 def test_what_is_recorded_of_files(files, tmp_path):
@@ -89,6 +97,20 @@ def test_what_is_recorded_of_files(files, tmp_path):
     with pytest.raises(InputError, match=r"none\.parquet: cannot be read: No such file"):
         digest_of(str(tmp_path / "none.parquet"))
     assert (is_address("s3://a"), is_address("/s3:/a")) == (True, False)
+
+
+def test_files_of_a_store(tmp_path):
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    for name, frames in (("a", [0, 1]), ("d/c", [2])):
+        memory.pipe(f"/h7/{name}.parquet", write(tmp_path / f"{name}.parquet", frames).read_bytes())
+    for folder in ("memory://h7", "memory://h7/"):
+        files = FilesInOrder.of(folder, {}, ("frame",))
+        assert (files.paths, len(files)) == (("memory:///h7/a.parquet", "memory:///h7/d/c.parquet"), 3)
+        assert [table["frame"].to_pylist() for _, table in files.batches((1, 3), 9)] == [[1], [2]]
+    assert len(FilesInOrder.of("memory://h7/a.parquet", {}, ("frame",))) == 2
+    with pytest.raises(UsageError, match="nothing reads this address"):
+        FilesInOrder.of("nothing://h7", {}, ("frame",))
+    memory.rm("/h7", recursive=True)
 
 
 def test_files_that_do_not_fit_together(files, tmp_path):
@@ -200,6 +222,14 @@ def test_frames_of_a_stream_are_numbered(tmp_path):
     assert chunks(path, 8)[0].numbers is None
     alone = write(tmp_path / "u.parquet", [3, 5, 9], score=[0.5] * 3)
     assert [c.numbers.tolist() for c in chunks(alone, 9, numbered=True, frames=alone)] == [[0, 1, 3]]
+    few = write(tmp_path / "few.parquet", [3, 9], score=[0.5] * 2)
+    assert [c.numbers.tolist() for c in stream_tables(alone, few, ANY, numbered=True)] == [[0, 1, 3]]
+    stamped = write(tmp_path / "stamped.parquet", [0, 0, 0], stamp=[3, 5, 9])
+    own = parquet.read_table(stamped).drop_columns(["frame"])
+    parquet.write_table(own, stamped)
+    names = {"columns": {"frame": "stamp"}, "detection_columns": {}}
+    found = list(stream_tables(stamped, alone, ANY, numbered=True, **names))
+    assert [c.numbers.tolist() for c in found] == [[0, 1, 3]]
     for wrong in (-1, "x"):
         write(tmp_path / "v.parquet", [0], frame=[wrong], score=[0.5])
         with pytest.raises(InputError, match=f"frame '{wrong}': in a stream contexts follow frames that are whole"):
@@ -226,7 +256,14 @@ def test_chunks_and_where_they_go_on(tmp_path):
     assert [(c.data.frame_name, c.rows_done, c.rows_total) for c in part] == [(("0", "1"), 5, 5)]
     later = chunks(path, 20, part=TablePart(((3, 7), (3, 6))))
     assert later[0].data.annotations.line.tolist() == [4, 5, 6, 7]
-    assert (later[0].data.detections.line.tolist(), later[0].rows_done) == ([4, 5, 6], 7)
+    assert later[0].data.detections.line.tolist() == [4, 5, 6]
+    assert later[0].rows_done == later[0].rows_total == 7
+
+
+def test_a_chunk_in_no_frame_says_nothing_of_all_frames(tmp_path):
+    truth, seen = (write(tmp_path / f"{n}.parquet", f, score=[0.5] * 2) for n, f in (("t", [0, 1]), ("s", [2, 2])))
+    with pytest.raises(InputError, match=r"s\.parquet:1: detection in frame '2', which is not among the frames"):
+        list(stream_tables(truth, seen, ANY))
 
 
 def test_rows_of_several_files_are_told_by_their_file(tmp_path):
@@ -244,3 +281,33 @@ def test_rows_of_several_files_are_told_by_their_file(tmp_path):
     write(tmp_path / "t/b.parquet", [1, None], score=[0.5, 0.5])
     with pytest.raises(InputError, match=r"t/b\.parquet:2: frame: the cell is empty"):
         chunks(tmp_path / "t", 3)
+
+
+@pytest.mark.parametrize("damaged", [0, 1])
+def test_a_part_reads_its_row_groups_alone(tmp_path, damaged):
+    path = write(tmp_path / "t.parquet", [0, 1, 2, 3])
+    files = FilesInOrder.of(path, {}, ("frame",))
+    column = parquet.ParquetFile(path).metadata.row_group(damaged).column(0)
+    raw = bytearray(path.read_bytes())
+    start = column.dictionary_page_offset or column.data_page_offset
+    raw[start : start + column.total_compressed_size] = b"\xff" * column.total_compressed_size
+    path.write_bytes(raw)
+    fine = (2, 4) if damaged == 0 else (0, 2)
+    assert [table["frame"].to_pylist() for _, table in files.batches(fine, 10)] == [list(range(*fine))]
+    with pytest.raises(InputError, match=rf"t\.parquet: not readable behind row {2 * damaged}: "):
+        list(files.batches((0, 4), 10))
+
+
+def test_sequences_of_a_large_row_group(tmp_path):
+    """Of more rows than are read at once."""
+    count = 2**20
+    codes = arrow.array(np.repeat([0, 1], [count + 1, 2]).astype(np.int8))
+    whole = {
+        "sequence": arrow.DictionaryArray.from_arrays(codes, ["a", "b"]),
+        "frame": codes,
+        "class": codes,
+        "score": codes,
+    }
+    parquet.write_table(arrow.table(whole), tmp_path / "t.parquet", row_group_size=2 * count)
+    tables = Tables.of(tmp_path / "t.parquet", tmp_path / "t.parquet")
+    assert [part.rows[0] for part in tables.parts(1)] == [(0, count + 1), (count + 1, count + 3)]

@@ -120,7 +120,7 @@ def from_supervision(
         file = FILES[which]
         _check_length(file, listed, frames)
         column = _by_frame(file, listed, {"box_2d": "xyxy", "class": "class_id"})
-        named = [_given(image, "class_name", object) for image in listed]
+        named = [_given(image, "class_name") for image in listed]
         if any(map(len, named)) and all(len(image) == len(part) for image, part in zip(listed, named, strict=True)):
             column["class"], own = codes(map(str, _joined(named)))
             names.append(own if which else tuple(sorted(own)))
@@ -182,9 +182,10 @@ def from_maite(
     for which, listed in enumerate((targets, predictions)):
         _check_length(FILES[which], listed, frames)
         column = _by_frame(FILES[which], listed, {"box_2d": "boxes", "class": "labels"})
-        column["class"] = np.array([place.get(int(label), len(known)) for label in column["class"]], dtype=np.int64)
+        labels = _column(column["class"], "labels", FILES[which]).tolist()
+        column["class"] = np.array([place.get(label, len(known)) for label in labels], dtype=np.int64)
         columns.append(column)
-    scores = [np.asarray(prediction.scores, dtype=np.float64) for prediction in predictions]
+    scores = [np.asarray(prediction.scores) for prediction in predictions]
     greatest = [score.max(axis=1) if score.ndim == 2 and len(score) else score for score in scores]
     columns[1]["score"] = _beside(FILES[1], [prediction.boxes for prediction in predictions], greatest, "scores")
     if distances_m is not None:
@@ -232,8 +233,8 @@ def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return np.concatenate(filled) if filled else np.zeros(0)
 
 
-def _given(frame: Any, key: str, kind: Any = np.float64) -> NDArray[Any]:
-    return np.asarray(getattr(frame, "data", {}).get(key, ()), dtype=kind)
+def _given(frame: Any, key: str) -> NDArray[Any]:
+    return np.atleast_1d(getattr(frame, "data", {}).get(key, ()))
 
 
 @np.errstate(invalid="ignore")  # what is no whole number is refused
@@ -244,7 +245,7 @@ def _rows(columns: Mapping[str, Any], classes: tuple[str, ...], frame_count: int
         if name not in columns:
             raise InputError(f"no column '{name}'", Place(file))
     numbers = {name: _column(columns[name], name, file) for name in columns}
-    n = len(numbers["frame"])
+    n = numbers["frame"].size
     widths = {"box_2d": (n, 4), "box_3d": (n, 7)}
     for name, value in numbers.items():
         expected = (0,) if n == 0 and value.shape == (0,) else widths.get(name, (n,))

@@ -140,7 +140,7 @@ def without_rows(source: Any, columns: Mapping[str, str], required: Sequence[str
     arrow = library("pyarrow")
     fields = source.schema_arrow
     row = arrow.Table.from_arrays([arrow.nulls(1, field.type) for field in fields], names=fields.names)
-    return renamed(row, columns, required, file).slice(0, 0)
+    return renamed(row, columns, required, file).schema.empty_table()
 
 
 def digest_of(path: str) -> str:

@@ -112,7 +112,7 @@ def stream_tables(
             keys = keys[start:]
             frames_read = frames_of(keys)
             names = frames_read.names
-        if keys or len(parts[1][0]):
+        if keys or parts[1].keys:
             with _placed(tables.files):
                 data = _chunk_set(parts, tables.files, (keys, frames_read), reading, classes, records)
             done = sum(side.rows_done - side.rows[0] for side in sides)
