@@ -150,6 +150,8 @@ _NO_ERRORS = "perfect = np.broadcast_to(np.eye(sensitivity.rates.shape[1]), sens
 _PLANNED = (
     "plan = decide(product, entries[skeleton.entry] > 0).plan(accepting=satisfying, exact_one=True, matrices=1)"
 )
+_SHARES = "shares = np.ones(told.shape[:2]) if located is None else located.shares(self._rates.dtype)[:, row]"
+_ONE_MORE = "graph.runs(start, settings.members + 1, settings.full_paths, losses.symbol, pattern.symbols)"
 _FINITE_RATES = "known = np.where(np.isnan(rates), 1 / rates.shape[-2], rates)"
 _RARELY = "_RARE, _MOST_ADDED = 2.0**-17, 2**23"
 _FLOWING = "taken = np.array([known | reports == following for reports in added])[moves.symbol] & (flow > 0)"
@@ -1141,6 +1143,9 @@ EQUIVALENT = {
     (_ADJOINT, "used[0, rows] = 1", "1"): "only whether it is above 0",
     (_ADJOINT, "LARGEST_BLOCK = 64", "64"): "how it is solved, not what",
     **{(_ADJOINT, _RARELY, token): "how it is solved, not what" for token in ("-", "17", "2", "23")},
+    (_CAUSES, _SHARES, "2"): "each is 1",
+    (_PATTERNS_OF_LOSS, "leaving = np.flatnonzero((losing > 0) & ~stays)", ">"): "moves that are not made",
+    ("verifier/analysis/counterexamples/explanation.py", _ONE_MORE, "1"): "one more yet, which is not told",
     (_CAUSES, "known = min(pending, key=len)  # what flows into a set comes from smaller ones", "min"): (
         "how often a set is looked at, as flows add up"
     ),
