@@ -100,6 +100,20 @@ def test_room_and_time_by_hand(numbers, work, spacings, monkeypatch):
     assert list(spacings_of(game, 5)) == spacings
 
 
+@pytest.mark.parametrize(
+    ("nodes", "steps", "finest"), [(999, 1, 0.004), (1000, 1, 0.01), (10, 10_400, 0.01), (10, 10_600, 0.04)]
+)
+def test_room_for_thirty_million_numbers_and_time_for_five_billion(nodes, steps, finest):
+    """Of 4,003 and 10,003 points; the second two with 4,003 x 120 x 10,400 and 10,600."""
+    game = SimpleNamespace(told=np.zeros((2, nodes, 1)), following=np.zeros((nodes, 2, 1)))
+    assert list(spacings_of(game, steps))[-1] == finest
+
+
+def test_rounding_leads_to_no_share_beyond_all():
+    odds, low = np.array([[0.5, -0.5, 0.0, 0.25]]), np.zeros((1, 4))
+    assert belief_grid._between(odds, low, low + 0.25).tolist() == [[1, 0, 0, 1]]
+
+
 def test_weights_after_a_report_by_hand():
     """With 1/4 and 3/4: a report of 1/2 and 1, one of 1/2 and 0, and one that cannot be made."""
     chance, after = updated(np.array([[0.25, 0.75]]), np.array([[[0.5, 0.5, 0]], [[1, 0, 0]]]))
@@ -165,3 +179,28 @@ def test_one_step_is_exact_and_two_are_enclosed_at_every_point():
         assert np.all((reached[3] <= exact[3] + 1e-12) & (exact[3] <= found.above[3] + 1e-12))
         assert np.all(found.above[3] - reached[3] < 0.1)
         assert (exact[3].max() > 0.5) == (steps > 1)
+
+
+def test_steps_are_taken_until_neither_bound_changes(monkeypatch):
+    rounds = iter([(0.5, 0.0), (0.5, 0.25), (0.75, 0.25), (0.75, 0.25)])
+
+    def back(following, chances, above, plans):
+        most, least = next(rounds)
+        return np.full((1, 23), most), np.full((1, 23, 2), least)
+
+    look = SimpleNamespace(nodes=np.array([0]), back=back)
+    monkeypatch.setattr(belief_grid._Look, "of", lambda *asked: look)
+    game = Game(
+        np.array([[[0]], [[1]]]), np.ones((2, 1)), np.array([False, True]), np.zeros((2, 2)), np.ones((2, 2, 1)),
+        np.array([0]),
+    )  # fmt: skip
+    values = grid_values(game, 9, 2.0)
+    assert (values.above[0, 0], values.plans[0, 0, 0], list(rounds)) == (0.75, 0.25, [])
+
+
+def test_of_choices_that_are_as_good_the_first_is_taken():
+    """Each is right in one environment; with equal weights either is as good."""
+    following = np.array([[[1], [2]], [[-1], [-1]], [[-1], [-1]]])
+    over, payoff = np.array([False, True, True]), np.array([[0.0, 0], [1, 0], [0, 1]])
+    game = Game(following, np.ones((3, 1)), over, payoff, np.ones((2, 3, 1)), np.array([0]))
+    assert grid_values(game, 1, 2.0).plans[0, 10:13].tolist() == [[0, 1], [1, 0], [1, 0]]

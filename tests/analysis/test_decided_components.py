@@ -337,3 +337,25 @@ def test_sets_of_reports_are_looked_at_up_to_a_limit(often, first, least):
     else:
         after = {frozenset({1}), frozenset({3}), frozenset({1, 3})}
         assert found == sets | after | {one | other for one in sets for other in after}
+
+
+def test_alternatives_that_cannot_stay_are_no_other_ways_of_staying():
+    """State 2 goes to 3 or, by another alternative, away; 3 goes back: there is one way to stay."""
+    nothing, none = np.zeros((6, 0), dtype=np.int64), np.zeros((1, 1), dtype=np.int64)
+    step = UncertainStep(
+        np.array([[0], [1], [3], [4], [2], [4]]), np.ones((6, 1)), nothing, none, none, NOTHING_TOLD, nothing, (),
+        np.array([0, 1, 2, 2, 3, 4]),
+    )  # fmt: skip
+    assert graph._other_value(None, step, np.array([2, 3]), True, 0, 0) == ({}, 0)
+
+
+def test_reports_that_cannot_be_are_no_other_ways_of_staying():
+    """State 0 stays or goes on, with one half each, and never is told b, which state 1 always is."""
+    half, bounds = (Fraction(1, 2), Fraction(1, 2)), [(0, 0), (0, 0), (1, 1)]
+    model = Model((*TWO, ("b",)), [[1, 0, 2], [2, 2, 0], [2] * 3], {"p": {0}}, {0: [half, half, (0, 0)], 1: bounds})
+    objective = model.objective("G F (p | X p)")
+    step = uncertain_step(objective, region_of(objective, {(0, 1): model.bounds[0], (1, 1): bounds}))
+    of = graph.end_components(step)
+    inside = np.flatnonzero(of == of[objective.product.start[0]])
+    assert set(objective.product.state[inside].tolist()) == {0, 1}
+    assert graph._other_value(objective, step, inside, True, 0, 0) == ({}, 0)

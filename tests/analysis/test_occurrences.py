@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from plain_counter import detection_set
 
-from verifier.analysis.sensitivity.occurrences import document_bins, occurrences
+from verifier.analysis.sensitivity.occurrences import _places, _told_of_group, document_bins, occurrences
 from verifier.base.errors import InputError, UsageError
 from verifier.perception.confusion.bins import Bins, Variable
 from verifier.perception.confusion.counting import confusion_counts, count_and_observe
@@ -141,6 +141,28 @@ def test_files_that_are_no_records(tmp_path):
         read_record(tmp_path / "none.parquet")
     with pytest.raises(UsageError, match=r"ends in \.csv or \.parquet"):
         read_record(tmp_path / "r.txt")
+
+
+def test_places_of_bins_leave_out_what_only_objects_have():
+    groups = (("seen", ("0",)), ("hidden", ("1",)))
+    for name, places in (("occluded", [0, 2]), ("sequence", [1, 3])):
+        bins = Bins((0.0, 10.0, 20.0), (Variable(name, groups=groups),))
+        assert _places(bins, np.array([1, 3])).tolist() == places
+
+
+@pytest.mark.parametrize(
+    ("told", "score", "expected"),
+    [
+        (["empty", "obs", "car"], [0.0, 0.3, 0.9], "car"),  # the surest
+        (["empty", "obs", "car"], [0.0, 0.9, 0.3], "obs"),
+        (["empty", "obs", "car"], [0.0, 0.3, 0.3], "obs"),  # the first
+        (["ped", "obs", "car"], [0.1, 0.9, 0.3], "ped"),  # itself, however unsure
+        (["empty", "empty", "empty"], [0.9, 0.8, 0.7], "empty"),
+    ],
+)
+def test_a_group_is_told_as_itself_or_as_the_surest_of_its_reports(told, score, expected):
+    record = {"score": np.array(score)}
+    assert _told_of_group(record, np.arange(3), np.array(told, dtype=object), "ped") == expected
 
 
 def test_where_must_name_a_bin():

@@ -20,9 +20,10 @@ from verifier.analysis.intervals.drive_items import UNIT
 from verifier.analysis.objective import Objective, by_observation
 from verifier.analysis.robust.certificate import document
 from verifier.analysis.robust.optimal_steps import OptimalGain
-from verifier.analysis.robust.optimum import Optimum, complement
+from verifier.analysis.robust.optimum import Goal, Optimum, complement
 from verifier.analysis.robust.solutions import Effort, robust_bounds
 from verifier.analysis.robust.world_strategy import kept_strategy, world_strategy
+from verifier.base.errors import EngineError
 from verifier.checking.batch import check
 from verifier.checking.linear import Solution
 from verifier.checking.process import StormProcess
@@ -266,6 +267,31 @@ def test_a_choice_is_better_if_it_gains_more_than_could_be_rounding(more, reache
     assert found[1].tolist() == [0, 1, 3, 4 if more else 6]
 
 
+def test_policies_are_exchanged_until_each_is_best_for_its_rates():
+    """The best policy of each of four rates is what they are themselves; of the fifth there is none."""
+
+    def improved(target, own, values):
+        asked.append(own.tolist())
+        better = np.where(values < 0, 1 - own, values).astype(int)
+        return better, Solution(*[values] * 5)
+
+    asked, rates, target = [], np.array([[7.0], [3.0], [7.0], [5.0]]), np.zeros(1, dtype=bool)
+    told = Optimum._best(SimpleNamespace(_improved=improved), target, rates, np.array([7]))
+    assert sorted((own.tolist(), rows.tolist(), part.value.tolist()) for rows, own, part in told) == [
+        ([3], [1], [[3.0]]), ([5], [3], [[5.0]]), ([7], [0, 2], [[7.0], [7.0]])
+    ]  # fmt: skip
+    assert sorted(asked) == [[3], [5], [7]]
+    asked.clear()
+    with pytest.raises(EngineError, match="no best policy was found in 1000 rounds"):
+        Optimum._best(SimpleNamespace(_improved=improved), target, np.array([[-1.0]]), np.array([0]))
+    assert len(asked) == 1000
+
+
+@pytest.mark.parametrize(("possible", "assumed"), [([True, True], True), ([False, True], False)])
+def test_a_goal_is_assumed_where_some_of_it_is(possible, assumed):
+    assert Goal(None, np.array([False, True]), np.array(possible)).assumed is assumed
+
+
 def test_what_alternatives_are_worth_is_the_mean_of_where_they_lead():
     asked = SimpleNamespace(
         owner=np.array([0, 1, 2, 2, 3]),
@@ -306,6 +332,61 @@ def test_the_longest_time_until_a_condition_is_known_to_a_quarter_of_a_step(slac
     assert seen == [2.0**-7]
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_steps_with_fixed_rates_are_the_transitions_of_the_alternatives(seed):
+    rng = np.random.default_rng([seed, 16])
+    asked, rates = Deciding(rng).optimum("p U q", True), rates_of(rng)
+    values = asked.skeleton.entry_values(rates)
+    step = asked.fixed_step(values, 0.25)
+    expected = [{0: 1.0}, {1: 1.0}, *({} for _ in asked.owner[2:])]  # `false` and `true` stay
+    for row, target, edge in zip(asked.behind, asked.product.indices, asked.product.edge, strict=True):
+        expected[row][int(target)] = expected[row].get(int(target), 0.0) + float(values[asked.skeleton.entry[edge]])
+    assert (step.motion_error, step.before, step.columns.shape) == (0.25, (), (len(expected), 0))
+    assert step.owner.tolist() == asked.owner.tolist()
+    for row, wanted in enumerate(expected):
+        told = dict.fromkeys(step.following[row].tolist(), 0.0)
+        for target, chance in zip(step.following[row].tolist(), step.motion[row].tolist(), strict=True):
+            told[target] += chance
+        assert {target: chance for target, chance in told.items() if chance} == pytest.approx(
+            {target: chance for target, chance in wanted.items() if chance}, rel=1e-15
+        )
+        assert set(told) <= {*wanted, int(step.owner[row])}
+
+
+@pytest.mark.parametrize("greatest", [True, False])
+def test_the_world_takes_the_policy_and_where_it_has_won_what_stays(greatest):
+    """States 2 and 3 stay among each other and have won, if 2 goes to 3 and 3 to 2 only; state 4 has not won."""
+    edges = [
+        (2, 3),
+        (2, 4),
+        (3, 2),
+        (3, 3),
+        (4, 4),
+        (5, 2),
+        (6, 3),
+        (7, 2),
+        (8, 4),
+    ]  # of rows; the second has no chance
+    behind, indices = np.array(edges).T
+    asked = SimpleNamespace(
+        skeleton=SimpleNamespace(entry=np.arange(len(edges))),
+        product=SimpleNamespace(edge=np.arange(len(edges)), indices=indices),
+        behind=behind,
+        owner=np.array([0, 1, 2, 2, 2, 3, 3, 4, 4]),
+        first=np.array([0, 1, 2, 5, 7, 9]),
+        greatest=greatest,
+    )
+    ways = {
+        (2, greatest): {2: frozenset({3}), 3: frozenset({2})},
+        (2, not greatest): {2: frozenset(), 3: frozenset()},
+    }
+    won = np.array([False, True, True, True, False])
+    goal = SimpleNamespace(components=SimpleNamespace(of=np.array([0, 1, 2, 2, -1]), ways=ways), sure=won)
+    chances = np.where(np.arange(len(edges)) == 1, 0.0, 0.5)
+    taken = Optimum._taken(asked, goal, np.array([0, 1, 4, 6, 8]), chances)
+    assert np.flatnonzero(taken).tolist() == [0, 1, 2, 5, 8]
+
+
 def test_what_is_sure_is_1_and_what_is_left_seldom_is_known_to_all_digits():
     """State 0 stays but for 10^-13 to the goal and twice that to where it has failed: 1/3; state 1 cannot miss it."""
     world = Deciding(np.random.default_rng(0), states=4, choices=1)
@@ -326,6 +407,9 @@ def test_what_is_sure_is_1_and_what_is_left_seldom_is_known_to_all_digits():
         assert worth[optimum.product.start] == pytest.approx(wanted, rel=1e-15)
         over = (optimum.product.state >= 2) | (np.arange(optimum.state_count) < 2)
         assert stays.tolist() == over.tolist()
+        never = np.broadcast_to(np.array([1.0, 0, 0])[:, None], (2, 3, 3))  # where nothing is reported all stays
+        bracket = optimum.bracket(never, 2.0**-50)
+        assert bracket.value.tolist() == bracket.lower.tolist() == bracket.upper.tolist() == [1 - greatest] * 2
 
 
 def with_errors(found):

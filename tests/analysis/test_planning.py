@@ -269,6 +269,7 @@ def test_items_are_rounded_up_to_two_digits_by_hand():
         # To one in a hundred: 5,040 and 5,000 are 40 apart.
         (10, 4990, 10**6, 5000, [*(10 * 2**k for k in range(1, 10)), 3840, 4480, 4800, 4960, 5040, 5000]),
         (10, 5001, 10**6, 5040, [*(10 * 2**k for k in range(1, 10)), 3840, 4480, 4800, 4960, 5040, 5000]),
+        (10, 700_000, None, None, [10 * 2**k for k in range(1, 17)]),  # of a million at most
         # 40 is a hundredth of 4,000.
         (10, 3990, 10**6, 4000, [*(10 * 2**k for k in range(1, 10)), 3840, 4480, 4160, 4000, 3920, 3960]),
         (1, 150, 10**6, 150, [2, 4, 8, 16, 32, 64, 128, 256, 192, 160, 144, 152, 148, 150, 149]),
@@ -276,7 +277,8 @@ def test_items_are_rounded_up_to_two_digits_by_hand():
     ],
 )
 def test_the_fewest_drives_by_hand(drives, enough, most, told, asked, monkeypatch):
-    monkeypatch.setattr(planning, "MOST_DRIVES", most)
+    if most is not None:
+        monkeypatch.setattr(planning, "MOST_DRIVES", most)
     times = []
 
     def decided(own):

@@ -40,7 +40,7 @@ def step_of(*rows):
 
 def search_of(rows, together=(), guide=None):
     """A search over the states behind the first two, some of which are one node."""
-    step = step_of((0, *LOST), (1, *GOAL), *rows) if len(rows[0]) == 5 else None
+    step = step_of((0, *LOST), (1, *GOAL), *rows)
     component = np.full(step.state_count, -1)
     component[list(together)] = 0
     nodes = make_nodes(step, component)
@@ -62,9 +62,7 @@ CHOICE = [(2, 0, 1, F(2, 5), 1), (2, 0, 1, Q, 1), (2, 0, 1, F(1, 2), 1), (3, 0, 
 """Of three alternatives the second, then the second of two: x2 = 3/4, x3 = 4/5 x2 = 3/5."""
 FIXED = [(2, 2, 1, Q, Q), (3, 0, 2, F(1, 2), F(1, 2)), (4, 3, 2, F(1, 2), F(1, 2))]
 """Nothing is to be chosen: x2 = 1, as it leads back until it leads to 1, x3 = 1/2, x4 = 3/4."""
-BY_AND_BY = [
-    *((2, 0, 1, Q, Q), (3, 0, 1, F(3, 8), F(3, 8)), (3, 4, 4, 0, 1), (4, 0, 1, Q, F(3, 4))),
-]
+BY_AND_BY = [(2, 0, 1, Q, Q), (3, 0, 1, F(3, 8), F(3, 8)), (3, 4, 4, 0, 1), (4, 0, 1, Q, F(3, 4))]
 """Once 4 has its 3/4, 3 is led there, while 2 has what it had."""
 LOOP = [(2, 2, 1, 0, 1)]
 """To come back to where one is decides nothing: the best guess must not be to stay."""

@@ -216,4 +216,6 @@ def test_a_floor_is_proven_where_certificates_say_so(formula, comparison, target
     two = objective_of(channel, [[2, 1], [1, 1], [2, 2]], [0] * 3, true_in, formula, starts=(0, 1), ended=(1, 2))
     line = family(problem([two], binary(0.5), comparison, Fraction(target)), cells_of((0, 1)), whole=8)
     assert [line.proven(place) for place in (3, 4, 5)] == [False, True, True]
-    assert line.bound(4) == (pytest.approx(0.5, abs=1e-6), True)
+    for place, met in ((3, False), (4, True)):
+        bound = place / 8 if formula == "F good" else 1 - place / 8
+        assert line.bound(place) == (pytest.approx(bound, abs=1e-6), met)

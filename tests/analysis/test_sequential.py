@@ -95,6 +95,13 @@ def test_numbers_beyond_those_that_are_looked_at_are_not_told(function, most, as
         assert function.__wrapped__(*asked) == told
 
 
+def test_many_events_at_a_look_are_seen_at_the_first():
+    """20 where 1 is expected, and 30."""
+    assert hours_needed(0.1, 2, ALPHA, 0.9) == 10
+    assert hours_needed(2, 60, ALPHA, 0.99) == 0.5
+    assert (sequential.MOST_ITEMS, sequential.MOST_STEPS) == (20_000, 400)
+
+
 def test_ends_of_what_can_be_claimed():
     assert log_against_share(10, 10, 1.0) < 0
     assert log_against_share(9, 10, 1.0) == math.inf

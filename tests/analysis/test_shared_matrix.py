@@ -10,9 +10,9 @@ from verifier.analysis.intervals.drive_items import UNIT
 from verifier.analysis.robust import shared_matrix
 from verifier.analysis.robust.certificate import Split
 from verifier.analysis.robust.inner_bounds import Attained
-from verifier.analysis.robust.region import Region
+from verifier.analysis.robust.region import Region, Told
 from verifier.analysis.robust.shared_matrix import common_choices, covered
-from verifier.analysis.robust.step import greatest_masses, inner_masses
+from verifier.analysis.robust.step import UncertainStep, greatest_masses, inner_masses
 
 HALF, QUARTER = UNIT // 2, UNIT // 4
 
@@ -97,7 +97,7 @@ def test_common_choices_are_those_of_the_definition(seed):
     rng = np.random.default_rng([seed, 5])
     step = random_step(rng)
     rows, groups = len(step.owner), step.lower.shape[1]
-    value, of = rng.random(rows), rng.integers(0, 3, rows)
+    value, of = rng.random(rows) if seed % 3 else np.full(rows, 0.5), rng.integers(0, 3, rows)
     steps = np.where(rng.random(rows) < 0.3, 0.0, rng.random(rows) * (4 if seed % 2 else 0.1))
     region = SimpleNamespace(lower=np.zeros((2, groups, 2)))  # column k of the step is of bin k // 2 and label k % 2
     reached, nodes = SimpleNamespace(value=value), SimpleNamespace(of=of)
@@ -161,3 +161,18 @@ def test_common_choices_are_those_of_the_definition(seed):
     for own, choices in made.items():
         if not choices or np.diff(np.sort(sum(times * stake for times, _, stake in choices))).min() > 1e-12:
             np.testing.assert_allclose(found.best[own // 2, :, own % 2], best[own], atol=1e-3)
+
+
+def test_where_choices_never_differ_the_widest_interval_is_cut():
+    told = Told(
+        np.arange(3), np.zeros((1, 1), int), np.array([[[0, 1, 2]]]), np.ones((1, 1), int), np.array([[0, 1, 2]] * 3)
+    )
+    lower, upper = (np.array([ends]) * (UNIT // 100) for ends in ([40, 10, 15], [50, 35, 50]))
+    row = np.zeros((1, 1), dtype=np.int64)
+    step = UncertainStep(
+        np.zeros((1, 3), int), np.ones((1, 1)), row, lower, upper, told, told.kind, ((0,),), np.arange(1)
+    )
+    region = SimpleNamespace(lower=np.zeros((1, 3, 1)))
+    reached, nodes = SimpleNamespace(value=np.ones(1)), SimpleNamespace(of=np.zeros(1, int))
+    box = SimpleNamespace(step=step, region=region, reached=reached, nodes=nodes)
+    assert common_choices(box, np.ones(1)).place == (0, 2, 0)

@@ -187,6 +187,8 @@ P, Q = 1, 2
         (EITHER, [[{1}], [{0}]], [P, Q], [AGAIN, AWAITED], []),
         (EITHER, [[{1}], [{0}, {1}]], [0, Q], [[], []], []),
         (EITHER, [[{0}, {1}], [{0}, {1}]], [Q, Q], [ALWAYS, ALWAYS], []),
+        # X p, or p in step 1: p in step 0 where the run begins, and then nothing more.
+        ([*NODES[:2], ("U", [1, 0], 1, 1)], [[{1}], [{0}]], [0, P], [[[[2, 0, 0]]], [[]]], []),
     ],
 )
 def test_what_is_written_down_of_components_by_hand(nodes, choices, letters, obligations, without):

@@ -147,6 +147,9 @@ _AT_RANDOM = "drawn = np.random.default_rng(0).gamma(1.0, size=rates.shape)"
 _PRIORITIES = "verifier/analysis/sensitivity/priorities.py"
 _CORRECT = "correct = ranges[np.arange(len(columns)), columns] >= p_range * (1 - 1e-9)"
 _NO_ERRORS = "perfect = np.broadcast_to(np.eye(sensitivity.rates.shape[1]), sensitivity.rates.shape)"
+_PLANNED = (
+    "plan = decide(product, entries[skeleton.entry] > 0).plan(accepting=satisfying, exact_one=True, matrices=1)"
+)
 _FINITE_RATES = "known = np.where(np.isnan(rates), 1 / rates.shape[-2], rates)"
 _RARELY = "_RARE, _MOST_ADDED = 2.0**-17, 2**23"
 _FLOWING = "taken = np.array([known | reports == following for reports in added])[moves.symbol] & (flow > 0)"
@@ -320,6 +323,7 @@ _GRAPH = "verifier/analysis/robust/graph.py"
 _FIRST_ENTERING = "first = np.concatenate([[0], np.cumsum(np.bincount(targets, minlength=n))])"
 _NO_STATE = "state=np.concatenate([[-1, -1], np.arange(len(members))]),"
 _FIRST_OF_ALIKE = "policy = self._best(target, values[alike[:1]], begun)[0][1]"
+_BEHIND = "behind = np.where(weights > 0, reached[:, self.product.indices], 0)"
 _BLOCKS = "_LARGEST_BLOCK, _NUMBERS_AT_ONCE, _LARGEST_DENSE = 1024, 2**18, 150"
 _FOUR = "quotients = np.where(numbers > others, numbers / others * (1 + 4 * ROUNDOFF), 1.0)"
 _MORE = "more = max(float((worth - before).max()), 0.0) * (spans + 1) * _WIDER"
@@ -360,6 +364,8 @@ _POSSIBLE = "possible = possible | (set(np.unique(after[:, told.often[kinds] > 0
 _CONDITIONAL = "verifier/analysis/robust/optimal_conditional.py"
 _ROWS_OF_CHOICES = "skeleton, len(skeleton.indptr) - 1, rows_of(skeleton.indptr), skeleton.entry, skeleton.indices"
 _RULED_OUT = "ruled_out = wins >= xlogy(hits, middle) + xlog1py(items - hits, -middle)"
+_ALARMS_OF_ITEMS = "while limit < items and log_against_share(limit + 1, items, least) >= bar:"
+_ALARMS_OF_HOURS = "while start < len(law) and log_against_rate(start, steps * step, most) < bar:"
 _SUBJECT, _FIRST = "verifier/analysis/robust/subject.py", "verifier/analysis/robust/first_policy.py"
 _LED = "following = np.where(inside < 0, objective.following[ways].ravel() - 2, inside).reshape("
 _RANK = "rank = levels(int(of.max()) + 1, of[sources[~inner]], of[led[~inner]], MOST_LEVELS)"
@@ -371,8 +377,10 @@ _TRIANGULAR = "triangular = bool(np.all(entries.row <= entries.col) or np.all(en
 _NEAR_ENOUGH = "near = self._solver is not None and self._switched <= _FEW * len(right)"
 _BY_STEPS = "solution: Floats = spsolve_triangular(matrix, right, lower=self._lower != turned, unit_diagonal=True)"
 _ONE_ROUND = "better = np.flatnonzero((gain > noise * stake) & ~self._capped[row])"
+_EXCESS = "excess = float(np.max(np.abs(rest) / (residual * (right + np.abs(solution)) + _SMALLEST)))"
 _PACE = "if not excess * _SHRINKING <= before or _still_to_do(before, excess) > _WORTH:"
 _WAYS_TO_SOLVE = {
+    "known = ~self._jumps | (self._column < 0)": "|",
     "self._lower = bool(np.all(known | (self._column < self._row[:, None])))": "| <",
     "self._acyclic = self._lower or bool(np.all(known | (self._column > self._row[:, None])))": "or | >",
     "inner = (column >= 0) & (share > 0) & ~self._capped[row][:, None]": ">",
@@ -395,7 +403,6 @@ _POLICY_BEGUN = {
 _SOLVE = "verifier/analysis/robust/solve.py"
 _ROUGHLY = "value = search.optimum(target.astype(np.float64), np.zeros(step.state_count), roughly=True)"
 _MANY_CODES = "if bound > 2**16 + 4 * len(codes):"
-_IN_REACH = "nodes = look.nodes[distance[look.nodes] <= most_steps - left]"
 _DIGITS = "digits = np.floor(np.log10(np.maximum(items, 1)))"
 _NO_RATES = "rates = np.where(np.isnan(measured.rates), 1 / measured.rates.shape[1], measured.rates)"
 _NEXT_SIZE = "size = high if best is None else (math.sqrt(low * high) if low > 0 else high / 1024)"
@@ -433,6 +440,7 @@ _OWN_COUNTS, _OWN_CONTEXTS, _MIX, _PRECISION, _TRACKS = (
     f"verifier/perception/confusion/{name}.py"
     for name in ("context_counts", "contexts", "mix", "average_precision", "tracks")
 )
+_DATA_SET = "verifier/perception/confusion/data_set.py"
 _UNITS = "verifier/perception/confusion/unit_counts.py"
 _NUMBERS_OF_UNITS = "return int(self.identity.max(initial=-1)) + places + len(self.scene.sequence) + 2"
 _SMALL_LEVELS = "level = outcomes.level[order].astype(np.int8 if outcomes.thresholds < 127 else np.int32)"
@@ -482,7 +490,9 @@ _REPORTS = "np.add.at(counts, (rows.bin[used], context[used], rows.right[used]),
 _PERMUTATIONS = "permutations = max(FEWEST_PERMUTATIONS, min(MOST_PERMUTATIONS, WORK // max(len(outcomes.track), 1)))"
 _POINTERS = "pointer = self.pointers.__getitem__ if any(self.pointers) else None"
 _SEARCH, _COUNTS = "verifier/analysis/hidden_search.py", "verifier/analysis/step_counts.py"
-_LOOKED_AT = "if taken and taken % _LOOK == 0 and np.array_equal(worth, before):"
+_GRID = "verifier/analysis/belief_grid.py"
+_DIGITS_OF = "at, begin, end = (expit(np.where(high > 0, -array, array)) for array in (odds, low, high))"
+_LOOKS_AT = "if taken and taken % _LOOK == 0 and np.array_equal(worth, before):"
 _STEPPED = "most = steps if at.state_count > LARGEST_SQUARED else min(steps, STEPS_BEFORE_SQUARING)"
 _MAY_NOT = (
     "rows = [np.where(may[:, [k]], world.distributions(there, len(going), k), -1) for k in range(len(world.choices))]"
@@ -501,6 +511,11 @@ EQUIVALENT = {
     (_UNITS, 'number = frame if self.memory.units == "frame" else series + 1', "1"): "any number from 0",
     **{(_UNITS, _NUMBERS_OF_UNITS, token): "more than that" for token in "-12"},
     **{(_UNITS, "return series + int(self.identity.max(initial=-1)) + 1", token): "further above" for token in "-1"},
+    (
+        _DATA_SET,
+        "if abs(sum(ends[side] for ends in shares.values()) - 1) > 1e-9:",
+        ">",
+    ): "no double near 1 is so far off",
     (_MIX, "least = _extreme(np.asarray(lower), mix, 1)", "1"): "its sign alone is used",
     (_MIX, "most = _extreme(np.asarray(upper), mix, -1)", "1"): "its sign alone is used",
     **{(_PRECISION, _AT_A_TIME, token): "how many at once" for token in ("1", "//")},
@@ -630,7 +645,6 @@ EQUIVALENT = {
     (_REGION, "shape = (len(lower), int(group.max()) + 1, len(group))", "lower"): "the shapes are equal",
     (_REGION, "told = np.where(often[:, :, None] > 0, told, -1)", "1"): "one number for all that never is",
     (_DRAWING, _LEAST_COST, "1"): "the most draws either way",
-    ("verifier/analysis/belief_grid.py", _IN_REACH, "-"): "more is followed than is asked for",
     ("verifier/analysis/best_planner.py", "exact: bool = True", "True"): "it is overwritten",
     (
         "verifier/analysis/best_planner.py",
@@ -654,6 +668,9 @@ EQUIVALENT = {
         for token in ("2", "23")
     },
     ("verifier/analysis/planning.py", _TOO_MANY, "<"): "what is too large is brought down again",
+    (_GRID, "for steps in range(most_steps + 1):", "1"): "as far as what is not reached",
+    **{(_GRID, _DIGITS_OF, token): "where odds are small both have the digits" for token in (">", "0")},
+    (_GRID, "_, *axes = np.unravel_index(np.arange(self.size), (1, *self.shape))", "1"): "an axis that is left out",
     ("verifier/analysis/planning.py", "high *= 2", "2"): "what is too large is brought down again",
     ("verifier/analysis/planning.py", _DIGITS, "1"): "of numbers below 10 no digit is left out",
     ("verifier/analysis/planning.py", _NO_RATES, "1"): "of columns that nothing depends on",
@@ -671,7 +688,16 @@ EQUIVALENT = {
         for token in ("1", "//", "max")
     },
     ("verifier/analysis/robust/optimum.py", "np.zeros((count, 0), dtype=np.int64),", "0"): "no draw is made",
+    ("verifier/analysis/robust/optimum.py", _BEHIND, "0"): "times 0; or noticed",
     ("verifier/analysis/robust/optimum.py", _FIRST_OF_ALIKE, "1"): "which policy is begun with",
+    ("verifier/analysis/robust/optimum.py", "indptr=np.concatenate([[0], np.cumsum(lengths)]),", "0"): (
+        "where REJECT begins is not read"
+    ),
+    (
+        "verifier/analysis/robust/optimum.py",
+        "nothing = np.zeros((1, 1), dtype=np.int64)",
+        "1",
+    ): "no column is drawn from",
     ("verifier/analysis/robust/policy.py", _WEIGHTING, "0"): "a weighting, no result",
     ("verifier/analysis/robust/recurrent.py", "MOST_TERMS = 64", "64"): "how far, not what",
     (_COMMON, _LOSS, "-"): "which box is divided, not what is proven",
@@ -696,6 +722,7 @@ EQUIVALENT = {
     **{(_SEARCHING, _NEAR_ENOUGH, token): "a weighting, no result" for token in ("<=", "*")},
     (_SEARCHING, "self._cap(before | (value[self._owners] >= 1))", ">="): "what is exactly 1 stays there or grows",
     (_SEARCHING, _ONE_ROUND, ">"): "one round more",
+    (_SEARCHING, _EXCESS, "+"): "the last, where all is 0; the other is noticed",
     (_SEARCHING, "return bool(np.any(before != self._capped))", "!="): "one round more",
     **{
         (_SEARCHING, f"{name} = {number}", token): "how long it is tried; values are judged later"
@@ -775,6 +802,16 @@ EQUIVALENT = {
             (_RULED_OUT, ">=", "a tie of rounded logarithms, and rounded outwards"),
         )
     },
+    **{
+        ("verifier/analysis/sequential.py", line, token): reason
+        for line, tokens, reason in (
+            (_ALARMS_OF_ITEMS, "< >=", "more right than there are is no number, and a tie of rounded logarithms"),
+            (_ALARMS_OF_HOURS, "<", "of no chance beyond the last, and a tie of rounded logarithms"),
+            ("if chance >= power:", ">=", "a tie of rounded sums"),
+            ("size = math.ceil(20 + 10 * true * step)", "ceil 20 10", "numbers of events of no chance"),
+        )
+        for token in tokens.split()
+    },
     (_SUBJECT, "numbers = np.where(codes >= 0, len(inner) + np.searchsorted(ended, codes), -1)", "1"): (
         "any number below 0"
     ),
@@ -830,6 +867,9 @@ EQUIVALENT = {
         for token in ("+", "2")
     },
     **{(_GRAPH, _NO_STATE, token): "of REJECT and ACCEPT no state is read" for token in ("-", "1")},
+    (_GRAPH, "if len(optional) >= most.bit_length():  # each of them has at least two ways", ">="): (
+        "so many ways are too many below as well"
+    ),
     (_GRAPH, _FIRST_ENTERING, "0"): "the first state is REJECT, which can always stay",
     **{(_COUNTING, line, "lower"): "the shapes are equal" for line in (_UNASKED, _TOTAL)},
     (_COUNTING, _FOUR, "4"): "1 + 5 * 2^-53 is 1 + 4 * 2^-53 in doubles",
@@ -1010,7 +1050,14 @@ EQUIVALENT = {
         for line, tokens in _WAYS_TO_EXPLORE.items()
         for token in tokens.split()
     },
-    (_EXPLORATION, "if count and shape[2] > 1:", ">"): "one outcome alone can always occur",
+    **{
+        (
+            _EXPLORATION,
+            "if count and shape[2] > 1:",
+            token,
+        ): "one outcome alone can always occur; no state is led anywhere"
+        for token in (">", "and")
+    },
     (_EXPLORATION, _LAST_FOR_NONE, "1"): "any number below 0, and a place that is not read",
     (
         _EXPLORATION,
@@ -1060,12 +1107,14 @@ EQUIVALENT = {
     ("verifier/analysis/counterexamples/replay.py", "rng = np.random.default_rng(0)", "0"): "another way at random",
     ("verifier/analysis/counterexamples/replay.py", "if len(walk) > LONGEST_WORD:", ">"): "too long for `replay` too",
     **{(_RUNS, _PERFECT, token): "as many of both" for token in ("-", "1")},
+    (_RUNS, _PLANNED, "1"): "for how many at once it is planned",
     (_RUNS, "_GRAIN = 2.0**-44", "44"): "how fine",
     (_RUNS, "self._step = np.full(n, -1, dtype=np.int64)", "1"): "of nodes without a step, not read",
     **{(_RUNS, "return np.full(n, np.inf), np.full(n, -1)", token): "not read" for token in ("-", "1")},
     (_RUNS, "heap = [(float(self._distance[node]), next(numbers), 0, -1)]", "0"): "not read",
     (_RUNS, "heap = [(float(self._distance[node]), next(numbers), 0, -1)]", "1"): "any number below 0",
-    **{(_RUNS, "if len(heap) > 2 * wanted:", token): "how many are kept" for token in (">", "2", "*")},
+    **{(_RUNS, "if len(heap) > 2 * wanted:", token): "how many are kept" for token in (">", "2")},
+    (_RUNS, "grained = np.round(cost[order] / _GRAIN) * _GRAIN", "*"): "all costs in another unit",
     (_RUNS, "def _tree_nodes(self, node: int, until: int = -1) -> Ints:", "1"): "any number below 0",
     **{
         (_ADJOINT, _FINITE_RATES, token): "anything finite, in columns that no chain needs"
@@ -1083,7 +1132,7 @@ EQUIVALENT = {
     (_ADJOINT, "used = np.zeros((1, len(channel.bins), len(channel.observations)))", "1"): "a row that is not read",
     (_ADJOINT, "used[0, rows] = 1", "1"): "only whether it is above 0",
     (_ADJOINT, "LARGEST_BLOCK = 64", "64"): "how it is solved, not what",
-    **{(_ADJOINT, _RARELY, token): "how it is solved, not what" for token in ("17", "2", "23")},
+    **{(_ADJOINT, _RARELY, token): "how it is solved, not what" for token in ("-", "17", "2", "23")},
     (_CAUSES, "known = min(pending, key=len)  # what flows into a set comes from smaller ones", "min"): (
         "how often a set is looked at, as flows add up"
     ),
@@ -1127,7 +1176,7 @@ EQUIVALENT = {
         (_COUNTS, line, token): reason
         for reason, line, tokens in (
             ("how often it is looked, not at what", "_LOOK = 64", ("64",)),
-            ("how often it is looked, not at what", _LOOKED_AT, ("==", "0", "%")),
+            ("how often it is looked, not at what", _LOOKS_AT, ("==", "0", "%")),
             ("which way, not what it finds", "LARGEST_SQUARED = 600", ("600",)),
             ("which way, not what it finds", _STEPPED, (">",)),
             ("how many at once", "size = _NUMBERS_AT_ONCE // product.state_count**2", ("//",)),

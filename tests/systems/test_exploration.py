@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from verifier.language.expressions import parse_expression
 from verifier.language.expressions.syntax import Number, Operation, atoms_in
 from verifier.perception.confusion import EMPTY, ConfusionMatrices
 from verifier.systems import exploration
-from verifier.systems.exploration import Known
+from verifier.systems.exploration import Known, where_possible
 from verifier.systems.reader import read_model
 from verifier.systems.scene import SkeletonOptions
 from verifier.systems.settings import Limits
@@ -210,7 +211,7 @@ def test_more_states_than_allowed(tmp_path):
         skeleton_of(model, limits=Limits(memory_bytes=100_000))
 
 
-def test_limits_count_what_is_reached_where_the_space_is_small(tmp_path):
+def test_limits_count_what_is_reached_where_the_space_is_small(tmp_path, monkeypatch):
     small = model_of(tmp_path, ('"x >= goal"', '"x >= goal | t = 3"'), text=WALK.replace("1000000000", "40"))
     assert len(rows_of(skeleton_of(small, limits=Limits(states=9)))) == 9
     with pytest.raises(NoAnswerError, match=r"more than 8 states are reachable \(stopped at depth 3; 3 new"):
@@ -219,6 +220,8 @@ def test_limits_count_what_is_reached_where_the_space_is_small(tmp_path):
     assert len(rows_of(skeleton_of(small, limits=Limits(memory_bytes=needed)))) == 9
     with pytest.raises(NoAnswerError, match=r"on 9 reachable states needs about 2\.812 KiB"):
         skeleton_of(small, limits=Limits(memory_bytes=needed - 1))
+    monkeypatch.setattr(exploration, "_all_at_once", lambda scene: None)  # and step by step
+    assert len(rows_of(skeleton_of(small, limits=Limits(states=9)))) == 9
 
 
 def test_what_is_known_lies_in_few_parts_each_more_than_twice_as_large_as_the_next():
@@ -257,6 +260,23 @@ def test_initial_is_solved_by_its_conjuncts(tmp_path, monkeypatch):
     wide = model_of(tmp_path, ("x = 0 & t = 0", "x = 0"))
     with pytest.raises(InputError, match=r"initial leaves 1e\+09 candidates; fix variables: t = 0"):
         skeleton_of(wide)
+
+
+@pytest.mark.parametrize("comes", [True, False])
+def test_what_is_impossible_leads_where_the_first_that_is_possible_leads(comes):
+    # Of three observations with two outcomes each; in the first state the first outcome and the first observation
+    # are impossible, in the second the last two observations.
+    possible = np.array([[True, False, False], [False, True, True]])
+    scene = SimpleNamespace(
+        observations=range(3),
+        world=SimpleNamespace(outcomes=range(2), can_occur=np.array([[True, True], [False, True]])),
+        comes_and_goes=comes,
+        channel_at=lambda values, ended, moved: (SimpleNamespace(possible=possible), moved),
+    )
+    moved = np.array([[0, 1, 2, 3, 4, 5], [10, 11, 12, 13, 14, 15]])
+    led = where_possible(scene, moved, {}, np.array([1, 0])).tolist()
+    assert led == ([[3, 3, 3, 3, 5, 5], [10, 11] * 3] if comes else [[1, 1, 3, 3, 5, 5], [10, 11, 12, 13, 14, 15]])
+    assert where_possible(scene, moved[:0], {}, np.zeros(0, dtype=np.int64)).shape == (0, 6)
 
 
 def test_a_space_beyond_64_bits(tmp_path):

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -130,6 +131,7 @@ TIMES = "step_s = {}\nframe_s = {}\n"
         ('source = "another book"', 'source = ""', lambda model: model.planners["porter"].source == ""),
         ('unit = "storey"', 'unit = ""', lambda model: model.variables[0].unit == ""),
         ('name = "lift"', "step_s = 0.5", lambda model: (model.step_s, model.frames) == (Fraction(1, 2), 1)),
+        ("[quantities]", "[rewards]\n[quantities]", lambda model: model.rewards == {}),
         ('name = "lift"', TIMES.format(0.5, 0.5), lambda model: model.frames == 1),
         ('name = "lift"', TIMES.format(0.5, 0.1), lambda model: model.frames == 5),
         ("height_m = 3.10", "height_m = 3.0", lambda model: type(model.constants["height_m"].value) is int),
@@ -154,10 +156,36 @@ def test_what_is_at_its_end_or_left_out_is_read(tmp_path, old, new, read):
     assert read(read_model(path))
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('name = "lift"', "step_s = 0", "step_s: expected a number of seconds above 0, got 0"),
+        ("[planners.porter]",
+         '[planners.porter]\ntrackers.t = { of = "sees(ped)", confirm = [2, 21], delete = [1, 1] }',
+         "planners.porter.trackers.t.confirm[1]: expected a whole number from 1 to 20, got 21"),
+    ],
+)  # fmt: skip
+def test_what_is_beyond_its_end_is_refused(tmp_path, old, new, message):
+    path = tmp_path / "changed.toml"
+    path.write_text(MODEL.replace(old, new))
+    with pytest.raises(InputError) as caught:
+        read_model(path)
+    assert message in str(caught.value)
+
+
 def test_where_a_planner_was_read_is_no_part_of_what_it_does(lift):
     moved = replace(lift.planners["clerk"], places={"planners.clerk.pick": Source("pick: 1")})
     assert moved == lift.planners["clerk"]
     assert repr(moved) == repr(lift.planners["clerk"])
+
+
+def test_a_planner_is_from_elsewhere_if_a_file_or_a_function_says_what_it_does(lift):
+    own, rule = lift.planners["porter"], lift.planners["porter"].rules[0]
+    foreign = (own, replace(own, decider=SimpleNamespace(compared=(Number(5),))), replace(own, commands=(rule,)))
+    assert [planner.is_foreign for planner in foreign] == [False, True, True]
+    said = own.nodes
+    assert said == (rule.when, TRUE, parse_expression("1 - door"))
+    assert [planner.nodes for planner in foreign] == [said, (Number(5), *said), (rule.when, *said)]
 
 
 def test_constants_are_exact_and_can_be_replaced(lift):

@@ -6,7 +6,15 @@ from fractions import Fraction
 import pytest
 
 from verifier.base.errors import UsageError
-from verifier.systems.settings import Limits, constant, fraction_from_0_to_1, memory_bytes, sweep
+from verifier.systems.settings import (
+    Limits,
+    condition_text,
+    constant,
+    fraction_from_0_to_1,
+    initial_condition,
+    memory_bytes,
+    sweep,
+)
 
 
 @pytest.mark.parametrize(
@@ -51,3 +59,9 @@ def test_numbers_are_read_exactly_and_other_words_are_kept():
 def test_memory_is_given_in_gibibytes():
     assert [memory_bytes(text) for text in ("0.5", "16", "1e12")] == [2**29, Limits().memory_bytes, 2**60]
     assert Limits().memory_bytes == 17_179_869_184
+
+
+def test_a_condition_is_written_with_all_parentheses():
+    condition = initial_condition("x = 0 & y = 1 | z > 2")
+    assert condition_text(condition) == "((x = 0) & (y = 1)) | (z > 2)"
+    assert initial_condition(condition_text(condition)) == condition

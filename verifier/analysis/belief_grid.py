@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import expit
 
 from verifier.analysis.hidden_game import Game
 from verifier.base.arrays import Floats, Ints
@@ -76,8 +77,7 @@ class Grid:
         return np.stack(places, axis=1), np.stack(shares, axis=1)
 
     def _odds(self, number: Ints) -> Floats:
-        beyond = np.where(number < 0, -np.inf, np.inf)
-        return np.where(np.abs(number) > self.most, beyond, number * self.spacing)
+        return np.where(np.abs(number) > self.most, np.copysign(np.inf, number), number * self.spacing)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +104,7 @@ class GridValues:
 def spacings_of(game: Game, most_steps: int) -> Iterator[float]:
     """Finer and finer ones that there is room and time for, if any."""
     environments, nodes, observations = game.told.shape
-    moves = nodes * observations * game.following[0].size * 2 ** (environments - 1) * (environments + 1)
+    moves = observations * game.following.size * 2 ** (environments - 1) * (environments + 1)
     for spacing in SPACINGS:
         size = Grid(environments, spacing).size
         if size * nodes * (environments + 1) > MOST_NUMBERS or size * moves * most_steps > MOST_WORK:
@@ -121,11 +121,11 @@ def grid_values(game: Game, most_steps: int, spacing: float) -> GridValues:
     above = game.payoff @ points.T
     looks = [_Look.of(game, grid, points, nodes) for nodes in _alike(game)]
     distance = _distances(game, most_steps)
-    for left in range(1, most_steps + 1):
+    for away in reversed(range(most_steps)):
         before = above, plans
         above, plans = above.copy(), plans.copy()
         for look in looks:
-            nodes = look.nodes[distance[look.nodes] <= most_steps - left]
+            nodes = look.nodes[distance[look.nodes] <= away]
             if len(nodes):
                 above[nodes], plans[nodes] = look.back(game.following[nodes], game.chances[nodes], *before)
         if np.array_equal(above, before[0]) and np.array_equal(plans, before[1]):
@@ -233,21 +233,15 @@ def log_odds(beliefs: Floats) -> Floats:
 def _weights(odds: Floats) -> Floats:
     """The weights with these log odds."""
     left, weights = np.ones(len(odds)), np.empty((len(odds), odds.shape[1] + 1))
-    with np.errstate(over="ignore"):
-        for index, column in enumerate(odds.T):
-            weights[:, index] = left / (1 + np.exp(-column))
-            left = left / (1 + np.exp(column))
+    for index, column in enumerate(odds.T):
+        weights[:, index] = left * expit(column)
+        left = left * expit(-column)
     weights[:, -1] = left
     return weights
 
 
 def _between(odds: Floats, low: Floats, high: Floats) -> Floats:
     """How much the high end has in a mean of both that has these odds, in terms of probabilities."""
-    upper = high > 0  # where odds are large it is the complement that has digits
-
-    def part(array: Floats) -> Floats:
-        with np.errstate(over="ignore"):
-            return np.asarray(np.where(upper, -1 / (1 + np.exp(array)), 1 / (1 + np.exp(-array))))
-
-    share = (part(odds) - part(low)) / (part(high) - part(low))
-    return np.clip(share, 0, 1)
+    # Where odds are large it is the complement that has digits; the sign of both differences does not matter.
+    at, begin, end = (expit(np.where(high > 0, -array, array)) for array in (odds, low, high))
+    return np.asarray(np.clip((at - begin) / (end - begin), 0, 1))

@@ -250,7 +250,7 @@ def _extreme_by_trial(objective: Objective, data: DriveData, mean: Floats) -> In
     """As `_extreme_reports`, from one matrix for each column and label; `mean` is (f, predicted) items."""
     count, labels = mean.shape
     tried = np.repeat(mean[None], count * labels, axis=0).reshape(count, labels, count, labels)
-    for column, phantom in enumerate(np.broadcast_to(data.phantom, (count,)).tolist()):
+    for column, phantom in enumerate(data.phantom.tolist()):
         tried[column, :, column] += phantom * (np.eye(labels) - 1 / labels)
     matrices = data.matrices((tried / tried.sum(axis=3, keepdims=True)).reshape(-1, count, labels))
     numbers = np.concatenate(list(probability_draws(objective, [matrices]))).reshape(count, labels, -1)

@@ -27,8 +27,7 @@ def log_against_share(right: float, items: float, least: float) -> float:
     with np.errstate(divide="ignore"):
         cut = np.log(betainc(right + A, wrong + A, least)) - np.log(betainc(A, A, least))
     claimed = xlogy(right, least) + xlog1py(wrong, -least)
-    if claimed == -math.inf:
-        return math.inf  # a share of 1, and one that is wrong
+    # Infinite against a share of 1 where one is wrong.
     return float(betaln(right + A, wrong + A) - betaln(A, A) + cut - claimed)
 
 
@@ -65,7 +64,7 @@ def hours_needed(most: float, true: float, alpha: float, power: float) -> float 
     more = poisson.pmf(np.arange(size), true * step)
     for steps in range(1, MOST_STEPS + 1):
         law = np.convolve(law, more)
-        start = math.ceil(steps)
+        start = steps
         while start < len(law) and log_against_rate(start, steps * step, most) < bar:
             start += 1
         chance += float(law[start:].sum())

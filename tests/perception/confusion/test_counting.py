@@ -319,6 +319,26 @@ def test_parts_are_added_with_their_tables_of_distances_and_say_that_tracks_are_
     assert added.localised.tolist() == [[11, 2], [3, 4], [5, 13]]
 
 
+@pytest.mark.parametrize(
+    ("tracks", "said"),
+    [
+        ((3, -1, -1, -1), ["2 objects have no track; counted by track, each is a track of one frame"]),
+        ((3, -1, 4, -1), ["1 objects have no track; counted by track, each is a track of one frame"]),
+        ((3, 3, 3, -1), []),  # the last is in no bin
+        ((-1, -1, -1, -1), None),
+    ],
+)
+def test_objects_without_a_track_are_said(tracks, said):
+    places = (("obs", 5), ("ped", 8), ("obs", 12), ("ped", 25))
+    objects = [Object(k, kind, x, track=at) for k, ((kind, x), at) in enumerate(zip(places, tracks, strict=True))]
+    data, rule = detection_set(["A"] * 4, objects, []), replace(BY_CLASS, outside="drop")
+    numbers = np.array(tracks)  # a column of tracks without any is as good as none
+    data = data.change(annotations=replace(data.annotations, attributes={"track": numbers}))
+    found = count_detections(data, TWO_METRES, rule)
+    assert (None if found.tracks is None else [each["text"] for each in found.remarks]) == said
+    assert found.tracks is not None or found.remarks == ()
+
+
 def test_a_table_has_a_largest_size(monkeypatch):
     rule = replace(BY_CLASS, thresholds=(0.1, 0.2, 0.3))  # 3 thresholds x 2 bins x 3^2 labels
     monkeypatch.setattr(counting, "LARGEST_TABLE", 54)

@@ -457,6 +457,8 @@ def test_annotations_are_told_to_the_item():
         ("[odd.weather]\ndry = [0.7, 0.9, 1]\nwet = [0.3, 0.1]", "expected two shares$"),
         ("[annotation]\nerror_rate = [0.01, 0.01]", None),
         ("[annotation]\nerror_rate = [0, 1]", None),
+        ("[annotation]\nguide = 'g'", None),
+        ("[split]\nerror_rate = [0, 1]", "unknown key 'error_rate'"),
         ("[annotation]\nerror_rate = [0.1, 0.2, 0.3]", "expected two shares, the lower one first"),
     ],
 )

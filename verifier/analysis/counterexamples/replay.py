@@ -20,12 +20,12 @@ import numpy as np
 from verifier.analysis.counterexamples.runs import Run, exact_probability
 from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.adjoint import Values
-from verifier.base.arrays import Ints
 from verifier.base.errors import EngineError
-from verifier.checking.graphs import ranges
+from verifier.checking.graphs import reachable
 from verifier.language.expressions.syntax import Node
 from verifier.language.ltl import holds_on_lasso
 from verifier.language.ltl.progression import ACCEPT, REJECT
+from verifier.systems.reachability import Numbers, rows
 from verifier.systems.skeleton import Skeleton
 
 LONGEST_WORD = 2000
@@ -67,8 +67,6 @@ def replay(
     skeleton = objective.skeleton
     _check_steps(skeleton, values, run, exact)
     letters = _Letters(skeleton, formula, propositions)
-    if len(run.states) > LONGEST_WORD:
-        return Replay.STEPS
     if run.nodes[-1] in (ACCEPT, REJECT):
         words = [_any_continuation(skeleton, values, run)]
     else:
@@ -134,9 +132,9 @@ def _any_continuation(skeleton: Skeleton, values: Values, run: Run) -> tuple[lis
 def _wandering(objective: Objective, values: Values, run: Run, times: int) -> tuple[list[int], list[int]]:
     """The run, and a long closed walk through the bottom component in which it ends; both empty if too long."""
     last = int(run.nodes[-1])
-    indptr, targets = _rows(objective.state_count, values.sources, values.targets)
-    component = _reached(indptr, targets, last)
-    edges = int(np.sum(indptr[component + 1] - indptr[component]))
+    graph = objective.state_count, values.sources, values.targets
+    edges = np.count_nonzero(reachable(*graph, np.arange(graph[0]) == last)[values.sources])
+    indptr, targets = rows(*graph)
     rng = np.random.default_rng(0)
     walk, node = [last], _wander(rng, indptr, targets, last)
     while node != last or len(walk) < times * edges:
@@ -147,20 +145,5 @@ def _wandering(objective: Objective, values: Values, run: Run, times: int) -> tu
     return run.states[:-1].tolist(), objective.product.state[np.array(walk)].tolist()
 
 
-def _wander(rng: np.random.Generator, indptr: Ints, targets: Ints, node: int) -> int:
+def _wander(rng: np.random.Generator, indptr: Numbers, targets: Numbers, node: int) -> int:
     return int(rng.choice(targets[indptr[node] : indptr[node + 1]]))
-
-
-def _rows(n: int, sources: Ints, targets: Ints) -> tuple[Ints, Ints]:
-    order = np.argsort(sources, kind="stable")
-    return np.concatenate([[0], np.cumsum(np.bincount(sources, minlength=n))]), targets[order]
-
-
-def _reached(indptr: Ints, targets: Ints, node: int) -> Ints:
-    """The nodes that `node` reaches, itself included."""
-    reached = np.array([node])
-    while True:
-        wider = np.unique(np.concatenate([reached, targets[ranges(indptr[reached], indptr[reached + 1])]]))
-        if len(wider) == len(reached):
-            return reached
-        reached = wider

@@ -335,7 +335,7 @@ class CheapestWalks:
         numbers = itertools.count()
         heap = [(float(self._distance[node]), next(numbers), 0, -1)]
         taken: list[tuple[int, int]] = []
-        while heap and len(taken) < count:
+        while heap:  # which nothing is left of once no more are wanted
             cost, _, parent, sidetrack = heapq.heappop(heap)
             taken.append((parent, sidetrack))
             yield self._edges(node, taken)

@@ -120,9 +120,7 @@ def _alarms(record: Record, places: Ints, told: NDArray[np.object_], predicted: 
     left = np.flatnonzero(_leftover(record) & here & (told != "empty"))
     left = left[~np.isin(key[left], standing)]
     order = left[np.lexsort((left, -record["score"][left], key[left]))]
-    first = np.ones(len(order), dtype=bool)
-    first[1:] = key[order][1:] != key[order][:-1]
-    surest = order[first]
+    surest = order[np.unique(key[order], return_index=True)[1]]
     alarms: Ints = surest[told[surest] == next(iter(predicted))]
     return alarms
 
@@ -146,9 +144,8 @@ def _sets(
 
 
 def _leftover(record: Record) -> Mask:
-    """Detections without an object that a policy counts in some place."""
-    leftover: Mask = np.isin(record["kind"], ("unmatched", "duplicate")) & (record["place"] >= 0)
-    return leftover
+    """Detections without an object; those that a policy does not count are in no place."""
+    return np.isin(record["kind"], ("unmatched", "duplicate"))
 
 
 def _alike(record: Record, name: str) -> Ints:

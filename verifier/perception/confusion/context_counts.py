@@ -181,7 +181,7 @@ class Counter:
             return [threshold, told[tracked[row]], int(objects.label[tracked[row]])]
 
         context = self._contexts(tracked, self.identity[tracked], objects.frame, right, self.memory.gaps, who)
-        kept = (objects.bin >= 0) & (objects.label >= 0)
+        kept = objects.bin >= 0
         own = objects.bin[kept], context[kept], predicted[kept], objects.label[kept]
         items = self._items(objects.frame[kept], *own, threshold, self.identity[kept])
         standing = objects.place >= 0

@@ -123,7 +123,7 @@ def _tracks(data: DetectionSet, scene: Scene, rule: CountingRule) -> tuple[Track
     numbers = track_numbers(data.annotations, data.frame_sequence)
     if not (numbers >= 0).any():
         return None, ()
-    alone = int(np.count_nonzero((numbers < 0) & (scene.objects.bin >= 0) & (scene.objects.label >= 0)))
+    alone = int(np.count_nonzero((numbers < 0) & (scene.objects.bin >= 0)))
     text = f"{alone} objects have no track; counted by track, each is a track of one frame"
     return count_tracks(scene, rule, numbers), (remark("untracked", text),) if alone else ()
 

@@ -123,7 +123,7 @@ def read_stated(path: str | Path) -> DataSetRecord:
             continue
         at = top.at(table).table((*keys, *more)) if table else top
         stated |= {f"{table}.{key}".lstrip("."): at.at(key).string() for key in keys if at.has(key)}
-        if table == "annotation" and at.has("error_rate"):
+        if at.has("error_rate"):
             error = _ends(at.at("error_rate"), ordered=True)
     listed = top.at("requirement").items() if top.has("requirement") else []
     tables = (element.table(("text", "check"), ("text", "check")) for element in listed)
@@ -225,9 +225,8 @@ def with_record(counts: ConfusionCounts, stated: DataSetRecord | None, file: str
     if before != DataSetRecord(uses=before.uses):
         said = "expected matrices without a record of their data set, found one: count again to state something else"
         raise InputError(said, Place(file))
-    frames = 0 if counts.sequences is None else int(counts.sequences.frames.sum())
-    if stated.frames and sum(stated.frames.values()) < frames:
-        listed = sum(stated.frames.values())
+    listed, sequences = sum(stated.frames.values()), counts.sequences
+    if stated.frames and sequences is not None and listed < (frames := int(sequences.frames.sum())):
         raise InputError(f"expected the SHA-256 of {frames} frames, which were counted, found {listed}", Place(file))
     return _with(counts, replace(stated, uses=before.uses))
 

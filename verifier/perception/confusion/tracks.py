@@ -185,7 +185,7 @@ def count_tracks(scene: Scene, rule: CountingRule, track: Ints) -> Tracks:
     """
     objects = scene.objects
     alone = len(track) + np.arange(len(track))
-    used = (objects.bin >= 0) & (objects.label >= 0)
+    used = objects.bin >= 0
     seen, own = objects.take(used), np.where(track >= 0, track, alone)[used]
     sequence = scene.sequence[seen.frame].astype(np.int64)
     reported = np.where(seen.reported >= 0, seen.reported, len(rule.classes))
