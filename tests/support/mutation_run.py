@@ -554,6 +554,7 @@ EQUIVALENT = {
     **{(_PARQUET_FILES, _BATCHES, token): "how many at once" for token in ("1", "20")},
     (_PARQUET_FILES, "if not begins or begins[-1][0] < name:", "<"): "of equal names the first is read",
     (_STREAM, _NUMBERED_SIDE, "-"): "how many at once, of two at least",
+    (_STREAM, _NOT_AFTER, "<="): "a frame is handed out whole, so it does not come again",
     (_STREAM, _GRID, "1"): "the step of one frame alone",
     (_STREAM, "self.batches = files.batches(rows, min(most, 65_536))", "65_536"): "how many at once",
     (_STREAM, "with opened(files.paths[files.file_of(rows[0])]) as source:", "0"): "all have the same columns",

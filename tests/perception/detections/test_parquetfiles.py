@@ -248,6 +248,9 @@ def test_chunks_and_where_they_go_on(tmp_path):
     ]  # fmt: skip
     whole = write(tmp_path / "w.parquet", [0, 0, 1, 2, 2, 2, 3], group=7, score=[0.5] * 7)
     assert ["".join(c.data.frame_name) for c in chunks(whole, 3)] == ["0", "1", "2", "3"]
+    for name, frames in (("a", [0]), ("b", [1, 2, 3]), ("c", [4, 5])):
+        write(tmp_path / f"t/{name}.parquet", frames, group=3, score=[0.5] * len(frames))
+    assert chunks(tmp_path / "t", 3)[0].data.frame_name == ("0", "1", "2")
     for after, rest in (("0", "123"), ("2", "3"), ("3", "")):
         for rows in (1, 3, 20):
             again = chunks(path, rows, after=after)

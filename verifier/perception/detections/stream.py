@@ -266,8 +266,7 @@ class _Side:
 
     def _find_runs(self) -> None:
         compute = library("pyarrow.compute")
-        n = len(self.buffer)
-        change = np.zeros(n, dtype=bool)
+        change = np.zeros(len(self.buffer), dtype=bool)
         change[:1] = True
         names = [name for name in ("sequence", "frame") if name in self.buffer.column_names]
         columns = {name: self.buffer[name].combine_chunks() for name in names}
@@ -275,9 +274,8 @@ class _Side:
             if column.null_count:
                 row = int(column.is_null().to_numpy(zero_copy_only=False).argmax())
                 raise InputError(f"{name}: the cell is empty", self.files.place(self.rows_done + row))
-            if n > 1:
-                differs = compute.not_equal(column[1:], column[:-1])
-                change[1:] |= differs.to_numpy(zero_copy_only=False)
+            differs = compute.not_equal(column[1:], column[:-1])
+            change[1:] |= differs.to_numpy(zero_copy_only=False)
         self.starts = np.flatnonzero(change)
         runs = [column.take(library("pyarrow").array(self.starts)).to_pylist() for column in columns.values()]
         self.keys = list(zip(*(runs if len(runs) == 2 else [[None] * len(runs[0]), *runs]), strict=True))
