@@ -475,7 +475,7 @@ _BATCHES = "for file, table in files.batches(rows, 1 << 20, [own]):"
 _ROWS_OF_SIDE = "own_rows = rows_of(named, looked_up(codes, own, index), 0, scored=bool(scored))"
 _NUMBERED_SIDE = "for sequence, frame in side.take(None if side.exhausted else side.keys[-1]).keys:"
 _STREAM = "verifier/perception/detections/stream.py"
-_NOT_AFTER = "if previous is not None and _order(key) <= _order(previous):"
+_NOT_AFTER = "if previous is not None and key <= previous:"
 _FRAME_GRID = (
     "self._grid = {key: (first, least or 1, least == common) for key, (first, least, common, _) in grids.items()}"
 )
