@@ -476,6 +476,11 @@ _NO_SEQUENCE = 'return [("", 0)] if len(files) else []'
 _BATCHES = "for file, table in files.batches(rows, 1 << 20, [own]):"
 _ROWS_OF_SIDE = "own_rows = rows_of(named, looked_up(codes, own, index), 0, scored=bool(scored))"
 _NUMBERED_SIDE = "for sequence, frame in side.take(None if side.exhausted else side.keys[-1]).keys:"
+_STREAM = "verifier/perception/detections/stream.py"
+_NOT_AFTER = "if previous is not None and key <= previous:"
+_FRAME_GRID = (
+    "self._grid = {key: (first, least or 1, least == common) for key, (first, least, common, _) in grids.items()}"
+)
 _BUFFER = "source = parquet.ParquetFile(stream, buffer_size=1 << 20, pre_buffer=False)"
 _ONE_ROW = "row = arrow.Table.from_arrays([arrow.nulls(1, field.type) for field in fields], names=fields.names)"
 _REGIONS = 'gathered.add(part, row + 1, labels.pointer(row), values | ({"region": 1} if region else {}), attributes)'
@@ -556,8 +561,13 @@ EQUIVALENT = {
     (_PARQUET_FILES, "_add_begin(begins, told.min, row, files)", "min"): "they are equal",
     **{(_PARQUET_FILES, _BATCHES, token): "how many at once" for token in ("1", "20")},
     (_PARQUET_FILES, "if not begins or begins[-1][0] < name:", "<"): "of equal names the first is read",
-    ("verifier/perception/detections/stream.py", _NUMBERED_SIDE, "-"): "how many at once, of two at least",
-    ("verifier/perception/detections/stream.py", _ROWS_OF_SIDE, "0"): "it is replaced by the file of each row",
+    (_STREAM, _NUMBERED_SIDE, "-"): "how many at once, of two at least",
+    (_STREAM, _NOT_AFTER, "<="): "a frame is handed out whole, so it does not come again",
+    (_STREAM, _FRAME_GRID, "1"): "the step of one frame alone",
+    (_STREAM, "self.batches = files.batches(rows, min(most, 65_536))", "65_536"): "how many at once",
+    (_STREAM, "with opened(files.paths[files.file_of(rows[0])]) as source:", "0"): "all have the same columns",
+    (_STREAM, "self.starts = np.zeros(0, dtype=np.int64)", "0"): "it is overwritten",
+    (_STREAM, _ROWS_OF_SIDE, "0"): "it is replaced by the file of each row",
     (_PARQUET_FILES, _ONE_ROW, "1"): "of each type some rows, of which none is kept",
     ("verifier/perception/detections/bdd100k.py", _REGIONS, "1"): "any number but 0",
     ("verifier/perception/detections/openlabel.py", _RIGID, ">"): "a turn has a determinant near 1 or -1",
