@@ -369,6 +369,8 @@ _ROWS_OF_CHOICES = "skeleton, len(skeleton.indptr) - 1, rows_of(skeleton.indptr)
 _RULED_OUT = "ruled_out = wins >= xlogy(hits, middle) + xlog1py(items - hits, -middle)"
 _ALARMS_OF_ITEMS = "while limit < items and log_against_share(limit + 1, items, least) >= bar:"
 _ALARMS_OF_HOURS = "while start < len(law) and log_against_rate(start, steps * step, most) < bar:"
+_DRAWN_AT_ONCE = "size = min(at_once, max(1, PART_BYTES // (32 * max(1, len(held)))), data.needed.largest_part)"
+_AT_ONCE_TOKENS = ("min", "max", "1", "//", "32", "*")
 _SUBJECT, _FIRST = "verifier/analysis/robust/subject.py", "verifier/analysis/robust/first_policy.py"
 _LED = "following = np.where(inside < 0, objective.following[ways].ravel() - 2, inside).reshape("
 _RANK = "rank = levels(int(of.max()) + 1, of[sources[~inner]], of[led[~inner]], MOST_LEVELS)"
@@ -828,6 +830,22 @@ EQUIVALENT = {
             ("size = math.ceil(20 + 10 * true * step)", "ceil 20 10", "numbers of events of no chance"),
         )
         for token in tokens.split()
+    },
+    **{
+        ("verifier/analysis/phantom_draws.py", _DRAWN_AT_ONCE, token): "how many at once" for token in _AT_ONCE_TOKENS
+    },
+    **{
+        ("verifier/analysis/phantom_draws.py", line, "1"): "as many of both"
+        for line in (
+            "free, labels = data.needed.free.tolist(), data.measured.counts.shape[1]",
+            "labels = data.measured.counts.shape[1]",
+        )
+    },
+    **{
+        ("verifier/analysis/phantom_draws.py", "size = max(1, _VISITS_AT_ONCE // objective.state_count)", token): (
+            "how many at once; no product has 2^24 states"
+        )
+        for token in ("max", "1", "//")
     },
     (_SUBJECT, "numbers = np.where(codes >= 0, len(inner) + np.searchsorted(ended, codes), -1)", "1"): (
         "any number below 0"
