@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from drive_tables import drives_of, recall_counts
 from phantom_rate import phantom_interval
-from recall_chains import LABELS, product_of_recalls
+from recall_chains import LABELS, measured_of, product_of_recalls
 from scipy.stats import beta
 from small_objectives import channel_of, objective_of
 
@@ -128,6 +128,16 @@ def test_without_derivatives_the_worst_report_is_found_by_trying_each():
 def test_a_column_without_items_can_be_anything():
     (found,) = drive_intervals((product_of_recalls([0]),), data_of((0, 0), (0, 0)), 0.95, 1000, 0)
     assert (found.lower[0], found.upper[0]) == (0, 1)
+
+
+def test_a_phantom_drive_is_as_large_as_the_drive_that_an_item_lies_in():
+    """(16 + 4) / 6 of items; of halves of a track in two drives half of one; 1 where there is none."""
+    unit = 10**9
+    table = np.zeros((2, 3, 2, 2), dtype=np.int64)
+    table[:, :2, 1, 1] = [[4 * unit, unit // 2], [2 * unit, unit // 2]]
+    drives = DriveItems(("one", "two"), "track", table)
+    held = DriveData(measured_of(table.sum(axis=0)), drives, np.array([[at, 1] for at in range(3)]))
+    assert held.phantom == pytest.approx([20 / 6, 0.5, 1])
 
 
 def test_fixed_columns_are_held():

@@ -150,6 +150,8 @@ _NO_ERRORS = "perfect = np.broadcast_to(np.eye(sensitivity.rates.shape[1]), sens
 _PLANNED = (
     "plan = decide(product, entries[skeleton.entry] > 0).plan(accepting=satisfying, exact_one=True, matrices=1)"
 )
+_SHARES = "shares = np.ones(told.shape[:2]) if located is None else located.shares(self._rates.dtype)[:, row]"
+_ONE_MORE = "graph.runs(start, settings.members + 1, settings.full_paths, losses.symbol, pattern.symbols)"
 _FINITE_RATES = "known = np.where(np.isnan(rates), 1 / rates.shape[-2], rates)"
 _RARELY = "_RARE, _MOST_ADDED = 2.0**-17, 2**23"
 _FLOWING = "taken = np.array([known | reports == following for reports in added])[moves.symbol] & (flow > 0)"
@@ -495,6 +497,9 @@ _POINTERS = "pointer = self.pointers.__getitem__ if any(self.pointers) else None
 _SEARCH, _COUNTS = "verifier/analysis/hidden_search.py", "verifier/analysis/step_counts.py"
 _GRID = "verifier/analysis/belief_grid.py"
 _DIGITS_OF = "at, begin, end = (expit(np.where(high > 0, -array, array)) for array in (odds, low, high))"
+_REST = "rest = walk.rest(self._answer, self._still_waiting, self.window.response or 0, MOST_APART / windows)"
+_BOUNDED = "return any(below) or (isinstance(node, Temporal) and node.interval is not None)"
+_ROUGH_DRAWS = "result = satisfaction_probabilities(at.product, self._values, at.skeleton.entry, roughly=True)"
 _LOOKS_AT = "if taken and taken % _LOOK == 0 and np.array_equal(worth, before):"
 _STEPPED = "most = steps if at.state_count > LARGEST_SQUARED else min(steps, STEPS_BEFORE_SQUARING)"
 _MAY_NOT = (
@@ -615,6 +620,7 @@ EQUIVALENT = {
     (_STEP, _POSSIBLE, ">"): "more observations, that nothing reaches",
     **{(_SOLVE, "cost = lift * value + _TINY", token): "what is tried, and checked" for token in ("+", "*")},
     (_SOLVE, "_TINY = 2.0**-900", "900"): "what is tried, and checked",
+    (_SOLVE, "_LEAST_LIFT = 2.0**-42", "42"): "what is tried, and checked",
     (_SOLVE, "lift *= 8", "8"): "what is tried, and checked",
     (_SOLVE, "lift /= 2", "2"): "what is tried, and checked",
     (_SOLVE, _ROUGHLY, "True"): "where it is begun",
@@ -693,6 +699,11 @@ EQUIVALENT = {
     },
     ("verifier/analysis/robust/optimum.py", "np.zeros((count, 0), dtype=np.int64),", "0"): "no draw is made",
     ("verifier/analysis/robust/optimum.py", _BEHIND, "0"): "times 0; or noticed",
+    ("verifier/analysis/robust/optimum.py", "_MOST_QUESTIONS = 4", "4"): "how many are kept",
+    **{
+        ("verifier/analysis/robust/optimum.py", "_NUMBERS_AT_ONCE = 2**23", token): "how many at once"
+        for token in ("2", "23")
+    },
     ("verifier/analysis/robust/optimum.py", _FIRST_OF_ALIKE, "1"): "which policy is begun with",
     ("verifier/analysis/robust/optimum.py", "indptr=np.concatenate([[0], np.cumsum(lengths)]),", "0"): (
         "where REJECT begins is not read"
@@ -874,6 +885,11 @@ EQUIVALENT = {
     (_GRAPH, "if len(optional) >= most.bit_length():  # each of them has at least two ways", ">="): (
         "so many ways are too many below as well"
     ),
+    (
+        _GRAPH,
+        "for count in range(len(free) + 1 if sum(lower) < UNIT else 1):",
+        "1",
+    ): "nobody chooses more than all; or noticed",
     (_GRAPH, _FIRST_ENTERING, "0"): "the first state is REJECT, which can always stay",
     **{(_COUNTING, line, "lower"): "the shapes are equal" for line in (_UNASKED, _TOTAL)},
     (_COUNTING, _FOUR, "4"): "1 + 5 * 2^-53 is 1 + 4 * 2^-53 in doubles",
@@ -1137,6 +1153,9 @@ EQUIVALENT = {
     (_ADJOINT, "used[0, rows] = 1", "1"): "only whether it is above 0",
     (_ADJOINT, "LARGEST_BLOCK = 64", "64"): "how it is solved, not what",
     **{(_ADJOINT, _RARELY, token): "how it is solved, not what" for token in ("-", "17", "2", "23")},
+    (_CAUSES, _SHARES, "2"): "each is 1",
+    (_PATTERNS_OF_LOSS, "leaving = np.flatnonzero((losing > 0) & ~stays)", ">"): "moves that are not made",
+    ("verifier/analysis/counterexamples/explanation.py", _ONE_MORE, "1"): "one more yet, which is not told",
     (_CAUSES, "known = min(pending, key=len)  # what flows into a set comes from smaller ones", "min"): (
         "how often a set is looked at, as flows add up"
     ),
@@ -1184,6 +1203,16 @@ EQUIVALENT = {
             ("which way, not what it finds", "LARGEST_SQUARED = 600", ("600",)),
             ("which way, not what it finds", _STEPPED, (">",)),
             ("how many at once", "size = _NUMBERS_AT_ONCE // product.state_count**2", ("//",)),
+            ("how many at once", "size = max(1, _NUMBERS_AT_ONCE // max(len(self.product.edge), 1))", ("1",)),
+            ("what waits is overwritten", "ends = self._with_constants(left > 0, np.zeros(()), meets)", ("0",)),
+            ("above 0, or not read", _REST, ("0",)),
+            (
+                "above 0, or not read",
+                "wait, transitions = self.window.response or 0, len(self.skeleton.indices)",
+                ("0",),
+            ),
+            ("how soon it is known", _BOUNDED, ("any",)),
+            ("nobody asks how exact draws are", _ROUGH_DRAWS, ("True",)),
             ("a power that is not used", "power = power @ power if steps >> position > 1 else power", (">",)),
         )
         for token in tokens
