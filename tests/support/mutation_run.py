@@ -326,6 +326,7 @@ _FIRST_ENTERING = "first = np.concatenate([[0], np.cumsum(np.bincount(targets, m
 _NO_STATE = "state=np.concatenate([[-1, -1], np.arange(len(members))]),"
 _FIRST_OF_ALIKE = "policy = self._best(target, values[alike[:1]], begun)[0][1]"
 _BEHIND = "behind = np.where(weights > 0, reached[:, self.product.indices], 0)"
+_ROUGHLY_TOO = "def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:"
 _BLOCKS = "_LARGEST_BLOCK, _NUMBERS_AT_ONCE, _LARGEST_DENSE = 1024, 2**18, 150"
 _FOUR = "quotients = np.where(numbers > others, numbers / others * (1 + 4 * ROUNDOFF), 1.0)"
 _MORE = "more = max(float((worth - before).max()), 0.0) * (spans + 1) * _WIDER"
@@ -701,6 +702,7 @@ EQUIVALENT = {
     },
     ("verifier/analysis/robust/optimum.py", "np.zeros((count, 0), dtype=np.int64),", "0"): "no draw is made",
     ("verifier/analysis/robust/optimum.py", _BEHIND, "0"): "times 0; or noticed",
+    ("verifier/analysis/robust/optimum.py", _ROUGHLY_TOO, "False"): "not read",
     ("verifier/analysis/robust/optimum.py", "_MOST_QUESTIONS = 4", "4"): "how many are kept",
     **{
         ("verifier/analysis/robust/optimum.py", "_NUMBERS_AT_ONCE = 2**23", token): "how many at once"
