@@ -191,6 +191,7 @@ def test_patterns_that_are_all_add_up_to_what_is_lost():
         losses, _, _, _ = losses_of(objective, MISSES)
         found = losses.patterns(0, 5, float(violation))
         assert (len(found.patterns), found.complete, found.ranked) == (count, True, True)
+        assert [cause.probability for cause in losses.attribution(0, float(violation)).causes] == [1.0] * count
 
 
 @pytest.mark.parametrize("most", [1, 2])
@@ -225,6 +226,11 @@ def test_patterns_that_are_asked_for_are_the_most_probable_though_there_are_othe
         found = losses.patterns(0, count, 3 / 8)
         assert [pattern.probability for pattern in found.patterns] == pytest.approx([1 / 4, 1 / 8][:count])
         assert (found.complete, found.ranked) == (complete, True)
+    # If both lead to state 1 they are one step, which leaves open what it was.
+    following[0] = [1, 3, 1]
+    objective = objective_of(channel, following, [0] * 4, {"bad": {1, 2}}, "G !bad", ended=(1, 2, 3))
+    either = frozenset([only(MISSED_A), only((0, B, A))])
+    assert shares(objective, rates)[1] == {(either,): pytest.approx(3 / 8, rel=1e-12)}
 
 
 def test_a_step_that_comes_again_after_another_one_is_another_step():
@@ -235,6 +241,14 @@ def test_a_step_that_comes_again_after_another_one_is_another_step():
     rates = [*columns((1, 0), (Fraction(1, 4), Fraction(3, 4))), *columns((1, 0), (Fraction(1, 3), Fraction(2, 3)))]
     first, second = (frozenset([only((at, NOTHING, A))]) for at in (0, 1))
     assert shares(objective, rates)[1] == {(first, second, first): pytest.approx(1 / 48, rel=1e-12)}
+    # In bins 0, 0, 1, 1 each of two steps comes twice in a row: the one run that is lost is a member of its pattern.
+    following = [[1, 5], [2, 5], [3, 5], [4, 5], [4, 4], [5, 5]]
+    objective = objective_of(channel, following, [0, 0, 1, 1, 0, 0], {"bad": {4}}, "G !bad", ended=(4, 5))
+    losses, graph, _, _ = losses_of(objective, rates)
+    (pattern,) = losses.patterns(0, 2, 1 / 144).patterns
+    assert pattern.steps == (first, second)
+    (run,) = graph.runs(0, 2, False, losses.symbol, pattern.symbols)
+    assert (run.states.tolist(), run.probability) == ([0, 1, 2, 3, 4], pytest.approx(1 / 144, rel=1e-12))
 
 
 @pytest.mark.parametrize(

@@ -291,8 +291,8 @@ def _causes(
     kinds = sorted({*attribution.told_apart, *hidden, *in_patterns})
     choices = [
         tuple(sorted(chosen))
-        for size in range(1, len(attribution.told_apart) + 1)
-        for chosen in itertools.combinations(attribution.told_apart, size)
+        for size in range(len(attribution.told_apart))
+        for chosen in itertools.combinations(attribution.told_apart, size + 1)
     ]
     of_causes = [(*cause.reports, *(hidden if cause.others else ())) for cause in listed]
     sets = list(dict.fromkeys([*((kind,) for kind in kinds), *choices, *of_causes]))
