@@ -684,6 +684,7 @@ EQUIVALENT = {
     (_GRID, "for steps in range(most_steps + 1):", "1"): "as far as what is not reached",
     **{(_GRID, _DIGITS_OF, token): "where odds are small both have the digits" for token in (">", "0")},
     (_GRID, "_, *axes = np.unravel_index(np.arange(self.size), (1, *self.shape))", "1"): "an axis that is left out",
+    ("verifier/analysis/vacuity.py", "if mask.any() and not mask.all():", "and"): "how it is searched",
     ("verifier/analysis/planning.py", "high *= 2", "2"): "what is too large is brought down again",
     ("verifier/analysis/planning.py", _DIGITS, "1"): "of numbers below 10 no digit is left out",
     ("verifier/analysis/planning.py", _NO_RATES, "1"): "of columns that nothing depends on",
