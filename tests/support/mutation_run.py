@@ -1127,6 +1127,7 @@ EQUIVALENT = {
     **{(_ADJOINT, _OF_RATE_0, token): "as for `rows`" for token in (">", "&")},
     (_ADJOINT, "used = np.zeros((1, len(channel.bins), len(channel.observations)))", "1"): "a row that is not read",
     (_ADJOINT, "used[0, rows] = 1", "1"): "only whether it is above 0",
+    (_ADJOINT, "back = place[columns] < place[rows]", "<"): "no factor leads to its own state",
     (_ADJOINT, "LARGEST_BLOCK = 64", "64"): "how it is solved, not what",
     **{(_ADJOINT, _RARELY, token): "how it is solved, not what" for token in ("-", "17", "2", "23")},
     (_CAUSES, _SHARES, "2"): "each is 1",
