@@ -1152,6 +1152,7 @@ EQUIVALENT = {
     ),
     (_PRIORITIES, _CORRECT, ">="): "equal where nothing moves, and such columns are not listed",
     (_PRIORITIES, _NO_ERRORS, "1"): "as many of both",
+    (_PRIORITIES, "gain = sensitivity.against(np.arange(sensitivity.rates.shape[1]))", "1"): "as many of both",
     **{
         (_PRIORITIES, "chunk = max(1, _BATCH_BYTES // rates.nbytes)", token): "how many at once"
         for token in ("1", "//")
