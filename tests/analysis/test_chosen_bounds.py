@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from verifier.analysis.chosen_bounds import choose_bounds, tier_of
-from verifier.analysis.intervals.drive_items import UNIT, DriveItems
+from verifier.analysis.intervals.drive_items import UNIT, DriveItems, ceiling
 from verifier.analysis.intervals.intervals import Measured
 from verifier.analysis.intervals.rate_intervals import Event
 from verifier.analysis.intervals.tiers import LargestColumn, LargestDrive
@@ -146,7 +146,7 @@ def test_what_is_told_is_that_of_the_worst_column():
     basis, _ = chosen(ConfidenceSettings(), drives=((8, 2, 0), (3, 0, 0)))
     assert (basis.drives, basis.largest_share) == (2, pytest.approx(8 / 11))
     none, one = (chosen(ConfidenceSettings(), events=events)[0].ceiling for events in (set(), {Event(0, 0, (1,))}))
-    assert none == one
+    assert none == one == ceiling(2, Fraction(1, 40))
 
 
 def test_what_is_told_of_drives_without_items():

@@ -292,6 +292,11 @@ def test_a_goal_is_assumed_where_some_of_it_is(possible, assumed):
     assert Goal(None, np.array([False, True]), np.array(possible)).assumed is assumed
 
 
+def test_an_optimum_is_told_to_take_ten_times_what_a_probability_does():
+    asked = Deciding(np.random.default_rng(0)).optimum("F p", True)
+    assert (asked.effort, asked.whole is asked) == (10, True)
+
+
 def test_what_alternatives_are_worth_is_the_mean_of_where_they_lead():
     asked = SimpleNamespace(
         owner=np.array([0, 1, 2, 2, 3]),

@@ -117,6 +117,28 @@ def test_draws_against_unrolled_products(every_window_is_long, monkeypatch, seed
     assert np.all((found.lower - 1e-12 <= expected) & (expected <= found.upper + 1e-12))
 
 
+@pytest.mark.parametrize("formula", ["G[2,5] (p -> F[0,2] q)", "G[3,9] (p -> F[0,2] q)", "F[3,5] (p & G[0,2] !q)"])
+def test_windows_that_begin_late_by_hand(every_window_is_long, monkeypatch, formula):
+    """State 0 asks, and with 3/4 is answered two steps later, asking again after one more; with 1/4 that is over for
+    good. From step 2 to 5 that is in step 3, from 3 to 9 in steps 3, 6 and 9."""
+    sure, often = [(1, 1), (0, 0)], [(Fraction(3, 4),) * 2, (Fraction(1, 4),) * 2]
+    ahead, asked = [[1, 3], [2, 2], [0, 0], [3, 3]], {"p": {0}, "q": {2}}
+    model = Model(TWO, ahead, asked, {0: often, 1: sure, 2: sure})
+    objective, region = counting(model, formula)
+    rates = rates_of(region, np.array([random_member(np.random.default_rng(0), region) * UNIT]))
+    times = {"G[3,9]": 3}.get(formula.split()[0], 1)
+    fails = 0.75 * (1 - 0.75**times)  # that it is first answered, and then not each time
+    expected = fails if formula.startswith("F") else 1 - fails
+    for apart in (step_bounds.MOST_APART, -1.0):
+        monkeypatch.setattr(step_counts, "MOST_APART", apart)
+        found = robust_bounds(objective, region, effort=BOUNDS_ONLY)
+        assert (found.lower[0], found.upper[0]) == pytest.approx((expected, expected), abs=1e-12)
+        assert objective.probabilities(rates, roughly=True).probability[0, 0] == pytest.approx(expected, abs=1e-12)
+    draws = step_counts._Draws(objective.skeleton.entry_values(rates))
+    monkeypatch.setattr(step_counts, "MOST_APART", step_bounds.MOST_APART)
+    assert objective.windows_apart(draws) == 0
+
+
 @pytest.mark.every(2)
 @pytest.mark.parametrize("steps", [10**5, 10**7, 10**9])
 def test_one_rate_over_very_many_steps(steps):
@@ -299,6 +321,17 @@ def test_steps_are_counted_as_they_are_taken_and_squared_from_two_thousand_on(hi
     assert StepCount.effort.fget(asked) == expected
 
 
+def test_the_product_is_that_of_the_first_steps(every_window_is_long):
+    """Of what is asked where the window begins at once, else of walking: each from the one start, of three states."""
+    model = Model(TWO, [[1, 2], [2, 2], [2, 2]], {"q": {2}}, {0: [(0, 1), (0, 1)], 1: [(1, 1), (0, 0)]})
+    for formula, first in (("F[0,4] q", "_inner"), ("G[1,4] (!q -> F[0,1] q)", "_first"), ("F[2,4] q", "_first")):
+        objective, _ = counting(model, formula)
+        assert len(objective.product.start) == 1
+        assert objective.state_count == getattr(objective, first).state_count
+    assert objective._inner.state_count != objective._first.state_count
+    assert (len(objective._inner.product.start), len(objective._first.product.start)) == (3, 1)
+
+
 @pytest.mark.parametrize(
     ("obligations", "aged", "refused"), [(8, 70, False), (7, 70, True), (8, 69, True), (10**6, 10**6, False)]
 )
@@ -328,6 +361,7 @@ def test_drawn_numbers_have_no_bounds_and_come_in_parts(every_window_is_long, mo
     numbers = np.random.default_rng(0)
     rates = rates_of(region, np.array([random_member(numbers, region) * UNIT for _ in range(5)]))
     at_once = objective.probabilities(rates, roughly=True)
+    assert np.all(objective.probabilities(rates).error_bound < 2.0**-40)
     parts, draws = [], step_counts._Draws
     monkeypatch.setattr(step_counts, "_Draws", lambda values: parts.append(len(values)) or draws(values))
     edges = len(objective.product.edge)

@@ -272,6 +272,20 @@ def test_notes_are_told_where_a_requirement_says_something_from_some_start(folde
     (found,) = find_vacuity(skeleton, [parse_formula("G (bad -> X late)")])
     assert [[why.kind for why in each] for each in found.vacuity] == [["antecedent"], []]
     assert found.notes == ("'late' is true in every reachable state",)
+    # Whatever is bad is late, which ranges say of both starts.
+    (found,) = find_vacuity(skeleton, [parse_formula("G (bad -> late)")])
+    assert [[why.kind for why in each] for each in found.vacuity] == [["constant"], ["constant"]]
+
+
+def test_notes_of_a_system_with_one_state(folder):
+    text = system_text([(1, 1)] * 4, {"bad": {3}}, ()).replace('initial = "true"', 'initial = "s = 1"')
+    skeleton = skeleton_of(folder, text, "there")
+    assert skeleton.state_count == 1
+    found = find_vacuity(skeleton, [parse_formula("G !bad"), parse_formula("F bad")])
+    assert [each.notes for each in found] == [
+        ("'!bad' is true in every reachable state",),
+        ("'bad' is false in every reachable state",),
+    ]
 
 
 LINE = """

@@ -326,6 +326,7 @@ _FIRST_ENTERING = "first = np.concatenate([[0], np.cumsum(np.bincount(targets, m
 _NO_STATE = "state=np.concatenate([[-1, -1], np.arange(len(members))]),"
 _FIRST_OF_ALIKE = "policy = self._best(target, values[alike[:1]], begun)[0][1]"
 _BEHIND = "behind = np.where(weights > 0, reached[:, self.product.indices], 0)"
+_ROUGHLY_TOO = "def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:"
 _BLOCKS = "_LARGEST_BLOCK, _NUMBERS_AT_ONCE, _LARGEST_DENSE = 1024, 2**18, 150"
 _FOUR = "quotients = np.where(numbers > others, numbers / others * (1 + 4 * ROUNDOFF), 1.0)"
 _MORE = "more = max(float((worth - before).max()), 0.0) * (spans + 1) * _WIDER"
@@ -368,6 +369,8 @@ _ROWS_OF_CHOICES = "skeleton, len(skeleton.indptr) - 1, rows_of(skeleton.indptr)
 _RULED_OUT = "ruled_out = wins >= xlogy(hits, middle) + xlog1py(items - hits, -middle)"
 _ALARMS_OF_ITEMS = "while limit < items and log_against_share(limit + 1, items, least) >= bar:"
 _ALARMS_OF_HOURS = "while start < len(law) and log_against_rate(start, steps * step, most) < bar:"
+_DRAWN_AT_ONCE = "size = min(at_once, max(1, PART_BYTES // (32 * max(1, len(held)))), data.needed.largest_part)"
+_AT_ONCE_TOKENS = ("min", "max", "1", "//", "32", "*")
 _SUBJECT, _FIRST = "verifier/analysis/robust/subject.py", "verifier/analysis/robust/first_policy.py"
 _LED = "following = np.where(inside < 0, objective.following[ways].ravel() - 2, inside).reshape("
 _RANK = "rank = levels(int(of.max()) + 1, of[sources[~inner]], of[led[~inner]], MOST_LEVELS)"
@@ -476,6 +479,11 @@ _NO_SEQUENCE = 'return [("", 0)] if len(files) else []'
 _BATCHES = "for file, table in files.batches(rows, 1 << 20, [own]):"
 _ROWS_OF_SIDE = "own_rows = rows_of(named, looked_up(codes, own, index), 0, scored=bool(scored))"
 _NUMBERED_SIDE = "for sequence, frame in side.take(None if side.exhausted else side.keys[-1]).keys:"
+_STREAM = "verifier/perception/detections/stream.py"
+_NOT_AFTER = "if previous is not None and key <= previous:"
+_FRAME_GRID = (
+    "self._grid = {key: (first, least or 1, least == common) for key, (first, least, common, _) in grids.items()}"
+)
 _BUFFER = "source = parquet.ParquetFile(stream, buffer_size=1 << 20, pre_buffer=False)"
 _ONE_ROW = "row = arrow.Table.from_arrays([arrow.nulls(1, field.type) for field in fields], names=fields.names)"
 _REGIONS = 'gathered.add(part, row + 1, labels.pointer(row), values | ({"region": 1} if region else {}), attributes)'
@@ -492,6 +500,9 @@ _POINTERS = "pointer = self.pointers.__getitem__ if any(self.pointers) else None
 _SEARCH, _COUNTS = "verifier/analysis/hidden_search.py", "verifier/analysis/step_counts.py"
 _GRID = "verifier/analysis/belief_grid.py"
 _DIGITS_OF = "at, begin, end = (expit(np.where(high > 0, -array, array)) for array in (odds, low, high))"
+_REST = "rest = walk.rest(self._answer, self._still_waiting, self.window.response or 0, MOST_APART / windows)"
+_BOUNDED = "return any(below) or (isinstance(node, Temporal) and node.interval is not None)"
+_ROUGH_DRAWS = "result = satisfaction_probabilities(at.product, self._values, at.skeleton.entry, roughly=True)"
 _LOOKS_AT = "if taken and taken % _LOOK == 0 and np.array_equal(worth, before):"
 _STEPPED = "most = steps if at.state_count > LARGEST_SQUARED else min(steps, STEPS_BEFORE_SQUARING)"
 _MAY_NOT = (
@@ -553,8 +564,13 @@ EQUIVALENT = {
     (_PARQUET_FILES, "_add_begin(begins, told.min, row, files)", "min"): "they are equal",
     **{(_PARQUET_FILES, _BATCHES, token): "how many at once" for token in ("1", "20")},
     (_PARQUET_FILES, "if not begins or begins[-1][0] < name:", "<"): "of equal names the first is read",
-    ("verifier/perception/detections/stream.py", _NUMBERED_SIDE, "-"): "how many at once, of two at least",
-    ("verifier/perception/detections/stream.py", _ROWS_OF_SIDE, "0"): "it is replaced by the file of each row",
+    (_STREAM, _NUMBERED_SIDE, "-"): "how many at once, of two at least",
+    (_STREAM, _NOT_AFTER, "<="): "a frame is handed out whole, so it does not come again",
+    (_STREAM, _FRAME_GRID, "1"): "the step of one frame alone",
+    (_STREAM, "self.batches = files.batches(rows, min(most, 65_536))", "65_536"): "how many at once",
+    (_STREAM, "with opened(files.paths[files.file_of(rows[0])]) as source:", "0"): "all have the same columns",
+    (_STREAM, "self.starts = np.zeros(0, dtype=np.int64)", "0"): "it is overwritten",
+    (_STREAM, _ROWS_OF_SIDE, "0"): "it is replaced by the file of each row",
     (_PARQUET_FILES, _ONE_ROW, "1"): "of each type some rows, of which none is kept",
     ("verifier/perception/detections/bdd100k.py", _REGIONS, "1"): "any number but 0",
     ("verifier/perception/detections/openlabel.py", _RIGID, ">"): "a turn has a determinant near 1 or -1",
@@ -607,6 +623,7 @@ EQUIVALENT = {
     (_STEP, _POSSIBLE, ">"): "more observations, that nothing reaches",
     **{(_SOLVE, "cost = lift * value + _TINY", token): "what is tried, and checked" for token in ("+", "*")},
     (_SOLVE, "_TINY = 2.0**-900", "900"): "what is tried, and checked",
+    (_SOLVE, "_LEAST_LIFT = 2.0**-42", "42"): "what is tried, and checked",
     (_SOLVE, "lift *= 8", "8"): "what is tried, and checked",
     (_SOLVE, "lift /= 2", "2"): "what is tried, and checked",
     (_SOLVE, _ROUGHLY, "True"): "where it is begun",
@@ -685,6 +702,12 @@ EQUIVALENT = {
     },
     ("verifier/analysis/robust/optimum.py", "np.zeros((count, 0), dtype=np.int64),", "0"): "no draw is made",
     ("verifier/analysis/robust/optimum.py", _BEHIND, "0"): "times 0; or noticed",
+    ("verifier/analysis/robust/optimum.py", _ROUGHLY_TOO, "False"): "not read",
+    ("verifier/analysis/robust/optimum.py", "_MOST_QUESTIONS = 4", "4"): "how many are kept",
+    **{
+        ("verifier/analysis/robust/optimum.py", "_NUMBERS_AT_ONCE = 2**23", token): "how many at once"
+        for token in ("2", "23")
+    },
     ("verifier/analysis/robust/optimum.py", _FIRST_OF_ALIKE, "1"): "which policy is begun with",
     ("verifier/analysis/robust/optimum.py", "indptr=np.concatenate([[0], np.cumsum(lengths)]),", "0"): (
         "where REJECT begins is not read"
@@ -808,6 +831,22 @@ EQUIVALENT = {
         )
         for token in tokens.split()
     },
+    **{
+        ("verifier/analysis/phantom_draws.py", _DRAWN_AT_ONCE, token): "how many at once" for token in _AT_ONCE_TOKENS
+    },
+    **{
+        ("verifier/analysis/phantom_draws.py", line, "1"): "as many of both"
+        for line in (
+            "free, labels = data.needed.free.tolist(), data.measured.counts.shape[1]",
+            "labels = data.measured.counts.shape[1]",
+        )
+    },
+    **{
+        ("verifier/analysis/phantom_draws.py", "size = max(1, _VISITS_AT_ONCE // objective.state_count)", token): (
+            "how many at once; no product has 2^24 states"
+        )
+        for token in ("max", "1", "//")
+    },
     (_SUBJECT, "numbers = np.where(codes >= 0, len(inner) + np.searchsorted(ended, codes), -1)", "1"): (
         "any number below 0"
     ),
@@ -866,6 +905,11 @@ EQUIVALENT = {
     (_GRAPH, "if len(optional) >= most.bit_length():  # each of them has at least two ways", ">="): (
         "so many ways are too many below as well"
     ),
+    (
+        _GRAPH,
+        "for count in range(len(free) + 1 if sum(lower) < UNIT else 1):",
+        "1",
+    ): "nobody chooses more than all; or noticed",
     (_GRAPH, _FIRST_ENTERING, "0"): "the first state is REJECT, which can always stay",
     **{(_COUNTING, line, "lower"): "the shapes are equal" for line in (_UNASKED, _TOTAL)},
     (_COUNTING, _FOUR, "4"): "1 + 5 * 2^-53 is 1 + 4 * 2^-53 in doubles",
@@ -1181,6 +1225,16 @@ EQUIVALENT = {
             ("which way, not what it finds", "LARGEST_SQUARED = 600", ("600",)),
             ("which way, not what it finds", _STEPPED, (">",)),
             ("how many at once", "size = _NUMBERS_AT_ONCE // product.state_count**2", ("//",)),
+            ("how many at once", "size = max(1, _NUMBERS_AT_ONCE // max(len(self.product.edge), 1))", ("1",)),
+            ("what waits is overwritten", "ends = self._with_constants(left > 0, np.zeros(()), meets)", ("0",)),
+            ("above 0, or not read", _REST, ("0",)),
+            (
+                "above 0, or not read",
+                "wait, transitions = self.window.response or 0, len(self.skeleton.indices)",
+                ("0",),
+            ),
+            ("how soon it is known", _BOUNDED, ("any",)),
+            ("nobody asks how exact draws are", _ROUGH_DRAWS, ("True",)),
             ("a power that is not used", "power = power @ power if steps >> position > 1 else power", (">",)),
         )
         for token in tokens

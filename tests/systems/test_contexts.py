@@ -16,12 +16,14 @@ from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.errors import InputError, LimitError, NoAnswerError, Place, UsageError
 from verifier.checking.settings import EngineSettings
 from verifier.cli import main
+from verifier.perception.confusion import EMPTY
 from verifier.perception.confusion.context_matrices import divided_matrices
 from verifier.perception.confusion.contexts import Contexts
 from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.pipeline import verify_spec
 from verifier.study.options import RunOptions
-from verifier.systems.contexts import _Walk
+from verifier.systems.channel import Channel
+from verifier.systems.contexts import _after_reports, _Branches, _Walk
 from verifier.systems.reader import read_model
 from verifier.systems.scene import SkeletonOptions
 from verifier.systems.settings import Limits
@@ -814,3 +816,18 @@ def test_trackers_read_reports_with_memory(confirm, shared, tmp_path):
         options = RunOptions(memory=memory, initial_context="counted", confidence=None)
         (point,) = verify_spec(*files, options).requirements[0].points
         assert f"{point.probability:.{len(expected) - 2}f}" == expected
+
+
+def test_branches_of_one_draw_by_hand():
+    # It is told or not, each a group of labels of its own: before the draw, told, and not told. What was told is not
+    # untold: nothing is there for both.
+    ped, one = frozenset({"ped"}), np.zeros((1, 1), dtype=np.int64)
+    told, then = np.array([[[1, 0]]]), np.array([[0, 1], [1, 1]])
+    plain = Channel((ped, EMPTY), (frozenset(), ped), one, one, told, then, names=("walker",), who=one)
+    branches = _Branches.of(plain, np.array([True, False]))
+    assert branches.observation.tolist() == [0, 1, 0]
+    assert branches.channel.told.tolist() == [[[0, 1]]]
+    assert branches.channel.then.tolist() == [[1, 2], [1, -1], [1, 2]]
+    # What cannot be reported begins no branch.
+    impossible = SimpleNamespace(then=np.array([[1, -1], [1, 1]]))
+    assert _after_reports(impossible, {(0, 1, 0): 0, (0, 2, 1): 1}, 1) == {(0, (0,)): 0, (1, (1,)): 1}

@@ -91,7 +91,7 @@ class DriveData:
         """(f,) the size S of a phantom drive; 1 in columns without items."""
         sizes = self.held.sum(axis=2)
         total = sizes.sum(axis=0)
-        return np.asarray(np.where(total > 0, (sizes**2).sum(axis=0) / np.where(total > 0, total, 1), 1))
+        return np.asarray(np.divide((sizes**2).sum(axis=0), total, out=np.ones(len(total)), where=total > 0))
 
 
 def mixed(matrices: Floats, weights: Floats) -> Floats:

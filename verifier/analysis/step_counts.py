@@ -32,7 +32,7 @@ from verifier.checking.graphs import coreachable
 from verifier.checking.product import MOST_OBLIGATIONS, build_product
 from verifier.checking.step_bounds import MOST_APART, LongWindow, counted, long_window
 from verifier.checking.stepping import Steps
-from verifier.language.expressions.syntax import Node, Temporal, children
+from verifier.language.expressions.syntax import Node, Temporal, fold
 from verifier.language.ltl import parse_formula
 from verifier.language.ltl.progression import ACCEPT, REJECT
 from verifier.systems.skeleton import Skeleton
@@ -155,9 +155,7 @@ class StepCount(Objective):
 
     def _with_constants(self, waiting: Mask, worth: Floats, meets: bool) -> Floats:
         """What the end of the window is worth: something to who waits, and all or nothing to the others."""
-        mask = waiting.copy()
-        mask[[REJECT, ACCEPT]] = False
-        shaped = mask.reshape(-1, *(1,) * max(worth.ndim - 1, 0))
+        shaped = waiting.reshape(-1, *(1,) * max(worth.ndim - 1, 0))
         ends: Floats = np.where(shaped, worth, 1.0 if meets else 0.0)
         ends[REJECT] = 0.0 if meets else 1.0
         return ends
@@ -197,7 +195,7 @@ class StepCount(Objective):
     def _aged(self) -> Objective:
         """The product with the age of the oldest p that waits."""
         self.refuse_ages()
-        return self._stage(f"G (left -> F[0,{self.window.response or 0}] right)", self.window.low > 0)
+        return self._stage(f"G (left -> F[0,{self.window.response}] right)", self.window.low > 0)
 
     def _stage(self, formula: str, everywhere: bool) -> Objective:
         return stage_of(self.skeleton, self.window, formula, everywhere)
@@ -216,12 +214,11 @@ def counted_window(
     skeleton: Skeleton, formula: Node, propositions: Mapping[str, Node], memory_bytes: int
 ) -> LongWindow | None:
     """The window that a formula is, where its product would be out of reach; None where it has one."""
-    pending, bounded = [formula], False
-    while pending and not bounded:
-        node = pending.pop()
-        bounded = isinstance(node, Temporal) and node.interval is not None
-        pending += children(node)
-    if not bounded:
+
+    def bounded(node: Node, below: tuple[bool, ...]) -> bool:
+        return any(below) or (isinstance(node, Temporal) and node.interval is not None)
+
+    if not fold(formula, bounded):
         return None
     labels = {name: skeleton.mask_of(node) for name, node in propositions.items()}
     window = long_window(formula, labels, skeleton.indptr, skeleton.indices)
@@ -249,7 +246,7 @@ def _unless_decided(at: Objective, meets: bool) -> Floats:
 def _steps_left(aged: Objective) -> Ints:
     """(p,) in how many steps the oldest that waits needs its answer; 0 where nothing waits."""
     product = aged.product
-    left: dict[int, int] = {product.obligations.initial: 0, REJECT: 0, ACCEPT: 0}
+    left = dict.fromkeys((product.obligations.initial, REJECT, ACCEPT), 0)
     for obligation in np.unique(product.obligation).tolist():
         chain = [obligation]
         while chain[-1] not in left:

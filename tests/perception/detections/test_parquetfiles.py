@@ -222,6 +222,8 @@ def test_frames_of_a_stream_are_numbered(tmp_path):
     assert chunks(path, 8)[0].numbers is None
     alone = write(tmp_path / "u.parquet", [3, 5, 9], score=[0.5] * 3)
     assert [c.numbers.tolist() for c in chunks(alone, 9, numbered=True, frames=alone)] == [[0, 1, 3]]
+    zero = write(tmp_path / "zero.parquet", [0, 1], score=[0.5] * 2)
+    assert [c.numbers.tolist() for c in chunks(zero, 9, numbered=True)] == [[0, 1]]
     few = write(tmp_path / "few.parquet", [3, 9], score=[0.5] * 2)
     assert [c.numbers.tolist() for c in stream_tables(alone, few, ANY, numbered=True)] == [[0, 1, 3]]
     stamped = write(tmp_path / "stamped.parquet", [0, 0, 0], stamp=[3, 5, 9])
@@ -244,8 +246,11 @@ def test_chunks_and_where_they_go_on(tmp_path):
     assert [(c.data.frame_name, c.last_frame, c.rows_done, c.rows_total) for c in found] == [
         (("0", "1"), "1", 6, 14), (("2",), "2", 12, 14), (("3",), "3", 14, 14)
     ]  # fmt: skip
-    names = [name for c in found for name in c.data.frame_name]
-    assert names == ["0", "1", "2", "3"]
+    whole = write(tmp_path / "w.parquet", [0, 0, 1, 2, 2, 2, 3], group=7, score=[0.5] * 7)
+    assert ["".join(c.data.frame_name) for c in chunks(whole, 3)] == ["0", "1", "2", "3"]
+    for name, frames in (("a", [0]), ("b", [1, 2, 3]), ("c", [4, 5])):
+        write(tmp_path / f"t/{name}.parquet", frames, group=3, score=[0.5] * len(frames))
+    assert chunks(tmp_path / "t", 3)[0].data.frame_name == ("0", "1", "2")
     for after, rest in (("0", "123"), ("2", "3"), ("3", "")):
         for rows in (1, 3, 20):
             again = chunks(path, rows, after=after)

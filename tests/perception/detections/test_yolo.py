@@ -1,5 +1,6 @@
 """What only YOLO has: where classes, labels, images and sizes come from, and what is refused."""
 
+import contextlib
 import json
 
 import numpy as np
@@ -160,6 +161,8 @@ def test_images_beside_labels(tmp_path):
         Image.fromarray(np.zeros(size[::-1], np.uint8)).save(folder / "images" / name)
     found = read(folder, size=None)
     assert (found.frame_name, found.annotations.box_2d.tolist()) == (("i", "j"), [[2, 1.5, 6, 2.5]])
+    with contextlib.chdir(folder / "labels"):
+        assert yolo(".", folder / "seen").annotations.box_2d.tolist() == [[2, 1.5, 6, 2.5]]
     write(folder, **{"images__d__k.png": "", "images__e__l.png": "", "labels__d__k": LINE})
     assert read(folder).sequences == ("(no sequence)", "d", "e")
     for name in ("images/d/k.png", "images/e/l.png", "labels/d/k.txt"):

@@ -266,8 +266,7 @@ class _Side:
 
     def _find_runs(self) -> None:
         compute = library("pyarrow.compute")
-        n = len(self.buffer)
-        change = np.zeros(n, dtype=bool)
+        change = np.zeros(len(self.buffer), dtype=bool)
         change[:1] = True
         names = [name for name in ("sequence", "frame") if name in self.buffer.column_names]
         columns = {name: self.buffer[name].combine_chunks() for name in names}
@@ -275,9 +274,8 @@ class _Side:
             if column.null_count:
                 row = int(column.is_null().to_numpy(zero_copy_only=False).argmax())
                 raise InputError(f"{name}: the cell is empty", self.files.place(self.rows_done + row))
-            if n > 1:
-                differs = compute.not_equal(column[1:], column[:-1])
-                change[1:] |= differs.to_numpy(zero_copy_only=False)
+            differs = compute.not_equal(column[1:], column[:-1])
+            change[1:] |= differs.to_numpy(zero_copy_only=False)
         self.starts = np.flatnonzero(change)
         runs = [column.take(library("pyarrow").array(self.starts)).to_pylist() for column in columns.values()]
         self.keys = list(zip(*(runs if len(runs) == 2 else [[None] * len(runs[0]), *runs]), strict=True))
@@ -289,7 +287,7 @@ class _Side:
             return
         previous = self.last
         for key, start in zip(self.keys, self.starts.tolist(), strict=True):
-            if previous is not None and _order(key) <= _order(previous):
+            if previous is not None and key <= previous:
                 raise InputError(
                     f"frame {shown('/'.join(filter(None, _texts(key))))} comes after "
                     f"{shown('/'.join(filter(None, _texts(previous))))}: rows must ascend by sequence and frame",
@@ -300,7 +298,7 @@ class _Side:
 
     def take(self, end: Key | None) -> _Part:
         """Hand out the rows of all frames before `end`, or everything."""
-        count = len(self.keys) if end is None else bisect_left(self.keys, _order(end), key=_order)
+        count = len(self.keys) if end is None else bisect_left(self.keys, end)
         stop = len(self.buffer) if count == len(self.keys) else int(self.starts[count])
         line = np.arange(self.rows_done + 1, self.rows_done + stop + 1, dtype=np.int64)
         named = NamedTable(self.buffer.slice(0, stop), line, self.file)
@@ -315,11 +313,7 @@ class _Side:
     def from_key(self, part: _Part, floor: Key | None) -> _Part:
         """The rows of `part` from the frame `floor` on; none without it."""
         named, keys, sizes = part
-        first = len(keys) if floor is None else bisect_left(keys, _order(floor), key=_order)
+        first = len(keys) if floor is None else bisect_left(keys, floor)
         start = int(sizes[:first].sum())
         rest = NamedTable(named.table.slice(start), named.line[start:], named.file)
         return _Part(rest, keys[first:], sizes[first:])
-
-
-def _order(key: Key) -> tuple[Any, Any]:
-    return (key[0] if key[0] is not None else "", key[1])
