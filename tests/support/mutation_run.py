@@ -1172,6 +1172,7 @@ EQUIVALENT = {
     **{(_ADJOINT, _OF_RATE_0, token): "as for `rows`" for token in (">", "&")},
     (_ADJOINT, "used = np.zeros((1, len(channel.bins), len(channel.observations)))", "1"): "a row that is not read",
     (_ADJOINT, "used[0, rows] = 1", "1"): "only whether it is above 0",
+    (_ADJOINT, "back = place[columns] < place[rows]", "<"): "no factor leads to its own state",
     (_ADJOINT, "LARGEST_BLOCK = 64", "64"): "how it is solved, not what",
     **{(_ADJOINT, _RARELY, token): "how it is solved, not what" for token in ("-", "17", "2", "23")},
     (_CAUSES, _SHARES, "2"): "each is 1",
@@ -1196,6 +1197,7 @@ EQUIVALENT = {
     ),
     (_PRIORITIES, _CORRECT, ">="): "equal where nothing moves, and such columns are not listed",
     (_PRIORITIES, _NO_ERRORS, "1"): "as many of both",
+    (_PRIORITIES, "gain = sensitivity.against(np.arange(sensitivity.rates.shape[1]))", "1"): "as many of both",
     **{
         (_PRIORITIES, "chunk = max(1, _BATCH_BYTES // rates.nbytes)", token): "how many at once"
         for token in ("1", "//")
