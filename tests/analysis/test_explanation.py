@@ -66,10 +66,10 @@ def test_an_explanation_tells_the_members_of_a_pattern_and_what_is_covered(membe
             assert (told.violation, told.causes, told.corrections, told.patterns) == (0, (), (), ())
             assert np.isnan(told.covered)
         elif rows[1]:
-            assert told.violation == pytest.approx(23 / 32, rel=1e-12)
-            assert told.covered == pytest.approx(1, rel=1e-12)
+            assert told.violation == pytest.approx(23 / 32, rel=1e-12, abs=0)
+            assert told.covered == pytest.approx(1, rel=1e-12, abs=0)
             assert [one.reports for one in told.corrections] == [(second,), (first, second)]
-            assert [one.corrected for one in told.corrections] == pytest.approx([9 / 16, 1], rel=1e-12)
+            assert [one.corrected for one in told.corrections] == pytest.approx([9 / 16, 1], rel=1e-12, abs=0)
         else:
             (one,) = told.patterns
             assert (len(one.members), one.complete) == (min(members, 3), members >= 3)

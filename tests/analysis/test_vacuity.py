@@ -234,6 +234,7 @@ NEVER = f"never holds from this initial state on: {HOLDS} without being tested"
         ),
         ("there", "G (bad -> X good)", 0, "antecedent", f"'bad' {NEVER}"),
         ("there", "G (X bad | most)", 0, "antecedent", f"'!most' {NEVER}"),
+        ("there", "G (X good | !bad)", 0, "antecedent", f"'bad' {NEVER}"),
         ("there", "(!(F good)) -> F bad", 0, None, ""),
         ("there", "(G (bad -> X good)) & (G (late -> X bad))", 0, "antecedent", f"'bad' and 'late' {NEVER}"),
         ("there", "(G (bad -> X good)) & (G (late -> X bad))", 2, None, ""),
