@@ -608,7 +608,7 @@ EQUIVALENT = {
     (_POLICY, "apart = centre_distance(a[:, :2], b[:, :2])", "2"): "no more columns than the first has, or an error",
     (_POLICY, "near = np.flatnonzero(~(apart > reach))  # NaN goes through", ">"): "circles that touch share nothing",
     (_MATCHES, "ROUNDS = 32", "32"): "how many at once",
-    (_MATCHES, "if sum(len(part.detection) for part in found) >= BLOCK:", ">="): "how many at once",
+    (_MATCHES, "if sum(len(part.detection) for part in reaching) >= BLOCK:", ">="): "how many at once",
     **{(_MATCHES, "if 2 * len(places) > len(order):", token): "which way of sorting" for token in ("2", "*", ">")},
     (_MATCHES, "cost[row, column] = loss - (min(pair.shape) + 1)", "1"): "one more pair outweighs as well",
     **{(_DEPENDENCE, _ALONE, token): "a bin that nothing lies in" for token in ("0", "1")},

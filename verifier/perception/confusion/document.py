@@ -135,9 +135,9 @@ def read_counts_of(raw: bytes, file: str) -> ConfusionCounts:
     return DocumentReader(file).counts(json_of(raw, file))
 
 
-def write_confusion(found: ConfusionMatrices | ConfusionCounts, path: str | Path) -> None:
+def write_confusion(matrices: ConfusionMatrices | ConfusionCounts, path: str | Path) -> None:
     """Write the document that reads back to the same; all or nothing."""
-    write_text(path, confusion_text(found))
+    write_text(path, confusion_text(matrices))
 
 
 def confusion_text(matrices: ConfusionMatrices | ConfusionCounts) -> str:

@@ -38,11 +38,11 @@ def context_bin(context: ContextCounts, index: int, *, family: bool) -> dict[str
     return {name: own.tolist() for name, own in zip(names, by_context, strict=True) if own.any()}
 
 
-def context_rows(found: ContextCounts, sequence: int) -> list[list[int]]:
+def context_rows(counts: ContextCounts, sequence: int) -> list[list[int]]:
     """The rows [bin, context, predicted, true, count, ...] of one sequence."""
-    assert found.tally is not None
-    own = found.tally.of_sequence(sequence)
-    at_bin, context = np.divmod(own.index[:, 1], found.per_bin)
+    assert counts.tally is not None
+    own = counts.tally.of_sequence(sequence)
+    at_bin, context = np.divmod(own.index[:, 1], counts.per_bin)
     rows: list[list[int]] = np.column_stack([at_bin, context, own.index[:, 2:], own.counts]).tolist()
     return rows
 
@@ -62,14 +62,14 @@ class ContextsReader:
     fail: Fail
 
     @classmethod
-    def of(cls, found: Any, file: str, fail: Fail) -> ContextsReader:
+    def of(cls, content: Any, file: str, fail: Fail) -> ContextsReader:
         """Read the key `contexts` of the document, which is in a file of this name."""
         keys = [field.name for field in fields(ContextsRecord)]
-        for key in (key for key in found if key not in keys) if isinstance(found, Mapping) else ():
+        for key in (key for key in content if key not in keys) if isinstance(content, Mapping) else ():
             nearest = nearest_name(key, keys)
             hint = f"did you mean '{nearest}'?" if nearest else f"known: {', '.join(keys)}"
             raise fail("/contexts/" + escaped(key), f"unknown key {shown(key)}", hint)
-        head = read_document(ContextsRecord, found, file, "/contexts")
+        head = read_document(ContextsRecord, content, file, "/contexts")
         try:
             contexts = Contexts(head.kind, head.cap)
         except UsageError as error:
@@ -94,19 +94,19 @@ class ContextsReader:
         """Of all contexts, untracked items last."""
         return (*self.contexts.names, UNTRACKED)
 
-    def bin(self, path: str, found: Any) -> dict[int, Any]:
+    def bin(self, path: str, matrices: Any) -> dict[int, Any]:
         """The matrices of one bin by number of the context, as they are written."""
-        if not isinstance(found, Mapping):
-            raise self.fail(path, f"expected an object from contexts to matrices, got {shown(found)}")
+        if not isinstance(matrices, Mapping):
+            raise self.fail(path, f"expected an object from contexts to matrices, got {shown(matrices)}")
         numbers = {name: number for number, name in enumerate(self.names)}
-        for name in found:
+        for name in matrices:
             if name not in numbers:
                 nearest = nearest_name(name, numbers)
                 hint = (
                     f"did you mean '{nearest}'?" if nearest else f"{self.contexts} has {', '.join(self.names[:4])}.."
                 )
                 raise self.fail(f"{path}/{escaped(name)}", f"unknown context {shown(name)}", hint)
-        return {numbers[name]: matrix for name, matrix in found.items()}
+        return {numbers[name]: matrix for name, matrix in matrices.items()}
 
     def check_sums(self, by_context: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
         """Refuse matrices by context that do not add up to those of their bin."""
@@ -138,7 +138,7 @@ class ContextsReader:
 
 def tracks_json(tracks: Tracks, sequence: int, shape: tuple[int, ...]) -> dict[str, Any]:
     """What the document says of the tracks of one sequence."""
-    found: dict[str, list[Any]] = {"columns": [], "shares": []}
+    rows: dict[str, list[Any]] = {"columns": [], "shares": []}
     for summed_over, table in tracks.tables():
         for name, index, numbers in (
             ("columns", table.columns, table.track_counts[:, None]),
@@ -146,8 +146,8 @@ def tracks_json(tracks: Tracks, sequence: int, shape: tuple[int, ...]) -> dict[s
         ):
             low, high = np.searchsorted(index[:, 0], [sequence, sequence + 1])
             for (_, at_bin, *labels), own in zip(index[low:high].tolist(), numbers[low:high].tolist(), strict=True):
-                found[name].append([*_at(at_bin, summed_over, shape), *labels, *map(edge_json, own)])
-    return found
+                rows[name].append([*_at(at_bin, summed_over, shape), *labels, *map(edge_json, own)])
+    return rows
 
 
 def _at(at_bin: int, summed_over: SummedOver, shape: tuple[int, ...]) -> list[int | None]:
@@ -171,11 +171,11 @@ class TracksReader:
     members: int
     fail: Fail
 
-    def read(self, found: Sequence[Any], counts: Tally) -> Tracks:
+    def read(self, entries: Sequence[Any], counts: Tally) -> Tracks:
         """The tracks, given the value of `tracks` of each sequence and the counts of the sequences."""
         columns: list[list[float]] = []
         shares: list[list[float]] = []
-        for number, entry in enumerate(found):
+        for number, entry in enumerate(entries):
             path = f"/sequences/{number}/tracks"
             if not isinstance(entry, Mapping) or set(entry) != {"columns", "shares"}:
                 raise self.fail(path, f"expected an object with 'columns' and 'shares', got {shown(entry)}")

@@ -152,11 +152,11 @@ Told = Dependence | tuple[Dependence, ...]
 """What a document says: of a family one for each score threshold."""
 
 
-def read_dependence(found: Any, members: int | None, file: str, fail: Fail, bins: int | None) -> Told:
+def read_dependence(given: Any, members: int | None, file: str, fail: Fail, bins: int | None) -> Told:
     """The value of the key in a document.
 
     Args:
-        found: as decoded.
+        given: as decoded.
         members: how many matrices the file holds in a family; None where it is none.
         file: what messages call it.
         fail: makes the complaint from a JSON pointer and a text.
@@ -167,14 +167,14 @@ def read_dependence(found: Any, members: int | None, file: str, fail: Fail, bins
         InputError: it is none.
     """
     if members is None:
-        return _read("/dependence", found, file, fail, bins)
-    if not isinstance(found, list) or len(found) != members:
-        raise fail("/dependence", f"expected a list of {members} tests, one per score threshold, got {shown(found)}")
-    return tuple(_read(f"/dependence/{number}", test, file, fail, bins) for number, test in enumerate(found))
+        return _read("/dependence", given, file, fail, bins)
+    if not isinstance(given, list) or len(given) != members:
+        raise fail("/dependence", f"expected a list of {members} tests, one per score threshold, got {shown(given)}")
+    return tuple(_read(f"/dependence/{number}", test, file, fail, bins) for number, test in enumerate(given))
 
 
-def _read(path: str, found: Any, file: str, fail: Fail, bins: int | None) -> Dependence:
-    read = read_document(Dependence, found, file, path)
+def _read(path: str, given: Any, file: str, fail: Fail, bins: int | None) -> Dependence:
+    read = read_document(Dependence, given, file, path)
     if bins is None and is_later(read):
         raise fail(path, "tests of bins, and combined ones, belong to version 2 of the document")
     for number, test in enumerate(read.classes):

@@ -129,14 +129,14 @@ class DocumentReader:
             check_remarks(metadata["remarks"], self.fail)
         return metadata
 
-    def _check_localisation(self, found: Any, bins: int) -> None:
+    def _check_localisation(self, given: Any, bins: int) -> None:
         path = "/localisation"
-        if not isinstance(found, dict) or set(found) != {"axes", "counts"}:
-            raise self.fail(path, f"expected an object with the keys 'axes' and 'counts', got {shown(found)}")
-        if found["axes"] != ["reported", "true"]:
+        if not isinstance(given, dict) or set(given) != {"axes", "counts"}:
+            raise self.fail(path, f"expected an object with the keys 'axes' and 'counts', got {shown(given)}")
+        if given["axes"] != ["reported", "true"]:
             hint = "transpose the counts, so that each column sums to the items of one true bin"
-            raise self.fail(f"{path}/axes", f'expected ["reported", "true"], got {shown(found["axes"])}', hint)
-        counts = self._counts(f"{path}/counts", found["counts"], bins, "reported bin", "true bin")
+            raise self.fail(f"{path}/axes", f'expected ["reported", "true"], got {shown(given["axes"])}', hint)
+        counts = self._counts(f"{path}/counts", given["counts"], bins, "reported bin", "true bin")
         if not any(map(any, counts)):
             raise self.fail(f"{path}/counts", "expected at least one item")
 
@@ -177,14 +177,14 @@ class DocumentReader:
                 "transpose the counts, so that each column sums to the items of one true label",
             )
         if document["labelling"] not in LABELLINGS:
-            found = shown(document["labelling"])
-            raise self.fail("/labelling", f"expected 'class', 'group' or 'proposition', got {found}")
+            got = shown(document["labelling"])
+            raise self.fail("/labelling", f"expected 'class', 'group' or 'proposition', got {got}")
 
-    def _labels(self, found: Any, labelling: str) -> tuple[Label, ...]:
-        if not isinstance(found, list) or not found:
-            raise self.fail("/labels", f"expected a list of labels, got {shown(found)}")
+    def _labels(self, given: Any, labelling: str) -> tuple[Label, ...]:
+        if not isinstance(given, list) or not given:
+            raise self.fail("/labels", f"expected a list of labels, got {shown(given)}")
         labels: list[Label] = []
-        for index, entry in enumerate(found):
+        for index, entry in enumerate(given):
             path = f"/labels/{index}"
             label = self._set_label(path, entry) if labelling == "proposition" else self._class_label(path, entry)
             if label in labels:
@@ -215,38 +215,38 @@ class DocumentReader:
         return name
 
     def _thresholds(self, document: dict[str, Any]) -> tuple[float, ...] | None:
-        found = document.get("score_thresholds")
+        scores = document.get("score_thresholds")
         if "score_thresholds" not in document:
             return None
-        if not isinstance(found, list) or not found:
-            raise self.fail("/score_thresholds", f"expected a list of scores, got {shown(found)}")
-        for index, value in enumerate(found):
-            if not is_number(value) or (index and not found[index - 1] < value):
+        if not isinstance(scores, list) or not scores:
+            raise self.fail("/score_thresholds", f"expected a list of scores, got {shown(scores)}")
+        for index, value in enumerate(scores):
+            if not is_number(value) or (index and not scores[index - 1] < value):
                 raise self.fail(f"/score_thresholds/{index}", f"expected increasing scores, got {shown(value)}")
-        return tuple(float(value) for value in found)
+        return tuple(float(value) for value in scores)
 
     def _bins(
         self,
-        found: Any,
+        given: Any,
         variables: tuple[Variable, ...],
         size: int,
         members: int | None,
         contexts: ContextsReader | None,
     ) -> tuple[Bins, NDArray[np.int64], NDArray[np.int64] | None]:
         """The bins, their counts as (thresholds, bins, predicted, true), and those with an axis of contexts."""
-        if not isinstance(found, list) or not found:
-            raise self.fail("/bins", f"expected a list of at least one bin, got {shown(found)}")
+        if not isinstance(given, list) or not given:
+            raise self.fail("/bins", f"expected a list of at least one bin, got {shown(given)}")
         inner = list(itertools.product(*(range(variable.count) for variable in variables)))
-        if len(found) % len(inner):
-            raise self.fail("/bins", f"expected a multiple of {len(inner)} bins, got {len(found)}", ORDER_HINT)
+        if len(given) % len(inner):
+            raise self.fail("/bins", f"expected a multiple of {len(inner)} bins, got {len(given)}", ORDER_HINT)
         edges: list[float] = []
-        counts = np.zeros((members or 1, len(found), size, size), dtype=np.int64)
+        counts = np.zeros((members or 1, len(given), size, size), dtype=np.int64)
         divided = None
         if contexts is not None:
-            divided = np.zeros((members or 1, len(found), len(contexts.names), size, size), dtype=np.int64)
+            divided = np.zeros((members or 1, len(given), len(contexts.names), size, size), dtype=np.int64)
         keys = {"distance_m", "counts"} | ({"where"} if variables else set())
         keys |= {"contexts"} if contexts is not None else set()
-        for index, entry in enumerate(found):
+        for index, entry in enumerate(given):
             path = f"/bins/{index}"
             if not isinstance(entry, dict) or set(entry) != keys:
                 listed = ", ".join(f"'{key}'" for key in sorted(keys - {"counts"}))
@@ -254,7 +254,7 @@ class DocumentReader:
                 raise self.fail(path, f"expected an object with {listed} and 'counts', got {shown(got)}")
             self._check_where(path, entry, variables, inner[index % len(inner)])
             bounds = distance_range(
-                f"{path}/distance_m", entry["distance_m"], index >= len(found) - len(inner), self.fail
+                f"{path}/distance_m", entry["distance_m"], index >= len(given) - len(inner), self.fail
             )
             if index % len(inner):
                 if list(bounds) != edges[-2:]:
@@ -278,17 +278,17 @@ class DocumentReader:
     def _check_where(self, path: str, entry: dict[str, Any], variables: tuple[Variable, ...], at: Any) -> None:
         expected = where_json(variables, at)
         if variables and entry["where"] != expected:
-            found = shown(entry["where"])
-            raise self.fail(f"{path}/where", f"expected {json.dumps(expected)}, got {found}", ORDER_HINT)
+            got = shown(entry["where"])
+            raise self.fail(f"{path}/where", f"expected {json.dumps(expected)}, got {got}", ORDER_HINT)
 
-    def _members(self, path: str, found: Any, size: int, members: int | None) -> list[list[list[int]]]:
+    def _members(self, path: str, given: Any, size: int, members: int | None) -> list[list[list[int]]]:
         """One matrix, or in a family one per score threshold."""
         if members is None:
-            return [self._counts(path, found, size)]
-        if not isinstance(found, list) or len(found) != members:
-            number = f"{len(found)}" if isinstance(found, list) else shown(found)
+            return [self._counts(path, given, size)]
+        if not isinstance(given, list) or len(given) != members:
+            number = f"{len(given)}" if isinstance(given, list) else shown(given)
             raise self.fail(path, f"expected {members} matrices (one per score threshold), got {number}")
-        return [self._counts(f"{path}/{index}", entry, size) for index, entry in enumerate(found)]
+        return [self._counts(f"{path}/{index}", entry, size) for index, entry in enumerate(given)]
 
     def _check_empty_columns(self, bins: Bins, counts: NDArray[np.int64], empty: int) -> None:
         """Column "empty" does not depend on what only objects have."""
@@ -315,18 +315,18 @@ class DocumentReader:
             )  # fmt: skip
 
     def _sequences(
-        self, found: Any, counts: NDArray[np.int64], tracks: TracksReader | None, per_bin: int | None
+        self, given: Any, counts: NDArray[np.int64], tracks: TracksReader | None, per_bin: int | None
     ) -> tuple[Sequences, Tally]:
         """The sequences, and their tally by context where a bin has `per_bin` contexts, else the same tally."""
-        if not isinstance(found, list) or not found:
-            raise self.fail("/sequences", f"expected a list of at least one sequence, got {shown(found)}")
+        if not isinstance(given, list) or not given:
+            raise self.fail("/sequences", f"expected a list of at least one sequence, got {shown(given)}")
         names: dict[str, int] = {}
         rows: list[list[int]] = []
         limits = [counts.shape[1], *([] if per_bin is None else [per_bin]), *counts.shape[2:]]
         limits += [LARGEST_COUNT + 1] * len(counts)
-        with_tracks = tracks is not None and any(isinstance(entry, dict) and "tracks" in entry for entry in found)
+        with_tracks = tracks is not None and any(isinstance(entry, dict) and "tracks" in entry for entry in given)
         keys = ("name", "frames", "counts", *(("tracks",) if with_tracks else ()))
-        for number, entry in enumerate(found):
+        for number, entry in enumerate(given):
             path = f"/sequences/{number}"
             if not isinstance(entry, dict) or set(entry) != set(keys):
                 listed = ", ".join(f"'{key}'" for key in keys[:-1])
@@ -350,7 +350,7 @@ class DocumentReader:
             raise self.fail("/sequences", "a cell occurs twice in one sequence")
         tally = finer if per_bin is None else finer.coarser_bins(per_bin)
         self._check_sum(tally, counts)
-        own = tracks.read([entry["tracks"] for entry in found], tally) if tracks is not None and with_tracks else None
+        own = tracks.read([entry["tracks"] for entry in given], tally) if tracks is not None and with_tracks else None
         return Sequences(tuple(names), np.array(list(names.values()), dtype=np.int64), tally, own), finer
 
     def _check_row(self, path: str, row: Any, limits: list[int], by_context: bool) -> None:
@@ -373,12 +373,12 @@ class DocumentReader:
             )
 
     def _counts(
-        self, path: str, found: Any, size: int, row_of: str = "predicted label", column_of: str = "true label"
+        self, path: str, given: Any, size: int, row_of: str = "predicted label", column_of: str = "true label"
     ) -> list[list[int]]:
-        if not isinstance(found, list) or len(found) != size:
-            number = f"{len(found)} rows" if isinstance(found, list) else shown(found)
+        if not isinstance(given, list) or len(given) != size:
+            number = f"{len(given)} rows" if isinstance(given, list) else shown(given)
             raise self.fail(path, f"expected {size} rows (one per {row_of}), got {number}")
-        for i, row in enumerate(found):
+        for i, row in enumerate(given):
             if not isinstance(row, list) or len(row) != size:
                 number = f"{len(row)} entries" if isinstance(row, list) else shown(row)
                 raise self.fail(f"{path}/{i}", f"expected {size} entries (one per {column_of}), got {number}")
@@ -387,4 +387,4 @@ class DocumentReader:
                     raise self.fail(f"{path}/{i}/{j}", f"expected a non-negative integer, got {shown(count)}")
                 if count > LARGEST_COUNT:
                     raise self.fail(f"{path}/{i}/{j}", f"expected at most 2**53, got {shown(count)}")
-        return found
+        return given

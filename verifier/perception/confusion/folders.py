@@ -116,9 +116,9 @@ def _copy(
     try:
         store.invalidate_cache()  # a process that lives long sees what is there now
         root = store._strip_protocol(address)
-        found = [root] if store.isfile(address) else store.find(address)
+        entries = [root] if store.isfile(address) else store.find(address)
         remote, local = list[str](), list[str]()
-        for entry in found:
+        for entry in entries:
             own = store.unstrip_protocol(entry)
             if own in shared and own not in mine and not names_only:
                 continue
@@ -134,7 +134,7 @@ def _copy(
             store.get(remote, local)
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or first_line(error)}", Place(address)) from None
-    if not found:
+    if not entries:
         raise InputError("no such file", Place(address))
 
 
@@ -332,10 +332,10 @@ class FolderCount:
         if self.settings.distance_file is None or self.settings.sequence:
             return {}
         with copied(self.settings, self._paths) as copies:
-            found = sequences_named(str(copies.settings.distance_file), self.settings.distance_key)
-        for error in found.values():
+            errors = sequences_named(str(copies.settings.distance_file), self.settings.distance_key)
+        for error in errors.values():
             error.place = replace(error.place, file=copies.told(str(error.place.file)))
-        return found
+        return errors
 
     def how_of(self, partition: tuple[int, TablePart]) -> How:
         """What every sequence is counted by."""

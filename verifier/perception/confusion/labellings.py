@@ -120,8 +120,8 @@ class PropositionSets:
 
     def reported(self, threshold: int) -> Ints:
         """(m,) the label reported at one threshold."""
-        found: Ints = self.label_of[(self.level > threshold) @ self.bits]
-        return found
+        labels: Ints = self.label_of[(self.level > threshold) @ self.bits]
+        return labels
 
 
 def proposition_sets(scene: Scene, rule: CountingRule) -> PropositionSets:
@@ -131,18 +131,18 @@ def proposition_sets(scene: Scene, rule: CountingRule) -> PropositionSets:
     objects = scene.objects.take(rows)
     leftovers = scene.leftovers.take(scene.leftovers.reported >= 0)
     keys = np.concatenate([objects.frame, leftovers.frame]) * bins + np.concatenate([objects.bin, leftovers.place])
-    found, at = distinct(keys, len(scene.sequence) * bins)
+    occupied, at = distinct(keys, len(scene.sequence) * bins)
     object_at, classes = at[: len(objects.frame)], len(rule.classes)
-    present = np.zeros((len(found), classes), dtype=bool)
+    present = np.zeros((len(occupied), classes), dtype=bool)
     present[object_at, objects.label] = True
-    level = np.zeros((len(found), classes), dtype=np.int64)
+    level = np.zeros((len(occupied), classes), dtype=np.int64)
     reporting = objects.reported >= 0
     np.maximum.at(level, (object_at[reporting], objects.reported[reporting]), objects.level[reporting])
     np.maximum.at(level, (at[len(objects.frame) :], leftovers.reported), leftovers.level)
     label_of = np.zeros(1 << classes, dtype=np.int64)
     label_of[rule.label_masks] = np.arange(len(rule.label_masks))
     true = label_of[present @ (1 << np.arange(classes))]
-    return PropositionSets(*np.divmod(found, bins), true, level, label_of, rows, object_at)
+    return PropositionSets(*np.divmod(occupied, bins), true, level, label_of, rows, object_at)
 
 
 def proposition_items(scene: Scene, rule: CountingRule) -> list[Items]:
@@ -257,14 +257,14 @@ def _is_in(keys: Ints, increasing: Ints) -> NDArray[np.bool_]:
     if len(increasing) == 0:
         return np.zeros(len(keys), dtype=bool)
     at = np.minimum(np.searchsorted(increasing, keys), len(increasing) - 1)
-    found: NDArray[np.bool_] = increasing[at] == keys
-    return found
+    there: NDArray[np.bool_] = increasing[at] == keys
+    return there
 
 
 def _first_of_each(keys: Ints, order: Ints) -> Ints:
     """For each key 0, 1, ... the row that comes first in `order`, which sorts by key."""
-    found: Ints = order[_first_of_each_sorted(keys[order])]
-    return found
+    rows: Ints = order[_first_of_each_sorted(keys[order])]
+    return rows
 
 
 def _first_of_each_sorted(keys: Ints) -> NDArray[np.bool_]:

@@ -134,8 +134,8 @@ def bearing_deg(boxes: Boxes) -> NDArray[np.float64]:
     """(n,) direction of the box centre in [-180, 180) degrees: 0 ahead, 90 to the left; NaN without a 3-D box."""
     if boxes.box_3d is None:
         return np.full(len(boxes), np.nan)
-    found: NDArray[np.float64] = np.degrees(np.arctan2(boxes.box_3d[:, 1], boxes.box_3d[:, 0]))
-    return np.where(found >= 180.0, -180.0, found)
+    degrees: NDArray[np.float64] = np.degrees(np.arctan2(boxes.box_3d[:, 1], boxes.box_3d[:, 0]))
+    return np.where(degrees >= 180.0, -180.0, degrees)
 
 
 def _attribute(boxes: Boxes, name: str) -> NDArray[np.generic]:
@@ -151,8 +151,8 @@ def _frame_bins(data: DetectionSet, variable: Variable) -> Ints:
     if variable.name != "sequence":
         raise UsageError(f"'{variable.name}' is not known of frames")
     bins = [_first_fit(name, variable) for name in data.sequences]
-    found: Ints = np.array(bins, dtype=np.int64)[data.frame_sequence]
-    return found
+    of_frame: Ints = np.array(bins, dtype=np.int64)[data.frame_sequence]
+    return of_frame
 
 
 def _first_fit(name: str, variable: Variable) -> int:

@@ -88,10 +88,10 @@ def dependence_document(data: DetectionSet, observed: Observed, rule: CountingRu
     outcomes = track_outcomes(data, observed, rule)
     if outcomes is None:
         return None
-    found = dependence(outcomes, rule.classes, seed)
-    if not found[0]:
+    tested = dependence(outcomes, rule.classes, seed)
+    if not tested[0]:
         return None
-    tests = tuple(Dependence(seed=seed, classes=classes) for classes in found)
+    tests = tuple(Dependence(seed=seed, classes=classes) for classes in tested)
     return tests[0] if rule.thresholds is None else tests
 
 

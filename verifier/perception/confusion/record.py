@@ -112,7 +112,7 @@ def _rows(
     n = len(frame)
     nobody = np.full(n, -1, dtype=np.int64)
     objects, reports = (nobody if rows is None else rows for rows in (objects, reports))
-    found: dict[str, NDArray[Any]] = {
+    columns: dict[str, NDArray[Any]] = {
         "kind": np.full(n, kind, dtype=object) if isinstance(kind, str) else kind,
         "sequence": _names(data.sequences, data.frame_sequence[frame]),
         "frame": _names(data.frame_name, frame),
@@ -125,24 +125,24 @@ def _rows(
         "report_line": _at(data.detections.line, reports),
         "score": _at(np.asarray(data.detections.score), reports, np.nan),
     }
-    found |= dict.fromkeys(("bin", "place", "group"), nobody)
-    found |= {name: np.full(n, np.nan) for name in ("distance_m", "affinity")}
-    found |= _box_columns(TRUE_2D, data.annotations.box_2d, objects)
-    found |= _box_columns(BOX_2D, data.detections.box_2d, reports)
-    return found | _box_columns(BOX_3D, data.detections.box_3d, reports)
+    columns |= dict.fromkeys(("bin", "place", "group"), nobody)
+    columns |= {name: np.full(n, np.nan) for name in ("distance_m", "affinity")}
+    columns |= _box_columns(TRUE_2D, data.annotations.box_2d, objects)
+    columns |= _box_columns(BOX_2D, data.detections.box_2d, reports)
+    return columns | _box_columns(BOX_3D, data.detections.box_3d, reports)
 
 
 def _tracks(annotations: Boxes, objects: NDArray[np.int64]) -> NDArray[Any]:
     """What the data calls the track of each object: a whole number as such; nothing where it is NaN."""
-    found = np.full(len(objects), "", dtype=object)
+    texts = np.full(len(objects), "", dtype=object)
     real = np.flatnonzero(objects >= 0)
     track = annotations.attributes.get("track")
     if track is None or not len(real):
-        return found
+        return texts
     values = track[objects[real]]
     whole = values.dtype.kind == "f" and bool(np.all(values[~np.isnan(values)] % 1 == 0))
-    found[real] = ["" if value != value else str(int(value) if whole else value) for value in values.tolist()]
-    return found
+    texts[real] = ["" if value != value else str(int(value) if whole else value) for value in values.tolist()]
+    return texts
 
 
 def _box_columns(names: Sequence[str], box: NDArray[Any] | None, rows: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
@@ -162,8 +162,8 @@ def _at(values: NDArray[Any], rows: NDArray[np.int64], nothing: float = -1) -> N
 def _names(names: Sequence[str], index: NDArray[Any], nothing: str = "") -> NDArray[Any]:
     """The names at `index`; `nothing` at -1."""
     known = np.array([*names, nothing], dtype=object)
-    found: NDArray[Any] = known[index]
-    return found
+    named: NDArray[Any] = known[index]
+    return named
 
 
 def write_record(tables: Sequence[Table], path: str | Path) -> None:

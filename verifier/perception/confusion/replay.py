@@ -69,12 +69,12 @@ class Tracker:
     @classmethod
     def parsed(cls, text: str) -> Tracker:
         """Read M/N; UsageError."""
-        found = re.fullmatch(r"(\d{1,2})/(\d{1,2})", text, re.ASCII)
-        if found is None or not 1 <= int(found[1]) <= int(found[2]) <= LARGEST_TRACKER:
+        numbers = re.fullmatch(r"(\d{1,2})/(\d{1,2})", text, re.ASCII)
+        if numbers is None or not 1 <= int(numbers[1]) <= int(numbers[2]) <= LARGEST_TRACKER:
             raise UsageError(
                 f"--confirm: expected M/N with 1 <= M <= N <= {LARGEST_TRACKER}, such as 3/5, got {shown(text)}"
             )
-        return cls(int(found[1]), int(found[2]))
+        return cls(int(numbers[1]), int(numbers[2]))
 
     def __str__(self) -> str:
         return f"{self.needed}/{self.window}"
@@ -193,13 +193,13 @@ def tracked_of(settings: ReplaySettings) -> tuple[Tracked, list[int], tuple[str,
 def _range(text: str, edges: tuple[float, ...]) -> tuple[float, float]:
     low, _, high = text.partition("..")
     try:
-        found = float(low), float(high)
+        ends = float(low), float(high)
     except ValueError:
-        found = (math.nan, math.nan)
-    if found[0] not in edges or found[1] not in edges or not found[0] < found[1]:
+        ends = (math.nan, math.nan)
+    if ends[0] not in edges or ends[1] not in edges or not ends[0] < ends[1]:
         listed = ", ".join(f"{edge:g}" for edge in edges)
         raise UsageError(f"--range: expected LOW..HIGH with both at edges of bins ({listed}), got {shown(text)}")
-    return found
+    return ends
 
 
 def _tracked(record: Record, name: str, bins: Bins) -> Tracked:
@@ -305,8 +305,8 @@ def passages(rows: Tracked, bins: Sequence[int]) -> tuple[Ints, Ints]:
 
 def first_passages(rows: Tracked, begin: Ints, length: Ints, frames: int) -> Ints:
     """(w,) the number of the first passage of each track that has so many frames, in the order of tracks."""
-    found = np.flatnonzero(length >= frames)
-    result: Ints = found[np.unique(rows.track[begin[found]], return_index=True)[1]]
+    long_enough = np.flatnonzero(length >= frames)
+    result: Ints = long_enough[np.unique(rows.track[begin[long_enough]], return_index=True)[1]]
     return result
 
 
@@ -324,8 +324,8 @@ def right_rates(rows: Tracked, context: Ints, contexts: Contexts, chosen: NDArra
         empty = counts[:, number].sum(axis=1) == 0
         counts[empty, number] = whole[empty] if shorter is None else counts[empty, shorter]
     with np.errstate(invalid="ignore"):
-        found: Floats = counts[..., 1] / counts.sum(axis=2)
-    return found
+        shares: Floats = counts[..., 1] / counts.sum(axis=2)
+    return shares
 
 
 def unconfirmed(rates: Floats, contexts: Contexts, tracker: Tracker, bins: Ints, start: Ints) -> Floats:
@@ -343,7 +343,7 @@ def unconfirmed(rates: Floats, contexts: Contexts, tracker: Tracker, bins: Ints,
     Raises:
         UsageError: a rate that matters is not known (NaN).
     """
-    found = np.full((len(rates), bins.shape[1], len(bins)), np.nan)
+    chances = np.full((len(rates), bins.shape[1], len(bins)), np.nan)
     unknown = np.asarray(np.isnan(rates).any(axis=0))
     known = np.moveaxis(np.nan_to_num(rates), 2, 0)
     begun, group = np.unique(start, return_inverse=True)
@@ -366,8 +366,8 @@ def unconfirmed(rates: Floats, contexts: Contexts, tracker: Tracker, bins: Ints,
                     following[node] = following[node] + moved if node in following else moved
         state = following
         total = sum(state.values(), np.zeros((len(rates), len(pairs))))
-        found[:, frame, alive] = total[:, group[alive]]
-    return found
+        chances[:, frame, alive] = total[:, group[alive]]
+    return chances
 
 
 def count_law(chances: Floats) -> Floats:

@@ -129,11 +129,11 @@ def counted(
     stated = None if settings.data_set is None else read_stated(settings.data_set)
     if not check_stream(settings):
         with copied(settings) as copies:
-            found = _counted_at_once(copies.settings, memory, data)
+            made = _counted_at_once(copies.settings, memory, data)
     else:
         counts, files, shares = stream_counted(settings, memory, report)
-        found = Counted(counts, None, files, shares)
-    return replace(found, counts=with_record(found.counts, stated, settings.data_set))
+        made = Counted(counts, None, files, shares)
+    return replace(made, counts=with_record(made.counts, stated, settings.data_set))
 
 
 def _memory(settings: CountSettings) -> Memory | None:

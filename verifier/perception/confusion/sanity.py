@@ -68,14 +68,14 @@ def wilson(hits: int, items: int, confidence: float = 0.95) -> tuple[float, floa
 
 def recalls(matrices: ConfusionMatrices, confidence: float = 0.95) -> list[Recall]:
     """For each class and distance bin: of the items whose true label has the class, those reported with it."""
-    found = []
+    shares = []
     for name in class_names(matrices):
         has = np.array([name in label for label in matrices.labels])
         for at in range(matrices.bin_count):
             columns = matrices.counts[at][:, has]
             hits, items = int(columns[has].sum()), int(columns.sum())
-            found.append(Recall(name, at, hits, items, *wilson(hits, items, confidence)))
-    return found
+            shares.append(Recall(name, at, hits, items, *wilson(hits, items, confidence)))
+    return shares
 
 
 def class_names(matrices: ConfusionMatrices) -> list[str]:
@@ -126,8 +126,8 @@ def with_projected(counts: ConfusionCounts) -> ConfusionCounts:
 def left_out_texts(metadata: Mapping[str, Any]) -> Iterator[str]:
     """What the class map left out, annotations and detections, the most frequent classes first."""
     source = metadata.get("source")
-    found = source.get("classes_left_out") if isinstance(source, Mapping) else None
-    for kind, classes in found.items() if isinstance(found, Mapping) else ():
+    left_out = source.get("classes_left_out") if isinstance(source, Mapping) else None
+    for kind, classes in left_out.items() if isinstance(left_out, Mapping) else ():
         if isinstance(classes, Mapping) and classes and all(type(number) is int for number in classes.values()):
             most = sorted(classes.items(), key=lambda pair: -pair[1])
             listed = ", ".join(f"{one_line(name)} ({number})" for name, number in most[:MOST_LEFT_OUT])
@@ -138,9 +138,9 @@ def left_out_texts(metadata: Mapping[str, Any]) -> Iterator[str]:
 def with_sanity(counts: ConfusionCounts, made: Iterable[Remark] = ()) -> ConfusionCounts:
     """The counts with the remarks on them found again, and all on how they were made: those they have, and `made`."""
     kept = [entry for entry in counts.metadata.get("remarks", []) if entry["kind"] not in OF_COUNTS]
-    found = {tuple(entry.values()): entry for entry in (*sanity_remarks(counts), *kept, *made)}
+    remarks = {tuple(entry.values()): entry for entry in (*sanity_remarks(counts), *kept, *made)}
     metadata = {key: value for key, value in counts.metadata.items() if key != "remarks"}
-    return replace(counts, metadata={**metadata, "remarks": list(found.values())} if found else metadata)
+    return replace(counts, metadata={**metadata, "remarks": list(remarks.values())} if remarks else metadata)
 
 
 def sanity_remarks(counts: ConfusionCounts) -> Iterator[Remark]:
@@ -205,11 +205,11 @@ def refuse_absurd(metadata: Mapping[str, Any], accepted: Iterable[str]) -> None:
             raise InputError(entry["text"], hint=hint)
 
 
-def check_remarks(found: Any, fail: Fail) -> None:
+def check_remarks(content: Any, fail: Fail) -> None:
     """Refuse a value of the key `remarks` that is not as the schema says; `fail` makes the complaint."""
-    if not isinstance(found, list):
-        raise fail("/remarks", f"expected a list of remarks, got {shown(found)}")
-    for number, entry in enumerate(found):
+    if not isinstance(content, list):
+        raise fail("/remarks", f"expected a list of remarks, got {shown(content)}")
+    for number, entry in enumerate(content):
         texts = isinstance(entry, dict) and set(entry) == {"kind", "text"}
         if not texts or not all(isinstance(value, str) for value in entry.values()):
             message = f"expected an object with the texts 'kind' and 'text', got {shown(entry)}"

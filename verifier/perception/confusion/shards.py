@@ -37,10 +37,10 @@ Part = TypeVar("Part")
 
 def parsed_shard(text: str) -> Shard:
     """`i/n`; UsageError where it is none."""
-    found = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", text)
-    if found is None or not 1 <= int(found[1]) <= int(found[2]) <= MOST_SHARDS:
+    numbers = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", text)
+    if numbers is None or not 1 <= int(numbers[1]) <= int(numbers[2]) <= MOST_SHARDS:
         raise UsageError(f"--shard: expected I/N with I from 1 to N, at most {MOST_SHARDS}, got {shown(text)}")
-    return int(found[1]), int(found[2])
+    return int(numbers[1]), int(numbers[2])
 
 
 def share_of(parts: Sequence[Part], shard: Shard) -> Sequence[Part]:
@@ -149,12 +149,12 @@ def shards_of(names: Sequence[str], parts: Sequence[ConfusionCounts]) -> list[Re
     Raises:
         InputError: a damaged shard, or some files are shards and others are not.
     """
-    found = [ReadShard.of(name, counts) for name, counts in zip(names, parts, strict=True)]
-    shards = [shard for shard in found if shard is not None]
-    if 0 < len(shards) < len(found):
+    read = [ReadShard.of(name, counts) for name, counts in zip(names, parts, strict=True)]
+    shards = [shard for shard in read if shard is not None]
+    if 0 < len(shards) < len(read):
         raise InputError(
             f"no shard, and {shards[0].name} is shard {shards[0].shard[0]}/{shards[0].shard[1]}",
-            Place(names[found.index(None)]),
+            Place(names[read.index(None)]),
             "merge all shards of a count to the whole first",
         )
     return shards
@@ -180,19 +180,19 @@ def command_of_shards(files: Sequence[str]) -> tuple[str, ...] | None:
     return commands[0]
 
 
-def joined_shards(found: Sequence[ReadShard], hashes: Sequence[str]) -> ConfusionCounts:
+def joined_shards(given: Sequence[ReadShard], hashes: Sequence[str]) -> ConfusionCounts:
     """The document of the whole.
 
     Args:
-        found: all shards of one count, in any order.
+        given: all shards of one count, in any order.
         hashes: SHA-256 of each file.
 
     Raises:
         InputError: shards of another count, one that is there twice or missing, files that changed meanwhile; names
             files and shards.
     """
-    digest_of = {shard.name: digest for shard, digest in zip(found, hashes, strict=True)}
-    shards = sorted(found, key=lambda shard: shard.shard)
+    digest_of = {shard.name: digest for shard, digest in zip(given, hashes, strict=True)}
+    shards = sorted(given, key=lambda shard: shard.shard)
     _check_numbers(shards)
     _check_same_count(shards)
     _check_rows(shards)
@@ -315,13 +315,13 @@ def _check_rows(shards: Sequence[ReadShard]) -> None:
 
 def _digests(shards: Sequence[ReadShard]) -> list[list[str]]:
     """The SHA-256 of every file of every table, on which all shards that read it agree."""
-    found = []
+    digests = []
     for number, table in enumerate(shards[0].tables):
-        found.append(list[str]())
+        digests.append(list[str]())
         for at, path in enumerate(table.paths):
             told = {digest: shard.name for shard in shards if (digest := shard.digests[number][at]) is not None}
             if len(told) != 1:
                 what = f"the file has changed between {' and '.join(told.values())}" if told else "no shard read it"
                 raise InputError(what, Place(path), "count all shards again")
-            found[-1] += told
-    return found
+            digests[-1] += told
+    return digests

@@ -224,10 +224,10 @@ def _added_filter(before: Any, now: Any) -> Any:
     """A filter says how many annotations and detections it took out, a file of distances how many it leaves unknown;
     other numbers are settings."""
     names = ("annotations", "detections", "unknown", "unknown_of_detections", "maps")
-    found = {key: before[key] + now[key] for key in names if key in before and key in now}
+    added = {key: before[key] + now[key] for key in names if key in before and key in now}
     if "focal_lengths" in now:
-        found["focal_lengths"] = added_origin(before["focal_lengths"], now["focal_lengths"], True)
-    return {**before, **now, **found}
+        added["focal_lengths"] = added_origin(before["focal_lengths"], now["focal_lengths"], True)
+    return {**before, **now, **added}
 
 
 def _added_projected(before: Any, now: Any) -> dict[str, Any]:

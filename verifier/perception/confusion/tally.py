@@ -116,10 +116,10 @@ def distinct_rows(index: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[
 def distinct(keys: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The distinct keys in increasing order, and for each key its place among them; keys lie in 0..size - 1."""
     if size > max(DENSE_CELLS_ALWAYS, DENSE_CELLS_PER_ENTRY * len(keys)):
-        found, place = np.unique(keys, return_inverse=True)
-        return found, place.reshape(-1)
+        keys_there, place = np.unique(keys, return_inverse=True)
+        return keys_there, place.reshape(-1)
     present = np.zeros(size, dtype=bool)
     present[keys] = True
-    found = np.flatnonzero(present)
+    keys_there = np.flatnonzero(present)
     number = np.cumsum(present) - 1
-    return found, number[keys]
+    return keys_there, number[keys]

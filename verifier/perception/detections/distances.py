@@ -57,8 +57,8 @@ def distance(boxes: Boxes, measure: str) -> NDArray[np.float64]:
 
 def reported_distance(boxes: Boxes, measure: str) -> NDArray[np.float64]:
     """(n,) metres of detections: by the measure of their box in the ego frame, else as given."""
-    found = distance(boxes, measure)
-    return found if boxes.distance_m is None else np.where(np.isnan(found), boxes.distance_m, found)
+    measured = distance(boxes, measure)
+    return measured if boxes.distance_m is None else np.where(np.isnan(measured), boxes.distance_m, measured)
 
 
 LARGEST_M = 1e5
@@ -111,9 +111,9 @@ def with_distances(data: DetectionSet, path: str | Path, key: str) -> DetectionS
     fail(again, "{} occurs twice")
     result = np.full(len(boxes), np.nan) if boxes.distance_m is None else boxes.distance_m.copy()
     if len(theirs):
-        found = np.minimum(np.searchsorted(theirs[order], mine), len(theirs) - 1)
-        hit = theirs[order][found] == mine
-        result[hit] = distance[order][found][hit]
+        at = np.minimum(np.searchsorted(theirs[order], mine), len(theirs) - 1)
+        hit = theirs[order][at] == mine
+        result[hit] = distance[order][at][hit]
     record = {**digest_record("distances", path, raw), "key": key, "unknown": int(np.isnan(result).sum())}
     origin = {**data.origin, "distances": record}
     return data.change(annotations=replace(boxes, distance_m=result), origin=origin)
@@ -123,12 +123,12 @@ def sequences_named(path: str | Path, key: str) -> dict[str, InputError]:
     """The sequences of such a file, and what is wrong with the first row of each that no data have; InputError."""
     named, _ = read_named(path, {}, ("frame", key, "distance_m"))
     codes, keys = frame_keys(named)
-    objects, found = named.numbers(key)[0], dict[str, InputError]()
+    objects, errors = named.numbers(key)[0], dict[str, InputError]()
     for row in np.sort(np.unique(codes, return_index=True)[1]).tolist():
         name = "/".join(filter(None, keys[int(codes[row])]))
         text = NO_ANNOTATION.format(_object_text(key, objects[row], name))
-        found.setdefault(_sequence(name), InputError(text, Place(str(path), int(named.line[row]))))
-    return found
+        errors.setdefault(_sequence(name), InputError(text, Place(str(path), int(named.line[row]))))
+    return errors
 
 
 def _sequence(frame: str) -> str:

@@ -64,17 +64,17 @@ class Gathered:
         arrow = library("pyarrow")
         names = dict.fromkeys(["frame", "class", *(["score"] if scored and not self.rows else [])])
         names |= dict.fromkeys(name for row in self.rows for name in row)
-        found = {name: self._column(name) for name in names}
-        if "id" not in found and not scored:
-            found["id"] = arrow.array(self._numbers())
-        if "track" in found:
-            found["track"] = _codes(found["track"])
+        made = {name: self._column(name) for name in names}
+        if "id" not in made and not scored:
+            made["id"] = arrow.array(self._numbers())
+        if "track" in made:
+            made["track"] = _codes(made["track"])
         wanted = {
-            name: scored if name == "score" else (bool(self.rows) and not scored) or theirs in found
+            name: scored if name == "score" else (bool(self.rows) and not scored) or theirs in made
             for name, theirs in columns.items()
         }
         own = {name: theirs for name, theirs in columns.items() if wanted[name]}
-        table = renamed(arrow.table(found), own, ["score"] if scored else [], file)
+        table = renamed(arrow.table(made), own, ["score"] if scored else [], file)
         files = tuple(member.name for member in self.members)
         line, part = np.array(self.lines, dtype=np.int64), np.array(self.parts, dtype=np.int32)
         pointer = self.pointers.__getitem__ if any(self.pointers) else None
@@ -92,16 +92,16 @@ class Gathered:
 
     def _column(self, name: str) -> Any:
         arrow = library("pyarrow")
-        found = [row.get(name) for row in self.rows]
+        values = [row.get(name) for row in self.rows]
         text = name in (*TEXTS, "track")
         types = (str,) if text else (int, float) if name in NAMES else (int, float, bool)
         missing = () if name in TEXTS else (type(None),)
-        if not set(map(type, found)) <= {*types, *missing}:
-            row = next(row for row, value in enumerate(found) if type(value) not in (*types, *missing))
+        if not set(map(type, values)) <= {*types, *missing}:
+            row = next(row for row, value in enumerate(values) if type(value) not in (*types, *missing))
             wanted = "a name" if text else "a number"
-            raise InputError(f"{name}: expected {wanted}, got {shown(found[row])}", self.place(row))
+            raise InputError(f"{name}: expected {wanted}, got {shown(values[row])}", self.place(row))
         try:
-            plain = found if text else [None if value is None else float(value) for value in found]
+            plain = values if text else [None if value is None else float(value) for value in values]
         except OverflowError:
             raise InputError(f"{name}: a number too large to be one", Place(self.members[0].name)) from None
         return arrow.array(plain, arrow.string() if text else arrow.float64())
@@ -179,9 +179,9 @@ def walk_xml(
     def entity(*_: object) -> None:
         raise InputError("an XML file that declares entities is not read", Place(member.name))
 
-    def characters(found: str) -> None:
+    def characters(piece: str) -> None:
         nonlocal text
-        text += found
+        text += piece
 
     parser.StartElementHandler, parser.EndElementHandler = start, stop
     parser.CharacterDataHandler, parser.EntityDeclHandler = characters, entity

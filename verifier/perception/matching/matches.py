@@ -129,17 +129,17 @@ def _reaching_pairs(
     policy: MatchingPolicy, pool: Candidates, detection_box: Floats, annotation_box: Floats
 ) -> Iterator[_Pairs]:
     """The pairs that reach the threshold, whole groups at a time: at least `BLOCK` of them, but at the end."""
-    found: list[_Pairs] = []
+    reaching: list[_Pairs] = []
     for begin, end in pool.blocks():
         for detection, annotation in pool.pairs(begin, end):
             # `take` copies whole rows, several times faster than indexing.
             value = _compare(policy, detection_box.take(detection, axis=0), annotation_box.take(annotation, axis=0))
-            found.append(_Pairs(detection, annotation, value).take(np.flatnonzero(_reaches(policy, value))))
-        if sum(len(part.detection) for part in found) >= BLOCK:
-            yield _joined(found)
-            found = []
-    if found:
-        yield _joined(found)
+            reaching.append(_Pairs(detection, annotation, value).take(np.flatnonzero(_reaches(policy, value))))
+        if sum(len(part.detection) for part in reaching) >= BLOCK:
+            yield _joined(reaching)
+            reaching = []
+    if reaching:
+        yield _joined(reaching)
 
 
 def _joined(parts: list[_Pairs]) -> _Pairs:
