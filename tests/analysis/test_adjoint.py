@@ -72,12 +72,12 @@ def test_a_wait_and_a_choice(r):
     objective = objective_of(**LOOP, formula="F goal", starts=(0, 1))
     values, visits, found = solved(objective, column(1 - r, r))
     first, second = objective.product.start
-    assert values.value[[first, second]] == pytest.approx([float(1 - r)] * 2, rel=1e-12)
-    assert values.failure[[first, second]] == pytest.approx([float(r)] * 2, rel=1e-12)
-    assert visits[0, [first, second]] == pytest.approx([float(1 / r), 1], rel=1e-12)
-    assert visits[1, [first, second]] == pytest.approx([0, 1], rel=1e-12)
-    assert found.cells[0, 0, :, 0] == pytest.approx([float(1 / r), float((1 - r) / r)], rel=1e-12)
-    assert found.cells[1, 0, :, 0] == pytest.approx([1, 0], rel=1e-12)
+    assert values.value[[first, second]] == pytest.approx([float(1 - r)] * 2, rel=1e-12, abs=0)
+    assert values.failure[[first, second]] == pytest.approx([float(r)] * 2, rel=1e-12, abs=0)
+    assert visits[0, [first, second]] == pytest.approx([float(1 / r), 1], rel=1e-12, abs=0)
+    assert visits[1, [first, second]] == pytest.approx([0, 1], rel=1e-12, abs=0)
+    assert found.cells[0, 0, :, 0] == pytest.approx([float(1 / r), float((1 - r) / r)], rel=1e-12, abs=0)
+    assert found.cells[1, 0, :, 0] == pytest.approx([1, 0], rel=1e-12, abs=0)
     assert np.all(found.cells[:, :, :, 1] == 0)
     assert not found.jumps.any()
 
@@ -93,7 +93,7 @@ def test_a_small_failure_keeps_its_digits():
         ended=(3, 4),
     )
     values, _, _ = solved(objective, column(1 - Fraction(1, 10**6), Fraction(1, 10**6)))
-    assert values.failure[objective.product.start[0]] == pytest.approx(1e-18, rel=1e-12)
+    assert values.failure[objective.product.start[0]] == pytest.approx(1e-18, rel=1e-12, abs=0)
 
 
 def test_a_cell_of_rate_zero_has_its_derivative_too():
@@ -110,7 +110,7 @@ def test_a_cell_of_rate_zero_has_its_derivative_too():
     )
     values, _, found = solved(objective, column(Fraction(1, 4), Fraction(3, 4), 0))
     assert values.value[objective.product.start[0]] == 1
-    assert found.cells[0, 0, :, 0] == pytest.approx([4 / 3, 4 / 3, 0], rel=1e-12)
+    assert found.cells[0, 0, :, 0] == pytest.approx([4 / 3, 4 / 3, 0], rel=1e-12, abs=0)
     assert not found.jumps.any()
 
 
@@ -158,7 +158,7 @@ def test_two_draws_of_one_step_and_of_one_column():
     channel = channel_of([(), ("a",)], [[0, 0]], [[0, 0]])
     objective = objective_of(channel, [[1, 2], [1, 1], [2, 2]], [0] * 3, {"goal": {1}}, "F goal", ended=(1, 2))
     values, _, found = solved(objective, column(Fraction(2, 5), Fraction(3, 5)))
-    assert values.value[objective.product.start[0]] == pytest.approx(0.16, rel=1e-12)
+    assert values.value[objective.product.start[0]] == pytest.approx(0.16, rel=1e-12, abs=0)
     assert found.cells[0, 0, :, 0] == pytest.approx([0.8, 0], abs=1e-15)
     # Different columns of different bins: x = u u', dx/du = u', dx/du' = u.
     channel = channel_of([(), ("a",)], [[0, 1]], [[0, 1]])
@@ -178,7 +178,7 @@ def test_what_flows_through_the_cells_of_one_draw_is_the_expected_number_of_draw
     rates = column(0.75, 0.25)
     values, visits, _ = solved(objective, rates)
     drawn = flow_derivatives(objective, values.rates, visits, np.ones(objective.state_count))[0] * values.rates
-    assert drawn[0, :, 0] == pytest.approx([3 + 0.75, 1 + 0.25], rel=1e-12)
+    assert drawn[0, :, 0] == pytest.approx([3 + 0.75, 1 + 0.25], rel=1e-12, abs=0)
 
 
 def simplex_steps(rates, columns, rng):
@@ -468,12 +468,12 @@ def test_a_grid_that_is_rarely_left_is_left_in_the_end(rare):
     weight, leaving = np.random.default_rng(1).random((3, n)), np.where(place % 7 == 0, rare, 0)
     ends = np.concatenate([*targets, np.full(n, n)])
     equations = Equations(n + 1, place, np.tile(place, 4), ends, np.append(weight, leaving))
-    assert equations.solve(leaving[equations.states, None]) == pytest.approx(1, rel=1e-13)
+    assert equations.solve(leaving[equations.states, None]) == pytest.approx(1, rel=1e-13, abs=0)
     begun = np.eye(n, 2)
     visits = equations.solve(begun[equations.states], transposed=True)[equations.number[:n]]
-    assert leaving @ visits == pytest.approx(1, rel=1e-13)
+    assert leaving @ visits == pytest.approx(1, rel=1e-13, abs=0)
     entered = begun + np.stack([np.bincount(targets.ravel(), (weight * by).ravel(), n) for by in visits.T], axis=1)
-    assert visits * (weight.sum(axis=0) + leaving)[:, None] == pytest.approx(entered, rel=1e-12)
+    assert visits * (weight.sum(axis=0) + leaving)[:, None] == pytest.approx(entered, rel=1e-12, abs=0)
 
 
 @pytest.mark.parametrize("rare", [0.0, 1e-310])

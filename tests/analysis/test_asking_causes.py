@@ -84,7 +84,7 @@ def agrees(world, folder, model, frames=1, least=1):
     """Whether there is more than one cause; they are those of the definition."""
     wanted, _ = AskedSystem(world, frames, least).causes_and_patterns()
     wanted = {kinds: float(p) for kinds, p in wanted.items() if p}
-    assert found_by_the_program(world, folder, model) == pytest.approx(wanted, rel=1e-11)
+    assert found_by_the_program(world, folder, model) == pytest.approx(wanted, rel=1e-11, abs=0)
     return len(wanted) > 1
 
 

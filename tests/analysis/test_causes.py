@@ -46,7 +46,7 @@ def shares(objective, rates, satisfying=False, most_kinds=9):
     losses, _, values, _ = losses_of(objective, rates, satisfying)
     total, _ = violation_probability(objective, values.rates, 0, satisfying)
     found = losses.attribution(0, total, most_kinds)
-    assert math.fsum(cause.probability for cause in found.causes) == pytest.approx(total, rel=1e-12)
+    assert math.fsum(cause.probability for cause in found.causes) == pytest.approx(total, rel=1e-12, abs=0)
     patterns = losses.patterns(0, 50, total)
     return (
         {frozenset(cause.reports): cause.probability for cause in found.causes},
@@ -73,8 +73,8 @@ def one_look(stops):
 
 def test_where_either_report_stops_both_must_be_wrong_and_are_one_cause():
     causes, patterns = shares(one_look([{"a"}, {"b"}, {"a", "b"}]), MISSES)
-    assert causes == {only(MISSED_A, MISSED_B): pytest.approx(1 / 12, rel=1e-12)}
-    assert patterns == {(frozenset([only(MISSED_A, MISSED_B)]),): pytest.approx(1 / 12, rel=1e-12)}
+    assert causes == {only(MISSED_A, MISSED_B): pytest.approx(1 / 12, rel=1e-12, abs=0)}
+    assert patterns == {(frozenset([only(MISSED_A, MISSED_B)]),): pytest.approx(1 / 12, rel=1e-12, abs=0)}
 
 
 def test_where_both_reports_are_needed_each_is_a_cause_and_the_two_together_another():
@@ -82,20 +82,20 @@ def test_where_both_reports_are_needed_each_is_a_cause_and_the_two_together_anot
     causes, patterns = shares(objective, MISSES)
     # a alone missed: 1/4 2/3; b alone: 3/4 1/3; both: 1/4 1/3; in all 1/2.
     expected = {only(MISSED_A): 1 / 6, only(MISSED_B): 1 / 4, only(MISSED_A, MISSED_B): 1 / 12}
-    assert causes == pytest.approx(expected, rel=1e-12)
+    assert causes == pytest.approx(expected, rel=1e-12, abs=0)
     # All three lead to the same state in one step, so as runs they are one pattern that leaves it open.
-    assert patterns == {(frozenset(expected),): pytest.approx(1 / 2, rel=1e-12)}
+    assert patterns == {(frozenset(expected),): pytest.approx(1 / 2, rel=1e-12, abs=0)}
     # With a never missed it is lost where b is missed, and so on.
     sets = [[MISSED_A], [MISSED_B], [MISSED_A, MISSED_B]]
     assert list(causes) == [only(MISSED_B), only(MISSED_A), only(MISSED_A, MISSED_B)]  # the most probable first
     gained = corrected_probabilities(objective, floats(MISSES), sets, 0)
-    assert gained == pytest.approx([2 / 3, 3 / 4, 1], rel=1e-12)
+    assert gained == pytest.approx([2 / 3, 3 / 4, 1], rel=1e-12, abs=0)
 
 
 def test_a_correct_report_is_no_cause_though_the_other_object_is_lost_beside_it():
     # It stops for b only: a makes no difference, whatever is reported of it.
     causes, _ = shares(one_look([{"b"}, {"a", "b"}]), MISSES)
-    assert causes == {only(MISSED_B): pytest.approx(1 / 3, rel=1e-12)}
+    assert causes == {only(MISSED_B): pytest.approx(1 / 3, rel=1e-12, abs=0)}
 
 
 def test_a_planner_that_counts_is_lost_by_all_reports_that_could_have_been_one_too_few():
@@ -117,6 +117,7 @@ def test_a_planner_that_counts_is_lost_by_all_reports_that_could_have_been_one_t
             only((0, A, NOTHING), (1, A, NOTHING), (2, A, NOTHING)): 1 / 24,
         },
         rel=1e-12,
+        abs=0,
     )
 
 
@@ -130,7 +131,7 @@ def test_where_little_is_reported_for_long_no_digits_are_lost(steps, rare):
     objective = objective_of(channel, following, [0] * (steps + 2), {"bad": {lost}}, "G !bad", ended=(lost, stopped))
     causes, _ = shares(objective, columns((1, 0, 0), (1 - 2 * rare, rare, rare), (0, 0, 1)))
     at_once, later = only((0, B, A)), only((0, B, A), (0, NOTHING, A))
-    assert causes == pytest.approx({at_once: float(rare), later: 0.5 - float(rare)}, rel=1e-12)
+    assert causes == pytest.approx({at_once: float(rare), later: 0.5 - float(rare)}, rel=1e-12, abs=0)
 
 
 def test_causes_that_do_not_add_up_are_no_answer():
@@ -144,8 +145,8 @@ def test_causes_that_do_not_add_up_are_no_answer():
 def test_without_a_detection_error_planner_and_dynamics_lose():
     # It stops unless both are seen: correct reports lose it, with 3/4 2/3.
     causes, patterns = shares(one_look([set(), {"a"}, {"b"}]), MISSES)
-    assert causes == {frozenset(): pytest.approx(1 / 2, rel=1e-12)}
-    assert patterns == {(): pytest.approx(1 / 2, rel=1e-12)}
+    assert causes == {frozenset(): pytest.approx(1 / 2, rel=1e-12, abs=0)}
+    assert patterns == {(): pytest.approx(1 / 2, rel=1e-12, abs=0)}
 
 
 def test_a_detection_error_that_made_losing_less_probable_is_no_cause():
@@ -156,9 +157,9 @@ def test_a_detection_error_that_made_losing_less_probable_is_no_cause():
     objective = objective_of(channel, following, [0] * 6, {"bad": {4}}, "G !bad", ended=(4, 5))
     rates = columns((1, 0), (Fraction(1, 4), Fraction(3, 4)))
     causes, patterns = shares(objective, rates)
-    assert causes == {only(MISSED_A): pytest.approx(3 / 16 + 1 / 64, rel=1e-12)}
+    assert causes == {only(MISSED_A): pytest.approx(3 / 16 + 1 / 64, rel=1e-12, abs=0)}
     # Twice in a row is once: both are one pattern.
-    assert list(patterns.values()) == [pytest.approx(13 / 64, rel=1e-12)]
+    assert list(patterns.values()) == [pytest.approx(13 / 64, rel=1e-12, abs=0)]
 
 
 def test_runs_that_differ_only_in_when_it_happened_are_one_pattern():
@@ -171,9 +172,9 @@ def test_runs_that_differ_only_in_when_it_happened_are_one_pattern():
     found = losses.patterns(0, 5, 37 / 64)
     (pattern,) = found.patterns
     assert (found.complete, found.ranked) == (True, True)
-    assert pattern.probability == pytest.approx(37 / 64, rel=1e-14)
+    assert pattern.probability == pytest.approx(37 / 64, rel=1e-14, abs=0)
     members = graph.runs(0, 9, False, losses.symbol, pattern.symbols)
-    assert [run.probability for run in members] == pytest.approx([1 / 4, 3 / 16, 9 / 64], rel=1e-14)
+    assert [run.probability for run in members] == pytest.approx([1 / 4, 3 / 16, 9 / 64], rel=1e-14, abs=0)
     assert [run.counted for run in members] == [1, 2, 3]
 
 
@@ -182,10 +183,10 @@ def test_patterns_that_are_all_add_up_to_what_is_lost():
     for off, scaled in ((0, True), (AGREEMENT / 2, True), (-AGREEMENT / 2, True), (2 * AGREEMENT, False)):
         total = (1 + off) / 3
         (pattern,) = losses.patterns(0, 5, total).patterns
-        assert pattern.probability == pytest.approx(total if scaled else 1 / 3, rel=1e-15)
+        assert pattern.probability == pytest.approx(total if scaled else 1 / 3, rel=1e-15, abs=0)
         if scaled:
             (cause,) = losses.attribution(0, total).causes
-            assert cause.probability == pytest.approx(total, rel=1e-15)
+            assert cause.probability == pytest.approx(total, rel=1e-15, abs=0)
     for violation, count in ((0, 0), (1, 1)):  # nothing is open: lost, or not, from the first
         objective = objective_of(TWO, [[0] * 4], [0], {"bad": {0} if violation else set()}, "G !bad", ended=(0,))
         losses, _, _, _ = losses_of(objective, MISSES)
@@ -201,7 +202,7 @@ def test_no_more_beginnings_are_solved_for_than_is_said(most, monkeypatch):
     monkeypatch.setattr(pattern_search, "_FEWEST_BEGINNINGS", most)
     losses, _, _, _ = losses_of(one_look([{"b"}, {"a", "b"}]), MISSES)
     found = losses.patterns(0, 1, 1 / 3)
-    assert [each.probability for each in found.patterns] == [pytest.approx(1 / 3, rel=1e-12)][: most - 1]
+    assert [each.probability for each in found.patterns] == [pytest.approx(1 / 3, rel=1e-12, abs=0)][: most - 1]
     assert not found.ranked
     for seed in range(25):  # what is told of them is as many as are asked for, with their probabilities
         plain, objective = random_plain(seed)
@@ -212,7 +213,7 @@ def test_no_more_beginnings_are_solved_for_than_is_said(most, monkeypatch):
             found = losses.patterns(0, count, total)
             assert len(found.patterns) <= count
             for pattern in found.patterns:
-                assert pattern.probability == pytest.approx(float(every[pattern.steps]), rel=1e-12)
+                assert pattern.probability == pytest.approx(float(every[pattern.steps]), rel=1e-12, abs=0)
 
 
 def test_patterns_that_are_asked_for_are_the_most_probable_though_there_are_others():
@@ -230,7 +231,7 @@ def test_patterns_that_are_asked_for_are_the_most_probable_though_there_are_othe
     following[0] = [1, 3, 1]
     objective = objective_of(channel, following, [0] * 4, {"bad": {1, 2}}, "G !bad", ended=(1, 2, 3))
     either = frozenset([only(MISSED_A), only((0, B, A))])
-    assert shares(objective, rates)[1] == {(either,): pytest.approx(3 / 8, rel=1e-12)}
+    assert shares(objective, rates)[1] == {(either,): pytest.approx(3 / 8, rel=1e-12, abs=0)}
 
 
 def test_a_step_that_comes_again_after_another_one_is_another_step():
@@ -240,7 +241,7 @@ def test_a_step_that_comes_again_after_another_one_is_another_step():
     objective = objective_of(channel, following, [0, 1, 0, 0, 0], {"bad": {3}}, "G !bad", ended=(3, 4))
     rates = [*columns((1, 0), (Fraction(1, 4), Fraction(3, 4))), *columns((1, 0), (Fraction(1, 3), Fraction(2, 3)))]
     first, second = (frozenset([only((at, NOTHING, A))]) for at in (0, 1))
-    assert shares(objective, rates)[1] == {(first, second, first): pytest.approx(1 / 48, rel=1e-12)}
+    assert shares(objective, rates)[1] == {(first, second, first): pytest.approx(1 / 48, rel=1e-12, abs=0)}
     # In bins 0, 0, 1, 1 each of two steps comes twice in a row: the one run that is lost is a member of its pattern.
     following = [[1, 5], [2, 5], [3, 5], [4, 5], [4, 4], [5, 5]]
     objective = objective_of(channel, following, [0, 0, 1, 1, 0, 0], {"bad": {4}}, "G !bad", ended=(4, 5))
@@ -248,7 +249,7 @@ def test_a_step_that_comes_again_after_another_one_is_another_step():
     (pattern,) = losses.patterns(0, 2, 1 / 144).patterns
     assert pattern.steps == (first, second)
     (run,) = graph.runs(0, 2, False, losses.symbol, pattern.symbols)
-    assert (run.states.tolist(), run.probability) == ([0, 1, 2, 3, 4], pytest.approx(1 / 144, rel=1e-12))
+    assert (run.states.tolist(), run.probability) == ([0, 1, 2, 3, 4], pytest.approx(1 / 144, rel=1e-12, abs=0))
 
 
 @pytest.mark.parametrize(
@@ -287,8 +288,8 @@ def test_on_infinite_runs_reports_count_up_to_the_component_in_which_it_is_lost(
     channel = channel_of([(), ("a",)], [[0]], [[A]])
     objective = objective_of(channel, [[1, 0], [2, 0], [3, 3], [2, 2]], [0] * 4, {"q": {0}}, "G F q")
     causes, patterns = shares(objective, columns((1, 0), (Fraction(1, 4), Fraction(3, 4))))
-    assert causes == {only(MISSED_A): pytest.approx(1, rel=1e-12)}
-    assert list(patterns.values()) == [pytest.approx(1, rel=1e-12)]
+    assert causes == {only(MISSED_A): pytest.approx(1, rel=1e-12, abs=0)}
+    assert list(patterns.values()) == [pytest.approx(1, rel=1e-12, abs=0)]
 
 
 @pytest.mark.parametrize(("states", "room"), [(0, 8), (1, 8), (1, 7), (3, 64), (3, 96), (5, 1), (1, 2**30)])
@@ -352,7 +353,7 @@ def test_kinds_that_are_not_told_apart_are_others_and_still_add_up():
             key = frozenset(cause.reports) - hidden, bool(hidden & set(cause.reports))
             merged[key] = merged.get(key, 0) + cause.probability
         found = {(frozenset(cause.reports), cause.others): cause.probability for cause in few.causes}
-        assert found == pytest.approx(merged, rel=1e-12)
+        assert found == pytest.approx(merged, rel=1e-12, abs=0)
         tested += len(hidden) > 1
     assert tested >= 5
 
@@ -391,9 +392,9 @@ def test_causes_patterns_and_corrections_are_those_of_the_definition(seed, outco
     by_set, by_pattern = plain.causes_and_patterns()
     causes, patterns = shares(objective, plain.rates, most_kinds=99)
     wanted = {kinds: float(p) for kinds, p in by_set.items() if p}
-    assert causes == pytest.approx(wanted, rel=1e-12)
+    assert causes == pytest.approx(wanted, rel=1e-12, abs=0)
     assert sum(by_set.values()) == plain.losing(plain.rates)[0]
-    assert patterns == pytest.approx({steps: float(p) for steps, p in by_pattern.items() if p}, rel=1e-12)
+    assert patterns == pytest.approx({steps: float(p) for steps, p in by_pattern.items() if p}, rel=1e-12, abs=0)
     for kinds in wanted:
         gained = corrected_probabilities(objective, floats(plain.rates), [sorted(kinds)], 0)[0]
         assert gained == pytest.approx(float(1 - plain.losing(corrected(plain.rates, kinds))[0]), abs=1e-12)
@@ -416,7 +417,7 @@ def test_with_cycles_everything_adds_up_and_members_are_runs_of_their_pattern(
     losses, graph, _, before = losses_of(objective, random_rates(rng, 2, 3, 0.3), satisfying)
     total = float(before.violation[objective.product.start[0]])
     found = losses.attribution(0, total)  # refuses what does not add up
-    assert math.fsum(cause.probability for cause in found.causes) == pytest.approx(total, rel=1e-12)
+    assert math.fsum(cause.probability for cause in found.causes) == pytest.approx(total, rel=1e-12, abs=0)
     patterns = losses.patterns(0, 4, total)
     probabilities = [pattern.probability for pattern in patterns.patterns]
     assert math.fsum(probabilities) <= total * (1 + 1e-12)
@@ -425,7 +426,7 @@ def test_with_cycles_everything_adds_up_and_members_are_runs_of_their_pattern(
     if patterns.ranked:
         assert probabilities == sorted(probabilities, reverse=True)
         first = losses.patterns(0, 1, total).patterns
-        assert [pattern.probability for pattern in first] == pytest.approx(probabilities[:1], rel=1e-12)
+        assert [pattern.probability for pattern in first] == pytest.approx(probabilities[:1], rel=1e-12, abs=0)
     likeliest = graph.runs(0, 1, False)
     members = [graph.runs(0, 3, False, losses.symbol, pattern.symbols) for pattern in patterns.patterns]
     for pattern, runs in zip(patterns.patterns, members, strict=True):
@@ -434,7 +435,9 @@ def test_with_cycles_everything_adds_up_and_members_are_runs_of_their_pattern(
     states = [tuple(run.states.tolist()) for runs in members for run in runs]
     assert len(set(states)) == len(states)  # a run has one pattern
     if patterns.complete and total:
-        assert max(runs[0].probability for runs in members) == pytest.approx(likeliest[0].probability, rel=1e-12)
+        assert max(runs[0].probability for runs in members) == pytest.approx(
+            likeliest[0].probability, rel=1e-12, abs=0
+        )
 
 
 WRONG, LOOKS = 7, 10
@@ -481,7 +484,7 @@ def test_seventy_kinds_of_detection_errors_add_up(allowed):
             expected[those] = expected.get(those, 0) + spared * math.prod(map(rate.get, those))
     losses, _, values, _ = losses_of(objective, cells)
     total, _ = violation_probability(objective, values.rates, 0, False)
-    assert total == pytest.approx(float(sum(expected.values())), rel=1e-12)
+    assert total == pytest.approx(float(sum(expected.values())), rel=1e-12, abs=0)
     found = losses.attribution(0, total)
     assert abs(math.fsum(cause.probability for cause in found.causes) - total) <= 1e-12 * total
     # All but a few share one place, in which they are told as others; what is told apart is exact.
@@ -490,6 +493,6 @@ def test_seventy_kinds_of_detection_errors_add_up(allowed):
         known = reports & set(found.told_apart)
         told[known, known != reports] = told.get((known, known != reports), 0) + probability
     causes = {(frozenset(cause.reports), cause.others): cause.probability for cause in found.causes}
-    assert causes == {key: pytest.approx(float(value), rel=1e-11) for key, value in told.items()}
+    assert causes == {key: pytest.approx(float(value), rel=1e-11, abs=0) for key, value in told.items()}
     assert sorted([*found.told_apart, *found.not_told_apart]) == kinds
     assert 1 <= len(found.told_apart) <= 5

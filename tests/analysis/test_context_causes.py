@@ -84,7 +84,7 @@ def test_causes_are_those_of_the_definition(files):
     (found,) = explain_spec(*files, options).explanations
     plain = Remembered()
     losing = plain.losing(plain.rates)[0]
-    assert found.point.probability == pytest.approx(float(1 - losing), rel=1e-12)
+    assert found.point.probability == pytest.approx(float(1 - losing), rel=1e-12, abs=0)
     by_set, _ = plain.causes_and_patterns()
     told = found.violation
     kinds = [(each.bin, LABELS.index(each.reported), LABELS.index(each.true)) for each in told.detection_errors]

@@ -150,9 +150,9 @@ def test_the_runs_of_the_example_and_what_they_cover():
     exact = [exact_probability(objective.skeleton, run, found.exact) for run in found.runs]
     assert exact == [Fraction(9, 25), Fraction(18, 125), Fraction(54, 625), Fraction(36, 625)]
     assert [run.probability for run in found.runs] == [float(each) for each in exact]
-    assert found.total == pytest.approx(93 / 125, rel=1e-14)
+    assert found.total == pytest.approx(93 / 125, rel=1e-14, abs=0)
     assert abs(Fraction(found.total) - Fraction(93, 125)) <= Fraction(found.total_error) + Fraction(1, 10**15)
-    assert found.covered == pytest.approx(float(sum(exact) / Fraction(93, 125)), rel=1e-14)
+    assert found.covered == pytest.approx(float(sum(exact) / Fraction(93, 125)), rel=1e-14, abs=0)
     assert not found.complete
     assert [run.irrevocable for run in found.runs] == [2, 3, 4, 4]
 
@@ -161,7 +161,7 @@ def test_without_exact_counts_there_are_still_probabilities():
     objective = objective_of(**BAD, formula="G !bad")
     found = counterexamples(objective, state_values(objective, rates_of(COUNTS)), 0, 1)
     assert found.exact is None
-    assert found.runs[0].probability == pytest.approx(0.36, rel=1e-14)
+    assert found.runs[0].probability == pytest.approx(0.36, rel=1e-14, abs=0)
 
 
 def test_exact_probabilities_are_those_of_up_to_2000_steps():
@@ -226,7 +226,7 @@ def test_runs_are_counted_up_to_where_they_are_irrevocable():
     assert found.complete
     assert [run.states.tolist() for run in found.runs] == [[0, 1, 2, 4], [0, 5, 4]]
     assert [(run.counted, run.irrevocable, run.probability) for run in found.runs] == [(1, 1, 0.75), (2, 2, 3 / 16)]
-    assert found.covered == pytest.approx(1, rel=1e-14)
+    assert found.covered == pytest.approx(1, rel=1e-14, abs=0)
     whole = counterexamples(objective, values, 0, 5, counts=counts, whole=True)
     assert [run.probability for run in whole.runs] == [9 / 16, 3 / 16, 3 / 16]
     assert sorted((run.counted, run.irrevocable) for run in whole.runs) == [(2, 2), (3, 1), (3, 1)]
@@ -237,10 +237,10 @@ def test_for_an_upper_limit_the_runs_that_satisfy_the_formula_violate():
     values = state_values(objective, rates_of(COUNTS))
     found = counterexamples(objective, values, 0, 2, satisfying=True, whole=True, counts=COUNTS)
     assert [run.states.tolist() for run in found.runs] == [[0, 1, 4], [0, 2, 3, 4]]
-    assert found.total == pytest.approx(93 / 125, rel=1e-14)
+    assert found.total == pytest.approx(93 / 125, rel=1e-14, abs=0)
     against = counterexamples(objective, values, 0, 3, counts=COUNTS, whole=True)
     assert against.runs[0].states.tolist() == [0, 2, 3, 5]
-    assert against.total == pytest.approx(32 / 125, rel=1e-14)
+    assert against.total == pytest.approx(32 / 125, rel=1e-14, abs=0)
 
 
 def test_a_requirement_that_holds_for_certain_has_no_violating_run():
@@ -288,8 +288,8 @@ def test_a_violation_of_1e_minus_30_has_its_digits():
     )
     counts = counts_of([1, 999])
     found = counterexamples(objective, state_values(objective, rates_of(counts)), 0, 2, counts=counts)
-    assert found.total == pytest.approx(1e-30, rel=1e-13)
-    assert found.covered == pytest.approx(1, rel=1e-13)
+    assert found.total == pytest.approx(1e-30, rel=1e-13, abs=0)
+    assert found.covered == pytest.approx(1, rel=1e-13, abs=0)
     assert found.runs[0].probability == float(Fraction(1, 1000) ** 10)
 
 
@@ -333,7 +333,7 @@ def test_the_most_probable_runs_are_those_among_all_paths(seed, formula, satisfy
     every = paths_by_force(objective, rates, 0, not satisfying, depth=7)
     likeliest = sorted(every.values(), reverse=True)[:6]
     for run in [run for run in found.runs if run.steps <= 7]:
-        assert every[tuple(run.states.tolist())] == pytest.approx(run.probability, rel=1e-12)
+        assert every[tuple(run.states.tolist())] == pytest.approx(run.probability, rel=1e-12, abs=0)
     assert len({tuple(run.states.tolist()) for run in found.runs}) == len(found.runs)
     probabilities = [run.probability for run in found.runs]
     assert probabilities == sorted(probabilities, reverse=True)
@@ -363,12 +363,12 @@ def test_ways_to_lose_it_are_full_paths_put_together(seed, formula, satisfying):
         assert certain[run.nodes[run.irrevocable]]
         assert np.all(hope[run.nodes[run.irrevocable :]] == 0)
         weights = objective.skeleton.fill(rates)[run.transitions]
-        assert run.probability == pytest.approx(np.prod(weights[: run.counted]), rel=1e-12)
+        assert run.probability == pytest.approx(np.prod(weights[: run.counted]), rel=1e-12, abs=0)
         # The steps behind are the likeliest: no run from there to the decision is more probable.
         last = np.flatnonzero(objective.product.start == run.nodes[run.counted])
         if len(last) and run.nodes[run.counted] > 1:
             best = counterexamples(objective, values, int(last[0]), 1, satisfying=satisfying, whole=True).runs[0]
-            assert np.prod(weights[run.counted :]) == pytest.approx(best.probability, rel=1e-12)
+            assert np.prod(weights[run.counted :]) == pytest.approx(best.probability, rel=1e-12, abs=0)
 
 
 # Against Storm.
@@ -427,7 +427,7 @@ def test_storms_most_probable_paths(seed):
         [sys.executable, "-c", STORM], input=json.dumps(job), capture_output=True, text=True, timeout=120, check=True
     )
     theirs = json.loads(done.stdout)
-    assert [run.probability for run in found.runs] == pytest.approx([p for p, _ in theirs], rel=1e-12)
+    assert [run.probability for run in found.runs] == pytest.approx([p for p, _ in theirs], rel=1e-12, abs=0)
     # Runs of equal probability may come in any order.
     distinct = [k for k in range(1, count - 1) if not np.isclose(
         theirs[k][0], [theirs[k - 1][0], theirs[k + 1][0]], rtol=1e-9).any()]  # fmt: skip
@@ -580,7 +580,7 @@ def test_a_run_too_long_to_evaluate_says_so(masked):
     )
     assert checked is Replay.STEPS
     assert exact_probability(objective.skeleton, found.runs[0], found.exact) is None
-    assert found.runs[0].probability == pytest.approx(0.999**n, rel=1e-11)
+    assert found.runs[0].probability == pytest.approx(0.999**n, rel=1e-11, abs=0)
 
 
 def test_patterns_that_a_bottom_component_shows_only_now_and_then(masked):

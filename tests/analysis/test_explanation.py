@@ -66,10 +66,10 @@ def test_an_explanation_tells_the_members_of_a_pattern_and_what_is_covered(membe
             assert (told.violation, told.causes, told.corrections, told.patterns) == (0, (), (), ())
             assert np.isnan(told.covered)
         elif rows[1]:
-            assert told.violation == pytest.approx(23 / 32, rel=1e-12)
-            assert told.covered == pytest.approx(1, rel=1e-12)
+            assert told.violation == pytest.approx(23 / 32, rel=1e-12, abs=0)
+            assert told.covered == pytest.approx(1, rel=1e-12, abs=0)
             assert [one.reports for one in told.corrections] == [(second,), (first, second)]
-            assert [one.corrected for one in told.corrections] == pytest.approx([9 / 16, 1], rel=1e-12)
+            assert [one.corrected for one in told.corrections] == pytest.approx([9 / 16, 1], rel=1e-12, abs=0)
         else:
             (one,) = told.patterns
             assert (len(one.members), one.complete) == (min(members, 3), members >= 3)
@@ -77,6 +77,7 @@ def test_an_explanation_tells_the_members_of_a_pattern_and_what_is_covered(membe
             assert [run.irrevocable_after for run in one.members] == [1, 2, 3][:members]
             assert [step.after["s"] for step in one.members[-1].steps] == [*[1, 2, 3][: len(one.members) - 1], 3]
             assert [step.chance for step in one.members[0].steps] == [0.0]
+            assert one.members[0].initial == {"s": 0}
 
 
 def test_a_run_is_as_exact_as_its_counted_steps():
@@ -86,8 +87,9 @@ def test_a_run_is_as_exact_as_its_counted_steps():
 
 
 def test_a_step_tells_what_was_there_what_was_reported_and_whether_that_matters():
-    # a (missed 1/4) in bin 0 and b (missed 1/3) in bin 1; it is lost unless both are seen. Then it is over.
-    channel = channel_of([(), ("a",), ("b",)], [[0, 1, 0], [0, 0, 0]], [[1, 2, -1], [1, -1, -1]])
+    # a (missed 1/4) in bin 0 and b (missed 1/3) in bin 1; it is lost unless both are seen. Then it is over, after one
+    # more step with a and an empty place.
+    channel = channel_of([(), ("a",), ("b",)], [[0, 1, 0], [0, 1, 0]], [[1, 2, -1], [1, 0, -1]])
     following = [[1, 1, 1, 2], [3] * 4, [2] * 4, [3] * 4]
     objective = objective_of(channel, following, [0, 1, 0, 0], {"bad": {1}}, "G !bad", ended=(2, 3))
     rates = np.zeros((2, 3, 3))
@@ -103,5 +105,5 @@ def test_a_step_tells_what_was_there_what_was_reported_and_whether_that_matters(
         there, reported, how = told[0, following]
         assert (there, how, tuple(report.classes for report in reported)) == (both, matters, classes)
         assert [report.probability for report in reported] == pytest.approx([chances[one] for one in classes])
-    assert told[1, 3] == ((Thing("a", 0),), (Report((), 0.25), Report(("a",), 0.75)), False)
+    assert told[1, 3] == ((Thing("a", 0), Thing("empty", 1)), (Report((), 0.25), Report(("a",), 0.75)), False)
     assert told[2, 2] == told[3, 3] == ((), (), False)

@@ -281,6 +281,12 @@ def test_what_remains_when_an_episode_is_over_goes_round(tmp_path, condition, va
     assert way.value[:2].tolist() == [way.value[REJECT], way.value[ACCEPT]] == [0, 1]
 
 
+@pytest.mark.parametrize(("condition", "value"), [("done = 1", 1), ("done = 2", 0)])
+def test_an_episode_may_be_over_where_it_begins(tmp_path, condition, value):
+    (bracket,) = worst_cases(game_of(tmp_path, LEAVING.replace("done = 0 &", "done = 1 &"), condition), 3)
+    assert bracket.lower <= value <= bracket.upper <= bracket.lower + 2 * CLOSE
+
+
 def test_what_cannot_come_is_not_followed():
     """Node 0 leads to node 1 with probability 0, else to node 2, which is won."""
     after, chances = np.array([[[1, 2]], [[2, 2]], [[-1, -1]]]), np.array([[[0.0, 1]], [[0.5, 0.5]], [[1, 0]]])

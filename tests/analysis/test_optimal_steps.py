@@ -318,7 +318,7 @@ def test_the_least_gain_is_of_what_surely_reaches_the_goal_however_often_it_is_t
     rates = np.broadcast_to(np.array([1 - 2 * rare, rare, rare])[:, None], (2, 3, 3))
     found = OptimalGain(**parts(plain), gains=told).gain_bracket(rates, 2.0**-53)
     tries = 1 / (2 * rare)
-    assert found.value == pytest.approx([tries, tries + 3], rel=1e-14)
+    assert found.value == pytest.approx([tries, tries + 3], rel=1e-14, abs=0)
     assert np.all((found.lower <= [tries, tries + 3]) & (found.upper >= [tries, tries + 3]))
     assert np.all(found.upper - found.lower <= (2.0**-49 / rare + 2.0**-37) * found.value)
 
@@ -364,7 +364,7 @@ def test_gains_until_the_goal_by_hand(ways, rates, least, greatest):
     for end, expected in ((False, least), (True, greatest)):
         asked, _ = gain_of(ways, [2, 1], end)
         found = asked.gain_bracket(rates, 2.0**-53)
-        assert found.value == pytest.approx(expected, rel=1e-13)
+        assert found.value == pytest.approx(expected, rel=1e-13, abs=0)
         assert np.all((found.lower <= np.array(expected)) & (found.upper >= np.array(expected)))
         finite = np.isfinite(expected)
         assert found.upper[finite] - found.lower[finite] == pytest.approx(0, abs=1e-10)
@@ -448,4 +448,4 @@ def test_the_longest_time_is_told_where_it_is_off_by_a_quarter_at_most(share, ap
     asked, place = gain_of([(0, DONE), (0, RETRY), (1, [0] * 3)], [7, 5], False)
     monkeypatch.setattr(OptimalGain, "_slack", lambda *_: (share, apart))
     found = asked._longest(EVEN, 2.0**-53)
-    assert found[[place(0), place(1)]] == pytest.approx([2, 3] if known else [np.inf] * 2, rel=1e-13)
+    assert found[[place(0), place(1)]] == pytest.approx([2, 3] if known else [np.inf] * 2, rel=1e-13, abs=0)

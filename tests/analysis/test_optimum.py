@@ -409,7 +409,7 @@ def test_what_is_sure_is_1_and_what_is_left_seldom_is_known_to_all_digits():
         assert upper[0] - lower[0] < 1e-6
         worth, stays = optimum.worth(rates)
         wanted = bracket.value if greatest else 1 - bracket.value
-        assert worth[optimum.product.start] == pytest.approx(wanted, rel=1e-15)
+        assert worth[optimum.product.start] == pytest.approx(wanted, rel=1e-15, abs=0)
         over = (optimum.product.state >= 2) | (np.arange(optimum.state_count) < 2)
         assert stays.tolist() == over.tolist()
         never = np.broadcast_to(np.array([1.0, 0, 0])[:, None], (2, 3, 3))  # where nothing is reported all stays

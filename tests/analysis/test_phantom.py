@@ -1,5 +1,6 @@
 """One phantom drive more: published values, Clopper and Pearson, draws against inversion, and pairs of detectors."""
 
+import hashlib
 import re
 from dataclasses import fields
 
@@ -15,7 +16,14 @@ from verifier.analysis.intervals.drive_items import DriveItems
 from verifier.analysis.intervals.intervals import Choice, Measured, choose_interval
 from verifier.analysis.mixed import stacked_columns
 from verifier.analysis.objective import Conditional
-from verifier.analysis.phantom_draws import DriveData, common_draws, drive_draws, drive_intervals, mixed
+from verifier.analysis.phantom_draws import (
+    DriveData,
+    common_draws,
+    drive_draws,
+    drive_intervals,
+    extreme_draws,
+    mixed,
+)
 from verifier.analysis.settings import INTERVALS, ConfidenceSettings
 from verifier.base.errors import UsageError
 from verifier.base.options import options_of
@@ -109,6 +117,11 @@ def test_every_initial_state_has_its_own_worst_report():
     (found,) = drive_intervals((objective,), data_of((4, 5), (9, 9), (2, 7)), 0.9, 2000, 0)
     assert found.lower == pytest.approx(1 - found.upper[::-1], abs=1e-12)
     assert abs(found.lower[0] - found.lower[1]) > 0.05
+    # So it is without derivatives, given what is sure.
+    parts = {part.name: getattr(objective, part.name) for part in fields(objective)}
+    sure = objective_of(channel, following, [0] * 4, {"good": {2, 3}}, "F good", (0, 1), (2, 3))
+    (again,) = drive_intervals((Conditional(**parts, given=sure),), data_of((4, 5), (9, 9), (2, 7)), 0.9, 2000, 0)
+    assert again.lower == pytest.approx(found.lower, abs=1e-12)
 
 
 def test_without_derivatives_the_worst_report_is_found_by_trying_each():
@@ -123,6 +136,37 @@ def test_without_derivatives_the_worst_report_is_found_by_trying_each():
     (alone,) = drive_intervals((product_of_recalls([0]),), data, 0.95, 2000, 1)
     assert (ratio.lower[0], ratio.upper[0]) == pytest.approx((alone.lower[0], alone.upper[0]), abs=1e-9)
     assert found.lower[0] < ratio.lower[0]
+
+
+def test_what_is_worst_for_a_quotient_is_not_what_is_worst_for_its_numerator():
+    """Of r0 r1 / r0^2 misses in the second bin and hits in the first; of r0 r1 r2 misses in all three."""
+    data = data_of((8, 10, 3, 10), (19, 20, 4, 9), (7, 7, 2, 7), bins=2)
+    both, given = product_of_recalls([0, 1]), product_of_recalls([0, 0])
+    parts = {part.name: getattr(both, part.name) for part in fields(both)}
+    (found,) = drive_intervals((Conditional(**parts, given=given),), data, 0.95, 1000, 1)
+    (part,) = drive_draws(data, 1000, 1)
+    total, hits = part.items.sum(axis=2) + part.phantom, part.items[..., 1]
+    least = hits[:, 1] / total[:, 1] / ((hits[:, 0] + part.phantom[:, 0]) / total[:, 0])
+    assert found.lower[0] == pytest.approx(np.sort(least)[24], abs=1e-9)
+    data = data_of((8, 10, 3, 10, 5, 5), (19, 20, 4, 9, 1, 2), bins=3)
+    (found,) = drive_intervals((product_of_recalls([0, 1, 2]),), data, 0.95, 1000, 1)
+    (part,) = drive_draws(data, 1000, 1)
+    least = (part.items[..., 1] / (part.items.sum(axis=2) + part.phantom)).prod(axis=1)
+    assert found.lower[0] == pytest.approx(np.sort(least)[24], abs=1e-9)
+
+
+def test_what_is_worst_in_one_bin_may_be_best_in_another():
+    """Reported in bin 0 and then not in bin 2: of r0 (1 - r2) the least is of misses there, and of hits here."""
+    channel = channel_of(LABELS[:2], [[0], [2]], [[1], [1]], (frozenset(), frozenset({"a"})))
+    following = [[3, 1], [2, 3], [2, 2], [3, 3]]
+    objective = objective_of(channel, following, [0, 1, 0, 0], {"good": {2}}, "F good", ended=(2, 3))
+    measured, table = drives_of(recall_counts((8, 10, 0, 0, 3, 10), (19, 20, 0, 0, 4, 9), bins=3))
+    data = DriveData(measured, table, np.array([[0, 1], [2, 1]]))
+    (found,) = drive_intervals((objective,), data, 0.95, 1000, 1)
+    (part,) = drive_draws(data, 1000, 1)
+    total, hits = part.items.sum(axis=2) + part.phantom, part.items[..., 1]
+    least = hits[:, 0] / total[:, 0] * (1 - (hits[:, 1] + part.phantom[:, 1]) / total[:, 1])
+    assert found.lower[0] == pytest.approx(np.sort(least)[24], abs=1e-9)
 
 
 def test_a_column_without_items_can_be_anything():
@@ -173,6 +217,45 @@ def test_a_draw_depends_on_names_seed_and_number_only(count, at_once):
     in_parts = np.concatenate(list(common_draws(data, "jeffreys", 1300, 4)))
     again = np.concatenate(list(common_draws(data, "jeffreys", count, 4)))
     assert again[:, 0, :, 1] == pytest.approx(in_parts[:count, 0, :, 1], abs=1e-12)
+
+
+def test_draws_are_named_by_drive_seed_counts_column_and_block():
+    """By the definition, with numpy's own generators, in two blocks: every draw of a seed stays what it was."""
+    data, seed, count = data_of((1, 4), (5, 5), names=["a", "b"]), 7, 1001
+
+    def named(entropy, *key):
+        return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=key))
+
+    digest = hashlib.sha256(b"(1, 2, 2)" + data.measured.counts.astype("<i8").tobytes()).digest()
+    own = seed, int.from_bytes(digest[:16], "little")
+    names = [(seed, int.from_bytes(hashlib.sha256(name).digest()[:16], "little")) for name in (b"a", b"b")]
+    items, phantoms, reports = [], [], []
+    for block, rows in ((0, 1000), (1, 1)):
+        weights = np.stack([named(entropy, block).standard_exponential(rows) for entropy in names], axis=1)
+        items.append(weights @ [[3, 1], [0, 5]])
+        phantoms.append(named((*own, 2), 0, 1, block).standard_exponential(rows) * 41 / 9)  # (16 + 25) / 9
+        gamma, lowered = (named((*own, 3), 0, 1, block, part) for part in (0, 1))
+        drawn = gamma.standard_gamma(np.full(2, 1.5), (rows, 2))
+        drawn *= np.exp(-lowered.standard_exponential((rows, 2)) / 0.5)
+        reports.append(drawn / drawn.sum(axis=1, keepdims=True))
+    items, phantoms, reports = map(np.concatenate, (items, phantoms, reports))
+    parts = list(drive_draws(data, count, seed))
+    assert np.concatenate([part.items for part in parts])[:, 0] == pytest.approx(items, rel=1e-12)
+    assert np.concatenate([part.phantom for part in parts])[:, 0] == pytest.approx(phantoms, rel=1e-12)
+    expected = items + phantoms[:, None] * reports
+    found = np.concatenate(list(common_draws(data, "jeffreys", count, seed)))[:, 0, :, 1]
+    assert found == pytest.approx(expected / expected.sum(axis=1, keepdims=True), rel=1e-12)
+
+
+def test_intervals_of_several_objectives_are_those_of_each_and_of_the_draws_behind_them():
+    data = data_of((9, 10, 18, 20), (5, 5, 3, 9), (0, 0, 7, 7), bins=2)
+    objectives = product_of_recalls([0]), product_of_recalls([1])
+    for objective, found in zip(objectives, drive_intervals(objectives, data, 0.9, 1000, 5), strict=True):
+        (alone,) = drive_intervals((objective,), data, 0.9, 1000, 5)
+        assert (found.lower, found.upper) == (alone.lower, alone.upper)
+        least, most = map(np.concatenate, zip(*extreme_draws(objective, data, 1000, 5), strict=True))
+        assert np.all(least <= most)
+        assert (np.sort(least[:, 0])[49], np.sort(most[:, 0])[-50]) == pytest.approx((found.lower[0], found.upper[0]))
 
 
 def test_two_detectors_get_the_same_weights_by_name():

@@ -57,7 +57,7 @@ def example():
 
 def test_moves_by_hand():
     _, _, found = example()
-    assert found.probability == pytest.approx(7 / 20, rel=1e-14)
+    assert found.probability == pytest.approx(7 / 20, rel=1e-14, abs=0)
     assert found.columns.tolist() == [[0, 1], [1, 1]]
     # dP: in bin 0 mass to a from another label raises P by r1 = 1/2, in bin 1 by r0 = 7/10; else nothing changes.
     listed = moves(found, 10)
@@ -67,7 +67,7 @@ def test_moves_by_hand():
         (0, 1, 0, 1),
         (0, 1, 2, 1),
     ]
-    assert [m.slope for m in listed] == pytest.approx([0.7, 0.7, 0.5, 0.5], rel=1e-14)
+    assert [m.slope for m in listed] == pytest.approx([0.7, 0.7, 0.5, 0.5], rel=1e-14, abs=0)
     assert [m.available for m in listed] == pytest.approx([0.5, 0, 0.1, 0.2])
     assert [m.returning for m in listed] == pytest.approx([0.5, 0.5, 0.7, 0.7])
     assert not any(m.jumps for m in listed)
@@ -102,7 +102,7 @@ def test_what_may_be_rounding_is_none_up_to_its_very_end(monkeypatch):
 def test_a_cell_alone_moves_from_all_others_in_proportion_or_from_the_steepest():
     slopes, rates = np.array([[1, 0, 0], [0, 0.3, -0.5]]), np.array([[0.2, 0.5, 0.3], [1, 0, 0]])
     expected = np.array([[1, -0.4, -2 / 7], [0.5, 0.3, -0.5]])
-    assert _slope_alone(slopes, rates) == pytest.approx(expected, rel=1e-12)
+    assert _slope_alone(slopes, rates) == pytest.approx(expected, rel=1e-12, abs=0)
 
 
 @pytest.mark.parametrize(("slopes", "cell"), [((1, 0, 0), 0), ((0, 1, 0), 1), ((0, 0, 1), 2), ((0, 0, 0), None)])
@@ -163,14 +163,14 @@ def test_shares_of_columns_by_hand():
     assert shares.bins.tolist() == [1, 0]
     assert shares.columns.tolist() == [1, 1]
     assert shares.items.tolist() == [4, 10]
-    assert shares.variance == pytest.approx([float(second), float(first)], rel=1e-12)
+    assert shares.variance == pytest.approx([float(second), float(first)], rel=1e-12, abs=0)
     assert shares.share == pytest.approx([float(second / (first + second)), float(first / (first + second))])
-    assert shares.deviation == pytest.approx(float(first + second) ** 0.5, rel=1e-12)
+    assert shares.deviation == pytest.approx(float(first + second) ** 0.5, rel=1e-12, abs=0)
     # The cell with the largest p_range is that of a: slope alone is 7/10 (mass from both others), times the width of
     # the Clopper-Pearson interval of 2 in 4, whose ends solve the binomial tails: P(X >= 2 | p) = 1/40 and so on.
     low, high = stats.beta.ppf(0.025, 2, 3), stats.beta.ppf(0.975, 3, 2)
     assert shares.cell.tolist() == [1, 1]
-    assert shares.p_range[0] == pytest.approx(0.7 * (high - low), rel=1e-10)
+    assert shares.p_range[0] == pytest.approx(0.7 * (high - low), rel=1e-10, abs=0)
     assert stats.binom.sf(1, 4, low) == pytest.approx(0.025, rel=1e-9)
     assert stats.binom.cdf(2, 4, high) == pytest.approx(0.025, rel=1e-9)
 
@@ -185,8 +185,8 @@ def test_columns_by_convention_and_without_data():
     none[1, :, 1] = 0
     shares = column_shares(found, Measured(none, found.rates, np.zeros((2, 3), dtype=bool)))
     assert shares.items.tolist() == [0, 10]
-    assert shares.variance[0] == pytest.approx(2 / 9 * 0.49 / 2.5, rel=1e-12)
-    assert shares.p_range[0] == pytest.approx(0.7, rel=1e-12)
+    assert shares.variance[0] == pytest.approx(2 / 9 * 0.49 / 2.5, rel=1e-12, abs=0)
+    assert shares.p_range[0] == pytest.approx(0.7, rel=1e-12, abs=0)
 
 
 @pytest.mark.parametrize(
@@ -203,8 +203,8 @@ def test_fixes_by_hand():
     listed = fixes(objective, found, data, 0)
     # Corrected: bin 1 {} 1/2 -> P = 7/10; bin 0 b 1/5 -> P = 9/20; bin 0 {} 1/10 -> P = 2/5. Bin 1 has no b.
     assert [(f.bin, f.true, f.predicted) for f in listed.single] == [(1, 1, 0), (0, 1, 2), (0, 1, 0)]
-    assert [f.probability for f in listed.single] == pytest.approx([0.7, 0.45, 0.4], rel=1e-14)
-    assert [f.first_order for f in listed.single] == pytest.approx([0.35, 0.1, 0.05], rel=1e-14)
+    assert [f.probability for f in listed.single] == pytest.approx([0.7, 0.45, 0.4], rel=1e-14, abs=0)
+    assert [f.first_order for f in listed.single] == pytest.approx([0.35, 0.1, 0.05], rel=1e-14, abs=0)
     assert [f.rate for f in listed.single] == pytest.approx([0.5, 0.2, 0.1])
     assert listed.perfect == 1.0
     assert listed.left_out == 0
@@ -221,7 +221,7 @@ def test_for_an_upper_limit_the_fix_that_lowers_p_comes_first():
     objective = objective_of(**CHAIN, formula="G !goal")
     data = data_of(COUNTS)
     listed = fixes(objective, sensitivity(objective, data.rates, 0), data, 0, raising=False)
-    assert [f.probability for f in listed.single] == pytest.approx([0.3, 0.55, 0.6], rel=1e-14)
+    assert [f.probability for f in listed.single] == pytest.approx([0.3, 0.55, 0.6], rel=1e-14, abs=0)
 
 
 def test_what_is_flat_to_first_order_can_still_be_the_fix():

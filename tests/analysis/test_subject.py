@@ -107,3 +107,15 @@ def test_a_region_is_told_with_the_counts_of_the_columns_that_matter(by_drive):
         {"bin": 0, "true": 2, "unit": 10**9, "lower": [2, 5], "upper": [12, 15], "counts": None, "largest": None},
     ]  # fmt: skip
     assert (told["labels"], told["groups"]) == ([["a", "b"], []], 2)
+
+
+def test_obligations_that_are_decided_stand_behind_all_others():
+    """X p in state 0: false behind state 1, where nothing holds, true behind state 2, where p does."""
+    channel = channel_of([(), ("a",)], [[0]], [[1]])
+    objective = objective_of(channel, [[1, 2], [1] * 2, [2] * 2], [0] * 3, {"p": {2}}, "X p", ended=(1, 2))
+    found = subject_of(objective)
+    assert found.following.tolist() == [[1, 2], [1, 1], [2, 2]]
+    assert (found.letters.tolist(), found.origin.tolist()) == ([0, 0, 1], [2, 0, 1])
+    assert (found.row.tolist(), found.starts.tolist()) == ([0, -1, -1], [0])
+    at_once = objective_of(channel, [[1, 2], [1] * 2, [2] * 2], [0] * 3, {"p": {2}}, "p", (0, 2), (1, 2))
+    assert subject_of(at_once).starts.tolist() == [0, 1]  # nothing is open

@@ -233,6 +233,9 @@ NEVER = f"never holds from this initial state on: {HOLDS} without being tested"
             f"'s > 3' is false and 's < 0' is false for all values in range: {FAILS}",
         ),
         ("there", "G (bad -> X good)", 0, "antecedent", f"'bad' {NEVER}"),
+        ("there", "G (X bad | most)", 0, "antecedent", f"'!most' {NEVER}"),
+        ("there", "G (X good | !bad)", 0, "antecedent", f"'bad' {NEVER}"),
+        ("there", "(!(F good)) -> F bad", 0, None, ""),
         ("there", "(G (bad -> X good)) & (G (late -> X bad))", 0, "antecedent", f"'bad' and 'late' {NEVER}"),
         ("there", "(G (bad -> X good)) & (G (late -> X bad))", 2, None, ""),
         ("there", "F 6 / (s - 3) > 9", 0, None, ""),  # not defined for all values in range
@@ -241,9 +244,13 @@ NEVER = f"never holds from this initial state on: {HOLDS} without being tested"
 def test_why_by_hand(folder, environment, formula, start, kind, text, monkeypatch):
     """Every state leads to state 1; where ranges are looked at, three values at a time."""
     monkeypatch.setattr(vacuity, "AT_ONCE", 3)
-    labels = {"bad": {3}, "good": {1}, "late": {2}}
+    labels = {"bad": {3}, "good": {1}, "late": {2}, "most": {0, 1}}
     model = system_text([(1, 1)] * 4, labels, ()).replace('initial = "true"', f'initial = "s = {start}"')
-    (found,) = find_vacuity(skeleton_of(folder, model, environment), [parse_formula(formula)])
+    skeleton, node = skeleton_of(folder, model, environment), parse_formula(formula)
+    (found,) = find_vacuity(skeleton, [node])
+    search, conditions = vacuity._Search(skeleton), frozenset(vacuity.abstract(node)[1].values())
+    values = [vacuity._Settling(search, node, conditions, level)._value for level in vacuity._Facts]
+    assert np.abs([*np.ravel(values), *search.always(node)]).max() <= 1  # true, false or open
     assert [(why.kind, why.text) for why in found.vacuity[0]] == ([] if kind is None else [(kind, text)])
 
 
@@ -270,7 +277,10 @@ def test_notes_are_told_where_a_requirement_says_something_from_some_start(folde
     text = system_text([(1, 1)] * 4, {"bad": {3}, "late": {0, 1, 3}}, ())
     skeleton = skeleton_of(folder, text.replace('initial = "true"', 'initial = "s = 0 | s = 3"'), "there")
     (found,) = find_vacuity(skeleton, [parse_formula("G (bad -> X late)")])
-    assert [[why.kind for why in each] for each in found.vacuity] == [["antecedent"], []]
+    assert [[(why.kind, why.text) for why in each] for each in found.vacuity] == [
+        [("antecedent", f"'bad' {NEVER}")],
+        [],
+    ]
     assert found.notes == ("'late' is true in every reachable state",)
     # Whatever is bad is late, which ranges say of both starts.
     (found,) = find_vacuity(skeleton, [parse_formula("G (bad -> late)")])

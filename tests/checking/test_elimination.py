@@ -59,7 +59,7 @@ def test_the_least_product_of_what_enters_and_what_leads_on_is_safe(solved, back
     assert clear == safe
     if safe:
         expected = np.linalg.solve(np.diag(exits + inside.sum(axis=1)) - inside, right)
-        assert found == pytest.approx(expected, rel=1e-12)
+        assert found == pytest.approx(expected, rel=1e-12, abs=0)
 
 
 def solved_exactly(inside, exits, right):
@@ -91,9 +91,9 @@ def test_every_way_solves_the_equations(monkeypatch, size, width):
     inside, exits, right = components(rng, size, width)
     expected = np.array([solved_exactly(*each) for each in zip(inside, exits, right, strict=True)]).transpose(1, 2, 0)
     table = np.concatenate([exits[:, :, None], right, inside], axis=2).transpose(1, 2, 0)
-    assert eliminate_without_underflow(table, 2) == pytest.approx(expected, rel=1e-13)
+    assert eliminate_without_underflow(table, 2) == pytest.approx(expected, rel=1e-13, abs=0)
     found, safe = eliminate(table.copy(), 2)
-    assert (found == pytest.approx(expected, rel=1e-13), safe.tolist()) == (True, [True] * 3)
+    assert (found == pytest.approx(expected, rel=1e-13, abs=0), safe.tolist()) == (True, [True] * 3)
     # The same within a band, of states in another order.
     order = rng.permutation(size)
     sources, targets = np.nonzero(inside[0])
@@ -101,13 +101,13 @@ def test_every_way_solves_the_equations(monkeypatch, size, width):
     band, beside = Band(order, width), beside.transpose(1, 2, 0)[order]
     ends = np.argsort(order)[sources], np.argsort(order)[targets]
     for solve in (lambda *own: band.eliminate(*own)[0], band.eliminate_without_underflow, band.factorise):
-        assert solve(*ends, weights, beside.copy()) == pytest.approx(expected[order], rel=1e-12)
+        assert solve(*ends, weights, beside.copy()) == pytest.approx(expected[order], rel=1e-12, abs=0)
     # And factorised, once for each system.
     leave = exits + inside.sum(axis=2)
     for k in range(3):
         shares = weights[:, k] / leave[k, sources]
         solution = Factorised(size, sources, targets, shares).solve(right[k] / leave[k][:, None])
-        assert solution == pytest.approx(expected[:, :, k], rel=1e-12)
+        assert solution == pytest.approx(expected[:, :, k], rel=1e-12, abs=0)
 
 
 @pytest.mark.parametrize(("right", "safe"), [(SAFE, True), (SAFE / 2, False)])
@@ -229,9 +229,11 @@ def test_factors_are_the_shares_of_removed_states(width):
                     weight[source, to] = weight.get((source, to), Fraction(0)) + entering * leads[to] / total
         expected = {(int(order[i]), int(order[j])): float(share) for (i, j), share in factors.items() if share}
         assert dict(zip(zip(state.tolist(), beside.tolist(), strict=True), factor.tolist(), strict=True)) == (
-            pytest.approx(expected, rel=1e-12)
+            pytest.approx(expected, rel=1e-12, abs=0)
         )
-        assert dict(enumerate(left.tolist())) == pytest.approx({k: float(x) for k, x in leaving.items()}, rel=1e-12)
+        assert dict(enumerate(left.tolist())) == pytest.approx(
+            {k: float(x) for k, x in leaving.items()}, rel=1e-12, abs=0
+        )
 
 
 def test_a_band_holds_so_many_numbers():

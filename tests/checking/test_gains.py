@@ -79,7 +79,7 @@ def held(found, exact):
 def test_a_state_is_left_with_what_leads_elsewhere():
     # 1 - 10^-17 is 1 in doubles: a wait of 10^17 steps, 3 gained in each.
     chain = chain_of([{0: 1.0, 1: 1e-17}, {1: 1}], {"a": {1}})
-    assert batch(chain, [3, 0]).probability[0] == pytest.approx([3e17], rel=1e-15)
+    assert batch(chain, [3, 0]).probability[0] == pytest.approx([3e17], rel=1e-15, abs=0)
 
 
 def test_gains_are_computed_well_unless_roughly_is_enough():
@@ -103,8 +103,8 @@ def test_errors_of_gains_by_hand():
     for name, least in {"error_bound": errors, "representation_bound": [1 / 2 + 97 / 256, 27 / 64]}.items():
         for low, bound in zip([*least, 0], found[name][0].tolist(), strict=True):
             assert low * (1 + 2.0**-50) <= bound <= low * near
-    assert found["lower"][0].tolist() == pytest.approx([2 - 17 / 32, 0, np.inf], rel=1e-12)
-    assert found["upper"][0].tolist() == pytest.approx([2 + 17 / 32, 1 + 19 / 8, np.inf], rel=1e-12)
+    assert found["lower"][0].tolist() == pytest.approx([2 - 17 / 32, 0, np.inf], rel=1e-12, abs=0)
+    assert found["upper"][0].tolist() == pytest.approx([2 + 17 / 32, 1 + 19 / 8, np.inf], rel=1e-12, abs=0)
     assert (found["probability"].tolist(), found["expected_jumps"].tolist()) == (value, one.tolist())
     assert found["expected_steps"].tolist() == [[2, 2, 2]]
 
@@ -333,7 +333,7 @@ def test_random_chains_against_the_definitions(made):
     steps = Steps(chain.indptr, chain.indices, chain.probabilities[:, None], np.arange(chain.transition_count))
     for count in (0, 1, 4):
         values = gained(steps, doubles.T, count)[:, 0].tolist()
-        assert values == pytest.approx([float(each) for each in gained_in(rows, gains, count)], rel=1e-12)
+        assert values == pytest.approx([float(each) for each in gained_in(rows, gains, count)], rel=1e-12, abs=0)
 
 
 @given(random_chains(), st.fractions(Fraction(1, 50), 1, max_denominator=50))

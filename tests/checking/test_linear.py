@@ -70,7 +70,7 @@ def test_jumps_are_certified_by_what_every_step_pays():
     assert judged([0.5, 0.5], [4, 4])[1] == pytest.approx((4, 4, 4))  # 2 is paid, and counts as 1
     # Where a 16th leads to the other state, 3/4 at both pay all but a 16th of that: 16/15 is the most from anywhere.
     rare = np.array([[0.0625], [0.5], [0.4375], [0.0625], [0.9375]])
-    assert judged([0.5, 0.5], [0.75, 0.75], weights=rare)[1] == pytest.approx([16 / 15] * 3, rel=1e-12)
+    assert judged([0.5, 0.5], [0.75, 0.75], weights=rare)[1] == pytest.approx([16 / 15] * 3, rel=1e-12, abs=0)
     # At least half has to be paid everywhere.
     least = 1 + 60 * UNIT
     assert np.all(np.isfinite(judged([0.5, 0.5], [least, least])[1]))
@@ -82,7 +82,7 @@ def test_moving_the_probabilities_moves_the_largest_value_that_may_be(monkeypatc
     # Each of 2 states is left by probabilities off by 1/9, a factor of 10/8 each: 25/16 - 1 of a value of 1/4 +- 1/4.
     monkeypatch.setattr(_System, "_refined", lambda self, *more: (np.full((2, 1), 0.25), np.full((2, 1), 0.25)))
     found = linear.solve(pair(), WEIGHTS.T, np.arange(5), stochastic=True, value_error=1 / 9)
-    assert found.representation == pytest.approx(0.5 * 9 / 16, rel=1e-12)
+    assert found.representation == pytest.approx(0.5 * 9 / 16, rel=1e-12, abs=0)
 
 
 def test_moving_a_probability_moves_the_smallest_value_by_no_less_than_that(monkeypatch):
@@ -102,11 +102,11 @@ def test_moving_the_probabilities_moves_gains_by_the_largest_in_each_jump():
     gains = np.array([[0.125, 0.0], [1.25, 0.0]])
     for off, by_jump, by_states in ((1e-9, 2e-9, 4e-9), (1 / 9, 1 / 4, 9 / 16)):
         found = linear.solve(pair(), weights, np.arange(5), stochastic=True, value_error=off, gains=gains)
-        assert found.value[0] == pytest.approx([4 / 15, 1 / 15], rel=1e-15)
-        assert found.jumps[0] == pytest.approx([4 / 3] * 2, rel=1e-12)
-        assert found.steps[0] == pytest.approx([8 / 3] * 2, rel=1e-12)
+        assert found.value[0] == pytest.approx([4 / 15, 1 / 15], rel=1e-15, abs=0)
+        assert found.jumps[0] == pytest.approx([4 / 3] * 2, rel=1e-12, abs=0)
+        assert found.steps[0] == pytest.approx([8 / 3] * 2, rel=1e-12, abs=0)
         assert found.representation[0] == pytest.approx([4 / 15 * by_jump * 4 / 3, 1 / 15 * by_states], rel=1e-6)
-        assert found.value[1] == pytest.approx(10 * found.value[0], rel=1e-15)
+        assert found.value[1] == pytest.approx(10 * found.value[0], rel=1e-15, abs=0)
         assert found.representation[1] == pytest.approx(10 * found.representation[0], rel=1e-6)
 
 
@@ -201,7 +201,7 @@ def test_a_relative_bound_is_one_below_the_value_itself(monkeypatch):
     system._roundings = np.log([1.5, 2.5, 1.0, 1.0]) / (1.1 * UNIT)
     monkeypatch.setattr(system, "_underflow", lambda equation: np.array([0.125, 0.0]))
     found = system._relative_bound(system._equation(WEIGHTS), np.array([[0.25, 0.0], [0.5, 0.5]]))
-    assert found == pytest.approx(np.array([[0.375 / 2 + 0.125, 0], [np.inf, np.inf]]), rel=1e-12)
+    assert found == pytest.approx(np.array([[0.375 / 2 + 0.125, 0], [np.inf, np.inf]]), rel=1e-12, abs=0)
 
 
 def test_a_state_that_is_never_left_is_refused():
@@ -251,7 +251,7 @@ def test_what_no_number_came_of_is_bounded_by_its_residual(monkeypatch, infinity
     monkeypatch.setattr(_System, "_refined", lambda self, equation, x, gains, known, at_once: known)
     found = linear.solve(pair(), WEIGHTS.T, np.arange(5), stochastic=True)
     assert found.value.tolist() == [[0.625, taken_as]]
-    assert found.error[0] == pytest.approx([2 * residual] * 2, rel=1e-12)
+    assert found.error[0] == pytest.approx([2 * residual] * 2, rel=1e-12, abs=0)
 
 
 def test_so_many_matrices_are_solved_at_once_as_there_is_memory_for(monkeypatch):
@@ -308,7 +308,7 @@ def test_room_that_is_kept_serves_matrices_of_the_same_number_only(monkeypatch):
         monkeypatch.setattr(linear, "LARGEST_KEPT", kept)
         for room in (8 * 21 * 5, 1 << 30):
             found = linear.solve(chain_of_two(), values, np.arange(5), stochastic=True, memory_bytes=room)
-            assert found.value[:, 0] == pytest.approx(expected, rel=1e-14)
+            assert found.value[:, 0] == pytest.approx(expected, rel=1e-14, abs=0)
 
 
 @pytest.mark.parametrize("thorough", [False, True])
@@ -415,7 +415,7 @@ def test_every_way_solves_the_equations_behind_other_blocks(monkeypatch, method)
             left = np.diag(leave[:, number]) - rows[:, : plan.size]
             for column, into in enumerate((rows[:, plan.size], 0)):
                 expected = np.linalg.solve(left, into + right[:, column, number])
-                assert x[: plan.size, column, place] == pytest.approx(expected, rel=1e-12)
+                assert x[: plan.size, column, place] == pytest.approx(expected, rel=1e-12, abs=0)
 
 
 @pytest.mark.parametrize(

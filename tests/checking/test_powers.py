@@ -79,7 +79,7 @@ def test_what_is_left_once_it_is_negligible_may_be_all_or_nothing():
     # Of ten steps two are taken, with 1/4 left: 3/4 to 1. The others move it by 2/16 * (1/4 + 1/16 + ..) at most.
     (low,), (high,), (moved,) = _step_by_step(coin(0.0, 1 / 16), 2, 10, 0.25)
     assert (low, high) == pytest.approx((0.75, 1.0), abs=1e-14)
-    assert moved == pytest.approx(1.5 / 16 + 2 / 16 / 3, rel=1e-12)
+    assert moved == pytest.approx(1.5 / 16 + 2 / 16 / 3, rel=1e-12, abs=0)
 
 
 def test_what_is_left_is_negligible_in_every_state():
@@ -100,7 +100,7 @@ def test_how_far_a_row_may_be_moved_by_its_largest_entry():
     chain = chain_of([{0: 0.75, 1: 0.25}, {0: 0.5, 1: 0.5}, {2: 1.0}])
     whole = SubChain(chain, np.arange(3), np.repeat(np.arange(3), [2, 2, 1]), chain.indices, np.arange(5), None)
     found = _problem(whole, np.arange(2), np.array([False, False, True]), (np.zeros(3), np.ones(3)), 1 / 16)
-    assert found.moved == pytest.approx([0.75 / 15, 1 / 15], rel=1e-15)
+    assert found.moved == pytest.approx([0.75 / 15, 1 / 15], rel=1e-15, abs=0)
 
 
 def test_a_margin_for_the_digits_by_hand():

@@ -60,7 +60,7 @@ def test_hand_solved_values_lie_within_the_bounds(storm, text, value):
     assert exact.fractions == (value,)
     assert found.lower[0] <= value <= found.upper[0]
     assert found.upper[0] - found.lower[0] < 1e-11
-    assert found.second[0] == pytest.approx(float(value), rel=1e-14)
+    assert found.second[0] == pytest.approx(float(value), rel=1e-14, abs=0)
     assert found.remark is None
 
 

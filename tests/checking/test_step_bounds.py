@@ -156,7 +156,7 @@ def test_what_leaving_out_the_bound_moves_grows_with_the_steps_of_a_window(every
     monkeypatch.setattr(step_bounds, "MOST_APART", 1.0)
     chain = chain_of([{0: 0.5, 1: 0.5}, {1: 1}], {"a": {0}, "b": {1}})
     found = counted(chain, window_of(parsed("G[0,1] (a -> F[0,5] b)"), chain), 1 / 16)
-    assert found.representation_bound[0, 0] == pytest.approx((1 + math.exp(2.1 * 5 / 16)) / 32, rel=1e-12)
+    assert found.representation_bound[0, 0] == pytest.approx((1 + math.exp(2.1 * 5 / 16)) / 32, rel=1e-12, abs=0)
 
 
 @pytest.mark.parametrize("apart", [1.0, -1.0])

@@ -325,10 +325,10 @@ def test_cars_are_weighted_by_the_kernel(storm):
     found = read([(20, 21), (0.5, 22)])
     each = point(storm, found, 20, 2.0, width_m=1.0)
     share = np.exp(-2) / (np.exp(-2) + np.exp(-0.5))
-    assert each.one_shot == pytest.approx(share, rel=1e-14)
+    assert each.one_shot == pytest.approx(share, rel=1e-14, abs=0)
     result = closed_loop(found, 20, 1.0, [2.0], METRES, WIDE, storm)
     assert result.cars == 2
-    assert result.effective_cars == pytest.approx(1 / (share**2 + (1 - share) ** 2), rel=1e-14)
+    assert result.effective_cars == pytest.approx(1 / (share**2 + (1 - share) ** 2), rel=1e-14, abs=0)
     assert (result.period_s, result.cell_m, result.borrowed_bins) == (1.0, 1.0, ())
 
 

@@ -86,7 +86,7 @@ def test_one_kernel_for_both():
     bad, good = both()
     found = compare(bad, good, GRID, POLICY, rng=np.random.default_rng(2))
     own = [collision_map(each, GRID, POLICY).width_m for each in (bad, good)]
-    assert [each.width_m for each in found.maps] == pytest.approx([min(own)] * 2, rel=1e-12)
+    assert [each.width_m for each in found.maps] == pytest.approx([min(own)] * 2, rel=1e-12, abs=0)
     assert own[0] > 1.3 * own[1]
     two = with_common_width((bad, good), GRID, POLICY, EstimatorSettings(two_bandwidths=True))
     assert two[0].width_m > 1.3 * two[1].width_m

@@ -42,7 +42,7 @@ def test_four_pairs():
     # (20, 9): 1/2 + 1/2 = 1. r1 = 16/33.
     # D > 10 and D^ >= 10: (12, 11), p = 1/4. D^ >= 10: three, q = 3/4. c_1 = 2, c_2 = 1:
     # r2 = (2 + 2/4) / (2 + 2*3/4) = (5/2) / (7/2) = 5/7. lambda = 1 - 16/33 * 5/7 = 151/231.
-    assert probability(FOUR, 10.0, 10.0) == pytest.approx(float(Fraction(151, 231)), rel=1e-14)
+    assert probability(FOUR, 10.0, 10.0) == pytest.approx(float(Fraction(151, 231)), rel=1e-14, abs=0)
 
 
 def test_a_pair_on_the_stopping_distance_collides():
@@ -50,13 +50,17 @@ def test_a_pair_on_the_stopping_distance_collides():
     assert probability(FOUR, 10.0, 9.0) == probability(FOUR, 10.0, 10.0)
     # S = 4: D > 4 for all four. S = 16: only (20, 9), r1 = (1/2) / (33/16) = 8/33, p = 0, r2 = 2 / (7/2) = 4/7.
     assert probability(FOUR, 10.0, 4.0) == 0
-    assert probability(FOUR, 10.0, 16.0) == pytest.approx(float(1 - Fraction(8, 33) * Fraction(4, 7)), rel=1e-14)
+    assert probability(FOUR, 10.0, 16.0) == pytest.approx(
+        float(1 - Fraction(8, 33) * Fraction(4, 7)), rel=1e-14, abs=0
+    )
 
 
 def test_a_pair_reported_at_y_counts_as_there_or_further():
     # y = 11: weights 1/2, 1, 1/2, 1/16, together 33/16; S = 10: 1 + 1/16 = 17/16, r1 = 17/33.
     # p = 1/4 (the pair reported at 11 itself), q = 2/4: r2 = (5/2) / 3 = 5/6.
-    assert probability(FOUR, 11.0, 10.0) == pytest.approx(float(1 - Fraction(17, 33) * Fraction(5, 6)), rel=1e-14)
+    assert probability(FOUR, 11.0, 10.0) == pytest.approx(
+        float(1 - Fraction(17, 33) * Fraction(5, 6)), rel=1e-14, abs=0
+    )
 
 
 def test_standing_still_and_driving_into_everything():
@@ -64,7 +68,7 @@ def test_standing_still_and_driving_into_everything():
     assert probability(FOUR, 10.0, 20.0) == 1.0
     # A pair at distance 0 is hit even so: D > S(0) is false. Weights 1 and 1/2; r1 = (1/2)/(3/2), p = 0, q = 1/2.
     touching = pairs_of((0, 0, 1), (1, 5, 0))
-    assert probability(touching, 1.0, 0.0) == pytest.approx(2 / 3, rel=1e-14)
+    assert probability(touching, 1.0, 0.0) == pytest.approx(2 / 3, rel=1e-14, abs=0)
 
 
 def test_only_images_with_several_objects():
@@ -72,14 +76,14 @@ def test_only_images_with_several_objects():
     # Weights 1, 1/2, 1/2, 1/2, 1/2, 1/2, together 7/2. D > 10: 12@11, 13@9, 14@9, 15@11: 2. r1 = 4/7.
     # p = 2/6 (12@11, 15@11), q = 3/6: r2 = (1/3)^2 / (1/2)^2 = 4/9. lambda = 1 - 16/63 = 47/63.
     rows = [(0, 9, 10), (0, 12, 11), (0, 13, 9), (1, 14, 9), (1, 8, 9), (1, 15, 11)]
-    assert probability(pairs_of(*rows), 10.0, 10.0) == pytest.approx(47 / 63, rel=1e-14)
+    assert probability(pairs_of(*rows), 10.0, 10.0) == pytest.approx(47 / 63, rel=1e-14, abs=0)
 
 
 def test_beyond_every_report_only_single_objects_count():
     # y = 12, nothing is reported from there on: p = q = 0, 0^0 = 1, r2 = c_1 / c_1 = 1; lambda = 1 - r1.
     # Weights of reports 10 and 11: 1/16 and 1/2; only the second has D > 10: r1 = 8/9.
     single = pairs_of((0, 9, 10), (1, 12, 11))
-    assert probability(single, 12.0, 10.0) == pytest.approx(1 / 9, rel=1e-14)
+    assert probability(single, 12.0, 10.0) == pytest.approx(1 / 9, rel=1e-14, abs=0)
     together = collision_map(
         pairs_of((0, 9, 10), (0, 12, 11)), Grid(np.array([12.0]), np.array([3.0])), POLICY, HALVING
     )
@@ -94,7 +98,7 @@ def test_the_oracle_of_four_pairs():
     found = oracle_map(FOUR, collision_map(FOUR, grid, POLICY, HALVING))
     tail = Fraction(1, 2**100)
     r1 = (Fraction(1, 16) + tail) / (Fraction(5, 8) + tail)
-    assert found.probability[0, 0] == pytest.approx(float(1 - r1), rel=1e-14)
+    assert found.probability[0, 0] == pytest.approx(float(1 - r1), rel=1e-14, abs=0)
     assert found.width_m == HALVING.width_m
 
 
@@ -111,7 +115,7 @@ def test_two_widths_may_leave_the_unit_interval():
     far = (1 + math.exp(-8 / narrow**2)) / narrow
     every = (1 + math.exp(-8 / wide**2) + 2 * math.exp(-32 / wide**2)) / wide
     value = probability(pairs, 18.0, 4.0, settings)
-    assert value == pytest.approx(1 - far / every, rel=1e-13)
+    assert value == pytest.approx(1 - far / every, rel=1e-13, abs=0)
     assert value < -0.5
     shown = collision_map(pairs, Grid(np.array([18.0]), np.array([2.0])), POLICY, settings)
     assert shown.clipped[0, 0] == 0
@@ -130,7 +134,7 @@ def test_two_widths_without_spread_among_the_far():
 def test_density_per_metre():
     found = collision_map(FOUR, Grid(np.array([10.0]), np.array([1.0])), POLICY, HALVING)
     # 33/16 kernel masses of 4 pairs: 33 / 64 / (h sqrt(2 pi)), h = 1 / sqrt(2 ln 2).
-    assert found.density_per_m[0] == pytest.approx(33 / 64 * math.sqrt(math.log(2) / math.pi), rel=1e-14)
+    assert found.density_per_m[0] == pytest.approx(33 / 64 * math.sqrt(math.log(2) / math.pi), rel=1e-14, abs=0)
 
 
 def test_one_object():
@@ -150,7 +154,7 @@ def test_equal_reported_distances():
         assert Reason.counted(found.reason) == {Reason.NO_SPREAD: 1}
         assert not found.oversmooths
     # q = 1, p = 2/3, r2 = 1; r1 = 2/3.
-    assert probability(same, 10.0, 10.0) == pytest.approx(1 / 3, rel=1e-15)
+    assert probability(same, 10.0, 10.0) == pytest.approx(1 / 3, rel=1e-15, abs=0)
 
 
 def test_no_pairs():

@@ -30,11 +30,11 @@ def clopper_pearson_of(events, trials, level):
 
 def test_clopper_pearson_by_hand():
     # No event in 10: the upper end solves (1 - p)^10 = .05. All: p^10 = .05. One in one, level .8: p = .1.
-    assert clopper_pearson_of(0, 10, 0.9) == (0.0, pytest.approx(1 - 0.05**0.1, rel=1e-12))
-    assert clopper_pearson_of(10, 10, 0.9) == (pytest.approx(0.05**0.1, rel=1e-12), 1.0)
-    assert clopper_pearson_of(1, 1, 0.8) == (pytest.approx(0.1, rel=1e-12), 1.0)
+    assert clopper_pearson_of(0, 10, 0.9) == (0.0, pytest.approx(1 - 0.05**0.1, rel=1e-12, abs=0))
+    assert clopper_pearson_of(10, 10, 0.9) == (pytest.approx(0.05**0.1, rel=1e-12, abs=0), 1.0)
+    assert clopper_pearson_of(1, 1, 0.8) == (pytest.approx(0.1, rel=1e-12, abs=0), 1.0)
     # One in two, level .5: lower 1 - (1 - p)^2 = .25, upper 1 - p^2 = .25.
-    assert clopper_pearson_of(1, 2, 0.5) == pytest.approx((1 - math.sqrt(0.75), math.sqrt(0.75)), rel=1e-12)
+    assert clopper_pearson_of(1, 2, 0.5) == pytest.approx((1 - math.sqrt(0.75), math.sqrt(0.75)), rel=1e-12, abs=0)
     assert clopper_pearson_of(0, 0, 0.9) == (0.0, 1.0)
 
 

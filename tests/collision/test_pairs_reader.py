@@ -224,7 +224,7 @@ def record(tmp_path, monkeypatch, capfd):
 def test_a_record_by_hand(record, measure, true_m, predicted_m, missed_m, name):
     found = read_record(record(measure, name), measure)
     assert found.pairs.true_m.tolist() == true_m
-    assert found.pairs.predicted_m.tolist() == pytest.approx(predicted_m, rel=1e-15)
+    assert found.pairs.predicted_m.tolist() == pytest.approx(predicted_m, rel=1e-15, abs=0)
     assert found.missed_m.tolist() == missed_m
     assert found.pairs.per_image.tolist() == [2, 0, 0]
     assert (found.origin["format"], found.origin["measure"]) == ("record", measure)

@@ -143,7 +143,7 @@ def test_a_fixed_width_grows_in_subsamples():
     pairs = WIDE.draw(60, np.random.default_rng(4))
     of = collision_map(pairs, GRID, POLICY, EstimatorSettings("fixed", width_m=2.0))
     widths = of.rule.widths_m(np.zeros((1, 40)), np.array([40]))
-    assert widths[0] == pytest.approx(2 * (len(pairs) / 40) ** 0.2, rel=1e-12)
+    assert widths[0] == pytest.approx(2 * (len(pairs) / 40) ** 0.2, rel=1e-12, abs=0)
 
 
 def test_equal_seeds_give_equal_intervals_whatever_the_blocks(monkeypatch):

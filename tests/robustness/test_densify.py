@@ -47,7 +47,7 @@ def test_linear_by_hand():
     depth = np.array([[10.0, 0, 20], [0, 0, 0], [20, 0, 0]])
     found = densify(depth, "linear")
     wanted = np.array([[10, 40 / 3, 20], [40 / 3, 20, 20], [20, 20, 20]])
-    assert found == pytest.approx(wanted, rel=1e-12)
+    assert found == pytest.approx(wanted, rel=1e-12, abs=0)
 
 
 def test_pyramid_by_hand():
@@ -70,14 +70,14 @@ def test_pyramid_by_hand():
 def test_one_known_pixel_gives_its_depth_everywhere(method):
     depth = np.zeros((5, 9))
     depth[4, 2] = 7
-    assert densify(depth, method) == pytest.approx(np.full((5, 9), 7.0), rel=1e-15)
+    assert densify(depth, method) == pytest.approx(np.full((5, 9), 7.0), rel=1e-15, abs=0)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_known_pixels_in_one_line(method):
     depth = np.zeros((3, 9))
     depth[1, ::2] = 7
-    assert densify(depth, method) == pytest.approx(np.full((3, 9), 7.0), rel=1e-15)
+    assert densify(depth, method) == pytest.approx(np.full((3, 9), 7.0), rel=1e-15, abs=0)
 
 
 def test_a_road_is_filled_exactly_by_linear_interpolation_of_the_inverse():
@@ -87,7 +87,7 @@ def test_a_road_is_filled_exactly_by_linear_interpolation_of_the_inverse():
     sparse = np.where(
         (row % 5 == 0) & (column % 7 == 0), plane, 0
     )  # every fifth row, every seventh column, the edges
-    assert densify(sparse, "linear") == pytest.approx(plane, rel=1e-10)
+    assert densify(sparse, "linear") == pytest.approx(plane, rel=1e-10, abs=0)
     nearest = densify(sparse, "nearest")
     assert np.abs(nearest / plane - 1).max() > 0.01  # so that the above says something
 
@@ -191,7 +191,7 @@ def test_a_dense_map_with_a_few_holes_is_not_triangulated_whole(monkeypatch):
     holes[rng.integers(1, 199, 60), rng.integers(1, 299, 60)] = True
     corners = []
     monkeypatch.setattr(module, "Delaunay", lambda points: corners.append(len(points)) or Delaunay(points))
-    assert densify(np.where(holes, 0, plane), "linear") == pytest.approx(plane, rel=1e-10)
+    assert densify(np.where(holes, 0, plane), "linear") == pytest.approx(plane, rel=1e-10, abs=0)
     assert corners[0] <= 4 * holes.sum() + 2 * (200 + 300)  # neighbours of holes, and the edge of the image
 
 
@@ -230,7 +230,7 @@ def pulled(value, known):
 def test_pyramid_pulls_and_pushes(depth):
     known = depth > 0
     wanted = 1 / pulled(np.where(known, 1 / np.where(known, depth, 1), 0), known)
-    assert densify(depth, "pyramid") == pytest.approx(wanted, rel=1e-12)
+    assert densify(depth, "pyramid") == pytest.approx(wanted, rel=1e-12, abs=0)
 
 
 @given(SPARSE, st.sampled_from(METHODS))
@@ -241,7 +241,7 @@ def test_laws_of_every_method(depth, method):
     assert found.min() >= depth[known].min() * (1 - 1e-12)
     assert found.max() <= depth[known].max() * (1 + 1e-12)
     assert np.array_equal(densify(found, method), found)
-    assert found == pytest.approx(densify(2 * depth, method) / 2, rel=1e-12)
+    assert found == pytest.approx(densify(2 * depth, method) / 2, rel=1e-12, abs=0)
 
 
 # Real LiDAR.

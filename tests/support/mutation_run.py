@@ -326,6 +326,7 @@ _FIRST_ENTERING = "first = np.concatenate([[0], np.cumsum(np.bincount(targets, m
 _NO_STATE = "state=np.concatenate([[-1, -1], np.arange(len(members))]),"
 _FIRST_OF_ALIKE = "policy = self._best(target, values[alike[:1]], begun)[0][1]"
 _BEHIND = "behind = np.where(weights > 0, reached[:, self.product.indices], 0)"
+_ROUGHLY_TOO = "def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:"
 _BLOCKS = "_LARGEST_BLOCK, _NUMBERS_AT_ONCE, _LARGEST_DENSE = 1024, 2**18, 150"
 _FOUR = "quotients = np.where(numbers > others, numbers / others * (1 + 4 * ROUNDOFF), 1.0)"
 _MORE = "more = max(float((worth - before).max()), 0.0) * (spans + 1) * _WIDER"
@@ -368,6 +369,8 @@ _ROWS_OF_CHOICES = "skeleton, len(skeleton.indptr) - 1, rows_of(skeleton.indptr)
 _RULED_OUT = "ruled_out = wins >= xlogy(hits, middle) + xlog1py(items - hits, -middle)"
 _ALARMS_OF_ITEMS = "while limit < items and log_against_share(limit + 1, items, least) >= bar:"
 _ALARMS_OF_HOURS = "while start < len(law) and log_against_rate(start, steps * step, most) < bar:"
+_DRAWN_AT_ONCE = "size = min(at_once, max(1, PART_BYTES // (32 * max(1, len(held)))), data.needed.largest_part)"
+_AT_ONCE_TOKENS = ("min", "max", "1", "//", "32", "*")
 _SUBJECT, _FIRST = "verifier/analysis/robust/subject.py", "verifier/analysis/robust/first_policy.py"
 _LED = "following = np.where(inside < 0, objective.following[ways].ravel() - 2, inside).reshape("
 _RANK = "rank = levels(int(of.max()) + 1, of[sources[~inner]], of[led[~inner]], MOST_LEVELS)"
@@ -681,6 +684,7 @@ EQUIVALENT = {
     (_GRID, "for steps in range(most_steps + 1):", "1"): "as far as what is not reached",
     **{(_GRID, _DIGITS_OF, token): "where odds are small both have the digits" for token in (">", "0")},
     (_GRID, "_, *axes = np.unravel_index(np.arange(self.size), (1, *self.shape))", "1"): "an axis that is left out",
+    ("verifier/analysis/vacuity.py", "if mask.any() and not mask.all():", "and"): "how it is searched",
     ("verifier/analysis/planning.py", "high *= 2", "2"): "what is too large is brought down again",
     ("verifier/analysis/planning.py", _DIGITS, "1"): "of numbers below 10 no digit is left out",
     ("verifier/analysis/planning.py", _NO_RATES, "1"): "of columns that nothing depends on",
@@ -699,6 +703,7 @@ EQUIVALENT = {
     },
     ("verifier/analysis/robust/optimum.py", "np.zeros((count, 0), dtype=np.int64),", "0"): "no draw is made",
     ("verifier/analysis/robust/optimum.py", _BEHIND, "0"): "times 0; or noticed",
+    ("verifier/analysis/robust/optimum.py", _ROUGHLY_TOO, "False"): "not read",
     ("verifier/analysis/robust/optimum.py", "_MOST_QUESTIONS = 4", "4"): "how many are kept",
     **{
         ("verifier/analysis/robust/optimum.py", "_NUMBERS_AT_ONCE = 2**23", token): "how many at once"
@@ -826,6 +831,22 @@ EQUIVALENT = {
             ("size = math.ceil(20 + 10 * true * step)", "ceil 20 10", "numbers of events of no chance"),
         )
         for token in tokens.split()
+    },
+    **{
+        ("verifier/analysis/phantom_draws.py", _DRAWN_AT_ONCE, token): "how many at once" for token in _AT_ONCE_TOKENS
+    },
+    **{
+        ("verifier/analysis/phantom_draws.py", line, "1"): "as many of both"
+        for line in (
+            "free, labels = data.needed.free.tolist(), data.measured.counts.shape[1]",
+            "labels = data.measured.counts.shape[1]",
+        )
+    },
+    **{
+        ("verifier/analysis/phantom_draws.py", "size = max(1, _VISITS_AT_ONCE // objective.state_count)", token): (
+            "how many at once; no product has 2^24 states"
+        )
+        for token in ("max", "1", "//")
     },
     (_SUBJECT, "numbers = np.where(codes >= 0, len(inner) + np.searchsorted(ended, codes), -1)", "1"): (
         "any number below 0"
@@ -1151,6 +1172,7 @@ EQUIVALENT = {
     **{(_ADJOINT, _OF_RATE_0, token): "as for `rows`" for token in (">", "&")},
     (_ADJOINT, "used = np.zeros((1, len(channel.bins), len(channel.observations)))", "1"): "a row that is not read",
     (_ADJOINT, "used[0, rows] = 1", "1"): "only whether it is above 0",
+    (_ADJOINT, "back = place[columns] < place[rows]", "<"): "no factor leads to its own state",
     (_ADJOINT, "LARGEST_BLOCK = 64", "64"): "how it is solved, not what",
     **{(_ADJOINT, _RARELY, token): "how it is solved, not what" for token in ("-", "17", "2", "23")},
     (_CAUSES, _SHARES, "2"): "each is 1",
@@ -1175,6 +1197,7 @@ EQUIVALENT = {
     ),
     (_PRIORITIES, _CORRECT, ">="): "equal where nothing moves, and such columns are not listed",
     (_PRIORITIES, _NO_ERRORS, "1"): "as many of both",
+    (_PRIORITIES, "gain = sensitivity.against(np.arange(sensitivity.rates.shape[1]))", "1"): "as many of both",
     **{
         (_PRIORITIES, "chunk = max(1, _BATCH_BYTES // rates.nbytes)", token): "how many at once"
         for token in ("1", "//")

@@ -23,7 +23,7 @@ from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.pipeline import verify_spec
 from verifier.study.options import RunOptions
 from verifier.systems.channel import Channel
-from verifier.systems.contexts import _Branches, _Walk
+from verifier.systems.contexts import _after_reports, _Branches, _Walk
 from verifier.systems.reader import read_model
 from verifier.systems.scene import SkeletonOptions
 from verifier.systems.settings import Limits
@@ -828,3 +828,6 @@ def test_branches_of_one_draw_by_hand():
     assert branches.observation.tolist() == [0, 1, 0]
     assert branches.channel.told.tolist() == [[[0, 1]]]
     assert branches.channel.then.tolist() == [[1, 2], [1, -1], [1, 2]]
+    # What cannot be reported begins no branch.
+    impossible = SimpleNamespace(then=np.array([[1, -1], [1, 1]]))
+    assert _after_reports(impossible, {(0, 1, 0): 0, (0, 2, 1): 1}, 1) == {(0, (0,)): 0, (1, (1,)): 1}

@@ -476,6 +476,11 @@ MODULE = "module d\n  [] sees_ped -> (step'=1);\n  [] !sees_ped -> (step'=2);\ne
             "  hint: known: x",
         ),
         (
+            MODULE.replace("!sees_ped", "!sees_ped | x >= 3"),
+            "d.prism:3: in state x = 3 the guards of lines 2 and 3 both hold on report {ped}\n"
+            "  hint: in every case one command decides",
+        ),
+        (
             MODULE.replace("!sees_ped", "!sees_ped | x >= 3").replace(
                 "endmodule", "  [] sees_ped & x >= 3 -> (step'=3);\nendmodule"
             ),

@@ -49,6 +49,7 @@ from verifier.language.expressions.syntax import (
     Node,
     Operation,
     Temporal,
+    children,
     fold,
     names_in,
 )
@@ -211,7 +212,9 @@ class _Settling:
             antecedent, consequent = node.operands[0], below[1][1]
         elif node.operator == "|" and below[0][0] != below[1][0]:
             state = 0 if below[1][0] else 1
-            antecedent, consequent = Operation("!", (node.operands[state],)), below[1 - state][1]
+            other, consequent = node.operands[state], below[1 - state][1]
+            negated = isinstance(other, Operation) and other.operator == "!"
+            antecedent = children(other)[0] if negated else Operation("!", (other,))
         else:
             return value
         open_here = (value[1] == 0) & (consequent[1] > -1)

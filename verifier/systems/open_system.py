@@ -157,7 +157,7 @@ def _chances(scene: Scene, valuations: Mapping[str, Ints], ended: Mask) -> NDArr
         at = order[np.arange(len(going)), np.minimum(move, moves - 1)]
         own = np.full((len(going), len(world.choices), width), Fraction(0), dtype=object)
         own[np.arange(len(going)), decided[at]] = world.chances[joined[np.arange(len(going)), at]]
-        chances[going, move] = own.reshape(len(going), -1)
+        chances[going, move] = own.reshape(len(going), chances.shape[2])
     return chances
 
 

@@ -326,7 +326,9 @@ def check_greedy(scene, block, most_rounds):
     assert {d: a for d, a in enumerate(found.nearest.tolist()) if a >= 0} == nearest
     for d, value in enumerate(found.affinity.tolist()):
         exact = float(pairs[d, expected[d]]) if d in expected else math.nan
-        assert value == pytest.approx(math.sqrt(-exact) if policy.by_distance else exact, rel=1e-15, nan_ok=True)
+        assert value == pytest.approx(
+            math.sqrt(-exact) if policy.by_distance else exact, rel=1e-15, abs=0, nan_ok=True
+        )
     ignored = set() if policy.ignore_overlap is None else slow_ignored(policy, detections, regions, expected)
     assert set(np.flatnonzero(found.ignored)) == ignored
 

@@ -42,7 +42,7 @@ from verifier.analysis.counterexamples.patterns import (
     Reports,
 )
 from verifier.analysis.counterexamples.runs import Prospects
-from verifier.analysis.objective import Objective
+from verifier.analysis.objective import Objective, led_by_observation
 from verifier.analysis.sensitivity.adjoint import Values
 from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import NoAnswerError
@@ -358,16 +358,11 @@ def _edges_of(objective: Objective, states: Ints) -> Ints:
     Where all observations lead to one product state it is one of the transitions that do.
     """
     product, skeleton = objective.product, objective.skeleton
-    told = np.vstack([skeleton.entry_observations, np.ones(skeleton.entry_observations.shape[1], bool)])
     place = np.full(objective.state_count, -1, dtype=np.int64)
     place[states] = np.arange(len(states))
     inside = np.flatnonzero(place[product.sources] >= 0)
     source, entry = place[product.sources[inside]], skeleton.entry[product.edge[inside]]
-    edges = np.zeros((len(states), told.shape[1]), dtype=np.int64)
-    for observation in range(told.shape[1]):
-        led = told[entry, observation]
-        edges[source[led], observation] = inside[led]
-    return edges
+    return led_by_observation(skeleton, len(states), source, entry, inside)[0]
 
 
 def _ranks(risk: Floats) -> NDArray[np.int16]:

@@ -197,7 +197,7 @@ def through_draws(channel: Channel, rates: Floats, adjoint: Floats) -> Floats:
         earlier = np.zeros_like(after)
         for label in range(len(channel.labels)):
             continued = sum(
-                after[:, places[:, None], channel.then[:, told].T] * np.reshape(share, (-1, 1))
+                after[:, places[:, None], channel.then[:, told].T] * np.atleast_1d(share)[:, np.newaxis]
                 for told, share in channel.ways(d, label, rates.dtype)
             )
             expected = (before[d] * continued).sum(axis=-1)
