@@ -265,6 +265,19 @@ def test_chunks_and_where_they_go_on(tmp_path):
     assert later[0].rows_done == later[0].rows_total == 7
 
 
+def test_a_table_that_ends_before_the_other(tmp_path):
+    truth = write(tmp_path / "t.parquet", [0, 4, 8, 9, 10], score=[0.5] * 5)
+    seen = write(tmp_path / "s.parquet", [0, 4, 4, 4, 8, 8, 9, 9, 9, 10], score=[0.5] * 10)
+    for rows in (1, 2, 3, 5):
+        found = list(stream_tables(truth, seen, ANY, rows_per_chunk=rows))
+        rows_of = [line for c in found for line in c.data.annotations.line.tolist()]
+        assert ("".join(name for c in found for name in c.data.frame_name), rows_of) == ("048910", [1, 2, 3, 4, 5])
+        assert [line for c in found for line in c.data.detections.line.tolist()] == list(range(1, 11))
+    wrong = write(tmp_path / "w.parquet", [0, 2, 1, 3], score=[0.5] * 4)
+    with pytest.raises(InputError, match=r"w\.parquet:3: frame '1' comes after '2'"):
+        chunks(wrong, 9)
+
+
 def test_a_chunk_in_no_frame_says_nothing_of_all_frames(tmp_path):
     truth, seen = (write(tmp_path / f"{n}.parquet", f, score=[0.5] * 2) for n, f in (("t", [0, 1]), ("s", [2, 2])))
     with pytest.raises(InputError, match=r"s\.parquet:1: detection in frame '2', which is not among the frames"):
