@@ -1,5 +1,9 @@
 """Faults are put in as single tokens and judged by tests; a sample of them where bounds are made is noticed."""
 
+import inspect
+import re
+from collections import Counter
+
 import mutation_run
 import pytest
 
@@ -25,6 +29,12 @@ def test_faults_are_single_tokens_of_what_computes(monkeypatch):
         faults[3].applied(CODE.replace("low < 3", "low <  3"))
     monkeypatch.setitem(mutation_run.EQUIVALENT, ("made.py", "if low < 3 and any(others):", "<"), "low is no integer")
     assert len(list(mutation_run.faults_of("made.py", CODE))) == len(faults) - 1
+
+
+def test_every_quoted_line_has_a_name_of_its_own():
+    """Where two have the same, the later one silently replaces the earlier."""
+    quoted = re.findall(r"^(\w+) = ", inspect.getsource(mutation_run), flags=re.MULTILINE)
+    assert [name for name, count in Counter(quoted).items() if count > 1] == []
 
 
 def test_every_module_of_the_parts_has_tests_that_exist(root):
