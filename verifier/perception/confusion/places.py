@@ -5,7 +5,6 @@ places, and an item of column "empty" belongs to a place. It is named by the fir
 """
 
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 import numpy as np
 from numpy.typing import NDArray
@@ -150,13 +149,4 @@ def _attribute(boxes: Boxes, name: str) -> NDArray[np.generic]:
 def _frame_bins(data: DetectionSet, variable: Variable) -> Ints:
     if variable.name != "sequence":
         raise UsageError(f"'{variable.name}' is not known of frames")
-    bins = [_first_fit(name, variable) for name in data.sequences]
-    of_frame: Ints = np.array(bins, dtype=np.int64)[data.frame_sequence]
-    return of_frame
-
-
-def _first_fit(name: str, variable: Variable) -> int:
-    for index, (_, patterns) in enumerate(variable.groups):
-        if any(fnmatchcase(name, pattern) for pattern in patterns):
-            return index
-    return -1
+    return variable.bins_of(np.array(data.sequences, dtype=object))[data.frame_sequence]
