@@ -4,12 +4,15 @@ import copy
 import json
 import math
 
+import jsonschema
 import pytest
 
 from verifier.base.errors import InputError
+from verifier.evidence.documents import schema_of
 from verifier.perception.confusion.document import confusion_text
 from verifier.perception.confusion.document_reader import DocumentReader
 
+SCHEMA = jsonschema.Draft202012Validator(schema_of("verifier.confusion"))
 PLAIN = {
     "schema": "verifier.confusion", "version": 1, "labelling": "class", "axes": ["predicted", "true"],
     "labels": ["ped", "empty"],
@@ -50,6 +53,19 @@ LATER = {
         {"name": "B", "frames": 0, "counts": [], "tracks": {"columns": [], "shares": []}},
     ],
 }  # fmt: skip
+TWO_DRIVES = {**LATER, "sequences": [
+    {"name": "A", "frames": 2, "counts": LATER["sequences"][0]["counts"][:4], "tracks": {
+        "columns": [[0, 0, 1], [None, 0, 1]],
+        "shares": [[0, 0, 0, 0.5], [0, 1, 0, 0.5], [None, 0, 0, 0.5], [None, 1, 0, 0.5]]}},
+    {"name": "B", "frames": 2, "counts": LATER["sequences"][0]["counts"][4:], "tracks": {
+        "columns": [[1, 2, 1], [None, 2, 1]],
+        "shares": [[1, 0, 2, 0.5], [1, 2, 2, 0.5], [None, 0, 2, 0.5], [None, 2, 2, 0.5]]}},
+]}  # fmt: skip
+CONTEXTS_OF_FAMILY = {**FAMILY, "version": 2, "contexts": LATER["contexts"], "bins": [{
+    **FAMILY["bins"][0], "contexts": {
+        "start": [[[2, 0], [0, 2]], [[1, 0], [1, 2]]], "right*1": [[[1, 0], [0, 3]], [[0, 0], [0, 0]]],
+        "wrong*1": [[[0, 1], [0, 0]], [[1, 0], [0, 4]]]},
+}]}  # fmt: skip
 PEOPLE = {"label": "ped", "objects": 2, "value": 0.5, "lower": 0.25, "upper": 0.5}
 CLASS = {**PEOPLE, "sequences": [0.5, None]}
 PRECISION = {"unit": "drive", "level": 0.95, "draws": 1, "seed": 0}
@@ -111,6 +127,10 @@ REFUSED = [
     (PLAIN, {"/bins/1/distance_m": [9.5, 20]},
      "/bins/1/distance_m: bin [9.5, 20) overlaps or precedes the bin that ends at 10 m\n"
      "  hint: bins are half-open, sorted, and each begins where the one before it ends"),
+    (PLAIN, {"/bins": [
+        *({"distance_m": ends, "counts": [[0, 0], [0, 0]]} for ends in ([0, 10], [10, 20], [15, 30]))]},
+     "/bins/2/distance_m: bin [15, 30) overlaps or precedes the bin that ends at 20 m\n"
+     "  hint: bins are half-open, sorted, and each begins where the one before it ends"),
     (PLAIN, {"/bins/1/counts": 7}, "/bins/1/counts: expected 2 rows (one per predicted label), got 7"),
     (PLAIN, {"/bins/1/counts/1/0": 2**53 + 1}, "/bins/1/counts/1/0: expected at most 2**53, got 9007199254740993"),
     (PLAIN, {"/bins/1/counts/1/0": 2**53},
@@ -146,6 +166,7 @@ REFUSED = [
      "/variables/1: variable 'speed': expected at least two increasing edges"),
     (BINNED, {"/variables/0/of": "object"}, "/variables/0/of: expected 'frame', got 'object'"),
     (BINNED, {"/variables/0/values": {"a~b": "n"}}, "/variables/0/values/a~0b: expected a list of strings"),
+    (BINNED, {"/variables/0/values/day": ["n", 3]}, "/variables/0/values/day: expected a list of strings"),
     (BINNED, {"/variables/0/values": []}, "/variables/0: variable 'sequence' needs either edges or values"),
     # What is said of the numbers.
     *((LATER, {"/average_precision": {**PRECISION, "classes": [CLASS, {**CLASS, **edit}]}},
@@ -156,6 +177,7 @@ REFUSED = [
         ({"value": None}, "/value: expected a number"),
         ({"objects": 0}, "/value: expected null"),
         ({"lower": None}, "/lower: expected both ends of an interval, or none"),
+        ({"upper": 0}, "/lower: expected both ends of an interval, or none"),
         ({"lower": 0.75}, "/lower: expected both ends of an interval, or none"),
     )),
     (LATER, {"/average_precision": {**PRECISION, "classes": [CLASS]}, "/sequences": ...,
@@ -256,6 +278,13 @@ REFUSED = [
      "/sequences/1/tracks/columns: a cell or column occurs twice"),
     (LATER, {f"{TRACKS}/shares/7/3": 1.5},
      f"{TRACKS}: at [null], predicted 2, true 2: 1.5 tracks are reported so, of 1 items"),
+    (LATER, {f"{TRACKS}/shares/4/3": 1.5},
+     f"{TRACKS}: at [null], predicted 0, true 0: 1.5 tracks are reported so, of 1 items"),
+    (LATER, {f"{TRACKS}/columns/1/2": 2**53},
+     f"{TRACKS}: at [1], true 2: shares add up to 1, of 9007199254740992 tracks with 2 items"),
+    *((LATER, {f"{TRACKS}/shares/1/3": share},
+       f"{TRACKS}: at [0], predicted 1, true 0: {told} tracks are reported so, of 1 items")
+      for share, told in ((0, "0"), (2**53, "9.00719925474e+15"))),
     (LATER, {f"{TRACKS}/columns/1/2": 2}, f"{TRACKS}: at [1], true 2: shares add up to 1, of 2 tracks with 2 items"),
 ]  # fmt: skip
 
@@ -280,18 +309,48 @@ def test_what_does_not_fit_is_refused_with_its_place(document, edits, words):
         (FAMILY, {"/score_thresholds": [-1.5, 0]}),
         (LATER, {"/sequences/1/frames": 2**53}),
         (LATER, {"/remarks": [NEVER], "/average_precision": {**PRECISION, "classes": [
-            CLASS, {**CLASS, "label": "obs", "lower": 0.5}, {**PEOPLE, "objects": 0, "value": None},
-            {**CLASS, "lower": None, "upper": None}]}}),
+            CLASS, {**CLASS, "label": "obs", "lower": 0.5}, {**CLASS, "lower": 0},
+            {**PEOPLE, "objects": 0, "value": None}, {**CLASS, "lower": None, "upper": None}]}}),
         ({**SETS, "version": 2}, {"/average_precision": {**PRECISION, "classes": [PEOPLE]}}),
+        (LATER, {"/contexts": ..., "/bins": [{"distance_m": [0, 10], "counts": [[0] * 3, [0, 4, 0], [0] * 3]}],
+                 "/sequences": [{**LATER["sequences"][1], "frames": 4, "counts": [[0, 1, 1, 4]]}]}),
+        (PLAIN, {"/labels": ["empty"], "/bins": [{"distance_m": [0, 10], "counts": [[4]]}]}),
+        (PLAIN, {"/labels/0": "p"}), (SETS, {"/labels/0": ["p"]}), (TWO_DRIVES, {}), (CONTEXTS_OF_FAMILY, {}),
         (LATER, {"/contexts/tests": [TEST, {**TEST, "label": "obs"}, {**TEST, "contexts": "run:1"}],
                  "/contexts/replays": [REPLAY, REPLAY]}),
     ],
 )  # fmt: skip
 def test_what_fits_is_read_and_written_again(document, edits):
     document = changed(document, edits)
+    SCHEMA.validate(document)
     counts = DocumentReader("a.json").counts(document)
     written = json.loads(confusion_text(counts))
     assert {key: written[key] for key in document} == document
     matrices = [entry["counts"] for entry in document["bins"]]
     members = [matrices] if counts.thresholds is None else [list(member) for member in zip(*matrices, strict=True)]
     assert counts.counts.tolist() == members
+
+
+@pytest.mark.parametrize(
+    ("document", "edits"),
+    [
+        *((PLAIN, {"/labels": labels})
+          for labels in (["ped", "ped", "empty"], ["ped"], ["", "empty"], ["empty", []])),
+        *((SETS, {"/labels": labels}) for labels in ([["ped"], ["ped"], []], [["ped"]], [["empty"], []], [[""], []],
+                                                     [["ped", "ped"], []], ["ped", []])),
+        (PLAIN, {"/axes": FAMILY["axes"]}), (FAMILY, {"/axes": PLAIN["axes"]}), (PLAIN, {"/bins": []}),
+        (FAMILY, {"/score_thresholds": []}), (PLAIN, {"/sequences": []}), (FAMILY, {"/bins/0/counts": []}),
+        (PLAIN, {"/bins/0/distance_m/0": -1}), (PLAIN, {"/bins/1/distance_m/1": 1e9 + 1}),
+        *((PLAIN, {"/bins/0/counts": counts}) for counts in ([], [[]], [[-1]], [[2**53 + 1]])),
+        (BINNED, {"/variables/1/edges": [3]}), (BINNED, {"/variables/0/values/day": []}),
+        *((BINNED, {f"/variables/{number}/name": "a b"}) for number in (0, 1)),
+        *((PLAIN, {f"/{key}": LATER[key]}) for key in ("contexts", "sequences")),
+        (PLAIN, {"/remarks": []}), (PLAIN, {"/data_set": {}}),
+        (LATER, {"/contexts/cap": 0}), (LATER, {"/contexts/cap": 51}), (LATER, {"/contexts/period_s": 0}),
+        (LATER, {"/contexts/period_s": 1e6 + 1}), (LATER, {"/sequences/0/counts/0": [0, 0, 0]}),
+        (LATER, {f"{TRACKS}/columns/0": [0, 0]}), (LATER, {f"{TRACKS}/shares/0": [0, 0, 0]}),
+        (LATER, {"/average_precision": {**PRECISION, "draws": 0, "classes": []}}),
+    ],
+)  # fmt: skip
+def test_the_schema_refuses_it_too(document, edits):
+    assert not SCHEMA.is_valid(changed(document, edits))
