@@ -53,7 +53,8 @@ def layout(bins: Bins) -> Layout:
 def _frame_part(bins: Bins, at: Ints) -> Ints:
     for axis, variable in enumerate(bins.variables, 1):
         if variable.scope == "frame":
-            return at[axis]
+            part: Ints = at[axis]
+            return part
     return np.zeros(at.shape[1], dtype=np.int64)
 
 
