@@ -518,6 +518,11 @@ EQUIVALENT = {
         "<",
     ): "items of no threshold count 0",
     (_LABELLINGS, "number, group = connected_components(links, directed=False)", "False"): "weakly connected",
+    (
+        _LABELLINGS,
+        "index = np.column_stack([sequence, bin_of, predicted, true]).astype(np.int64, copy=False)",
+        "False",
+    ): ("a copy is the same"),
     (_CONTEXTS_READ, "return [-1 if value is None else value for value in row]", "1"): "any number below 0",
     (
         "verifier/perception/confusion/document_variables.py",

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from verifier.perception.confusion.labellings import (
     spread_in_place,
     surest_leftovers,
 )
-from verifier.perception.confusion.places import bearing_deg, check_inside, frame_parts, layout, locate
+from verifier.perception.confusion.places import Located, bearing_deg, check_inside, frame_parts, layout, locate
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.tally import Items, counted
 
@@ -119,8 +120,8 @@ def test_the_surest_leftover_of_each_free_place():
     )
     keys, chosen = surest_leftovers(SCENE, np.array([], dtype=np.int64))
     assert (keys.tolist(), chosen.reported.tolist()) == ([0, 6, 8, 10], [1, 1, 1, 0])
-    keys, _ = surest_leftovers(SCENE, np.array([10]))
-    assert keys.tolist() == [0, 6, 8]
+    for taken, free in (([10], [0, 6, 8]), ([0, 10], [6, 8]), ([11], [0, 6, 8, 10])):
+        assert surest_leftovers(SCENE, np.array(taken))[0].tolist() == free
     # Of equally sure ones the first.
     even = Scene(
         seen(), seen(*((0, k, 0, 0, k, 3, 0.5) for k in (1, 0))), SCENE.sequence, SCENE.frames_at, SCENE.layout
@@ -140,6 +141,7 @@ def test_the_surest_leftover_of_each_free_place():
         # A report of a class that is not counted, and none: all wrong, then nothing.
         ([(0, 0, 0, 0, -1, 0, -np.inf), (0, 0, 1, 0, 1, 3, 0.9)], [8, 8], {(0, 0, OBS, PED): [1, 1, 1]}),
         ([(0, 0, 0, 0, -1, 0, -np.inf)], [8], {(0, 0, EMPTY, PED): [1, 1, 1]}),
+        ([(0, 1, 0, 0, 0, 2, 0.5)], [8], {(0, 0, PED, OBS): [1, 1, 0], (0, 0, EMPTY, OBS): [0, 0, 1]}),
         # The nearest lies in no bin.
         ([(0, 0, -1, 0, 0, 3, 0.9), (0, 0, 2, 2, 0, 3, 0.9)], [8, 12], {}),
     ],
@@ -153,32 +155,39 @@ def test_groups_by_hand(members, distances, rows):
     group = np.array([0, *[1] * len(members)])
     rule = CountingRule("group", ("ped", "obs"), NEAR_AND_FAR, gap_m=1.0, thresholds=(0.2, 0.5, 0.8))
     found = cells(group_items(scene, rule, group, np.array([15.0, *distances])))
+    assert len(group_items(replace(scene, objects=seen()), rule, group[:0], np.zeros(0))[0].index) == 0
     assert {key: numbers for key, numbers in found.items() if key[3] != EMPTY} == {(0, 3, OBS, OBS): [1] * 3, **rows}
 
 
 SETS = CountingRule("proposition", ("ped", "obs"), Bins((0.0, 10.0, 20.0)), thresholds=(0.2, 0.5, 0.8))
 ONLY_PED, ONLY_OBS, BOTH, NO_CLASS = range(4)
 # Frame 0 near: ped, and obs reported as ped at two; and ped left over at one, obs left over at three. Frame 1 far: an
-# object of another class, and a leftover of another class: neither is anything. Frame 2 far: obs left over at two.
+# object of another class, and a leftover of another class: neither is anything.
+# Frame 2 far: obs left over at two; near: ped at one.
 THINGS = Scene(
     seen((0, 0, 0, 0, -1, 0, -np.inf), (0, 1, 0, 0, 0, 2, 0.6), (1, -1, 1, 1, 0, 3, 0.9), (0, 1, 1, -1, 1, 3, 0.9)),
-    seen((0, 0, 0, 0, 0, 1, 0.3), (0, 1, 0, 0, 1, 3, 0.9), (1, -1, 1, 1, -1, 3, 0.9), (2, 1, 1, 1, 1, 2, 0.5)),
+    seen((0, 0, 0, 0, 0, 1, 0.3), (0, 1, 0, 0, 1, 3, 0.9), (1, -1, 1, 1, -1, 3, 0.9), (2, 1, 1, 1, 1, 2, 0.5),
+         (2, 0, 0, 0, 0, 1, 0.3)),
     np.array([0, 0, 1]), np.array([[2, 2], [1, 1]]), layout(Bins((0.0, 10.0, 20.0))),
 )  # fmt: skip
 
 
 def test_propositions_by_hand():
     sets = proposition_sets(THINGS, SETS)
-    assert [sets.frame.tolist(), sets.place.tolist(), sets.true.tolist()] == [[0, 2], [0, 1], [BOTH, NO_CLASS]]
-    assert (sets.level.tolist(), sets.bits.tolist()) == ([[2, 3], [0, 2]], [1, 2])
+    assert [sets.frame.tolist(), sets.place.tolist(), sets.true.tolist()] == [
+        [0, 2, 2], [0, 0, 1], [BOTH, NO_CLASS, NO_CLASS]
+    ]  # fmt: skip
+
+    assert (sets.level.tolist(), sets.bits.tolist()) == ([[2, 3], [1, 0], [0, 2]], [1, 2])
     assert [sets.reported(threshold).tolist() for threshold in range(3)] == [
-        [BOTH, ONLY_OBS], [BOTH, ONLY_OBS], [ONLY_OBS, NO_CLASS]
+        [BOTH, ONLY_PED, ONLY_OBS], [BOTH, NO_CLASS, ONLY_OBS], [ONLY_OBS, NO_CLASS, NO_CLASS]
     ]  # fmt: skip
     assert (sets.object_rows.tolist(), sets.object_at.tolist()) == ([0, 1], [0, 0])
     assert cells(proposition_items(THINGS, SETS)) == {
         (0, 0, BOTH, BOTH): [1, 1, 0], (0, 0, ONLY_OBS, BOTH): [0, 0, 1],
         (1, 1, ONLY_OBS, NO_CLASS): [1, 1, 0], (1, 1, NO_CLASS, NO_CLASS): [0, 0, 1],
-        (0, 0, NO_CLASS, NO_CLASS): [1] * 3, (0, 1, NO_CLASS, NO_CLASS): [2] * 3, (1, 0, NO_CLASS, NO_CLASS): [1] * 3,
+        (0, 0, NO_CLASS, NO_CLASS): [1] * 3, (0, 1, NO_CLASS, NO_CLASS): [2] * 3,
+        (1, 0, ONLY_PED, NO_CLASS): [1, 0, 0], (1, 0, NO_CLASS, NO_CLASS): [0, 1, 1],
     }  # fmt: skip
 
 
@@ -242,3 +251,20 @@ def test_attributes_that_the_annotations_do_not_have():
     nothing = detection_set(["A"], [], [])
     assert locate(nothing, nothing.annotations, rule, objects=True).bin.tolist() == []
     check_inside(nothing, locate(nothing, nothing.annotations, rule, objects=True))
+
+
+@pytest.mark.parametrize(
+    ("distance_m", "bins", "words"),
+    [
+        ([np.nan, 1, 1, 1, 1], [-1, 0, 0, 0, 0], "truth.txt:1: 1 of 5 annotated objects lie in no bin; the first "
+         "is a 'ped' without a distance\n"),
+        ([1, np.nan, 1.25, 1, 1], [0, 0, -1, -1, 0], "truth.txt:3: 2 of 5 annotated objects lie in no bin; the first "
+         "is a 'ped' at 1.25 m\n"),
+        ([np.nan] * 5, [0, -1, -1, -1, -1], "truth.txt: none of the 5 annotated objects has a distance\n  hint: "),
+    ],
+)  # fmt: skip
+def test_objects_in_no_bin_are_refused(distance_m, bins, words):
+    with pytest.raises(InputError) as caught:
+        check_inside(PLACED, Located(np.array(distance_m), np.array(bins), np.array(bins)))
+    assert str(caught.value).startswith(words)
+    check_inside(PLACED, Located(np.array(distance_m), np.zeros(5, np.int64), np.array(bins)))
