@@ -511,6 +511,11 @@ _MAY_NOT = (
 _LABELLINGS = "verifier/perception/confusion/labellings.py"
 _CONTEXTS_READ = "verifier/perception/confusion/document_contexts.py"
 EQUIVALENT = {
+    (
+        "verifier/perception/confusion/sanity.py",
+        "share = np.where(enough, items.max(axis=0, initial=0) / np.maximum(total, THIN_COLUMN), 0.0)",
+        "0",
+    ): "a column that has enough has an item of some drive, and the shares of others are 0",
     (_LABELLINGS, "label_of = np.zeros(1 << classes, dtype=np.int64)", "1"): "what lies beyond all sets is not read",
     (
         _LABELLINGS,

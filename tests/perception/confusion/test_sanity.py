@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import string
 from collections import defaultdict
 from dataclasses import replace
 from fractions import Fraction
@@ -161,7 +162,7 @@ def test_classes_left_out_are_listed_by_their_number():
     assert list(found) == [
         "the class map leaves out 255 annotations: h (128), g (64), f (32), e (16), d (8), c (4) and 2 more classes"
     ]
-    for strange in (None, [], {"source": 3}, {"source": {"classes_left_out": {"annotations": {"a": "1"}}}}):
+    for strange in (None, [], {"source": 3}, {"source": {"classes_left_out": {"annotations": {"a": 1, "b": "1"}}}}):
         assert list(left_out_texts(strange or {})) == []
 
 
@@ -308,7 +309,7 @@ def counts_of(labels, cells, bins=1, drives=3, metadata=None):
     members = len(next(iter(cells.values()), [0]))
     numbers = np.array([cells[tuple(row)] for row in index.tolist()], dtype=np.int64)
     tally = Tally(index, numbers.reshape(len(index), members))
-    sequences = Sequences(tuple("ABCDE"[:drives]), np.ones(drives, dtype=np.int64), tally)
+    sequences = Sequences(tuple(string.ascii_letters.swapcase()[:drives]), np.ones(drives, dtype=np.int64), tally)
     edges = tuple(10.0 * k for k in range(bins + 1))
     thresholds = None if members == 1 else tuple(range(members))
     table = tally.dense(bins, len(labels))
@@ -351,10 +352,12 @@ def most(many, share, number, of, drive="B", enough=3):
                     (2, 1, 0, 2): [10]},
          [most(2, 70, 30, "obs in [10, 20)", "C", 2)]),
         (BY_CLASS, {(0, 0, 1, 1): [15], (1, 0, 0, 1): [15]}, []),
+        # Of 40 drives: columns without an object are none of those with enough.
+        (BY_CLASS, {(0, 0, 1, 1): [31], (39, 0, 0, 0): [9]}, [most(1, 100, 31, "ped in [0, 10)", "A", 1)]),
     ],
 )  # fmt: skip
 def test_what_is_odd_about_counts(labels, cells, remarks):
-    counts = counts_of(labels, cells, 2)
+    counts = counts_of(labels, cells, 2, max((drive for drive, *_ in cells), default=2) + 1)
     assert [tuple(entry.values()) for entry in sanity_remarks(counts)] == remarks
     assert list(sanity_remarks(replace(counts, sequences=None))) == [
         {"kind": kind, "text": text} for kind, text in remarks if kind != "largest-drive"
