@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from plain_counter import EMPTY, detection_set
 
 from verifier.base.errors import InputError, UsageError, VerifierError
+from verifier.perception.confusion import record as recording
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.counting import count_and_observe
 from verifier.perception.confusion.drives import DriveTable
@@ -262,7 +263,7 @@ OBJECT_ROW = "object,A,f,0,0,5,ped,empty,,-1,t.txt,1,,-1"
 
 def test_records_are_read_with_what_is_asked_for(tmp_path):
     path = tmp_path / "record.csv"
-    path.write_text(f"{RECORD_HEAD},drive,track,true_x1\n{OBJECT_ROW},one,7,3.5\n{OBJECT_ROW},two,,\n")
+    path.write_text(f"{RECORD_HEAD},drive,track,true_x1,more\n{OBJECT_ROW},one,7,3.5,\n{OBJECT_ROW},two,,,x\n")
     record = read_record(path, tracks=True, boxes=True)
     assert len(record) == 2
     assert (record["drive"].tolist(), record["track"].tolist()) == (["one", "two"], ["7", ""])
@@ -292,6 +293,11 @@ def test_records_that_cannot_be_are_refused(tmp_path, monkeypatch, name, rows, w
     assert str(caught.value).startswith(words)
 
 
+def test_a_record_in_no_folder_is_refused(tmp_path):
+    with pytest.raises(InputError, match="cannot be written: No such file or directory"):
+        join_records([], tmp_path / "none" / "whole.csv")
+
+
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
 def test_a_part_that_is_missing_leaves_nothing_behind(tmp_path, ending):
     target = tmp_path / f"whole{ending}"
@@ -301,9 +307,12 @@ def test_a_part_that_is_missing_leaves_nothing_behind(tmp_path, ending):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_endings_of_records_in_capitals(tmp_path):
-    for name in ("a.CSV", "a.Parquet", "a.parquet"):
+def test_endings_of_records_in_capitals(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(recording, "library", asked.append)
+    for name in ("a.CSV", "b.csv", "a.Parquet", "a.parquet"):
         check_record_target(tmp_path / name)
+    assert asked == ["pyarrow.parquet"] * 2
     table = whole_record()
     write_record([table], tmp_path / "a.CSV")
     write_record([table], tmp_path / "b.csv")
