@@ -516,6 +516,11 @@ EQUIVALENT = {
         "share = np.where(enough, items.max(axis=0, initial=0) / np.maximum(total, THIN_COLUMN), 0.0)",
         "0",
     ): "a column that has enough has an item of some drive, and the shares of others are 0",
+    (
+        "verifier/perception/confusion/document_dependence.py",
+        "if test.bins and test.bins[-1].bin >= (bins or 0):",
+        "0",
+    ): "where the number of bins is not known, tests of them are refused before",
     (_LABELLINGS, "label_of = np.zeros(1 << classes, dtype=np.int64)", "1"): "what lies beyond all sets is not read",
     (
         _LABELLINGS,

@@ -66,6 +66,16 @@ CONTEXTS_OF_FAMILY = {**FAMILY, "version": 2, "contexts": LATER["contexts"], "bi
         "start": [[[2, 0], [0, 2]], [[1, 0], [1, 2]]], "right*1": [[[1, 0], [0, 3]], [[0, 0], [0, 0]]],
         "wrong*1": [[[0, 1], [0, 0]], [[1, 0], [0, 4]]]},
 }]}  # fmt: skip
+NOBODY = {
+    **PLAIN, "version": 2, "labels": ["ped", "empty"], "bins": [{"distance_m": [0, 10], "counts": [[0, 0], [0, 4]]}],
+    "sequences": [{**LATER["sequences"][1], "frames": 4, "counts": [[0, 1, 1, 4]]}],
+}  # fmt: skip
+NO_PAIR = {"pairs": 0, "after_miss": 0, "joint_misses": 0, "expected_miss_after_miss": None, "p_value": 1}
+UNTESTED = {
+    **NO_PAIR, "label": "ped", "objects": 1, "misses": 0, "expected_joint_misses": 0, "permutations": 1,
+    "miss_after_miss": None, "mean_run": None, "expected_mean_run": None,
+}  # fmt: skip
+UNTESTED_BINS = {**UNTESTED, "bins": [{**NO_PAIR, "bin": 1}]}
 PEOPLE = {"label": "ped", "objects": 2, "value": 0.5, "lower": 0.25, "upper": 0.5}
 CLASS = {**PEOPLE, "sequences": [0.5, None]}
 PRECISION = {"unit": "drive", "level": 0.95, "draws": 1, "seed": 0}
@@ -107,10 +117,15 @@ REFUSED = [
     (PLAIN, {"/labels/0": ""}, "/labels/0: expected a class name, got ''"),
     (SETS, {"/labels/0": ["ped", "a\n"]}, "/labels/0/1: expected a class name, got 'a\\n'"),
     (SETS, {"/labels/0": ["ped", "obs", "ped"]}, "/labels/0: a class occurs twice in ['ped', 'obs', 'ped']"),
+    *((document, {"/labels/1": ...},
+       f"/labels: the label {label} is missing\n  hint: it stands for 'nothing is there'")
+      for document, label in ((SETS, "[] (no class)"), (PLAIN, "'empty'"))),
     (SETS, {"/labels/1": ["ped"]}, "/labels/1: label ['ped'] occurs twice"),
     (FAMILY, {"/axes": ["predicted", "true"]},
      """/axes: expected ["score_threshold", "predicted", "true"], got ['predicted', 'true']\n"""
      "  hint: transpose the counts, so that each column sums to the items of one true label"),
+    (FAMILY, {"/score_thresholds": []}, "/score_thresholds: expected a list of scores, got []"),
+    (PLAIN, {"/bins": []}, "/bins: expected a list of at least one bin, got []"),
     (FAMILY, {"/score_thresholds": None}, "/score_thresholds: expected a list of scores, got None"),
     (FAMILY, {"/score_thresholds": [0.25, 0.25]}, "/score_thresholds/1: expected increasing scores, got 0.25"),
     (FAMILY, {"/score_thresholds": [True, 2]}, "/score_thresholds/0: expected increasing scores, got True"),
@@ -169,6 +184,8 @@ REFUSED = [
     (BINNED, {"/variables/0/values/day": ["n", 3]}, "/variables/0/values/day: expected a list of strings"),
     (BINNED, {"/variables/0/values": []}, "/variables/0: variable 'sequence' needs either edges or values"),
     # What is said of the numbers.
+    (PLAIN, {"/dependence": {"seed": 0, "classes": [UNTESTED_BINS]}},
+     "/dependence: tests of bins, and combined ones, belong to version 2 of the document"),
     *((LATER, {"/average_precision": {**PRECISION, "classes": [CLASS, {**CLASS, **edit}]}},
        f"/average_precision/classes/1{words}" + MADE_AGAIN * (words[0] == "/")) for edit, words in (
         ({"label": "car"}, ": the matrices have no class 'car'"),
@@ -231,6 +248,7 @@ REFUSED = [
      "/sequences/1: expected an object with 'name', 'frames' and 'counts'"),
     ({**LATER, "labelling": "proposition", "labels": [["ped"], [], ["obs"]]}, {},
      "/sequences/0: expected an object with 'name', 'frames' and 'counts'"),
+    (NOBODY, {"/version": 1}, "/sequences/0: expected an object with 'name', 'frames' and 'counts'"),
     (LATER, {"/sequences/1/name": 3}, "/sequences/1/name: expected a name that is not used yet, got 3"),
     (LATER, {"/sequences/1/frames": -1}, "/sequences/1/frames: expected a number of frames, got -1"),
     (LATER, {"/sequences/1/frames": 2**53 + 1},
@@ -312,8 +330,8 @@ def test_what_does_not_fit_is_refused_with_its_place(document, edits, words):
             CLASS, {**CLASS, "label": "obs", "lower": 0.5}, {**CLASS, "lower": 0},
             {**PEOPLE, "objects": 0, "value": None}, {**CLASS, "lower": None, "upper": None}]}}),
         ({**SETS, "version": 2}, {"/average_precision": {**PRECISION, "classes": [PEOPLE]}}),
-        (LATER, {"/contexts": ..., "/bins": [{"distance_m": [0, 10], "counts": [[0] * 3, [0, 4, 0], [0] * 3]}],
-                 "/sequences": [{**LATER["sequences"][1], "frames": 4, "counts": [[0, 1, 1, 4]]}]}),
+        (NOBODY, {}), (PLAIN, {"/dependence": {"seed": 0, "classes": [UNTESTED]}}),
+        (PLAIN, {"/version": 2, "/dependence": {"seed": 0, "classes": [UNTESTED_BINS]}}),
         (PLAIN, {"/labels": ["empty"], "/bins": [{"distance_m": [0, 10], "counts": [[4]]}]}),
         (PLAIN, {"/labels/0": "p"}), (SETS, {"/labels/0": ["p"]}), (TWO_DRIVES, {}), (CONTEXTS_OF_FAMILY, {}),
         (LATER, {"/contexts/tests": [TEST, {**TEST, "label": "obs"}, {**TEST, "contexts": "run:1"}],
