@@ -1,5 +1,6 @@
 """Data in parts: where parts end, and what each has of frames, boxes, files and origin, by hand."""
 
+import hashlib
 from dataclasses import replace
 from itertools import pairwise
 
@@ -43,6 +44,17 @@ def test_where_parts_end(monkeypatch, names, tracks, most, ends):
     assert (frames.records(), list(frames.paths_of([], True))) == (SOURCES, [])
 
 
+def test_frames_are_the_rows_of_one_table():
+    frames = frames_of("AAB")
+    assert (frames.files[0].starts, frames.files[0].name) == ((0, 3), "truth.txt")
+    assert frames.digest == hashlib.sha256(b'[{"name": "truth.txt", "sha256": "0"}]').hexdigest()
+    turned = replace(frames, sources=({"sha256": "0", "name": "truth.txt"},))
+    assert turned.digest == frames.digest
+    nothing = detection_set([], [], []).change(origin={"sources": []})
+    tracked = replace(nothing.annotations, attributes={"track": np.zeros(0)})
+    assert Frames.of_data(nothing.change(annotations=tracked), "truth.txt").ends == (0,)
+
+
 def scene():
     data = detection_set(
         ["B", "A", "B", "A", "C"],
@@ -71,6 +83,7 @@ def test_parts_of_whole_sequences():
     # Of ten read six were left out before: the first part tells them with its own two.
     assert part(0).origin == {**scene().origin, "annotations": {"read": 8, "kept": 4}}
     assert part(1).origin == {"format": "table", "annotations": {"read": 1}}
+    assert part(2).origin == {"format": "table", "annotations": {"read": 1}}
     assert part(0).ignored is None
     both = _parts(scene(), (4, 5))
     assert told(both(0))[:4] == (

@@ -174,6 +174,14 @@ PARQUET = {"annotations": "truth.parquet", "detections": "found.parquet", "class
           for asked in ({"period": 0.5}, {"gaps": "miss"}, {"units": "frame"})),
         ({"record": "r.csv", "score_thresholds": "0.3,0.6", "assignment": "optimal"},
          "--record: under this matching each threshold has matches of its own; use one threshold"),
+        *(({"depth_folder": "depth", **asked},
+           "--depth-folder gives every distance; leave out --distance-file, --distance-field, "
+           "--detection-distance-field and --calibration")
+          for asked in ({"distance_file": "d.csv"}, {"distance_field": "d"}, {"detection_distance_field": "d"},
+                        {"calibration": "calib"})),
+        ({"depth_scale": 2.0}, "--depth-scale belongs to --depth-folder"),
+        ({"calibration": "calib", "detection_distance_field": "d"},
+         "both --calibration and --detection-distance-field give the distances of detections"),
         *(({"average_precision": True, "assignment": "optimal", **asked},
            "--average-precision needs a matching that takes detections by falling score")
           for asked in ({}, {"score_thresholds": "0.3,0.6"})),
