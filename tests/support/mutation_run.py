@@ -508,7 +508,37 @@ _STEPPED = "most = steps if at.state_count > LARGEST_SQUARED else min(steps, STE
 _MAY_NOT = (
     "rows = [np.where(may[:, [k]], world.distributions(there, len(going), k), -1) for k in range(len(world.choices))]"
 )
+_LABELLINGS = "verifier/perception/confusion/labellings.py"
+_CONTEXTS_READ = "verifier/perception/confusion/document_contexts.py"
 EQUIVALENT = {
+    (
+        "verifier/perception/confusion/sanity.py",
+        "share = np.where(enough, items.max(axis=0, initial=0) / np.maximum(total, THIN_COLUMN), 0.0)",
+        "0",
+    ): "a column that has enough has an item of some drive, and the shares of others are 0",
+    (
+        "verifier/perception/confusion/document_dependence.py",
+        "if test.bins and test.bins[-1].bin >= (bins or 0):",
+        "0",
+    ): "where the number of bins is not known, tests of them are refused before",
+    (_LABELLINGS, "label_of = np.zeros(1 << classes, dtype=np.int64)", "1"): "what lies beyond all sets is not read",
+    (
+        _LABELLINGS,
+        "later = np.flatnonzero(alarms.level < rule.threshold_count)",
+        "<",
+    ): "items of no threshold count 0",
+    (_LABELLINGS, "number, group = connected_components(links, directed=False)", "False"): "weakly connected",
+    (
+        _LABELLINGS,
+        "index = np.column_stack([sequence, bin_of, predicted, true]).astype(np.int64, copy=False)",
+        "False",
+    ): ("a copy is the same"),
+    (_CONTEXTS_READ, "return [-1 if value is None else value for value in row]", "1"): "any number below 0",
+    (
+        "verifier/perception/confusion/document_variables.py",
+        'relation = "overlaps or precedes" if low < edges[-1] else "leaves a gap after"',
+        "<",
+    ): "they are not equal",
     **{(_OWN_COUNTS, _ANY_SERIES, token): "sets have no units by track, and no others look at it" for token in "-1"},
     (_OWN_COUNTS, _NEW_NUMBERS, "1"): "any numbers above those before",
     **{(_OWN_CONTEXTS, _OTHER_SERIES, token): "any other number" for token in "-1"},

@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 from pathlib import Path
 
 import jsonschema
@@ -122,7 +123,7 @@ def test_writing_is_all_or_nothing(tmp_path, root):
 @pytest.mark.parametrize(
     ("value", "number"),
     [(0, True), (-1.5, True), (10**308, True), (10**309, False), (-(10**400), False), (math.inf, False),
-     (math.nan, False), (True, False), ("1", False), (None, False)],
+     (math.nan, False), (True, False), ("1", False), (sys.float_info.max, True), (None, False)],
 )  # fmt: skip
 def test_a_number_is_what_a_double_can_hold(value, number):
     assert is_number(value) == number

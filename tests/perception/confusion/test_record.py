@@ -13,13 +13,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from plain_counter import EMPTY, detection_set
 
-from verifier.base.errors import UsageError
+from verifier.base.errors import InputError, UsageError, VerifierError
+from verifier.perception.confusion import record as recording
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.counting import count_and_observe
+from verifier.perception.confusion.drives import DriveTable
 from verifier.perception.confusion.record import (
     COLUMNS,
     check_record_target,
     join_records,
+    read_record,
     record_table,
     write_record,
 )
@@ -192,3 +195,125 @@ def test_parts_are_joined_in_order(tmp_path, ending):
 def test_a_record_has_a_known_ending():
     with pytest.raises(UsageError, match=r"ending in \.csv or \.parquet"):
         check_record_target("record.txt")
+
+
+def whole_record(frames=FRAMES, objects=OBJECTS, reports=REPORTS, rule=BY_CLASS, drives=None, change=None):
+    """The columns of a record; `change` is of what was observed."""
+    data = detection_set(frames, objects, reports)
+    _, observed = count_and_observe(data, TWO_METRES, rule)
+    return record_table(data, rule, observed if change is None else change(observed), drives)
+
+
+@pytest.mark.parametrize(
+    ("of", "drives", "first"),
+    [
+        ("sequence", {"A": "one", "B": "two"}, ["one", "one", "two"]),
+        ("sequence", {"B": "two"}, ["", "", "two"]),
+        ("frame", {"A/000001": "x", "B/000002": "y"}, ["", "x", "y"]),
+    ],
+)
+def test_drives_are_those_of_the_table(of, drives, first):
+    table = whole_record(drives=DriveTable(of, drives, {}, "d.csv", ""))
+    objects = [[first[at] for at in (0, 0, 0, 2)], [first[at] for at in (0, 1, 1, 2)]]
+    assert table["drive"].tolist() == [*first, *objects[0], *objects[1]]
+    assert whole_record()["drive"].tolist() == [*"AAB", *"AAAB", *"AAAB"]
+
+
+def test_kinds_and_reports_below_every_threshold():
+    assert whole_record()["kind"].tolist()[7:] == ["duplicate", "unmatched", "unmatched", "duplicate"]
+    ignored = np.isin(np.arange(7), [1, 3])  # the duplicate in frame 0, and obs at 15 in frame 1
+    changed = whole_record(
+        change=lambda observed: replace(observed, matches=replace(observed.matches, ignored=ignored))
+    )
+    assert changed["kind"].tolist()[7:] == ["ignored", "ignored", "unmatched", "duplicate"]
+    # From .4 on: obs at 15 just takes part; ped at 16 and obs at 9 do not, and from .75 on obs at 10 is not seen.
+    assert whole_record(rule=replace(BY_CLASS, thresholds=(0.4, 0.6)))["report_line"].tolist()[3:] == [
+        1,
+        -1,
+        3,
+        6,
+        2,
+        4,
+    ]
+    family = whole_record(rule=replace(BY_CLASS, thresholds=(0.75, 0.9)))
+    assert (family["predicted"].tolist()[3:], family["report_line"].tolist()[3:]) == (
+        ["ped", "empty", "ped", "empty"], [1, -1, 3, -1]
+    )  # fmt: skip
+    assert family["affinity"].tolist()[3:] == pytest.approx([0, math.nan, 1, math.nan], nan_ok=True)
+
+
+def test_scenes_with_nothing_in_them():
+    bare = whole_record(objects=[], reports=[])
+    assert (bare["kind"].tolist(), bare["sequence"].tolist()) == (["frame"] * 3, [*"AAB"])
+    for name in ("bin", "place", "group", "line", "report_line"):
+        assert bare[name].tolist() == [-1] * 3
+    unseen = whole_record(reports=[])
+    assert np.isnan(unseen["affinity"]).all()
+    assert np.isnan(unseen["score"]).all()
+    assert unseen["predicted"].tolist() == ["empty"] * 7
+    assert unseen["true"].tolist() == [*["empty"] * 3, "ped", "ped", "obs", "obs"]
+    alone = whole_record(objects=[])
+    assert alone["kind"].tolist()[3:] == ["unmatched"] * 7
+    assert alone["line"].tolist() == [-1] * 10
+
+
+RECORD_HEAD = "kind,sequence,frame,bin,place,distance_m,true,predicted,score,group,file,line,report_file,report_line"
+OBJECT_ROW = "object,A,f,0,0,5,ped,empty,,-1,t.txt,1,,-1"
+
+
+def test_records_are_read_with_what_is_asked_for(tmp_path):
+    path = tmp_path / "record.csv"
+    path.write_text(f"{RECORD_HEAD},drive,track,true_x1,more\n{OBJECT_ROW},one,7,3.5,\n{OBJECT_ROW},two,,,x\n")
+    record = read_record(path, tracks=True, boxes=True)
+    assert len(record) == 2
+    assert (record["drive"].tolist(), record["track"].tolist()) == (["one", "two"], ["7", ""])
+    assert record["true_x1"].tolist() == pytest.approx([3.5, math.nan], nan_ok=True)
+    assert np.isnan(record["report_y2"]).tolist() == [True, True]
+    assert (record["line"].tolist(), record["distance_m"].tolist(), record.file) == ([1, 1], [5, 5], str(path))
+    bare = tmp_path / "bare.CSV"
+    bare.write_text(f"{RECORD_HEAD}\n{OBJECT_ROW}\n")
+    record = read_record(bare)
+    assert (record["drive"].tolist(), "track" in record.columns, "true_x1" in record.columns) == (["A"], False, False)
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "words"),
+    [
+        ("r.txt", OBJECT_ROW, "a record ends in .csv or .parquet, got 'r.txt'"),
+        ("r.csv", f"{OBJECT_ROW}\n{OBJECT_ROW.replace('object', 'thing')}",
+         "r.csv:3: kind: expected one of frame, object, unmatched, duplicate, ignored, got 'thing'"),
+        ("r.csv", OBJECT_ROW.replace("0,0,5", "0,0.5,5"), "r.csv:2: place: "),
+    ],
+)  # fmt: skip
+def test_records_that_cannot_be_are_refused(tmp_path, monkeypatch, name, rows, words):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_text(f"{RECORD_HEAD}\n{rows}\n")
+    with pytest.raises(VerifierError) as caught:
+        read_record(name)
+    assert str(caught.value).startswith(words)
+
+
+def test_a_record_in_no_folder_is_refused(tmp_path):
+    with pytest.raises(InputError, match="cannot be written: No such file or directory"):
+        join_records([], tmp_path / "none" / "whole.csv")
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_a_part_that_is_missing_leaves_nothing_behind(tmp_path, ending):
+    target = tmp_path / f"whole{ending}"
+    with pytest.raises(InputError) as caught:
+        join_records([tmp_path / f"none{ending}"], target)
+    assert str(caught.value).startswith(f"{target}: cannot be written: ")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_endings_of_records_in_capitals(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(recording, "library", asked.append)
+    for name in ("a.CSV", "b.csv", "a.Parquet", "a.parquet"):
+        check_record_target(tmp_path / name)
+    assert asked == ["pyarrow.parquet"] * 2
+    table = whole_record()
+    write_record([table], tmp_path / "a.CSV")
+    write_record([table], tmp_path / "b.csv")
+    assert (tmp_path / "a.CSV").read_bytes() == (tmp_path / "b.csv").read_bytes()

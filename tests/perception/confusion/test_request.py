@@ -1,6 +1,7 @@
 """Counting, adding and the audit, called from Python with settings: the documents of the commands."""
 
 import json
+import re
 
 import pyarrow.csv
 import pyarrow.parquet
@@ -138,18 +139,56 @@ def test_an_audit_is_that_of_the_command(folder, capfd):
     assert names == [str(each.candidate) for each in found]
 
 
+PARTS = "--matching-audit and --average-precision are of all data at once, not of parts"
+PARQUET = {"annotations": "truth.parquet", "detections": "found.parquet", "classes": "ped,obs"}
+
+
 @pytest.mark.parametrize(
     ("choices", "message"),
     [
-        ({"format": None}, "no --format"),
-        ({"spec": "crossing.ltl"}, "--spec belongs to --matching-audit"),
+        *(({name: None}, f"name the data: --format NAME --annotations PATH --detections PATH (no --{name})")
+          for name in ("format", "annotations", "detections")),
+        ({"spec": "crossing.ltl"},
+         "--spec belongs to --matching-audit; to verify the matrices, write them and use verify run"),
         ({"stream": True}, "--stream needs the classes beforehand"),
-        ({"stream": True, "format": "kitti_object", "shard": "1/2"}, "--stream and --record in parts are of Parquet"),
+        ({"stream": True, "format": "kitti_object", "shard": "1/2"},
+         "--stream and --record in parts are of Parquet"),
+        ({"shard": "1/2", "checkpoint": "c.json"},
+         "--checkpoint is of one process: with --scheduler or --shard leave it out"),
+        ({"stream": True, "average_precision": True}, PARTS),
+        ({"checkpoint": "c.json", "average_precision": True}, PARTS),
+        ({"shard": "1/2", "matching_audit": True}, PARTS),
+        *(({**PARQUET, **asked, "format": "kitti_object"},
+           "--stream and --checkpoint count Parquet tables (--format table)")
+          for asked in ({"stream": True}, {"checkpoint": "c.json"})),
+        ({**PARQUET, "stream": True, "distance_file": "d.csv"},
+         "--distance-file does not go with Parquet tables in parts: give them a column distance_m"),
+        ({**PARQUET, "stream": True, "chunk_rows": 0}, "--chunk-rows: expected at least 1, got 0"),
+        *(({"memory": "run:1", "period": period}, f"--period: expected seconds above 0, at most 1e6, got {told}")
+          for period, told in ((0.0, "0"), (2e6, "2e+06"))),
+        *(({"memory": "run:1", "units": "track", **asked},
+           f"--{option} is about drives, and --units track counts none: leave out one")
+          for option, asked in (("groups", {"groups": "drives.csv"}), ("stream", {"stream": True}),
+                                ("shard", {"shard": "1/2"}))),
+        *((asked, "--gaps, --period and --units belong to --memory")
+          for asked in ({"period": 0.5}, {"gaps": "miss"}, {"units": "frame"})),
+        ({"record": "r.csv", "score_thresholds": "0.3,0.6", "assignment": "optimal"},
+         "--record: under this matching each threshold has matches of its own; use one threshold"),
+        *(({"average_precision": True, "assignment": "optimal", **asked},
+           "--average-precision needs a matching that takes detections by falling score")
+          for asked in ({}, {"score_thresholds": "0.3,0.6"})),
     ],
-)
+)  # fmt: skip
 def test_choices_that_do_not_go_together_are_refused(folder, choices, message):
-    with pytest.raises(UsageError, match=message):
+    with pytest.raises(UsageError, match=re.escape(message)):
         counted(CountSettings(**{**DATA, **choices}))
+
+
+def test_contexts_have_the_period_and_gaps_that_are_asked_for(folder):
+    asked = CountSettings(**DATA, memory="run:1", period=1e6, gaps="hold")
+    by_context = counted(asked).counts.by_context
+    assert (str(by_context.contexts), by_context.period_s, by_context.gaps) == ("run:1", 1e6, "hold")
+    assert counted(CountSettings(**DATA)).counts.by_context is None
 
 
 def test_an_audit_does_not_stream(folder):

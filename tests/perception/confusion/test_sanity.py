@@ -3,7 +3,9 @@
 import json
 import math
 import re
+import string
 from collections import defaultdict
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -18,12 +20,23 @@ from tracked_scenes import tracked
 from verifier.base.documents import json_values
 from verifier.base.errors import InputError
 from verifier.cli import main
+from verifier.perception.confusion import EMPTY
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.counting import confusion_counts
+from verifier.perception.confusion.counts import ConfusionCounts, Sequences
 from verifier.perception.confusion.document import read_confusion, write_confusion
 from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.perception.confusion.rules import CountingRule
-from verifier.perception.confusion.sanity import left_out_texts
+from verifier.perception.confusion.sanity import (
+    left_out_texts,
+    refuse_absurd,
+    remark,
+    remark_texts,
+    sanity_remarks,
+    with_projected,
+    with_sanity,
+)
+from verifier.perception.confusion.tally import Tally
 from verifier.perception.confusion.weights import rate_differences, weighted_rates
 from verifier.study.provenance import matrices_record
 
@@ -149,7 +162,7 @@ def test_classes_left_out_are_listed_by_their_number():
     assert list(found) == [
         "the class map leaves out 255 annotations: h (128), g (64), f (32), e (16), d (8), c (4) and 2 more classes"
     ]
-    for strange in (None, [], {"source": 3}, {"source": {"classes_left_out": {"annotations": {"a": "1"}}}}):
+    for strange in (None, [], {"source": 3}, {"source": {"classes_left_out": {"annotations": {"a": 1, "b": "1"}}}}):
         assert list(left_out_texts(strange or {})) == []
 
 
@@ -285,3 +298,112 @@ def test_kitti_pedestrians_depend_on_the_weight(shared, tmp_path, monkeypatch, c
     assert abs(item - drive) > 0.02
     (line,) = [line.split() for line in table if line.startswith("ped in [0, 10) m reported as")]
     assert (line[8], line[10]) == (f"{float(item):.3f}", f"{float(drive):.3f}")
+
+
+PED, OBS = frozenset({"ped"}), frozenset({"obs"})
+
+
+def counts_of(labels, cells, bins=1, drives=3, metadata=None):
+    """Counts of drives A, B, ...; `cells` {(drive, bin, predicted, true): numbers at each threshold}."""
+    index = np.array(sorted(cells), dtype=np.int64).reshape(-1, 4)
+    members = len(next(iter(cells.values()), [0]))
+    numbers = np.array([cells[tuple(row)] for row in index.tolist()], dtype=np.int64)
+    tally = Tally(index, numbers.reshape(len(index), members))
+    sequences = Sequences(tuple(string.ascii_letters.swapcase()[:drives]), np.ones(drives, dtype=np.int64), tally)
+    edges = tuple(10.0 * k for k in range(bins + 1))
+    thresholds = None if members == 1 else tuple(range(members))
+    table = tally.dense(bins, len(labels))
+    return ConfusionCounts("class", labels, Bins(edges), thresholds, table, sequences, "", metadata or {})
+
+
+BY_CLASS, BY_SET = (EMPTY, PED, OBS), (PED, EMPTY, OBS, PED | OBS)
+NO_ITEM = ("no-annotations", "no annotated object is counted: every column but 'empty' is without items")
+
+
+def most(many, share, number, of, drive="B", enough=3):
+    text = f"one drive holds most items in {many} of {enough} columns with at least 30: '{drive}' holds {share} % of "
+    return "largest-drive", f"{text}the {number} items of {of} m"
+
+
+@pytest.mark.parametrize(
+    ("labels", "cells", "remarks"),
+    [
+        (BY_CLASS, {}, [NO_ITEM]),
+        (BY_CLASS, {(0, 0, 0, 0): [50], (0, 0, 1, 0): [2]}, [NO_ITEM]),
+        (BY_CLASS, {(0, 0, 0, 1): [3], (1, 1, 0, 2): [2], (0, 0, 1, 0): [2]},
+         [("nothing-matched", "none of the 5 annotated objects is matched with a detection")]),
+        # Of a family the lowest threshold is looked at: there one is matched.
+        (BY_CLASS, {(0, 0, 0, 1): [3, 4], (0, 0, 1, 1): [1, 0]}, []),
+        (BY_CLASS, {(0, 0, 0, 1): [3], (0, 0, 2, 2): [1], (0, 1, 0, 1): [4]},
+         [("never-reported", "ped is never reported, and 7 items of it are there")]),
+        # A class that is not there is not missed. Of sets: obs is there in two columns, reported in none.
+        (BY_CLASS, {(0, 0, 1, 1): [3]}, []),
+        (BY_SET, {(0, 0, 0, 0): [3], (0, 0, 0, 3): [2], (0, 0, 1, 2): [4]},
+         [("never-reported", "obs is never reported, and 6 items of it are there")]),
+        # ped near: 40 of 60 are B's, obs far: 60 of 90 are B's; the larger of equal shares is told. Column "empty"
+        # and 29 obs near, all of one drive, say nothing, and half is not most.
+        (BY_CLASS, {(0, 0, 1, 1): [20], (1, 0, 1, 1): [40], (0, 1, 2, 2): [30], (1, 1, 2, 2): [60],
+                    (2, 0, 0, 0): [900], (0, 0, 2, 2): [29], (0, 1, 1, 1): [15], (2, 1, 0, 1): [15]},
+         [most(2, 67, 90, "obs in [10, 20)")]),
+        (BY_CLASS, {(0, 0, 1, 1): [30], (1, 0, 1, 1): [60], (0, 1, 2, 2): [20], (1, 1, 2, 2): [40]},
+         [most(2, 67, 90, "ped in [0, 10)", enough=2)]),
+        # A larger share with fewer items; reported and missed ones are both its items.
+        (BY_CLASS, {(0, 0, 1, 1): [30], (1, 0, 1, 1): [60], (0, 1, 2, 2): [9], (2, 1, 2, 2): [11],
+                    (2, 1, 0, 2): [10]},
+         [most(2, 70, 30, "obs in [10, 20)", "C", 2)]),
+        (BY_CLASS, {(0, 0, 1, 1): [15], (1, 0, 0, 1): [15]}, []),
+        # Of 40 drives: columns without an object are none of those with enough.
+        (BY_CLASS, {(0, 0, 1, 1): [31], (39, 0, 0, 0): [9]}, [most(1, 100, 31, "ped in [0, 10)", "A", 1)]),
+    ],
+)  # fmt: skip
+def test_what_is_odd_about_counts(labels, cells, remarks):
+    counts = counts_of(labels, cells, 2, max((drive for drive, *_ in cells), default=2) + 1)
+    assert [tuple(entry.values()) for entry in sanity_remarks(counts)] == remarks
+    assert list(sanity_remarks(replace(counts, sequences=None))) == [
+        {"kind": kind, "text": text} for kind, text in remarks if kind != "largest-drive"
+    ]
+
+
+def test_remarks_are_found_again_and_others_kept_once():
+    kept, stale, made = (remark(kind, "text") for kind in ("unit-of-depth", "never-reported", "made"))
+    counts = counts_of(BY_CLASS, {(0, 0, 0, 0): [5]}, metadata={"title": "t", "remarks": [kept, stale, kept]})
+    assert with_sanity(counts, [made, kept]).metadata == {"title": "t", "remarks": [remark(*NO_ITEM), kept, made]}
+    assert remark_texts(with_sanity(counts).metadata) == [NO_ITEM[1], "text"]
+    fine = counts_of(BY_CLASS, {(0, 0, 1, 1): [5]}, metadata={"remarks": [stale]})
+    assert (with_sanity(fine).metadata, remark_texts({})) == ({}, [])
+    assert with_projected(fine) is fine
+    projected = replace(fine, metadata={"source": {"projected": {"annotations": 3}}})
+    assert with_projected(projected).metadata["remarks"] == [remark(
+        "projected-annotations",
+        "the annotations have no distance of their own: theirs is that of their foot on the ground, too",
+    )]  # fmt: skip
+
+
+LEFT_OUT = {"source": {"classes_left_out": {"annotations": {"a": 2}, "detections": {"b": 3}}}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "metadata", "hint"),
+    [
+        ("no-annotations", {}, "look at the class map, the filters and the paths"),
+        ("no-annotations", LEFT_OUT,
+         "look at the class map, the filters and the paths (the class map leaves out 2 annotations: a (2))"),
+        ("nothing-matched", LEFT_OUT,
+         "annotations and detections may be of other frames, or in other coordinates or units"),
+    ],
+)  # fmt: skip
+def test_absurd_counts_are_refused_with_what_may_have_caused_them(kind, metadata, hint):
+    metadata = {**metadata, "remarks": [remark("largest-drive", "no matter"), remark(kind, "odd")]}
+    with pytest.raises(InputError) as caught:
+        refuse_absurd(metadata, ["implausible-depth"])
+    assert str(caught.value) == f"odd\n  hint: {hint}; if it is really so: --accept {kind}"
+    refuse_absurd(metadata, [kind])
+    refuse_absurd({}, [])
+
+
+@pytest.mark.parametrize("number", [1, 6, 7])
+def test_six_classes_that_are_left_out_are_named(number):
+    classes = dict.fromkeys("gfedcba"[:number], 2)
+    told = ", ".join(f"{name} (2)" for name in "gfedcb"[:number]) + " and 1 more classes" * (number > 6)
+    (text,) = left_out_texts({"source": {"classes_left_out": {"detections": classes}}})
+    assert text == f"the class map leaves out {2 * number} detections: {told}"

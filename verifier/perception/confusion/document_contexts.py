@@ -122,8 +122,8 @@ class ContextsReader:
     def counts(self, table: NDArray[np.int64], tally: Tally | None) -> ContextCounts:
         """All of it; where sequences are given, `tally` must add up to the table."""
         if tally is not None:
-            dense = tally.dense(table.shape[1] * table.shape[2], table.shape[-1]).reshape(table.shape)
-            differing = np.argwhere(dense != table)
+            _, bins, per_bin, labels, _ = table.shape
+            differing = np.argwhere(tally.dense(bins * per_bin, labels).reshape(table.shape) != table)
             if len(differing):
                 _, at_bin, context, predicted, true = differing[0].tolist()
                 raise self.fail(

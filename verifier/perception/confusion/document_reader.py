@@ -53,7 +53,7 @@ EMPTY_CLASS = "empty"
 class DocumentReader:
     """Turns a decoded document into matrices; every complaint carries the JSON pointer of its element."""
 
-    file: str | None
+    file: str
 
     def fail(self, path: str, message: str, hint: str | None = None) -> InputError:
         """The complaint about the element at the JSON pointer `path`."""
@@ -73,22 +73,20 @@ class DocumentReader:
         members = None if thresholds is None else len(thresholds)
         contexts = None
         if "contexts" in document:
-            contexts = ContextsReader.of(document["contexts"], self.file or "the document", self.fail)
+            contexts = ContextsReader.of(document["contexts"], self.file, self.fail)
         if contexts is not None and labelling == "group":
             raise self.fail("/contexts", "an item of a group-labelled matrix has no context")
         bins, counts, divided = self._bins(document["bins"], variables, len(labels), members, contexts)
         self._check_empty_columns(bins, counts, labels.index(EMPTY))
         if document.get("false_positives") == "dropped":
             self._check_no_alarms(counts, labels.index(EMPTY), members)
-        sequences, by_context = None, None
+        sequences, finer = None, None
         if "sequences" in document:
             tracks = None
             if document["version"] > 1 and labelling == "class":
                 tracks = TracksReader(bins.shape, len(labels), labels.index(EMPTY), members or 1, self.fail)
             per_bin = None if contexts is None else len(contexts.names)
             sequences, finer = self._sequences(document["sequences"], counts, tracks, per_bin)
-        if contexts is not None and divided is not None:
-            by_context = contexts.counts(divided, None if sequences is None else finer)
         return ConfusionCounts(
             labelling,
             labels,
@@ -98,7 +96,7 @@ class DocumentReader:
             sequences,
             document.get("title", ""),
             self._metadata(document, members, bins.shape[0]),
-            by_context,
+            None if contexts is None else contexts.counts(divided, finer),
         )
 
     def _metadata(self, document: dict[str, Any], members: int | None, bins: int) -> dict[str, Any]:
@@ -117,14 +115,14 @@ class DocumentReader:
         if "dependence" in metadata:
             later = document["version"] > 1
             metadata["dependence"] = read_dependence(
-                metadata["dependence"], members, self.file or "the document", self.fail, bins if later else None
+                metadata["dependence"], members, self.file, self.fail, bins if later else None
             )
         if "localisation" in metadata:
             self._check_localisation(metadata["localisation"], bins)
         if "average_precision" in metadata:
             metadata["average_precision"] = read_average_precision(metadata["average_precision"], document, self.file)
         if "data_set" in metadata:
-            read_document(DataSetRecord, metadata["data_set"], self.file or "the document", "/data_set")
+            read_document(DataSetRecord, metadata["data_set"], self.file, "/data_set")
         if "remarks" in metadata:
             check_remarks(metadata["remarks"], self.fail)
         return metadata
@@ -232,7 +230,7 @@ class DocumentReader:
         size: int,
         members: int | None,
         contexts: ContextsReader | None,
-    ) -> tuple[Bins, NDArray[np.int64], NDArray[np.int64] | None]:
+    ) -> tuple[Bins, NDArray[np.int64], NDArray[np.int64]]:
         """The bins, their counts as (thresholds, bins, predicted, true), and those with an axis of contexts."""
         if not isinstance(given, list) or not given:
             raise self.fail("/bins", f"expected a list of at least one bin, got {shown(given)}")
@@ -241,9 +239,8 @@ class DocumentReader:
             raise self.fail("/bins", f"expected a multiple of {len(inner)} bins, got {len(given)}", ORDER_HINT)
         edges: list[float] = []
         counts = np.zeros((members or 1, len(given), size, size), dtype=np.int64)
-        divided = None
-        if contexts is not None:
-            divided = np.zeros((members or 1, len(given), len(contexts.names), size, size), dtype=np.int64)
+        names = () if contexts is None else contexts.names
+        divided = np.zeros((len(counts), len(given), len(names), size, size), dtype=np.int64)
         keys = {"distance_m", "counts"} | ({"where"} if variables else set())
         keys |= {"contexts"} if contexts is not None else set()
         for index, entry in enumerate(given):
@@ -262,13 +259,13 @@ class DocumentReader:
             else:
                 edges = extended(edges, f"{path}/distance_m", *bounds, self.fail)
             counts[:, index] = self._members(f"{path}/counts", entry["counts"], size, members)
-            if contexts is not None and divided is not None:
+            if contexts is not None:
                 for number, matrix in contexts.bin(f"{path}/contexts", entry["contexts"]).items():
-                    at = f"{path}/contexts/{contexts.names[number]}"
+                    at = f"{path}/contexts/{names[number]}"
                     divided[:, index, number] = self._members(at, matrix, size, members)
         if counts.astype(np.float64).sum(axis=(1, 2, 3)).max() > LARGEST_COUNT:
             raise self.fail("/bins", "expected at most 2**53 items in all", "larger sums are not exact")
-        if contexts is not None and divided is not None:
+        if contexts is not None:
             contexts.check_sums(divided, counts)
         try:
             return Bins(tuple(edges), variables), counts, divided

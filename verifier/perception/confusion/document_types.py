@@ -61,14 +61,14 @@ class AveragePrecision:
     classes: tuple[ClassPrecision, ...]
 
 
-def read_average_precision(told: Any, document: Mapping[str, Any], file: str | None) -> AveragePrecision:
+def read_average_precision(told: Any, document: Mapping[str, Any], file: str) -> AveragePrecision:
     """What a document of matrices says of average precision.
 
     Raises:
         InputError: it is none, names a class that the matrices do not have, or has not one value for each sequence.
     """
     path = "/average_precision"
-    average_precision = read_document(AveragePrecision, told, file or "<input>", path)
+    average_precision = read_document(AveragePrecision, told, file, path)
     labels = [label if isinstance(label, list) else [label] for label in document["labels"]]
     for number, precision in enumerate(average_precision.classes):
         place = Place(file, path=f"{path}/classes/{number}")

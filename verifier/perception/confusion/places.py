@@ -5,14 +5,13 @@ places, and an item of column "empty" belongs to a place. It is named by the fir
 """
 
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.arrays import Ints
-from verifier.base.errors import InputError, Place, UsageError, unknown_name
-from verifier.perception.confusion.bins import Bins, Variable
+from verifier.base.errors import InputError, Place, unknown_name
+from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.detections.columns import Boxes, DetectionSet
 from verifier.perception.detections.distances import distance, reported_distance
@@ -31,7 +30,7 @@ class Layout:
         place_of: (bins,) the place each bin lies in.
         places: (p,) the bins that name a place, increasing.
         spread: (p, k) the bins that lie in each place.
-        frame_part: (p,) the bin of each place in the product of the variables that belong to frames.
+        frame_part: (p,) the bin of each place by the variable that belongs to frames; 0 without one.
     """
 
     place_of: Ints
@@ -52,11 +51,11 @@ def layout(bins: Bins) -> Layout:
 
 
 def _frame_part(bins: Bins, at: Ints) -> Ints:
-    part = np.zeros(at.shape[1], dtype=np.int64)
     for axis, variable in enumerate(bins.variables, 1):
         if variable.scope == "frame":
-            part = part * variable.count + at[axis]
-    return part
+            part: Ints = at[axis]
+            return part
+    return np.zeros(at.shape[1], dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,15 +68,11 @@ class Located:
 
 
 def frame_parts(data: DetectionSet, bins: Bins) -> Ints:
-    """(f,) the bin of each frame in the product of the variables that belong to frames; -1 where there is none."""
-    part = np.zeros(data.frame_count, dtype=np.int64)
-    inside = np.ones(data.frame_count, dtype=bool)
+    """(f,) the bin of each frame by the variable that belongs to frames: 0 without one, -1 where none holds it."""
     for variable in bins.variables:
         if variable.scope == "frame":
-            bin_of = _frame_bins(data, variable)
-            inside &= bin_of >= 0
-            part = part * variable.count + bin_of
-    return np.where(inside, part, -1)
+            return variable.bins_of(np.array(data.sequences, dtype=object))[data.frame_sequence]
+    return np.zeros(data.frame_count, dtype=np.int64)
 
 
 def locate(data: DetectionSet, boxes: Boxes, rule: CountingRule, *, objects: bool) -> Located:
@@ -92,7 +87,7 @@ def locate(data: DetectionSet, boxes: Boxes, rule: CountingRule, *, objects: boo
     axes = [bins.distance_bins(distance_m)]
     for variable in bins.variables:
         if variable.scope == "frame":
-            axes.append(_frame_bins(data, variable)[boxes.frame])
+            axes.append(frame_parts(data, bins)[boxes.frame])
         elif variable.scope == "place":
             axes.append(variable.bins_of(bearing_deg(boxes)))
         elif objects:
@@ -145,18 +140,3 @@ def _attribute(boxes: Boxes, name: str) -> NDArray[np.generic]:
         return np.zeros(0)
     message, hint = unknown_name("attribute of the annotations", name, boxes.attributes)
     raise InputError(message, hint=f"{hint}; also known: bearing_deg, sequence")
-
-
-def _frame_bins(data: DetectionSet, variable: Variable) -> Ints:
-    if variable.name != "sequence":
-        raise UsageError(f"'{variable.name}' is not known of frames")
-    bins = [_first_fit(name, variable) for name in data.sequences]
-    of_frame: Ints = np.array(bins, dtype=np.int64)[data.frame_sequence]
-    return of_frame
-
-
-def _first_fit(name: str, variable: Variable) -> int:
-    for index, (_, patterns) in enumerate(variable.groups):
-        if any(fnmatchcase(name, pattern) for pattern in patterns):
-            return index
-    return -1

@@ -171,7 +171,7 @@ def _largest_drive(counts: ConfusionCounts, sequences: Sequences) -> Iterator[Re
     items[:, :, labels.index(EMPTY)] = 0
     total = items.sum(axis=0)
     enough = total >= THIN_COLUMN
-    share = np.where(enough, items.max(axis=0, initial=0) / np.maximum(total, 1), 0.0)
+    share = np.where(enough, items.max(axis=0, initial=0) / np.maximum(total, THIN_COLUMN), 0.0)
     many = int(np.count_nonzero(share > MOST))
     if many:
         # Of several columns with the same share, the one with the most items.
