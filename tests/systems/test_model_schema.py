@@ -162,7 +162,7 @@ RUN = {"when": True, "set": {}}
         ("planners.polite.memory", {}, True),
         *((f"planners.polite.trackers.t.{key}", window, fits)
           for key in ("confirm", "delete")
-          for window, fits in (([1], False), ([0, 1], True), ([-1, 1], False), ([1, 20], True), ([1, 21], False),
+          for window, fits in (([1], False), ([1, 1], True), ([0, 1], False), ([1, 20], True), ([1, 21], False),
                                ([1, 2, 3], False))),
         ("planners.p", {"kind": "runs", "rules": [], "runs": [RUN]}, True),
         ("planners.p", {"kind": "runs", "rules": [], "runs": []}, False),
