@@ -46,7 +46,7 @@ from verifier.analysis.robust.region import Region
 from verifier.analysis.robust.staying import Staying
 from verifier.analysis.robust.step import UncertainStep
 from verifier.analysis.robust.subject import Subject, region_document, subject_document
-from verifier.base.arrays import Floats, Ints
+from verifier.base.arrays import Floats, Ints, grouped
 from verifier.base.errors import EngineError
 from verifier.checking.graphs import components, levels, ranges
 
@@ -189,10 +189,8 @@ def content_document(
 
 def _box_document(box: BoxArrays, staying: Staying, system: kernel.System) -> dict[str, Any]:
     """A box with its components; states that no matrix reaches count as targets."""
-    members: dict[int, list[int]] = {}
-    for state, number in enumerate(box.component):
-        if number >= 0 and staying.reaches(state):
-            members.setdefault(number, []).append(state)
+    inside = ((number, state) for state, number in enumerate(box.component) if number >= 0)
+    members = grouped((number, state) for number, state in inside if staying.reaches(state))
     return {
         "unit": box.unit,
         "value": [y if staying.reaches(state) else box.unit for state, y in enumerate(box.value)],

@@ -29,7 +29,7 @@ from verifier.analysis.robust.policy import make_nodes
 from verifier.analysis.robust.region import NOTHING_TOLD
 from verifier.analysis.robust.solve import greatest_reach
 from verifier.analysis.robust.step import UncertainStep
-from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask, rows_of
+from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask, grouped, rows_of
 from verifier.base.budget import Cache
 from verifier.base.errors import EngineError, NoAnswerError
 from verifier.checking.batch import BatchResult
@@ -262,9 +262,7 @@ class Optimum(Objective):
             if same.any():
                 part = {field.name: getattr(solution, field.name)[same] for field in fields(solution)}
                 best.append((rows[same], own, Solution(**part)))
-            others: dict[bytes, list[int]] = {}
-            for place in np.flatnonzero(~same).tolist():
-                others.setdefault(better[place].tobytes(), []).append(place)
+            others = grouped((better[place].tobytes(), place) for place in np.flatnonzero(~same).tolist())
             pending += [(rows[places], better[places[0]]) for places in others.values()]
         raise EngineError(f"no best policy was found in {MOST_ROUNDS} rounds")
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from verifier.base.arrays import grouped
 from verifier.base.documents import Count, Derives, Limits, Magnitude, MisfitError, Share, derived, read_document
 from verifier.base.errors import shown
 from verifier.perception.confusion.document_variables import Fail
@@ -212,18 +213,15 @@ def combined_dependence(parts: Sequence[Told], how: str = COMBINED) -> Told:
 def _combined_member(parts: Sequence[Dependence], how: str) -> Dependence:
     if len(parts) == 1:
         return parts[0]
-    tests: dict[str, list[DependenceTest]] = {}
-    for test in (test for part in parts for test in part.classes):
-        tests.setdefault(test.label, []).append(test)
+    tests = grouped((test.label, test) for part in parts for test in part.classes)
     seeds = {part.seed for part in parts}
     seed = seeds.pop() if len(seeds) == 1 else None
     return Dependence(seed=seed, combined=how, classes=tuple(map(_combined_class, tests.values())))
 
 
 def _combined_class(parts: Sequence[DependenceTest]) -> DependenceTest:
-    by_bin: dict[int, list[BinTest]] = {}
-    for test in (test for part in parts for test in part.bins if all(other.bins for other in parts)):
-        by_bin.setdefault(test.bin, []).append(test)
+    tested = parts if all(part.bins for part in parts) else ()
+    by_bin = grouped((test.bin, test) for part in tested for test in part.bins)
     return DependenceTest(
         label=parts[0].label,
         objects=sum(part.objects for part in parts),
