@@ -216,8 +216,6 @@ _PUT_OFF = 'self.settle(states, puts_off, proofs.get(until, {"order": [0] * len(
 _ONE_WAY = 'motion, moving = given.get("motion", [[1]]), given.get("moving", [0] * ways)'
 _RAISED = "proven = _raised(about, np.minimum(value + (residual + 2) * steps, UNIT), target, exact)"
 _WORST = "worst = about.fixed_step(values, ROUNDOFF * skeleton.channel.rounding_steps)"
-_THEN = 'self._then = whole(given["then"], "/subject/then", (told, None), -1, told)'
-_ROW = 'self._draws = [drawn[row] if row >= 0 else [] for row in whole(given["row"], "/subject/row", (ways,), -1)]'
 _NOWHERE = (
     "following = np.repeat(space.number({variable.name: variable.low for variable in space.variables}, 1), count)"
 )
@@ -256,13 +254,10 @@ _KEPT_ROOM = "self._values = x if self._plan.size > LARGEST_KEPT else None"
 _BETTER_ERROR = "better = better_ones.error[start] < error[:, concerned]"
 _EXITS = "least = np.minimum(equation.least_leave, exits.min(axis=0, initial=1, where=exits > 0))"
 _ROUNDED = "verifier/base/numbers.py"
-_SHOWN = "shown = exact.quantize(Decimal(1).scaleb(-decimals), _WAYS[up])"
-_SHOWN_LAST = "shown = exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), _WAYS[up])"
 _ALL_DIGITS = 'return repr(value) if value > 0.5 or moved(shown) else f"{shown:.{digits}g}"'
 _FEWEST = 'fewest = 3 - missing.adjusted() if 0 < missing < Decimal("0.5") else 0'
 _SIGN = 'sign, digits_text = ("-" if scaled < 0 else ""), str(abs(scaled.numerator)).rjust(digits + 1, "0")'
 _MEMORY = 'return f"{count / size:.4g} {unit}" if count < 9999 * size else f"{count / size:.0f} {unit}"'
-_SHORT_ENOUGH = "return Fraction(text) if len(text) < 4000 else Fraction(_long(top), _long(bottom) if slash else 1)"
 _STATISTICS = "verifier/base/statistics.py"
 _WRONG = "wrong = ~(np.abs(betainc(least, rest, end) / tail - 1) < _TOLERANCE)"
 _CHANCES = "return float(low) if low > nearest else 0.0, float(high) if high < 1 - nearest else 1.0"
@@ -597,7 +592,6 @@ EQUIVALENT = {
     (_STREAM, _NUMBERED_SIDE, "-"): "how many at once, of two at least",
     (_STREAM, _NOT_AFTER, "<="): "a frame is handed out whole, so it does not come again",
     (_STREAM, _FRAME_GRID, "1"): "the step of one frame alone",
-    (_STREAM, "self.batches = files.batches(rows, min(most, 65_536))", "65_536"): "how many at once",
     (_STREAM, "with opened(files.paths[files.file_of(rows[0])]) as source:", "0"): "all have the same columns",
     (_STREAM, "self.starts = np.zeros(0, dtype=np.int64)", "0"): "it is overwritten",
     (_STREAM, _ROWS_OF_SIDE, "0"): "it is replaced by the file of each row",
@@ -857,7 +851,6 @@ EQUIVALENT = {
         for line, tokens, reason in (
             (_ALARMS_OF_ITEMS, "< >=", "more right than there are is no number, and a tie of rounded logarithms"),
             (_ALARMS_OF_HOURS, "<", "of no chance beyond the last, and a tie of rounded logarithms"),
-            ("if chance >= power:", ">=", "a tie of rounded sums"),
             ("size = math.ceil(20 + 10 * true * step)", "ceil 20 10", "numbers of events of no chance"),
         )
         for token in tokens.split()
@@ -1140,14 +1133,12 @@ EQUIVALENT = {
     ("verifier/checking/graphs.py", "if len(sources) <= FEW:", "<="): "which search, not what it finds",
     ("verifier/checking/graphs.py", "FEW = 300", "300"): "which search, not what it finds",
     **{(_LINEAR, _SOLVED, token): "a row or column that is not read" for token in ("2", "1")},
-    **{(_ROUNDED, line, "1"): "only its exponent is read" for line in (_SHOWN, _SHOWN_LAST)},
     (_ROUNDED, "few = abs(exact) < SMALLEST_WRITTEN_OUT", "<"): "0.0001 is spelt alike",
     (_ROUNDED, _ALL_DIGITS, ">"): "1/2 has been returned",
     (_ROUNDED, _FEWEST, "<"): "1 and 1/2 need one digit",
     **{(_ROUNDED, _SIGN, token): "a whole number, and 0 has been returned" for token in ("<", "0")},
     (_ROUNDED, "if 10 * count >= size:", ">="): "no unit has a whole tenth",
     (_ROUNDED, _MEMORY, "<"): "9999 is spelt alike",
-    **{(_ROUNDED, _SHORT_ENOUGH, token): "up to 4300 digits are read either way" for token in ("<", "4000")},
     (_STATISTICS, _NONE_SEEN, "1"): "the end is 0 there",
     (_STATISTICS, _WRONG, "<"): "either way is right to that",
     (_STATISTICS, "if items <= 1:", "<="): "without a degree of freedom no number comes out, which ends alike",
@@ -1279,8 +1270,6 @@ EQUIVALENT = {
     (_KERNEL, "if end == 0 or not held or end > BILLION:", ">"): "no rate is shown to be above 1",
     (_KERNEL, "held = dict(zip(states, numbers, strict=True))", "True"): "`whole` has seen to the lengths",
     (_KERNEL, _PUT_OFF, "0"): "the same for all",
-    (_KERNEL, _THEN, "1"): "any number below 0",
-    (_KERNEL, _ROW, "1"): "any number below 0",
     ("verifier/systems/space.py", _NOWHERE, "low"): "it is overwritten",
     ("verifier/systems/strategies.py", _SAME_BEFORE, "1"): "any number below 0",
     ("verifier/systems/strategies.py", "kept[:1] = True", "1"): "rows of no moves",
