@@ -198,7 +198,7 @@ _LARGER_TABLES = [
         ("self._page = np.zeros(0, dtype=np.int64)", "0"),
         ("self._table = np.zeros((0, len(letters)), dtype=np.int64)", "0"),
     ),
-    *((_MORE_ROWS, "2"), (_MORE_ROWS, "*"), (_MORE_ROWS, "-"), ("self._page_count = 0", "0"), (_SLOT_TABLE, "1")),
+    *((_MORE_ROWS, "2"), (_MORE_ROWS, "-"), ("self._page_count = 0", "0"), (_SLOT_TABLE, "1")),
     *(
         (f"self._{table} = _grown(self._{table}, int({numbers}.max(initial=0)) + 1)", token)
         for table, numbers in (("table", "obligation"), ("page", "code"))
@@ -240,7 +240,6 @@ _LOWERING = "while loss > SMALL_LOSS and lift > _SMALLEST_LIFT:"
 _DIFFERENCE = "widened = difference + 4 * 2.0**-53 * np.abs(difference)  # not below the exact difference"
 _CAME_FROM = "factor[column > row] /= left[column[column > row], 0]"
 _CUTHILL = "order = reverse_cuthill_mckee(graph, symmetric_mode=False)"
-_ROOM = "band = np.zeros((len(beside), 2 * self.width + 1, beside.shape[2]))"
 _PIVOTS = 'matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}'
 _ONES = "result = spsolve_triangular(matrix, right, lower=self._lower, unit_diagonal=True, overwrite_A=True)"
 _SHORT = "if np.all(part[sources] >= part[targets]):  # as scipy numbers them"
@@ -277,13 +276,13 @@ _CUT = "matrix = csr_array((weight, (problem.source, problem.target)), shape=(co
 _PRODUCT = "result = np.zeros((digits, left.shape[1], right.shape[2]))"
 _SCALE = "scale = 0.5 / steps / max(float(problem.moved.max()), 2.0**-900)"
 _LEVELS = "verifier/checking/component_solving.py"
-_EVEN = "if end - begin == most * block.count and end - begin <= FEW_EDGES:"
+_EVEN = "if len(flow) == most * block.count and len(flow) <= FEW_EDGES:"
 _ONE_WAY_ONLY = "return bool(np.all(target < source) or np.all(target > source))"
 _BELOW = "below = np.zeros((len(self.plan.blocks) + 1, 2))  # a level, of which there are as many at most"
 _SUM_WAYS = [
-    ("states, edges = block.last - block.first, block.last_edge - block.first_edge", "-"),
-    ("if edges > FEW_EDGES:", ">"),
-    ("if edges == most * states:", "*"),
+    ("if len(terms) > FEW_EDGES:", ">"),
+    ("if len(terms) == most * (block.last - block.first):", "*"),
+    ("if len(terms) == most * (block.last - block.first):", "-"),
     ("FEW_EDGES = 300", "300"),
 ]
 _PER_CHOICE = "per_choice = np.bincount(owners, minlength=len(choices.indptr) - 1)"
@@ -365,7 +364,7 @@ _RULED_OUT = "ruled_out = wins >= xlogy(hits, middle) + xlog1py(items - hits, -m
 _ALARMS_OF_ITEMS = "while limit < items and log_against_share(limit + 1, items, least) >= bar:"
 _ALARMS_OF_HOURS = "while start < len(law) and log_against_rate(start, steps * step, most) < bar:"
 _DRAWN_AT_ONCE = "size = min(at_once, max(1, PART_BYTES // (32 * max(1, len(held)))), data.needed.largest_part)"
-_AT_ONCE_TOKENS = ("min", "max", "1", "//", "32", "*")
+_AT_ONCE_TOKENS = ("min", "1", "//", "32", "*")
 _SUBJECT, _FIRST = "verifier/analysis/robust/subject.py", "verifier/analysis/robust/first_policy.py"
 _LED = "following = np.where(inside < 0, objective.following[ways].ravel() - 2, inside).reshape("
 _RANK = "rank = levels(int(of.max()) + 1, of[sources[~inner]], of[led[~inner]], MOST_LEVELS)"
@@ -637,7 +636,6 @@ EQUIVALENT = {
     (_MATCHES, "cost[row, column] = loss - (min(pair.shape) + 1)", "1"): "one more pair outweighs as well",
     **{(_DEPENDENCE, _ALONE, token): "a bin that nothing lies in" for token in ("0", "1")},
     ("verifier/chains/chain.py", _PER_CHOICE, "1"): "the last choice has an outcome",
-    ("verifier/systems/contexts.py", _BLOCKED, "max"): "how many at once",
     ("verifier/language/expressions/parser.py", _LONG_TOKEN, "40"): "how much of a token is shown",
     (_STEP, _SHAPE, "lower"): "the shapes are equal",
     (_STEP, _DRAWN_FROM, "1"): "any number below 0",
@@ -694,7 +692,7 @@ EQUIVALENT = {
         "0",
     ): "an episode that is over stays, whatever is chosen",
     **{(_DRIVES, "_AT_ONCE = 2**22", token): "how many at once" for token in ("2", "22")},
-    **{(_DRIVES, _BETS_AT_ONCE, token): "how many at once" for token in ("1", "//", "max")},
+    **{(_DRIVES, _BETS_AT_ONCE, token): "how many at once" for token in ("1", "//")},
     (_DRIVES, "for first in range(0, len(low), size):", "low"): "as many of both",
     (_DRIVES, "own = items[:, column] > 0", ">"): "a drive without items multiplies both sides by the same",
     (_DRIVES, _RICH, ">="): "a tie of rounded logarithms, halfway to an end that is decided exactly",
@@ -721,10 +719,7 @@ EQUIVALENT = {
     ("verifier/analysis/recall/least_cost.py", _NOT_READ, "False"): "they are made and not read",
     ("verifier/analysis/recall/least_cost.py", "low, high, step = begin, family.top, 1", "1"): "how it is searched",
     ("verifier/analysis/robust/optimal_conditional.py", "_MOST_PROCESSES = 8", "8"): "how many are kept",
-    **{
-        ("verifier/analysis/robust/optimum.py", _ALIKE_AT_ONCE, token): "how many at once"
-        for token in ("1", "//", "max")
-    },
+    **{("verifier/analysis/robust/optimum.py", _ALIKE_AT_ONCE, token): "how many at once" for token in ("1", "//")},
     ("verifier/analysis/robust/optimum.py", "np.zeros((count, 0), dtype=np.int64),", "0"): "no draw is made",
     ("verifier/analysis/robust/optimum.py", _BEHIND, "0"): "times 0; or noticed",
     ("verifier/analysis/robust/optimum.py", _ROUGHLY_TOO, "False"): "not read",
@@ -869,7 +864,7 @@ EQUIVALENT = {
         ("verifier/analysis/phantom_draws.py", "size = max(1, _VISITS_AT_ONCE // objective.state_count)", token): (
             "how many at once; no product has 2^24 states"
         )
-        for token in ("max", "1", "//")
+        for token in ("1", "//")
     },
     (_SUBJECT, "numbers = np.where(codes >= 0, len(inner) + np.searchsorted(ended, codes), -1)", "1"): (
         "any number below 0"
@@ -984,7 +979,6 @@ EQUIVALENT = {
     **{("verifier/analysis/robust/policy.py", _GROWN, token): "one round more" for token in (">", "*", "+")},
     ("verifier/checking/two_engines.py", _SUM, ">"): "no sum of doubles near 1 is off by just that",
     ("verifier/checking/two_engines.py", _GIVEN, "lower"): "both are given, or none",
-    ("verifier/checking/stepping.py", "elif settled and cyclic[k]:", "and"): "how soon it is known",
     (_BATCH, "_FEW_MATRICES = 16", "16"): "how, not what",
     (_BATCH, "if values.min() > 0:", "0"): "a quicker way to the same",
     **{(_BATCH, "memory_bytes: int = 1 << 30,", token): "how many at once" for token in ("1", "30")},
@@ -1150,20 +1144,19 @@ EQUIVALENT = {
     **{(_REFINED, "_SPLITTER = 2.0**27 + 1", token): "numbers next to 2^27 split as well" for token in ("+", "1")},
     (_REFINED, "_ROUNDS = 12", "12"): "how long it is tried",
     (_REFINED, "_PROOFS = 4", "4"): "how long it is tried",
-    ("verifier/checking/stepping.py", _OVER, ">"): "how soon it is known",
+    ("verifier/checking/stepping.py", _OVER, ">"): "a tie of a number that is rounded down",
     ("verifier/checking/stepping.py", "NEVER = -1", "1"): "any number below 0",
     **{("verifier/checking/stepping.py", "_NEAR = 2.0**-40", token): "looked at nearer" for token in ("-", "40")},
-    **{("verifier/checking/stepping.py", _NEARLY, token): "equal numbers decide nothing" for token in ("<=", ">")},
+    ("verifier/checking/stepping.py", _NEARLY, ">"): "equal numbers are looked at nearer, which decides nothing",
     **{(_PRODUCTS, line, token): "which way, not what it finds" for line, token in _AT_ONCE_WAYS},
     **{(_PRODUCTS, line, token): "a larger table" for line, token in _LARGER_TABLES},
     (_PRODUCTS, "MOST_DECIDED = 8", "8"): "how much is kept, not what",
     (_PRODUCTS, "return np.concatenate([table, np.full((more, *table.shape[1:]), -1)])", "1"): "any number below 0",
-    (_PRODUCTS, "place = np.full(obligations[-1] + 1, -1, dtype=np.int64)", "1"): "room, or any number below 0",
+    (_PRODUCTS, "place = np.full(obligations[-1] + 1, -1, dtype=np.int64)", "1"): "room; or noticed",
     **{(_PRODUCTS, "unknown = result < 0", token): "progressed again, to the same" for token in ("<", "0")},
     **{(_PRODUCTS, "fresh = np.flatnonzero(known < 0)", token): "numbers begin at 2" for token in ("<", "0")},
     (_PRODUCTS, "code = obligation * self._pages_each + (state >> _PAGE_BITS)", "+"): "as many different numbers",
     ("verifier/checking/worker.py", "if remaining <= 0:", "<="): "the next round is late",
-    ("verifier/checking/stepping.py", _OVER, "1"): "how soon it is known",
     ("verifier/perception/confusion/dependence.py", _AT_ONCE, "2"): "how many at once",
     ("verifier/analysis/counterexamples/replay.py", _AGREES, "1000"): "a thousandth of a tolerance",
     ("verifier/analysis/counterexamples/replay.py", "rng = np.random.default_rng(0)", "0"): "another way at random",
@@ -1205,7 +1198,7 @@ EQUIVALENT = {
     (_CAUSES, _FLOWING, ">"): "sets that nothing flows into are looked at, too",
     (_CAUSES, "place = np.full(objective.state_count, -1, dtype=np.int64)", "1"): "any number below 0",
     **{(_REQUIREMENTS, "PART_BYTES = 2**27", token): "how many at once" for token in ("2", "27")},
-    **{(_REQUIREMENTS, _BYTES, token): "how many at once" for token in ("max", "1", "//", "2", "*")},
+    **{(_REQUIREMENTS, _BYTES, token): "how many at once" for token in ("1", "//", "2", "*")},
     ("verifier/analysis/recall/cells.py", _AT_RANDOM, "0"): "other matrices at random",
     ("verifier/analysis/recall/cells.py", "rest[np.all(rest == 0, axis=1), cells.empty] = 1", "1"): "it is scaled",
     (
@@ -1303,10 +1296,9 @@ EQUIVALENT = {
     **{(_ELIMINATION, "_NO_NUMBER = -(1 << 40)", token): "below all others" for token in ("1", "40")},
     (_ELIMINATION, "_BEYOND_DOUBLES = 1200", "1200"): "beyond them, too",
     **{(_ELIMINATION, "_NUMBERS_AT_ONCE = 1 << 18", token): "how many at once" for token in ("1", "18")},
-    **{(_ELIMINATION, _SYSTEMS, token): "how many at once" for token in ("max", "1", "//", "*", "+")},
+    **{(_ELIMINATION, _SYSTEMS, token): "how many at once" for token in ("1", "//")},
     (_ELIMINATION, _CAME_FROM, ">"): "no factor leads to its own state",
     (_ELIMINATION, _CUTHILL, "False"): "how narrow, not what",
-    **{(_ELIMINATION, _ROOM, token): "columns that are not read" for token in ("2", "1")},
     (_ELIMINATION, "self._lower = bool(np.all(targets < sources))", "<"): "no edge leads to its own state",
     (_ELIMINATION, "if self._lower or np.all(targets > sources):", ">"): "no edge leads to its own state",
     (_ELIMINATION, _PIVOTS, "True"): "which pivots, not what is solved",
@@ -1350,7 +1342,7 @@ EQUIVALENT = {
     (_POWERS, "digits = 3", "3"): "3 never suffice",
     (_POWERS, _PRODUCT, "1"): "the matrix is square",
     (_LEVELS, "_LEFT_AT_ONCE = 4096", "4096"): "how many at once",
-    **{(_LEVELS, _EVEN, token): "how a sum is made, not of what" for token in ("-", "*", "<=")},
+    **{(_LEVELS, _EVEN, token): "how a sum is made, not of what" for token in ("*", "<=")},
     **{(_LEVELS, line, token): "how a sum is made, not of what" for line, token in _SUM_WAYS},
     **{(_LEVELS, _ONE_WAY_ONLY, token): "no edge leads to its own state" for token in ("<", ">")},
     (_LEVELS, _LEFT, "0"): "a row of ones that stays",
