@@ -226,7 +226,6 @@ _WHICH_ENDS = (
 _GATHERED = "bits = np.zeros((count + 1, (len(position) + 7) // 8), dtype=np.uint8)"
 _LARGEST_END = "largest = max((int(end) for end in self.high[:, column] if end < ANY), default=0)"
 _NO_CHOICE = "return StateSpace(system.inputs).size if planner.chooses else 0"
-_NONE_MET = "met = list(self._number) or [(Fraction(1), *(Fraction(0) for _ in self.outcomes[1:]))]"
 _SAME_BEFORE = "ordered[1:][ordered[1:] == ordered[:-1]] = -1"
 _OVER_ALREADY = "choices = [(over, np.repeat(over[:, None], scene.width, axis=1), nothing, nothing - 1)]"
 _NUMBERED = "number = np.full(scene.space.size + 1, -1, dtype=np.int64)  # the last one answers for -1"
@@ -287,7 +286,6 @@ _SUM_WAYS = [
 ]
 _PER_CHOICE = "per_choice = np.bincount(owners, minlength=len(choices.indptr) - 1)"
 _BLOCKED = "size = max(_BLOCK // len(self.branches.observation), 1)"
-_LONG_TOKEN = 'text = end if token.type == "$END" else shown(str(token), 40)'
 _LEFT = "left, kept, least = np.ones((_LEFT_AT_ONCE, count)), 0, np.ones(count)"
 _LEAST = "self.least_leave = np.minimum(least, left[:kept].min(axis=0, initial=1))"
 _ALIKE = "_, at = np.unique(state[going] * self.within + nodes[going] % self.within, return_index=True)"
@@ -463,7 +461,6 @@ _OF_CONTEXTS = (
 _LAST_OF_PART = (
     "return Part(begun, chunk.numbers, sequence, data.sequences, int(sequence[there[0]]) if there else -1)"
 )
-_WIDTHS = 'for name, width in (("score", 0), ("box_2d", 4), ("box_3d", 7), ("distance_m", 0)):'
 _ALL_FRAMES = "total = int(np.minimum(counts, MOST_FRAMES + 1).sum())"
 _TABLES = "verifier/perception/detections/tablefiles.py"
 _CODED = 'if ours in (*TEXTS, "track") and kind != column.type:  # decoding classes takes longer than reading them'
@@ -578,7 +575,6 @@ EQUIVALENT = {
         )
         for token in (">=", "0")
     },
-    ("verifier/perception/detections/columns.py", _WIDTHS, "0"): "all parts have scores, or none",
     ("verifier/perception/detections/assembly.py", _ALL_FRAMES, "1"): "too many as well",
     ("verifier/perception/detections/assembly.py", "UNKNOWN_FRAME = -1", "1"): "any number below 0",
     **{(_TABLES, _CODED, token): "codes or texts of the same names" for token in ("and", "!=")},
@@ -636,7 +632,6 @@ EQUIVALENT = {
     (_MATCHES, "cost[row, column] = loss - (min(pair.shape) + 1)", "1"): "one more pair outweighs as well",
     **{(_DEPENDENCE, _ALONE, token): "a bin that nothing lies in" for token in ("0", "1")},
     ("verifier/chains/chain.py", _PER_CHOICE, "1"): "the last choice has an outcome",
-    ("verifier/language/expressions/parser.py", _LONG_TOKEN, "40"): "how much of a token is shown",
     (_STEP, _SHAPE, "lower"): "the shapes are equal",
     (_STEP, _DRAWN_FROM, "1"): "any number below 0",
     (_STEP, _FREE, "1"): "where one group has a choice another has, too",
@@ -1068,9 +1063,6 @@ EQUIVALENT = {
     (_PROGRESSION, "support = 0", "0"): "what is kept apart, not what it is",
     (_PROGRESSION, "if left == right or not right:", "or"): "how much is compared, not what is left",
     (_PROGRESSION, "if left == right or right == _ANYTHING:", "or"): "how much is compared, not what is left",
-    (_PROGRESSION, "self._spend(len(left) * len(right))", "*"): "how long it is tried",
-    **{(_PROGRESSION, "self._spend(len(kept) + 1)", token): "how long it is tried" for token in ("+", "1")},
-    **{(_PROGRESSION, "if self._work_left < 0:", token): "how long it is tried" for token in ("<", "0")},
     ("verifier/language/ltl/parser.py", _LONG, "10"): "eleven digits are more than the largest bound",
     ("verifier/systems/exploration.py", _DRAWN, "1"): "only what stands at the index is read",
     (
@@ -1274,7 +1266,6 @@ EQUIVALENT = {
     ("verifier/systems/scene.py", _NO_CHOICE, "0"): "a transition takes more",
     ("verifier/systems/space.py", _WHICH_ENDS, ">"): "upper ends below 1 have no lower ends that sum to 1",
     ("verifier/systems/space.py", "free = Fraction(0), Fraction(1)", "1"): "no probability is above 1",
-    **{("verifier/systems/space.py", _NONE_MET, token): "where no state moves" for token in ("1", "0")},
     ("verifier/systems/strategies.py", _NUMBERED, "1"): "any number below 0, behind all others",
     ("verifier/systems/synthesis.py", _FARTHER, "1"): "any number below 0",
     ("verifier/chains/jani.py", "return bool(mask.all())", "all"): "of all, or of none",
