@@ -194,10 +194,7 @@ _AT_ONCE_WAYS = [
 ]
 _LARGER_TABLES = [
     *(("_PAGE_BITS = 8", "8"), ("self._pages_each = (n >> _PAGE_BITS) + 1", "1"), ("if size <= len(table):", "<=")),
-    *(
-        ("self._page = np.zeros(0, dtype=np.int64)", "0"),
-        ("self._table = np.zeros((0, len(letters)), dtype=np.int64)", "0"),
-    ),
+    ("self._page = np.zeros(0, dtype=np.int64)", "0"),
     *((_MORE_ROWS, "2"), (_MORE_ROWS, "-"), ("self._page_count = 0", "0"), (_SLOT_TABLE, "1")),
     *(
         (f"self._{table} = _grown(self._{table}, int({numbers}.max(initial=0)) + 1)", token)
@@ -422,7 +419,6 @@ _FINITE = "told, rough = np.where(infinite, 0, value[start]), self.gains.relativ
 _CANDIDATES, _MATCHES = "verifier/perception/matching/candidates.py", "verifier/perception/matching/matches.py"
 _BY_TABLE = "if most < 8 * (len(groups) + len(wanted)):"
 _NEXT_TO = "behind = [(detection[:, axis + 2] - detection[:, axis]) * (1 - policy.threshold) for axis in (0, 1)]"
-_NEAR = "(key >= np.repeat(self.low[i:j], counts)) & (key <= np.repeat(self.high[i:j], counts))"
 _POLICY = "verifier/perception/matching/policy.py"
 _DEPENDENCE = "verifier/perception/confusion/dependence.py"
 _ALONE = "alone = 0 if outcomes.bin is None or not len(outcomes.bin) else int(outcomes.bin.max()) + 1"
@@ -506,7 +502,7 @@ EQUIVALENT = {
         "verifier/perception/confusion/sanity.py",
         "share = np.where(enough, items.max(axis=0, initial=0) / np.maximum(total, THIN_COLUMN), 0.0)",
         "0",
-    ): "a column that has enough has an item of some drive, and the shares of others are 0",
+    ): "a column that has enough has an item of some drive, and the shares of others are 0; or noticed",
     (
         "verifier/perception/confusion/document_dependence.py",
         "if test.bins and test.bins[-1].bin >= (bins or 0):",
@@ -534,12 +530,10 @@ EQUIVALENT = {
     (_OWN_COUNTS, _NEW_NUMBERS, "1"): "any numbers above those before",
     **{(_OWN_CONTEXTS, _OTHER_SERIES, token): "any other number" for token in "-1"},
     (_OWN_CONTEXTS, "missing[begins] = 0", "0"): "what is filled in before a beginning is not read",
-    (_TRACKS, "ends = np.flatnonzero(np.diff(sequence[order], append=-1)) + 1", "1"): "any number below 0",
     (_TRACKS, "step = min((after - before for before, after in pairwise(ordered)), default=1)", "1"): "of one number",
     ("verifier/perception/confusion/merging.py", "numbers_of.append(np.zeros(0, dtype=np.int64))", "0"): "of no rows",
     (_DEPENDENCE, "in_bin = _bin_of_pairs(outcomes, rows, reached.shape[1] - 1)", "-"): "no bin has that number",
     **{(_DEPENDENCE, _SMALL_LEVELS, token): "levels up to 127 have 8 bits" for token in ("<", "127")},
-    (_DEPENDENCE, "ends = np.flatnonzero(np.diff(outcomes.stratum[order], append=-1)) + 1", "1"): "any below 0",
     (_UNITS, 'number = frame if self.memory.units == "frame" else series + 1', "1"): "any number from 0",
     **{(_UNITS, _NUMBERS_OF_UNITS, token): "more than that" for token in "-12"},
     **{(_UNITS, "return series + int(self.identity.max(initial=-1)) + 1", token): "further above" for token in "-1"},
@@ -552,7 +546,7 @@ EQUIVALENT = {
     (_MIX, "most = _extreme(np.asarray(upper), mix, -1)", "1"): "its sign alone is used",
     **{(_PRECISION, _AT_A_TIME, token): "how many at once" for token in ("1", "//")},
     (_PRECISION, _APART, "1"): "further apart",
-    (_PRECISION, _BEYOND, "1"): "more of the noughts beyond the last",
+    (_PRECISION, _BEYOND, "1"): "more of the noughts beyond the last; or noticed",
     (_PRECISION, _ONLY_CLASS, "0"): "the name of the only class",
     (_PRECISION, _ONLY_AREA, "0"): "the only range of areas, whatever its ends",
     (_PRECISION, _NEARLY_ONE, ">"): "no share of whole numbers below 10^15 is there",
@@ -591,7 +585,7 @@ EQUIVALENT = {
     (_STREAM, "self.starts = np.zeros(0, dtype=np.int64)", "0"): "it is overwritten",
     (_STREAM, _ROWS_OF_SIDE, "0"): "it is replaced by the file of each row",
     (_PARQUET_FILES, _ONE_ROW, "1"): "of each type some rows, of which none is kept",
-    ("verifier/perception/detections/bdd100k.py", _REGIONS, "1"): "any number but 0",
+    ("verifier/perception/detections/bdd100k.py", _REGIONS, "1"): "any number but 0; or noticed",
     ("verifier/perception/detections/openlabel.py", _RIGID, ">"): "a turn has a determinant near 1 or -1",
     ("verifier/perception/detections/coco.py", _OWN_IDS, "0"): "a whole number as well",
     ("verifier/perception/detections/cameras.py", _NO_RECTANGLES, "4"): "a column that is not read",
@@ -602,7 +596,10 @@ EQUIVALENT = {
     ("verifier/systems/reachability.py", "reached = np.zeros(n + 1, dtype=bool)", "1"): "a place that is not read",
     (_SELECTION, _RIGHT, "=="): "the loss of right and wrong reports is the same if they change places",
     **{(_CANDIDATES, "BLOCK = 1 << 15", token): "how many at once" for token in ("1", "15")},
-    **{(_CANDIDATES, _RISING, token): "in which order detections are looked for" for token in ("low", "0")},
+    **{
+        (_CANDIDATES, _RISING, token): "in which order detections are looked for; or noticed"
+        for token in ("low", "0")
+    },
     (_CANDIDATES, "if np.all(values[1:] >= values[:-1]):", ">="): "which way, not what it finds",
     **{
         (_MATCHES, line, token): "no row or column of it is read" for line, token in zip(_NO_BOXES, "70", strict=True)
@@ -619,10 +616,7 @@ EQUIVALENT = {
     **{(_CANDIDATES, _BY_TABLE, token): "which way, not what it finds" for token in ("<", "8", "*", "+")},
     (_CANDIDATES, "table = np.full(most + 2, -1, dtype=np.int64)", "1"): "any number below 0",
     (_CANDIDATES, "table = np.full(most + 2, -1, dtype=np.int64)", "2"): "a place that is not read",
-    **{(_CANDIDATES, _NEXT_TO, token): "a wider window: more pairs are compared" for token in ("*", "1", "-")},
     (_CANDIDATES, _NEXT_TO, "+"): "the last two of four columns, either way",
-    (_CANDIDATES, _NEAR, "&"): "more pairs are compared",
-    (_CANDIDATES, "some = np.flatnonzero(stops_of > begins)", ">"): "runs of no pairs",
     (_CANDIDATES, "return np.where(groups[index] == wanted, index, -1)", "1"): "any number below 0",
     (_POLICY, "apart = centre_distance(a[:, :2], b[:, :2])", "2"): "no more columns than the first has, or an error",
     (_POLICY, "near = np.flatnonzero(~(apart > reach))  # NaN goes through", ">"): "circles that touch share nothing",
@@ -663,7 +657,7 @@ EQUIVALENT = {
         for token in ("8", "2")
     },
     (_POINT, _OUTER, "ceil"): "where a witness begins that is raised, and checked",
-    (_POINT, _NEAREST, "True"): "another order that falls",
+    (_POINT, _NEAREST, "True"): "all weights are 1; or noticed",
     (_POINT, "return value, 0, steps", "0"): "it is multiplied with no steps",
     (_KERNEL, _FEW, "<="): "the same number",
     (_KERNEL, "for stake, share in zip(STAKES, SHARES, strict=True):", "True"): "constants, of equal lengths",
@@ -1143,6 +1137,11 @@ EQUIVALENT = {
     **{(_PRODUCTS, line, token): "which way, not what it finds" for line, token in _AT_ONCE_WAYS},
     **{(_PRODUCTS, line, token): "a larger table" for line, token in _LARGER_TABLES},
     (_PRODUCTS, "MOST_DECIDED = 8", "8"): "how much is kept, not what",
+    (
+        _PRODUCTS,
+        "self._table = np.zeros((0, len(letters)), dtype=np.int64)",
+        "0",
+    ): "the row of `false`, 0 for each letter",
     (_PRODUCTS, "return np.concatenate([table, np.full((more, *table.shape[1:]), -1)])", "1"): "any number below 0",
     (_PRODUCTS, "place = np.full(obligations[-1] + 1, -1, dtype=np.int64)", "1"): "room; or noticed",
     **{(_PRODUCTS, "unknown = result < 0", token): "progressed again, to the same" for token in ("<", "0")},
@@ -1192,7 +1191,9 @@ EQUIVALENT = {
     **{(_REQUIREMENTS, "PART_BYTES = 2**27", token): "how many at once" for token in ("2", "27")},
     **{(_REQUIREMENTS, _BYTES, token): "how many at once" for token in ("1", "//", "2", "*")},
     ("verifier/analysis/recall/cells.py", _AT_RANDOM, "0"): "other matrices at random",
-    ("verifier/analysis/recall/cells.py", "rest[np.all(rest == 0, axis=1), cells.empty] = 1", "1"): "it is scaled",
+    ("verifier/analysis/recall/cells.py", "rest[np.all(rest == 0, axis=1), cells.empty] = 1", "1"): (
+        "it is scaled; or noticed"
+    ),
     (
         "verifier/analysis/recall/cells.py",
         "rest[cells.empty] = 1",
@@ -1213,7 +1214,7 @@ EQUIVALENT = {
     (_COST, '"options": {"maxiter": 200, "ftol": 1e-12},', "200"): "how long it is tried",
     (_COST, "known[key] = _slack(improvement, np.clip(recall, 0, 1))", "1"): "bounds are left by roundings only",
     (_COST, "upper = np.full(self.exact.shape, Fraction(1), dtype=object)", "1"): "a region cuts it to 1",
-    (_COST, "steps = max(whole - min(begin), 1)", "1"): "0 steps of 0",
+    (_COST, "steps = max(whole - min(begin), 1)", "1"): "0 steps of 0; half a step of 1 is rounded up to it",
     (_COST, "while high > low:", ">"): "what is known to be met is looked at again",
     (_PATTERNS_OF_LOSS, _IN_OPEN, "1"): "a state that is not read",
     **{(_PATTERNS_OF_LOSS, _BY_PLACE, token): "a wider bound" for token in ("0", "1")},
@@ -1256,9 +1257,9 @@ EQUIVALENT = {
     (_KERNEL, "held = dict(zip(states, numbers, strict=True))", "True"): "`whole` has seen to the lengths",
     (_KERNEL, _PUT_OFF, "0"): "the same for all",
     ("verifier/systems/space.py", _NOWHERE, "low"): "it is overwritten",
-    ("verifier/systems/strategies.py", _SAME_BEFORE, "1"): "any number below 0",
+    ("verifier/systems/strategies.py", _SAME_BEFORE, "1"): "any number below 0; or noticed",
     ("verifier/systems/strategies.py", "kept[:1] = True", "1"): "rows of no moves",
-    ("verifier/systems/strategies.py", _OVER_ALREADY, "1"): "any number below 0",
+    ("verifier/systems/strategies.py", _OVER_ALREADY, "1"): "any number below 0; or noticed",
     ("verifier/systems/planners/tables.py", _GATHERED, "1"): "a row that is not read",
     ("verifier/systems/planners/tables.py", _LARGEST_END, "0"): "told apart more finely than any row asks",
     ("verifier/systems/scene.py", "low = max(low, math.ceil(value))", "ceil"): "the condition refuses it, too",
@@ -1267,7 +1268,7 @@ EQUIVALENT = {
     ("verifier/systems/space.py", _WHICH_ENDS, ">"): "upper ends below 1 have no lower ends that sum to 1",
     ("verifier/systems/space.py", "free = Fraction(0), Fraction(1)", "1"): "no probability is above 1",
     ("verifier/systems/strategies.py", _NUMBERED, "1"): "any number below 0, behind all others",
-    ("verifier/systems/synthesis.py", _FARTHER, "1"): "any number below 0",
+    ("verifier/systems/synthesis.py", _FARTHER, "1"): "any number below 0; or noticed",
     ("verifier/chains/jani.py", "return bool(mask.all())", "all"): "of all, or of none",
     ("verifier/chains/texts.py", "choices = list(range(chain.state_count + 1))", "1"): "an end that is not read",
     (
