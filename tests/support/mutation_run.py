@@ -370,7 +370,6 @@ _SEARCHING = "verifier/analysis/robust/policy.py"
 _TRIANGULAR = "triangular = bool(np.all(entries.row <= entries.col) or np.all(entries.row >= entries.col))"
 _NEAR_ENOUGH = "near = self._solver is not None and self._switched <= _FEW * len(right)"
 _BY_STEPS = "solution: Floats = spsolve_triangular(matrix, right, lower=self._lower != turned, unit_diagonal=True)"
-_ONE_ROUND = "better = np.flatnonzero((gain > noise * stake) & ~self._capped[row])"
 _EXCESS = "excess = float(np.max(np.abs(rest) / (residual * (right + np.abs(solution)) + _SMALLEST)))"
 _PACE = "if not excess * _SHRINKING <= before or _still_to_do(before, excess) > _WORTH:"
 _WAYS_TO_SOLVE = {
@@ -629,10 +628,10 @@ EQUIVALENT = {
     (_STEP, _SHAPE, "lower"): "the shapes are equal",
     (_STEP, _DRAWN_FROM, "1"): "any number below 0",
     (_STEP, _FREE, "1"): "where one group has a choice another has, too",
-    **{(_STEP, line, token): "another point within" for line, token in zip(_MASSES, ("upper", "lower"), strict=True)},
+    **{(_STEP, line, token): "as `-`" for line, token in zip(_MASSES, ("upper", "lower"), strict=True)},
     **{(_STEP, line, "-"): "another point within, or noticed" for line in _MASSES},
     (_STEP, _POSSIBLE, ">"): "more observations, that nothing reaches",
-    **{(_SOLVE, "cost = lift * value + _TINY", token): "what is tried, and checked" for token in ("+", "*")},
+    (_SOLVE, "return lift * value + _TINY", "+"): "what is tried, and checked",
     (_SOLVE, "_TINY = 2.0**-900", "900"): "what is tried, and checked",
     (_SOLVE, "_LEAST_LIFT = 2.0**-42", "42"): "what is tried, and checked",
     (_SOLVE, "lift *= 8", "8"): "what is tried, and checked",
@@ -749,7 +748,6 @@ EQUIVALENT = {
     },
     **{(_SEARCHING, _NEAR_ENOUGH, token): "a weighting, no result" for token in ("<=", "*")},
     (_SEARCHING, "self._cap(before | (value[self._owners] >= 1))", ">="): "what is exactly 1 stays there or grows",
-    (_SEARCHING, _ONE_ROUND, ">"): "one round more",
     (_SEARCHING, _EXCESS, "+"): "the last, where all is 0; the other is noticed",
     (_SEARCHING, "return bool(np.any(before != self._capped))", "!="): "one round more",
     **{
