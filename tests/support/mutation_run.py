@@ -324,7 +324,6 @@ _WIDTH = "count, width = len(self.owner), int(np.bincount(self.sources).max(init
 _STAYING = "verifier/analysis/robust/staying.py"
 _LATER_TERM = "later: Terms = frozenset({frozenset({(number, max(low - 1, 0), high - (high > 0))})})"
 _LOSS = "loss = np.where(weight > 0, worth - (mean * stakes).sum(axis=1), -1)"
-_SEEN = "extended[:, seen] = np.where(step.columns[used, draw] >= 0, mean, values[:, seen])"
 _ITEMS = "items = by_group(counts[None, index : index + 1, :, true : true + 1], group)[0, 0, :, 0]"
 _ONE_SIDE = "return counted_side(objective, region, side, attained=False).bounds"
 _RANKS = 'order = dict(zip(states, whole(given["order"], f"{where}/order", (len(states),), -LARGEST), strict=True))'
@@ -727,7 +726,6 @@ EQUIVALENT = {
     ): "no column is drawn from",
     ("verifier/analysis/robust/policy.py", _WEIGHTING, "0"): "a weighting, no result",
     ("verifier/analysis/robust/recurrent.py", "MOST_TERMS = 64", "64"): "how far, not what",
-    (_COMMON, _LOSS, "-"): "which box is divided, not what is proven",
     ("verifier/analysis/step_counts.py", _WAIT, "0"): "above 0, or not read",
     (_FIRST, _RANK, "1"): "a part of no states",
     (_FIRST, _BEGUN, "1"): "an end that is not read",
@@ -926,17 +924,14 @@ EQUIVALENT = {
     ): "as 4 above; below 1, noticed",
     **{(_COUNTING, _BLOCKS, token): "how many at once" for token in ("1024", "2", "18", "150")},
     (_COUNTING, "if count > _LARGEST_DENSE:", ">"): "which way, not what it finds",
-    (_COUNTING, "weights[self._cut] = np.arange(width) == 0", "0"): "all columns lead to the state itself",
     (_REGION, "told = np.where(often[:, :, None] > 0, told, -1)", "-"): "the same for all, and not read",
     ("verifier/analysis/robust/optimum.py", _WIDTH, "1"): "columns without probability",
     (_STAYING, _LATER_TERM, ">"): "where no step is left, what is met later is not asked",
     (_STAYING, "if not any(less <= term for less in kept):", "<="): "no term is there twice",
     (_STAYING, "if not all(map(self.reaches, states)):", "all"): "of an end component all are reached, or none",
-    (_COMMON, _LOSS, ">"): "which box is divided, not what is proven",
-    (_COMMON, _LOSS, "1"): "any number below 0",
+    (_COMMON, _LOSS, "1"): "any number below 0; or noticed",
     (_COMMON, "_FAVOUR = 2.0**-40", "40"): "a favour of another size",
     (_COMMON, "size, groups = step.lower.shape", "lower"): "the shapes are equal",
-    (_COMMON, _SEEN, ">="): "which box is divided, not what is proven",
     ("verifier/analysis/robust/subject.py", _ITEMS, "1"): "only the first is read",
     (_POINT, _STEPS, "1024"): "how fine a witness is that the kernel checks",
     (_PROCESS, _NO_ROOM, "0"): "no archive is so small",
