@@ -802,13 +802,11 @@ EQUIVALENT = {
     (_DRAWING, "yield objective.probabilities(part[low : low + at_once], roughly=True).probability", "True"): (
         "solved more exactly than need be"
     ),
-    **{
-        ("verifier/analysis/confidence.py", line, token): "as many of both"
-        for line, token in (
-            ("unknown = np.full((len(interval.lower), bins, 0, 0), np.nan)", "lower"),
-            ("rates: NDArray[np.float64] = np.where(fixed, measured.rates, 1 / measured.rates.shape[1])", "1"),
-        )
-    },
+    (
+        "verifier/analysis/confidence.py",
+        "unknown = np.full((len(interval.lower), bins, 0, 0), np.nan)",
+        "lower",
+    ): "as many of both",
     (
         "verifier/analysis/intervals/intervals.py",
         "if self.lower.ndim != 1 or self.lower.shape != self.upper.shape:",
@@ -1288,7 +1286,7 @@ EQUIVALENT = {
     (_ELIMINATION, "if self._lower or np.all(targets > sources):", ">"): "no edge leads to its own state",
     (_ELIMINATION, _PIVOTS, "True"): "which pivots, not what is solved",
     (_ELIMINATION, _ONES, "True"): "the diagonal holds ones, and nobody reads the matrix again",
-    (_POINT, "result: Ints = np.where(chain.reached, distance, 0).astype(np.int64)", "0"): "of targets",
+    (_POINT, "result: Ints = np.where(chain.reached, distance, 0).astype(np.int64)", "0"): "of what is not reached",
     **{(_POINT, _RAISED, token): "where a witness begins that is raised, and checked" for token in ("+", "2")},
     (_POINT, _WORST, "*"): "where a witness begins that is raised, and checked",
     ("verifier/analysis/robust/solutions.py", "boxes: int = 32", "32"): "how long it is tried",
@@ -1307,7 +1305,7 @@ EQUIVALENT = {
     (_LINEAR, _KEPT_ROOM, ">"): "how long it is kept, not what",
     (_LINEAR, _BETTER_ERROR, "<"): "of equal bounds either will do",
     (_LINEAR, _EXITS, "1"): "`least_leave` is at most 1",
-    (_LINEAR, _PAID, ">="): "a state of 0 pays nothing",
+    (_LINEAR, _PAID, ">="): "a tie of a rounded margin; a state of 0 pays nothing",
     ("verifier/checking/step_bounds.py", "negligible=NEGLIGIBLE / (n + 1),", "1"): "how soon it is known",
     (_LINEAR, "_CHUNK = 512", "512"): "how many at once",
     (_LINEAR, "_FEW_AT_ONCE = 16", "16"): "how many at once",
