@@ -79,7 +79,7 @@ class PredictResult(DocumentHead, Result):
     models: tuple[PairModel, ...]
 
     TOLD = "verifier.telling.rates:predict_table"
-    DRAWN = "verifier.telling.figures.rates:prediction_figure"
+    DRAWN = "verifier.telling.figures.robustness:prediction_figure"
     NAMED_BY = ("target", "detector")
     METRICS = ("predicted", "observed")
 

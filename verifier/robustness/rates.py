@@ -98,7 +98,7 @@ class AdrResult(DocumentHead, Result):
     required: tuple[RequiredRate, ...] = field(default=(), repr=False)
 
     TOLD = "verifier.telling.rates:adr_table"
-    DRAWN = "verifier.telling.figures.rates:curves_figure"
+    DRAWN = "verifier.telling.figures.robustness:curves_figure"
     NAMED_BY = ("condition", "detector")
     METRICS = ("adr", "normalised")
 
