@@ -108,7 +108,7 @@ class Result:
         return f"<{type(self).__name__}: {self.headline}>"
 
     def _repr_html_(self) -> str:
-        return str(_called("verifier.evidence.artefacts:notebook_html", self))
+        return str(_called("verifier.evidence.report:notebook_html", self))
 
 
 def _called(place: str, result: Result, **how: Any) -> Any:

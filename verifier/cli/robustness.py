@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
@@ -16,7 +15,7 @@ from verifier.base.numbers import fixed
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.terminal import check_targets, give, is_watched, progress_bar, tell_shares, wants_colour, watched
 from verifier.closedloop.comparison import BASELINE
-from verifier.evidence.documents import Document, checked_document
+from verifier.evidence.documents import document_of
 from verifier.robustness.assessment.document import assess_document
 from verifier.robustness.assessment.plan import plans_text
 from verifier.robustness.assessment.request import assessed
@@ -35,7 +34,6 @@ from verifier.robustness.settings import (
     PredictSettings,
     RatesSettings,
 )
-from verifier.telling.assess import assess_markdown, assess_tables
 from verifier.telling.blocks import Listing, Page, Section
 from verifier.telling.figures.drawing import figure_bytes
 from verifier.telling.figures.robustness import (
@@ -47,8 +45,18 @@ from verifier.telling.figures.robustness import (
     weights_figure,
 )
 from verifier.telling.html import html_text
-from verifier.telling.mutate import left_over_note, mutate_table, shown_mutations
-from verifier.telling.rates import adr_blocks, adr_table, campaign_blocks, campaign_table, predict_table
+from verifier.telling.robustness import (
+    adr_blocks,
+    adr_table,
+    assess_markdown,
+    assess_tables,
+    campaign_blocks,
+    campaign_table,
+    left_over_note,
+    mutate_table,
+    predict_table,
+    shown_mutations,
+)
 
 
 def assess_command(arguments: AssessSettings, command: Command) -> int:
@@ -173,13 +181,9 @@ def _report(result: CampaignResult, texts: dict[str, str]) -> str:
     own = Section("Campaign", (*campaign_blocks(result.study), *notes), id="campaign")
     rates = Section("Average detection rate", tuple(adr_blocks(result.adr)), id="adr")
     names = [name for name in texts if name == "closed_loop.json" or name.endswith(f"/{BASELINE}/run.json")]
-    documents = [_document(name, texts[name]) for name in names]
+    documents = [document_of(texts[name], name.replace("/", "_")) for name in names]
     page = report_page(documents, result.study.title) if documents else Page(result.study.title, ())
     return html_text(replace(page, sections=(own, rates, *page.sections)))
-
-
-def _document(name: str, text: str) -> Document:
-    return checked_document(json.loads(text), text.encode(), name.replace("/", "_"))
 
 
 def campaign_init_command(arguments: CampaignInitSettings, command: Command) -> int:

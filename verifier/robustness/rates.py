@@ -97,7 +97,7 @@ class AdrResult(DocumentHead, Result):
     rates: tuple[RateRow, ...]
     required: tuple[RequiredRate, ...] = field(default=(), repr=False)
 
-    TOLD = "verifier.telling.rates:adr_table"
+    TOLD = "verifier.telling.robustness:adr_table"
     DRAWN = "verifier.telling.figures.robustness:curves_figure"
     NAMED_BY = ("condition", "detector")
     METRICS = ("adr", "normalised")

@@ -29,7 +29,6 @@ from verifier.language.specs.specification import Requirement
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.matrices import label_text
 from verifier.study.case import Case, Study
-from verifier.study.forgetful import forgetful_starts
 from verifier.study.model_checks import Look
 from verifier.study.options import VerdictSource
 from verifier.study.points import FreeBounds, Point, PointBounds, PointInterval, RatesOf, Uncertainty
@@ -178,7 +177,7 @@ def _free(checked: CheckedCase, number: int) -> Iterator[FreeBounds | None]:
     if not checked.free:
         yield from (None for _ in checked.case.initial_states)
         return
-    for start in forgetful_starts(checked.case):
+    for start in checked.case.forgetful_starts:
         yield FreeBounds.told(checked.free[number][start], rates_of(checked.case.study))
 
 

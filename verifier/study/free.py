@@ -24,7 +24,6 @@ from verifier.base.errors import InputError, UsageError
 from verifier.base.files import json_of
 from verifier.study.case import Case, Study
 from verifier.study.collection import CheckedCase
-from verifier.study.forgetful import forgetful
 from verifier.study.inputs import refuse_others
 from verifier.study.points import block_text
 
@@ -39,7 +38,7 @@ def free_bounds(case: Case) -> tuple[tuple[FreeBounds, ...], ...]:
         UsageError: bounds come from draws, which have no region; or something else than a probability is asked.
         VerifierError: as `dependence_free` and `ends_of`.
     """
-    case = forgetful(case)
+    case = case.forgetful
     flat, width = [dependence_free(*asked) for asked in _asked(case)], len(case.skeleton.starts)
     return tuple(tuple(flat[first : first + width]) for first in range(0, len(flat), width))
 
@@ -50,7 +49,7 @@ def free_certificates(cases: Sequence[CheckedCase], named: Named) -> dict[str, b
     for block, checked in enumerate(cases):
         for number, starts in enumerate(checked.free):
             for start, bounds in enumerate(starts):
-                about = _about(forgetful(checked.case), number, start)
+                about = _about(checked.case.forgetful, number, start)
                 for proof, end in zip(bounds.proofs, (bounds.lower, bounds.upper), strict=False):
                     content = {"about": about, **proof.document(end)}
                     files[named(block, number, proof.side, start)] = _bytes_of(content)

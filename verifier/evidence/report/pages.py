@@ -40,12 +40,10 @@ from verifier.evidence.telling import (
 )
 from verifier.study.points import Point
 from verifier.study.records import SettingsRecord
-from verifier.telling.assess import assess_sections, assess_sentences
 from verifier.telling.blocks import Block, Fold, Listing, Page, Paragraph, Row, Section, Table, facts
 from verifier.telling.closedloop import curve_blocks, trade_off_blocks, trade_off_sentences
 from verifier.telling.collision import collision_blocks, collision_sentence
 from verifier.telling.compare import compare_section, compare_sentences
-from verifier.telling.gates import gate_sentences, gates_section
 from verifier.telling.grounds import (
     LONGEST_NAME,
     difference_text,
@@ -57,8 +55,16 @@ from verifier.telling.grounds import (
 )
 from verifier.telling.html import html_text
 from verifier.telling.markdown import markdown_text
-from verifier.telling.mutate import mutate_blocks
-from verifier.telling.rates import adr_blocks, campaign_blocks, campaign_sentence, rates_sentence
+from verifier.telling.robustness import (
+    adr_blocks,
+    assess_sections,
+    assess_sentences,
+    campaign_blocks,
+    campaign_sentence,
+    mutate_blocks,
+    rates_sentence,
+)
+from verifier.telling.run import gate_sentences, gates_section
 
 COLUMNS = (
     "document", "kind", "sha256", "requirement", "detector", "planner", "state", "environment", "constants",

@@ -210,7 +210,7 @@ class AssessmentResult(Result):
     systems: tuple[SystemResult, ...]
     versions: Mapping[str, str]
 
-    TOLD = "verifier.telling.assess:assess_tables"
+    TOLD = "verifier.telling.robustness:assess_tables"
     DRAWN = "verifier.telling.figures.robustness:assess_figure"
     NAMED_BY = ("system", "data_set", "metric", "distance_by")
     METRICS = ("change", "distance", "tolerance")
