@@ -376,13 +376,13 @@ VERBS: Mapping[str, Verb] = {
 }
 
 
-FAMILIES: Mapping[str, Mapping[str, Any]] = {
-    "campaign": {"title": "commands on campaign files", "metavar": "COMMAND"},
-    "confusion": {"title": "commands on matrix files and records", "metavar": "COMMAND"},
-    "evidence": {"title": "commands", "metavar": "COMMAND", "required": True},
-    "spi": {"title": "commands", "metavar": "COMMAND", "required": True},
+FAMILIES: Mapping[str, str] = {
+    "campaign": "commands on campaign files",
+    "confusion": "commands on matrix files and records",
+    "evidence": "commands",
+    "spi": "commands",
 }
-"""First word of commands that have two -> how the second ones are shown below it."""
+"""First word of commands that have two -> the heading of the second ones."""
 
 
 def _named(place: str) -> Any:

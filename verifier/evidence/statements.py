@@ -1,8 +1,8 @@
 """A run as a statement for other tools: an in-toto statement, and evidence of MLTE.
 
 in-toto: these files were tested with this configuration, and this came out. Statement v1 with the predicate
-test-result v0.1 (in-toto attestation framework, spec/v1/statement.md and spec/predicates/test-result.md). The statement
-is not signed; tools such as cosign or in-toto sign it as it is.
+test-result v0.1 (in-toto attestation framework, spec/v1/statement.md and spec/predicates/test-result.md). The
+statement is not signed; tools such as cosign or in-toto sign it as it is.
 
 | worst verdict         | result | each case                              |
 |-----------------------|--------|----------------------------------------|
@@ -24,7 +24,6 @@ beside it.
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from verifier.base.documents import is_sha256
 from verifier.base.errors import one_line
@@ -63,31 +62,30 @@ def statement(run: Document, subjects: Mapping[str, str], standings: Sequence[St
     """
     if not subjects or not all(map(is_sha256, subjects.values())):
         raise ValueError("expected at least one subject, each with a SHA-256 of 64 hexadecimal digits")
-    predicate: dict[str, Any] = {"passedTests": [], "warnedTests": [], "failedTests": []}
+    tests: dict[str, list[str]] = {"passedTests": [], "warnedTests": [], "failedTests": []}
     result = run_of(run)
     for requirement in checked(result):
         if requirement.point.verdict.value in LISTS:
             named = one_line(verdict_text(requirement.name, requirement.point.condition))
-            predicate[LISTS[requirement.point.verdict.value]].append(named)
+            tests[LISTS[requirement.point.verdict.value]].append(named)
     for gate in gated(result):
-        predicate["failedTests" if gate.failed else "passedTests"].append(one_line(gate.name))
+        tests["failedTests" if gate.failed else "passedTests"].append(one_line(gate.name))
     for one in standings:
-        predicate[STATUSES.get(one.status, "warnedTests")].append(one_line(f"status of {one.name}: {one.told}"))
+        tests[STATUSES.get(one.status, "warnedTests")].append(one_line(f"status of {one.name}: {one.told}"))
     whole = RESULTS.get(result.verdict.value, "WARNED")
     if any(one.status is not Status.SUPPORTED for one in standings):
         whole = "WARNED"
-    predicate["result"] = "FAILED" if predicate["failedTests"] else whole
-    predicate["configuration"] = _configuration(run, result, subjects)
+    judged = {"result": "FAILED" if tests["failedTests"] else whole}
     document = {
         "_type": STATEMENT_TYPE,
         "subject": [_resource(name, subjects[name]) for name in sorted(subjects)],
         "predicateType": PREDICATE_TYPE,
-        "predicate": predicate,
+        "predicate": tests | judged | {"configuration": _configuration(run, result, subjects)},
     }
     return json.dumps(document, indent=2, sort_keys=True) + "\n"
 
 
-def _configuration(run: Document, result: RunResult, subjects: Mapping[str, str]) -> list[dict[str, Any]]:
+def _configuration(run: Document, result: RunResult, subjects: Mapping[str, str]) -> list[dict[str, object]]:
     tested = set(subjects.values())
     resources = []
     for file in result.inputs:
@@ -107,7 +105,7 @@ def _configuration(run: Document, result: RunResult, subjects: Mapping[str, str]
     return resources
 
 
-def _resource(name: str, sha256: str) -> dict[str, Any]:
+def _resource(name: str, sha256: str) -> dict[str, object]:
     return {"name": one_line(name), "digest": {"sha256": sha256}}
 
 

@@ -153,9 +153,8 @@ def _parts(case: Case, maker: Maker, elements: Sequence[Element]) -> list[Part]:
         element = waiting.pop(0)
         inner = [name for name in element.supported_by if known[name].kind not in SOLUTIONS]
         whole = Part(maker.block(element), element.id)
-        if _fits(whole) and all(
-            name in mine for name in all_below(case, [element.id]) if known[name].status is not None
-        ):
+        argued = {name for name in all_below(case, [element.id]) if known[name].status is not None}
+        if _fits(whole) and argued <= mine:
             parts.append(whole)
             continue
         parts += _cut(maker, element, inner)

@@ -74,7 +74,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def _rows(document: Document) -> Iterator[dict[str, Any]]:
+def _rows(document: Document) -> Iterator[dict[str, object]]:
     result: Any = document.result
     match document.kind:
         case "run":
@@ -108,7 +108,7 @@ def _rows(document: Document) -> Iterator[dict[str, Any]]:
                 yield told | {"verdict": risk.verdict.value, "condition": risk.condition}
 
 
-def _about(requirement: Any, planner: str | None = None) -> dict[str, Any]:
+def _about(requirement: Any, planner: str | None = None) -> dict[str, object]:
     """The cells that name a requirement; `planner` where it stands elsewhere."""
     about, target = {"requirement": requirement.name, "planner": planner or requirement.planner}, requirement.target
     if target is not None:
@@ -116,8 +116,8 @@ def _about(requirement: Any, planner: str | None = None) -> dict[str, Any]:
     return about
 
 
-def _point(point: Point, settings: SettingsRecord | None = None) -> dict[str, Any]:
-    cells: dict[str, Any] = {
+def _point(point: Point, settings: SettingsRecord | None = None) -> dict[str, object]:
+    cells: dict[str, object] = {
         name: getattr(point, name) for name in ("environment", "probability", "lower", "upper", "second_engine")
     }
     cells |= {
@@ -191,7 +191,7 @@ def csv_report(documents: Sequence[Document]) -> str:
         InputError: as `html_report`.
     """
     check_documents(documents)
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     for document in _told_apart(documents):
         matrices = " ".join(source["sha256"] for source in confusion_inputs(document))
         about = {"document": document.name, "kind": document.kind, "sha256": document.sha256, "matrices": matrices}
