@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any, NoReturn
 
 from verifier.base import documents
-from verifier.base.documents import read_document
+from verifier.base.documents import Content, read_document
 from verifier.base.errors import InputError, Place, nearest_name, shown
 
 TYPES: Mapping[str, tuple[str, str]] = MappingProxyType(
@@ -74,7 +74,7 @@ class Document:
 
     name: str
     kind: str
-    content: Mapping[str, Any]
+    content: Content
     sha256: str
 
     def holding(self, result: Any) -> Document:
