@@ -358,6 +358,8 @@ _RULED_OUT = "ruled_out = wins >= xlogy(hits, middle) + xlog1py(items - hits, -m
 _ALARMS_OF_ITEMS = "while limit < items and log_against_share(limit + 1, items, least) >= bar:"
 _ALARMS_OF_HOURS = "while start < len(law) and log_against_rate(start, steps * step, most) < bar:"
 _DRAWN_AT_ONCE = "size = min(at_once, max(1, PART_BYTES // (32 * max(1, len(held)))), data.needed.largest_part)"
+_AT_ONCE_TOKENS = ("min", "max", "1", "//", "32", "*")
+_SUBJECT, _FIRST = "verifier/analysis/robust/subject.py", "verifier/analysis/robust/policy.py"
 _AT_ONCE_TOKENS = ("min", "1", "//", "32", "*")
 _SUBJECT, _FIRST = "verifier/analysis/robust/subject.py", "verifier/analysis/robust/first_policy.py"
 _LED = "following = np.where(inside < 0, objective.following[ways].ravel() - 2, inside).reshape("
@@ -432,7 +434,7 @@ _OWN_COUNTS, _OWN_CONTEXTS, _MIX, _PRECISION, _TRACKS = (
     for name in ("context_counts", "contexts", "mix", "average_precision", "tracks")
 )
 _DATA_SET = "verifier/perception/confusion/data_set.py"
-_UNITS = "verifier/perception/confusion/unit_counts.py"
+_UNITS = "verifier/perception/confusion/drives.py"
 _NUMBERS_OF_UNITS = "return int(self.identity.max(initial=-1)) + places + len(self.scene.sequence) + 2"
 _SMALL_LEVELS = "level = outcomes.level[order].astype(np.int8 if outcomes.thresholds < 127 else np.int32)"
 _ANY_SERIES = "items = self._items(sets.frame[present], *own, threshold, np.full(int(present.sum()), -1))"
@@ -520,7 +522,7 @@ EQUIVALENT = {
     ): ("a copy is the same"),
     (_CONTEXTS_READ, "return [-1 if value is None else value for value in row]", "1"): "any number below 0",
     (
-        "verifier/perception/confusion/document_variables.py",
+        "verifier/perception/confusion/bins.py",
         'relation = "overlaps or precedes" if low < edges[-1] else "leaves a gap after"',
         "<",
     ): "they are not equal",
@@ -872,7 +874,7 @@ EQUIVALENT = {
     },
     **{
         (
-            "verifier/checking/values.py",
+            "verifier/checking/enclosure.py",
             "if self.lower is not None and self.upper is not None:",
             token,
         ): "bounds are pairs"
@@ -1261,6 +1263,8 @@ EQUIVALENT = {
     ("verifier/systems/strategies.py", _NUMBERED, "1"): "any number below 0, behind all others",
     ("verifier/systems/synthesis.py", _FARTHER, "1"): "any number below 0; or noticed",
     ("verifier/chains/jani.py", "return bool(mask.all())", "all"): "of all, or of none",
+    ("verifier/systems/synthesis.py", _FARTHER, "1"): "any number below 0",
+    ("verifier/chains/languages.py", "return bool(mask.all())", "all"): "of all, or of none",
     ("verifier/chains/texts.py", "choices = list(range(chain.state_count + 1))", "1"): "an end that is not read",
     (
         "verifier/perception/confusion/labellings.py",

@@ -17,7 +17,7 @@ from verifier.base.errors import InputError, LimitError, NoAnswerError, Place, U
 from verifier.checking.settings import EngineSettings
 from verifier.cli import main
 from verifier.perception.confusion import EMPTY
-from verifier.perception.confusion.context_matrices import divided_matrices
+from verifier.perception.confusion.context_selection import divided_matrices
 from verifier.perception.confusion.contexts import Contexts
 from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.pipeline import verify_spec
