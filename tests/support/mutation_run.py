@@ -1263,8 +1263,6 @@ EQUIVALENT = {
     ("verifier/systems/strategies.py", _NUMBERED, "1"): "any number below 0, behind all others",
     ("verifier/systems/synthesis.py", _FARTHER, "1"): "any number below 0; or noticed",
     ("verifier/chains/languages.py", "return bool(mask.all())", "all"): "of all, or of none",
-    ("verifier/systems/synthesis.py", _FARTHER, "1"): "any number below 0",
-    ("verifier/chains/languages.py", "return bool(mask.all())", "all"): "of all, or of none",
     ("verifier/chains/texts.py", "choices = list(range(chain.state_count + 1))", "1"): "an end that is not read",
     (
         "verifier/perception/confusion/labellings.py",
