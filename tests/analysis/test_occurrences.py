@@ -173,7 +173,7 @@ def test_a_group_is_told_as_itself_or_as_the_surest_of_its_reports(told, score, 
 
 
 def test_sets_hold_objects_of_their_classes_only():
-    """At place 0 a pedestrian, and a tram that does not count; at place 1 a second report of a pedestrian elsewhere."""
+    """At place 0 a pedestrian, and a tram that does not count; at place 1 a second report of some pedestrian."""
     kinds = [("object", 0, "ped"), ("object", 0, "tram"), ("unmatched", 0, ""), ("duplicate", 1, "ped")]
     names = [(name, object) for name in ("kind", "place", "true", "sequence", "frame")]
     record, told = np.array([(*kind, "A", 0) for kind in kinds], dtype=names), np.array(["ped", "obs", "obs", "obs"])
