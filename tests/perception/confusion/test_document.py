@@ -3,6 +3,7 @@
 import json
 import math
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import jsonschema
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from verifier.base.errors import ExitCode, InputError
 from verifier.evidence.documents import schema_of
 from verifier.perception.confusion import EMPTY, ConfusionMatrices, read_confusion, write_confusion
+from verifier.perception.confusion import document as document_module
 from verifier.perception.confusion.bins import is_number
 from verifier.perception.confusion.document import confusion_text, read_counts_of
 
@@ -46,6 +48,23 @@ def test_shipped_examples_hold_the_papers_figures(root):
     assert by_class.counts[0].tolist() == [[31, 0, 0], [0, 191, 0], [127, 734, 3227]]
     assert by_set.counts[0].tolist() == [[22, 0, 5, 0], [0, 184, 4, 0], [0, 0, 0, 0], [63, 354, 13, 3227]]
     assert by_set.counts.sum(axis=(1, 2)).tolist() == [3872] * 10
+
+
+@pytest.mark.parametrize(
+    ("error", "looks", "said"),
+    [
+        (0, 1, {}),
+        (1, 1, {"annotation-error": "up to a share of 1 of the items may be annotated wrongly or missing: "}),
+        (Fraction(1, 4), 2, {"annotation-error": "up to a share of 0.25 of", "looks": "1 verdict was drawn from"}),
+        (0, 3, {"looks": "2 verdicts were drawn from these data before: confidence bounds allow for 3 looks"}),
+    ],
+)
+def test_doubts_about_the_data_are_told(root, monkeypatch, error, looks, said):
+    monkeypatch.setattr(document_module, "annotation_error", lambda _: error)
+    monkeypatch.setattr(document_module, "looks_at", lambda _: looks)
+    read = read_confusion(root / f"examples/{EXAMPLES[0]}").matrices.metadata
+    remarks = {told["kind"]: told["text"] for told in read.get("remarks", [])}
+    assert {kind: text[: len(said.get(kind, ""))] for kind, text in remarks.items()} == said
 
 
 CLASSES = st.lists(st.sampled_from(["ped", "car", "traffic cone", "étui"]), unique=True, min_size=1, max_size=4)
