@@ -5,6 +5,7 @@ import math
 import sys
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import jsonschema
 import numpy as np
@@ -18,6 +19,7 @@ from verifier.perception.confusion import EMPTY, ConfusionMatrices, read_confusi
 from verifier.perception.confusion import document as document_module
 from verifier.perception.confusion.bins import is_number
 from verifier.perception.confusion.document import confusion_text, read_counts_of
+from verifier.perception.confusion.tally import Tally
 
 FOLDER = Path(__file__).resolve().parents[2] / "data/invalid/confusion"
 SCHEMA = schema_of("verifier.confusion")
@@ -65,6 +67,15 @@ def test_doubts_about_the_data_are_told(root, monkeypatch, error, looks, said):
     read = read_confusion(root / f"examples/{EXAMPLES[0]}").matrices.metadata
     remarks = {told["kind"]: told["text"] for told in read.get("remarks", [])}
     assert {kind: text[: len(said.get(kind, ""))] for kind, text in remarks.items()} == said
+
+
+def test_names_of_sequences_are_written_as_they_are():
+    tally = Tally(np.array([[0, 1, 0, 2], [1, 0, 1, 1]]), np.array([[7], [3]]))
+    sequences = SimpleNamespace(names=("Straße", "b"), frames=np.array([3, 1]), tally=tally, tracks=None)
+    assert document_module._sequence_texts(SimpleNamespace(sequences=sequences, by_context=None)) == [
+        '    {"name":"Straße","frames":3,"counts":[[1,0,2,7]]}',
+        '    {"name":"b","frames":1,"counts":[[0,1,1,3]]}',
+    ]
 
 
 CLASSES = st.lists(st.sampled_from(["ped", "car", "traffic cone", "étui"]), unique=True, min_size=1, max_size=4)
