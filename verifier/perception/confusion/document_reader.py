@@ -290,9 +290,9 @@ class DocumentReader:
 
     def _check_empty_columns(self, bins: Bins, counts: NDArray[np.int64], empty: int) -> None:
         """Column "empty" does not depend on what only objects have."""
-        column = counts[..., empty].reshape(len(counts), *bins.shape, counts.shape[2])
+        column = counts[..., empty].reshape(len(counts), *bins.shape, -1)
         for axis, of_objects in enumerate(bins.of_objects):
-            if of_objects and (column != column.take([0], axis=axis + 1)).any():
+            if of_objects and np.ptp(column, axis=axis + 1).any():
                 name = bins.variables[axis - 1].name
                 raise self.fail(
                     "/bins", f"the column of the label 'empty' differs between bins of '{name}'",
