@@ -321,6 +321,11 @@ def test_what_does_not_fit_is_refused_with_its_place(document, edits, words):
     assert str(caught.value) == f"a.json: {words}"
 
 
+def test_sequences_of_version_2_may_have_no_tracks():
+    read = DocumentReader("a.json").counts(changed(NOBODY, {"/sequences/0/tracks": ...})).sequences
+    assert (read.names, read.frames.tolist(), read.tracks) == (("B",), [4], None)
+
+
 @pytest.mark.parametrize(
     ("document", "edits"),
     [

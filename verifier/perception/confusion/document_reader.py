@@ -361,7 +361,7 @@ class DocumentReader:
                 raise self.fail(f"{path}/{place}", f"expected an integer from 0 to {limit - 1}, got {shown(value)}")
 
     def _check_sum(self, tally: Tally, counts: NDArray[np.int64]) -> None:
-        differing = np.argwhere(tally.dense(counts.shape[1], counts.shape[2]) != counts)
+        differing = np.argwhere(tally.dense(*counts.shape[1:3]) != counts)
         if len(differing):
             _, at_bin, predicted, true = differing[0].tolist()
             raise self.fail(
