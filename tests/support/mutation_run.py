@@ -369,7 +369,7 @@ _ROWS_OF_CHOICES = "skeleton, len(skeleton.indptr) - 1, rows_of(skeleton.indptr)
 _RULED_OUT = "ruled_out = wins >= xlogy(hits, middle) + xlog1py(items - hits, -middle)"
 _ALARMS_OF_ITEMS = "while limit < items and log_against_share(limit + 1, items, least) >= bar:"
 _ALARMS_OF_HOURS = "while start < len(law) and log_against_rate(start, steps * step, most) < bar:"
-_DRAWN_AT_ONCE = "size = min(at_once, max(1, PART_BYTES // (32 * max(1, len(held)))), data.needed.largest_part)"
+_DRAWN_AT_ONCE = "size = min(BLOCK, max(1, PART_BYTES // (32 * max(1, len(held)))), data.needed.largest_part)"
 _AT_ONCE_TOKENS = ("min", "max", "1", "//", "32", "*")
 _SUBJECT, _FIRST = "verifier/analysis/robust/subject.py", "verifier/analysis/robust/policy.py"
 _LED = "following = np.where(inside < 0, objective.following[ways].ravel() - 2, inside).reshape("
