@@ -145,8 +145,8 @@ def _whole_number(digits: str) -> int:
     return int(digits)
 
 
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members: dict[str, Any] = {}
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, object]:
+    members: dict[str, object] = {}
     for key, value in pairs:
         if key in members:
             raise ValueError(f"the key {shown(key)} occurs twice in one object")
@@ -221,7 +221,7 @@ def _is_open_file(path: Path) -> bool:
     return False
 
 
-def csv_text(rows: Iterable[Mapping[str, Any]], columns: Sequence[str] | None = None) -> str:
+def csv_text(rows: Iterable[Mapping[str, object]], columns: Sequence[str] | None = None) -> str:
     """Rows as CSV with a header, harmless in a spreadsheet and on a terminal.
 
     A text that a spreadsheet would compute gets an apostrophe in front, unless it is a number; control characters

@@ -15,10 +15,9 @@ from verifier.evidence.bundle.archive import zip_bytes
 from verifier.evidence.bundle.certificates import certificates_of_comparison
 from verifier.evidence.consistency import read_baseline
 from verifier.questions.compare.comparing import compare
-from verifier.questions.compare.memories import with_default_memory
-from verifier.questions.compare.request import compare_options
-from verifier.questions.explain.contact_sheet import cell_sheets
-from verifier.questions.explain.explaining import explained, read_traced
+from verifier.questions.compare.request import compare_options, with_default_memory
+from verifier.questions.explain.explaining import explained
+from verifier.questions.explain.frames import cell_sheets, read_traced
 from verifier.questions.require.question import question_of
 from verifier.questions.require.requiring import required
 from verifier.questions.settings import ComparisonSettings, ExplanationSettings, RequirementSettings
@@ -27,9 +26,8 @@ from verifier.study.inputs import read_inputs
 from verifier.telling.compare import compare_table
 from verifier.telling.contact_sheet import contact_sheet_page
 from verifier.telling.explain import explain_table
-from verifier.telling.figures.compare import compare_figure
 from verifier.telling.figures.drawing import figure_bytes
-from verifier.telling.figures.explain import explain_figure
+from verifier.telling.figures.questions import compare_figure, explain_figure
 from verifier.telling.html import html_text
 from verifier.telling.require import require_table
 

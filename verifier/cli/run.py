@@ -105,7 +105,7 @@ def run_command(arguments: RunSettings, command: Command) -> int:
         points = arguments.all_scenarios
         print(run_table(result, points=points, colour=wants_colour()), end="")
         if held is not None:
-            from verifier.telling.gates import gate_lines
+            from verifier.telling.run import gate_lines
             from verifier.telling.terminal import text_of
 
             print(text_of(map(one_line, gate_lines(held, result))), end="")
@@ -311,7 +311,8 @@ def _verified_baseline(inputs: Inputs, options: RunOptions, storm: StormProcess)
 
 def _paired(asked: Asked, baseline: Baseline, arguments: RunSettings, names: Iterable[str]) -> DropGate:
     """Both files of matrices drawn together, as `verify compare` does, for the requirements of these names."""
-    from verifier.questions.compare.comparing import CompareOptions, compare
+    from verifier.questions.compare.comparing import compare
+    from verifier.questions.compare.request import CompareOptions
 
     selection = replace(arguments.options.selection, requirements=tuple(names))
     plain = replace(arguments.options, verdict_from="point", strategies=False, selection=selection)
@@ -359,9 +360,9 @@ def ci_texts(
     if all(getattr(arguments, name) is None for name in CI_OUTPUTS):
         return []
     from verifier.evidence.documents import Document
-    from verifier.evidence.intoto import statement
     from verifier.evidence.junit import junit_xml, suite_name
     from verifier.evidence.sarif import requirement_places, sarif_log
+    from verifier.evidence.statements import statement
 
     digest = hashlib.sha256(document.encode()).hexdigest()
     run = Document(RESULT_FILE, "run", json.loads(document), digest).holding(result)

@@ -7,6 +7,7 @@ its type does not accept.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,7 @@ from types import MappingProxyType
 from typing import Any, NoReturn
 
 from verifier.base import documents
-from verifier.base.documents import read_document
+from verifier.base.documents import Content, read_document
 from verifier.base.errors import InputError, Place, nearest_name, shown
 
 TYPES: Mapping[str, tuple[str, str]] = MappingProxyType(
@@ -73,7 +74,7 @@ class Document:
 
     name: str
     kind: str
-    content: Mapping[str, Any]
+    content: Content
     sha256: str
 
     def holding(self, result: Any) -> Document:
@@ -104,6 +105,11 @@ def checked_document(content: Any, raw: bytes, file: str) -> Document:
     result: Any = read_document(type_of(name), content, file)
     digest = hashlib.sha256(raw).hexdigest()
     return Document(Path(file).name, name.removeprefix("verifier."), content, digest).holding(result)
+
+
+def document_of(text: str, file: str) -> Document:
+    """The text of a document of this program, as `checked_document`."""
+    return checked_document(json.loads(text), text.encode(), file)
 
 
 def type_of(name: str) -> type:

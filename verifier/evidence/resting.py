@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Container, Hashable, Iterable, Iterator, Sequence, Set
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -101,7 +101,7 @@ def _decisions_apart(path: str, told: Decision, follows: Decision, pointer: str)
             yield from differing(path, {name: mine}, {name: theirs}, FOLLOWS, pointer)
 
 
-def _of_drop(told: Drop, run: RunResult, gate: Regression) -> dict[str, Any]:
+def _of_drop(told: Drop, run: RunResult, gate: Regression) -> Mapping[str, object]:
     """What of a drop follows from the run and the earlier probability."""
     mine = [one for one in run.requirements if (one.name, one.planner) == (told.requirement, told.planner)]
     if not mine:

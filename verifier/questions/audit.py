@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -100,7 +100,7 @@ class Audited:
     probabilities: dict[str, float] = field(default_factory=dict)
     one_engine: tuple[str, ...] = ()
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> dict[str, object]:
         """The numbers as JSON values; null where a share has no items."""
         shares = {f"recall {name}": value for name, value in self.recall.items()}
         shares |= {"confused": self.confused, "false_positives": self.false_positives}

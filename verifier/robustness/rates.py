@@ -97,8 +97,8 @@ class AdrResult(DocumentHead, Result):
     rates: tuple[RateRow, ...]
     required: tuple[RequiredRate, ...] = field(default=(), repr=False)
 
-    TOLD = "verifier.telling.rates:adr_table"
-    DRAWN = "verifier.telling.figures.rates:curves_figure"
+    TOLD = "verifier.telling.robustness:adr_table"
+    DRAWN = "verifier.telling.figures.robustness:curves_figure"
     NAMED_BY = ("condition", "detector")
     METRICS = ("adr", "normalised")
 

@@ -29,10 +29,9 @@ from verifier.language.specs.specification import Requirement
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.matrices import label_text
 from verifier.study.case import Case, Study
-from verifier.study.forgetful import forgetful_starts
 from verifier.study.model_checks import Look
 from verifier.study.options import VerdictSource
-from verifier.study.points import FreeBounds, Point, PointBounds, PointInterval, RatesOf, Uncertainty
+from verifier.study.points import FreeBounds, Numbers, Point, PointBounds, PointInterval, RatesOf, Uncertainty
 from verifier.study.profile import Profile
 from verifier.study.records import SettingsRecord
 from verifier.study.results import Finished, RequirementResult, StrategyEnds, Target, Unanswered
@@ -178,7 +177,7 @@ def _free(checked: CheckedCase, number: int) -> Iterator[FreeBounds | None]:
     if not checked.free:
         yield from (None for _ in checked.case.initial_states)
         return
-    for start in forgetful_starts(checked.case):
+    for start in checked.case.forgetful_starts:
         yield FreeBounds.told(checked.free[number][start], rates_of(checked.case.study))
 
 
@@ -215,7 +214,7 @@ def _points(
     for numbers, (_, parts), free in told:
         k, whatever = next(iter(parts)), {checked.whatever[number][part] for part in parts}
         point = Point(
-            **numbers,
+            **vars(numbers),
             **vars(Decision(Verdict.NO_TARGET)),
             draws=tuple(case.draws),
             whatever_predicted=whatever.pop() if len(whatever) == 1 else None,
@@ -230,20 +229,20 @@ def _points(
         yield point
 
 
-def _numbers(checked: CheckedCase, number: int) -> Iterable[dict[str, Any]]:
-    """The fields of `Numbers` at each initial state."""
+def _numbers(checked: CheckedCase, number: int) -> Iterator[Numbers]:
+    """Those at each initial state."""
     values, case = checked.values[number], checked.case
     for initial, parts in case.beginnings:
-        yield {
-            "environment": case.environment,
-            "constants": case.constants,
-            "initial": initial,
-            "probability": _mean(values.probability, parts),
-            "lower": _mean(values.lower, parts, -math.inf),
-            "upper": _mean(values.upper, parts, math.inf),
-            "second_engine": _mean(values.second, parts),
-            "exact": _exact_mean(values.fractions, parts),
-        }
+        yield Numbers(
+            environment=case.environment,
+            constants=case.constants,
+            initial=initial,
+            probability=_mean(values.probability, parts),
+            lower=_mean(values.lower, parts, -math.inf),
+            upper=_mean(values.upper, parts, math.inf),
+            second_engine=_mean(values.second, parts),
+            exact=_exact_mean(values.fractions, parts),
+        )
 
 
 def _mean(values: NDArray[np.float64], parts: Mapping[int, Fraction], outwards: float | None = None) -> float:
@@ -266,7 +265,7 @@ def unanswered_requirement(
 ) -> Unanswered:
     """A requirement of a study, with the scenarios that were finished."""
     finished = tuple(
-        Finished(planner=checked.case.planner.name, **numbers)
+        Finished(planner=checked.case.planner.name, **vars(numbers))
         for checked in cases
         if number in checked.answered
         for numbers in _numbers(checked, checked.answered.index(number))

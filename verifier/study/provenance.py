@@ -5,7 +5,6 @@ import hashlib
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError
-from typing import Any
 
 from verifier.analysis.channel_test import ClassTest, CountedTest, dependence_remark, memory_remark
 from verifier.analysis.confidence import Data
@@ -112,16 +111,9 @@ def run_settings(study: Study, options: RunOptions, data: Data | None) -> Settin
         verdict_from="point" if data is None else options.verdict_from,
         confidence=None if data is None or options.confidence is None else _confidence(options.confidence, data),
         **{name: getattr(options, name) for name in _AS_ASKED},
-        **_memory(study, options),
+        memory=None if study.inputs.contexts is None else study.memory,
+        **{name: getattr(options, name) for name in _OF_MEMORY if study.inputs.contexts is not None},
     )
-
-
-def _memory(study: Study, options: RunOptions) -> dict[str, Any]:
-    """What a result says of the memory of the detector, where it has one."""
-    if study.inputs.contexts is None:
-        return {}
-    settings = {name: getattr(options, name) for name in ("initial_context", "empty_contexts", "assume_contexts")}
-    return {"memory": str(study.inputs.contexts.contexts), **settings}
 
 
 def _confidence(settings: ConfidenceSettings, data: Data) -> ConfidenceRecord:
@@ -140,6 +132,8 @@ _AS_ASKED = (
     "assume_memoryless",
 )  # fmt: skip
 """Options that a result records under their own names."""
+_OF_MEMORY = ("initial_context", "empty_contexts", "assume_contexts")
+"""Likewise, where the detector has memory."""
 
 
 DROPPED = "the matrices were made without unmatched detections (false positives)"

@@ -2,11 +2,11 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from verifier.base.documents import Content
 from verifier.base.errors import one_line
 from verifier.base.numbers import error_text, fixed, interval_text, level_text, rounded, significant
 from verifier.base.words import counted, listed, percent
@@ -96,7 +96,7 @@ def collision_blocks(study: CollisionStudy, *, pictures: bool = True) -> Iterato
     yield from _trusted(study)
 
 
-def _source_text(origin: Mapping[str, Any]) -> str:
+def _source_text(origin: Content) -> str:
     lost = origin["objects"] - origin["pairs"]
     without = f", {lost} without a report" if lost else ""
     many = f"{origin['pairs']} pairs of {origin['objects']} objects{without}, {origin['images']} images"

@@ -9,7 +9,7 @@ from verifier.base.libraries import library
 from verifier.base.words import counted, listed, percent
 from verifier.perception.confusion.record import Record
 from verifier.perception.confusion.rules import EMPTY_NAME
-from verifier.questions.explain.contact_sheet import CellSheet, Mark, Shot
+from verifier.questions.explain.frames import CellSheet, Mark, Shot
 from verifier.robustness.detectors.protocol import read_image
 from verifier.telling.blocks import Block, Page, Paragraph, Photo, Section
 from verifier.telling.grounds import name_text

@@ -143,9 +143,9 @@ def _proven_recalls(path: str, number: int, parts: Parts, points: Mapping[tuple[
         log.proven += NUMBERS_OF_POINT * is_proven(point, low, high)
 
 
-def _asked_of(rebuilt: Study) -> list[dict[str, Any]]:
+def _asked_of(rebuilt: Study) -> list[Mapping[str, object]]:
     """Planner and swept constants of each answer about required recalls, in their order."""
-    asked: list[dict[str, Any]] = []
+    asked = list[Mapping[str, object]]()
     for block in rebuilt.grid.blocks:
         entry = {"planner": block.planner.name, "constants": block.constants}
         if entry not in asked:

@@ -126,7 +126,7 @@ def changes_between(old: Side, new: Side, odd: Domain) -> dict[Change, list[str]
     return {kind: told for kind, told in changes.items() if told}
 
 
-def _changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+def _changed(old: Mapping[str, object], new: Mapping[str, object]) -> Iterator[str]:
     for name in dict.fromkeys([*old, *new]):
         before, after = old.get(name), new.get(name)
         if before != after:
@@ -139,11 +139,11 @@ def _told(value: Any) -> str:
     return "nothing" if value in (None, "") else name_text(str(value))
 
 
-def _of(side: Side, keys: Iterable[str]) -> dict[str, Any]:
+def _of(side: Side, keys: Iterable[str]) -> dict[str, object]:
     return {key: side.matrices.get(key) for key in keys}
 
 
-def _edges(side: Side) -> dict[str, Any]:
+def _edges(side: Side) -> dict[str, object]:
     return {"bins": [matrix["distance_m"] for matrix in side.matrices["bins"]]}
 
 
@@ -158,7 +158,7 @@ def _domain(old: Side, new: Side, odd: Domain) -> Iterator[tuple[Change, str]]:
         yield kind, f"{_told(old.context.odd)} -> {_told(new.context.odd)}"
 
 
-def _stated(side: Side, conditions: Sequence[Set[str]]) -> dict[str, Any]:
+def _stated(side: Side, conditions: Sequence[Set[str]]) -> dict[str, object]:
     """What rates and risk are made from, beside runs; of conditions what both have, and shares if all are equal."""
     context, risk, common = side.context, side.context.risk, conditions[0] & conditions[1]
     shares = risk.shares if conditions[0] == conditions[1] else {}

@@ -285,7 +285,7 @@ class CompareResult(Result):
     gate: DropGate | None
 
     TOLD = "verifier.telling.compare:compare_table"
-    DRAWN = "verifier.telling.figures.compare:compare_figure"
+    DRAWN = "verifier.telling.figures.questions:compare_figure"
     NAMED_BY = ("spec", "requirement", "detector", "planner")
     METRICS = ("probability", "interval_lower", "interval_upper")
 

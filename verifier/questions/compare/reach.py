@@ -7,7 +7,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -184,11 +183,12 @@ class Checking:
                 yield checked, self._draws(checked, detector)
             return
         numbers = [(name, number) for name, study in self.studies.items() for number in range(len(study.cases))]
-        for (_, case), (parts, drawn) in zip(jobs, pool.map(partial(_elsewhere, self), numbers), strict=True):
+        for (_, case), (parts, drawn) in zip(jobs, pool.map(self.elsewhere, numbers), strict=True):
             yield put_back(case, parts), drawn
 
-    def elsewhere(self, detector: str, number: int) -> tuple[Mapping[str, Any], Draws]:
-        """What a worker finds of one chain."""
+    def elsewhere(self, job: tuple[str, int]) -> tuple[Mapping[str, Any], Draws]:
+        """What a worker finds of one chain: a detector's, of this number."""
+        detector, number = job
         study = self.studies[detector]
         with about(detector):
             parts = checked_elsewhere(study, False, number)
@@ -201,7 +201,3 @@ class Checking:
             effort = Effort(attained=settings.semantics == "shared_matrix", certificates=False)
             held = bounds_of_chain(objectives, data, settings, effort)
         return held, [drawn_probabilities(objective, data, settings) for objective in objectives]
-
-
-def _elsewhere(checking: Checking, job: tuple[str, int]) -> tuple[Mapping[str, Any], Draws]:
-    return checking.elsewhere(*job)

@@ -295,7 +295,7 @@ class ExplainResult(JudgedResult):
     explanations: Annotated[tuple[Explained, ...], Limits(min_length=1)]
 
     TOLD = "verifier.telling.explain:explain_table"
-    DRAWN = "verifier.telling.figures.explain:explain_figure"
+    DRAWN = "verifier.telling.figures.questions:explain_figure"
     NAMED_BY = ("requirement", "planner", "scenario")
     METRICS = ("probability",)
 

@@ -205,7 +205,7 @@ class CampaignResult(Result):
     loop: TradeOffs | None
     runs: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
-    TOLD = "verifier.telling.rates:campaign_table"
+    TOLD = "verifier.telling.robustness:campaign_table"
     WRITTEN = "verifier.robustness.campaign.result:study_of"
     NAMED_BY = ("detector", "condition")
     METRICS = ("average_precision", "recall", "adr", "normalised", "collision")

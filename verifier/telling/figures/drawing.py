@@ -65,7 +65,7 @@ def figure_bytes(figure: Figure, path: str) -> bytes:
 
     buffer = io.BytesIO()
     ending = Path(path).suffix.lstrip(".").lower()
-    when: dict[str, Any] = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[ending]
-    figure.savefig(buffer, format=ending, dpi=150, metadata=when)
+    when = {"png": "Software", "svg": "Date", "pdf": "CreationDate"}[ending]
+    figure.savefig(buffer, format=ending, dpi=150, metadata={when: None})
     pyplot.close(figure)
     return buffer.getvalue()
