@@ -124,10 +124,10 @@ class DrivePart:
         return self.data.matrices(drawn / drawn.sum(axis=2, keepdims=True))
 
 
-def drive_draws(data: DriveData, count: int, seed: int = 0) -> Iterator[DrivePart]:
+def drive_draws(data: DriveData, count: int, seed: int = 0, at_once: int = BLOCK) -> Iterator[DrivePart]:
     """Draws of drives, some at a time, `count` in all. Raises UsageError: no draw, or a negative seed."""
     free, held = data.needed.free, data.held.reshape(len(data.held), math.prod(data.held.shape[1:]))
-    size = min(BLOCK, max(1, PART_BYTES // (32 * max(1, len(held)))), data.needed.largest_part)
+    size = min(at_once, max(1, PART_BYTES // (32 * max(1, len(held)))), data.needed.largest_part)
     digests = [hashlib.sha256(name.encode()).digest() for name in data.drives.names]
     names = [(check_seed(seed), int.from_bytes(digest[:16], "little")) for digest in digests]
     own = counts_entropy(data.measured, seed)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def study_misfits(document: Document) -> Misfits:
     """Inputs are as they are said to be; every map is over the grid, and holds probabilities and known codes."""
     from verifier.collision.document import CollisionInput  # with all that a study needs, for studies only
-    from verifier.collision.stopping import BrakingPolicy
+    from verifier.collision.estimator import BrakingPolicy
 
     study: CollisionStudy = document.result
     known = [field.name for field in fields(CollisionInput)]
