@@ -269,7 +269,7 @@ def _tables(logs: Logs) -> dict[str, dict[str, Any]]:
     def key(image: Ints) -> dict[str, Any]:
         return {"log": names[logs.image_log[image]], "image": number[image]}
 
-    def columns(point_m: Floats, box_2d: Floats | None) -> dict[str, Any]:
+    def columns(point_m: Floats, box_2d: Floats | None) -> dict[str, object]:
         box = {} if box_2d is None else {name: box_2d[:, at] for at, name in enumerate(BOX)}
         return {"x_m": point_m[:, 0], "y_m": point_m[:, 1], **box}
 

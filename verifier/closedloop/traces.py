@@ -35,7 +35,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 
@@ -276,7 +276,7 @@ class VehicleSettings:
         """From this distance on the safe speed is S_max: S_max^2 / (2 |a_min|), 0.984 m with the defaults."""
         return self.top_speed_mps**2 / (2 * self.braking_mps2)
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> dict[str, object]:
         """Every setting by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 

@@ -293,7 +293,7 @@ def _from_file(name: str, element: Element) -> dict[str, Any]:
     named, key = element.at("file").string(), f"planners.{name}"
     path = str(Path(element.file).parent / named)
     raw = read_text(path)[1]
-    said: dict[str, Any] = {"file": PlannerFile(named, path, hashlib.sha256(raw).hexdigest())}
+    said: dict[str, object] = {"file": PlannerFile(named, path, hashlib.sha256(raw).hexdigest())}
     if element.value["kind"] == "prism":
         from verifier.systems.planners.prism import module_of
 

@@ -288,7 +288,7 @@ class ConfusionDocument:
     sequences: Annotated[tuple[SequenceRecord, ...], Limits(min_length=1)] = ()
 
     @classmethod
-    def rules(cls) -> Mapping[str, Any]:
+    def rules(cls) -> Mapping[str, object]:
         """What the JSON Schema says beyond the types."""
         return {"allOf": [_LABELS, _FAMILY, _FIRST_VERSION], "properties": {"labels": {"uniqueItems": True}}}
 

@@ -123,7 +123,7 @@ def with_projected(counts: ConfusionCounts) -> ConfusionCounts:
     return with_sanity(counts, [remark("projected-annotations", text)])
 
 
-def left_out_texts(metadata: Mapping[str, Any]) -> Iterator[str]:
+def left_out_texts(metadata: Mapping[str, object]) -> Iterator[str]:
     """What the class map left out, annotations and detections, the most frequent classes first."""
     source = metadata.get("source")
     left_out = source.get("classes_left_out") if isinstance(source, Mapping) else None

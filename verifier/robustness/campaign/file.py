@@ -274,7 +274,7 @@ def _loop(top: Element, poses: str | None, calibration: str | None) -> ClosedLoo
 
 
 def _options(
-    table: Element, known: tuple[str, ...], kind: type[Any], base: Mapping[str, Any]
+    table: Element, known: tuple[str, ...], kind: type[Any], base: Mapping[str, object]
 ) -> dict[str, str | tuple[str, ...]]:
     """The options of a command that a table names, as they would be typed, each tried beside the base."""
     given: dict[str, str | tuple[str, ...]] = {}

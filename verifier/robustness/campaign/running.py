@@ -324,7 +324,7 @@ def _without_lambda(rows: Iterable[CampaignRow], distance_m: float) -> Iterator[
 
 def _with_areas(rows: Iterable[CampaignRow], loop: TradeOffs | None) -> Iterator[CampaignRow]:
     """The rows with what the closed loop says of each, and one for each group of conditions."""
-    cells: dict[tuple[str, str], dict[str, Any]] = {}
+    cells: dict[tuple[str, str], dict[str, object]] = {}
     for table in () if loop is None else loop.tables:
         for row in table.rows:
             for cell in row.cells:

@@ -163,7 +163,7 @@ def open_scenes(source: DataFiles, folder: Path, key: str) -> Scenes:
     if given is None:
         return Scenes(*made)
     truth, frames = _truth(given, folder, tuple(files))
-    images, categories = dict[str, Any](), dict[str, Any]()
+    images, categories = dict[str, object](), dict[str, object]()
     if given.format == "coco":  # its frames are its images, in their order
         document, _ = read_json(folder / given.file)
         images = dict(zip(frames, (entry["id"] for entry in document["images"]), strict=True))
