@@ -78,7 +78,7 @@ ADR_KEYS = ("level", "iou", "draws", "seed", "confidence")
 OWN_FOLDERS = ("conditions", "cache", "logs", "images")
 """That a campaign makes beside those of its detectors."""
 MOST_PROBLEMS = 50
-STAND_INS: Mapping[str, Any] = {
+STAND_INS: Mapping[str, object] = {
     "images": "images", "annotations": {"format": "coco", "file": "a.json"}, "format": "coco", "kind": "hog",
     "classes": ["a"], "output": {"boxes": "b", "scores": "s", "lowest_score": 0}, "boxes": "b", "scores": "s",
     "lowest_score": 0, "edges_m": [0, 1], "spec": "a.ltl", "distance_m": 1, "speed_mps": 1, "deceleration_mps2": 1,

@@ -33,6 +33,7 @@ from verifier.perception.detections.distances import distance
 from verifier.robustness.campaign.definition import DataFiles, DetectorChoice
 from verifier.robustness.campaign.scenes import MovedBoxes, Scenes, moved_truth, open_scenes
 from verifier.robustness.detectors import Detector, Image, run_detectors, with_detections
+from verifier.robustness.detectors.protocol import Detections
 from verifier.robustness.detectors.run import DetectorRun, identity_digest
 from verifier.robustness.mutators import AnyMutation, Frame, apply, needs_depth
 from verifier.robustness.mutators.batch import png_bytes
@@ -252,7 +253,7 @@ class Seen:
     """What was seen in the images of a block: their boxes, and of each detector detections and digests by image."""
 
     moved: tuple[MovedBoxes, ...]
-    runs: tuple[tuple[dict[str, Any], dict[str, str]], ...]
+    runs: tuple[tuple[dict[str, Detections], dict[str, str]], ...]
 
 
 def looked(opened: Callable[[], Opened], conditions: Mapping[str, Condition], block: Block) -> Seen:
@@ -335,7 +336,7 @@ def reported(
     ids = {boxes.name: scenes.image_ids[boxes.source] for boxes in moved} if scenes.image_ids else {}
     sizes, detections = {boxes.name: boxes.size for boxes in moved}, list[DetectionSet]()
     for at, (detector, (class_map, folder)) in enumerate(zip(ready.detectors, to, strict=True)):
-        rows, digests = dict[str, Any](), dict[str, str]()
+        rows, digests = dict[str, Detections](), dict[str, str]()
         for block in blocks:
             rows |= block.runs[at][0]
             digests |= block.runs[at][1]

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
@@ -48,8 +47,8 @@ class Scenes:
     files: Mapping[str, Path]
     depth: DepthSource | None = None
     truth: DetectionSet | None = None
-    image_ids: Mapping[str, Any] = field(default_factory=dict)
-    category_ids: Mapping[str, Any] = field(default_factory=dict)
+    image_ids: Mapping[str, object] = field(default_factory=dict)
+    category_ids: Mapping[str, object] = field(default_factory=dict)
     _rows: Mapping[str, tuple[Ints, Ints]] = field(init=False, repr=False, compare=False)
     _filled: Cache = field(default_factory=lambda: Cache(FILLED_BYTES), init=False, repr=False, compare=False)
 
