@@ -12,7 +12,7 @@ LONGEST_NAME = 120
 """Characters of a name that are shown; a longer one is cut, and says how long it is."""
 
 
-def name_text(text: str, longest: int = LONGEST_NAME) -> str:
+def clipped(text: str, longest: int = LONGEST_NAME) -> str:
     """A text of a file on one line, without control characters or marks that turn the writing direction."""
     clean = one_line(" ".join(text.split()) if text.strip() else text)
     return clean if len(clean) <= longest else f"{clean[:longest]}... ({len(text)} characters)"

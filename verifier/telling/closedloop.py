@@ -10,8 +10,7 @@ from verifier.closedloop.comparison import Cell as AreaCell
 from verifier.closedloop.comparison import Row as AreaRow
 from verifier.closedloop.curvefiles import Curve
 from verifier.closedloop.trade_offs import NOT_DEFINED, CurvePoints, TradeOffs, TradeOffsResult, TradeOffTable
-from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Table
-from verifier.telling.grounds import name_text
+from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Table, name_text
 from verifier.telling.pictures import Line, plot
 from verifier.telling.terminal import blocks_lines, text_of
 

@@ -26,8 +26,7 @@ from verifier.collision.request import independence_text
 from verifier.collision.result import CollisionResult
 from verifier.collision.stopping import SPEED_UNITS
 from verifier.collision.trust import Trust
-from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Paragraph, Row, Table
-from verifier.telling.grounds import name_text
+from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Paragraph, Row, Table, name_text
 from verifier.telling.pictures import chart
 from verifier.telling.terminal import blocks_lines, text_of
 

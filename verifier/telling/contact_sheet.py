@@ -11,8 +11,7 @@ from verifier.perception.confusion.record import Record
 from verifier.perception.confusion.rules import EMPTY_NAME
 from verifier.questions.explain.frames import CellSheet, Mark, Shot
 from verifier.robustness.detectors.protocol import read_image
-from verifier.telling.blocks import Block, Page, Paragraph, Photo, Section
-from verifier.telling.grounds import name_text
+from verifier.telling.blocks import Block, Page, Paragraph, Photo, Section, name_text
 
 WIDTH, CLOSE_UP = 720, 300
 """Of a picture, and the height of the close-up below it, in pixels."""

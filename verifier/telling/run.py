@@ -22,8 +22,8 @@ from verifier.checking.verdicts import Verdict
 from verifier.study.gates import Drop, DropGate, Floor, Gates, Held, Regression
 from verifier.study.points import Point, WorldDecisions
 from verifier.study.results import ProfileMean, RequirementResult, RunResult
-from verifier.telling.blocks import Block, Cell, Paragraph, Row, Section, Table
-from verifier.telling.grounds import chance_text, decided_lines, name_text, told_verdict, world_aim
+from verifier.telling.blocks import Block, Cell, Paragraph, Row, Section, Table, name_text
+from verifier.telling.grounds import chance_text, decided_lines, told_verdict, world_aim
 from verifier.telling.run_summary import decision_lines, evidence_lines, farthest, summary_lines, tipping_lines
 from verifier.telling.terminal import aligned, text_of
 

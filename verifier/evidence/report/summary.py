@@ -10,9 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from verifier.analysis.settings import INTERVALS
-from verifier.base import words
 from verifier.base.numbers import exact_or_number, level_text
-from verifier.base.words import counted, listed, some_of
+from verifier.base.words import clipped, counted, listed, some_of
 from verifier.checking.verdicts import SEVERITY, Verdict, condition_over, verdict_text, worst_verdict
 from verifier.evidence.context import DUTIES, CaseContext
 from verifier.evidence.defeaters.values import Defeater
@@ -27,8 +26,8 @@ from verifier.evidence.report.requirements import (
 from verifier.evidence.report.subjects import Subject, confusion_inputs, disagreements, matrices_of
 from verifier.perception.confusion.data_set import NAMES, PARTS, DataSetRecord, record_of
 from verifier.study.parsed import ParsedRule, ParsedStudy, ParsedVariable
-from verifier.telling.blocks import Block, Cell, Fold, Listing, Paragraph, Row, Section, Table, facts
-from verifier.telling.grounds import bounds_told, name_text, scenario_text
+from verifier.telling.blocks import Block, Cell, Fold, Listing, Paragraph, Row, Section, Table, facts, name_text
+from verifier.telling.grounds import bounds_told, scenario_text
 from verifier.telling.parsed import environment_lines, rule_text
 from verifier.telling.run import probability_text
 
@@ -75,18 +74,18 @@ def about_blocks(documents: Sequence[Document], subjects: Sequence[Subject], abo
         return
     study, context = about.study, about.context
     pairs = [
-        ("System", words.name_text(context.system or study.model, LONGEST)),
-        ("Operational design domain", words.name_text(context.odd, LONGEST)),
-        ("Detector", words.name_text(context.detector.told, LONGEST)),
-        ("Test data", words.name_text(context.dataset, LONGEST)),
+        ("System", clipped(context.system or study.model, LONGEST)),
+        ("Operational design domain", clipped(context.odd, LONGEST)),
+        ("Detector", clipped(context.detector.told, LONGEST)),
+        ("Test data", clipped(context.dataset, LONGEST)),
         ("State", "; ".join(map(_variable, study.variables))),
         ("The planner sets", "; ".join(map(_variable, study.steers))),
         *(
-            (f"Planner {words.name_text(planner.name)}", _rules(planner.runs or planner.rules, planner.kind))
+            (f"Planner {clipped(planner.name)}", _rules(planner.runs or planner.rules, planner.kind))
             for planner in study.planners
         ),
         *(
-            (f"Environment {words.name_text(environment.name)}", _lines(environment_lines(environment)))
+            (f"Environment {clipped(environment.name)}", _lines(environment_lines(environment)))
             for environment in study.environments
         ),
         ("Names in these", _lines(f"{name} = {text}" for name, text in {**study.quantities, **study.labels}.items())),
@@ -103,14 +102,10 @@ def _of_documents(subjects: Sequence[Subject]) -> Iterator[Block]:
         return
     inputs = [file for subject in subjects for file in subject.document.result.inputs if file.role == "model"]
     settings = [subject.settings for subject in subjects]
-    models = (f"{words.name_text(file.name)} (SHA-256 {file.sha256[:12]}...)" for file in inputs)
-    environments = (words.name_text(name) for setting in settings for name in setting.environments)
-    planners = (
-        f"{words.name_text(name)} ({own.kind})" for setting in settings for name, own in setting.planners.items()
-    )
-    constants = (
-        f"{words.name_text(name)} = {value}" for setting in settings for name, value in setting.constants.items()
-    )
+    models = (f"{clipped(file.name)} (SHA-256 {file.sha256[:12]}...)" for file in inputs)
+    environments = (clipped(name) for setting in settings for name in setting.environments)
+    planners = (f"{clipped(name)} ({own.kind})" for setting in settings for name, own in setting.planners.items())
+    constants = (f"{clipped(name)} = {value}" for setting in settings for name, value in setting.constants.items())
     told = {"Model of the system": models, "Environments": environments, "Planners": planners, "Constants": constants}
     pairs = ((name, some_of(list(dict.fromkeys(parts)), MOST_NAMED)) for name, parts in told.items())
     yield facts(
@@ -159,7 +154,7 @@ def _not_stated(context: CaseContext, documents: Sequence[Document]) -> Iterator
         if unstated:
             missing.append(f"in the record of their data set {len(unstated)} of {len(NAMES) + len(PARTS)} items")
         if missing:
-            yield f"of the matrices {words.name_text(document.name)}: {listed(missing)}"
+            yield f"of the matrices {clipped(document.name)}: {listed(missing)}"
 
 
 def _defeaters(defeaters: Sequence[Defeater]) -> Iterator[Block]:
@@ -168,7 +163,7 @@ def _defeaters(defeaters: Sequence[Defeater]) -> Iterator[Block]:
         return
     told = [
         f"{defeater.id} {defeater.title}, against "
-        f"{some_of(list(dict.fromkeys(words.name_text(claim.requirement) for claim in defeater.claims)))}. "
+        f"{some_of(list(dict.fromkeys(clipped(claim.requirement) for claim in defeater.claims)))}. "
         f"It would be answered by: {defeater.remedy}."
         for defeater in defeaters[:MOST_DEFEATERS]
     ]
