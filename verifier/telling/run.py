@@ -44,8 +44,8 @@ SWITCHES = ("canonical", "endless", "exact", "strict", "assume_memoryless", "ass
 
 
 def run_table(result: RunResult, *, points: bool = False, colour: bool = False) -> str:
-    """The table of `verify run`: per requirement its worst scenario, or with `points` every scenario; its cells are
-    broken where its lines would be wider than `columns`.
+    """The output of `verify run`: per requirement its worst scenario, or with `points` every scenario, in a table that is
+    broken where its lines would be wider than `columns`; then what was found, and the gates.
 
     A requirement without a target has no worst scenario: its least and its greatest number are shown, or the mean
     over the profile where that is asked for.
@@ -79,6 +79,7 @@ def run_table(result: RunResult, *, points: bool = False, colour: bool = False) 
     lines += evidence_lines(result)
     lines += tipping_lines(result)
     lines += ["", *summary_lines(result)]
+    lines += [] if result.gates is None else map(one_line, _gate_lines(result.gates, result))
     return text_of(lines)
 
 
@@ -216,8 +217,7 @@ COUNTED = {"bounds": "confidence bounds", "interval": "ends of intervals", "poin
 """What a floor is held against."""
 
 
-def gate_lines(gates: Gates, result: RunResult) -> Iterator[str]:
-    """The gates of a run on a terminal."""
+def _gate_lines(gates: Gates, result: RunResult) -> Iterator[str]:
     yield from _unheld(result)
     if gates.fail_under is not None:
         yield f"gate, {_floor_text(gates.fail_under)}"
