@@ -41,9 +41,13 @@ def rate_interval_text(lower: float, upper: float) -> str:
 
 
 def some_of(parts: Sequence[str], most: int = 4) -> str:
-    """Some texts, and how many more there are."""
-    rest = len(parts) - most
-    return "; ".join(parts[:most]) + (f"; and {rest} more" if rest > 0 else "")
+    """Some texts, and how many more there are; each may have commas."""
+    return first_of(parts, most, "; ", ";")
+
+
+def first_of(names: Sequence[str], most: int = 4, between: str = ", ", then: str = "") -> str:
+    """Likewise of names: `a, b and 3 more`."""
+    return between.join(names[:most]) + (f"{then} and {len(names) - most} more" if len(names) > most else "")
 
 
 def counted(number: int, one: str, more: str | None = None) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from verifier.analysis.settings import INTERVALS
 from verifier.base.numbers import exact_or_number, level_text
-from verifier.base.words import clipped, counted, listed, some_of
+from verifier.base.words import clipped, counted, first_of, listed, some_of
 from verifier.checking.verdicts import SEVERITY, Verdict, condition_over, verdict_text, worst_verdict
 from verifier.evidence.context import DUTIES, CaseContext
 from verifier.evidence.defeaters.values import Defeater
@@ -223,14 +223,13 @@ def _overall(subjects: Sequence[Subject]) -> Iterator[Block]:
     on_condition = f" ({conditional} on a condition)" if conditional else ""
     planners = {subject.result.planner for subject in subjects}
     titles = sorted({name_text(subject.document.result.title) for subject in subjects})
-    more = f" and {len(titles) - MOST_TITLES} more" if len(titles) > MOST_TITLES else ""
     probabilities = sum(len(subject.result.points) for subject in subjects)
     yield Paragraph("Overall verdict:", "overall", verdict_text(verdict.value, condition))
     yield Paragraph(
         f"{counted(len({subject.result.name for subject in subjects}), 'requirement')} with "
         f"{counted(len(planners), 'planner')}, "
         f"{counted(probabilities, 'verified probability', 'verified probabilities')}: {listed(parts)}{on_condition}. "
-        f"The data: {'; '.join(titles[:MOST_TITLES])}{more}. {_specs(subjects)}"
+        f"The data: {first_of(titles, MOST_TITLES, '; ')}. {_specs(subjects)}"
     )
 
 
@@ -240,9 +239,8 @@ def _specs(subjects: Sequence[Subject]) -> str:
     for role, word in (("spec", "spec"), ("model", "model of the system")):
         inputs = (file for subject in subjects for file in subject.document.result.inputs if file.role == role)
         names = list(dict.fromkeys(name_text(file.name) for file in inputs))
-        more = f" and {len(names) - MOST_TITLES} more" if len(names) > MOST_TITLES else ""
         if names:
-            parts.append(f"The {word}: {', '.join(names[:MOST_TITLES])}{more}.")
+            parts.append(f"The {word}: {first_of(names, MOST_TITLES)}.")
     return " ".join(parts)
 
 
