@@ -1,4 +1,5 @@
-"""Bundles whose confidence bounds come from counted steps: without certificates, computed again by every check."""
+"""Bundles of formulas whose steps are counted: probabilities are proven by certificates that count again in whole
+numbers; confidence bounds have none, and are computed again by every check."""
 
 import json
 
@@ -29,8 +30,9 @@ def test_bounds_are_computed_again_and_graded_so(bundle, monkeypatch):
     report = check_files("b", bundle.files)
     assert report.findings == ()
     assert (10, "confidence bounds computed again, where steps are counted") in report.checked
-    assert report.grades.proven == 0
-    assert report.grades.recomputed == 5 * 6  # in five documents four numbers of the engines, and two bounds
+    assert report.grades.proven == 5 * 4  # in five documents the numbers of the engines
+    assert report.grades.recomputed == 5 * 2  # the bounds
+    assert (5, "probabilities, with their numerical bounds, that certificates prove") in report.checked
     omitted = {each["path"]: each["reason"] for each in json.loads(bundle.files["results/omitted.json"])["omitted"]}
     assert "a check computes bounds again" in omitted["certificates/block001_requirement01"]
     point = json.loads(bundle.files["results/run.json"])["requirements"][0]["points"][0]

@@ -4,8 +4,7 @@ from pathlib import Path
 
 from verifier.base.errors import UsageError
 from verifier.chains.chain import DecisionProcess, MarkovChain
-from verifier.chains.jani import write_jani
-from verifier.chains.prism import write_prism
+from verifier.chains.languages import write_jani, write_prism
 from verifier.chains.texts import Model, write_drn
 from verifier.chains.umb import write_umb
 

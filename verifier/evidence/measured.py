@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 def study_misfits(document: Document) -> Misfits:
     """Inputs are as they are said to be; every map is over the grid, and holds probabilities and known codes."""
     from verifier.collision.document import CollisionInput  # with all that a study needs, for studies only
+    from verifier.collision.estimator import BrakingPolicy
 
     study: CollisionStudy = document.result
     known = [field.name for field in fields(CollisionInput)]
@@ -47,6 +48,12 @@ def study_misfits(document: Document) -> Misfits:
         if speed not in study.grid.speeds_mps:
             yield f"/settings/shown_mps/{k}", f"expected a speed of the grid, got {speed}"
     for p, policy in enumerate(study.policies):
+        try:
+            braking = BrakingPolicy(policy.deceleration_mps2, policy.reaction_s)
+            ways = braking.stopping_distance_m(study.grid.speeds_mps).tolist()
+            yield from misfits(f"/policies/{p}/stopping_m", list(policy.stopping_m), ways)
+        except (UsageError, ValueError) as error:
+            yield f"/policies/{p}", str(error)
         for k, pair in enumerate(policy.comparisons):
             for name in ("first", "second"):
                 where = f"/policies/{p}/comparisons/{k}/{name}"
@@ -179,9 +186,10 @@ def assess_misfits(result: AssessResult) -> Misfits:
         yield from misfits(f"{where}/verdict", system.verdict, worst_verdict(verdicts).value)
         if not {*system.priorities} <= {told.name for told in system.circumstances}:
             yield f"{where}/priorities", "expected circumstances of the system"
+        targets = {target.name for target in system.targets}
         for n, sweep in enumerate(system.sweeps):
-            if len(sweep.settings) != len(sweep.targets):
-                yield f"{where}/sweeps/{n}/targets", "expected a data set for each setting"
+            if len(sweep.settings) != len(sweep.targets) or not {*sweep.targets} <= targets:
+                yield f"{where}/sweeps/{n}/targets", "expected a target data set of the system for each setting"
         for n, rule in enumerate(system.rules):
             try:
                 if rule.tolerance is not None:

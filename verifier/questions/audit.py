@@ -13,14 +13,13 @@ from typing import TypeAlias
 
 import numpy as np
 
+from verifier.checking.enclosure import ONE_ENGINE
 from verifier.checking.process import StormProcess
-from verifier.checking.values import ONE_ENGINE
-from verifier.perception.confusion.choices import default_policy, matching_policy
+from verifier.perception.confusion.choices import default_policy, matching_policy, prepared
 from verifier.perception.confusion.counting import confusion_counts, count
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document import write_confusion
 from verifier.perception.confusion.matrices import EMPTY
-from verifier.perception.confusion.preparing import prepared
 from verifier.perception.confusion.request import check_data_named, check_stream
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.sanity import class_names

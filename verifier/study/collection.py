@@ -21,8 +21,8 @@ from verifier.analysis.settings import ConfidenceSettings
 from verifier.analysis.tipping import tipping_points
 from verifier.analysis.vacuity import Vacuity
 from verifier.base.errors import LimitError
+from verifier.checking.enclosure import TwoEngineValues
 from verifier.checking.strategies import StrategyRange
-from verifier.checking.values import TwoEngineValues
 from verifier.checking.verdicts import Decision, Verdict, WithinBounds, decide, verdict_of
 from verifier.language.specs.specification import Requirement
 from verifier.perception.confusion import ConfusionMatrices

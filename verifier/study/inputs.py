@@ -28,7 +28,7 @@ from verifier.language.expressions.syntax import Node, Operation, Position, conj
 from verifier.language.ltl import in_frames
 from verifier.language.specs import Requirement, Specification, check_names, read_spec
 from verifier.perception.confusion import ConfusionFile, ConfusionMatrices, read_confusion
-from verifier.perception.confusion.context_matrices import divided_matrices, divided_sequences
+from verifier.perception.confusion.context_selection import divided_matrices, divided_sequences
 from verifier.perception.confusion.counts import ContextCounts, Sequences
 from verifier.perception.confusion.mix import MixedMatrices
 from verifier.study.options import RunOptions, Selection

@@ -17,8 +17,8 @@ from verifier.base.libraries import own_versions, version_of
 from verifier.base.numbers import decimal_text, level_text
 from verifier.base.words import counted, first_of
 from verifier.chains.chain import FROM
+from verifier.checking.enclosure import TwoEngineValues
 from verifier.checking.strategies import StrategyRange
-from verifier.checking.values import TwoEngineValues
 from verifier.language.expressions import to_text
 from verifier.language.ltl import read_otherwise_by_prism
 from verifier.language.specs import Specification

@@ -21,10 +21,10 @@ from verifier.collision.document import (
     RatioRecord,
     ScoreRecord,
 )
+from verifier.collision.estimator import SPEED_UNITS
 from verifier.collision.intervals import IntervalKind, safer
 from verifier.collision.request import independence_text
 from verifier.collision.result import CollisionResult
-from verifier.collision.stopping import SPEED_UNITS
 from verifier.collision.trust import Trust
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Paragraph, Row, Table, name_text
 from verifier.telling.pictures import chart

@@ -44,8 +44,8 @@ SWITCHES = ("canonical", "endless", "exact", "strict", "assume_memoryless", "ass
 
 
 def run_table(result: RunResult, *, points: bool = False, colour: bool = False) -> str:
-    """The output of `verify run`: per requirement its worst scenario, or with `points` every scenario, in a table that
-    is broken where its lines would be wider than `columns`; then what follows from it, and the gates.
+    """The output of `verify run`: a table of the worst scenario of each requirement, or with `points` of every one,
+    its cells broken where its lines would be wider than `columns`; then what follows from it, and the gates.
 
     A requirement without a target has no worst scenario: its least and its greatest number are shown, or the mean
     over the profile where that is asked for.

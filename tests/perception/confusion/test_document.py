@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from verifier.base.errors import ExitCode, InputError
 from verifier.evidence.documents import schema_of
 from verifier.perception.confusion import EMPTY, ConfusionMatrices, read_confusion, write_confusion
+from verifier.perception.confusion.bins import is_number
 from verifier.perception.confusion.document import confusion_text, read_counts_of
-from verifier.perception.confusion.document_variables import is_number
 
 FOLDER = Path(__file__).resolve().parents[2] / "data/invalid/confusion"
 SCHEMA = schema_of("verifier.confusion")

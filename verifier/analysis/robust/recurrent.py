@@ -70,13 +70,13 @@ def recurrences(objective: Objective, obligation: int) -> tuple[list[Recurrence]
     terms = [[literal(number) for number in term] for term in conjunctions]
     if any(mask is None for term in terms for mask in term):
         return None
-    told = [[mask for mask in term if mask is not None] for term in terms]
-    if math.prod(map(len, told)) > MOST_TERMS:
+    literals = [[mask for mask in term if mask is not None] for term in terms]
+    if math.prod(map(len, literals)) > MOST_TERMS:
         return None
     # What is violated: of every conjunction some part, whose opposite then holds.
-    opposite = [[(not often, ~mask) for often, mask in chosen] for chosen in itertools.product(*told)]
+    opposite = [[(not often, ~mask) for often, mask in chosen] for chosen in itertools.product(*literals)]
     size = len(known)
-    return [_recurrence(term, size) for term in told], [_recurrence(term, size) for term in opposite]
+    return [_recurrence(term, size) for term in literals], [_recurrence(term, size) for term in opposite]
 
 
 def _terms(objective: Objective, obligation: int) -> list[frozenset[int]] | None:

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.analysis import kernel
+from verifier.analysis import kernel, step_kernel
 from verifier.analysis.confidence import bounds_of_chain
 from verifier.analysis.objective import Objective
 from verifier.analysis.recall.cells import RecallCells, counts_with_recall
 from verifier.analysis.robust.certificate import digest_of, document
-from verifier.analysis.robust.point_certificate import point_certificates
+from verifier.analysis.robust.point_certificate import point_certificates, step_certificates, step_document
 from verifier.analysis.robust.solutions import Effort
 from verifier.analysis.robust.staying import LARGEST_CERTIFIED, Provable
 from verifier.analysis.robust.subject import kept_of, point_document, region_document, subject_document, subject_of
@@ -71,16 +71,20 @@ class Certified(NamedTuple):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Where its certificates lie; none where steps are counted, which the batch engine does again."""
-        return () if isinstance(self.objective, StepCount) else (self.path("lower"), self.path("upper"))
+        """Where its certificates lie: of both sides, or where steps are counted one for both."""
+        return tuple(map(self.path, ("steps",) if isinstance(self.objective, StepCount) else ("lower", "upper")))
 
     def path(self, side: str) -> str:
-        """Where the certificate of one side lies."""
+        """Where the certificate of one side, or of counted steps, lies."""
         return certificate_file(self.block, self.requirement, f"point_{side}", 0, self.of)
 
     def texts(self) -> Iterator[tuple[str, str]]:
         """Path and text of each certificate that can be made."""
-        for side, content in point_certificates(self.objective, self.counts) if self.paths else ():
+        if isinstance(self.objective, StepCount):
+            certificates: Iterator[tuple[str, Any]] = step_certificates(self.objective, self.counts)
+        else:
+            certificates = point_certificates(self.objective, self.counts)
+        for side, content in certificates:
             yield self.path(side), json.dumps(content, allow_nan=False) + "\n"
 
 
@@ -182,12 +186,12 @@ def check_point(files: Mapping[str, bytes], source: Certified) -> tuple[Proven, 
     """What certificates prove about the probabilities of a chain, and what is wrong; one that can be made must be
     there."""
     objective = source.objective
-    if not source.paths:
-        nothing: list[Fraction | None] = [None] * len(objective.product.start)
-        return Proven(nothing, nothing), []
     there = [path for path in source.paths if path in files]
-    missing = [] if len(there) == 2 else [path for path, _ in source.texts() if path not in files]
-    proven, findings = _checked(files, there, objective, point_document(objective.skeleton, source.counts))
+    missing = [] if len(there) == len(source.paths) else [path for path, _ in source.texts() if path not in files]
+    if isinstance(objective, StepCount):
+        proven, findings = _counted(files, source, objective)
+    else:
+        proven, findings = _checked(files, there, objective, point_document(objective.skeleton, source.counts))
     wanted = "the proof of a probability, which can be made"
     return proven, findings + [misstated(path, "", "nothing", wanted) for path in missing]
 
@@ -218,8 +222,7 @@ def _checked(
                 continue
             bounds = kernel.check(content)
         except (InputError, kernel.Rejected) as error:
-            where, _, message = str(error).partition(": ")
-            findings.append(misstated(path, where, message, "a proof that holds"))
+            findings.append(_no_proof(path, error))
             continue
         side = proven.lower if content["side"] == "lower" else proven.upper
         if f"_{content['side']}_" not in path:
@@ -233,22 +236,42 @@ def _checked(
     return proven, findings
 
 
+def _counted(files: Mapping[str, bytes], source: Certified, objective: StepCount) -> tuple[Proven, list[Finding]]:
+    """As `_checked`, where steps are counted."""
+    count, (path,) = len(objective.product.start), source.paths
+    nothing = Proven([None] * count, [None] * count)
+    if path not in files:
+        return nothing, []
+    try:
+        content = json_of(files[path], path)
+        wrong = _about_something_else(path, content, files[path], step_document(objective, source.counts))
+        return (nothing, wrong) if wrong else (Proven(*map(list, zip(*step_kernel.check(content), strict=True))), [])
+    except (InputError, step_kernel.Rejected) as error:
+        return nothing, [_no_proof(path, error)]
+
+
+def _no_proof(path: str, error: Exception) -> Finding:
+    where, _, message = str(error).partition(": ")
+    return misstated(path, where, message, "a proof that holds")
+
+
 def _about_something_else(path: str, content: Any, raw: bytes, about: Mapping[str, Any]) -> list[Finding]:
     """Where a certificate is damaged, or about something else."""
-    if not isinstance(content, dict) or not isinstance(content.get("region"), dict):
-        return [misstated(path, "", "no certificate", "an object with a region")]
+    if not isinstance(content, dict) or not all(isinstance(content.get(part), dict) for part in about):
+        return [misstated(path, "", "no certificate", f"an object with {' and '.join(about)}")]
     if content.get("sha256") != digest_of({key: value for key, value in content.items() if key != "sha256"}):
         return [misstated(path, "/sha256", "a hash of another content", "that of this content")]
     if (json.dumps(content) + "\n").encode() != raw:
         return [misstated(path, "", "the same certificate in other bytes", "those that were written")]
-    about, given = {**about, "region": dict(about["region"])}, content["region"].get("columns")
-    columns = about["region"]["columns"]
+    region = about.get("region", {"columns": ()})
+    columns, given = region["columns"], content.get("region", {}).get("columns")
     if isinstance(given, list) and len(given) == len(columns) and all(isinstance(value, dict) for value in given):
         # The kernel proves ends from counts, however they were computed.
-        about["region"]["columns"] = [
+        columns = [
             column if column["counts"] is None else {**column, **{end: own.get(end) for end in ("lower", "upper")}}
             for column, own in zip(columns, given, strict=True)
         ]
+        about = {**about, "region": {**region, "columns": columns}}
     said = {key: content.get(key) for key in about}
     return differing(path, said, about, ", as the inputs give it")[:MOST]
 

@@ -23,7 +23,7 @@ from verifier.evidence.defeaters.values import Claim, Doubt, claims_on, confirme
 from verifier.evidence.documents import Document
 from verifier.evidence.paths import as_seen
 from verifier.evidence.rates.document import encounters_needed
-from verifier.perception.confusion.context_matrices import divided_matrices
+from verifier.perception.confusion.context_selection import divided_matrices
 from verifier.perception.confusion.contexts import Contexts
 from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.perception.confusion.matrices import ConfusionMatrices, label_text

@@ -7,7 +7,7 @@ from typing import get_args
 
 from verifier.base.errors import InputError, Place
 from verifier.base.words import bounds_text, clipped, counted, probability_text, some_of
-from verifier.checking.values import ONE_ENGINE
+from verifier.checking.enclosure import ONE_ENGINE
 from verifier.checking.verdicts import Verdict
 from verifier.evidence.context import CaseContext
 from verifier.evidence.defeaters import about_data

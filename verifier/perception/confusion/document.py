@@ -18,7 +18,7 @@ import numpy as np
 
 from verifier.base.documents import json_values
 from verifier.base.files import json_of, read_json, write_text
-from verifier.perception.confusion.bins import Bins, Variable
+from verifier.perception.confusion.bins import Bins, Variable, edge_json, where_json
 from verifier.perception.confusion.counts import ConfusionCounts, ContextCounts, Sequences
 from verifier.perception.confusion.data_set import annotation_error, looks_at
 from verifier.perception.confusion.document_contexts import context_bin, context_head, context_rows, tracks_json
@@ -31,7 +31,6 @@ from verifier.perception.confusion.document_reader import (
     SCHEMA_NAME,
     DocumentReader,
 )
-from verifier.perception.confusion.document_variables import edge_json, where_json
 from verifier.perception.confusion.matrices import ConfusionMatrices, Label
 from verifier.perception.confusion.mix import MixedMatrices, read_mix
 from verifier.perception.confusion.sanity import remark

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from verifier.base.documents import json_values, read_document
 from verifier.base.errors import UsageError, nearest_name, shown
+from verifier.perception.confusion.bins import Fail, edge_json, escaped, is_number
 from verifier.perception.confusion.context_selection import coarser_candidates
 from verifier.perception.confusion.contexts import UNTRACKED, Contexts
 from verifier.perception.confusion.counts import ContextCounts
 from verifier.perception.confusion.document_types import ContextsRecord
-from verifier.perception.confusion.document_variables import Fail, edge_json, escaped, is_number
 from verifier.perception.confusion.matrices import LARGEST_COUNT
 from verifier.perception.confusion.tally import Tally
 from verifier.perception.confusion.tracks import SummedOver, Tracks, all_sums, fault_of_tracks

@@ -12,14 +12,10 @@ from numpy.typing import NDArray
 
 from verifier.base.documents import read_document
 from verifier.base.errors import InputError, Place, UsageError, nearest_name, shown
-from verifier.perception.confusion.bins import Bins, Variable
-from verifier.perception.confusion.counts import ConfusionCounts, Sequences
-from verifier.perception.confusion.data_set import DataSetRecord
-from verifier.perception.confusion.document_contexts import ContextsReader, TracksReader
-from verifier.perception.confusion.document_dependence import read_dependence
-from verifier.perception.confusion.document_types import read_average_precision
-from verifier.perception.confusion.document_variables import (
+from verifier.perception.confusion.bins import (
     ORDER_HINT,
+    Bins,
+    Variable,
     distance_range,
     escaped,
     extended,
@@ -27,6 +23,11 @@ from verifier.perception.confusion.document_variables import (
     read_variables,
     where_json,
 )
+from verifier.perception.confusion.counts import ConfusionCounts, Sequences
+from verifier.perception.confusion.data_set import DataSetRecord
+from verifier.perception.confusion.document_contexts import ContextsReader, TracksReader
+from verifier.perception.confusion.document_dependence import read_dependence
+from verifier.perception.confusion.document_types import read_average_precision
 from verifier.perception.confusion.matrices import EMPTY, LARGEST_COUNT, Label
 from verifier.perception.confusion.sanity import check_remarks
 from verifier.perception.confusion.tally import Tally, summed

@@ -13,14 +13,13 @@ from typing import Any, TypeAlias, cast
 
 from verifier.base.blocks import Pool, Share
 from verifier.base.errors import UsageError
-from verifier.perception.confusion.choices import counting_rule, matching_policy, reader_options, reading
+from verifier.perception.confusion.choices import counting_rule, matching_policy, prepared, reader_options, reading
 from verifier.perception.confusion.context_counts import Memory, divided
 from verifier.perception.confusion.counting import confusion_counts
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document_dependence import IN_PARTS, combined_dependence
 from verifier.perception.confusion.drives import DriveTable, read_drives
 from verifier.perception.confusion.folders import FolderCount, is_shared_by_files
-from verifier.perception.confusion.preparing import prepared
 from verifier.perception.confusion.read_parts import ReadCount
 from verifier.perception.confusion.record import join_records
 from verifier.perception.confusion.rules import CountingRule

@@ -18,11 +18,10 @@ import numpy as np
 
 from verifier.base.arrays import Ints
 from verifier.base.errors import Place
-from verifier.perception.confusion.choices import counting_rule, default_policy, matching_policy
+from verifier.perception.confusion.choices import counting_rule, default_policy, matching_policy, placed, read
 from verifier.perception.confusion.context_counts import Memory
 from verifier.perception.confusion.drives import DriveTable
 from verifier.perception.confusion.folders import IMAGES, How, check_alike, copied, counted_part, drives_of_parts
-from verifier.perception.confusion.preparing import placed, read
 from verifier.perception.confusion.streaming import ADDED, PartCount
 from verifier.perception.detections.columns import NO_SEQUENCE, Boxes, DetectionSet
 from verifier.perception.detections.parquetfiles import FilesInOrder, TablePart, Tables, digest_of

@@ -14,8 +14,8 @@ import numpy as np
 
 from verifier.base.errors import InputError, one_line, shown
 from verifier.base.numbers import fixed
+from verifier.perception.confusion.bins import Fail
 from verifier.perception.confusion.counts import ConfusionCounts, Sequences
-from verifier.perception.confusion.document_variables import Fail
 from verifier.perception.confusion.matrices import EMPTY, ConfusionMatrices, Label, label_text
 from verifier.perception.settings import Absurd
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, LimitError, Place, check_known, shown, unknown_name
-from verifier.perception.detections.classmap import DONT_CARE, IGNORE
+from verifier.perception.detections.classmap import DONT_CARE, IGNORE, classes_of_others
 from verifier.perception.detections.columns import (
     ANY_CLASS,
     Boxes,
@@ -25,7 +25,6 @@ from verifier.perception.detections.columns import (
     ledger,
     no_boxes,
 )
-from verifier.perception.detections.partly import classes_of_others
 from verifier.perception.detections.sources import Reading
 
 MOST_FRAMES = 20_000_000

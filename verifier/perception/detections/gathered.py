@@ -17,8 +17,8 @@ from verifier.base.errors import InputError, Place, shown
 from verifier.base.libraries import library
 from verifier.base.tables import NUMBER
 from verifier.perception.detections.assembly import Frames
+from verifier.perception.detections.classmap import is_part
 from verifier.perception.detections.columns import NO_SEQUENCE
-from verifier.perception.detections.partly import is_part
 from verifier.perception.detections.sources import Member
 from verifier.perception.detections.tablefiles import NAMES, TEXTS, NamedTable, renamed
 

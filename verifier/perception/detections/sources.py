@@ -32,8 +32,7 @@ from numpy.typing import NDArray
 from verifier.base.errors import InputError, Place, UsageError, check_known, shown
 from verifier.base.files import LARGEST_SOURCE, decoded, json_value, read_bytes
 from verifier.base.libraries import library
-from verifier.perception.detections.classmap import ClassMap
-from verifier.perception.detections.partly import files_of_part, is_part
+from verifier.perception.detections.classmap import ClassMap, files_of_part, is_part
 from verifier.perception.settings import DontCare, FrameNames
 
 
