@@ -26,11 +26,11 @@ from verifier.pipeline import CheckedStudy, checked_and_told, verified
 from verifier.questions.settings import RunSettings, drop_rule, largest_drop, share
 from verifier.study.case import Case, Study
 from verifier.study.exporting import exported_region, model_of, require_one_case, vertex_model_of
-from verifier.study.gates import BaselineFile, DropGate, Gates, NewRequirement, Regression
 from verifier.study.inputs import Inputs, make_grid, read_inputs, read_spec_and_model
 from verifier.study.model_checks import look_at, model_remarks
 from verifier.study.options import RunOptions
 from verifier.study.points import block_text
+from verifier.study.records import BaselineFile, DropGate, Gates, NewRequirement, Regression
 from verifier.study.results import RunResult
 from verifier.telling.run import run_table
 

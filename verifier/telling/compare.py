@@ -17,7 +17,7 @@ from verifier.questions.compare.compare_result import (
     SpecComparison,
 )
 from verifier.questions.compare.metric_tables import Estimate
-from verifier.study.gates import DropGate
+from verifier.study.records import DropGate
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Section, Table, name_text
 from verifier.telling.grounds import (
     assumed_text,

@@ -27,9 +27,9 @@ from verifier.base.errors import InputError, Place, shown
 from verifier.base.numbers import decimal_text
 from verifier.questions.compare.compare_result import CompareResult, Entry, RequirementComparison, SpecComparison
 from verifier.questions.compare.scores import Scores
-from verifier.study.gates import BaselineFile, Drop, DropGate
 from verifier.study.options import Selection
 from verifier.study.points import Point
+from verifier.study.records import BaselineFile, Drop, DropGate
 from verifier.study.results import ProfileMean, RequirementResult, RunResult
 
 
