@@ -260,9 +260,8 @@ def grid_remarks(grid: Grid, false_positives: str, matrices: ConfusionMatrices) 
         formula = requirement.text[requirement.text.find("[") + 1 : requirement.text.rfind("]")]
         if read_otherwise_by_prism(formula):
             yield (
-                f"{requirement.name}: read as {to_text(requirement.original, parenthesise=True)}. Temporal "
-                "operators bind tighter "
-                "than & and | here, as in Spot; PRISM and Storm would read it differently"
+                f"{requirement.name}: read as {to_text(requirement.original, parenthesise=True)}. Temporal operators "
+                "bind tighter than & and | here, as in Spot; PRISM and Storm would read it differently"
             )
     decides = grid.blocks[0].system.model.decides
     if decides:

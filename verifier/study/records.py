@@ -1,5 +1,5 @@
-"""What a result records beside its numbers, as its document has it: choices and matrices; gates of a run for continuous
-integration, which are what was asked for beside the targets of the spec, and what failed.
+"""What a result records beside its numbers, as its document has it: choices and matrices; and the gates of a run for
+continuous integration, what was asked for beside the targets of the spec, and what failed.
 """
 
 from collections.abc import Mapping

@@ -93,10 +93,9 @@ def _head(study: TradeOffsResult) -> Iterator[str]:
     if "control_radius_m" in choices:
         vehicle = choices["vehicle"]
         yield (
-            f"control radius {choices['control_radius_m']:g} m, safety radius {choices['safety_radius_m']:g} m; "
-            f"top speed {vehicle['top_speed_mps']:g} m/s, {vehicle['a_min_mps2']:g} and "
-            f"{vehicle['a_max_mps2']:g} m/s^2; {choices['engine']}, {vehicle['between_images']}, "
-            f"{vehicle['too_close']}"
+            f"control radius {choices['control_radius_m']:g} m, safety radius {choices['safety_radius_m']:g} m; top "
+            f"speed {vehicle['top_speed_mps']:g} m/s, {vehicle['a_min_mps2']:g} and {vehicle['a_max_mps2']:g} m/s^2; "
+            f"{choices['engine']}, {vehicle['between_images']}, {vehicle['too_close']}"
         )
     if "safety" in choices:
         yield f"safety: {choices['safety']}, efficiency: {choices['progress']}"

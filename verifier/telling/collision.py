@@ -314,8 +314,7 @@ def _combination(policy: PolicyRecord, combination: CombinationRecord) -> Table:
     rows.append(("combined", "", *_score_cells(combination.combined), _total(combination.combined)))
     caption = (
         f"Combination, each point to the detector closer to its oracle: chosen on {combination.chosen_on} images, "
-        "scored "
-        f"on the other {combination.scored_on}"
+        f"scored on the other {combination.scored_on}"
     )
     return Table(caption, ("detector", "of the grid", "above", "below", "above + below"), tuple(rows))
 

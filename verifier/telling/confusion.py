@@ -143,9 +143,8 @@ def _track_lines(name: str, tracks: OfTracks | None) -> list[str]:
         return []
     return [
         f"{name}: missed in the first frame of {tracks.with_drive[0]} of {tracks.with_drive[1]} tracks that begin "
-        "with "
-        f"their drive, and of {tracks.later[0]} of {tracks.later[1]} others; the longest run of wrong reports has "
-        f"{counted(tracks.longest_wrong_run, 'frame')}"
+        f"with their drive, and of {tracks.later[0]} of {tracks.later[1]} others; the longest run of wrong reports "
+        f"has {counted(tracks.longest_wrong_run, 'frame')}"
     ]
 
 
@@ -299,8 +298,7 @@ def validation_table(validation: Validation) -> str:
     """What each model predicts of the other half of the drives, beside what was seen there."""
     lines = [
         f"{validation.true_class} in {validation.range} m: each half of {validation.drives} drives predicts the "
-        "other, "
-        f"{validation.splits} random halvings"
+        f"other, {validation.splits} random halvings"
     ]
     for confirm in dict.fromkeys(look.confirm for look in validation.looks):
         needed, of = confirm.split("/")

@@ -198,8 +198,7 @@ def _patterns_text(explained: Explained) -> str:
     which = "most probable" if violation.ranked else "probable (others may be more so)"
     return (
         f"Violating paths, grouped by detection errors: the {which} {many}, {percent(violation.covered or 0.0)} of "
-        "the "
-        "violation"
+        "the violation"
     )
 
 

@@ -192,9 +192,8 @@ def _strategy_lines(result: RunResult) -> list[str]:
         if requirement.strategies is not None:
             ends = requirement.strategies[requirement.worst]
             lines.append(
-                f"{requirement.name}, planner {requirement.planner}, {requirement.worst_point.scenario}: range of "
-                "P over all winning "
-                f"strategies: {bounds_text(ends.smallest, ends.largest)}"
+                f"{requirement.name}, planner {requirement.planner}, {requirement.worst_point.scenario}: range of P "
+                f"over all winning strategies: {bounds_text(ends.smallest, ends.largest)}"
             )
         if requirement.world is not None:
             lines += _world_lines(requirement, requirement.world)

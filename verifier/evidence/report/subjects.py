@@ -129,10 +129,9 @@ def disagreements(subjects: Sequence[Subject]) -> Iterator[str]:
             if abs(told.probability - point.probability) > CLOSE:
                 tell, tells = (number_text(either.probability) for either in (told, point))
                 yield (
-                    f"Contradiction: of {name_text(one.name)} in {scenario_text(point)}, {other.name} "
-                    f"tells P = {tell} and {subject.document.name} P = {tells}, from the same inputs and settings; "
-                    "one "
-                    "is wrong."
+                    f"Contradiction: of {name_text(one.name)} in {scenario_text(point)}, {other.name} tells P = "
+                    f"{tell} and {subject.document.name} P = {tells}, from the same inputs and settings; one is "
+                    "wrong."
                 )
 
 
