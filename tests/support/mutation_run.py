@@ -804,8 +804,6 @@ EQUIVALENT = {
     ),
     (
         "verifier/analysis/confidence.py",
-        "rates: NDArray[np.float64] = np.where(fixed, measured.rates, 1 / measured.rates.shape[1])",
-        "1",
         "unknown = np.full((len(interval.lower), bins, 0, 0), np.nan)",
         "lower",
     ): "as many of both",
