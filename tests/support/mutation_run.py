@@ -803,11 +803,6 @@ EQUIVALENT = {
         "solved more exactly than need be"
     ),
     (
-        "verifier/analysis/confidence.py",
-        "unknown = np.full((len(interval.lower), bins, 0, 0), np.nan)",
-        "lower",
-    ): "as many of both",
-    (
         "verifier/analysis/intervals/intervals.py",
         "if self.lower.ndim != 1 or self.lower.shape != self.upper.shape:",
         "lower",
