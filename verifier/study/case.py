@@ -237,7 +237,7 @@ class Case(Block):
     def choices(self) -> StrategySkeleton:
         """The choices of a world that decides; errors as `build_decisions`."""
         return self.study.cache.kept(
-            (*self._key, "choices"), lambda: build_decisions(*self._scene), lambda made: array_bytes(made, made.choices)
+            (*self._key, "choices"), lambda: build_decisions(*self._scene), lambda it: array_bytes(it, it.choices)
         )
 
     @property
