@@ -202,10 +202,10 @@ def logs_and_validation(settings: ClosedLoopSettings) -> tuple[Logs, Logs | None
     return drive, apart
 
 
-def data_record(settings: ClosedLoopSettings) -> dict[str, Any]:
+def data_record(settings: ClosedLoopSettings) -> dict[str, object]:
     """The choices about the data that can change a number, by name."""
     validation = settings.validation if settings.validation in (SELF, DRAWN) else "other"
-    record: dict[str, Any] = {"format": settings.format, "validation": validation}
+    record: dict[str, object] = {"format": settings.format, "validation": validation}
     for name, value in settings.of_formats.items():
         if name not in ("frames", "positions", "matrix", "calibration", "depth_folder"):
             own = f"{name}_{UNITS[name]}" if name in UNITS else name

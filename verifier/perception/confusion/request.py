@@ -159,7 +159,7 @@ def counts_of(
     format_name: str,
     names: Sequence[str] | None,
     sequences: Sequence[str] | None,
-    choices: Mapping[str, Any],
+    choices: Mapping[str, object],
 ) -> ConfusionCounts:
     """The counts of files of a format, or of objects; arguments as of `verifier.count`, errors as `counted`."""
     files = {"annotations": annotations, "detections": detections}
@@ -261,7 +261,7 @@ class ConfusionMetric:
         """Forget every batch."""
         self._counted: Count | None = None
         self._how: tuple[CountingRule, MatchingPolicy] | None = None
-        self._origin: Mapping[str, Any] = {}
+        self._origin: Mapping[str, object] = {}
         self._frames: set[str] = set()
 
     def update(

@@ -66,7 +66,7 @@ def wilson(hits: int, items: int, confidence: float = 0.95) -> tuple[float, floa
     return (0.0 if hits == 0 else centre - half), (1.0 if hits == items else centre + half)
 
 
-def recalls(matrices: ConfusionMatrices, confidence: float = 0.95) -> list[Recall]:
+def recalls(matrices: ConfusionMatrices) -> list[Recall]:
     """For each class and distance bin: of the items whose true label has the class, those reported with it."""
     shares = []
     for name in class_names(matrices):
@@ -74,7 +74,7 @@ def recalls(matrices: ConfusionMatrices, confidence: float = 0.95) -> list[Recal
         for at in range(matrices.bin_count):
             columns = matrices.counts[at][:, has]
             hits, items = int(columns[has].sum()), int(columns.sum())
-            shares.append(Recall(name, at, hits, items, *wilson(hits, items, confidence)))
+            shares.append(Recall(name, at, hits, items, *wilson(hits, items)))
     return shares
 
 
@@ -123,7 +123,7 @@ def with_projected(counts: ConfusionCounts) -> ConfusionCounts:
     return with_sanity(counts, [remark("projected-annotations", text)])
 
 
-def left_out_texts(metadata: Mapping[str, Any]) -> Iterator[str]:
+def left_out_texts(metadata: Mapping[str, object]) -> Iterator[str]:
     """What the class map left out, annotations and detections, the most frequent classes first."""
     source = metadata.get("source")
     left_out = source.get("classes_left_out") if isinstance(source, Mapping) else None

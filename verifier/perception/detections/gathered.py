@@ -40,7 +40,9 @@ class Gathered:
     lines: list[int] = field(default_factory=list)
     pointers: list[str] = field(default_factory=list)
 
-    def add(self, part: int, line: int, pointer: str, values: dict[str, Any], attributes: Mapping[str, Any]) -> None:
+    def add(
+        self, part: int, line: int, pointer: str, values: dict[str, object], attributes: Mapping[str, object]
+    ) -> None:
         """One object of file `part`: its values by the names of the table; attributes that are numbers, or "1"."""
         if SCORES[0] not in attributes and SCORES[1] in attributes:
             attributes = {**attributes, SCORES[0]: attributes[SCORES[1]]}

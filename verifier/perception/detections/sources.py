@@ -217,7 +217,7 @@ class Reading:
             return index
         return _Stems(index if names is None else {name: at for at, name in enumerate(names)})
 
-    def record(self) -> Mapping[str, Any]:
+    def record(self) -> Mapping[str, object]:
         """The settings as JSON values, for `origin`."""
         rules = None if self.class_map is None else [list(rule) for rule in self.class_map.rules]
         chosen = None if self.sequences is None else list(self.sequences)
