@@ -187,6 +187,15 @@ def document_text(document: Any) -> str:
     return with_checksums(json.dumps(values, indent=2, allow_nan=False) + "\n")
 
 
+def ending_of(option: str, path: str | Path, endings: Iterable[str]) -> str:
+    """The ending of an output that is one of these, in small letters; UsageError, which names the option."""
+    ending = Path(path).suffix.lower()
+    if ending not in endings:
+        name = one_line(Path(path).name)
+        raise UsageError(f"{option}: expected a file name ending in {', '.join(endings)}, got {name}")
+    return ending
+
+
 def make_folder(path: str | Path) -> None:
     """Make a folder, and those above it, unless it is there. Raises InputError: it cannot be made."""
     try:
