@@ -13,8 +13,7 @@ from verifier.evidence.bundle.derived_artefacts import Basis
 from verifier.evidence.bundle.manifest import MANIFEST_FILE, read_manifest
 from verifier.evidence.bundle.request import REQUEST_FILE, request_of, unpacked_inputs
 from verifier.evidence.bundle.trace import TRACE_COLUMNS, trace_rows
-from verifier.evidence.case import Case
-from verifier.evidence.case.elements import modules_of
+from verifier.evidence.case.elements import Case, modules_of
 from verifier.evidence.declarations import today
 from verifier.evidence.exchange.reqif import reqif_into
 from verifier.evidence.findings import CheckReport
