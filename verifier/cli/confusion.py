@@ -24,9 +24,9 @@ from verifier.telling.figures.drawing import check_plot_target, figure_bytes
 def count_command(arguments: CountSettings, command: Command) -> int:
     """Run `verify confusion` and give its exit code."""
     check_data_named(arguments)
-    for path in (arguments.plot, arguments.plot_runs):
+    for option, path in (("--plot", arguments.plot), ("--plot-runs", arguments.plot_runs)):
         if path is not None:
-            check_plot_target(path)
+            check_plot_target(option, path)
     if arguments.record is not None:
         check_record_target(arguments.record)
     if arguments.matching_audit:
