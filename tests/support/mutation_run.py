@@ -194,10 +194,7 @@ _AT_ONCE_WAYS = [
 ]
 _LARGER_TABLES = [
     *(("_PAGE_BITS = 8", "8"), ("self._pages_each = (n >> _PAGE_BITS) + 1", "1"), ("if size <= len(table):", "<=")),
-    *(
-        ("self._page = np.zeros(0, dtype=np.int64)", "0"),
-        ("self._table = np.zeros((0, len(letters)), dtype=np.int64)", "0"),
-    ),
+    ("self._page = np.zeros(0, dtype=np.int64)", "0"),
     *((_MORE_ROWS, "2"), (_MORE_ROWS, "-"), ("self._page_count = 0", "0"), (_SLOT_TABLE, "1")),
     *(
         (f"self._{table} = _grown(self._{table}, int({numbers}.max(initial=0)) + 1)", token)
@@ -327,7 +324,6 @@ _WIDTH = "count, width = len(self.owner), int(np.bincount(self.sources).max(init
 _STAYING = "verifier/analysis/robust/staying.py"
 _LATER_TERM = "later: Terms = frozenset({frozenset({(number, max(low - 1, 0), high - (high > 0))})})"
 _LOSS = "loss = np.where(weight > 0, worth - (mean * stakes).sum(axis=1), -1)"
-_SEEN = "extended[:, seen] = np.where(step.columns[used, draw] >= 0, mean, values[:, seen])"
 _ITEMS = "items = by_group(counts[None, index : index + 1, :, true : true + 1], group)[0, 0, :, 0]"
 _ONE_SIDE = "return counted_side(objective, region, side, attained=False).bounds"
 _RANKS = 'order = dict(zip(states, whole(given["order"], f"{where}/order", (len(states),), -LARGEST), strict=True))'
@@ -373,7 +369,6 @@ _SEARCHING = "verifier/analysis/robust/policy.py"
 _TRIANGULAR = "triangular = bool(np.all(entries.row <= entries.col) or np.all(entries.row >= entries.col))"
 _NEAR_ENOUGH = "near = self._solver is not None and self._switched <= _FEW * len(right)"
 _BY_STEPS = "solution: Floats = spsolve_triangular(matrix, right, lower=self._lower != turned, unit_diagonal=True)"
-_ONE_ROUND = "better = np.flatnonzero((gain > noise * stake) & ~self._capped[row])"
 _EXCESS = "excess = float(np.max(np.abs(rest) / (residual * (right + np.abs(solution)) + _SMALLEST)))"
 _PACE = "if not excess * _SHRINKING <= before or _still_to_do(before, excess) > _WORTH:"
 _WAYS_TO_SOLVE = {
@@ -422,7 +417,6 @@ _FINITE = "told, rough = np.where(infinite, 0, value[start]), self.gains.relativ
 _CANDIDATES, _MATCHES = "verifier/perception/matching/candidates.py", "verifier/perception/matching/matches.py"
 _BY_TABLE = "if most < 8 * (len(groups) + len(wanted)):"
 _NEXT_TO = "behind = [(detection[:, axis + 2] - detection[:, axis]) * (1 - policy.threshold) for axis in (0, 1)]"
-_NEAR = "(key >= np.repeat(self.low[i:j], counts)) & (key <= np.repeat(self.high[i:j], counts))"
 _POLICY = "verifier/perception/matching/policy.py"
 _DEPENDENCE = "verifier/perception/confusion/dependence.py"
 _ALONE = "alone = 0 if outcomes.bin is None or not len(outcomes.bin) else int(outcomes.bin.max()) + 1"
@@ -506,7 +500,7 @@ EQUIVALENT = {
         "verifier/perception/confusion/sanity.py",
         "share = np.where(enough, items.max(axis=0, initial=0) / np.maximum(total, THIN_COLUMN), 0.0)",
         "0",
-    ): "a column that has enough has an item of some drive, and the shares of others are 0",
+    ): "a column that has enough has an item of some drive, and the shares of others are 0; or noticed",
     (
         "verifier/perception/confusion/document_dependence.py",
         "if test.bins and test.bins[-1].bin >= (bins or 0):",
@@ -534,12 +528,10 @@ EQUIVALENT = {
     (_OWN_COUNTS, _NEW_NUMBERS, "1"): "any numbers above those before",
     **{(_OWN_CONTEXTS, _OTHER_SERIES, token): "any other number" for token in "-1"},
     (_OWN_CONTEXTS, "missing[begins] = 0", "0"): "what is filled in before a beginning is not read",
-    (_TRACKS, "ends = np.flatnonzero(np.diff(sequence[order], append=-1)) + 1", "1"): "any number below 0",
     (_TRACKS, "step = min((after - before for before, after in pairwise(ordered)), default=1)", "1"): "of one number",
     ("verifier/perception/confusion/merging.py", "numbers_of.append(np.zeros(0, dtype=np.int64))", "0"): "of no rows",
     (_DEPENDENCE, "in_bin = _bin_of_pairs(outcomes, rows, reached.shape[1] - 1)", "-"): "no bin has that number",
     **{(_DEPENDENCE, _SMALL_LEVELS, token): "levels up to 127 have 8 bits" for token in ("<", "127")},
-    (_DEPENDENCE, "ends = np.flatnonzero(np.diff(outcomes.stratum[order], append=-1)) + 1", "1"): "any below 0",
     (_UNITS, 'number = frame if self.memory.units == "frame" else series + 1', "1"): "any number from 0",
     **{(_UNITS, _NUMBERS_OF_UNITS, token): "more than that" for token in "-12"},
     **{(_UNITS, "return series + int(self.identity.max(initial=-1)) + 1", token): "further above" for token in "-1"},
@@ -552,7 +544,7 @@ EQUIVALENT = {
     (_MIX, "most = _extreme(np.asarray(upper), mix, -1)", "1"): "its sign alone is used",
     **{(_PRECISION, _AT_A_TIME, token): "how many at once" for token in ("1", "//")},
     (_PRECISION, _APART, "1"): "further apart",
-    (_PRECISION, _BEYOND, "1"): "more of the noughts beyond the last",
+    (_PRECISION, _BEYOND, "1"): "more of the noughts beyond the last; or noticed",
     (_PRECISION, _ONLY_CLASS, "0"): "the name of the only class",
     (_PRECISION, _ONLY_AREA, "0"): "the only range of areas, whatever its ends",
     (_PRECISION, _NEARLY_ONE, ">"): "no share of whole numbers below 10^15 is there",
@@ -591,7 +583,7 @@ EQUIVALENT = {
     (_STREAM, "self.starts = np.zeros(0, dtype=np.int64)", "0"): "it is overwritten",
     (_STREAM, _ROWS_OF_SIDE, "0"): "it is replaced by the file of each row",
     (_PARQUET_FILES, _ONE_ROW, "1"): "of each type some rows, of which none is kept",
-    ("verifier/perception/detections/bdd100k.py", _REGIONS, "1"): "any number but 0",
+    ("verifier/perception/detections/bdd100k.py", _REGIONS, "1"): "any number but 0; or noticed",
     ("verifier/perception/detections/openlabel.py", _RIGID, ">"): "a turn has a determinant near 1 or -1",
     ("verifier/perception/detections/coco.py", _OWN_IDS, "0"): "a whole number as well",
     ("verifier/perception/detections/cameras.py", _NO_RECTANGLES, "4"): "a column that is not read",
@@ -602,7 +594,10 @@ EQUIVALENT = {
     ("verifier/systems/reachability.py", "reached = np.zeros(n + 1, dtype=bool)", "1"): "a place that is not read",
     (_SELECTION, _RIGHT, "=="): "the loss of right and wrong reports is the same if they change places",
     **{(_CANDIDATES, "BLOCK = 1 << 15", token): "how many at once" for token in ("1", "15")},
-    **{(_CANDIDATES, _RISING, token): "in which order detections are looked for" for token in ("low", "0")},
+    **{
+        (_CANDIDATES, _RISING, token): "in which order detections are looked for; or noticed"
+        for token in ("low", "0")
+    },
     (_CANDIDATES, "if np.all(values[1:] >= values[:-1]):", ">="): "which way, not what it finds",
     **{
         (_MATCHES, line, token): "no row or column of it is read" for line, token in zip(_NO_BOXES, "70", strict=True)
@@ -619,10 +614,7 @@ EQUIVALENT = {
     **{(_CANDIDATES, _BY_TABLE, token): "which way, not what it finds" for token in ("<", "8", "*", "+")},
     (_CANDIDATES, "table = np.full(most + 2, -1, dtype=np.int64)", "1"): "any number below 0",
     (_CANDIDATES, "table = np.full(most + 2, -1, dtype=np.int64)", "2"): "a place that is not read",
-    **{(_CANDIDATES, _NEXT_TO, token): "a wider window: more pairs are compared" for token in ("*", "1", "-")},
     (_CANDIDATES, _NEXT_TO, "+"): "the last two of four columns, either way",
-    (_CANDIDATES, _NEAR, "&"): "more pairs are compared",
-    (_CANDIDATES, "some = np.flatnonzero(stops_of > begins)", ">"): "runs of no pairs",
     (_CANDIDATES, "return np.where(groups[index] == wanted, index, -1)", "1"): "any number below 0",
     (_POLICY, "apart = centre_distance(a[:, :2], b[:, :2])", "2"): "no more columns than the first has, or an error",
     (_POLICY, "near = np.flatnonzero(~(apart > reach))  # NaN goes through", ">"): "circles that touch share nothing",
@@ -635,10 +627,10 @@ EQUIVALENT = {
     (_STEP, _SHAPE, "lower"): "the shapes are equal",
     (_STEP, _DRAWN_FROM, "1"): "any number below 0",
     (_STEP, _FREE, "1"): "where one group has a choice another has, too",
-    **{(_STEP, line, token): "another point within" for line, token in zip(_MASSES, ("upper", "lower"), strict=True)},
+    **{(_STEP, line, token): "as `-`" for line, token in zip(_MASSES, ("upper", "lower"), strict=True)},
     **{(_STEP, line, "-"): "another point within, or noticed" for line in _MASSES},
     (_STEP, _POSSIBLE, ">"): "more observations, that nothing reaches",
-    **{(_SOLVE, "cost = lift * value + _TINY", token): "what is tried, and checked" for token in ("+", "*")},
+    (_SOLVE, "return lift * value + _TINY", "+"): "what is tried, and checked",
     (_SOLVE, "_TINY = 2.0**-900", "900"): "what is tried, and checked",
     (_SOLVE, "_LEAST_LIFT = 2.0**-42", "42"): "what is tried, and checked",
     (_SOLVE, "lift *= 8", "8"): "what is tried, and checked",
@@ -663,7 +655,7 @@ EQUIVALENT = {
         for token in ("8", "2")
     },
     (_POINT, _OUTER, "ceil"): "where a witness begins that is raised, and checked",
-    (_POINT, _NEAREST, "True"): "another order that falls",
+    (_POINT, _NEAREST, "True"): "all weights are 1; or noticed",
     (_POINT, "return value, 0, steps", "0"): "it is multiplied with no steps",
     (_KERNEL, _FEW, "<="): "the same number",
     (_KERNEL, "for stake, share in zip(STAKES, SHARES, strict=True):", "True"): "constants, of equal lengths",
@@ -734,7 +726,6 @@ EQUIVALENT = {
     ): "no column is drawn from",
     ("verifier/analysis/robust/policy.py", _WEIGHTING, "0"): "a weighting, no result",
     ("verifier/analysis/robust/recurrent.py", "MOST_TERMS = 64", "64"): "how far, not what",
-    (_COMMON, _LOSS, "-"): "which box is divided, not what is proven",
     ("verifier/analysis/step_counts.py", _WAIT, "0"): "above 0, or not read",
     (_FIRST, _RANK, "1"): "a part of no states",
     (_FIRST, _BEGUN, "1"): "an end that is not read",
@@ -755,7 +746,6 @@ EQUIVALENT = {
     },
     **{(_SEARCHING, _NEAR_ENOUGH, token): "a weighting, no result" for token in ("<=", "*")},
     (_SEARCHING, "self._cap(before | (value[self._owners] >= 1))", ">="): "what is exactly 1 stays there or grows",
-    (_SEARCHING, _ONE_ROUND, ">"): "one round more",
     (_SEARCHING, _EXCESS, "+"): "the last, where all is 0; the other is noticed",
     (_SEARCHING, "return bool(np.any(before != self._capped))", "!="): "one round more",
     **{
@@ -812,11 +802,6 @@ EQUIVALENT = {
     (_DRAWING, "yield objective.probabilities(part[low : low + at_once], roughly=True).probability", "True"): (
         "solved more exactly than need be"
     ),
-    (
-        "verifier/analysis/confidence.py",
-        "rates: NDArray[np.float64] = np.where(fixed, measured.rates, 1 / measured.rates.shape[1])",
-        "1",
-    ): "as many of both",
     (
         "verifier/analysis/intervals/intervals.py",
         "if self.lower.ndim != 1 or self.lower.shape != self.upper.shape:",
@@ -932,17 +917,14 @@ EQUIVALENT = {
     ): "as 4 above; below 1, noticed",
     **{(_COUNTING, _BLOCKS, token): "how many at once" for token in ("1024", "2", "18", "150")},
     (_COUNTING, "if count > _LARGEST_DENSE:", ">"): "which way, not what it finds",
-    (_COUNTING, "weights[self._cut] = np.arange(width) == 0", "0"): "all columns lead to the state itself",
     (_REGION, "told = np.where(often[:, :, None] > 0, told, -1)", "-"): "the same for all, and not read",
     ("verifier/analysis/robust/optimum.py", _WIDTH, "1"): "columns without probability",
     (_STAYING, _LATER_TERM, ">"): "where no step is left, what is met later is not asked",
     (_STAYING, "if not any(less <= term for less in kept):", "<="): "no term is there twice",
     (_STAYING, "if not all(map(self.reaches, states)):", "all"): "of an end component all are reached, or none",
-    (_COMMON, _LOSS, ">"): "which box is divided, not what is proven",
-    (_COMMON, _LOSS, "1"): "any number below 0",
+    (_COMMON, _LOSS, "1"): "any number below 0; or noticed",
     (_COMMON, "_FAVOUR = 2.0**-40", "40"): "a favour of another size",
     (_COMMON, "size, groups = step.lower.shape", "lower"): "the shapes are equal",
-    (_COMMON, _SEEN, ">="): "which box is divided, not what is proven",
     ("verifier/analysis/robust/subject.py", _ITEMS, "1"): "only the first is read",
     (_POINT, _STEPS, "1024"): "how fine a witness is that the kernel checks",
     (_PROCESS, _NO_ROOM, "0"): "no archive is so small",
@@ -1140,6 +1122,11 @@ EQUIVALENT = {
     **{(_PRODUCTS, line, token): "which way, not what it finds" for line, token in _AT_ONCE_WAYS},
     **{(_PRODUCTS, line, token): "a larger table" for line, token in _LARGER_TABLES},
     (_PRODUCTS, "MOST_DECIDED = 8", "8"): "how much is kept, not what",
+    (
+        _PRODUCTS,
+        "self._table = np.zeros((0, len(letters)), dtype=np.int64)",
+        "0",
+    ): "the row of `false`, 0 for each letter",
     (_PRODUCTS, "return np.concatenate([table, np.full((more, *table.shape[1:]), -1)])", "1"): "any number below 0",
     (_PRODUCTS, "place = np.full(obligations[-1] + 1, -1, dtype=np.int64)", "1"): "room; or noticed",
     **{(_PRODUCTS, "unknown = result < 0", token): "progressed again, to the same" for token in ("<", "0")},
@@ -1189,7 +1176,9 @@ EQUIVALENT = {
     **{(_REQUIREMENTS, "PART_BYTES = 2**27", token): "how many at once" for token in ("2", "27")},
     **{(_REQUIREMENTS, _BYTES, token): "how many at once" for token in ("1", "//", "2", "*")},
     ("verifier/analysis/recall/cells.py", _AT_RANDOM, "0"): "other matrices at random",
-    ("verifier/analysis/recall/cells.py", "rest[np.all(rest == 0, axis=1), cells.empty] = 1", "1"): "it is scaled",
+    ("verifier/analysis/recall/cells.py", "rest[np.all(rest == 0, axis=1), cells.empty] = 1", "1"): (
+        "it is scaled; or noticed"
+    ),
     (
         "verifier/analysis/recall/cells.py",
         "rest[cells.empty] = 1",
@@ -1210,7 +1199,7 @@ EQUIVALENT = {
     (_COST, '"options": {"maxiter": 200, "ftol": 1e-12},', "200"): "how long it is tried",
     (_COST, "known[key] = _slack(improvement, np.clip(recall, 0, 1))", "1"): "bounds are left by roundings only",
     (_COST, "upper = np.full(self.exact.shape, Fraction(1), dtype=object)", "1"): "a region cuts it to 1",
-    (_COST, "steps = max(whole - min(begin), 1)", "1"): "0 steps of 0",
+    (_COST, "steps = max(whole - min(begin), 1)", "1"): "0 steps of 0; half a step of 1 is rounded up to it",
     (_COST, "while high > low:", ">"): "what is known to be met is looked at again",
     (_PATTERNS_OF_LOSS, _IN_OPEN, "1"): "a state that is not read",
     **{(_PATTERNS_OF_LOSS, _BY_PLACE, token): "a wider bound" for token in ("0", "1")},
@@ -1253,9 +1242,9 @@ EQUIVALENT = {
     (_KERNEL, "held = dict(zip(states, numbers, strict=True))", "True"): "`whole` has seen to the lengths",
     (_KERNEL, _PUT_OFF, "0"): "the same for all",
     ("verifier/systems/space.py", _NOWHERE, "low"): "it is overwritten",
-    ("verifier/systems/strategies.py", _SAME_BEFORE, "1"): "any number below 0",
+    ("verifier/systems/strategies.py", _SAME_BEFORE, "1"): "any number below 0; or noticed",
     ("verifier/systems/strategies.py", "kept[:1] = True", "1"): "rows of no moves",
-    ("verifier/systems/strategies.py", _OVER_ALREADY, "1"): "any number below 0",
+    ("verifier/systems/strategies.py", _OVER_ALREADY, "1"): "any number below 0; or noticed",
     ("verifier/systems/planners/tables.py", _GATHERED, "1"): "a row that is not read",
     ("verifier/systems/planners/tables.py", _LARGEST_END, "0"): "told apart more finely than any row asks",
     ("verifier/systems/scene.py", "low = max(low, math.ceil(value))", "ceil"): "the condition refuses it, too",
@@ -1264,7 +1253,7 @@ EQUIVALENT = {
     ("verifier/systems/space.py", _WHICH_ENDS, ">"): "upper ends below 1 have no lower ends that sum to 1",
     ("verifier/systems/space.py", "free = Fraction(0), Fraction(1)", "1"): "no probability is above 1",
     ("verifier/systems/strategies.py", _NUMBERED, "1"): "any number below 0, behind all others",
-    ("verifier/systems/synthesis.py", _FARTHER, "1"): "any number below 0",
+    ("verifier/systems/synthesis.py", _FARTHER, "1"): "any number below 0; or noticed",
     ("verifier/chains/languages.py", "return bool(mask.all())", "all"): "of all, or of none",
     ("verifier/chains/texts.py", "choices = list(range(chain.state_count + 1))", "1"): "an end that is not read",
     (
@@ -1291,7 +1280,7 @@ EQUIVALENT = {
     (_ELIMINATION, "if self._lower or np.all(targets > sources):", ">"): "no edge leads to its own state",
     (_ELIMINATION, _PIVOTS, "True"): "which pivots, not what is solved",
     (_ELIMINATION, _ONES, "True"): "the diagonal holds ones, and nobody reads the matrix again",
-    (_POINT, "result: Ints = np.where(chain.reached, distance, 0).astype(np.int64)", "0"): "of targets",
+    (_POINT, "result: Ints = np.where(chain.reached, distance, 0).astype(np.int64)", "0"): "of what is not reached",
     **{(_POINT, _RAISED, token): "where a witness begins that is raised, and checked" for token in ("+", "2")},
     (_POINT, _WORST, "*"): "where a witness begins that is raised, and checked",
     ("verifier/analysis/robust/solutions.py", "boxes: int = 32", "32"): "how long it is tried",
@@ -1310,7 +1299,7 @@ EQUIVALENT = {
     (_LINEAR, _KEPT_ROOM, ">"): "how long it is kept, not what",
     (_LINEAR, _BETTER_ERROR, "<"): "of equal bounds either will do",
     (_LINEAR, _EXITS, "1"): "`least_leave` is at most 1",
-    (_LINEAR, _PAID, ">="): "a state of 0 pays nothing",
+    (_LINEAR, _PAID, ">="): "a tie of a rounded margin; a state of 0 pays nothing",
     ("verifier/checking/step_bounds.py", "negligible=NEGLIGIBLE / (n + 1),", "1"): "how soon it is known",
     (_LINEAR, "_CHUNK = 512", "512"): "how many at once",
     (_LINEAR, "_FEW_AT_ONCE = 16", "16"): "how many at once",

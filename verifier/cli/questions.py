@@ -25,11 +25,10 @@ from verifier.study.case import Study
 from verifier.study.inputs import read_inputs
 from verifier.telling.compare import compare_table
 from verifier.telling.contact_sheet import contact_sheet_page
-from verifier.telling.explain import explain_table
 from verifier.telling.figures.drawing import figure_bytes
 from verifier.telling.figures.questions import compare_figure, explain_figure
 from verifier.telling.html import html_text
-from verifier.telling.require import require_table
+from verifier.telling.questions import explain_table, require_table
 
 
 def explain_command(arguments: ExplanationSettings, command: Command) -> int:

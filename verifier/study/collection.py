@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from verifier.analysis.channel_test import ClassTest, channel_test
 from verifier.analysis.confidence import Confidence, Data
-from verifier.analysis.intervals.intervals import Interval
 from verifier.analysis.intervals.rate_intervals import RateIntervals
 from verifier.analysis.objective import Objective
 from verifier.analysis.planning import EvidencePlan, PlannedColumn, Question, additional_data
@@ -278,7 +277,7 @@ def _uncertainty(sure: Confidence, k: int) -> Uncertainty:
     bounds = sure.bounds
     return Uncertainty(
         sure.interval.level,
-        point_interval(sure.interval, k),
+        PointInterval.of(sure.interval, k),
         None
         if bounds is None
         else PointBounds(
@@ -290,13 +289,6 @@ def _uncertainty(sure: Confidence, k: int) -> Uncertainty:
             sure.tier,
         ),
     )
-
-
-def point_interval(interval: Interval, k: int) -> PointInterval:
-    """That of initial state k."""
-    (low, least), (high, most) = interval.lower_range[k].tolist(), interval.upper_range[k].tolist()
-    ends = float(interval.lower[k]), float(interval.upper[k])
-    return PointInterval(interval.kind, *ends, (low, least), (high, most), interval.draws or 0)
 
 
 def interval_remarks(results: Iterable[RequirementResult]) -> list[str]:

@@ -12,7 +12,7 @@ from verifier.analysis.channel_test import dependence_remark
 from verifier.base.arrays import grouped
 from verifier.base.errors import UsageError, one_line
 from verifier.base.numbers import fixed, interval_text, level_text, number_text, p_value_text, significant
-from verifier.base.words import counted, percent
+from verifier.base.words import counted, first_of, percent
 from verifier.perception.confusion.context_selection import selected_contexts
 from verifier.perception.confusion.contexts import UNTRACKED, OfTracks
 from verifier.perception.confusion.counts import ConfusionCounts, ContextCounts
@@ -150,9 +150,8 @@ def _track_lines(name: str, tracks: OfTracks | None) -> list[str]:
         return []
     return [
         f"{name}: missed in the first frame of {tracks.with_drive[0]} of {tracks.with_drive[1]} tracks that begin "
-        "with "
-        f"their drive, and of {tracks.later[0]} of {tracks.later[1]} others; the longest run of wrong reports has "
-        f"{counted(tracks.longest_wrong_run, 'frame')}"
+        f"with their drive, and of {tracks.later[0]} of {tracks.later[1]} others; the longest run of wrong reports "
+        f"has {counted(tracks.longest_wrong_run, 'frame')}"
     ]
 
 
@@ -266,9 +265,8 @@ def _notes(counts: ConfusionCounts) -> list[str]:
     thin = list(thin_columns(counts))
     if not thin:
         return [f"every column has at least {THIN_COLUMN} items", *warnings]
-    listed = ", ".join(f"{column.label} in {column.bin} ({column.items})" for column in thin[:MOST_THIN])
-    more = f" and {len(thin) - MOST_THIN} more" if len(thin) > MOST_THIN else ""
-    return [f"note: {len(thin)} columns with fewer than {THIN_COLUMN} items: {listed}{more}", *warnings]
+    told = first_of([f"{column.label} in {column.bin} ({column.items})" for column in thin], MOST_THIN)
+    return [f"note: {len(thin)} columns with fewer than {THIN_COLUMN} items: {told}", *warnings]
 
 
 def _of_data_set(counts: ConfusionCounts) -> Iterator[str]:
@@ -307,8 +305,7 @@ def validation_table(validation: Validation) -> str:
     """What each model predicts of the other half of the drives, beside what was seen there."""
     lines = [
         f"{validation.true_class} in {validation.range} m: each half of {validation.drives} drives predicts the "
-        "other, "
-        f"{validation.splits} random halvings"
+        f"other, {validation.splits} random halvings"
     ]
     for confirm in dict.fromkeys(look.confirm for look in validation.looks):
         needed, of = confirm.split("/")

@@ -22,8 +22,7 @@ from verifier.perception.confusion.contexts import Contexts
 from verifier.study.points import FreeBounds, Numbers, Point, WorldDecisions
 from verifier.study.results import Target
 from verifier.systems.contexts import CONTEXT_OF
-from verifier.telling.blocks import LONGEST_NAME as LONGEST_NAME
-from verifier.telling.blocks import name_text as name_text
+from verifier.telling.blocks import LONGEST_NAME, name_text
 
 
 class Judged(Protocol):

@@ -174,7 +174,10 @@ def check_runs(parts: Parts, log: Log) -> dict[tuple[int, int], Proven]:
     log.checked.append((tally.proven, "probabilities, with their numerical bounds, that certificates prove"))
     computed = tally.points - tally.proven
     if computed:
-        log.checked.append((computed, "probabilities recomputed by the batch engine, with rigorous enclosures"))
+        said = "there is no certificate, or checking it takes too long"
+        log.checked.append(
+            (computed, f"probabilities recomputed by the batch engine, with rigorous enclosures: {said}")
+        )
     return points
 
 

@@ -11,14 +11,13 @@ from verifier.evidence.documents import Document
 from verifier.evidence.report.subjects import confusion_inputs, matrices_of, plain
 from verifier.perception.confusion.sanity import remark_texts
 from verifier.study.records import ConfidenceRecord, SettingsRecord
-from verifier.telling.blocks import Block, Cell, Listing, Paragraph, Section, Table
+from verifier.telling.blocks import Block, Cell, Listing, Paragraph, Section, Table, name_text
 from verifier.telling.grounds import (
     FREE_ASSUMES,
     FREE_KNOWN,
     channel_lines,
     difference_text,
     looks_text,
-    name_text,
     scenario_text,
     sentence,
     vacuity_text,

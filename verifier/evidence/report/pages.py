@@ -40,19 +40,23 @@ from verifier.evidence.telling import (
 )
 from verifier.study.points import Point
 from verifier.study.records import SettingsRecord
-from verifier.telling.blocks import Block, Fold, Listing, Page, Paragraph, Row, Section, Table, facts
+from verifier.telling.blocks import (
+    LONGEST_NAME,
+    Block,
+    Fold,
+    Listing,
+    Page,
+    Paragraph,
+    Row,
+    Section,
+    Table,
+    facts,
+    name_text,
+)
 from verifier.telling.closedloop import curve_blocks, trade_off_blocks, trade_off_sentences
 from verifier.telling.collision import collision_blocks, collision_sentence
 from verifier.telling.compare import compare_section, compare_sentences
-from verifier.telling.grounds import (
-    LONGEST_NAME,
-    difference_text,
-    long_names,
-    name_text,
-    reason_text,
-    told_verdict,
-    vacuity_text,
-)
+from verifier.telling.grounds import difference_text, long_names, reason_text, told_verdict, vacuity_text
 from verifier.telling.html import html_text
 from verifier.telling.markdown import markdown_text
 from verifier.telling.robustness import (
