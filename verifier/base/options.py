@@ -275,12 +275,13 @@ def settings_of(arguments: argparse.Namespace, settings: type[Settings], part: P
             continue
         if isinstance(note, Part):
             absent = Setting("", bool, note.absent, False) if note.absent is not None else None
-            left_out = absent is not None and absent.name in given
-            for _, inner in options_of(kind, note) if absent is not None and left_out else ():
+            if absent is None or absent.name not in given:
+                values[own.name] = settings_of(arguments, kind, note)
+                continue
+            for _, inner in options_of(kind, note):
                 if inner.name in given:
                     raise UsageError(f"{inner.full} needs what {absent.full} leaves out: name one of the two")
-            below = settings_of(arguments, kind, note)
-            values[own.name] = None if left_out else below
+            values[own.name] = None
         elif isinstance(note, Option):
             setting = Setting(own.name, kind, note, None)
             if setting.name in given:
