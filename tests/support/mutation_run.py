@@ -358,8 +358,6 @@ _RULED_OUT = "ruled_out = wins >= xlogy(hits, middle) + xlog1py(items - hits, -m
 _ALARMS_OF_ITEMS = "while limit < items and log_against_share(limit + 1, items, least) >= bar:"
 _ALARMS_OF_HOURS = "while start < len(law) and log_against_rate(start, steps * step, most) < bar:"
 _DRAWN_AT_ONCE = "size = min(at_once, max(1, PART_BYTES // (32 * max(1, len(held)))), data.needed.largest_part)"
-_AT_ONCE_TOKENS = ("min", "max", "1", "//", "32", "*")
-_SUBJECT, _FIRST = "verifier/analysis/robust/subject.py", "verifier/analysis/robust/policy.py"
 _AT_ONCE_TOKENS = ("min", "1", "//", "32", "*")
 _SUBJECT, _FIRST = "verifier/analysis/robust/subject.py", "verifier/analysis/robust/policy.py"
 _LED = "following = np.where(inside < 0, objective.following[ways].ravel() - 2, inside).reshape("
@@ -810,11 +808,6 @@ EQUIVALENT = {
         "solved more exactly than need be"
     ),
     (
-        "verifier/analysis/confidence.py",
-        "unknown = np.full((len(interval.lower), bins, 0, 0), np.nan)",
-        "lower",
-    ): "as many of both",
-    (
         "verifier/analysis/intervals/intervals.py",
         "if self.lower.ndim != 1 or self.lower.shape != self.upper.shape:",
         "lower",
@@ -968,7 +961,6 @@ EQUIVALENT = {
     ("verifier/checking/two_engines.py", _GIVEN, "lower"): "both are given, or none",
     (_BATCH, "_FEW_MATRICES = 16", "16"): "how, not what",
     (_BATCH, "if values.min() > 0:", "0"): "a quicker way to the same",
-    **{(_BATCH, "memory_bytes: int = 1 << 30,", token): "how many at once" for token in ("1", "30")},
     (_BATCH, "_CHUNK = 512", "512"): "how many at once",
     **{(_BATCH, "_SUMS_AT_ONCE = 1 << 22", token): "how many at once" for token in ("1", "22")},
     **{(_BATCH, _SUMMED_AT_ONCE, token): "how many at once" for token in ("//", "1")},

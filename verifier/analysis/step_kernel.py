@@ -223,7 +223,9 @@ def main(arguments: list[str]) -> int:
         return 2
     for name, text in sorted(texts.items()):
         try:
-            bounds = [f"{float(low)!r} <= P <= {float(high)!r}" for low, high in check(json.loads(text))]
+            certificate = json.loads(text)
+            check(certificate)
+            bounds = [f"{low!r} <= P <= {high!r}" for low, high in certificate["claimed"]]
             print(f"{name}: proven: {', '.join(bounds)}")
             right += 1
         except (Rejected, RecursionError, ValueError) as error:

@@ -184,7 +184,7 @@ def write_jani(model: Model, path: str | Path) -> None:
     renamed = [(old, new) for old, new in [*variables.items(), *labels.items()] if old != new]
     said = [model.remark] if model.remark else []
     columns = (table.min(axis=0).tolist(), table.max(axis=0).tolist(), table[model.initial[0]].tolist())
-    document: dict[str, Any] = {
+    document: dict[str, object] = {
         "jani-version": 1,
         "name": "verifier",
         "type": "mdp" if isinstance(model, DecisionProcess) else "dtmc",
@@ -222,7 +222,7 @@ def write_jani(model: Model, path: str | Path) -> None:
     write_text(path, document_text(document))
 
 
-def _edges(model: Model, names: list[str], table: Any) -> list[dict[str, Any]]:
+def _edges(model: Model, names: list[str], table: Any) -> list[dict[str, object]]:
     rows = table.tolist()
     numbers = model.probabilities.tolist() if model.fractions is None else list(map(_fraction, model.fractions))
     destinations = [

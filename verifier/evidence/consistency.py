@@ -42,9 +42,8 @@ from verifier.evidence.resting import (
 )
 from verifier.questions.compare.gating import Baseline, baseline_of
 from verifier.study.collection import Judging
-from verifier.study.gates import BaselineFile
 from verifier.study.points import Point
-from verifier.study.records import SettingsRecord
+from verifier.study.records import BaselineFile, SettingsRecord
 from verifier.study.results import RequirementResult, RunResult
 
 if TYPE_CHECKING:

@@ -30,9 +30,8 @@ from verifier.evidence.findings import Finding
 from verifier.questions.compare.floor import floor_of
 from verifier.questions.compare.gating import worst_of
 from verifier.study.collection import Judging
-from verifier.study.gates import Drop, Regression
 from verifier.study.points import FreeBounds, Numbers, Point, Uncertainty
-from verifier.study.records import ConfidenceRecord, MatricesRecord, SettingsRecord
+from verifier.study.records import ConfidenceRecord, Drop, MatricesRecord, Regression, SettingsRecord
 from verifier.study.results import RequirementResult, RunResult, Target
 
 if TYPE_CHECKING:

@@ -119,7 +119,7 @@ class AdrResult(DocumentHead, Result):
             named = {"condition": rate.condition, "detector": rate.detector}
             yield named | {"images": rate.images, "objects": rate.objects} | told
 
-    def required_rows(self) -> Iterator[dict[str, Any]]:
+    def required_rows(self) -> Iterator[dict[str, object]]:
         """One row per object and condition, for `--objects`; empty where it is not found at any sensitivity."""
         for rate in self.required:
             yield {name: "" if value is None else value for name, value in vars(rate).items()}

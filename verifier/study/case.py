@@ -213,13 +213,6 @@ class Case(Block):
         return self if study is self.study else replace(self, study=study)
 
     @property
-    def forgetful_starts(self) -> tuple[int, ...]:
-        """For each initial state the start of the block without memory, which knows no contexts there."""
-        number = {tuple(initial.values()): k for k, initial in enumerate(self.forgetful.initial_states)}
-        kept = len(self.system.variables)
-        return tuple(number[tuple(initial.values())[:kept]] for initial in self.initial_states)
-
-    @property
     def _scene(self) -> tuple[System, Planner, str, ConfusionMatrices, SkeletonOptions]:
         """What structure is built from."""
         return self.system, self.planner, self.environment, self.study.matrices, self.study.skeleton_options

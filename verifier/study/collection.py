@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from verifier.analysis.channel_test import ClassTest, channel_test
 from verifier.analysis.confidence import Confidence, Data
-from verifier.analysis.intervals.intervals import Interval
 from verifier.analysis.intervals.rate_intervals import RateIntervals
 from verifier.analysis.objective import Objective
 from verifier.analysis.planning import EvidencePlan, PlannedColumn, Question, additional_data
@@ -172,12 +171,19 @@ def collected(
     return tuple(results)
 
 
+def forgetful_starts(case: Case) -> tuple[int, ...]:
+    """For each initial state the start of the block without memory, which knows no contexts there."""
+    number = {tuple(initial.values()): k for k, initial in enumerate(case.forgetful.initial_states)}
+    kept = len(case.system.variables)
+    return tuple(number[tuple(initial.values())[:kept]] for initial in case.initial_states)
+
+
 def _free(checked: CheckedCase, number: int) -> Iterator[FreeBounds | None]:
     """At each initial state."""
     if not checked.free:
         yield from (None for _ in checked.case.initial_states)
         return
-    for start in checked.case.forgetful_starts:
+    for start in forgetful_starts(checked.case):
         yield FreeBounds.told(checked.free[number][start], rates_of(checked.case.study))
 
 
@@ -278,7 +284,7 @@ def _uncertainty(sure: Confidence, k: int) -> Uncertainty:
     bounds = sure.bounds
     return Uncertainty(
         sure.interval.level,
-        point_interval(sure.interval, k),
+        PointInterval.of(sure.interval, k),
         None
         if bounds is None
         else PointBounds(
@@ -290,13 +296,6 @@ def _uncertainty(sure: Confidence, k: int) -> Uncertainty:
             sure.tier,
         ),
     )
-
-
-def point_interval(interval: Interval, k: int) -> PointInterval:
-    """That of initial state k."""
-    (low, least), (high, most) = interval.lower_range[k].tolist(), interval.upper_range[k].tolist()
-    ends = float(interval.lower[k]), float(interval.upper[k])
-    return PointInterval(interval.kind, *ends, (low, least), (high, most), interval.draws or 0)
 
 
 def interval_remarks(results: Iterable[RequirementResult]) -> list[str]:

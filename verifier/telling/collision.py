@@ -26,8 +26,7 @@ from verifier.collision.intervals import IntervalKind, safer
 from verifier.collision.request import independence_text
 from verifier.collision.result import CollisionResult
 from verifier.collision.trust import Trust
-from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Paragraph, Row, Table
-from verifier.telling.grounds import name_text
+from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Paragraph, Row, Table, name_text
 from verifier.telling.pictures import chart
 from verifier.telling.terminal import blocks_lines, text_of
 
@@ -315,8 +314,7 @@ def _combination(policy: PolicyRecord, combination: CombinationRecord) -> Table:
     rows.append(("combined", "", *_score_cells(combination.combined), _total(combination.combined)))
     caption = (
         f"Combination, each point to the detector closer to its oracle: chosen on {combination.chosen_on} images, "
-        "scored "
-        f"on the other {combination.scored_on}"
+        f"scored on the other {combination.scored_on}"
     )
     return Table(caption, ("detector", "of the grid", "above", "below", "above + below"), tuple(rows))
 

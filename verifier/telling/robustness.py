@@ -21,8 +21,7 @@ from verifier.robustness.predicting import PairModel, PredictResult, r_squared_t
 from verifier.robustness.rates import AdrResult, RateRow
 from verifier.telling import markdown, terminal
 from verifier.telling.assessment import ROBUST, sections
-from verifier.telling.blocks import Block, Cell, Fold, Listing, Paragraph, Row, Section, Table
-from verifier.telling.grounds import name_text
+from verifier.telling.blocks import Block, Cell, Fold, Listing, Paragraph, Row, Section, Table, name_text
 from verifier.telling.markdown import escaped
 from verifier.telling.terminal import block_lines, blocks_lines, text_of
 

@@ -19,11 +19,11 @@ from verifier.base.numbers import (
 )
 from verifier.base.words import bounds_text, counted
 from verifier.checking.verdicts import Verdict
-from verifier.study.gates import Drop, DropGate, Floor, Gates, Held, Regression
 from verifier.study.points import Point, WorldDecisions
+from verifier.study.records import Drop, DropGate, Floor, Gates, Held, Regression
 from verifier.study.results import ProfileMean, RequirementResult, RunResult
-from verifier.telling.blocks import Block, Cell, Paragraph, Row, Section, Table
-from verifier.telling.grounds import chance_text, decided_lines, name_text, told_verdict, world_aim
+from verifier.telling.blocks import Block, Cell, Paragraph, Row, Section, Table, name_text
+from verifier.telling.grounds import chance_text, decided_lines, told_verdict, world_aim
 from verifier.telling.run_summary import decision_lines, evidence_lines, farthest, summary_lines, tipping_lines
 from verifier.telling.terminal import aligned, text_of
 
@@ -44,8 +44,8 @@ SWITCHES = ("canonical", "endless", "exact", "strict", "assume_memoryless", "ass
 
 
 def run_table(result: RunResult, *, points: bool = False, colour: bool = False) -> str:
-    """The table of `verify run`: per requirement its worst scenario, or with `points` every scenario; its cells are
-    broken where its lines would be wider than `columns`.
+    """The output of `verify run`: a table of the worst scenario of each requirement, or with `points` of every one,
+    its cells broken where its lines would be wider than `columns`; then what follows from it, and the gates.
 
     A requirement without a target has no worst scenario: its least and its greatest number are shown, or the mean
     over the profile where that is asked for.
@@ -79,6 +79,7 @@ def run_table(result: RunResult, *, points: bool = False, colour: bool = False) 
     lines += evidence_lines(result)
     lines += tipping_lines(result)
     lines += ["", *summary_lines(result)]
+    lines += [] if result.gates is None else map(one_line, _gate_lines(result.gates, result))
     return text_of(lines)
 
 
@@ -191,9 +192,8 @@ def _strategy_lines(result: RunResult) -> list[str]:
         if requirement.strategies is not None:
             ends = requirement.strategies[requirement.worst]
             lines.append(
-                f"{requirement.name}, planner {requirement.planner}, {requirement.worst_point.scenario}: range of "
-                "P over all winning "
-                f"strategies: {bounds_text(ends.smallest, ends.largest)}"
+                f"{requirement.name}, planner {requirement.planner}, {requirement.worst_point.scenario}: range of P "
+                f"over all winning strategies: {bounds_text(ends.smallest, ends.largest)}"
             )
         if requirement.world is not None:
             lines += _world_lines(requirement, requirement.world)
@@ -216,8 +216,7 @@ COUNTED = {"bounds": "confidence bounds", "interval": "ends of intervals", "poin
 """What a floor is held against."""
 
 
-def gate_lines(gates: Gates, result: RunResult) -> Iterator[str]:
-    """The gates of a run on a terminal."""
+def _gate_lines(gates: Gates, result: RunResult) -> Iterator[str]:
     yield from _unheld(result)
     if gates.fail_under is not None:
         yield f"gate, {_floor_text(gates.fail_under)}"

@@ -9,7 +9,7 @@ such an obligation by staying exactly if some end component among the states wit
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -112,15 +112,10 @@ def component_meeting(
         inside: (p,) the states of the component to look in.
         components_among: the maximal end components among some states, (p,) numbers, -1 outside.
     """
-    return next(_meeting(recurrences, inside, components_among), None)
-
-
-def _meeting(
-    recurrences: Sequence[Recurrence], inside: Mask, components_among: Callable[[Mask], Ints]
-) -> Iterator[Ints]:
     for recurrence in recurrences:
         of = components_among(inside & recurrence.always)
         for number in range(int(of.max(initial=-1)) + 1):
             members = of == number
             if all(np.any(members & mask) for mask in recurrence.often):
-                yield np.flatnonzero(members)
+                return np.flatnonzero(members)
+    return None

@@ -43,7 +43,6 @@ from verifier.questions.explain.explain_result import ExplainResult
 from verifier.questions.require.require_result import RequireResult
 from verifier.questions.require.requiring import curves_of
 from verifier.study.case import Study
-from verifier.study.collection import point_interval
 from verifier.study.inputs import ends_of
 from verifier.study.points import Point, PointInterval
 from verifier.study.provenance import program_versions
@@ -253,7 +252,7 @@ def _each_interval(study: Study) -> Iterator[tuple[tuple[int, int], PointInterva
         return
     for _, case, places in places_of(study):
         for (row, first), interval in zip(places, data.maker.intervals(case.objectives, data, settings), strict=True):
-            yield from (((row, first + k), point_interval(interval, k)) for k in range(len(interval.lower)))
+            yield from (((row, first + k), PointInterval.of(interval, k)) for k in range(len(interval.lower)))
 
 
 def _curves(parts: Parts) -> dict[str, tuple[int, str]]:

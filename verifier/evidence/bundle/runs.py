@@ -49,7 +49,7 @@ from verifier.evidence.documents import Document
 from verifier.evidence.findings import Finding, Log, misstated
 from verifier.evidence.resting import conclusions_apart, free_apart
 from verifier.study.case import Study
-from verifier.study.collection import rates_of
+from verifier.study.collection import forgetful_starts, rates_of
 from verifier.study.model_checks import look_at, model_remarks
 from verifier.study.options import RunOptions
 from verifier.study.points import FreeBounds
@@ -174,7 +174,10 @@ def check_runs(parts: Parts, log: Log) -> dict[tuple[int, int], Proven]:
     log.checked.append((tally.proven, "probabilities, with their numerical bounds, that certificates prove"))
     computed = tally.points - tally.proven
     if computed:
-        log.checked.append((computed, "probabilities recomputed by the batch engine, with rigorous enclosures"))
+        said = "there is no certificate, or checking it takes too long"
+        log.checked.append(
+            (computed, f"probabilities recomputed by the batch engine, with rigorous enclosures: {said}")
+        )
     return points
 
 
@@ -280,7 +283,7 @@ def check_free_bounds(parts: Parts, rebuilt: Study, runs: Sequence[str], log: Lo
             log.findings.append(misstated(path, "", message, "a proof that holds"))
         case, rows = places[checked_end.block]
         row, first = rows[checked_end.requirement]
-        own = [first + place for place, start in enumerate(case.forgetful_starts) if start == checked_end.start]
+        own = [first + place for place, start in enumerate(forgetful_starts(case)) if start == checked_end.start]
         other = rebuilt.options.decimals is not None or rebuilt.memory != "none"
         for path, number in product(runs, own):
             point = parts.documents[path].result.requirements[row].points[number]

@@ -11,7 +11,7 @@ from scipy.stats import chi2
 
 from verifier.base.documents import read_document
 from verifier.base.numbers import p_value_text
-from verifier.base.words import counted, listed, name_text
+from verifier.base.words import clipped, counted, listed
 from verifier.evidence.bundle.manifest import digest_of
 from verifier.evidence.changes.sides import Side
 from verifier.evidence.differences import leaves
@@ -132,11 +132,11 @@ def _changed(old: Mapping[str, object], new: Mapping[str, object]) -> Iterator[s
         if before != after:
             plain = all(side is None or isinstance(side, (str, int, Exposure)) for side in (before, after))
             how = f"{_told(before)} -> {_told(after)}" if plain else "added" if before is None else "changed"
-            yield f"{name_text(name)}: {'left out' if after is None else how}"
+            yield f"{clipped(name)}: {'left out' if after is None else how}"
 
 
 def _told(value: Any) -> str:
-    return "nothing" if value in (None, "") else name_text(str(value))
+    return "nothing" if value in (None, "") else clipped(str(value))
 
 
 def _of(side: Side, keys: Iterable[str]) -> dict[str, object]:
@@ -210,7 +210,7 @@ def _data(old: Side, new: Side, apart: bool) -> Iterator[tuple[Change, str]]:
     for name in sorted(old.conditions.keys() & new.conditions.keys()):
         hashes = old.conditions[name], new.conditions[name]
         if hashes[0] != hashes[1] and hashes != mains and all(hashes):
-            yield "other_data", f"matrices of {name_text(name)}"
+            yield "other_data", f"matrices of {clipped(name)}"
     for text in _changed(old.elsewhere, new.elsewhere):
         yield "other_data", f"made elsewhere, {text}"
     before, after = old.sequences, new.sequences

@@ -40,19 +40,24 @@ from verifier.evidence.telling import (
 )
 from verifier.study.points import Point
 from verifier.study.records import SettingsRecord
-from verifier.telling.blocks import Block, Fold, Listing, Page, Paragraph, Row, Section, Table, facts
+from verifier.study.results import ProfileMean, RequirementResult
+from verifier.telling.blocks import (
+    LONGEST_NAME,
+    Block,
+    Fold,
+    Listing,
+    Page,
+    Paragraph,
+    Row,
+    Section,
+    Table,
+    facts,
+    name_text,
+)
 from verifier.telling.closedloop import curve_blocks, trade_off_blocks, trade_off_sentences
 from verifier.telling.collision import collision_blocks, collision_sentence
 from verifier.telling.compare import compare_section, compare_sentences
-from verifier.telling.grounds import (
-    LONGEST_NAME,
-    difference_text,
-    long_names,
-    name_text,
-    reason_text,
-    told_verdict,
-    vacuity_text,
-)
+from verifier.telling.grounds import difference_text, long_names, reason_text, told_verdict, vacuity_text
 from verifier.telling.html import html_text
 from verifier.telling.markdown import markdown_text
 from verifier.telling.robustness import (
@@ -81,6 +86,7 @@ def _rows(document: Document) -> Iterator[dict[str, object]]:
             for one in result.requirements:
                 about = _about(one) | ({} if one.asked == "P" else {"asked": one.asked, "unit": one.unit})
                 yield from (about | _point(point, result.settings) for point in one.points)
+                yield from (about | _mean(mean, one, result.settings) for mean in one.means)
         case "explain":
             yield from (
                 _about(explanation) | _point(explanation.point, result.settings)
@@ -108,6 +114,25 @@ def _rows(document: Document) -> Iterator[dict[str, object]]:
                 yield told | {"verdict": risk.verdict.value, "condition": risk.condition}
 
 
+def _mean(mean: ProfileMean, of: RequirementResult, settings: SettingsRecord) -> dict[str, object]:
+    ends, confidence = mean.interval, settings.confidence
+    cells = {name: getattr(mean, name) for name in ("probability", "lower", "upper")}
+    cells |= {
+        "asked": f"{of.asked} over profile",
+        "constants": _pairs(mean.constants),
+        "exact": "" if mean.exact is None else fraction_text(mean.exact),
+        "verdict": of.verdict.value,
+    }
+    if ends is None or confidence is None:
+        return cells
+    level = {"level": confidence.level, "interval": ends.kind}
+    return cells | level | {"interval_lower": ends.lower, "interval_upper": ends.upper}
+
+
+def _pairs(values: Mapping[str, Any]) -> str:
+    return " ".join(f"{name}={value}" for name, value in values.items())
+
+
 def _about(requirement: Any, planner: str | None = None) -> dict[str, object]:
     """The cells that name a requirement; `planner` where it stands elsewhere."""
     about, target = {"requirement": requirement.name, "planner": planner or requirement.planner}, requirement.target
@@ -120,11 +145,7 @@ def _point(point: Point, settings: SettingsRecord | None = None) -> dict[str, ob
     cells: dict[str, object] = {
         name: getattr(point, name) for name in ("environment", "probability", "lower", "upper", "second_engine")
     }
-    cells |= {
-        name: " ".join(f"{key}={value}" for key, value in getattr(point, name).items())
-        for name in ("constants", "initial")
-    }
-    cells |= {
+    cells |= {name: _pairs(getattr(point, name)) for name in ("constants", "initial")} | {
         "exact": "" if point.exact is None else fraction_text(point.exact),
         "verdict": point.verdict.value,
         "condition": point.condition or "",

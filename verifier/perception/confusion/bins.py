@@ -279,9 +279,9 @@ def _edge(path: str, content: Any, index: int, last: int, fail: Fail) -> float:
     return float(content)
 
 
-def where_json(variables: Sequence[Variable], at: Sequence[int]) -> dict[str, Any]:
+def where_json(variables: Sequence[Variable], at: Sequence[int]) -> dict[str, object]:
     """The ranges of the further variables as a bin of the document says them."""
-    ranges: dict[str, Any] = {}
+    ranges: dict[str, object] = {}
     for variable, index in zip(variables, at, strict=True):
         if variable.groups:
             ranges[variable.name] = variable.bin_text(index)

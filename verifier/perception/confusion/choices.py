@@ -263,7 +263,7 @@ def _with_distances(settings: CountSettings, data: DetectionSet, part: bool) -> 
     return data
 
 
-def dependence_document(data: DetectionSet, observed: Observed, rule: CountingRule, seed: int = 0) -> Told | None:
+def dependence_document(data: DetectionSet, observed: Observed, rule: CountingRule) -> Told | None:
     """The key `dependence` of a confusion document: the test of each class that has tracks.
 
     Returns:
@@ -272,10 +272,10 @@ def dependence_document(data: DetectionSet, observed: Observed, rule: CountingRu
     outcomes = track_outcomes(data, observed, rule)
     if outcomes is None:
         return None
-    tested = dependence(outcomes, rule.classes, seed)
+    tested = dependence(outcomes, rule.classes)
     if not tested[0]:
         return None
-    tests = tuple(Dependence(seed=seed, classes=classes) for classes in tested)
+    tests = tuple(Dependence(seed=0, classes=classes) for classes in tested)
     return tests[0] if rule.thresholds is None else tests
 
 

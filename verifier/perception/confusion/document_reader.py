@@ -100,7 +100,7 @@ class DocumentReader:
             None if contexts is None else contexts.counts(divided, finer),
         )
 
-    def _metadata(self, document: dict[str, Any], members: int | None, bins: int) -> dict[str, Any]:
+    def _metadata(self, document: dict[str, Any], members: int | None, bins: int) -> dict[str, object]:
         metadata = {key: document[key] for key in METADATA if key in document}
         if not isinstance(document.get("title", ""), str):
             raise self.fail("/title", f"expected a string, got {shown(document['title'])}")
@@ -213,7 +213,7 @@ class DocumentReader:
             raise self.fail(path, f"expected a class name, got {shown(name)}")
         return name
 
-    def _thresholds(self, document: dict[str, Any]) -> tuple[float, ...] | None:
+    def _thresholds(self, document: dict[str, object]) -> tuple[float, ...] | None:
         scores = document.get("score_thresholds")
         if "score_thresholds" not in document:
             return None
@@ -273,7 +273,7 @@ class DocumentReader:
         except UsageError as error:
             raise self.fail("/variables", str(error)) from None
 
-    def _check_where(self, path: str, entry: dict[str, Any], variables: tuple[Variable, ...], at: Any) -> None:
+    def _check_where(self, path: str, entry: dict[str, object], variables: tuple[Variable, ...], at: Any) -> None:
         expected = where_json(variables, at)
         if variables and entry["where"] != expected:
             got = shown(entry["where"])

@@ -65,7 +65,7 @@ class Frames(Tables):
         """The SHA-256 of what is recorded of the files, which have theirs in it."""
         return hashlib.sha256(json.dumps(self.sources, sort_keys=True).encode()).hexdigest()
 
-    def records(self, digest: Callable[[str], str] = digest_of) -> list[dict[str, Any]]:
+    def records(self, digest: Callable[[str], str] = digest_of) -> list[dict[str, object]]:
         """What is recorded of the files."""
         return [dict(source) for source in self.sources]
 

@@ -123,8 +123,6 @@ def counted(
     """
     if data is None:
         check_data_named(settings)
-    if settings.spec is not None and not settings.matching_audit:
-        raise UsageError("--spec belongs to --matching-audit; to verify the matrices, write them and use verify run")
     memory = _memory(settings)
     stated = None if settings.data_set is None else read_stated(settings.data_set)
     if not check_stream(settings):
@@ -159,7 +157,7 @@ def counts_of(
     format_name: str,
     names: Sequence[str] | None,
     sequences: Sequence[str] | None,
-    choices: Mapping[str, Any],
+    choices: Mapping[str, object],
 ) -> ConfusionCounts:
     """The counts of files of a format, or of objects; arguments as of `verifier.count`, errors as `counted`."""
     files = {"annotations": annotations, "detections": detections}
@@ -261,7 +259,7 @@ class ConfusionMetric:
         """Forget every batch."""
         self._counted: Count | None = None
         self._how: tuple[CountingRule, MatchingPolicy] | None = None
-        self._origin: Mapping[str, Any] = {}
+        self._origin: Mapping[str, object] = {}
         self._frames: set[str] = set()
 
     def update(

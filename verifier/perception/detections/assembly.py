@@ -294,7 +294,7 @@ def assemble(material: Material, reading: Reading) -> DetectionSet:
         _split(rows, label) for rows, label in zip((annotations, detections), labels, strict=True)
     )
     marked = material.annotations.region is not None or bool(region)
-    origin: dict[str, Any] = {"format": material.format, "sources": [dict(source) for source in material.sources]}
+    origin: dict[str, object] = {"format": material.format, "sources": [dict(source) for source in material.sources]}
     origin |= dict(material.notes or {}) | dict(reading.record())
     origin |= {"classes_left_out": dropped, "ignored": dict(checks.counts), "regions": len(region), "filters": []}
     origin["annotations"] = ledger(len(material.annotations), sound, len(annotations), len(kept), len(region))

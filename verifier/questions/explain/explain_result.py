@@ -294,7 +294,7 @@ class ExplainResult(JudgedResult):
     bins: tuple[str, ...]
     explanations: Annotated[tuple[Explained, ...], Limits(min_length=1)]
 
-    TOLD = "verifier.telling.explain:explain_table"
+    TOLD = "verifier.telling.questions:explain_table"
     DRAWN = "verifier.telling.figures.questions:explain_figure"
     NAMED_BY = ("requirement", "planner", "scenario")
     METRICS = ("probability",)
