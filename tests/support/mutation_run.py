@@ -1075,7 +1075,7 @@ EQUIVALENT = {
     **{(_CHANNEL, line, "1"): "any number below 0" for line in (_NOT_DRAWN, _NONE_BESIDE)},
     (_CHANNEL, _NEVER_BOTH, "0"): "not read",
     ("verifier/systems/behaviour.py", _BITS, "2"): "numbers that are only compared, in the same order",
-    ("verifier/systems/behaviour.py", _BY_RUN, "0"): "not read",
+    ("verifier/systems/behaviour.py", _BY_RUN, "0"): "not read; or noticed",
     ("verifier/systems/declarations.py", "count = -1", "1"): "any number below 0",
     ("verifier/systems/model.py", "if kept is None or kept[0] is not node:", "0"): "how often it is resolved",
     ("verifier/systems/model.py", "if len(self._answered) < _MOST_ANSWERED:", "<"): "how much is kept",

@@ -108,7 +108,7 @@ class Problem:
         zeros = np.packbits((rates > 0).reshape(len(rates), -1), axis=1)
         _, kind = np.unique(zeros, axis=0, return_inverse=True)
         worst, met, failed = np.empty(len(rates)), np.ones(len(rates), dtype=bool), np.zeros(len(rates), dtype=bool)
-        for number in range(int(kind.max()) + 1):
+        for number in np.unique(kind).tolist():
             rows = np.flatnonzero(kind.ravel() == number)
             worst[rows], met[rows], failed[rows] = self._alike(rates[rows])
         return Evaluated(worst, met, failed)
