@@ -34,6 +34,7 @@ def test_where_p_is_the_recall_the_least_recall_is_the_target():
     assert found.least == 950_001
     assert found.unsure == (950_000,)
     assert found.met == ((950_001, MILLION),)
+    assert (len(found.places), found.places[1]) == (257, 3906)  # a 256th of a million
 
 
 def test_a_target_that_is_a_double_is_undecided_only_at_the_number_itself():
