@@ -252,7 +252,7 @@ def search(problem: Problem, path: Path, points: int = 257) -> Searched:
     return Searched(path, tuple(places), tried.worst, tuple(zip(begins, lasts, strict=True)), unsure)
 
 
-def worst_along(problem: Problem, path: Path, points: int = 257) -> tuple[list[int], Floats]:
+def worst_along(problem: Problem, path: Path, points: int) -> tuple[list[int], Floats]:
     """The even grid of `search`, and the worst probability at each of its places; errors as there."""
     places = path.grid(points)
     return places, _evaluated(problem, path, places).worst
