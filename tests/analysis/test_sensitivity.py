@@ -100,8 +100,8 @@ def test_what_may_be_rounding_is_none_up_to_its_very_end(monkeypatch):
 
 
 def test_a_cell_alone_moves_from_all_others_in_proportion_or_from_the_steepest():
-    slopes, rates = np.array([[1, 0, 0], [0, 0.3, -0.5]]), np.array([[0.2, 0.5, 0.3], [1, 0, 0]])
-    expected = np.array([[1, -0.4, -2 / 7], [0.5, 0.3, -0.5]])
+    slopes, rates = np.array([[1, 0, 0], [0.1, 0.3, -0.5]]), np.array([[0.2, 0.5, 0.3], [1, 0, 0]])
+    expected = np.array([[1, -0.4, -2 / 7], [0.6, 0.2, -0.6]])
     assert _slope_alone(slopes, rates) == pytest.approx(expected, rel=1e-12, abs=0)
 
 
