@@ -224,7 +224,7 @@ def test_for_an_upper_limit_the_fix_that_lowers_p_comes_first():
     assert [f.probability for f in listed.single] == pytest.approx([0.3, 0.55, 0.6], rel=1e-14, abs=0)
 
 
-def test_what_is_flat_to_first_order_can_still_be_the_fix():
+def test_what_is_flat_to_first_order_can_still_be_the_fix(monkeypatch):
     # The goal is reached when a is reported twice in a row: P = r^2 with r = 0, so no slope, and yet correcting the
     # one type of detection error there is makes P = 1.
     objective = objective_of(
@@ -239,6 +239,8 @@ def test_what_is_flat_to_first_order_can_still_be_the_fix():
     found = sensitivity(objective, data.rates, 0)
     (fix,) = fixes(objective, found, data, 0).single
     assert (fix.first_order, fix.probability) == (0.0, 1.0)
+    monkeypatch.setattr(priorities, "UNCHANGED", 1.0)  # just as much is no change
+    assert fixes(objective, found, data, 0).single == ()
 
 
 FORMULAS = ["F p", "G (p -> X q)", "p U q", "G F p"]
