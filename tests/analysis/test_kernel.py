@@ -354,6 +354,14 @@ class TestSystemsByHand:
             small_system({}, propositions=["p", "q"], letters=[0, 4, 1])
 
     @pytest.mark.parametrize(
+        ("changes", "place"),
+        [({"then": [[0, 1, -2]] * 3}, "then/0/2"), ({"row": [0, -1, -2]}, "row/2"), ({"row": [-2, -1, -1]}, "row/0")],
+    )
+    def test_only_minus_one_says_that_there_is_none(self, changes, place):
+        with pytest.raises(kernel.Rejected, match=f"/subject/{place}: expected a whole number from -1"):
+            small_system({}, **changes)
+
+    @pytest.mark.parametrize(
         "changes",
         [
             {"told": [[[1, 0, 1, 2], [1, 0, 1]]]},  # each way of telling has all reports

@@ -20,7 +20,7 @@ from verifier.robustness.mutators.sweeps import published
 from verifier.robustness.predicting import PredictResult
 from verifier.robustness.prediction import AdrTable, predict
 from verifier.robustness.rates import AdrResult, published_order, published_severities
-from verifier.telling.figures.rates import curves_figure, prediction_figure, table_figure, weights_figure
+from verifier.telling.figures.robustness import curves_figure, prediction_figure, table_figure, weights_figure
 
 # Four objects in images 0 to 3 of ten; false positives lie far off. Worked out in tests/robustness/test_adr.py.
 CLEAR = [(0, 0, 0.9), (1, 0, 0.7), (2, 0, 0.4), (5, 3, 0.8), (6, 3, 0.6), (0, 3, 0.5)]

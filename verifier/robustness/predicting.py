@@ -78,8 +78,8 @@ class PredictResult(DocumentHead, Result):
     baseline: Mapping[str, Share]
     models: tuple[PairModel, ...]
 
-    TOLD = "verifier.telling.rates:predict_table"
-    DRAWN = "verifier.telling.figures.rates:prediction_figure"
+    TOLD = "verifier.telling.robustness:predict_table"
+    DRAWN = "verifier.telling.figures.robustness:prediction_figure"
     NAMED_BY = ("target", "detector")
     METRICS = ("predicted", "observed")
 

@@ -44,7 +44,6 @@ from verifier.questions.explain.explain_result import ExplainResult
 from verifier.questions.require.require_result import RequireResult
 from verifier.questions.require.requiring import curves_of
 from verifier.study.case import Study
-from verifier.study.collection import point_interval
 from verifier.study.inputs import ends_of
 from verifier.study.points import Point, PointInterval
 from verifier.study.provenance import program_versions
@@ -145,9 +144,9 @@ def _proven_recalls(path: str, number: int, parts: Parts, points: Mapping[tuple[
         log.proven += NUMBERS_OF_POINT * is_proven(point, low, high)
 
 
-def _asked_of(rebuilt: Study) -> list[dict[str, Any]]:
+def _asked_of(rebuilt: Study) -> list[Mapping[str, object]]:
     """Planner and swept constants of each answer about required recalls, in their order."""
-    asked: list[dict[str, Any]] = []
+    asked = list[Mapping[str, object]]()
     for block in rebuilt.grid.blocks:
         entry = {"planner": block.planner.name, "constants": block.constants}
         if entry not in asked:
@@ -255,7 +254,7 @@ def _each_interval(study: Study) -> Iterator[tuple[tuple[int, int], PointInterva
         return
     for _, case, places in places_of(study):
         for (row, first), interval in zip(places, data.maker.intervals(case.objectives, data, settings), strict=True):
-            yield from (((row, first + k), point_interval(interval, k)) for k in range(len(interval.lower)))
+            yield from (((row, first + k), PointInterval.of(interval, k)) for k in range(len(interval.lower)))
 
 
 def _curves(parts: Parts) -> dict[str, tuple[int, str]]:

@@ -50,8 +50,7 @@ from verifier.evidence.documents import Document
 from verifier.evidence.findings import Finding, Log, misstated
 from verifier.evidence.resting import conclusions_apart, free_apart
 from verifier.study.case import Study
-from verifier.study.collection import rates_of
-from verifier.study.forgetful import forgetful_starts
+from verifier.study.collection import forgetful_starts, rates_of
 from verifier.study.model_checks import look_at, model_remarks
 from verifier.study.options import RunOptions
 from verifier.study.points import FreeBounds

@@ -84,7 +84,7 @@ class Mix:
         ]
         return f"{self.variable}: {', '.join(weights)}"
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """The mix as JSON values: each weight as the decimal that was written, or as two."""
         return {
             "variable": self.variable,

@@ -230,7 +230,7 @@ def _added_filter(before: Any, now: Any) -> Any:
     return {**before, **now, **added}
 
 
-def _added_projected(before: Any, now: Any) -> dict[str, Any]:
+def _added_projected(before: Any, now: Any) -> dict[str, object]:
     """How many rectangles were placed on the ground; InputError where not the same ones."""
     if before.keys() != now.keys():
         raise InputError(
@@ -270,7 +270,7 @@ def _checkpoint_text(progress: Progress, files: StreamFiles) -> str:
     return json.dumps(document, ensure_ascii=False, default=dict) + "\n"
 
 
-def _contexts_document(count: Count, begun: Begun) -> dict[str, Any]:
+def _contexts_document(count: Count, begun: Begun) -> dict[str, object]:
     return {
         "contexts": {**_tally_document(count.tally), "sequence": begun.sequence, "outcomes": begun.outcomes},
     }
