@@ -22,8 +22,15 @@ from verifier.perception.confusion.document_dependence import Dependence
 from verifier.perception.confusion.document_types import AveragePrecision
 from verifier.perception.confusion.matrices import EMPTY, ConfusionMatrices, label_text
 from verifier.perception.confusion.replay import Replayed
-from verifier.perception.confusion.sanity import THIN_COLUMN, left_out_texts, recalls, remark_texts, thin_columns
-from verifier.perception.confusion.weights import WORTH_SAYING, rate_differences
+from verifier.perception.confusion.sanity import (
+    THIN_COLUMN,
+    WORTH_SAYING,
+    left_out_texts,
+    rate_differences,
+    recalls,
+    remark_texts,
+    thin_columns,
+)
 from verifier.telling.blocks import Cell, Row, Table, name_text
 from verifier.telling.terminal import aligned, block_lines, text_of
 

@@ -74,8 +74,7 @@ def make_nodes(step: UncertainStep, component: Ints) -> Nodes:
     members = np.flatnonzero(component >= 0)
     _, first, number = np.unique(component[members], return_index=True, return_inverse=True)
     of[members] = members[first][number]
-    rows, seen = np.nonzero(step.usable(np.ones(step.following.shape, dtype=bool)))
-    sources, targets = step.owner[rows], step.following[rows, seen]
+    sources, targets = step.moves
     order = np.empty(n, dtype=np.int64)
     order[np.argsort(components(n, of[sources], of[targets])[of], kind="stable")] = np.arange(n)
     return Nodes(of, component >= 0, order, sources, targets)

@@ -54,6 +54,19 @@ class Member:
     raw: bytes
 
 
+def by_name(
+    members: Iterable[Member], what: str, name_of: Callable[[Member], str] = lambda member: member.stem
+) -> dict[str, Member]:
+    """The files by the names of what they are of, such as frames; InputError where one has two files."""
+    named: dict[str, Member] = {}
+    for member in members:
+        name = name_of(member)
+        if name in named:
+            raise InputError(f"{what} {shown(name)} has a second file, {named[name].name}", Place(member.name))
+        named[name] = member
+    return named
+
+
 @dataclass(frozen=True)
 class Source:
     """The files found, and what of them is recorded: role, name, number of files, SHA-256."""

@@ -106,7 +106,7 @@ def compare(
     options = with_default_memory(options, asked.best_planner)
     settings = options.confidence
     if settings is None:
-        raise UsageError("to compare needs draws of the matrices: say how they are made")
+        raise UsageError("verify compare needs draws of the matrices: leave out --point-only")
     if options.verdict_from == "interval":
         raise UsageError("verdicts of a comparison come from the confidence bounds or from the point")
     with StormProcess() as storm, memory_limit(options.limits.memory_bytes):
