@@ -58,14 +58,16 @@ def pytest_collection_modifyitems(config, items):
                     item.add_marker(skip)
 
 
-@pytest.fixture(autouse=True)
-def wide_terminal(monkeypatch):
+@pytest.fixture(autouse=True, scope="session")
+def wide_terminal():
     """Each text stands in one line here: tests of what is said do not depend on where lines are broken."""
-    monkeypatch.setenv("COLUMNS", "1000")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "1000")
+        yield
 
 
 @pytest.fixture
-def no_terminal(wide_terminal, monkeypatch):
+def no_terminal(monkeypatch):
     """Lines are as wide as where no terminal is."""
     monkeypatch.delenv("COLUMNS")
 
@@ -102,12 +104,12 @@ def idle_storms():
 
 @pytest.fixture(autouse=True, scope="module")
 def kept_storm(request, idle_storms):
-    """Storm is loaded once for many commands, where it is not Storm's door that is tested.
+    """Storm is loaded once for many commands, where neither Storm's door is tested nor how often it is opened.
 
     A worker that has answered all it was asked is what the next command is given, if that would start its own with
     the same modules and environment. One that fails, is late or is forged ends as ever.
     """
-    if "checking" in request.path.relative_to(ROOT).parts or request.path.name == "test_built_once.py":
+    if request.path.parent.name == "checking" or request.path.name == "test_built_once.py":
         yield
         return
     from verifier.checking import process

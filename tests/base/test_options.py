@@ -56,6 +56,26 @@ def typed(text, settings=Chosen):
     return settings_of(parser.parse_args(text.split()), settings)
 
 
+@dataclass(frozen=True)
+class Drawn:
+    plot: Annotated[str | None, Option("drawn")] = None
+    plot_scale: Annotated[int, Option("of it", of="plot")] = 1
+
+
+@pytest.mark.parametrize(
+    ("text", "settings", "refusal"),
+    [
+        ("--plot-scale 2", Drawn, "--plot-scale belongs to --plot"),
+        ("a -o c --point-only --confidence 0.9", Chosen, "--confidence needs what --point-only leaves out: name one"),
+        ("a -o c --shift 1/2 --point-only", Chosen, "--shift needs what --point-only leaves out: name one"),
+    ],
+)
+def test_options_of_which_nothing_would_come_are_refused(text, settings, refusal):
+    with pytest.raises(UsageError, match=refusal):
+        typed(text, settings)
+    assert typed("--plot-scale 2 --plot a", Drawn) == Drawn("a", 2)
+
+
 def test_what_is_not_typed_has_the_default_of_the_class():
     assert typed("a b -o c") == Chosen(files=("a", "b"), output="c")
 

@@ -1136,6 +1136,11 @@ EQUIVALENT = {
     ("verifier/perception/confusion/dependence.py", _AT_ONCE, "2"): "how many at once",
     ("verifier/analysis/counterexamples/replay.py", _AGREES, "1000"): "a thousandth of a tolerance",
     ("verifier/analysis/counterexamples/replay.py", "rng = np.random.default_rng(0)", "0"): "another way at random",
+    (
+        "verifier/analysis/counterexamples/replay.py",
+        "_WANDERING = (20, 200)",
+        "200",
+    ): "how far it wanders before it gives up",
     ("verifier/analysis/counterexamples/replay.py", "if len(walk) > LONGEST_WORD:", ">"): "too long for `replay` too",
     **{(_RUNS, _PERFECT, token): "as many of both" for token in ("-", "1")},
     (_RUNS, _PLANNED, "1"): "for how many at once it is planned",

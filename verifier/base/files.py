@@ -16,13 +16,15 @@ from typing import Any
 
 from verifier.base.checksums import with_checksums
 from verifier.base.documents import json_values
-from verifier.base.errors import InputError, LimitError, Place, one_line, shown
+from verifier.base.errors import InputError, LimitError, Place, UsageError, one_line, shown
 from verifier.base.numbers import LARGEST_NUMBER, extreme_numbers, significant
 
 LARGEST_FILE = 256 * 2**20
 """Bytes; a larger text file is refused before it is read."""
 LARGEST_SOURCE = 4 * 2**30
 """Bytes of one file of data, or of one archive's files together; more is refused before it is read."""
+LAST_SECOND = 253_402_300_799
+"""Of the year 9999."""
 LONGEST_NUMBER = 400
 """Digits of a whole number in a JSON file."""
 OPEN_FILES = re.compile(r"/proc/\d+(/task/\d+)?/fd|/dev/fd")
@@ -73,6 +75,18 @@ def read_bytes(path: str | Path, largest: int = LARGEST_SOURCE) -> bytes:
         if hashes.setdefault(os.path.realpath(path), digest) != digest:
             raise InputError("the file has changed since it was first read", place)
     return raw
+
+
+def stated_second() -> int | None:
+    """The time of SOURCE_DATE_EPOCH, in seconds since 1970, instead of that of the clock; None where it is not set.
+
+    Raises:
+        UsageError: it is set and is no time before the year 10000, the last that dates of Python reach.
+    """
+    text = os.environ.get("SOURCE_DATE_EPOCH")
+    if text is not None and not (text.isascii() and text.isdigit() and len(text) <= 12 and int(text) <= LAST_SECOND):
+        raise UsageError(f"SOURCE_DATE_EPOCH: expected seconds since 1970 as a whole number, got {shown(text)}")
+    return None if text is None else int(text)
 
 
 @contextlib.contextmanager
@@ -171,6 +185,15 @@ def document_text(document: Any) -> str:
                 hint="give a number of a size that something has",
             )
     return with_checksums(json.dumps(values, indent=2, allow_nan=False) + "\n")
+
+
+def ending_of(option: str, path: str | Path, endings: Iterable[str]) -> str:
+    """The ending of an output that is one of these, in small letters; UsageError, which names the option."""
+    ending = Path(path).suffix.lower()
+    if ending not in endings:
+        name = one_line(Path(path).name)
+        raise UsageError(f"{option}: expected a file name ending in {', '.join(endings)}, got {name}")
+    return ending
 
 
 def make_folder(path: str | Path) -> None:

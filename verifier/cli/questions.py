@@ -19,7 +19,7 @@ from verifier.questions.compare.request import compare_options, with_default_mem
 from verifier.questions.explain.explaining import explained
 from verifier.questions.explain.frames import cell_sheets, read_traced
 from verifier.questions.require.question import question_of
-from verifier.questions.require.requiring import required
+from verifier.questions.require.requiring import require
 from verifier.questions.settings import ComparisonSettings, ExplanationSettings, RequirementSettings
 from verifier.study.case import Study
 from verifier.study.inputs import read_inputs
@@ -91,11 +91,9 @@ WITHOUT_ROWS = ("requirement", "planner", "outcome", "bin", "label", "required_r
 def require_command(arguments: RequirementSettings, command: Command) -> int:
     """Run `verify require` and give its exit code."""
     asked = question_of(arguments)
-    options = arguments.run_options.by_default()
     check_targets(arguments)
-    with StormProcess() as storm, memory_limit(options.limits.memory_bytes):
-        inputs = read_inputs(arguments.spec, arguments.cm, options)
-        result = required(Study.of(inputs, options), asked, storm, partial(progress_bar, what="planners"))
+    watch = partial(progress_bar, what="planners")
+    result = require(arguments.spec, arguments.cm, asked, arguments.run_options, watch)
     rows, document = list(result.rows()), with_provenance(result.json_text(), command)
     table = csv_text(rows, None if rows else WITHOUT_ROWS)
     give(arguments, document, lambda: require_table(result), csv=lambda _: table)

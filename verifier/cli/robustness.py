@@ -181,7 +181,7 @@ def _report(result: CampaignResult, texts: dict[str, str]) -> str:
     own = Section("Campaign", (*campaign_blocks(result.study), *notes), id="campaign")
     rates = Section("Average detection rate", tuple(adr_blocks(result.adr)), id="adr")
     names = [name for name in texts if name == "closed_loop.json" or name.endswith(f"/{BASELINE}/run.json")]
-    documents = [document_of(texts[name], name.replace("/", "_")) for name in names]
+    documents = [document_of(texts[name].encode(), name.replace("/", "_")) for name in names]
     page = report_page(documents, result.study.title) if documents else Page(result.study.title, ())
     return html_text(replace(page, sections=(own, rates, *page.sections)))
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from verifier.analysis.channel_test import detector_text
 from verifier.base.blocks import Pool
 from verifier.base.errors import ExitCode, InputError, UsageError, one_line
-from verifier.base.files import csv_text, document_text, read_json
+from verifier.base.files import csv_text, document_text, ending_of, read_json
 from verifier.chains import EXPORT_FORMATS, write_model
 from verifier.checking.process import StormProcess
 from verifier.cli.invocation import Command
@@ -65,8 +65,8 @@ def run_command(arguments: RunSettings, command: Command) -> int:
     check_targets(arguments)
     exports = {"--export": arguments.export, "--export-bounds": arguments.export_bounds}
     for option, path in exports.items():
-        if path is not None and Path(path).suffix not in EXPORT_FORMATS:
-            raise UsageError(f"{option}: expected a file name ending in {', '.join(EXPORT_FORMATS)}")
+        if path is not None:
+            ending_of(option, path, EXPORT_FORMATS)
     watch = Stopwatch()
     with StormProcess() as storm, Pool(arguments.scheduler, options.limits.memory_bytes) as pool:
         inputs = read_inputs(arguments.spec, arguments.cm, options)

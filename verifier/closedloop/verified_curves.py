@@ -129,7 +129,7 @@ def _check_requirements(settings: RobrocSettings) -> None:
         if name not in requirements:
             raise unknown_error("requirement", name, requirements, before=f"--{option}: ")
         refuse_others([requirements[name]], f"--{option}")
-        if requirements[name].comparison in ("<=", "<"):
+        if requirements[name].is_upper:
             raise UsageError(f"--{option}: {name} asks for a small probability; on a trade-off curve more is better")
 
 

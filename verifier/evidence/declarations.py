@@ -12,15 +12,14 @@ import csv
 import datetime
 import hashlib
 import io
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, TypeAlias
 
 from verifier.base.documents import Limits, is_sha256
-from verifier.base.errors import InputError, Place, UsageError, shown
-from verifier.base.files import read_bytes
+from verifier.base.errors import InputError, Place, shown
+from verifier.base.files import read_bytes, stated_second
 from verifier.base.toml import Element
 from verifier.evidence.paths import fault_of
 from verifier.evidence.status import Grade
@@ -312,16 +311,9 @@ def clock_day() -> datetime.date:
 
 
 def stated_day() -> datetime.date | None:
-    """The day of SOURCE_DATE_EPOCH, in UTC; None where that is not set.
-
-    Raises:
-        UsageError: it is set and is no time.
-    """
-    text = os.environ.get("SOURCE_DATE_EPOCH")
-    try:
-        return None if text is None else datetime.datetime.fromtimestamp(int(text), datetime.UTC).date()
-    except (ValueError, OverflowError, OSError):
-        raise UsageError(f"SOURCE_DATE_EPOCH: expected seconds since 1970, got {shown(text)}") from None
+    """The day of SOURCE_DATE_EPOCH, in UTC; None where that is not set. Errors as `stated_second`."""
+    second = stated_second()
+    return None if second is None else datetime.datetime.fromtimestamp(second, datetime.UTC).date()
 
 
 DayText: TypeAlias = Annotated[str, Limits(pattern=r"^\d{4}-\d\d-\d\d$")]

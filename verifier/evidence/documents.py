@@ -7,7 +7,6 @@ its type does not accept.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +18,7 @@ from typing import Any, NoReturn
 from verifier.base import documents
 from verifier.base.documents import Content, read_document
 from verifier.base.errors import InputError, Place, nearest_name, shown
+from verifier.base.files import json_of
 
 TYPES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
@@ -107,9 +107,9 @@ def checked_document(content: Any, raw: bytes, file: str) -> Document:
     return Document(Path(file).name, name.removeprefix("verifier."), content, digest).holding(result)
 
 
-def document_of(text: str, file: str) -> Document:
-    """The text of a document of this program, as `checked_document`."""
-    return checked_document(json.loads(text), text.encode(), file)
+def document_of(raw: bytes, file: str) -> Document:
+    """The document that the bytes of a file are; errors as `json_of` and `checked_document`."""
+    return checked_document(json_of(raw, file), raw, file)
 
 
 def type_of(name: str) -> type:

@@ -1,5 +1,6 @@
 """The pages of the manual, Markdown files beside this module, also as HTML that needs no network; and the gallery of
-systems to start from."""
+systems to start from.
+"""
 
 import base64
 import html

@@ -66,7 +66,7 @@ class RunSettings:
     output: Written = None
     csv: Annotated[str | None, writes("write one row per requirement and scenario")] = None
     plot: Annotated[str | None, writes("plot probability against initial state (.png, .svg, .pdf)")] = None
-    plot_scale: Annotated[Scale, Option("of the probabilities", role="output")] = "linear"
+    plot_scale: Annotated[Scale, Option("of the probabilities", role="output", of="plot")] = "linear"
     scheduler: Scheduler = None
     export: Annotated[
         str | None,
@@ -100,7 +100,7 @@ class RunSettings:
         str | None, writes("write JUnit XML, one case per requirement and scenario", group="continuous integration")
     ] = None
     junit_inconclusive: Annotated[
-        Inconclusive, Option("JUnit outcome of an inconclusive requirement", role="output")
+        Inconclusive, Option("JUnit outcome of an inconclusive requirement", role="output", of="junit")
     ] = "failure"
     sarif: Annotated[str | None, writes("write SARIF: every finding at its line of the spec")] = None
     in_toto: Annotated[str | None, writes("write an in-toto statement (test-result) to be signed")] = None
@@ -140,7 +140,8 @@ class ContactSheetSettings:
         str | None, reads("images of the frames; that of the frame NAME is NAME.png, .jpg, ...", metavar="DIR")
     ] = None
     frames: Annotated[
-        int, Option("most frames of each type of detection error", metavar="N", parse=whole_above_0)
+        int,
+        Option("most frames of each type of detection error", metavar="N", parse=whole_above_0, of="contact-sheet"),
     ] = 12
     blur: Annotated[
         tuple[str, ...],

@@ -213,12 +213,6 @@ class Case(Block):
         return self if study is self.study else replace(self, study=study)
 
     @property
-    def forgetful_starts(self) -> tuple[int, ...]:
-        """For each initial state the start of the block without memory, which knows no contexts there."""
-        number = {tuple(initial.values()): k for k, initial in enumerate(self.forgetful.initial_states)}
-        return tuple(number[tuple(initial.values())[: len(self.system.variables)]] for initial in self.initial_states)
-
-    @property
     def _scene(self) -> tuple[System, Planner, str, ConfusionMatrices, SkeletonOptions]:
         """What structure is built from."""
         return self.system, self.planner, self.environment, self.study.matrices, self.study.skeleton_options
@@ -237,7 +231,9 @@ class Case(Block):
     def choices(self) -> StrategySkeleton:
         """The choices of a world that decides; errors as `build_decisions`."""
         return self.study.cache.kept(
-            (*self._key, "choices"), lambda: build_decisions(*self._scene), lambda it: array_bytes(it, it.choices)
+            (*self._key, "choices"),
+            lambda: build_decisions(*self._scene),
+            lambda choices: array_bytes(choices, choices.choices),
         )
 
     @property

@@ -171,12 +171,19 @@ def collected(
     return tuple(results)
 
 
+def forgetful_starts(case: Case) -> tuple[int, ...]:
+    """For each initial state the start of the block without memory, which knows no contexts there."""
+    number = {tuple(initial.values()): k for k, initial in enumerate(case.forgetful.initial_states)}
+    kept = len(case.system.variables)
+    return tuple(number[tuple(initial.values())[:kept]] for initial in case.initial_states)
+
+
 def _free(checked: CheckedCase, number: int) -> Iterator[FreeBounds | None]:
     """At each initial state."""
     if not checked.free:
         yield from (None for _ in checked.case.initial_states)
         return
-    for start in checked.case.forgetful_starts:
+    for start in forgetful_starts(checked.case):
         yield FreeBounds.told(checked.free[number][start], rates_of(checked.case.study))
 
 

@@ -130,6 +130,13 @@ def assumed_text(channel: Channel) -> str:
     return f"{detector_text(channel.contexts)}. {tests}"
 
 
+def memory_text(channel: Channel) -> str:
+    """What a chain takes for granted of the memory of the detector."""
+    if channel.contexts is None:
+        return "Detection errors are independent between time steps and between objects (memoryless detector)"
+    return f"Detection errors depend on the past through {channel.contexts} of the object only"
+
+
 def channel_lines(channel: Channel) -> Iterator[str]:
     """What the test of the detector says, class by class."""
     for test in channel.classes:

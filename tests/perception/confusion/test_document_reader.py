@@ -150,6 +150,7 @@ REFUSED = [
     (PLAIN, {"/bins/1/counts/1/0": 2**53 + 1}, "/bins/1/counts/1/0: expected at most 2**53, got 9007199254740993"),
     (PLAIN, {"/bins/1/counts/1/0": 2**53},
      "/bins: expected at most 2**53 items in all\n  hint: larger sums are not exact"),
+    (FAMILY, {"/bins/0/counts/1/1/1": 2**53}, "/bins: expected at most 2**53 items in all"),  # at one threshold
     (FAMILY, {"/bins/0/counts": {}}, "/bins/0/counts: expected 2 matrices (one per score threshold), got {}"),
     (FAMILY, {"/bins/0/counts/1/1/0": -2}, "/bins/0/counts/1/1/0: expected a non-negative integer, got -2"),
     (PLAIN, {"/false_positives": "dropped"},

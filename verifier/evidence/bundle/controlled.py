@@ -14,8 +14,8 @@ from verifier.base.words import bounds_text, clipped, counted, some_of
 from verifier.evidence.bundle.manifest import digest_of
 from verifier.evidence.bundle.parts import Parts
 from verifier.evidence.bundle.trace import UNCONFIRMED
-from verifier.evidence.case import Case
 from verifier.evidence.case.anchors import anchors_of, digests_of
+from verifier.evidence.case.elements import Case
 from verifier.evidence.context import ReviewFinding
 from verifier.evidence.declarations import Answer
 from verifier.evidence.defeaters.values import KINDS

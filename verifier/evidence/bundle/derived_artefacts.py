@@ -43,7 +43,6 @@ from verifier.evidence.bundle.parts import (
     RISK,
     TRIGGERS,
     Parts,
-    document_of,
     made_data_set,
     made_rates,
     made_risk,
@@ -65,14 +64,15 @@ from verifier.evidence.bundle.trace import (
     trace_section,
     trace_text,
 )
-from verifier.evidence.case import Case, build_case, gsn_html, gsn_svg, gsn_yaml
 from verifier.evidence.case.anchors import links_text, nodes_text
-from verifier.evidence.case.building import standings
-from verifier.evidence.case.elements import module_texts
+from verifier.evidence.case.building import build_case, standings
+from verifier.evidence.case.elements import Case, gsn_yaml, module_texts
+from verifier.evidence.case.sheets import gsn_html
+from verifier.evidence.case.svg import gsn_svg
 from verifier.evidence.declarations import Answer
 from verifier.evidence.defeaters.finding import find_defeaters, find_sensitivities
 from verifier.evidence.defeaters.values import PER_HOUR, Defeater, answers_to, open_doubts
-from verifier.evidence.documents import Document
+from verifier.evidence.documents import Document, document_of
 from verifier.evidence.exchange.reqif import reqif_text
 from verifier.evidence.exchange.sacm import sacm_text
 from verifier.evidence.field import tested

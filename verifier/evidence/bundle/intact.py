@@ -6,15 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from verifier.base.errors import InputError, Place, UsageError
-from verifier.base.files import json_of, write_bytes, write_text
+from verifier.base.files import ending_of, json_of, write_bytes, write_text
 from verifier.evidence.bundle.archive import read_bundle
 from verifier.evidence.bundle.check import basis_of, check_files
 from verifier.evidence.bundle.derived_artefacts import Basis
 from verifier.evidence.bundle.manifest import MANIFEST_FILE, read_manifest
 from verifier.evidence.bundle.request import REQUEST_FILE, request_of, unpacked_inputs
 from verifier.evidence.bundle.trace import TRACE_COLUMNS, trace_rows
-from verifier.evidence.case import Case
-from verifier.evidence.case.elements import modules_of
+from verifier.evidence.case.elements import Case, modules_of
 from verifier.evidence.declarations import today
 from verifier.evidence.exchange.reqif import reqif_into
 from verifier.evidence.findings import CheckReport
@@ -111,9 +110,7 @@ def export_bundle(bundle: str | Path, output: str | Path, into: str | Path | Non
         InputError: something is wrong with the bundle, or the document cannot be read.
         UsageError: an ending that is not known, `into` that does not fit, or a library that is not installed.
     """
-    ending = Path(output).suffix.lower()
-    if ending not in ENDINGS:
-        raise UsageError(f"--output: expected a file name ending in {' or '.join(ENDINGS)}, got {Path(output).name}")
+    ending = ending_of("--output", output, ENDINGS)
     if (ending == ".reqif") != (into is not None):
         raise UsageError(
             "--into names the ReqIF document that an output ending in .reqif is made from\n"

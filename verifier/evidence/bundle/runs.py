@@ -49,7 +49,7 @@ from verifier.evidence.documents import Document
 from verifier.evidence.findings import Finding, Log, misstated
 from verifier.evidence.resting import conclusions_apart, free_apart
 from verifier.study.case import Study
-from verifier.study.collection import rates_of
+from verifier.study.collection import forgetful_starts, rates_of
 from verifier.study.model_checks import look_at, model_remarks
 from verifier.study.options import RunOptions
 from verifier.study.points import FreeBounds
@@ -283,7 +283,7 @@ def check_free_bounds(parts: Parts, rebuilt: Study, runs: Sequence[str], log: Lo
             log.findings.append(misstated(path, "", message, "a proof that holds"))
         case, rows = places[checked_end.block]
         row, first = rows[checked_end.requirement]
-        own = [first + place for place, start in enumerate(case.forgetful_starts) if start == checked_end.start]
+        own = [first + place for place, start in enumerate(forgetful_starts(case)) if start == checked_end.start]
         other = rebuilt.options.decimals is not None or rebuilt.memory != "none"
         for path, number in product(runs, own):
             point = parts.documents[path].result.requirements[row].points[number]

@@ -29,7 +29,7 @@ from verifier.evidence.bundle.layout import (
     certificates_of_pair,
     require_file,
 )
-from verifier.evidence.case import Case
+from verifier.evidence.case.elements import Case
 from verifier.evidence.context import CaseContext
 from verifier.evidence.status import Grade, Standing, Status, overall, severity, weakest
 from verifier.perception.confusion import ConfusionMatrices

@@ -27,7 +27,16 @@ from verifier.evidence.status import Grade, Ground, Status, worst_status
 from verifier.study.points import Point
 from verifier.study.results import RequirementResult, RunResult
 from verifier.telling.failing import cause_lines
-from verifier.telling.grounds import FREE_ASSUMES, FREE_KNOWN, Judged, channel_lines, free_text, told_verdict, why
+from verifier.telling.grounds import (
+    FREE_ASSUMES,
+    FREE_KNOWN,
+    Judged,
+    channel_lines,
+    free_text,
+    memory_text,
+    told_verdict,
+    why,
+)
 from verifier.telling.questions import answer_text, asks_for_recall
 
 STATUS_OF: Mapping[str, Status] = {
@@ -267,10 +276,7 @@ def memory_grounds(draft: Draft, run: Document, point: Point) -> Iterator[Ground
         return
     if point.basis == "any_dependence" or result.settings.tier == "rate_box":
         return
-    contexts, tested = result.channel.contexts, channel_test(result.channel.classes, point.draws)
-    text = f"Detection errors depend on the past through {contexts} of the object only"
-    if contexts is None:
-        text = "Detection errors are independent between time steps and between objects (memoryless detector)"
+    tested = channel_test(result.channel.classes, point.draws)
     told, against, shown = "; ".join(channel_lines(result.channel)), [], ""
     grade, status = Grade.TESTED, "Tested by permutation of frames: not contradicted"
     if tested.test == "untested":
@@ -280,7 +286,8 @@ def memory_grounds(draft: Draft, run: Document, point: Point) -> Iterator[Ground
         named = f" ({', '.join(doubt.id for doubt in against)})" if against else ""
         grade, status = Grade.UNTESTED, f"Contradicted by the data{named}"
     note = f"{status}{f': {told}' if told else ''}"
-    yield draft.ground(("memory", str(contexts), str(tested.test), told), text, note, grade, against, shown)
+    key = ("memory", str(result.channel.contexts), str(tested.test), told)
+    yield draft.ground(key, memory_text(result.channel), note, grade, against, shown)
 
 
 def statistics_grounds(draft: Draft, run: Document, point: Point) -> Iterator[Ground]:

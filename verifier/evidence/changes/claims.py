@@ -299,7 +299,7 @@ def _scores(study: Study, count: int, shift: int) -> dict[tuple[str, str], Float
         for requirement, objective in zip(study.requirements, case.objectives, strict=True):
             if requirement.over_profile or requirement.target is None:
                 continue
-            sign = -1 if requirement.comparison.startswith("<") else 1
+            sign = -1 if requirement.is_upper else 1
             parts = [(sign * part).min(axis=1) for part in drawn_probabilities(objective, data, settings)]
             key, scores = (requirement.name, case.planner.name), np.concatenate(parts)
             worst[key] = np.minimum(worst[key], scores) if key in worst else scores

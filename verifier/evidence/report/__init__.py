@@ -17,7 +17,7 @@ DOCUMENT, REPORT, ROWS, PICTURE = "result.json", "report.html", "rows.csv", "fig
 
 def notebook_html(result: Result) -> str:
     """The sections of the report on a result."""
-    return html_fragment(report_page([document_of(result.json_text(), DOCUMENT)]))
+    return html_fragment(report_page([document_of(result.json_text().encode(), DOCUMENT)]))
 
 
 def write_artefacts(result: Result, folder: str | Path) -> Path:
@@ -30,7 +30,7 @@ def write_artefacts(result: Result, folder: str | Path) -> Path:
     """
     place, rows = Path(folder), list(result.rows())
     texts = {DOCUMENT: result.json_text()}
-    texts[REPORT] = html_report([document_of(texts[DOCUMENT], DOCUMENT)])
+    texts[REPORT] = html_report([document_of(texts[DOCUMENT].encode(), DOCUMENT)])
     columns = list(dict.fromkeys(name for row in rows for name in row))
     texts[ROWS] = csv_text([{name: row.get(name, "") for name in columns} for row in rows], columns or ["none"])
     place.mkdir(parents=True, exist_ok=True)

@@ -18,6 +18,7 @@ from verifier.telling.grounds import (
     channel_lines,
     difference_text,
     looks_text,
+    memory_text,
     scenario_text,
     sentence,
     vacuity_text,
@@ -139,9 +140,7 @@ def _said_of(sha256: str, document: Document, given: Mapping[str, Document]) -> 
 
 
 def _memory(channel: Channel, *, assumed: bool) -> Assumption:
-    what = "Detection errors are independent between time steps and between objects (memoryless detector)"
-    if channel.contexts is not None:
-        what = f"Detection errors depend on the past through {channel.contexts} of the object only"
+    what = memory_text(channel)
     told = "; ".join(channel_lines(channel)) or "no column of the matrices is used"
     option = "--assume-memoryless" if channel.contexts is None else "--assume-contexts"
     by_name = f"; accepted by name ({option})" if assumed and channel.test != "not_contradicted" else ""

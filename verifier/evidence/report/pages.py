@@ -40,6 +40,7 @@ from verifier.evidence.telling import (
 )
 from verifier.study.points import Point
 from verifier.study.records import SettingsRecord
+from verifier.study.results import ProfileMean, RequirementResult
 from verifier.telling.blocks import (
     LONGEST_NAME,
     Block,
@@ -85,6 +86,7 @@ def _rows(document: Document) -> Iterator[dict[str, object]]:
             for one in result.requirements:
                 about = _about(one) | ({} if one.asked == "P" else {"asked": one.asked, "unit": one.unit})
                 yield from (about | _point(point, result.settings) for point in one.points)
+                yield from (about | _mean(mean, one, result.settings) for mean in one.means)
         case "explain":
             yield from (
                 _about(explanation) | _point(explanation.point, result.settings)
@@ -112,6 +114,25 @@ def _rows(document: Document) -> Iterator[dict[str, object]]:
                 yield told | {"verdict": risk.verdict.value, "condition": risk.condition}
 
 
+def _mean(mean: ProfileMean, of: RequirementResult, settings: SettingsRecord) -> dict[str, object]:
+    ends, confidence = mean.interval, settings.confidence
+    cells = {name: getattr(mean, name) for name in ("probability", "lower", "upper")}
+    cells |= {
+        "asked": f"{of.asked} over profile",
+        "constants": _pairs(mean.constants),
+        "exact": "" if mean.exact is None else fraction_text(mean.exact),
+        "verdict": of.verdict.value,
+    }
+    if ends is None or confidence is None:
+        return cells
+    level = {"level": confidence.level, "interval": ends.kind}
+    return cells | level | {"interval_lower": ends.lower, "interval_upper": ends.upper}
+
+
+def _pairs(values: Mapping[str, Any]) -> str:
+    return " ".join(f"{name}={value}" for name, value in values.items())
+
+
 def _about(requirement: Any, planner: str | None = None) -> dict[str, object]:
     """The cells that name a requirement; `planner` where it stands elsewhere."""
     about, target = {"requirement": requirement.name, "planner": planner or requirement.planner}, requirement.target
@@ -124,11 +145,7 @@ def _point(point: Point, settings: SettingsRecord | None = None) -> dict[str, ob
     cells: dict[str, object] = {
         name: getattr(point, name) for name in ("environment", "probability", "lower", "upper", "second_engine")
     }
-    cells |= {
-        name: " ".join(f"{key}={value}" for key, value in getattr(point, name).items())
-        for name in ("constants", "initial")
-    }
-    cells |= {
+    cells |= {name: _pairs(getattr(point, name)) for name in ("constants", "initial")} | {
         "exact": "" if point.exact is None else fraction_text(point.exact),
         "verdict": point.verdict.value,
         "condition": point.condition or "",

@@ -110,7 +110,11 @@ def _range_sentence(subject: Subject) -> str:
     values = sorted(result.points, key=lambda point: point.probability)
     low, high = values[0], values[-1]
     least, most = (result.with_unit(probability_text(point)) for point in (low, high))
-    weighed = (result.with_unit(exact_or_number(mean.probability, mean.exact)) for mean in result.means)
+    weighed = (
+        result.with_unit(exact_or_number(mean.probability, mean.exact))
+        + ("" if mean.interval is None else f" (interval {interval_text(mean.interval.lower, mean.interval.upper)})")
+        for mean in result.means
+    )
     mean = f" Over the profile it is {', '.join(weighed)}." if result.means else ""
     if low.probability == high.probability:
         return f"{result.asked} is {least} in {counted(len(values), 'scenario')}.{mean}"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from verifier.analysis.settings import INTERVALS
-from verifier.base.numbers import exact_or_number, level_text
+from verifier.base.numbers import exact_or_number, interval_text, level_text
 from verifier.base.words import clipped, counted, first_of, listed, some_of
 from verifier.checking.verdicts import SEVERITY, Verdict, condition_over, verdict_text, worst_verdict
 from verifier.evidence.context import DUTIES, CaseContext
@@ -374,7 +374,13 @@ def _row(subject: Subject, planner: bool, document: bool, width: int, stands: Ma
     if result.means:  # one per value of the swept constants
         means = ", ".join(result.with_unit(exact_or_number(mean.probability, mean.exact)) for mean in result.means)
         cells.append(Cell(means, result.means[0].probability))
-        return (*cells, *(Cell("none") for _ in range(width - len(cells) - 1)), Cell("profile"))
+        ends = [
+            interval_text(mean.interval.lower, mean.interval.upper)
+            for mean in result.means
+            if mean.interval is not None
+        ]
+        sure = (Cell(", ".join(ends) or "none"), *(Cell("none") for _ in range(width - len(cells) - 2)))
+        return (*cells, *sure[: width - len(cells) - 1], Cell("profile"))
     cells.append(Cell(result.with_unit(probability_text(worst, target)), worst.probability))
     if width - len(cells) > 1:
         cells += uncertainty_cells(worst)

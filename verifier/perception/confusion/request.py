@@ -123,8 +123,6 @@ def counted(
     """
     if data is None:
         check_data_named(settings)
-    if settings.spec is not None and not settings.matching_audit:
-        raise UsageError("--spec belongs to --matching-audit; to verify the matrices, write them and use verify run")
     memory = _memory(settings)
     stated = None if settings.data_set is None else read_stated(settings.data_set)
     if not check_stream(settings):

@@ -74,7 +74,9 @@ class CountingRule:
             check_known("policy", policy, LEFTOVER_POLICIES)
         check_known("labelling", self.labelling, get_args(Labelling))
         check_known("rule for objects in no bin", self.outside, get_args(Outside))
-        if (self.labelling == "group") != (self.gap_m is not None):
+        if self.labelling == "group" and self.gap_m is None:
+            raise UsageError("the labelling 'group' needs a gap in metres: objects of a class this near act as one")
+        if self.labelling != "group" and self.gap_m is not None:
             raise UsageError("a gap in metres belongs to the labelling 'group', and to no other")
         if self.gap_m is not None and not 0 <= self.gap_m <= 1e4:
             raise UsageError(f"expected a gap from 0 to 10000 m, got {self.gap_m:g}")

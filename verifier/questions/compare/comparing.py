@@ -106,7 +106,7 @@ def compare(
     options = with_default_memory(options, asked.best_planner)
     settings = options.confidence
     if settings is None:
-        raise UsageError("to compare needs draws of the matrices: say how they are made")
+        raise UsageError("verify compare needs draws of the matrices: leave out --point-only")
     if options.verdict_from == "interval":
         raise UsageError("verdicts of a comparison come from the confidence bounds or from the point")
     with StormProcess() as storm, memory_limit(options.limits.memory_bytes):
@@ -244,7 +244,7 @@ class _Task:
             configuration = configurations.index(Configuration(detector, case.planner.name))
             self._collect(checked, configuration, data[detector], draws, scores, points, means)
             for index, objective in enumerate(case.objectives if self.asked.metrics else ()):
-                sign = -1 if self.grid.requirements[index].comparison in ("<=", "<") else 1
+                sign = -1 if self.grid.requirements[index].is_upper else 1
                 swaps.add(index, configuration, detector, objective, sign)
         for (number, k), (profile, drawn) in means.items():
             for mean in profile.means(mine := points[number, k]):

@@ -1,6 +1,7 @@
 """From a spec and confusion matrices to explanations: the numbers as `verify run` gives them, then why.
 
-`explain_spec` is that story: every requirement is checked in every scenario, and its worst one is explained."""
+`explain_spec` is that story: every requirement is checked in every scenario, and its worst one is explained.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
