@@ -76,6 +76,13 @@ def test_options_of_which_nothing_would_come_are_refused(text, settings, refusal
     assert typed("--plot-scale 2 --plot a", Drawn) == Drawn("a", 2)
 
 
+def test_an_option_with_one_file_has_one(capsys):
+    with pytest.raises(SystemExit):
+        typed("a -o c -o d")
+    assert "argument -o/--output: given twice, with different values: name one" in capsys.readouterr().err
+    assert typed("a -o c -o c --draws 5 --draws 6") == Chosen(files=("a",), output="c", draws=6)
+
+
 def test_what_is_not_typed_has_the_default_of_the_class():
     assert typed("a b -o c") == Chosen(files=("a", "b"), output="c")
 

@@ -208,6 +208,15 @@ def chosen_of(settings: object) -> Iterator[tuple[Setting, Any]]:
             yield Setting("", bool, note.absent, False), True
 
 
+class _Once(argparse.Action):
+    """Of an option with one file: given twice, neither is dropped without a word."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        if getattr(namespace, self.dest, values) != values:
+            raise argparse.ArgumentError(self, "given twice, with different values: name one")
+        setattr(namespace, self.dest, values)
+
+
 def add_options(parser: argparse.ArgumentParser, settings: type) -> None:
     """Add every option of a settings class to a parser, in the order of its fields."""
     groups: dict[str, Any] = {"": parser}
@@ -342,7 +351,8 @@ def _times(setting: Setting) -> dict[str, Any]:
     """How often an option may be given, and how many values it has."""
     if setting.several:
         return {"action": "append"}
-    return {"nargs": setting.values} if setting.values > 1 else {}
+    once = {} if setting.option.role == "choice" else {"action": _Once}
+    return once | ({"nargs": setting.values} if setting.values > 1 else {})
 
 
 def _value(setting: Setting, typed: Any) -> Any:
