@@ -238,11 +238,11 @@ class QuestionSettings:
         ),
     ] = ()
     floor: Annotated[bool, Option("also prove a floor: recalls above which every matrix meets the target")] = False
-    rest: Annotated[Rest, Option("columns without a floor: any matrix, or as measured", name="other-columns")] = (
-        "free"
-    )
+    rest: Annotated[
+        Rest, Option("columns without a floor: any matrix, or as measured", name="other-columns", of="floor")
+    ] = "free"
     semantics: Annotated[
-        Semantics, Option("matrices above the floor: one per state, or one shared by all states")
+        Semantics, Option("matrices above the floor: one per state, or one shared by all states", of="floor")
     ] = "per_state"
     decimals: Annotated[int, Option("decimals of recalls and factors", metavar="N")] = 6
     grid: Annotated[int, Option("points of the first grid of the search", metavar="N")] = 257
