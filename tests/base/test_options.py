@@ -34,7 +34,7 @@ class Uncertainty:
 @dataclass(frozen=True, kw_only=True)
 class Chosen:
     files: Annotated[tuple[str, ...], Option("read", metavar="FILE", positional=True, role="file")]
-    output: Annotated[str, Option("written", also=("-o",), metavar="FILE", role="output")]
+    output: Annotated[str, Option("written", also=("-o",), metavar="FILE", role="output", alone=True)]
     draws: Annotated[int | None, Option("made", metavar="N", group="drawing")] = None
     rule: Annotated[Rule, Option("one of {choices}", metavar="RULE")] = "by_hand"
     kept: Annotated[tuple[Rule, ...], Option("of {choices}; repeat")] = ()
@@ -76,7 +76,7 @@ def test_options_of_which_nothing_would_come_are_refused(text, settings, refusal
     assert typed("--plot-scale 2 --plot a", Drawn) == Drawn("a", 2)
 
 
-def test_an_option_with_one_file_has_one(capsys):
+def test_an_option_that_stands_alone_is_given_once(capsys):
     with pytest.raises(SystemExit):
         typed("a -o c -o d")
     assert "argument -o/--output: given twice, with different values: name one" in capsys.readouterr().err

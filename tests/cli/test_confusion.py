@@ -339,8 +339,7 @@ REFUSED = [
     (["--distance-field", "d"], "unknown option of the format 'table' 'distance_field'", ExitCode.USAGE),
     (["--stream"], "--stream needs the classes beforehand", ExitCode.USAGE),
     (["--class-map", "none.txt"], "none.txt: no such file", ExitCode.BAD_INPUT),
-    (["--annotations", "none.csv"], "argument --annotations: given twice", ExitCode.USAGE),
-    (["--groups", "none.csv"], "none.csv: no such file", ExitCode.BAD_INPUT),
+    (["--annotations", "none.csv"], "none.csv: no such file", ExitCode.BAD_INPUT),
     (["--sequence", "c"], "unknown sequence 'c'", ExitCode.USAGE),
     (["-o", "no/such/folder.json"], "cannot be written", ExitCode.BAD_INPUT),
 ]  # fmt: skip

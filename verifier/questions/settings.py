@@ -44,7 +44,7 @@ DRAWN_AS_COUNTED = Part({"mix": None})
 Spec = Annotated[
     str, reads("requirements in LTL (.ltl); the file names the system model", metavar="SPEC", positional=True)
 ]
-Matrices = Annotated[str, reads("confusion matrices (.json)")]
+Matrices = Annotated[str, reads("confusion matrices (.json)", alone=True)]
 DropFrom = Annotated[
     str | None,
     Option(
@@ -60,7 +60,7 @@ class RunSettings:
     """Every choice of `verify run`."""
 
     spec: Spec
-    cm: Annotated[str | None, reads("confusion matrices (.json)")] = None
+    cm: Annotated[str | None, reads("confusion matrices (.json)", alone=True)] = None
     options: Annotated[RunOptions, Part()] = RunOptions()
     json: Printed = False
     output: Written = None
@@ -254,7 +254,7 @@ class RequirementSettings:
     """Every choice of `verify require`."""
 
     spec: Spec
-    cm: Annotated[str, reads("confusion matrices to start from (.json)")]
+    cm: Annotated[str, reads("confusion matrices to start from (.json)", alone=True)]
     question: Annotated[QuestionSettings, Part()] = QuestionSettings()
     cost: Annotated[str | None, reads("prices of recall (.csv: distance_m,price[,class]); implies --mode cost")] = (
         None
