@@ -20,6 +20,7 @@ from small_objectives import channel_of, objective_of, random_objective, random_
 from verifier.analysis.objective import build_objective
 from verifier.analysis.sensitivity.adjoint import (
     Equations,
+    _tables,
     expected_visits,
     flow_derivatives,
     gradient,
@@ -481,3 +482,11 @@ def test_what_is_not_left_in_doubles_is_no_answer(rare):
     sources, targets = np.array([0, 0, 1, 1]), np.array([1, 2, 0, 2])
     with pytest.raises(NoAnswerError, match="some of 2 product states are left too rarely"):
         Equations(3, np.arange(2), sources, targets, np.array([1e-9, rare, 1, rare]))
+
+
+def test_only_components_of_several_states_are_eliminated():
+    part, edges = np.array([0, 1, 2, 2]), np.array([[1, 2, 3, 3], [0, 3, 2, 1]])
+    ((low, (rows, columns, shares), _),) = _tables(part, edges, np.array([0.5, 0.25, 0.125, 0.5]))
+    assert (low, sorted(zip(rows.tolist(), columns.tolist(), shares.tolist(), strict=True))) == (
+        2, [(0, 1, 0.25), (1, 0, 0.125)]
+    )  # fmt: skip
