@@ -18,7 +18,7 @@ from verifier.base.numbers import decimal_text
 from verifier.base.words import counted
 from verifier.evidence.consistency import check_documents
 from verifier.evidence.documents import Document
-from verifier.evidence.following.rates import alone
+from verifier.evidence.following.rates import RATED, alone
 from verifier.evidence.report.assumptions import assumptions_section
 from verifier.evidence.report.requirements import answers_section, requirement_section
 from verifier.evidence.report.subjects import (
@@ -31,11 +31,11 @@ from verifier.evidence.report.subjects import (
 )
 from verifier.evidence.report.summary import About, summary_section
 from verifier.evidence.telling import (
-    rate_section,
+    rate_blocks,
     rate_sentences,
-    risk_section,
+    risk_blocks,
     risk_sentences,
-    triggers_section,
+    triggers_blocks,
     triggers_sentence,
 )
 from verifier.study.points import Point
@@ -56,7 +56,7 @@ from verifier.telling.blocks import (
 )
 from verifier.telling.closedloop import curve_blocks, trade_off_blocks, trade_off_sentences
 from verifier.telling.collision import collision_blocks, collision_sentence
-from verifier.telling.compare import compare_section, compare_sentences
+from verifier.telling.compare import compare_blocks, compare_sentences
 from verifier.telling.grounds import difference_text, long_names, reason_text, told_verdict, vacuity_text
 from verifier.telling.html import html_text
 from verifier.telling.markdown import markdown_text
@@ -251,13 +251,13 @@ def _other_section(document: Document, anchor: str, note: str) -> Section:
     result: Any = document.result
     match document.kind:
         case "compare":
-            return compare_section(result, document.name, anchor)
+            title, blocks = "Comparison", compare_blocks(result)
         case "rate":
-            return rate_section(result, document.name, anchor, note)
+            title, blocks = "Event rate", rate_blocks(result)
         case "risk":
-            return risk_section(result, document.name, anchor, note)
+            title, blocks = "Residual risk", risk_blocks(result)
         case "triggers":
-            return triggers_section(result, document.name, anchor)
+            title, blocks = "Triggering conditions", triggers_blocks(result)
         case "assess":
             return Section(f"Robustness: {document.name}", (), tuple(assess_sections(result)), anchor)
         case "adr":
@@ -272,7 +272,9 @@ def _other_section(document: Document, anchor: str, note: str) -> Section:
             title, blocks = "Safety against efficiency", curve_blocks(result.curves, "given curves")
         case _:
             title, blocks = "Mutated images", mutate_blocks(result)
-    return Section(f"{title}: {document.name}", tuple(blocks), id=anchor)
+    notes = (Paragraph(note, "note"),) if note else ()
+    verdict = told_verdict(result) if document.kind in RATED else ""
+    return Section(f"{title}: {document.name}", (*notes, *blocks), id=anchor, verdict=verdict)
 
 
 def _told_apart(documents: Sequence[Document]) -> tuple[Document, ...]:
