@@ -233,6 +233,7 @@ def test_the_point_is_the_weighted_rate(files):
     found = read_confusion(path, mix=mix)
     seen, hidden = (counts.matrices({"occluded": name}) for name in ("seen", "hidden"))
     mixed = found.mixed.matrices()
+    assert mixed.metadata == counts.matrices().metadata  # which are of no one bin
     for at, true in np.ndindex(mixed.counts.shape[0], mixed.counts.shape[2]):
         for predicted in range(len(mixed.labels)):
             items = [int(each.counts[at, :, true].sum()) for each in (seen, hidden)]

@@ -29,6 +29,7 @@ from verifier.perception.confusion.counting import (
     localised,
     nothing_counted,
 )
+from verifier.perception.confusion.document_dependence import Told
 from verifier.perception.confusion.drives import DriveTable
 from verifier.perception.confusion.record import join_records, record_table, write_record
 from verifier.perception.confusion.rules import CountingRule
@@ -83,7 +84,7 @@ class PartCount:
     progress: Progress | None = None
     digests: Mapping[str, str] = field(default_factory=dict)
     how: tuple[CountingRule, MatchingPolicy] | None = None
-    tests: tuple[Any, ...] = ()
+    tests: tuple[Told, ...] = ()
 
 
 def added_parts(one: PartCount, other: PartCount) -> PartCount:

@@ -9,7 +9,7 @@ complete.
 
     SYSTEM/source/       annotations.json, detections.json
     SYSTEM/follow_up/    000000_NAME.png ..., pairs.csv, annotations.json, detections.json
-    SYSTEM/levels/NN_PARAMETER_LEVEL/     see `criteria`
+    SYSTEM/levels/NN_PARAMETER_LEVEL/     see `levels`
 
 Equal files, images and seeds give equal bytes; with a cache of detections a run that was stopped is soon caught up.
 """
@@ -32,10 +32,10 @@ from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.detections.depth import depth_file
 from verifier.robustness.adr import AdrSettings, pick_thresholds
 from verifier.robustness.assessment.circumstances import Circumstance
-from verifier.robustness.assessment.criteria import check_levels, made_levels, wanted_of
 from verifier.robustness.assessment.datasets import PAIRS_FILE
 from verifier.robustness.assessment.definition import Assessment, DataSet, changed
 from verifier.robustness.assessment.degradation import Degradation
+from verifier.robustness.assessment.levels import check_levels, made_levels, wanted_of
 from verifier.robustness.assessment.measures import IMAGE_MEASURES
 from verifier.robustness.assessment.plan import Plan, PlannedImage
 from verifier.robustness.assessment.result import MadeHere

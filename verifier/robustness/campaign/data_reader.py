@@ -165,15 +165,15 @@ def read_detector(element: Element) -> DetectorChoice:
             _settings(element.at("output"), OnnxOutput, {}),
         )
         file = element.at("file").string()
-        return element.made(lambda: DetectorChoice(kind, classes, {}, file, layout, mapped, least, rate, iou))
-    kinds: dict[str, type[Any]] = {"hog": HogSettings, "cascade": CascadeSettings}
+        return element.made(lambda: DetectorChoice(kind, classes, None, file, layout, mapped, least, rate, iou))
+    kinds: dict[str, type[HogSettings | CascadeSettings]] = {"hog": HogSettings, "cascade": CascadeSettings}
     own = tuple(field.name for field in fields(kinds[kind]))
     element.table((*JUDGING_KEYS, "class", *own, *(["file"] if kind == "cascade" else [])))
     given = _settings_given(element, kinds[kind])
-    element.made(lambda: kinds[kind](**given))
+    settings = element.made(lambda: kinds[kind](**given))
     classes = (element.given("class", Element.string, "person"),)
     file_name = element.given("file", Element.string, None)
-    return element.made(lambda: DetectorChoice(kind, classes, given, file_name, None, mapped, least, rate, iou))
+    return element.made(lambda: DetectorChoice(kind, classes, settings, file_name, None, mapped, least, rate, iou))
 
 
 def _settings(element: Element, kind: type[Made], usual: dict[str, object]) -> Made:
