@@ -93,7 +93,7 @@ class Part:
         absent: the flag that leaves the part out: None takes its place.
     """
 
-    fixed: Mapping[str, Any] = field(default_factory=dict)
+    fixed: Mapping[str, object] = field(default_factory=dict)
     titles: Mapping[str, str] = field(default_factory=dict)
     absent: Option | None = None
 
@@ -311,14 +311,14 @@ def reading_of(setting: Setting) -> dict[str, Any]:
     return {"type": setting.option.parse or kind}
 
 
-def _places(setting: Setting) -> dict[str, Any]:
+def _places(setting: Setting) -> dict[str, object]:
     """How many places an argument has that is told by its place."""
     if setting.several:
         return {"nargs": "+" if setting.default is MISSING else "*"}
     return {} if setting.default is MISSING else {"nargs": "?"}
 
 
-def _times(setting: Setting) -> dict[str, Any]:
+def _times(setting: Setting) -> dict[str, object]:
     """How often an option may be given, and how many values it has."""
     if setting.several:
         return {"action": "append"}

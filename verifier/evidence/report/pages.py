@@ -119,7 +119,7 @@ def _mean(mean: ProfileMean, of: RequirementResult, settings: SettingsRecord) ->
     return cells | level | {"interval_lower": ends.lower, "interval_upper": ends.upper}
 
 
-def _pairs(values: Mapping[str, Any]) -> str:
+def _pairs(values: Mapping[str, object]) -> str:
     return " ".join(f"{name}={value}" for name, value in values.items())
 
 
