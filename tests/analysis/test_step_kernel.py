@@ -156,6 +156,83 @@ def test_runs_of_failures_in_a_row(wait, steps):
     assert high - low < NARROW
 
 
+ONE = step_kernel.ONE
+HALVES = [[(0, 1), (1, 1)], [(1, 1)]]
+
+
+def test_products_are_exact_but_for_the_last_digit():
+    """Of matrices of any size, each sum of products without its last 120 digits."""
+    rng = np.random.default_rng(3)
+    for size in (1, 2, 5):
+        parts = [[int(share) for share in rng.integers(2**40, size=size)] for _ in range(size)]
+        matrix = [[(k, ONE * share // sum(row)) for k, share in enumerate(row)] for row in parts]
+        dense = [[number for _, number in row] for row in matrix]
+        square = [[sum(row[k] * dense[k][j] for k in range(size)) >> 120 for j in range(size)] for row in dense]
+        assert step_kernel.squared(matrix) == [[(k, number) for k, number in enumerate(row)] for row in square]
+        joined = [sum(number << 256 * k for k, number in enumerate(row)) for row in dense]
+        assert step_kernel.product([[(0, ONE)]], [joined[-1]], size) == [joined[-1]]
+
+
+def test_means_lose_nothing_where_nothing_is_rounded():
+    odd = (ONE // 4 + 1, ONE // 2 + 3)
+    worth, undecided = step_kernel.means(HALVES, 0, [odd, (0, ONE)], [0])
+    assert (worth[0], undecided[0]) == (odd, ONE)
+    worth, undecided = step_kernel.means([*HALVES, [(1, 1), (2, 3)]], 1, [(8, 16), (4, 8), (0, 0)], [0, 2])
+    assert (worth[0], worth[2]) == ((6, 12), (1, 2))
+    assert (undecided[0], undecided[2]) == (ONE // 2, 3 * ONE // 4)
+    assert step_kernel.means([[(1, 1)], [(1, 1)]], 1, [(5, 5), (0, 0)], [0])[0][0] == (0, 0)
+
+
+@pytest.mark.parametrize("sure", [(ONE, 0), (0, ONE)])
+def test_who_goes_round_where_all_is_decided_is_decided(sure):
+    worth, undecided = step_kernel.means([[(1, 1)], [(0, 1)], [(0, 1), (2, 1)]], 1, [sure, sure, (0, 0)], [2])
+    assert (worth[0], undecided) == (sure, [0, 0, ONE // 2])
+
+
+def test_what_one_bit_costs(monkeypatch):
+    """Two steps behind a `left` no `right` comes with chance 1/4; two places; who waits at the end gets 3/4."""
+    window = asked([1, 0], [0, 1], 0, 1, 2)
+    (exact,) = by_definition(TURNS, window)
+    for apart, bounds in ((ONE // 2, (Fraction(3, 8), Fraction(7, 8))), (ONE // 2 - 1, (exact, exact))):
+        monkeypatch.setattr(step_kernel, "APART", apart)
+        assert step_kernel.proven(TURNS, window) == [bounds]
+
+
+@pytest.mark.parametrize(
+    ("system", "window", "limit", "least"),
+    [
+        # A rare step of one state: 4^3 * 20 bits / 8 to square; two steps at once for 2 * 7 numbers, none of a third.
+        (chain([(0, 10**9), (1, 1)], [(1, 1)]), asked([1, 1], [0, 1], 0, 10**6), "MOST", 160),
+        (chain([(0, 10**9), (1, 1)], [(1, 1)]), asked([1, 1], [0, 1], 0, 2), "MOST", 7),
+        (chain([(0, 10**9), (1, 1)], [(1, 1)]), asked([1, 1], [0, 1], 0, 3), "MOST", 14),
+        # Halves are decided up to 2^-100 behind 100 steps.
+        (chain([(0, 1), (1, 1)], [(1, 1)]), asked([1, 1], [0, 1], 0, 2**1000), "MOST", 99 * 7),
+        (TURNS, asked([1, 0], [0, 1], 0, 9, 5), "MOST_WAITING", 5 * 4),
+    ],
+)
+def test_what_the_limits_are_of(system, window, limit, least, monkeypatch):
+    monkeypatch.setattr(step_kernel, limit, least)
+    assert step_kernel.proven(system, window)
+    monkeypatch.setattr(step_kernel, limit, least - 1)
+    with pytest.raises(step_kernel.Rejected, match="too long to check"):
+        step_kernel.proven(system, window)
+
+
+def test_claims_are_what_is_proven_but_for_rounding():
+    """3/8, with a claim that is 2^-52 off, and the next double."""
+    window, off = asked([1, 0], [0, 1], 0, 2, 1), 2.0**-52
+    for low, high in ((0.375, 0.375), (0.375 - off, 0.375), (0.375, 0.375 + off)):
+        assert step_kernel.check(certificate(TURNS, window, [[low, high]])) == [(Fraction(3, 8), Fraction(3, 8))]
+    for low, high in (
+        (math.nextafter(0.375 - off, 0), 0.375),
+        (0.375, math.nextafter(0.375 + off, 1)),
+        (math.nextafter(0.375, 1), 0.375),
+        (0.375, math.nextafter(0.375, 0)),
+    ):
+        with pytest.raises(step_kernel.Rejected, match=r"^/claimed/0: claims the bound 0\.37"):
+            step_kernel.check(certificate(TURNS, window, [[low, high]]))
+
+
 def random_case(rng, steps=9):
     size = int(rng.integers(1, 5))
     rows = [
@@ -244,6 +321,7 @@ HOSTILE = [
     ("/chain/rows/0", lambda c: c["chain"]["rows"].__setitem__(0, [])),
     ("/chain/rows/0", lambda c: c["chain"]["rows"].__setitem__(0, [[2, 1]])),
     ("/chain/rows/0", lambda c: c["chain"]["rows"].__setitem__(0, [[1, 0]])),
+    ("/chain/rows/0", lambda c: c["chain"]["rows"].__setitem__(0, [[0, 2], [1, 0]])),
     ("/chain/rows/0/0", lambda c: c["chain"]["rows"].__setitem__(0, [[1, 1, 1]])),
     ("/chain/rows/0/0/1", lambda c: c["chain"]["rows"].__setitem__(0, [[1, -1]])),
     ("/chain/rows/0/0/1", lambda c: c["chain"]["rows"].__setitem__(0, [[1, 2**2000]])),

@@ -34,7 +34,7 @@ class Uncertainty:
 @dataclass(frozen=True, kw_only=True)
 class Chosen:
     files: Annotated[tuple[str, ...], Option("read", metavar="FILE", positional=True, role="file")]
-    output: Annotated[str, Option("written", also=("-o",), metavar="FILE", role="output")]
+    output: Annotated[str, Option("written", also=("-o",), metavar="FILE", role="output", alone=True)]
     draws: Annotated[int | None, Option("made", metavar="N", group="drawing")] = None
     rule: Annotated[Rule, Option("one of {choices}", metavar="RULE")] = "by_hand"
     kept: Annotated[tuple[Rule, ...], Option("of {choices}; repeat")] = ()
@@ -74,6 +74,13 @@ def test_options_of_which_nothing_would_come_are_refused(text, settings, refusal
     with pytest.raises(UsageError, match=refusal):
         typed(text, settings)
     assert typed("--plot-scale 2 --plot a", Drawn) == Drawn("a", 2)
+
+
+def test_an_option_that_stands_alone_is_given_once(capsys):
+    with pytest.raises(SystemExit):
+        typed("a -o c -o d")
+    assert "argument -o/--output: given twice, with different values: name one" in capsys.readouterr().err
+    assert typed("a -o c -o c --draws 5 --draws 6") == Chosen(files=("a",), output="c", draws=6)
 
 
 def test_what_is_not_typed_has_the_default_of_the_class():

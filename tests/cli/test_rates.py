@@ -217,7 +217,8 @@ def test_an_empty_cell_is_predicted_and_told(table_iv, tmp_path, capsys):
     [
         ("", "expected the header condition,DETECTOR"),
         ("condition,a,a\n", "different names"),
-        ("condition,a\nbaseline\n", "expected 2 cells, got 1"),
+        ("condition,a\nbaseline\n", "expected 2 cells, found 1"),
+        ("condition,a\nbaseline," + 200_000 * "1" + "\n", "not a readable CSV file: field larger than field limit"),
         ("condition,a\nbaseline,nan\n", "a: expected an ADR from 0 to 1, got 'nan'"),
         ("condition,a\nbaseline,\n", "expected an ADR from 0 to 1, got ''"),
         ("condition,a\nhaze x,1.5\n", "or an empty cell, got '1.5'"),

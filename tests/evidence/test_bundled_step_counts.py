@@ -14,7 +14,7 @@ from looping_systems import write_system
 from verifier.analysis import step_kernel
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.cli import main
-from verifier.evidence.bundle import contents
+from verifier.evidence.bundle import certificates, contents
 from verifier.evidence.bundle.archive import read_bundle, write_bundle
 from verifier.evidence.bundle.build import Sources, make_bundle
 from verifier.evidence.bundle.check import check_files
@@ -174,6 +174,45 @@ def test_what_takes_too_long_to_check_has_no_certificate_and_is_computed_again(b
     assert (report.grades.proven, report.grades.recomputed) == (0, 3 * 4)
     said = "probabilities recomputed by the batch engine, with rigorous enclosures"
     assert (3, f"{said}: there is no certificate, or checking it takes too long") in report.checked
+
+
+@pytest.fixture
+def made(tmp_path):
+    """Of a window whose product can be certified as well."""
+    spec, matrices = write_system(tmp_path, "F<=20 (x = 13)")
+    return lambda: make_bundle(Sources(spec, matrices), RunOptions().point_alone())
+
+
+def sides(files):
+    paths = [path.rpartition("_")[0] for path in files if path.startswith("certificates/")]
+    return {path.rpartition("_")[2] for path in paths}, sum("/require01_" in path for path in paths)
+
+
+def test_a_window_in_place_of_a_large_product_also_for_required_recalls(made, monkeypatch):
+    monkeypatch.setattr(certificates, "_LARGE", 100)
+    bundle = made()
+    assert sides(bundle.files) == ({"steps"}, 2)
+    report = check_files("b", bundle.files)
+    assert report.findings == ()
+    assert report.grades.proven == 4 * (3 + 3)  # of three runs; measured, at the required and at a perfect recall
+    path = "certificates/require01_answer01_perfect-block001_requirement01_point_steps_01.json"
+    changed = certificate(bundle, lambda content: content["window"].update(high=21), path)
+    assert path in {each.file for each in check_files("b", forged(bundle, changed)).findings}
+    # As an earlier release made it: certificates of the product, or none.
+    with monkeypatch.context() as patch:
+        patch.setattr(certificates, "_LARGE", 10**6)
+        old = made()
+    assert sides(old.files) == ({"lower", "upper"}, 4)
+    assert check_files("b", old.files).findings == ()
+    both = forged(bundle, {path: raw for path, raw in old.files.items() if "_point_" in path})
+    assert STEPS in {each.file for each in check_files("b", both).findings}  # not looked at
+
+
+def test_only_bundles_of_this_program_must_have_certificates_of_windows(bundle, monkeypatch):
+    files = forged(bundle, {}, [STEPS])
+    assert STEPS in {each.file for each in check_files("b", files).findings}
+    monkeypatch.setattr("verifier.evidence.bundle.runs.__version__", "1.2.3")  # not that which built the bundle
+    assert STEPS not in {each.file for each in check_files("b", files).findings}
 
 
 def test_a_comparison_has_the_same_certificates(tmp_path, capsys):

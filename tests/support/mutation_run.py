@@ -559,6 +559,11 @@ EQUIVALENT = {
         "the same values when they are read"
     ),
     (_REPLAY, _REPORTS, "1"): "shares of doubled counts are the same",
+    (
+        "verifier/perception/confusion/request.py",
+        "if self._counted is None or self._how is None:",
+        "or",
+    ): "both are there, or none",
     (_DEPENDENCE, _PERMUTATIONS, "1"): "of one outcome as many as of two",
     (_DEPENDENCE, "if len(rows[0]):", "0"): "as many of both",
     **{

@@ -189,8 +189,7 @@ def proven(chain: Any, window: Any) -> list[tuple[Fraction, Fraction]]:
         rows = [row if here else [(size, 1)] for row, here in zip(rows, left, strict=True)]
     else:
         worth = response(rows, left, right, high - low, whole(bound, "/window/response", (), 1), asked)
-    if low:
-        worth, _ = means([*rows, [(size, 1)]], low, [*worth, (0, ONE)], starts)
+    worth, _ = means([*rows, [(size, 1)]], low, [*worth, (0, ONE)], starts)
     ends = [(Fraction(u, ONE), Fraction(v, ONE)) for u, v in (worth[state] for state in starts)]
     return [(v, 1 - u) if negated else (u, 1 - v) for u, v in ends]
 

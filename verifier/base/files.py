@@ -244,6 +244,31 @@ def _is_open_file(path: Path) -> bool:
     return False
 
 
+def csv_rows(text: str, file: str, separators: str = ",") -> Iterator[tuple[int, list[str]]]:
+    """The rows of a CSV text that are not blank: the line where each ends, and its cells, without blanks around them.
+
+    Args:
+        separators: that which the first line has most often stands between cells.
+
+    Raises:
+        InputError: no CSV, or a row with another number of cells than the first one.
+    """
+    separator, width = max(separators, key=text.partition("\n")[0].count), 0
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=True)
+    try:
+        for row in reader:
+            cells = [cell.strip() for cell in row]
+            width = width or len(cells) * any(cells)
+            if any(cells) and len(cells) != width:
+                message = f"expected {width} cells, found {len(cells)}: {shown(separator.join(row))}"
+                hint = "a text with the sign between cells in it stands in quotation marks"
+                raise InputError(message, Place(file, reader.line_num), hint)
+            if any(cells):
+                yield reader.line_num, cells
+    except csv.Error as error:
+        raise InputError(f"not a readable CSV file: {error}", Place(file, reader.line_num)) from None
+
+
 def csv_text(rows: Iterable[Mapping[str, object]], columns: Sequence[str] | None = None) -> str:
     """Rows as CSV with a header, harmless in a spreadsheet and on a terminal.
 

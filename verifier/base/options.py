@@ -54,6 +54,7 @@ class Option:
         opposite: name and help of the flag that says no.
         default: how the default is spelled, where `number_words` would not do.
         of: the name of what must be typed, too, for it to mean anything.
+        alone: whether it is refused where it is given twice; of other options with one value the last counts.
     """
 
     help: str = ""
@@ -70,6 +71,7 @@ class Option:
     opposite: tuple[str, str] | None = None
     default: str = ""
     of: str = ""
+    alone: bool = False
 
 
 def reads(text: str, metavar: str = "FILE", **more: Any) -> Option:
@@ -208,6 +210,15 @@ def chosen_of(settings: object) -> Iterator[tuple[Setting, Any]]:
             yield Setting("", bool, note.absent, False), True
 
 
+class _Alone(argparse.Action):
+    """Of an option with one value: given twice, neither is dropped without a word."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        if getattr(namespace, self.dest, values) != values:
+            raise argparse.ArgumentError(self, "given twice, with different values: name one")
+        setattr(namespace, self.dest, values)
+
+
 def add_options(parser: argparse.ArgumentParser, settings: type) -> None:
     """Add every option of a settings class to a parser, in the order of its fields."""
     groups: dict[str, Any] = {"": parser}
@@ -342,7 +353,8 @@ def _times(setting: Setting) -> dict[str, Any]:
     """How often an option may be given, and how many values it has."""
     if setting.several:
         return {"action": "append"}
-    return {"nargs": setting.values} if setting.values > 1 else {}
+    alone = {"action": _Alone} if setting.option.alone else {}
+    return alone | ({"nargs": setting.values} if setting.values > 1 else {})
 
 
 def _value(setting: Setting, typed: Any) -> Any:

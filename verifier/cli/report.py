@@ -67,6 +67,8 @@ def rate_command(arguments: RateSettings, command: Command) -> int:
     run = read_document(arguments.result)
     if asked.acceptance is None:
         asked = replace(asked, acceptance=_stated_acceptance(context, run, asked))
+    if asked.acceptance is None and (asked.events or asked.demonstrate_at != RateQuestion("").demonstrate_at):
+        raise UsageError("--events and --test-confidence are about a criterion: add --accept, or --context with one")
     environments = run.result.settings.environments if run.kind == "run" else ()
     given = given or context.exposures_for(environments)
     if not given:

@@ -44,7 +44,7 @@ DRAWN_AS_COUNTED = Part({"mix": None})
 Spec = Annotated[
     str, reads("requirements in LTL (.ltl); the file names the system model", metavar="SPEC", positional=True)
 ]
-Matrices = Annotated[str, reads("confusion matrices (.json)")]
+Matrices = Annotated[str, reads("confusion matrices (.json)", alone=True)]
 DropFrom = Annotated[
     str | None,
     Option(
@@ -60,7 +60,7 @@ class RunSettings:
     """Every choice of `verify run`."""
 
     spec: Spec
-    cm: Annotated[str | None, reads("confusion matrices (.json)")] = None
+    cm: Annotated[str | None, reads("confusion matrices (.json)", alone=True)] = None
     options: Annotated[RunOptions, Part()] = RunOptions()
     json: Printed = False
     output: Written = None
@@ -238,11 +238,11 @@ class QuestionSettings:
         ),
     ] = ()
     floor: Annotated[bool, Option("also prove a floor: recalls above which every matrix meets the target")] = False
-    rest: Annotated[Rest, Option("columns without a floor: any matrix, or as measured", name="other-columns")] = (
-        "free"
-    )
+    rest: Annotated[
+        Rest, Option("columns without a floor: any matrix, or as measured", name="other-columns", of="floor")
+    ] = "free"
     semantics: Annotated[
-        Semantics, Option("matrices above the floor: one per state, or one shared by all states")
+        Semantics, Option("matrices above the floor: one per state, or one shared by all states", of="floor")
     ] = "per_state"
     decimals: Annotated[int, Option("decimals of recalls and factors", metavar="N")] = 6
     grid: Annotated[int, Option("points of the first grid of the search", metavar="N")] = 257
@@ -254,7 +254,7 @@ class RequirementSettings:
     """Every choice of `verify require`."""
 
     spec: Spec
-    cm: Annotated[str, reads("confusion matrices to start from (.json)")]
+    cm: Annotated[str, reads("confusion matrices to start from (.json)", alone=True)]
     question: Annotated[QuestionSettings, Part()] = QuestionSettings()
     cost: Annotated[str | None, reads("prices of recall (.csv: distance_m,price[,class]); implies --mode cost")] = (
         None

@@ -263,11 +263,11 @@ class Case(Block):
             lambda objective: array_bytes(objective, objective.product, objective.skeleton),
         )
 
-    def window(self, number: int) -> LongWindow | None:
-        """What a requirement asks, where its steps are counted for every matrix; else None."""
+    def window(self, number: int, *, short: bool = False) -> LongWindow | None:
+        """What a requirement asks, where its steps are counted for every matrix, or could be (`short`); else None."""
         if self.decides or not self.study.requirements[number].is_plain:
             return None
-        asked, memory = self.study.formulas[number], self.study.options.engines.memory_bytes
+        asked, memory = self.study.formulas[number], None if short else self.study.options.engines.memory_bytes
         return counted_window(self.skeleton, asked.formula, asked.propositions, memory)
 
     @property

@@ -39,11 +39,12 @@ from verifier.analysis.robust.policy import make_nodes
 from verifier.analysis.robust.solve import greatest_reach
 from verifier.analysis.robust.staying import LARGEST_CERTIFIED
 from verifier.analysis.robust.subject import point_document, subject_document, subject_of
-from verifier.analysis.step_counts import StepCount
 from verifier.base.arrays import ROUNDOFF, Ints, Mask
 from verifier.checking.graphs import components, coreachable
 from verifier.checking.plan import decide
+from verifier.checking.step_bounds import LongWindow
 from verifier.perception.confusion import exact_rates, rates
+from verifier.systems.skeleton import Skeleton
 
 Objects = NDArray[np.object_]
 
@@ -125,14 +126,18 @@ def point_certificates(objective: Objective, counts: NDArray[np.int64]) -> Itera
         yield side, content
 
 
-def step_certificates(objective: StepCount, counts: NDArray[np.int64]) -> Iterator[tuple[str, dict[str, Any]]]:
+def step_certificates(
+    skeleton: Skeleton, window: LongWindow, counts: NDArray[np.int64]
+) -> Iterator[tuple[str, dict[str, Any]]]:
     """The document that proves the probabilities of a window, as "steps"; none where checking it takes too long.
 
-    Arguments as for `point_certificates`.
+    Args:
+        window: on the states of the skeleton.
+        counts: as for `point_certificates`.
     """
-    if objective.skeleton.state_count > LARGEST_CERTIFIED:
+    if skeleton.state_count > LARGEST_CERTIFIED:
         return
-    about = step_document(objective, counts)
+    about = step_document(skeleton, window, counts)
     try:
         bounds = step_kernel.proven(**about)
     except step_kernel.Rejected:
@@ -142,9 +147,8 @@ def step_certificates(objective: StepCount, counts: NDArray[np.int64]) -> Iterat
     yield "steps", {**content, "sha256": digest_of(content)}
 
 
-def step_document(objective: StepCount, counts: NDArray[np.int64]) -> dict[str, Any]:
+def step_document(skeleton: Skeleton, window: LongWindow, counts: NDArray[np.int64]) -> dict[str, Any]:
     """What a certificate of a window is about: the chain of one family of matrices, and the window itself."""
-    skeleton, window = objective.skeleton, objective.window
     entries = [Fraction(entry) for entry in skeleton.entry_values(exact_rates(counts)).tolist()]
     ends, rows = skeleton.indptr.tolist(), list[list[list[int]]]()
     chances = [entries[k] for k in skeleton.entry.tolist()]

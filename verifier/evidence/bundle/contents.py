@@ -11,6 +11,7 @@ from verifier.analysis.intervals.drawing import cost_of_draw
 from verifier.base.budget import limits_reached
 from verifier.base.documents import fraction_text, json_values
 from verifier.base.errors import NoAnswerError
+from verifier.base.libraries import __version__
 from verifier.checking.enclosure import AGREEMENT
 from verifier.checking.process import StormProcess
 from verifier.evidence.bundle.certificates import Proven, certified_recalls, check_point
@@ -128,11 +129,12 @@ def _proven_recalls(path: str, number: int, parts: Parts, points: Mapping[tuple[
     """The probabilities of a document about required recall, compared with their certificates."""
     if log.findings:
         return
-    for source, point, pointer, initial in certified_recalls(parts.rebuilt, number, parts.documents[path].result):
+    result = parts.documents[path].result
+    for source, point, pointer, initial in certified_recalls(parts.rebuilt, number, result, parts.files):
         proven = points.get((source.block, source.requirement))
         if source.of or proven is None:
             log.certificates |= set(source.paths) & parts.files.keys()
-            proven, wrong = check_point(parts.files, source)
+            proven, wrong = check_point(parts.files, source, log.built_by == __version__)
             log.findings += wrong
         low, high = proven.lower[initial], proven.upper[initial]
         if low is None or high is None:

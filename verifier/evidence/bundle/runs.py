@@ -21,6 +21,7 @@ from pathlib import PurePath
 from verifier.analysis.objective import Objective
 from verifier.base.arrays import grouped
 from verifier.base.files import document_text
+from verifier.base.libraries import __version__
 from verifier.checking.verdicts import Decision, Verdict
 from verifier.evidence.bundle.certificates import Proven, certified, check_certificates, check_point, why_none
 from verifier.evidence.bundle.layout import (
@@ -213,10 +214,10 @@ def _check_alike(
     for number, case, places in places_of(rebuilt):
         objectives = case.objectives
         for index, (objective, source) in enumerate(
-            zip(objectives, certified(rebuilt, of, number, objectives), strict=True)
+            zip(objectives, certified(rebuilt, of, number, objectives, parts.files), strict=True)
         ):
             proven = None
-            points[number, index], wrong = check_point(parts.files, source)
+            points[number, index], wrong = check_point(parts.files, source, log.built_by == __version__)
             log.findings += wrong
             log.certificates |= set(source.paths) & parts.files.keys()
             if bounded:

@@ -290,9 +290,9 @@ class DocumentReader:
 
     def _check_empty_columns(self, bins: Bins, counts: NDArray[np.int64], empty: int) -> None:
         """Column "empty" does not depend on what only objects have."""
-        column = counts[..., empty].reshape(len(counts), *bins.shape, counts.shape[2])
+        column = counts[..., empty].reshape(len(counts), *bins.shape, -1)
         for axis, of_objects in enumerate(bins.of_objects):
-            if of_objects and (column != column.take([0], axis=axis + 1)).any():
+            if of_objects and np.ptp(column, axis=axis + 1).any():
                 name = bins.variables[axis - 1].name
                 raise self.fail(
                     "/bins", f"the column of the label 'empty' differs between bins of '{name}'",
@@ -361,7 +361,7 @@ class DocumentReader:
                 raise self.fail(f"{path}/{place}", f"expected an integer from 0 to {limit - 1}, got {shown(value)}")
 
     def _check_sum(self, tally: Tally, counts: NDArray[np.int64]) -> None:
-        differing = np.argwhere(tally.dense(counts.shape[1], counts.shape[2]) != counts)
+        differing = np.argwhere(tally.dense(*counts.shape[1:3]) != counts)
         if len(differing):
             _, at_bin, predicted, true = differing[0].tolist()
             raise self.fail(

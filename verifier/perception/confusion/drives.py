@@ -16,7 +16,6 @@ track, all such objects of its sequence; of column "empty", the place, whose ite
 track do. Of frames it is the frame, whoever stands there.
 """
 
-import csv
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,7 +27,7 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import Ints
 from verifier.base.errors import InputError, Place, UsageError, shown
-from verifier.base.files import read_json, read_text
+from verifier.base.files import csv_rows, read_json, read_text
 from verifier.base.toml import read_toml
 from verifier.perception.confusion.bins import escaped
 from verifier.perception.confusion.context_counts import Counter, Memory, counter_of, divided
@@ -97,21 +96,15 @@ def read_drives(path: str | Path) -> DriveTable:
     if suffix in (".toml", ".json"):
         return _of_document(path, _toml if suffix == ".toml" else _json)
     text, raw = read_text(path)
-    reader = csv.reader(text.splitlines(), delimiter=max(",;\t", key=text.partition("\n")[0].count), strict=True)
-    try:
-        rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if any(map(str.strip, row))]
-    except csv.Error as error:
-        raise InputError(f"not a readable CSV file: {error}", Place(str(path), reader.line_num)) from None
-    head = rows[0][1] if rows else []
+    rows = csv_rows(text, str(path), ",;\t")
+    _, head = next(rows, (1, []))
     by = [name for name in ("sequence", "frame") if name in head]
     if not by or sorted(head) != sorted([*by, "drive"]):
         got = shown(",".join(head))
         raise InputError(f"expected the columns of a table of drives, got {got}", Place(str(path), 1), FORM)
     entries = []
-    for line, row in rows[1:]:
+    for line, row in rows:
         place = Place(str(path), line)
-        if len(row) != len(head):
-            raise InputError(f"expected {len(head)} cells, got {len(row)}", place)
         cells = dict(zip(head, row, strict=True))
         if not all(cells[name] for name in by):
             raise InputError(f"the name of a {by[-1]} is empty", place)
