@@ -1,5 +1,6 @@
 """Faults are put in as single tokens and judged by tests; a sample of them where bounds are made is noticed."""
 
+import gc
 import inspect
 import re
 import subprocess
@@ -49,6 +50,16 @@ def test_every_module_of_the_parts_has_tests_that_exist(root):
         assert any(line == text.strip() for text in (root / name).read_text().splitlines()), line
     every = mutation_run.named_faults(kernel)
     assert mutation_run.named_faults(f"{kernel}:{every[0].line}") == [f for f in every if f.line == every[0].line]
+
+
+def test_functions_that_the_set_up_has_frozen_are_changed_too(tmp_path):
+    path, made = tmp_path / "made.py", {}
+    text = "def least():\n    return 1\n"
+    exec(compile(text, path, "exec"), made)
+    gc.freeze()
+    mutation_run.put_in(path, text.replace("1", "2"))
+    gc.freeze()  # as before
+    assert made["least"]() == 2
 
 
 def test_a_copy_has_what_the_tests_read(shared):

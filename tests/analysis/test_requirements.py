@@ -16,7 +16,7 @@ from small_objectives import channel_of, objective_of, random_objective, random_
 
 from verifier.analysis.recall import cells as recall_cells
 from verifier.analysis.recall.cells import RecallCells, counts_with_recall, relevant_columns, with_recall
-from verifier.analysis.recall.requirements import Evaluated, Path, Problem, Target, search, worst_along
+from verifier.analysis.recall.requirements import Evaluated, Path, Problem, Searched, Target, search, worst_along
 from verifier.base.errors import LimitError
 from verifier.perception.confusion import exact_rates, rates
 
@@ -34,6 +34,7 @@ def test_where_p_is_the_recall_the_least_recall_is_the_target():
     assert found.least == 950_001
     assert found.unsure == (950_000,)
     assert found.met == ((950_001, MILLION),)
+    assert (len(found.places), found.places[1]) == (257, 3906)  # a 256th of a million
 
 
 def test_a_target_that_is_a_double_is_undecided_only_at_the_number_itself():
@@ -398,6 +399,20 @@ def test_counts_of_a_recall_by_hand():
         else:
             found = counts_with_recall(counts, cells_of((0, 1)), [recall], whole)
             assert found[0].tolist() == [[1, expected[0], 1], [1, expected[1], 1], [1, expected[2], 1]]
+
+
+@pytest.mark.parametrize(
+    ("met", "least", "gaps"),
+    [
+        ((), None, ()),
+        (((0, 10),), 0, ()),
+        (((0, 9),), None, ((0, 9),)),
+        (((1, 2), (4, 5), (7, 10)), 7, ((1, 2), (4, 5))),
+    ],
+)
+def test_stretches_below_the_last_one_are_gaps(met, least, gaps):
+    found = Searched(SimpleNamespace(top=10), (0, 10), np.zeros(2), met, ())
+    assert (found.least, found.gaps) == (least, gaps)
 
 
 def test_what_cannot_be_asked_is_refused():

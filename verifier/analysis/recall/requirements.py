@@ -108,7 +108,7 @@ class Problem:
         zeros = np.packbits((rates > 0).reshape(len(rates), -1), axis=1)
         _, kind = np.unique(zeros, axis=0, return_inverse=True)
         worst, met, failed = np.empty(len(rates)), np.ones(len(rates), dtype=bool), np.zeros(len(rates), dtype=bool)
-        for number in range(int(kind.max()) + 1):
+        for number in np.unique(kind).tolist():
             rows = np.flatnonzero(kind.ravel() == number)
             worst[rows], met[rows], failed[rows] = self._alike(rates[rows])
         return Evaluated(worst, met, failed)
@@ -252,7 +252,7 @@ def search(problem: Problem, path: Path, points: int = 257) -> Searched:
     return Searched(path, tuple(places), tried.worst, tuple(zip(begins, lasts, strict=True)), unsure)
 
 
-def worst_along(problem: Problem, path: Path, points: int = 257) -> tuple[list[int], Floats]:
+def worst_along(problem: Problem, path: Path, points: int) -> tuple[list[int], Floats]:
     """The even grid of `search`, and the worst probability at each of its places; errors as there."""
     places = path.grid(points)
     return places, _evaluated(problem, path, places).worst

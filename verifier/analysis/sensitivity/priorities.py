@@ -99,7 +99,7 @@ def column_shares(
     ranges = np.abs(_slope_alone(slopes, sensitivity.rates[bins, :, columns])) * _interval_width(counts, level)
     share = variance / max(variance.sum(), np.finfo(np.float64).tiny)
     p_range = ranges.max(axis=1)
-    # Where two cells p_range alike, as with two labels, it is the correct one that people think of.
+    # Where two cells range alike, as with two labels, it is the correct one that people think of.
     correct = ranges[np.arange(len(columns)), columns] >= p_range * (1 - 1e-9)
     cell = np.where(correct, columns, np.argmax(ranges, axis=1))
     order = np.lexsort((columns, bins, -variance))
