@@ -1,5 +1,8 @@
 """Options and fixtures of the whole suite."""
 
+import gc
+import os
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -29,6 +32,17 @@ def pytest_configure(config):
     settings.load_profile("slow" if config.getoption("--slow") else "plain")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """What is made while tests are collected stays: nobody looks for garbage in it, neither now nor later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 def pytest_collection_modifyitems(config, items):
     met = Counter()
     for item in items:
@@ -44,14 +58,16 @@ def pytest_collection_modifyitems(config, items):
                     item.add_marker(skip)
 
 
-@pytest.fixture(autouse=True)
-def wide_terminal(monkeypatch):
+@pytest.fixture(autouse=True, scope="session")
+def wide_terminal():
     """Each text stands in one line here: tests of what is said do not depend on where lines are broken."""
-    monkeypatch.setenv("COLUMNS", "1000")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "1000")
+        yield
 
 
 @pytest.fixture
-def no_terminal(wide_terminal, monkeypatch):
+def no_terminal(monkeypatch):
     """Lines are as wide as where no terminal is."""
     monkeypatch.delenv("COLUMNS")
 
@@ -75,3 +91,56 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip("the reference folder is not there")
     return folder
+
+
+@pytest.fixture(scope="session")
+def idle_storms():
+    """Storm workers without work: where they were started (process, modules, environment), and they."""
+    idle = []
+    yield idle
+    for _, worker in idle:
+        worker.end()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def kept_storm(request, idle_storms):
+    """Storm is loaded once for many commands, where neither Storm's door is tested nor how often it is opened.
+
+    A worker that has answered all it was asked is what the next command is given, if that would start its own with
+    the same modules and environment. One that fails, is late or is forged ends as ever.
+    """
+    if request.path.parent.name == "checking" or request.path.name == "test_built_once.py":
+        yield
+        return
+    from verifier.checking import process
+
+    def origin():
+        others = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+        return os.getpid(), tuple(sys.path), others
+
+    class Worker(process.Worker):
+        """A worker that knows where it was started."""
+
+        def __init__(self):
+            self.origin = origin()
+            super().__init__()
+
+    def worker():
+        here = origin()
+        for at, (started, kept) in enumerate(idle_storms):
+            if started == here and kept.is_alive:
+                del idle_storms[at]
+                return kept
+        return Worker()
+
+    def left(storm, *error):
+        if isinstance(storm._worker, Worker) and len(idle_storms) < 4:
+            idle_storms.append((storm._worker.origin, storm._worker))
+            storm._worker = None
+        leave(storm, *error)
+
+    leave = process.StormProcess.__exit__
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(process, "Worker", worker)
+        patch.setattr(process.StormProcess, "__exit__", left)
+        yield

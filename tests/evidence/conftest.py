@@ -1,6 +1,7 @@
-"""A real browser for what people open: the report, and the drawing of the case."""
+"""A real browser for what people open, and results that many bundles share."""
 
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -19,3 +20,39 @@ def browser():
         found = tool.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
         yield found
         found.close()
+
+
+@pytest.fixture(scope="session")
+def known_results():
+    """What was made for bundles: inputs and options -> results."""
+    return {}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def results_made_once(request, known_results):
+    """Bundles of the same system, matrices and options, which differ in what is declared, share their results.
+
+    Not where it is tested how they are made, that a second making gives the same bytes among it. Every check makes
+    them again, everywhere.
+    """
+    if request.path.stem.startswith(("test_attacks", "test_bundle", "test_check", "test_deciding_bundle")):
+        yield
+        return
+    from verifier.evidence.bundle import build
+    from verifier.systems.model_parts import files_of
+
+    make = build.make_results
+
+    def known(rebuilt, storm, *progress):
+        spec, model, matrices = rebuilt.inputs.spec, rebuilt.inputs.model, rebuilt.inputs.confusion
+        if progress != (iter,) or files_of(model.planners):
+            return make(rebuilt, storm, *progress)
+        names = tuple(Path(name).name for name in (spec.model, model.file, matrices.name))
+        key = (spec.sha256, model.sha256, matrices.sha256, names, repr(rebuilt.options))
+        if key not in known_results:
+            known_results[key] = make(rebuilt, storm)
+        return known_results[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(build, "make_results", known)
+        yield

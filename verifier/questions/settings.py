@@ -319,7 +319,8 @@ class ComparisonSettings:
         None
     )
     certificates: Annotated[
-        str | None, writes("write the proof of every probability (.zip), which verifier/analysis/kernel.py checks")
+        str | None,
+        writes("write the proof of every probability (.zip), for verifier/analysis/kernel.py and step_kernel.py"),
     ] = None
     scheduler: Scheduler = None
     pairs: Annotated[bool, Option("also show the posterior probabilities of all pairs", role="output")] = False

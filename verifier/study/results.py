@@ -29,7 +29,6 @@ from verifier.base.documents import (
 from verifier.base.documents import InputFile as InputFile
 from verifier.base.numbers import decimal_text
 from verifier.checking.verdicts import Verdict, condition_over, verdict_over, worst_verdict
-from verifier.study.gates import Gates
 from verifier.study.points import (
     Judged,
     JudgedResult,
@@ -39,7 +38,7 @@ from verifier.study.points import (
     WorldDecisions,
     uncertainty_columns,
 )
-from verifier.study.records import MatricesRecord, SettingsRecord
+from verifier.study.records import Gates, MatricesRecord, SettingsRecord
 
 InputRole: TypeAlias = Literal["spec", "model", "planner", "confusion", "record"]
 """A record, of single objects, tells explanations which frames to name."""

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,10 +128,10 @@ class CountingRule:
             return np.ones(len(score), dtype=np.int64)
         return np.searchsorted(np.array(self.thresholds), score, side="right").astype(np.int64)
 
-    def record(self, matching: dict[str, Any]) -> dict[str, Any]:
+    def record(self, matching: dict[str, object]) -> dict[str, object]:
         """The keys of the document that say how counting was done; `matching` is the record of that policy."""
         counted = (self.unmatched, self.duplicates) != ("drop", "drop")
-        keys: dict[str, Any] = {
+        keys: dict[str, object] = {
             "distance": {"unit": "m", "measure": self.measure, "of": "true object"},
             "matching": {**matching, "unmatched": self.unmatched, "duplicates": self.duplicates},
             "false_positives": "counted" if counted else "dropped",
