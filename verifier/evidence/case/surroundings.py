@@ -187,7 +187,7 @@ def _untargeted(runs: Sequence[Document]) -> Iterator[str]:
     for run in runs:
         for requirement in run.result.requirements:
             if requirement.target is None:
-                values = [point.probability for point in requirement.points]
+                values = [number.probability for number in requirement.means or requirement.points]
                 ends = requirement.with_unit(f"{probability_text(min(values))} to {probability_text(max(values))}")
                 yield f"Reported without a target: {clipped(requirement.name)}, {requirement.asked_text}, {ends}"
 

@@ -35,7 +35,7 @@ from verifier.evidence.telling import (
     triggers_blocks,
     triggers_sentence,
 )
-from verifier.study.points import Point
+from verifier.study.points import Point, uncertainty_columns
 from verifier.study.records import SettingsRecord
 from verifier.study.results import ProfileMean, RequirementResult
 from verifier.telling.blocks import (
@@ -105,18 +105,13 @@ def _rows(document: Document) -> Iterator[dict[str, object]]:
 
 
 def _mean(mean: ProfileMean, of: RequirementResult, settings: SettingsRecord) -> dict[str, object]:
-    ends, confidence = mean.interval, settings.confidence
     cells = {name: getattr(mean, name) for name in ("probability", "lower", "upper")}
-    cells |= {
-        "asked": f"{of.asked} over profile",
-        "constants": _pairs(mean.constants),
-        "exact": "" if mean.exact is None else fraction_text(mean.exact),
-        "verdict": of.verdict.value,
-    }
-    if ends is None or confidence is None:
+    cells |= {"asked": f"{of.asked} over profile", "constants": _pairs(mean.constants), "verdict": of.verdict.value}
+    cells |= {} if mean.exact is None else {"exact": fraction_text(mean.exact)}
+    if mean.interval is None or settings.confidence is None:
         return cells
-    level = {"level": confidence.level, "interval": ends.kind}
-    return cells | level | {"interval_lower": ends.lower, "interval_upper": ends.upper}
+    ends = {"interval_lower": mean.interval.lower, "interval_upper": mean.interval.upper}
+    return cells | ends | {"level": settings.confidence.level, "interval": mean.interval.kind}
 
 
 def _pairs(values: Mapping[str, object]) -> str:
@@ -146,16 +141,8 @@ def _point(point: Point, settings: SettingsRecord | None = None) -> dict[str, ob
     sure = point.uncertainty
     if sure is None or settings is None:
         return cells
-    bounds = sure.confidence_bounds
-    return cells | {
-        "tier": settings.tier,
-        "level": sure.level,
-        "interval": sure.interval.kind,
-        "interval_lower": sure.interval.lower,
-        "interval_upper": sure.interval.upper,
-        "bounds_lower": "" if bounds is None else bounds.lower,
-        "bounds_upper": "" if bounds is None else bounds.upper,
-    }
+    known = {name: value for name, value in uncertainty_columns(point).items() if name in COLUMNS}
+    return cells | known | {"tier": settings.tier, "interval": sure.interval.kind}
 
 
 OF_REQUIREMENTS = frozenset({"run", "explain", "require", "confusion"})
