@@ -17,12 +17,11 @@ from verifier.checking.process import StormProcess
 from verifier.collision.approach import DriveSettings
 from verifier.collision.bridge import closed_loop
 from verifier.collision.distance_channel import ChannelSettings
-from verifier.collision.estimator import Grid, collision_map
+from verifier.collision.estimator import BrakingPolicy, Grid, collision_map, speed_mps
 from verifier.collision.pairs import Pairs
 from verifier.collision.pairs_reader import Objects, made_pairs
 from verifier.collision.ranking import rank
 from verifier.collision.score import Penalty
-from verifier.collision.stopping import BrakingPolicy, speed_mps
 from verifier.collision.trust import Trust, confidence
 
 IMAGES, SEED = 4000, 2021

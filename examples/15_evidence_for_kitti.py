@@ -25,7 +25,8 @@ from verifier.perception.confusion.choices import count_job
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.detections import Reading, class_map, read_detections
 from verifier.perception.matching import MatchingPolicy
-from verifier.questions.compare.comparing import CompareOptions, compare
+from verifier.questions.compare.comparing import compare
+from verifier.questions.compare.request import CompareOptions
 from verifier.study.inputs import Selection
 from verifier.study.options import RunOptions
 

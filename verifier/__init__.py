@@ -419,7 +419,7 @@ def write_artefacts(result: Result, folder: File) -> Path:
     Returns:
         The folder.
     """
-    from verifier.evidence.artefacts import write_artefacts as written
+    from verifier.evidence.report import write_artefacts as written
 
     return written(result, folder)
 

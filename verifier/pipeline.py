@@ -26,9 +26,9 @@ from verifier.base.blocks import HERE, Pool
 from verifier.base.budget import Clock, memory_limit
 from verifier.base.errors import EngineError, LimitError, NoAnswerError
 from verifier.chains import DecisionProcess
+from verifier.checking.enclosure import TwoEngineValues
 from verifier.checking.process import StormProcess, own_storm
 from verifier.checking.strategies import StrategyRange, strategy_range
-from verifier.checking.values import TwoEngineValues
 from verifier.language.expressions import to_text
 from verifier.study.case import Case, Study
 from verifier.study.collection import (

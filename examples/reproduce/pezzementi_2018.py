@@ -32,7 +32,7 @@ from verifier.robustness.prediction import AdrTable, predict
 from verifier.robustness.rates import adr_result
 from verifier.robustness.settings import RatesSettings
 from verifier.telling.figures.drawing import plain, subplots
-from verifier.telling.figures.rates import curves_figure, share_grid
+from verifier.telling.figures.robustness import curves_figure, share_grid
 
 PUBLISHED = Path(__file__).with_name("average_detection_rates.json")
 NO_DATA = "no data"

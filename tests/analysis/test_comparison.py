@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from verifier.analysis import comparison
 from verifier.analysis.comparison import (
     best_chances,
     better_chances,
@@ -29,14 +30,16 @@ def test_chances_by_hand():
     assert best_chances(DRAWS) == pytest.approx([float((1 + third) / 4)] * 3)
 
 
-def test_scores_within_the_tie_are_tied():
+def test_scores_within_the_tie_are_tied(monkeypatch):
     scores = np.array([[0.5, 0.5 + 1e-13], [0.5, 0.6]])
-    assert better_chances(scores, 0)[0].tolist() == [1 / 2, 0]
     assert better_chances(scores)[0].tolist() == [1 / 2, 1 / 4]
     assert best_chances(scores).tolist() == [1 / 4, 3 / 4]
+    monkeypatch.setattr(comparison, "TIE", 0)
+    assert better_chances(scores)[0].tolist() == [1 / 2, 0]
+    monkeypatch.setattr(comparison, "TIE", 0.5)
     # Half of the larger one, whatever the sign: 1.8 - 1 is less than .9, and 2 - 1 as much as 1, but 2.5 - 1 more.
     for one, other, chance in ((1, 1.8, 1 / 2), (1, 2, 1 / 2), (1, 2.5, 0), (-1, -1.8, 1 / 2), (-1, -2.5, 1)):
-        assert better_chances(np.array([[one, other]]), 0.5)[0].tolist() == [1 / 2, chance]
+        assert better_chances(np.array([[one, other]]))[0].tolist() == [1 / 2, chance]
 
 
 def test_small_probabilities_are_told_apart():

@@ -567,6 +567,7 @@ def test_who_wanders_through_a_component_comes_back_after_so_many_rounds(masked,
 
 
 def test_a_run_too_long_to_evaluate_says_so(masked):
+    assert replaying.LONGEST_WORD == 2000
     n = 3000
     following = [[k + 1, n + 1] for k in range(n)] + [[n, n], [n + 1, n + 1]]
     objective = objective_of(

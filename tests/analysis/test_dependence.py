@@ -21,14 +21,13 @@ from verifier.base.errors import InputError
 from verifier.evidence.documents import schema_of
 from verifier.perception.confusion import dependence as module
 from verifier.perception.confusion.bins import Bins
-from verifier.perception.confusion.choices import count_job
+from verifier.perception.confusion.choices import count_job, dependence_document, track_outcomes
 from verifier.perception.confusion.counting import count_and_observe
 from verifier.perception.confusion.dependence import Outcomes, dependence, residual_test
 from verifier.perception.confusion.document import confusion_text
 from verifier.perception.confusion.document_dependence import Dependence
 from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.perception.confusion.merging import merge
-from verifier.perception.confusion.preparing import dependence_document, track_outcomes
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.detections import Reading, class_map, read_detections
 from verifier.perception.matching import MatchingPolicy

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from verifier.analysis.robust import first_policy as module
-from verifier.analysis.robust.first_policy import first_policy
+from verifier.analysis.robust import policy as module
+from verifier.analysis.robust.policy import first_policy
 
 
 def policy_of(goal, *alternatives):

@@ -200,6 +200,12 @@ def test_no_other_division_is_worse_for_the_planner(seed):
     assert np.all(lots <= np.max(best, axis=0) + 1e-12)
 
 
+def test_a_weight_too_small_for_the_program_is_divided_evenly():
+    told, choices = np.full((2, 4), 0.5), (Choice(np.array([0.5, 0.25, 1, 0]), {}),)
+    divided, _ = _least_division(View(np.arange(2), 2, told, choices), {}, np.array([1, 1e-300]))
+    assert divided.tolist() == pytest.approx([0, 1, 5e-301, 5e-301], rel=1e-9, abs=0)
+
+
 def test_one_exploration_by_hand(monkeypatch):
     """Node 0 is told 1/4 to 3/4 and leads to node 1, which is won, or to node 3, which is lost."""
     after, payoff = np.array([[[1], [3]], [[2], [2]], [[-1]] * 2, [[-1]] * 2]), np.array([-1, -1, 1, 0])

@@ -23,7 +23,7 @@ from interval_models import RECURRENT, SIMPLE, Model, random_model, supports
 from second_checker import complaint
 from shorthands import confidence_region
 
-from verifier.analysis import flow_kernel, kernel
+from verifier.analysis import flow_kernel, kernel, step_kernel
 from verifier.analysis.robust.certificate import BoxArrays, content_document, document
 from verifier.analysis.robust.point_certificate import point_certificates
 from verifier.analysis.robust.solutions import Effort, robust_bounds
@@ -352,6 +352,14 @@ class TestSystemsByHand:
         assert small_system({}, propositions=["p", "q"], letters=[0, 3, 1]).letters == [0, 3, 1]
         with pytest.raises(kernel.Rejected, match="/subject/letters/1: expected a whole number from 0 to 3"):
             small_system({}, propositions=["p", "q"], letters=[0, 4, 1])
+
+    @pytest.mark.parametrize(
+        ("changes", "place"),
+        [({"then": [[0, 1, -2]] * 3}, "then/0/2"), ({"row": [0, -1, -2]}, "row/2"), ({"row": [-2, -1, -1]}, "row/0")],
+    )
+    def test_only_minus_one_says_that_there_is_none(self, changes, place):
+        with pytest.raises(kernel.Rejected, match=f"/subject/{place}: expected a whole number from -1"):
+            small_system({}, **changes)
 
     @pytest.mark.parametrize(
         "changes",
@@ -855,14 +863,14 @@ class TestAlone:
         assert done.stdout.startswith("one.json: REJECTED: ")
         assert why in done.stdout
 
-    @pytest.mark.parametrize("program", [kernel, flow_kernel])
+    @pytest.mark.parametrize("program", [kernel, flow_kernel, step_kernel])
     def test_without_one_path_the_usage_is_told(self, program, tmp_path):
         for paths in ((), (tmp_path, tmp_path)):
             done = self.run(*paths, program=program)
             assert (done.returncode, done.stdout) == (2, "")
             assert re.fullmatch(r"no certificates are read: usage: python -I \w*kernel.py [A-Z]+\n", done.stderr)
 
-    @pytest.mark.parametrize("program", [kernel, flow_kernel])
+    @pytest.mark.parametrize("program", [kernel, flow_kernel, step_kernel])
     def test_what_is_no_bundle_is_refused_in_a_line(self, program, tmp_path, capsys):
         (tmp_path / "file").write_text("text")
         (tmp_path / "folder").mkdir()

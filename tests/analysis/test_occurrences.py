@@ -9,7 +9,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from plain_counter import detection_set
 
-from verifier.analysis.sensitivity.occurrences import _places, _told_of_group, document_bins, occurrences
+from verifier.analysis.sensitivity.occurrences import (
+    _places,
+    _sets,
+    _told,
+    _told_of_group,
+    document_bins,
+    occurrences,
+)
 from verifier.base.errors import InputError, UsageError
 from verifier.perception.confusion.bins import Bins, Variable
 from verifier.perception.confusion.counting import confusion_counts, count_and_observe
@@ -163,6 +170,22 @@ def test_places_of_bins_leave_out_what_only_objects_have():
 def test_a_group_is_told_as_itself_or_as_the_surest_of_its_reports(told, score, expected):
     record = {"score": np.array(score)}
     assert _told_of_group(record, np.arange(3), np.array(told, dtype=object), "ped") == expected
+
+
+def test_sets_hold_objects_of_their_classes_only():
+    """At place 0 a pedestrian, and a tram that does not count; at place 1 a second report of some pedestrian."""
+    kinds = [("object", 0, "ped"), ("object", 0, "tram"), ("unmatched", 0, ""), ("duplicate", 1, "ped")]
+    names = [(name, object) for name in ("kind", "place", "true", "sequence", "frame")]
+    record, told = np.array([(*kind, "A", 0) for kind in kinds], dtype=names), np.array(["ped", "obs", "obs", "obs"])
+    record["place"] = record["place"].astype(int)
+    for true, predicted, expected in ((PED, PED | OBS, [0]), (EMPTY, OBS, [3]), (PED, OBS, []), (EMPTY, EMPTY, [])):
+        assert _sets(record, np.arange(2), told, true, predicted, PED | OBS).tolist() == expected
+
+
+def test_without_a_threshold_every_report_counts_also_one_without_a_score():
+    record = {"predicted": np.array(["ped", "car", "car"], dtype=object), "score": np.array([np.nan, 0.5, 0.4])}
+    for threshold, expected in ((-np.inf, ["ped", "car", "car"]), (0.5, ["empty", "car", "empty"])):
+        assert _told(record, threshold).tolist() == expected
 
 
 def test_where_must_name_a_bin():

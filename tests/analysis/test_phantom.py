@@ -12,12 +12,14 @@ from recall_chains import LABELS, measured_of, product_of_recalls
 from scipy.stats import beta
 from small_objectives import channel_of, objective_of
 
+from verifier.analysis import phantom_draws
 from verifier.analysis.intervals.drive_items import DriveItems
 from verifier.analysis.intervals.intervals import Choice, Measured, choose_interval
 from verifier.analysis.mixed import stacked_columns
 from verifier.analysis.objective import Conditional
 from verifier.analysis.phantom_draws import (
     DriveData,
+    _extreme_by_trial,
     common_draws,
     drive_draws,
     drive_intervals,
@@ -136,6 +138,24 @@ def test_without_derivatives_the_worst_report_is_found_by_trying_each():
     (alone,) = drive_intervals((product_of_recalls([0]),), data, 0.95, 2000, 1)
     assert (ratio.lower[0], ratio.upper[0]) == pytest.approx((alone.lower[0], alone.upper[0]), abs=1e-9)
     assert found.lower[0] < ratio.lower[0]
+
+
+def test_each_column_alone_is_given_to_each_label_and_the_others_stay_as_they_are(monkeypatch):
+    """In two bins 2 of 8 and 1 of 3, by drives of 8 and 3 items: the phantom drive has as many, half of each kind."""
+    data = data_of((6, 8, 2, 3), bins=2)
+    given = []
+
+    def numbers_of(objective, parts):
+        (matrices,) = parts
+        given.extend(matrices[..., 1].tolist())
+        return [np.array([[0.5, 3.0], [0.25, 4.0], [0.75, 1.0], [0.5, 2.0]])]  # of both columns, given to 0 and to 1
+
+    monkeypatch.setattr(phantom_draws, "probability_draws", numbers_of)
+    mean = np.array([[2 + 4, 6 + 4], [1 + 1.5, 2 + 1.5]])
+    assert _extreme_by_trial(None, data, mean).tolist() == [[[1, 1], [0, 0]], [[0, 0], [1, 1]]]
+    shares = [[[10, 6], [2.5, 3.5]], [[2, 14], [2.5, 3.5]], [[6, 10], [4, 2]], [[6, 10], [1, 5]]]
+    expected = [[(np.array(column) / sum(column)).tolist() for column in row] for row in shares]
+    assert np.array(given) == pytest.approx(np.array(expected), rel=1e-12)
 
 
 def test_what_is_worst_for_a_quotient_is_not_what_is_worst_for_its_numerator():

@@ -114,7 +114,7 @@ def test_a_box_that_the_data_contradict_is_refused(asked, tmp_path, capsys):
     [
         ("[[rates]]\n", "missing key 'source'"),
         (BOX.replace('"ped"\nrate', '"pad"\nrate'), "expected one of ped, empty, got 'pad'"),
-        (BOX.replace("[0.6, 0.9]", "[0.9, 0.6]"), "expected a rate, or [least, most]"),
+        (BOX.replace("[0.6, 0.9]", "[0.9, 0.6]"), "or two in order"),
         (BOX.replace("[0.6, 0.9]", "1.5"), "expected a number from 0 to 1, got 1.5"),
         (BOX + "distance_m = [0, 5]\n", "expected [low, high] at edges of the bins (0, 10)"),
         (BOX + 'context = "wrong*1"\n', "the detector has no memory here"),

@@ -613,9 +613,12 @@ def test_no_matrix_of_the_region_beats_the_bounds(seed, formula, draws, semantic
     assert np.all(found.upper >= result.lower - 1e-12)
     assert np.all(found.lower <= found.lower_attained + 1e-12)
     assert np.all(found.upper_attained <= found.upper + 1e-12)
-    for matrix in (*found.lower_matrix, *found.upper_matrix):
-        assert np.all(region.lower <= np.round(matrix * UNIT, 3))
-        assert np.all(np.round(matrix * UNIT, 3) <= region.upper)
+    sides = solutions._sides(objective, region, semantics, effort, ("lower", "upper"))
+    for (_, known), value in zip(sides, (found.lower_attained, found.upper_attained), strict=True):
+        assert np.all(region.lower <= np.round(known.masses, 3))
+        assert np.all(np.round(known.masses, 3) <= region.upper)
+        attained = objective.probabilities(one_side.rates_of(region, known.masses)).probability
+        assert np.diag(attained) == pytest.approx(value, abs=1e-12)
 
 
 @given(st.integers(0, 10**6), st.sampled_from([*SIMPLE, *RECURRENT]))
@@ -1187,7 +1190,7 @@ def test_bounds_where_steps_are_counted_hold_what_is_attained(bounds, attained, 
     def side_of(given, region, side, attained):
         assert attained
         k = ("lower", "upper").index(side)
-        known = one_side.Attained(ends[k], np.zeros(1), np.full((1, *region.lower.shape), k * 1e9))
+        known = one_side.Attained(ends[k], np.zeros(1), np.zeros((1, *region.lower.shape)))
         return SimpleNamespace(bounds=np.array(bounds[k : k + 1]), attained=known, conservative=wide[k], steps=2 + k)
 
     ends = [np.array([each]) for each in attained]
@@ -1201,7 +1204,6 @@ def test_bounds_where_steps_are_counted_hold_what_is_attained(bounds, attained, 
         found = solutions._counted_bounds(objective, region, semantics, Effort())
         assert (found.lower[0], found.upper[0], found.iterations) == (*bounds, 5)
         assert (found.lower_attained[0], found.upper_attained[0]) == attained
-        assert (found.lower_matrix.max(), found.upper_matrix.max()) == (0, 1)
         assert found.conservative == (any(wide) or (outcome and semantics == "shared_matrix"))
 
 
@@ -1405,7 +1407,7 @@ def test_searches_in_python_and_in_compiled_code_reach_the_same_nodes(n, data):
 def test_bounds_that_are_none_and_efforts_that_are_none_are_refused():
     def bounds(lower, upper):
         ends = [np.array(each) for each in (lower, upper)]
-        return RobustBounds(*ends, *ends, *np.zeros((2, 2, 1, 2, 2)), "per_state", False, 0, ())
+        return RobustBounds(*ends, *ends, "per_state", False, 0, ())
 
     for lower, upper in (((0.0, 1.0), (0.0, 1.0)), ((0.25, 0.0), (0.5, 1.0))):
         assert bounds(lower, upper).lower[0] == lower[0]

@@ -99,12 +99,17 @@ def test_many_events_at_a_look_are_seen_at_the_first():
     """20 where 1 is expected, and 30."""
     assert hours_needed(0.1, 2, ALPHA, 0.9) == 10
     assert hours_needed(2, 60, ALPHA, 0.99) == 0.5
+    least = next(k for k in range(99) if log_against_rate(k, 10, 0.1) >= -math.log(ALPHA))
+    just = float(stats.poisson.pmf(np.arange(220), 20)[least:].sum())
+    assert [hours_needed(0.1, 2, ALPHA, power) for power in (just, np.nextafter(just, 1))] == [10, 20]
     assert (sequential.MOST_ITEMS, sequential.MOST_STEPS) == (20_000, 400)
 
 
 def test_ends_of_what_can_be_claimed():
     assert log_against_share(10, 10, 1.0) < 0
     assert log_against_share(9, 10, 1.0) == math.inf
+    # One wrong item refutes a share of 1: half of all alarms come at the first, and a half is enough.
+    assert [items_needed(1.0, 0.5, ALPHA, power) for power in (0.5, 0.51, 0.75, 0.76)] == [1, 2, 2, 3]
     assert items_needed(0.5, 0.5 - 1e-4, ALPHA, 0.9) is None or items_needed(0.5, 0.4999, ALPHA, 0.9) > 10_000
 
 

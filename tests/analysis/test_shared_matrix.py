@@ -163,16 +163,17 @@ def test_common_choices_are_those_of_the_definition(seed):
             np.testing.assert_allclose(found.best[own // 2, :, own % 2], best[own], atol=1e-3)
 
 
-def test_where_choices_never_differ_the_widest_interval_is_cut():
+@pytest.mark.parametrize("used", [0, 1])
+def test_where_choices_never_differ_the_widest_interval_of_a_column_that_is_used_is_cut(used):
     told = Told(
         np.arange(3), np.zeros((1, 1), int), np.array([[[0, 1, 2]]]), np.ones((1, 1), int), np.array([[0, 1, 2]] * 3)
     )
-    lower, upper = (np.array([ends]) * (UNIT // 100) for ends in ([40, 10, 15], [50, 35, 50]))
-    row = np.zeros((1, 1), dtype=np.int64)
+    lower, upper = (np.array([ends, ends]) * (UNIT // 100) for ends in ([40, 10, 15], [50, 35, 50]))
+    row = np.full((1, 1), used, dtype=np.int64)
     step = UncertainStep(
         np.zeros((1, 3), int), np.ones((1, 1)), row, lower, upper, told, told.kind, ((0,),), np.arange(1)
     )
-    region = SimpleNamespace(lower=np.zeros((1, 3, 1)))
+    region = SimpleNamespace(lower=np.zeros((2, 3, 1)))
     reached, nodes = SimpleNamespace(value=np.ones(1)), SimpleNamespace(of=np.zeros(1, int))
     box = SimpleNamespace(step=step, region=region, reached=reached, nodes=nodes)
-    assert common_choices(box, np.ones(1)).place == (0, 2, 0)
+    assert common_choices(box, np.ones(1)).place == (used, 2, 0)

@@ -238,6 +238,7 @@ NEVER = f"never holds from this initial state on: {HOLDS} without being tested"
         ("there", "(!(F good)) -> F bad", 0, None, ""),
         ("there", "(G (bad -> X good)) & (G (late -> X bad))", 0, "antecedent", f"'bad' and 'late' {NEVER}"),
         ("there", "(G (bad -> X good)) & (G (late -> X bad))", 2, None, ""),
+        ("there", "G s > 0", 1, None, ""),  # true for all values but the first
         ("there", "F 6 / (s - 3) > 9", 0, None, ""),  # not defined for all values in range
     ],
 )

@@ -228,6 +228,11 @@ def test_what_follows_is_required_in_a_file_and_cannot_be_contradicted_by_a_valu
 def test_fractions_of_very_many_digits_are_read_as_they_are_written():
     for value in (Fraction(-(10**9001) - 7, 3**9000), Fraction(10**9001 + 7, 3**9000), Fraction(10**5000 + 3)):
         assert fraction_of(fraction_text(value)) == value
-    for text in ("x" * 5000, "\u0663" * 5000):  # an Arabic three is a digit, and no text of a document
-        with pytest.raises(ValueError, match="no whole number"):
+    for places in (2, 3998, 8000):
+        text = "3" * places
+        assert fraction_of(f"-1.{text}") == -1 - Fraction(10**places - 1, 3 * 10**places)
+        assert fraction_of(f"0.{text}/{text}") == Fraction(1, 10**places)
+    # An Arabic three is a digit, and no text of a document; and nobody writes out 10^(10^9).
+    for text in ("x" * 5000, "\u0663" * 5000, "", "/3", "1/", "--1", "1.-5", "1e999999999", " 1", "1_0", "nan"):
+        with pytest.raises(ValueError, match="expected a decimal number"):
             fraction_of(text)

@@ -34,7 +34,7 @@ class Uncertainty:
 @dataclass(frozen=True, kw_only=True)
 class Chosen:
     files: Annotated[tuple[str, ...], Option("read", metavar="FILE", positional=True, role="file")]
-    output: Annotated[str, Option("written", also=("-o",), metavar="FILE", role="output")]
+    output: Annotated[str, Option("written", also=("-o",), metavar="FILE", role="output", alone=True)]
     draws: Annotated[int | None, Option("made", metavar="N", group="drawing")] = None
     rule: Annotated[Rule, Option("one of {choices}", metavar="RULE")] = "by_hand"
     kept: Annotated[tuple[Rule, ...], Option("of {choices}; repeat")] = ()
@@ -54,6 +54,33 @@ def typed(text, settings=Chosen):
     parser = argparse.ArgumentParser(prog="test")
     add_options(parser, settings)
     return settings_of(parser.parse_args(text.split()), settings)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    plot: Annotated[str | None, Option("drawn")] = None
+    plot_scale: Annotated[int, Option("of it", of="plot")] = 1
+
+
+@pytest.mark.parametrize(
+    ("text", "settings", "refusal"),
+    [
+        ("--plot-scale 2", Drawn, "--plot-scale belongs to --plot"),
+        ("a -o c --point-only --confidence 0.9", Chosen, "--confidence needs what --point-only leaves out: name one"),
+        ("a -o c --shift 1/2 --point-only", Chosen, "--shift needs what --point-only leaves out: name one"),
+    ],
+)
+def test_options_of_which_nothing_would_come_are_refused(text, settings, refusal):
+    with pytest.raises(UsageError, match=refusal):
+        typed(text, settings)
+    assert typed("--plot-scale 2 --plot a", Drawn) == Drawn("a", 2)
+
+
+def test_an_option_that_stands_alone_is_given_once(capsys):
+    with pytest.raises(SystemExit):
+        typed("a -o c -o d")
+    assert "argument -o/--output: given twice, with different values: name one" in capsys.readouterr().err
+    assert typed("a -o c -o c --draws 5 --draws 6") == Chosen(files=("a",), output="c", draws=6)
 
 
 def test_what_is_not_typed_has_the_default_of_the_class():

@@ -309,7 +309,7 @@ def remembered() -> Measured:
     """The published system where the detector remembers run:5 of the pedestrian, against the same without: skeleton,
     chain, and all formulas by the batch engine. Contexts have the same rates, so both have the same answers."""
     from verifier.checking.batch import check
-    from verifier.perception.confusion.context_matrices import divided_matrices
+    from verifier.perception.confusion.context_selection import divided_matrices
     from verifier.perception.confusion.contexts import Contexts
     from verifier.perception.confusion.counts import ContextCounts
 
@@ -411,7 +411,7 @@ def _one_large_chain(chain: MarkovChain) -> Measured:
 
 def texts() -> Measured:
     """DRN and PRISM text of 10^5 states, against writing the same bytes."""
-    from verifier.chains.prism import write_prism
+    from verifier.chains.languages import write_prism
     from verifier.chains.texts import write_drn
 
     chain = banded_chain(100_000)

@@ -27,7 +27,6 @@ POINTS = 100_000
 
 def made_course(rng: np.random.Generator, positive: bool, alarms_per_image: float) -> Course:
     """A log of 30 s at 10 Hz and 2.8 m/s; of its false positives as many per image as their sensitivity says."""
-    time_s = 0.1 * np.arange(IMAGES)
     gaps = np.maximum(0.28 + rng.normal(0, 0.02, IMAGES - 1), 0)
     position = np.append(0.0, np.cumsum(gaps))
     alarms = int(rng.poisson(alarms_per_image * IMAGES))
@@ -43,9 +42,7 @@ def made_course(rng: np.random.Generator, positive: bool, alarms_per_image: floa
         image = np.append(image, truth[seen])
         distance = np.append(distance, np.maximum(0, true_distance[seen] + rng.normal(0, 0.1, count)))
         strength = np.append(strength, 10 ** rng.uniform(-5, 0, count))
-    return Course(
-        positive, position, time_s, float(position[-1] + 10), image, distance, strength, truth, true_distance
-    )
+    return Course(positive, position, float(position[-1] + 10), image, distance, strength, truth, true_distance)
 
 
 def whole_study(engine: EngineName) -> Measured:

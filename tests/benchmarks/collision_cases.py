@@ -14,11 +14,10 @@ from cases import Measured, alternately, peak_mib
 from numpy.typing import NDArray
 from scipy.stats import gaussian_kde
 
-from verifier.collision.estimator import EstimatorSettings, Grid, collision_map
+from verifier.collision.estimator import BrakingPolicy, EstimatorSettings, Grid, collision_map
 from verifier.collision.intervals import exact_interval
 from verifier.collision.pairs import Pairs
 from verifier.collision.resampling import Subsampling, bootstrap_intervals, subsampling_interval
-from verifier.collision.stopping import BrakingPolicy
 
 GRID = Grid(np.linspace(1, 50, 100), np.linspace(5, 75, 100) * 0.44704)
 POLICY = BrakingPolicy(6.86, 0.1)

@@ -14,7 +14,7 @@ from stormpy.developer import LogLevel, set_log_level
 
 from verifier.base.errors import InputError, LimitError
 from verifier.chains.chain import DecisionProcess, MarkovChain
-from verifier.chains.prism import write_prism
+from verifier.chains.languages import write_prism
 from verifier.chains.texts import write_drn
 from verifier.chains.umb import LARGEST_MEMBER, write_umb
 

@@ -13,8 +13,8 @@ from verifier.base.errors import LimitError
 from verifier.checking import asking
 from verifier.checking.asking import Asking, Found, Task
 from verifier.checking.batch import BatchResult
+from verifier.checking.enclosure import CheckedValues
 from verifier.checking.settings import EngineSettings
-from verifier.checking.values import CheckedValues
 from verifier.language.ltl import parse_formula
 
 CHAIN = chain_of([{0: 0.9, 1: 0.1}, {0: 0.5, 1: 0.5}], {"a": {1}})

@@ -161,7 +161,7 @@ def test_many_matrices_at_once_equal_one_at_a_time(seed):
     product = product_of(chain, formula)
     values = random_values(chain, 25, np.random.default_rng(seed), zeros=0.2 if seed % 2 else 0.0)
     together = satisfaction_probabilities(product, values)
-    other_layout = satisfaction_probabilities(product, np.asfortranarray(values), memory_bytes=1)
+    other_layout = satisfaction_probabilities(product, np.asfortranarray(values))
     assert together.probability.shape == (25, chain.state_count)
     for matrix in range(25):
         alone = satisfaction_probabilities(product, values[matrix])

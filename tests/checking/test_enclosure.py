@@ -17,11 +17,19 @@ from small_chains import chain_of
 from verifier.base.errors import EngineError, NoAnswerError
 from verifier.checking import enclosure, two_engines
 from verifier.checking.batch import BatchResult
-from verifier.checking.enclosure import AGREEMENT, BOUND_ROUNDOFF, doubles_around, holds, intersection, outwards
+from verifier.checking.enclosure import (
+    AGREEMENT,
+    BOUND_ROUNDOFF,
+    CheckedValues,
+    NoProbabilityError,
+    doubles_around,
+    holds,
+    intersection,
+    outwards,
+)
 from verifier.checking.process import RefusedError, StormProcess
 from verifier.checking.settings import EngineSettings
 from verifier.checking.two_engines import check_formulas
-from verifier.checking.values import CheckedValues, NoProbabilityError
 from verifier.language.ltl import parse_formula
 
 FORMULA = parse_formula("F a")

@@ -12,11 +12,11 @@ from verifier.base.budget import Clock
 from verifier.base.errors import EngineError, NoAnswerError
 from verifier.checking import expectations
 from verifier.checking.batch import BatchResult
+from verifier.checking.enclosure import CheckedValues, TwoEngineValues
 from verifier.checking.expectations import Expectation, Expecting, conditional, confirmed_by, refuse_long
 from verifier.checking.process import RefusedError
 from verifier.checking.settings import EngineSettings
 from verifier.checking.stepping import Steps
-from verifier.checking.values import CheckedValues, TwoEngineValues
 
 HALF, QUARTER = Fraction(1, 2), Fraction(1, 4)
 ROWS = [{0: HALF, 1: QUARTER, 2: QUARTER}, {1: 1}, {2: 1}]  # the goal is reached from 0 with 1/2, from 2 never

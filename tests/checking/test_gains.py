@@ -20,6 +20,7 @@ from verifier.base.budget import Clock
 from verifier.base.errors import EngineError, NoAnswerError
 from verifier.checking import batch as batch_engine
 from verifier.checking.batch import _of_gains, check, expected_gains
+from verifier.checking.enclosure import TwoEngineValues
 from verifier.checking.expectations import Expectation, Expecting, conditional, confirmed_by
 from verifier.checking.linear import Solution
 from verifier.checking.process import StormProcess
@@ -27,7 +28,6 @@ from verifier.checking.product import build_product
 from verifier.checking.settings import EngineSettings
 from verifier.checking.stepping import NEVER, Steps, exact_quantiles, gained, quantiles
 from verifier.checking.two_engines import answers_within_limits
-from verifier.checking.values import TwoEngineValues
 from verifier.language.expressions.syntax import TRUE
 
 half = Fraction(1, 2)

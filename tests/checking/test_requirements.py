@@ -11,13 +11,13 @@ from small_chains import chain_of
 
 from verifier.base.errors import EngineError
 from verifier.chains.chain import MarkovChain
-from verifier.checking.on_product import product_chain, reaching_acceptance
+from verifier.checking.asking import product_chain, reaching_acceptance
+from verifier.checking.enclosure import CheckedValues
 from verifier.checking.plan import decide
 from verifier.checking.process import StormProcess
 from verifier.checking.product import build_product
 from verifier.checking.settings import EngineSettings
 from verifier.checking.two_engines import abstracted, check_formulas
-from verifier.checking.values import CheckedValues
 from verifier.language.expressions.syntax import Interval
 from verifier.language.ltl import parse_formula
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from verifier.base.errors import EngineError
-from verifier.checking.values import PROBABILITY_TOLERANCE, CheckedValues
+from verifier.checking.enclosure import PROBABILITY_TOLERANCE, CheckedValues
 
 
 def answer(value, lower=None, upper=None, fractions=None):

@@ -216,6 +216,10 @@ def test_merging_drives_gives_what_counting_them_together_gives(run, tmp_path):
     code, _, err = run("merge", "a.json", "again.json", "-o", "c.json", data=False)
     assert code == ExitCode.BAD_INPUT
     assert err.startswith("verify: again.json: sequence 'a' is in an earlier file, too")
+    kept = (tmp_path / "b.json").read_bytes()
+    code, _, err = run("merge", "a.json", "b.json", "-o", "b.json", data=False)
+    assert (code, err) == (ExitCode.USAGE, "verify: --output: b.json is an input of this sum\n")
+    assert (tmp_path / "b.json").read_bytes() == kept
     for more in ([], ["--same-sequences", "rename"]):
         code, _, err = run("merge", "a.json", "b.json", "a.json", *more, "-o", "c.json", data=False)
         assert code == ExitCode.BAD_INPUT
@@ -311,7 +315,14 @@ REFUSED = [
     (["--bins", "10"], "--bins: expected at least two increasing edges", ExitCode.USAGE),
     (["--match-threshold", "-1"], "matching: a distance threshold must be finite", ExitCode.USAGE),
     (["--affinity", "iou_2d"], "the matching policy compares image rectangles", ExitCode.USAGE),
-    (["--labelling", "group"], "a gap in metres belongs to the labelling 'group'", ExitCode.USAGE),
+    (["--labelling", "group"], "the labelling 'group' needs a gap in metres", ExitCode.USAGE),
+    (["--gap", "3"], "a gap in metres belongs to the labelling 'group'", ExitCode.USAGE),
+    (["-o", "truth.csv"], "--output: truth.csv is an input of this count", ExitCode.USAGE),
+    (["--record", "found.csv"], "--record: found.csv is an input of this count", ExitCode.USAGE),
+    (["-o", "a.csv", "--record", "a.csv"], "would be written to the same file", ExitCode.USAGE),
+    (["--matching-audit", "-o", "a.json"], "--matching-audit writes no files: leave out --output", ExitCode.USAGE),
+    (["--empty-columns", "prior"], "--empty-columns belongs to --spec", ExitCode.USAGE),
+    (["--distance-key", "name"], "--distance-key belongs to --distance-file", ExitCode.USAGE),
     (["--score-thresholds", "0.5,0.1"], "expected increasing score thresholds", ExitCode.USAGE),
     (["--score-thresholds", "0.5,x"], "--score-thresholds: expected a number, got 'x'", ExitCode.USAGE),
     (["--min-score", "0.5", "--score-thresholds", "0.1"], "--min-score would leave out", ExitCode.USAGE),

@@ -20,7 +20,7 @@ from verifier.robustness.mutators.sweeps import published
 from verifier.robustness.predicting import PredictResult
 from verifier.robustness.prediction import AdrTable, predict
 from verifier.robustness.rates import AdrResult, published_order, published_severities
-from verifier.telling.figures.rates import curves_figure, prediction_figure, table_figure, weights_figure
+from verifier.telling.figures.robustness import curves_figure, prediction_figure, table_figure, weights_figure
 
 # Four objects in images 0 to 3 of ten; false positives lie far off. Worked out in tests/robustness/test_adr.py.
 CLEAR = [(0, 0, 0.9), (1, 0, 0.7), (2, 0, 0.4), (5, 3, 0.8), (6, 3, 0.6), (0, 3, 0.5)]
@@ -217,7 +217,8 @@ def test_an_empty_cell_is_predicted_and_told(table_iv, tmp_path, capsys):
     [
         ("", "expected the header condition,DETECTOR"),
         ("condition,a,a\n", "different names"),
-        ("condition,a\nbaseline\n", "expected 2 cells, got 1"),
+        ("condition,a\nbaseline\n", "expected 2 cells, found 1"),
+        ("condition,a\nbaseline," + 200_000 * "1" + "\n", "not a readable CSV file: field larger than field limit"),
         ("condition,a\nbaseline,nan\n", "a: expected an ADR from 0 to 1, got 'nan'"),
         ("condition,a\nbaseline,\n", "expected an ADR from 0 to 1, got ''"),
         ("condition,a\nhaze x,1.5\n", "or an empty cell, got '1.5'"),

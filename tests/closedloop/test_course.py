@@ -19,11 +19,9 @@ def test_where_a_run_ends_that_was_not_stopped():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"image_s_m": np.array([]), "image_time_s": np.array([])}, "at least one image"),
+        ({"image_s_m": np.array([])}, "at least one image"),
         ({"image_s_m": np.array([0, 2, 1, 3.0])}, "image_s_m must be finite and never decrease"),
         ({"image_s_m": np.array([0, 1, np.nan, 3.0])}, "image_s_m must be finite"),
-        ({"image_time_s": np.zeros(3)}, r"image_time_s has shape \(3,\), expected \(4,\)"),
-        ({"image_time_s": np.array([0, 1, 0.5, 2])}, "image_time_s must be finite and never decrease"),
         ({"end_s_m": 2.9}, "ends at 2.9, before the last image at 3.0"),
         ({"end_s_m": np.inf}, "the path ends at inf"),
         ({"detection_distance_m": np.array([-0.1, 1.0])}, "detection_distance_m must hold numbers from 0"),

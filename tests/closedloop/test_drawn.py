@@ -8,7 +8,7 @@ import pytest
 from small_logs import HAND, made_logs, straight
 
 from verifier.base.errors import InputError, UsageError
-from verifier.closedloop.simulated_detections import Drawing, drawn_detections
+from verifier.closedloop.fieldsafe import Drawing, drawn_detections
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.counts import ConfusionCounts
 

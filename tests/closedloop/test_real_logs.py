@@ -12,11 +12,10 @@ from plain_curves import Plain
 
 from verifier.closedloop.cutting import in_view, positive_by_path, windows
 from verifier.closedloop.detection_outcomes import PathifierMetric, RoboticizerMetric
-from verifier.closedloop.fieldsafe import fieldsafe_logs
+from verifier.closedloop.fieldsafe import Drawing, drawn_detections, fieldsafe_logs
 from verifier.closedloop.from_sets import nuscenes_logs
 from verifier.closedloop.logs import person_matches, standardizer_of
 from verifier.closedloop.pathifier import PathSettings, courses
-from verifier.closedloop.simulated_detections import Drawing, drawn_detections
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.choices import count_job
 from verifier.perception.confusion.rules import CountingRule

@@ -15,11 +15,10 @@ from verifier.base.errors import InputError, LimitError, UsageError
 from verifier.closedloop.closed_loop_curve import LoopSettings, standard_sensitivities
 from verifier.closedloop.comparison import BASELINE
 from verifier.closedloop.cutting import in_view, positive_by_path, windows
-from verifier.closedloop.fieldsafe import fieldsafe_logs
+from verifier.closedloop.fieldsafe import Drawing, drawn_detections, fieldsafe_logs
 from verifier.closedloop.from_sets import nuscenes_logs
 from verifier.closedloop.logs import standardizer_of
 from verifier.closedloop.pathifier import PathSettings, Radii, courses, paths_of, violation_m
-from verifier.closedloop.simulated_detections import Drawing, drawn_detections
 from verifier.closedloop.study import never_stopped, sources_of, study
 from verifier.closedloop.study_settings import METRICS, StudySettings
 from verifier.closedloop.traces import VehicleSettings

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 from verifier.base.errors import LimitError, UsageError
 from verifier.collision import resampling
-from verifier.collision.estimator import EstimatorSettings, Grid, collision_map
+from verifier.collision.estimator import BrakingPolicy, EstimatorSettings, Grid, collision_map
 from verifier.collision.intervals import IntervalKind, end_quantiles
 from verifier.collision.pairs import Pairs
 from verifier.collision.resampling import Weighted, bootstrap_intervals, image_draws
 from verifier.collision.score import oracle_map
-from verifier.collision.stopping import BrakingPolicy
 
 POLICY = BrakingPolicy(6.86, 0.1)
 GRID = Grid(np.array([8.0, 14.0, 25.0]), np.array([25, 40]) * 0.44704)

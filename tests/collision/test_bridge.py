@@ -17,9 +17,9 @@ from verifier.checking.two_engines import check_formulas
 from verifier.collision.approach import DriveSettings, approach, approach_chain
 from verifier.collision.bridge import STAYS_AWAY, closed_loop, runs_with_kept_error
 from verifier.collision.distance_channel import ChannelSettings, distance_channel
+from verifier.collision.estimator import BrakingPolicy
 from verifier.collision.pairs import Pairs
 from verifier.collision.pairs_reader import ReadPairs
-from verifier.collision.stopping import BrakingPolicy
 
 WIDE = ChannelSettings(bin_m=1000.0)
 # Cells of a T^2 / 2 = 1 m, speeds of 1 m/s; S(v) = v^2 / 4 without a reaction time.

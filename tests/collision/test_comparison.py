@@ -13,12 +13,11 @@ from scipy import stats
 from verifier.base.errors import UsageError
 from verifier.collision import kernel, resampling
 from verifier.collision.comparison import Area, areas, bootstrap_p_values, compare, p_values
-from verifier.collision.estimator import EstimatorSettings, Grid, collision_map, with_common_width
+from verifier.collision.estimator import BrakingPolicy, EstimatorSettings, Grid, collision_map, with_common_width
 from verifier.collision.pairs import Pairs, split
 from verifier.collision.ranking import Crossing, Ranking, combine, rank, trusted
 from verifier.collision.resampling import Subsampling
 from verifier.collision.score import EVEN, Penalty, Score, Weight, oracle_map, score
-from verifier.collision.stopping import BrakingPolicy
 
 POLICY = BrakingPolicy(6.86, 0.1)
 GRID = Grid(np.arange(8.0, 32, 4), np.array([20, 25, 33]) * 0.44704)

@@ -7,8 +7,7 @@ import pytest
 from collision_world import SHARP, WIDE, World
 from scipy import integrate, stats
 
-from verifier.collision.estimator import EstimatorSettings, Grid, collision_map
-from verifier.collision.stopping import BrakingPolicy
+from verifier.collision.estimator import BrakingPolicy, EstimatorSettings, Grid, collision_map
 
 POLICY = BrakingPolicy(6.86, 0.1)
 GRID = Grid(np.arange(6.0, 42, 5), np.array([15, 25, 33, 40]) * 0.44704)

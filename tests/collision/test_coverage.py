@@ -10,11 +10,10 @@ import pytest
 from collision_world import SHARP, WIDE, World
 
 from verifier.collision.comparison import Area, bootstrap_p_values, compare
-from verifier.collision.estimator import EstimatorSettings, Grid, collision_map
+from verifier.collision.estimator import BrakingPolicy, EstimatorSettings, Grid, collision_map
 from verifier.collision.intervals import WINDOW_M, IntervalKind
 from verifier.collision.pairs import Pairs
 from verifier.collision.resampling import Subsampling
-from verifier.collision.stopping import BrakingPolicy
 from verifier.collision.trust import confidence
 
 pytestmark = pytest.mark.slow

@@ -14,11 +14,10 @@ import numpy as np
 import pytest
 
 from verifier.base.errors import LimitError, UsageError
-from verifier.collision.estimator import EstimatorSettings, Grid, collision_map
+from verifier.collision.estimator import BrakingPolicy, EstimatorSettings, Grid, collision_map
 from verifier.collision.kernel import Reason
 from verifier.collision.pairs import Pairs
 from verifier.collision.score import oracle_map
-from verifier.collision.stopping import BrakingPolicy
 
 HALVING = EstimatorSettings(bandwidth="fixed", width_m=1 / math.sqrt(2 * math.log(2)))
 POLICY = BrakingPolicy(0.5, 0.0)

@@ -13,11 +13,10 @@ from plain_collision import collision_probability, normal_reference
 from scipy import stats
 
 from verifier.collision import kernel
-from verifier.collision.estimator import EstimatorSettings, Grid, collision_map
+from verifier.collision.estimator import BrakingPolicy, EstimatorSettings, Grid, collision_map
 from verifier.collision.kernel import CONSTANTS, Reason, WidthRule, cross_validated_constant, spread_m
 from verifier.collision.pairs import Pairs
 from verifier.collision.score import oracle_map
-from verifier.collision.stopping import BrakingPolicy
 
 POLICY = BrakingPolicy(6.86, 0.1)
 

@@ -14,10 +14,9 @@ from scipy import stats
 
 from verifier.base.errors import UsageError
 from verifier.base.statistics import clopper_pearson
-from verifier.collision.estimator import EstimatorSettings, Grid, collision_map
+from verifier.collision.estimator import BrakingPolicy, EstimatorSettings, Grid, collision_map
 from verifier.collision.intervals import BY_DRIVES, IntervalKind, exact_interval, image_minima, window_counts
 from verifier.collision.pairs import Pairs
-from verifier.collision.stopping import BrakingPolicy
 from verifier.collision.trust import Trust, confidence, contradicted
 
 POLICY = BrakingPolicy(6.86, 0.1)

@@ -13,12 +13,11 @@ from scipy.stats import lognorm
 
 from verifier.cli import main
 from verifier.collision.comparison import Area, bootstrap_p_values, compare
-from verifier.collision.estimator import EstimatorSettings, Grid, collision_map
+from verifier.collision.estimator import BrakingPolicy, EstimatorSettings, Grid, collision_map
 from verifier.collision.intervals import IntervalKind, effective_images, exact_interval
 from verifier.collision.pairs import Pairs, common_drives
 from verifier.collision.ranking import combine, rank
 from verifier.collision.resampling import subsampling_interval
-from verifier.collision.stopping import BrakingPolicy
 from verifier.collision.trust import Trust, confidence, independence
 from verifier.telling.collision import _ends_text, _near_an_end
 

@@ -11,9 +11,8 @@ from collision_world import WIDE
 from verifier.base.errors import LimitError
 from verifier.collision import kernel, resampling
 from verifier.collision.comparison import compare
-from verifier.collision.estimator import EstimatorSettings, Grid, collision_map, predicted_bytes
+from verifier.collision.estimator import BrakingPolicy, EstimatorSettings, Grid, collision_map, predicted_bytes
 from verifier.collision.resampling import bootstrap_intervals, subsampling_interval
-from verifier.collision.stopping import BrakingPolicy
 
 POLICY = BrakingPolicy(6.86, 0.1)
 

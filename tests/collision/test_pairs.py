@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verifier.base.errors import UsageError
+from verifier.collision.estimator import SPEED_UNITS, BrakingPolicy, speed_mps
 from verifier.collision.pairs import Pairs, split
-from verifier.collision.stopping import SPEED_UNITS, BrakingPolicy, speed_mps
 
 
 def some_pairs(**changes):

@@ -12,9 +12,9 @@ from verifier.checking.process import StormProcess
 from verifier.collision.approach import DriveSettings
 from verifier.collision.bridge import closed_loop, closed_loop_intervals
 from verifier.collision.distance_channel import ChannelSettings
+from verifier.collision.estimator import BrakingPolicy
 from verifier.collision.pairs import Pairs
 from verifier.collision.pairs_reader import ReadPairs
-from verifier.collision.stopping import BrakingPolicy
 
 CHANNEL = ChannelSettings(3.0, empty_bins="neighbour")
 METRES = DriveSettings(BrakingPolicy(2.0, 0.0), period_s=1.0)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verifier.base.errors import UsageError
-from verifier.collision.estimator import EstimatorSettings, Grid, collision_map
+from verifier.collision.estimator import BrakingPolicy, EstimatorSettings, Grid, collision_map
 from verifier.collision.pairs import Pairs
 from verifier.collision.score import (
     EVEN,
@@ -24,7 +24,6 @@ from verifier.collision.score import (
     score,
     weight_on,
 )
-from verifier.collision.stopping import BrakingPolicy
 
 POLICY = BrakingPolicy(6.86, 0.1)
 SQUARE = Grid(np.array([10.0, 20.0]), np.array([5.0, 10.0]))

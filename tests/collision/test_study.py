@@ -9,12 +9,11 @@ from typed_documents import read_back
 
 from verifier.base.errors import UsageError
 from verifier.cli import main
-from verifier.collision.estimator import EstimatorSettings, Grid, collision_map
+from verifier.collision.estimator import BrakingPolicy, EstimatorSettings, Grid, collision_map, speed_mps
 from verifier.collision.pairs import Pairs, joined
 from verifier.collision.pairs_of_detections import pairs_of_detections
 from verifier.collision.pairs_reader import ReadPairs, read_pairs
 from verifier.collision.request import study_remarks
-from verifier.collision.stopping import BrakingPolicy, speed_mps
 from verifier.collision.study import StudySettings, collision_study
 from verifier.perception.detections import read_detections
 from verifier.perception.matching import MatchingPolicy

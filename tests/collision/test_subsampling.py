@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 
 from verifier.base.errors import LimitError, UsageError
 from verifier.collision import kernel, resampling
-from verifier.collision.estimator import EstimatorSettings, Grid, collision_map
+from verifier.collision.estimator import BrakingPolicy, EstimatorSettings, Grid, collision_map
 from verifier.collision.intervals import IntervalKind, end_quantiles, order_ranks
 from verifier.collision.pairs import Pairs
 from verifier.collision.resampling import Subsampling, subsampling_ends, subsampling_interval
-from verifier.collision.stopping import BrakingPolicy
 
 POLICY = BrakingPolicy(6.86, 0.1)
 GRID = Grid(np.array([10.0, 14.0, 20.0]), np.array([25, 33]) * 0.44704)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from verifier.base.errors import InputError
-from verifier.evidence.case import CaseContext, read_context
+from verifier.evidence.context import CaseContext, read_context
 from verifier.evidence.rates.exposure import Exposure
 from verifier.evidence.rates.hazard import Acceptance
 

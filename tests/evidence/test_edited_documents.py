@@ -426,6 +426,18 @@ def test_a_comparison_has_all_its_parts_once(change, place, tmp_path):
          "/policies/0/detectors/0/oracle/0/0"),
         ("collision", lambda content: content["policies"][0]["detectors"][0]["trust"][0].__setitem__(0, 99),
          "/policies/0/detectors/0/trust"),
+        ("collision", lambda content: content["policies"][0]["stopping_m"].append(9.0), "/policies/0/stopping_m"),
+        ("collision", lambda content: content["policies"][0]["stopping_m"].__setitem__(1, 9.0),
+         "/policies/0/stopping_m/1"),
+        ("collision", lambda content: content["policies"][0]["detectors"][0]["intervals"].clear(),
+         "/policies/0/detectors/0/intervals"),
+        ("collision", lambda content: content["policies"][0]["detectors"][0]["intervals"].append(
+            content["policies"][0]["detectors"][0]["intervals"][0]), "/policies/0/detectors/0/intervals"),
+        ("collision", lambda content: content["codes"]["trust"].update({"0": "not to be trusted"}), "/codes/trust"),
+        ("collision", lambda content: content["codes"]["area"].update({"99": "unknown"}), "/codes/area"),
+        ("collision", lambda content: content["grid"]["speeds_mps"].__setitem__(0, -1.5), "/policies/0"),
+        ("assess", lambda content: content["systems"][1]["sweeps"][0]["targets"].__setitem__(0, "Fog"),
+         "/systems/1/sweeps/0/targets"),
     ],
 )  # fmt: skip
 def test_totals_verdicts_and_maps_are_possible(kind, change, place, tmp_path):

@@ -14,13 +14,14 @@ from run_documents import channel as channel_of_ped
 
 from verifier.base.documents import json_values
 from verifier.base.errors import UsageError
-from verifier.evidence.case import Case, CaseContext, Element, Kind, Status, build_case, gsn_yaml
-from verifier.evidence.context import Detector
+from verifier.evidence.case.building import build_case
+from verifier.evidence.case.elements import Case, Element, Kind, gsn_yaml
+from verifier.evidence.context import CaseContext, Detector
 from verifier.evidence.defeaters.finding import find_defeaters
 from verifier.evidence.defeaters.values import Claim
 from verifier.evidence.rates.exposure import Exposure
 from verifier.evidence.rates.hazard import EVERY, Acceptance, RateQuestion, hazard_rate
-from verifier.evidence.status import Grade, status_over, worst_status
+from verifier.evidence.status import Grade, Status, status_over, worst_status
 
 NOTHING_STATED = CaseContext()
 

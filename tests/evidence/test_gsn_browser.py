@@ -9,7 +9,7 @@ import pytest
 from gsn_cases import HOSTILE, case_of, large, small
 from run_documents import point, requirement
 
-from verifier.evidence.case import gsn_svg
+from verifier.evidence.case.svg import gsn_svg
 
 LOOK = """
 <script>

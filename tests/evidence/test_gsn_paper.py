@@ -8,8 +8,8 @@ import pytest
 from gsn_cases import HOSTILE, case_of, large, small
 from run_documents import point, requirement
 
-from verifier.evidence.case import Kind, gsn_html
-from verifier.evidence.case.elements import modules_of, points_of
+from verifier.evidence.case.elements import Kind, modules_of, points_of
+from verifier.evidence.case.sheets import gsn_html
 
 SHEET = re.compile(
     r'<svg id="sheet\d+" xmlns="[^"]*" width="([\d.]+)mm" viewBox="0 0 (\d+) (\d+)".*?</svg>', flags=re.DOTALL

@@ -8,9 +8,11 @@ import pytest
 from gsn_cases import HOSTILE, case_of, large, small
 from run_documents import point, requirement
 
-from verifier.evidence.case import Case, Element, Kind, Status, gsn_svg
+from verifier.evidence.case.elements import Case, Element, Kind
 from verifier.evidence.case.layout import laid_out
 from verifier.evidence.case.shapes import INSCRIBED, LINE_PX, MAIN_PX, shape_of, text_width, wrapped
+from verifier.evidence.case.svg import gsn_svg
+from verifier.evidence.status import Status
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -195,7 +195,7 @@ BAD = {
     f'metric,count,of,date\n"{RECALL}",1,2,yesterday\n': "field.csv:2: expected a date such as 2026-05-04",
     f'metric,count,of,date\n"{RECALL}",1,2,2026-05-04\n"{RECALL}",1,2,2026-05-03\n': "field.csv:3: expected",
     f'metric,count,of,date\n"{RECALL}",1,2,2999-05-04\n': "field.csv:2: expected a day that has been, today is ",
-    "": "expected the columns metric, count, of, found nothing",
+    "": "expected the columns metric, count, of, and perhaps date, found nothing",
     "metric,count\n": "expected the columns metric, count, of",
     "metric,count,of\nrecal ped,1,2\n": "unknown metric",
     f'metric,count,of\n"{RECALL}",3,2\n': "expected a count of at most as many items, a whole number, found 3 of 2",
@@ -207,7 +207,7 @@ BAD = {
     f'metric,count,of\n"{RECALL}",1.5,2\n': "field.csv:2",
     f'metric,count,of\n"{RECALL}",1,0\n': "field.csv:2",
     f'metric,count,of\n"{RECALL}",1,2,3\n': "field.csv:2",
-    'metric,count,of\n"open,1,2\n': "no CSV",
+    'metric,count,of\n"open,1,2\n': "not a readable CSV file",
     f"metric,count,of\n{RECALL},1,2\n": "quotation marks",
 }
 

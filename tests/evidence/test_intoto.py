@@ -5,7 +5,7 @@ import json
 import pytest
 from made_runs import HASHES, HOSTILE, document_of, every_verdict, run_content
 
-from verifier.evidence.intoto import statement
+from verifier.evidence.statements import statement
 
 SUBJECTS = {"matrices.json": HASHES["confusion"], "car.toml": HASHES["model"]}
 

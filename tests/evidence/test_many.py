@@ -4,8 +4,11 @@ import pytest
 from counted_work import lines_run
 from run_documents import matrices, point, requirement, run
 
-from verifier.evidence.case import CaseContext, build_case, gsn_html, gsn_svg, gsn_yaml
-from verifier.evidence.case.elements import module_texts
+from verifier.evidence.case.building import build_case
+from verifier.evidence.case.elements import gsn_yaml, module_texts
+from verifier.evidence.case.sheets import gsn_html
+from verifier.evidence.case.svg import gsn_svg
+from verifier.evidence.context import CaseContext
 from verifier.evidence.declarations import Declarations, Evidence
 from verifier.evidence.defeaters.about_data import shared_sequences
 from verifier.evidence.defeaters.finding import find_defeaters

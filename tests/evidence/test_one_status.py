@@ -19,10 +19,10 @@ from verifier.checking.process import StormProcess
 from verifier.cli.evidence import build_text, check_text
 from verifier.evidence.bundle.build import Sources, make_bundle
 from verifier.evidence.bundle.check import check_files
-from verifier.evidence.bundle.parts import document_of
 from verifier.evidence.bundle.request import request_of
 from verifier.evidence.bundle.runs_elsewhere import given_run, refuse_unfounded, wrong_given
 from verifier.evidence.consistency import check_document
+from verifier.evidence.documents import document_of
 from verifier.language.expressions import Source, parse_expression
 from verifier.pipeline import verify_spec
 from verifier.study.options import RunOptions, Selection

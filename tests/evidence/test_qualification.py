@@ -13,7 +13,6 @@ from verifier.base.libraries import __version__
 from verifier.cli import main
 from verifier.cli.verbs import VERBS
 from verifier.evidence import identity
-from verifier.evidence.qualification.attacks import FAULTS
 from verifier.evidence.qualification.generated import CHECKS
 from verifier.evidence.qualification.kit import (
     GUIDE_WORDS,
@@ -26,7 +25,7 @@ from verifier.evidence.qualification.kit import (
     value_at,
 )
 from verifier.evidence.qualification.pages import kit_page
-from verifier.evidence.qualification.suite import Bench, DepartureError, compare
+from verifier.evidence.qualification.suite import FAULTS, Bench, DepartureError, compare
 from verifier.telling.markdown import markdown_text
 
 TESTS = {each["id"]: each for each in kit_tables()["test"]}

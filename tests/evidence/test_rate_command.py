@@ -137,6 +137,10 @@ def test_a_criterion_of_the_context_is_about_failures(result, tmp_path, capsys):
         (("--requirement", "stops", "--exposure", "ped=1/h"), "no exposure is given for obs"),
         (("--requirement", "stops", "--exposure", "1/h", "--exposure", "2/h"), "every environment once"),
         (("--requirement", "stops", "--encounters", "3"), "belong together"),
+        (
+            ("--requirement", "stops", "--exposure", "1/h", "--events", "3"),
+            "--events and --test-confidence are about",
+        ),
         (("--requirement", "stops", "--encounters", "-3", "--hours", "1"), "whole number from 0"),
         (("--requirement", "stops", "--encounters", "3", "--hours", "0"), "more than 0 hours"),
         (("--requirement", "stops", "--encounters", "3", "--hours", "1", "--exposure", "1/h"), "either --exposure"),

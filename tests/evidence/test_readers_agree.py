@@ -21,14 +21,15 @@ from run_documents import tried
 
 from verifier.base.errors import InputError
 from verifier.evidence.bundle.trace import Traced, trace_rows
-from verifier.evidence.case import CaseContext, build_case, gsn_yaml
-from verifier.evidence.case.building import standings
+from verifier.evidence.case.building import build_case, standings
+from verifier.evidence.case.elements import gsn_yaml
 from verifier.evidence.consistency import check_documents
+from verifier.evidence.context import CaseContext
 from verifier.evidence.defeaters.finding import find_defeaters
-from verifier.evidence.intoto import statement
 from verifier.evidence.junit import junit_xml
 from verifier.evidence.report import csv_report, html_report, markdown_report
 from verifier.evidence.sarif import sarif_log
+from verifier.evidence.statements import statement
 
 OVER = [{"kind": "ended", "text": "the episode is over before it begins"}]
 INDEPENDENT = "items are independent"

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from verifier.base.numbers import decimal_text, exact_or_number, interval_text, number_text, rounded
 from verifier.study.results import Target
-from verifier.telling.grounds import asked_text, long_names, name_text
+from verifier.telling.blocks import name_text
+from verifier.telling.grounds import asked_text, long_names
 from verifier.telling.html import escaped
 from verifier.telling.markdown import escaped as in_markdown
 from verifier.telling.pictures import Line, chart, plot, ruler

@@ -16,8 +16,7 @@ from verifier.base.documents import read_document
 from verifier.base.files import document_text
 from verifier.checking.verdicts import Contradicted, Refused, Verdict, WithinBounds
 from verifier.evidence.documents import TYPES, schema_of, type_of
-from verifier.study.gates import BaselineFile, Drop, Floor, Gates, Held, NewRequirement, Regression
-from verifier.study.records import MatricesRecord
+from verifier.study.records import BaselineFile, Drop, Floor, Gates, Held, MatricesRecord, NewRequirement, Regression
 from verifier.study.results import Finished, RunResult, StrategyEnds, Unanswered
 
 WRITTEN = {

@@ -144,7 +144,7 @@ def test_a_comparison_says_which_findings_a_new_bundle_does_not_have(tmp_path, c
         (HEAD + "G-1,,,major,A,2026-05-04,open\n", "text: expected a text, found nothing"),
         (HEAD + "G-1,,t,major,A,4.5.26,open\n", "expected a date such as 2026-05-04"),
         (HEAD + "G-1,,t,major,A,2999-05-04,open\n", "expected a day that has been, today is "),
-        (HEAD + '"G-1,,t\n', "no CSV"),
+        (HEAD + '"G-1,,t\n', "not a readable CSV file"),
     ],
 )
 def test_a_file_that_is_no_review_is_refused_with_its_line(text, said, tmp_path):

@@ -15,7 +15,7 @@ from risk_cases import CASE, shown
 from verifier.base.errors import InputError, UsageError
 from verifier.cli import main
 from verifier.evidence.bundle.check import check_files
-from verifier.evidence.case import build_case
+from verifier.evidence.case.building import build_case
 from verifier.evidence.consistency import read_document
 from verifier.evidence.context import read_context
 from verifier.evidence.defeaters.finding import find_defeaters

@@ -20,7 +20,7 @@ from verifier.cli import main
 from verifier.evidence.bundle.archive import write_bundle
 from verifier.evidence.bundle.build import Sources, make_bundle
 from verifier.evidence.bundle.check import check_files
-from verifier.evidence.bundle.sign import sign_bundle
+from verifier.evidence.bundle.intact import sign_bundle
 from verifier.evidence.signatures import PAYLOAD_TYPE, find_signature
 from verifier.study.options import RunOptions
 

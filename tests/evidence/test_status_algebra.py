@@ -6,8 +6,8 @@ import pytest
 from run_documents import channel, document, matrices, point, requirement, run
 
 from verifier.base.documents import json_values
-from verifier.evidence.case import CaseContext, build_case
-from verifier.evidence.context import DUTIES, Detector
+from verifier.evidence.case.building import build_case
+from verifier.evidence.context import DUTIES, CaseContext, Detector
 from verifier.evidence.declarations import NUMBERS, Declarations, Disposition, Evidence
 from verifier.evidence.defeaters.finding import find_defeaters
 from verifier.evidence.defeaters.values import Claim, answers_to

@@ -18,7 +18,7 @@ from verifier.base.documents import json_values
 from verifier.base.errors import InputError, UsageError
 from verifier.cli import main
 from verifier.evidence.bundle.check import check_files
-from verifier.evidence.case import build_case
+from verifier.evidence.case.building import build_case
 from verifier.evidence.consistency import check_document, read_document
 from verifier.evidence.context import read_context
 from verifier.evidence.defeaters.finding import find_defeaters

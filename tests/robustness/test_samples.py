@@ -133,7 +133,7 @@ def test_the_scale_falls_evenly_and_multiplies_what_is_stated():
 def test_the_chart_of_exposure_likelihood_and_severity(study, capfd):
     pytest.importorskip("matplotlib")
     from verifier import assess
-    from verifier.telling.figures.assess import assess_figure
+    from verifier.telling.figures.robustness import assess_figure
 
     figure = assess_figure(assess(study / "a.toml"))
     chart = figure.axes[0]

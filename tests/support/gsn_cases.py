@@ -2,7 +2,8 @@
 
 from run_documents import point, requirement, run
 
-from verifier.evidence.case import CaseContext, build_case
+from verifier.evidence.case.building import build_case
+from verifier.evidence.context import CaseContext
 from verifier.evidence.defeaters.finding import find_defeaters
 
 HOSTILE = (

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from verifier.perception.confusion.choices import default_policy, matching_policy
+from verifier.perception.confusion.choices import default_policy, matching_policy, prepared
 from verifier.perception.confusion.counting import confusion_counts, count_and_observe
-from verifier.perception.confusion.preparing import prepared
 from verifier.perception.confusion.record import record_table
 from verifier.perception.confusion.replay import Tracked
 from verifier.perception.settings import CountSettings

@@ -21,7 +21,6 @@ def course(
     return Course(
         positive,
         position,
-        0.1 * np.arange(len(position)),
         float(position[-1]) + beyond_m,
         np.array([row[0] for row in seen], dtype=np.int64),
         np.array([row[1] for row in seen], dtype=float),
@@ -41,7 +40,6 @@ def random_course(rng: np.random.Generator, positive: bool | None = None) -> Cou
     return Course(
         positive,
         position,
-        0.1 * np.arange(images),
         float(position[-1] + rng.choice([0.0, 3.3, 10.0])),
         rng.integers(0, images, detections),
         distances(rng, detections),
@@ -61,7 +59,6 @@ def with_fewer(whole: Course, keep: np.ndarray) -> Course:
     return Course(
         whole.positive,
         whole.image_s_m,
-        whole.image_time_s,
         whole.end_s_m,
         whole.detection_image[keep],
         whole.detection_distance_m[keep],

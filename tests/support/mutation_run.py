@@ -194,11 +194,8 @@ _AT_ONCE_WAYS = [
 ]
 _LARGER_TABLES = [
     *(("_PAGE_BITS = 8", "8"), ("self._pages_each = (n >> _PAGE_BITS) + 1", "1"), ("if size <= len(table):", "<=")),
-    *(
-        ("self._page = np.zeros(0, dtype=np.int64)", "0"),
-        ("self._table = np.zeros((0, len(letters)), dtype=np.int64)", "0"),
-    ),
-    *((_MORE_ROWS, "2"), (_MORE_ROWS, "*"), (_MORE_ROWS, "-"), ("self._page_count = 0", "0"), (_SLOT_TABLE, "1")),
+    ("self._page = np.zeros(0, dtype=np.int64)", "0"),
+    *((_MORE_ROWS, "2"), (_MORE_ROWS, "-"), ("self._page_count = 0", "0"), (_SLOT_TABLE, "1")),
     *(
         (f"self._{table} = _grown(self._{table}, int({numbers}.max(initial=0)) + 1)", token)
         for table, numbers in (("table", "obligation"), ("page", "code"))
@@ -216,8 +213,6 @@ _PUT_OFF = 'self.settle(states, puts_off, proofs.get(until, {"order": [0] * len(
 _ONE_WAY = 'motion, moving = given.get("motion", [[1]]), given.get("moving", [0] * ways)'
 _RAISED = "proven = _raised(about, np.minimum(value + (residual + 2) * steps, UNIT), target, exact)"
 _WORST = "worst = about.fixed_step(values, ROUNDOFF * skeleton.channel.rounding_steps)"
-_THEN = 'self._then = whole(given["then"], "/subject/then", (told, None), -1, told)'
-_ROW = 'self._draws = [drawn[row] if row >= 0 else [] for row in whole(given["row"], "/subject/row", (ways,), -1)]'
 _NOWHERE = (
     "following = np.repeat(space.number({variable.name: variable.low for variable in space.variables}, 1), count)"
 )
@@ -228,7 +223,6 @@ _WHICH_ENDS = (
 _GATHERED = "bits = np.zeros((count + 1, (len(position) + 7) // 8), dtype=np.uint8)"
 _LARGEST_END = "largest = max((int(end) for end in self.high[:, column] if end < ANY), default=0)"
 _NO_CHOICE = "return StateSpace(system.inputs).size if planner.chooses else 0"
-_NONE_MET = "met = list(self._number) or [(Fraction(1), *(Fraction(0) for _ in self.outcomes[1:]))]"
 _SAME_BEFORE = "ordered[1:][ordered[1:] == ordered[:-1]] = -1"
 _OVER_ALREADY = "choices = [(over, np.repeat(over[:, None], scene.width, axis=1), nothing, nothing - 1)]"
 _NUMBERED = "number = np.full(scene.space.size + 1, -1, dtype=np.int64)  # the last one answers for -1"
@@ -242,7 +236,6 @@ _LOWERING = "while loss > SMALL_LOSS and lift > _SMALLEST_LIFT:"
 _DIFFERENCE = "widened = difference + 4 * 2.0**-53 * np.abs(difference)  # not below the exact difference"
 _CAME_FROM = "factor[column > row] /= left[column[column > row], 0]"
 _CUTHILL = "order = reverse_cuthill_mckee(graph, symmetric_mode=False)"
-_ROOM = "band = np.zeros((len(beside), 2 * self.width + 1, beside.shape[2]))"
 _PIVOTS = 'matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}'
 _ONES = "result = spsolve_triangular(matrix, right, lower=self._lower, unit_diagonal=True, overwrite_A=True)"
 _SHORT = "if np.all(part[sources] >= part[targets]):  # as scipy numbers them"
@@ -256,13 +249,10 @@ _KEPT_ROOM = "self._values = x if self._plan.size > LARGEST_KEPT else None"
 _BETTER_ERROR = "better = better_ones.error[start] < error[:, concerned]"
 _EXITS = "least = np.minimum(equation.least_leave, exits.min(axis=0, initial=1, where=exits > 0))"
 _ROUNDED = "verifier/base/numbers.py"
-_SHOWN = "shown = exact.quantize(Decimal(1).scaleb(-decimals), _WAYS[up])"
-_SHOWN_LAST = "shown = exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), _WAYS[up])"
 _ALL_DIGITS = 'return repr(value) if value > 0.5 or moved(shown) else f"{shown:.{digits}g}"'
 _FEWEST = 'fewest = 3 - missing.adjusted() if 0 < missing < Decimal("0.5") else 0'
 _SIGN = 'sign, digits_text = ("-" if scaled < 0 else ""), str(abs(scaled.numerator)).rjust(digits + 1, "0")'
 _MEMORY = 'return f"{count / size:.4g} {unit}" if count < 9999 * size else f"{count / size:.0f} {unit}"'
-_SHORT_ENOUGH = "return Fraction(text) if len(text) < 4000 else Fraction(_long(top), _long(bottom) if slash else 1)"
 _STATISTICS = "verifier/base/statistics.py"
 _WRONG = "wrong = ~(np.abs(betainc(least, rest, end) / tail - 1) < _TOLERANCE)"
 _CHANCES = "return float(low) if low > nearest else 0.0, float(high) if high < 1 - nearest else 1.0"
@@ -282,18 +272,17 @@ _CUT = "matrix = csr_array((weight, (problem.source, problem.target)), shape=(co
 _PRODUCT = "result = np.zeros((digits, left.shape[1], right.shape[2]))"
 _SCALE = "scale = 0.5 / steps / max(float(problem.moved.max()), 2.0**-900)"
 _LEVELS = "verifier/checking/component_solving.py"
-_EVEN = "if end - begin == most * block.count and end - begin <= FEW_EDGES:"
+_EVEN = "if len(flow) == most * block.count and len(flow) <= FEW_EDGES:"
 _ONE_WAY_ONLY = "return bool(np.all(target < source) or np.all(target > source))"
 _BELOW = "below = np.zeros((len(self.plan.blocks) + 1, 2))  # a level, of which there are as many at most"
 _SUM_WAYS = [
-    ("states, edges = block.last - block.first, block.last_edge - block.first_edge", "-"),
-    ("if edges > FEW_EDGES:", ">"),
-    ("if edges == most * states:", "*"),
+    ("if len(terms) > FEW_EDGES:", ">"),
+    ("if len(terms) == most * (block.last - block.first):", "*"),
+    ("if len(terms) == most * (block.last - block.first):", "-"),
     ("FEW_EDGES = 300", "300"),
 ]
 _PER_CHOICE = "per_choice = np.bincount(owners, minlength=len(choices.indptr) - 1)"
 _BLOCKED = "size = max(_BLOCK // len(self.branches.observation), 1)"
-_LONG_TOKEN = 'text = end if token.type == "$END" else shown(str(token), 40)'
 _LEFT = "left, kept, least = np.ones((_LEFT_AT_ONCE, count)), 0, np.ones(count)"
 _LEAST = "self.least_leave = np.minimum(least, left[:kept].min(axis=0, initial=1))"
 _ALIKE = "_, at = np.unique(state[going] * self.within + nodes[going] % self.within, return_index=True)"
@@ -335,7 +324,6 @@ _WIDTH = "count, width = len(self.owner), int(np.bincount(self.sources).max(init
 _STAYING = "verifier/analysis/robust/staying.py"
 _LATER_TERM = "later: Terms = frozenset({frozenset({(number, max(low - 1, 0), high - (high > 0))})})"
 _LOSS = "loss = np.where(weight > 0, worth - (mean * stakes).sum(axis=1), -1)"
-_SEEN = "extended[:, seen] = np.where(step.columns[used, draw] >= 0, mean, values[:, seen])"
 _ITEMS = "items = by_group(counts[None, index : index + 1, :, true : true + 1], group)[0, 0, :, 0]"
 _ONE_SIDE = "return counted_side(objective, region, side, attained=False).bounds"
 _RANKS = 'order = dict(zip(states, whole(given["order"], f"{where}/order", (len(states),), -LARGEST), strict=True))'
@@ -370,8 +358,8 @@ _RULED_OUT = "ruled_out = wins >= xlogy(hits, middle) + xlog1py(items - hits, -m
 _ALARMS_OF_ITEMS = "while limit < items and log_against_share(limit + 1, items, least) >= bar:"
 _ALARMS_OF_HOURS = "while start < len(law) and log_against_rate(start, steps * step, most) < bar:"
 _DRAWN_AT_ONCE = "size = min(at_once, max(1, PART_BYTES // (32 * max(1, len(held)))), data.needed.largest_part)"
-_AT_ONCE_TOKENS = ("min", "max", "1", "//", "32", "*")
-_SUBJECT, _FIRST = "verifier/analysis/robust/subject.py", "verifier/analysis/robust/first_policy.py"
+_AT_ONCE_TOKENS = ("min", "1", "//", "32", "*")
+_SUBJECT, _FIRST = "verifier/analysis/robust/subject.py", "verifier/analysis/robust/policy.py"
 _LED = "following = np.where(inside < 0, objective.following[ways].ravel() - 2, inside).reshape("
 _RANK = "rank = levels(int(of.max()) + 1, of[sources[~inner]], of[led[~inner]], MOST_LEVELS)"
 _BEGUN = "value, begun = goal.astype(np.float64), np.searchsorted(behind, np.arange(len(owner) + 1))"
@@ -381,7 +369,6 @@ _SEARCHING = "verifier/analysis/robust/policy.py"
 _TRIANGULAR = "triangular = bool(np.all(entries.row <= entries.col) or np.all(entries.row >= entries.col))"
 _NEAR_ENOUGH = "near = self._solver is not None and self._switched <= _FEW * len(right)"
 _BY_STEPS = "solution: Floats = spsolve_triangular(matrix, right, lower=self._lower != turned, unit_diagonal=True)"
-_ONE_ROUND = "better = np.flatnonzero((gain > noise * stake) & ~self._capped[row])"
 _EXCESS = "excess = float(np.max(np.abs(rest) / (residual * (right + np.abs(solution)) + _SMALLEST)))"
 _PACE = "if not excess * _SHRINKING <= before or _still_to_do(before, excess) > _WORTH:"
 _WAYS_TO_SOLVE = {
@@ -430,7 +417,6 @@ _FINITE = "told, rough = np.where(infinite, 0, value[start]), self.gains.relativ
 _CANDIDATES, _MATCHES = "verifier/perception/matching/candidates.py", "verifier/perception/matching/matches.py"
 _BY_TABLE = "if most < 8 * (len(groups) + len(wanted)):"
 _NEXT_TO = "behind = [(detection[:, axis + 2] - detection[:, axis]) * (1 - policy.threshold) for axis in (0, 1)]"
-_NEAR = "(key >= np.repeat(self.low[i:j], counts)) & (key <= np.repeat(self.high[i:j], counts))"
 _POLICY = "verifier/perception/matching/policy.py"
 _DEPENDENCE = "verifier/perception/confusion/dependence.py"
 _ALONE = "alone = 0 if outcomes.bin is None or not len(outcomes.bin) else int(outcomes.bin.max()) + 1"
@@ -446,7 +432,7 @@ _OWN_COUNTS, _OWN_CONTEXTS, _MIX, _PRECISION, _TRACKS = (
     for name in ("context_counts", "contexts", "mix", "average_precision", "tracks")
 )
 _DATA_SET = "verifier/perception/confusion/data_set.py"
-_UNITS = "verifier/perception/confusion/unit_counts.py"
+_UNITS = "verifier/perception/confusion/drives.py"
 _NUMBERS_OF_UNITS = "return int(self.identity.max(initial=-1)) + places + len(self.scene.sequence) + 2"
 _SMALL_LEVELS = "level = outcomes.level[order].astype(np.int8 if outcomes.thresholds < 127 else np.int32)"
 _ANY_SERIES = "items = self._items(sets.frame[present], *own, threshold, np.full(int(present.sum()), -1))"
@@ -469,7 +455,6 @@ _OF_CONTEXTS = (
 _LAST_OF_PART = (
     "return Part(begun, chunk.numbers, sequence, data.sequences, int(sequence[there[0]]) if there else -1)"
 )
-_WIDTHS = 'for name, width in (("score", 0), ("box_2d", 4), ("box_3d", 7), ("distance_m", 0)):'
 _ALL_FRAMES = "total = int(np.minimum(counts, MOST_FRAMES + 1).sum())"
 _TABLES = "verifier/perception/detections/tablefiles.py"
 _CODED = 'if ours in (*TEXTS, "track") and kind != column.type:  # decoding classes takes longer than reading them'
@@ -515,7 +500,7 @@ EQUIVALENT = {
         "verifier/perception/confusion/sanity.py",
         "share = np.where(enough, items.max(axis=0, initial=0) / np.maximum(total, THIN_COLUMN), 0.0)",
         "0",
-    ): "a column that has enough has an item of some drive, and the shares of others are 0",
+    ): "a column that has enough has an item of some drive, and the shares of others are 0; or noticed",
     (
         "verifier/perception/confusion/document_dependence.py",
         "if test.bins and test.bins[-1].bin >= (bins or 0):",
@@ -535,7 +520,7 @@ EQUIVALENT = {
     ): ("a copy is the same"),
     (_CONTEXTS_READ, "return [-1 if value is None else value for value in row]", "1"): "any number below 0",
     (
-        "verifier/perception/confusion/document_variables.py",
+        "verifier/perception/confusion/bins.py",
         'relation = "overlaps or precedes" if low < edges[-1] else "leaves a gap after"',
         "<",
     ): "they are not equal",
@@ -543,12 +528,10 @@ EQUIVALENT = {
     (_OWN_COUNTS, _NEW_NUMBERS, "1"): "any numbers above those before",
     **{(_OWN_CONTEXTS, _OTHER_SERIES, token): "any other number" for token in "-1"},
     (_OWN_CONTEXTS, "missing[begins] = 0", "0"): "what is filled in before a beginning is not read",
-    (_TRACKS, "ends = np.flatnonzero(np.diff(sequence[order], append=-1)) + 1", "1"): "any number below 0",
     (_TRACKS, "step = min((after - before for before, after in pairwise(ordered)), default=1)", "1"): "of one number",
     ("verifier/perception/confusion/merging.py", "numbers_of.append(np.zeros(0, dtype=np.int64))", "0"): "of no rows",
     (_DEPENDENCE, "in_bin = _bin_of_pairs(outcomes, rows, reached.shape[1] - 1)", "-"): "no bin has that number",
     **{(_DEPENDENCE, _SMALL_LEVELS, token): "levels up to 127 have 8 bits" for token in ("<", "127")},
-    (_DEPENDENCE, "ends = np.flatnonzero(np.diff(outcomes.stratum[order], append=-1)) + 1", "1"): "any below 0",
     (_UNITS, 'number = frame if self.memory.units == "frame" else series + 1', "1"): "any number from 0",
     **{(_UNITS, _NUMBERS_OF_UNITS, token): "more than that" for token in "-12"},
     **{(_UNITS, "return series + int(self.identity.max(initial=-1)) + 1", token): "further above" for token in "-1"},
@@ -561,7 +544,7 @@ EQUIVALENT = {
     (_MIX, "most = _extreme(np.asarray(upper), mix, -1)", "1"): "its sign alone is used",
     **{(_PRECISION, _AT_A_TIME, token): "how many at once" for token in ("1", "//")},
     (_PRECISION, _APART, "1"): "further apart",
-    (_PRECISION, _BEYOND, "1"): "more of the noughts beyond the last",
+    (_PRECISION, _BEYOND, "1"): "more of the noughts beyond the last; or noticed",
     (_PRECISION, _ONLY_CLASS, "0"): "the name of the only class",
     (_PRECISION, _ONLY_AREA, "0"): "the only range of areas, whatever its ends",
     (_PRECISION, _NEARLY_ONE, ">"): "no share of whole numbers below 10^15 is there",
@@ -576,6 +559,11 @@ EQUIVALENT = {
         "the same values when they are read"
     ),
     (_REPLAY, _REPORTS, "1"): "shares of doubled counts are the same",
+    (
+        "verifier/perception/confusion/request.py",
+        "if self._counted is None or self._how is None:",
+        "or",
+    ): "both are there, or none",
     (_DEPENDENCE, _PERMUTATIONS, "1"): "of one outcome as many as of two",
     (_DEPENDENCE, "if len(rows[0]):", "0"): "as many of both",
     **{
@@ -584,7 +572,6 @@ EQUIVALENT = {
         )
         for token in (">=", "0")
     },
-    ("verifier/perception/detections/columns.py", _WIDTHS, "0"): "all parts have scores, or none",
     ("verifier/perception/detections/assembly.py", _ALL_FRAMES, "1"): "too many as well",
     ("verifier/perception/detections/assembly.py", "UNKNOWN_FRAME = -1", "1"): "any number below 0",
     **{(_TABLES, _CODED, token): "codes or texts of the same names" for token in ("and", "!=")},
@@ -597,12 +584,11 @@ EQUIVALENT = {
     (_STREAM, _NUMBERED_SIDE, "-"): "how many at once, of two at least",
     (_STREAM, _NOT_AFTER, "<="): "a frame is handed out whole, so it does not come again",
     (_STREAM, _FRAME_GRID, "1"): "the step of one frame alone",
-    (_STREAM, "self.batches = files.batches(rows, min(most, 65_536))", "65_536"): "how many at once",
     (_STREAM, "with opened(files.paths[files.file_of(rows[0])]) as source:", "0"): "all have the same columns",
     (_STREAM, "self.starts = np.zeros(0, dtype=np.int64)", "0"): "it is overwritten",
     (_STREAM, _ROWS_OF_SIDE, "0"): "it is replaced by the file of each row",
     (_PARQUET_FILES, _ONE_ROW, "1"): "of each type some rows, of which none is kept",
-    ("verifier/perception/detections/bdd100k.py", _REGIONS, "1"): "any number but 0",
+    ("verifier/perception/detections/bdd100k.py", _REGIONS, "1"): "any number but 0; or noticed",
     ("verifier/perception/detections/openlabel.py", _RIGID, ">"): "a turn has a determinant near 1 or -1",
     ("verifier/perception/detections/coco.py", _OWN_IDS, "0"): "a whole number as well",
     ("verifier/perception/detections/cameras.py", _NO_RECTANGLES, "4"): "a column that is not read",
@@ -613,7 +599,10 @@ EQUIVALENT = {
     ("verifier/systems/reachability.py", "reached = np.zeros(n + 1, dtype=bool)", "1"): "a place that is not read",
     (_SELECTION, _RIGHT, "=="): "the loss of right and wrong reports is the same if they change places",
     **{(_CANDIDATES, "BLOCK = 1 << 15", token): "how many at once" for token in ("1", "15")},
-    **{(_CANDIDATES, _RISING, token): "in which order detections are looked for" for token in ("low", "0")},
+    **{
+        (_CANDIDATES, _RISING, token): "in which order detections are looked for; or noticed"
+        for token in ("low", "0")
+    },
     (_CANDIDATES, "if np.all(values[1:] >= values[:-1]):", ">="): "which way, not what it finds",
     **{
         (_MATCHES, line, token): "no row or column of it is read" for line, token in zip(_NO_BOXES, "70", strict=True)
@@ -630,10 +619,7 @@ EQUIVALENT = {
     **{(_CANDIDATES, _BY_TABLE, token): "which way, not what it finds" for token in ("<", "8", "*", "+")},
     (_CANDIDATES, "table = np.full(most + 2, -1, dtype=np.int64)", "1"): "any number below 0",
     (_CANDIDATES, "table = np.full(most + 2, -1, dtype=np.int64)", "2"): "a place that is not read",
-    **{(_CANDIDATES, _NEXT_TO, token): "a wider window: more pairs are compared" for token in ("*", "1", "-")},
     (_CANDIDATES, _NEXT_TO, "+"): "the last two of four columns, either way",
-    (_CANDIDATES, _NEAR, "&"): "more pairs are compared",
-    (_CANDIDATES, "some = np.flatnonzero(stops_of > begins)", ">"): "runs of no pairs",
     (_CANDIDATES, "return np.where(groups[index] == wanted, index, -1)", "1"): "any number below 0",
     (_POLICY, "apart = centre_distance(a[:, :2], b[:, :2])", "2"): "no more columns than the first has, or an error",
     (_POLICY, "near = np.flatnonzero(~(apart > reach))  # NaN goes through", ">"): "circles that touch share nothing",
@@ -643,15 +629,13 @@ EQUIVALENT = {
     (_MATCHES, "cost[row, column] = loss - (min(pair.shape) + 1)", "1"): "one more pair outweighs as well",
     **{(_DEPENDENCE, _ALONE, token): "a bin that nothing lies in" for token in ("0", "1")},
     ("verifier/chains/chain.py", _PER_CHOICE, "1"): "the last choice has an outcome",
-    ("verifier/systems/contexts.py", _BLOCKED, "max"): "how many at once",
-    ("verifier/language/expressions/parser.py", _LONG_TOKEN, "40"): "how much of a token is shown",
     (_STEP, _SHAPE, "lower"): "the shapes are equal",
     (_STEP, _DRAWN_FROM, "1"): "any number below 0",
     (_STEP, _FREE, "1"): "where one group has a choice another has, too",
-    **{(_STEP, line, token): "another point within" for line, token in zip(_MASSES, ("upper", "lower"), strict=True)},
+    **{(_STEP, line, token): "as `-`" for line, token in zip(_MASSES, ("upper", "lower"), strict=True)},
     **{(_STEP, line, "-"): "another point within, or noticed" for line in _MASSES},
     (_STEP, _POSSIBLE, ">"): "more observations, that nothing reaches",
-    **{(_SOLVE, "cost = lift * value + _TINY", token): "what is tried, and checked" for token in ("+", "*")},
+    (_SOLVE, "return lift * value + _TINY", "+"): "what is tried, and checked",
     (_SOLVE, "_TINY = 2.0**-900", "900"): "what is tried, and checked",
     (_SOLVE, "_LEAST_LIFT = 2.0**-42", "42"): "what is tried, and checked",
     (_SOLVE, "lift *= 8", "8"): "what is tried, and checked",
@@ -676,7 +660,7 @@ EQUIVALENT = {
         for token in ("8", "2")
     },
     (_POINT, _OUTER, "ceil"): "where a witness begins that is raised, and checked",
-    (_POINT, _NEAREST, "True"): "another order that falls",
+    (_POINT, _NEAREST, "True"): "all weights are 1; or noticed",
     (_POINT, "return value, 0, steps", "0"): "it is multiplied with no steps",
     (_KERNEL, _FEW, "<="): "the same number",
     (_KERNEL, "for stake, share in zip(STAKES, SHARES, strict=True):", "True"): "constants, of equal lengths",
@@ -700,7 +684,7 @@ EQUIVALENT = {
         "0",
     ): "an episode that is over stays, whatever is chosen",
     **{(_DRIVES, "_AT_ONCE = 2**22", token): "how many at once" for token in ("2", "22")},
-    **{(_DRIVES, _BETS_AT_ONCE, token): "how many at once" for token in ("1", "//", "max")},
+    **{(_DRIVES, _BETS_AT_ONCE, token): "how many at once" for token in ("1", "//")},
     (_DRIVES, "for first in range(0, len(low), size):", "low"): "as many of both",
     (_DRIVES, "own = items[:, column] > 0", ">"): "a drive without items multiplies both sides by the same",
     (_DRIVES, _RICH, ">="): "a tie of rounded logarithms, halfway to an end that is decided exactly",
@@ -727,10 +711,7 @@ EQUIVALENT = {
     ("verifier/analysis/recall/least_cost.py", _NOT_READ, "False"): "they are made and not read",
     ("verifier/analysis/recall/least_cost.py", "low, high, step = begin, family.top, 1", "1"): "how it is searched",
     ("verifier/analysis/robust/optimal_conditional.py", "_MOST_PROCESSES = 8", "8"): "how many are kept",
-    **{
-        ("verifier/analysis/robust/optimum.py", _ALIKE_AT_ONCE, token): "how many at once"
-        for token in ("1", "//", "max")
-    },
+    **{("verifier/analysis/robust/optimum.py", _ALIKE_AT_ONCE, token): "how many at once" for token in ("1", "//")},
     ("verifier/analysis/robust/optimum.py", "np.zeros((count, 0), dtype=np.int64),", "0"): "no draw is made",
     ("verifier/analysis/robust/optimum.py", _BEHIND, "0"): "times 0; or noticed",
     ("verifier/analysis/robust/optimum.py", _ROUGHLY_TOO, "False"): "not read",
@@ -750,7 +731,6 @@ EQUIVALENT = {
     ): "no column is drawn from",
     ("verifier/analysis/robust/policy.py", _WEIGHTING, "0"): "a weighting, no result",
     ("verifier/analysis/robust/recurrent.py", "MOST_TERMS = 64", "64"): "how far, not what",
-    (_COMMON, _LOSS, "-"): "which box is divided, not what is proven",
     ("verifier/analysis/step_counts.py", _WAIT, "0"): "above 0, or not read",
     (_FIRST, _RANK, "1"): "a part of no states",
     (_FIRST, _BEGUN, "1"): "an end that is not read",
@@ -771,7 +751,6 @@ EQUIVALENT = {
     },
     **{(_SEARCHING, _NEAR_ENOUGH, token): "a weighting, no result" for token in ("<=", "*")},
     (_SEARCHING, "self._cap(before | (value[self._owners] >= 1))", ">="): "what is exactly 1 stays there or grows",
-    (_SEARCHING, _ONE_ROUND, ">"): "one round more",
     (_SEARCHING, _EXCESS, "+"): "the last, where all is 0; the other is noticed",
     (_SEARCHING, "return bool(np.any(before != self._capped))", "!="): "one round more",
     **{
@@ -828,13 +807,6 @@ EQUIVALENT = {
     (_DRAWING, "yield objective.probabilities(part[low : low + at_once], roughly=True).probability", "True"): (
         "solved more exactly than need be"
     ),
-    **{
-        ("verifier/analysis/confidence.py", line, token): "as many of both"
-        for line, token in (
-            ("unknown = np.full((len(interval.lower), bins, 0, 0), np.nan)", "lower"),
-            ("rates: NDArray[np.float64] = np.where(fixed, measured.rates, 1 / measured.rates.shape[1])", "1"),
-        )
-    },
     (
         "verifier/analysis/intervals/intervals.py",
         "if self.lower.ndim != 1 or self.lower.shape != self.upper.shape:",
@@ -857,7 +829,6 @@ EQUIVALENT = {
         for line, tokens, reason in (
             (_ALARMS_OF_ITEMS, "< >=", "more right than there are is no number, and a tie of rounded logarithms"),
             (_ALARMS_OF_HOURS, "<", "of no chance beyond the last, and a tie of rounded logarithms"),
-            ("if chance >= power:", ">=", "a tie of rounded sums"),
             ("size = math.ceil(20 + 10 * true * step)", "ceil 20 10", "numbers of events of no chance"),
         )
         for token in tokens.split()
@@ -876,7 +847,7 @@ EQUIVALENT = {
         ("verifier/analysis/phantom_draws.py", "size = max(1, _VISITS_AT_ONCE // objective.state_count)", token): (
             "how many at once; no product has 2^24 states"
         )
-        for token in ("max", "1", "//")
+        for token in ("1", "//")
     },
     (_SUBJECT, "numbers = np.where(codes >= 0, len(inner) + np.searchsorted(ended, codes), -1)", "1"): (
         "any number below 0"
@@ -901,7 +872,7 @@ EQUIVALENT = {
     },
     **{
         (
-            "verifier/checking/values.py",
+            "verifier/checking/enclosure.py",
             "if self.lower is not None and self.upper is not None:",
             token,
         ): "bounds are pairs"
@@ -951,17 +922,14 @@ EQUIVALENT = {
     ): "as 4 above; below 1, noticed",
     **{(_COUNTING, _BLOCKS, token): "how many at once" for token in ("1024", "2", "18", "150")},
     (_COUNTING, "if count > _LARGEST_DENSE:", ">"): "which way, not what it finds",
-    (_COUNTING, "weights[self._cut] = np.arange(width) == 0", "0"): "all columns lead to the state itself",
     (_REGION, "told = np.where(often[:, :, None] > 0, told, -1)", "-"): "the same for all, and not read",
     ("verifier/analysis/robust/optimum.py", _WIDTH, "1"): "columns without probability",
     (_STAYING, _LATER_TERM, ">"): "where no step is left, what is met later is not asked",
     (_STAYING, "if not any(less <= term for less in kept):", "<="): "no term is there twice",
     (_STAYING, "if not all(map(self.reaches, states)):", "all"): "of an end component all are reached, or none",
-    (_COMMON, _LOSS, ">"): "which box is divided, not what is proven",
-    (_COMMON, _LOSS, "1"): "any number below 0",
+    (_COMMON, _LOSS, "1"): "any number below 0; or noticed",
     (_COMMON, "_FAVOUR = 2.0**-40", "40"): "a favour of another size",
     (_COMMON, "size, groups = step.lower.shape", "lower"): "the shapes are equal",
-    (_COMMON, _SEEN, ">="): "which box is divided, not what is proven",
     ("verifier/analysis/robust/subject.py", _ITEMS, "1"): "only the first is read",
     (_POINT, _STEPS, "1024"): "how fine a witness is that the kernel checks",
     (_PROCESS, _NO_ROOM, "0"): "no archive is so small",
@@ -991,10 +959,8 @@ EQUIVALENT = {
     **{("verifier/analysis/robust/policy.py", _GROWN, token): "one round more" for token in (">", "*", "+")},
     ("verifier/checking/two_engines.py", _SUM, ">"): "no sum of doubles near 1 is off by just that",
     ("verifier/checking/two_engines.py", _GIVEN, "lower"): "both are given, or none",
-    ("verifier/checking/stepping.py", "elif settled and cyclic[k]:", "and"): "how soon it is known",
     (_BATCH, "_FEW_MATRICES = 16", "16"): "how, not what",
     (_BATCH, "if values.min() > 0:", "0"): "a quicker way to the same",
-    **{(_BATCH, "memory_bytes: int = 1 << 30,", token): "how many at once" for token in ("1", "30")},
     (_BATCH, "_CHUNK = 512", "512"): "how many at once",
     **{(_BATCH, "_SUMS_AT_ONCE = 1 << 22", token): "how many at once" for token in ("1", "22")},
     **{(_BATCH, _SUMMED_AT_ONCE, token): "how many at once" for token in ("//", "1")},
@@ -1081,9 +1047,6 @@ EQUIVALENT = {
     (_PROGRESSION, "support = 0", "0"): "what is kept apart, not what it is",
     (_PROGRESSION, "if left == right or not right:", "or"): "how much is compared, not what is left",
     (_PROGRESSION, "if left == right or right == _ANYTHING:", "or"): "how much is compared, not what is left",
-    (_PROGRESSION, "self._spend(len(left) * len(right))", "*"): "how long it is tried",
-    **{(_PROGRESSION, "self._spend(len(kept) + 1)", token): "how long it is tried" for token in ("+", "1")},
-    **{(_PROGRESSION, "if self._work_left < 0:", token): "how long it is tried" for token in ("<", "0")},
     ("verifier/language/ltl/parser.py", _LONG, "10"): "eleven digits are more than the largest bound",
     ("verifier/systems/exploration.py", _DRAWN, "1"): "only what stands at the index is read",
     (
@@ -1140,14 +1103,12 @@ EQUIVALENT = {
     ("verifier/checking/graphs.py", "if len(sources) <= FEW:", "<="): "which search, not what it finds",
     ("verifier/checking/graphs.py", "FEW = 300", "300"): "which search, not what it finds",
     **{(_LINEAR, _SOLVED, token): "a row or column that is not read" for token in ("2", "1")},
-    **{(_ROUNDED, line, "1"): "only its exponent is read" for line in (_SHOWN, _SHOWN_LAST)},
     (_ROUNDED, "few = abs(exact) < SMALLEST_WRITTEN_OUT", "<"): "0.0001 is spelt alike",
     (_ROUNDED, _ALL_DIGITS, ">"): "1/2 has been returned",
     (_ROUNDED, _FEWEST, "<"): "1 and 1/2 need one digit",
     **{(_ROUNDED, _SIGN, token): "a whole number, and 0 has been returned" for token in ("<", "0")},
     (_ROUNDED, "if 10 * count >= size:", ">="): "no unit has a whole tenth",
     (_ROUNDED, _MEMORY, "<"): "9999 is spelt alike",
-    **{(_ROUNDED, _SHORT_ENOUGH, token): "up to 4300 digits are read either way" for token in ("<", "4000")},
     (_STATISTICS, _NONE_SEEN, "1"): "the end is 0 there",
     (_STATISTICS, _WRONG, "<"): "either way is right to that",
     (_STATISTICS, "if items <= 1:", "<="): "without a degree of freedom no number comes out, which ends alike",
@@ -1159,23 +1120,32 @@ EQUIVALENT = {
     **{(_REFINED, "_SPLITTER = 2.0**27 + 1", token): "numbers next to 2^27 split as well" for token in ("+", "1")},
     (_REFINED, "_ROUNDS = 12", "12"): "how long it is tried",
     (_REFINED, "_PROOFS = 4", "4"): "how long it is tried",
-    ("verifier/checking/stepping.py", _OVER, ">"): "how soon it is known",
+    ("verifier/checking/stepping.py", _OVER, ">"): "a tie of a number that is rounded down",
     ("verifier/checking/stepping.py", "NEVER = -1", "1"): "any number below 0",
     **{("verifier/checking/stepping.py", "_NEAR = 2.0**-40", token): "looked at nearer" for token in ("-", "40")},
-    **{("verifier/checking/stepping.py", _NEARLY, token): "equal numbers decide nothing" for token in ("<=", ">")},
+    ("verifier/checking/stepping.py", _NEARLY, ">"): "equal numbers are looked at nearer, which decides nothing",
     **{(_PRODUCTS, line, token): "which way, not what it finds" for line, token in _AT_ONCE_WAYS},
     **{(_PRODUCTS, line, token): "a larger table" for line, token in _LARGER_TABLES},
     (_PRODUCTS, "MOST_DECIDED = 8", "8"): "how much is kept, not what",
+    (
+        _PRODUCTS,
+        "self._table = np.zeros((0, len(letters)), dtype=np.int64)",
+        "0",
+    ): "the row of `false`, 0 for each letter",
     (_PRODUCTS, "return np.concatenate([table, np.full((more, *table.shape[1:]), -1)])", "1"): "any number below 0",
-    (_PRODUCTS, "place = np.full(obligations[-1] + 1, -1, dtype=np.int64)", "1"): "room, or any number below 0",
+    (_PRODUCTS, "place = np.full(obligations[-1] + 1, -1, dtype=np.int64)", "1"): "room; or noticed",
     **{(_PRODUCTS, "unknown = result < 0", token): "progressed again, to the same" for token in ("<", "0")},
     **{(_PRODUCTS, "fresh = np.flatnonzero(known < 0)", token): "numbers begin at 2" for token in ("<", "0")},
     (_PRODUCTS, "code = obligation * self._pages_each + (state >> _PAGE_BITS)", "+"): "as many different numbers",
     ("verifier/checking/worker.py", "if remaining <= 0:", "<="): "the next round is late",
-    ("verifier/checking/stepping.py", _OVER, "1"): "how soon it is known",
     ("verifier/perception/confusion/dependence.py", _AT_ONCE, "2"): "how many at once",
     ("verifier/analysis/counterexamples/replay.py", _AGREES, "1000"): "a thousandth of a tolerance",
     ("verifier/analysis/counterexamples/replay.py", "rng = np.random.default_rng(0)", "0"): "another way at random",
+    (
+        "verifier/analysis/counterexamples/replay.py",
+        "_WANDERING = (20, 200)",
+        "200",
+    ): "how far it wanders before it gives up",
     ("verifier/analysis/counterexamples/replay.py", "if len(walk) > LONGEST_WORD:", ">"): "too long for `replay` too",
     **{(_RUNS, _PERFECT, token): "as many of both" for token in ("-", "1")},
     (_RUNS, _PLANNED, "1"): "for how many at once it is planned",
@@ -1214,9 +1184,11 @@ EQUIVALENT = {
     (_CAUSES, _FLOWING, ">"): "sets that nothing flows into are looked at, too",
     (_CAUSES, "place = np.full(objective.state_count, -1, dtype=np.int64)", "1"): "any number below 0",
     **{(_REQUIREMENTS, "PART_BYTES = 2**27", token): "how many at once" for token in ("2", "27")},
-    **{(_REQUIREMENTS, _BYTES, token): "how many at once" for token in ("max", "1", "//", "2", "*")},
+    **{(_REQUIREMENTS, _BYTES, token): "how many at once" for token in ("1", "//", "2", "*")},
     ("verifier/analysis/recall/cells.py", _AT_RANDOM, "0"): "other matrices at random",
-    ("verifier/analysis/recall/cells.py", "rest[np.all(rest == 0, axis=1), cells.empty] = 1", "1"): "it is scaled",
+    ("verifier/analysis/recall/cells.py", "rest[np.all(rest == 0, axis=1), cells.empty] = 1", "1"): (
+        "it is scaled; or noticed"
+    ),
     (
         "verifier/analysis/recall/cells.py",
         "rest[cells.empty] = 1",
@@ -1237,7 +1209,7 @@ EQUIVALENT = {
     (_COST, '"options": {"maxiter": 200, "ftol": 1e-12},', "200"): "how long it is tried",
     (_COST, "known[key] = _slack(improvement, np.clip(recall, 0, 1))", "1"): "bounds are left by roundings only",
     (_COST, "upper = np.full(self.exact.shape, Fraction(1), dtype=object)", "1"): "a region cuts it to 1",
-    (_COST, "steps = max(whole - min(begin), 1)", "1"): "0 steps of 0",
+    (_COST, "steps = max(whole - min(begin), 1)", "1"): "0 steps of 0; half a step of 1 is rounded up to it",
     (_COST, "while high > low:", ">"): "what is known to be met is looked at again",
     (_PATTERNS_OF_LOSS, _IN_OPEN, "1"): "a state that is not read",
     **{(_PATTERNS_OF_LOSS, _BY_PLACE, token): "a wider bound" for token in ("0", "1")},
@@ -1279,12 +1251,10 @@ EQUIVALENT = {
     (_KERNEL, "if end == 0 or not held or end > BILLION:", ">"): "no rate is shown to be above 1",
     (_KERNEL, "held = dict(zip(states, numbers, strict=True))", "True"): "`whole` has seen to the lengths",
     (_KERNEL, _PUT_OFF, "0"): "the same for all",
-    (_KERNEL, _THEN, "1"): "any number below 0",
-    (_KERNEL, _ROW, "1"): "any number below 0",
     ("verifier/systems/space.py", _NOWHERE, "low"): "it is overwritten",
-    ("verifier/systems/strategies.py", _SAME_BEFORE, "1"): "any number below 0",
+    ("verifier/systems/strategies.py", _SAME_BEFORE, "1"): "any number below 0; or noticed",
     ("verifier/systems/strategies.py", "kept[:1] = True", "1"): "rows of no moves",
-    ("verifier/systems/strategies.py", _OVER_ALREADY, "1"): "any number below 0",
+    ("verifier/systems/strategies.py", _OVER_ALREADY, "1"): "any number below 0; or noticed",
     ("verifier/systems/planners/tables.py", _GATHERED, "1"): "a row that is not read",
     ("verifier/systems/planners/tables.py", _LARGEST_END, "0"): "told apart more finely than any row asks",
     ("verifier/systems/scene.py", "low = max(low, math.ceil(value))", "ceil"): "the condition refuses it, too",
@@ -1292,10 +1262,9 @@ EQUIVALENT = {
     ("verifier/systems/scene.py", _NO_CHOICE, "0"): "a transition takes more",
     ("verifier/systems/space.py", _WHICH_ENDS, ">"): "upper ends below 1 have no lower ends that sum to 1",
     ("verifier/systems/space.py", "free = Fraction(0), Fraction(1)", "1"): "no probability is above 1",
-    **{("verifier/systems/space.py", _NONE_MET, token): "where no state moves" for token in ("1", "0")},
     ("verifier/systems/strategies.py", _NUMBERED, "1"): "any number below 0, behind all others",
-    ("verifier/systems/synthesis.py", _FARTHER, "1"): "any number below 0",
-    ("verifier/chains/jani.py", "return bool(mask.all())", "all"): "of all, or of none",
+    ("verifier/systems/synthesis.py", _FARTHER, "1"): "any number below 0; or noticed",
+    ("verifier/chains/languages.py", "return bool(mask.all())", "all"): "of all, or of none",
     ("verifier/chains/texts.py", "choices = list(range(chain.state_count + 1))", "1"): "an end that is not read",
     (
         "verifier/perception/confusion/labellings.py",
@@ -1314,15 +1283,14 @@ EQUIVALENT = {
     **{(_ELIMINATION, "_NO_NUMBER = -(1 << 40)", token): "below all others" for token in ("1", "40")},
     (_ELIMINATION, "_BEYOND_DOUBLES = 1200", "1200"): "beyond them, too",
     **{(_ELIMINATION, "_NUMBERS_AT_ONCE = 1 << 18", token): "how many at once" for token in ("1", "18")},
-    **{(_ELIMINATION, _SYSTEMS, token): "how many at once" for token in ("max", "1", "//", "*", "+")},
+    **{(_ELIMINATION, _SYSTEMS, token): "how many at once" for token in ("1", "//")},
     (_ELIMINATION, _CAME_FROM, ">"): "no factor leads to its own state",
     (_ELIMINATION, _CUTHILL, "False"): "how narrow, not what",
-    **{(_ELIMINATION, _ROOM, token): "columns that are not read" for token in ("2", "1")},
     (_ELIMINATION, "self._lower = bool(np.all(targets < sources))", "<"): "no edge leads to its own state",
     (_ELIMINATION, "if self._lower or np.all(targets > sources):", ">"): "no edge leads to its own state",
     (_ELIMINATION, _PIVOTS, "True"): "which pivots, not what is solved",
     (_ELIMINATION, _ONES, "True"): "the diagonal holds ones, and nobody reads the matrix again",
-    (_POINT, "result: Ints = np.where(chain.reached, distance, 0).astype(np.int64)", "0"): "of targets",
+    (_POINT, "result: Ints = np.where(chain.reached, distance, 0).astype(np.int64)", "0"): "of what is not reached",
     **{(_POINT, _RAISED, token): "where a witness begins that is raised, and checked" for token in ("+", "2")},
     (_POINT, _WORST, "*"): "where a witness begins that is raised, and checked",
     ("verifier/analysis/robust/solutions.py", "boxes: int = 32", "32"): "how long it is tried",
@@ -1341,7 +1309,7 @@ EQUIVALENT = {
     (_LINEAR, _KEPT_ROOM, ">"): "how long it is kept, not what",
     (_LINEAR, _BETTER_ERROR, "<"): "of equal bounds either will do",
     (_LINEAR, _EXITS, "1"): "`least_leave` is at most 1",
-    (_LINEAR, _PAID, ">="): "a state of 0 pays nothing",
+    (_LINEAR, _PAID, ">="): "a tie of a rounded margin; a state of 0 pays nothing",
     ("verifier/checking/step_bounds.py", "negligible=NEGLIGIBLE / (n + 1),", "1"): "how soon it is known",
     (_LINEAR, "_CHUNK = 512", "512"): "how many at once",
     (_LINEAR, "_FEW_AT_ONCE = 16", "16"): "how many at once",
@@ -1361,7 +1329,7 @@ EQUIVALENT = {
     (_POWERS, "digits = 3", "3"): "3 never suffice",
     (_POWERS, _PRODUCT, "1"): "the matrix is square",
     (_LEVELS, "_LEFT_AT_ONCE = 4096", "4096"): "how many at once",
-    **{(_LEVELS, _EVEN, token): "how a sum is made, not of what" for token in ("-", "*", "<=")},
+    **{(_LEVELS, _EVEN, token): "how a sum is made, not of what" for token in ("*", "<=")},
     **{(_LEVELS, line, token): "how a sum is made, not of what" for line, token in _SUM_WAYS},
     **{(_LEVELS, _ONE_WAY_ONLY, token): "no edge leads to its own state" for token in ("<", ">")},
     (_LEVELS, _LEFT, "0"): "a row of ones that stays",

@@ -17,7 +17,7 @@ from verifier.base.errors import InputError, LimitError, NoAnswerError, Place, U
 from verifier.checking.settings import EngineSettings
 from verifier.cli import main
 from verifier.perception.confusion import EMPTY
-from verifier.perception.confusion.context_matrices import divided_matrices
+from verifier.perception.confusion.context_selection import divided_matrices
 from verifier.perception.confusion.contexts import Contexts
 from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.pipeline import verify_spec
@@ -158,12 +158,13 @@ KINDS = [Contexts("run", 2), Contexts("last", 2)]
 
 
 @pytest.mark.parametrize("contexts", KINDS, ids=str)
-def test_two_objects_each_remember_their_own_outcomes(contexts, tmp_path):
+def test_two_objects_each_remember_their_own_outcomes(contexts, tmp_path, monkeypatch):
     written, columns = drawn_document([PED, OBS, NOTHING], contexts, "class", 2, 1)
     environment = '{ class = "ped", distance_m = "5 + 5 * t" }, { class = "obs", distance_m = 15 }'
     steps = [[("ped", int(5 + 5 * t >= 10), PED), ("obs", 1, OBS)] for t in range(3)]
     assert ends(tmp_path, environment, written, {})[0] == expected_ends(steps, columns, contexts)
     begun = [False] * contexts.cap
+    monkeypatch.setattr("verifier.systems.contexts._BLOCK", 1)  # one state after the other
     found = ends(tmp_path, environment, written, {"initial_context": "wrong"})[0]
     assert found == expected_ends(steps, columns, contexts, begun)
 

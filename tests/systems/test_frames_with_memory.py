@@ -15,7 +15,7 @@ from verifier.perception.confusion.contexts import Contexts
 from verifier.pipeline import verify_spec
 from verifier.questions.explain.explaining import explain_spec
 from verifier.study.options import RunOptions
-from verifier.telling.explain import explain_table
+from verifier.telling.questions import explain_table
 
 EXACT = RunOptions(confidence=None, engines=EngineSettings(exact=True))
 PED, OBS, NOTHING = frozenset({"ped"}), frozenset({"obs"}), frozenset()

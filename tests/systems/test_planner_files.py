@@ -204,7 +204,11 @@ def refusal(folder, monkeypatch, planner, environment="ped", **files):
         ("x,->,node,node'\n1,,1,1\n", "rules.csv:1: the column 'node' occurs twice"),
         ("x,,->,step\n1,1,,1\n", "rules.csv:1: a column has no name"),
         ("x,->,a + 1\n1,,1\n", "rules.csv:1: expected the name of an input or of memory behind ->, got 'a + 1'"),
-        ("x,->,step\n1,1\n", "rules.csv:2: found 2 cells, expected 3"),
+        (
+            "x,->,step\n1,1\n",
+            "rules.csv:2: expected 3 cells, found 2: '1,1'\n"
+            "  hint: a text with the sign between cells in it stands in quotation marks",
+        ),
         ("x,->,step\n\n1,1,1\n", "rules.csv:3: expected an empty cell below ->, got '1'"),
         ("x,->,step\n1,,\n", "rules.csv:2: step: expected a whole number, got ''"),
         ("x,->,step\n1,,x\n", "rules.csv:2: step: expected a whole number, got 'x'"),

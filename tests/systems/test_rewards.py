@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -15,6 +17,8 @@ from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.documents import json_values, read_document
 from verifier.base.errors import InputError, UsageError
 from verifier.checking.settings import EngineSettings
+from verifier.evidence.consistency import read_document as read_result
+from verifier.evidence.report import csv_report, markdown_report
 from verifier.pipeline import verify_spec
 from verifier.study.case import Study
 from verifier.study.inputs import read_inputs
@@ -161,7 +165,7 @@ def test_min_and_max_are_equal_on_a_chain(files):
     assert [each.asked for each in run.requirements[:5]] == ["P", "Pmin", "Pmax", "R{waiting}", "Rmin{waiting}"]
 
 
-def test_draws_give_intervals_and_verdicts(files):
+def test_draws_give_intervals_and_verdicts(files, tmp_path):
     run = verify_spec(*files(), DRAWN)
     results = {each.name: each for each in run.requirements}
     time = results["time"].points[0].uncertainty
@@ -177,6 +181,23 @@ def test_draws_give_intervals_and_verdicts(files):
     assert results["through"].points[0].uncertainty.confidence_bounds is not None
     (mean,) = results["fleet"].means
     assert mean.interval.lower < mean.probability < mean.interval.upper
+    # The mean is a row beside those of its scenarios, alone among the metrics, and stands in reports.
+    *scenarios, row = (row for row in run.rows() if row["requirement"] == "fleet")
+    assert {row["environment"] for row in scenarios} == {"ped", "nobody"}
+    assert (row["asked"], row["environment"], row["initial_x"], row["bounds_upper"]) == ("T over profile", "", "", "")
+    ends = (mean.probability, mean.interval.lower, mean.interval.upper)
+    assert (row["probability"], row["interval_lower"], row["interval_upper"]) == ends
+    assert len({tuple(row) for row in run.rows()}) == 1
+    metrics = {name.rpartition("/")[2]: value for name, value in run.metrics().items() if name.startswith("fleet/")}
+    assert (metrics["probability"], metrics["interval_lower"], metrics["interval_upper"]) == ends
+    (tmp_path / "run.json").write_text(run.json_text())
+    documents = [read_result(tmp_path / "run.json")]
+    table = csv.DictReader(csv_report(documents).splitlines())
+    (row,) = (row for row in table if row["asked"] == "T over profile")
+    assert (float(row["probability"]), float(row["interval_lower"]), float(row["interval_upper"])) == ends
+    page = markdown_report(documents).replace("\\", "")
+    assert re.search(r"Over the profile it is \S+ s \(interval \[1\.\d+, 1\.\d+\]\)\.", page)
+    assert re.search(r"\| T = \? over profile \| \S+ s \| \[1\.\d+, 1\.\d+\] \| none \| profile \|", page)
     assert any(
         remark.startswith("no confidence bounds over all matrices for time (T = ?), soon") for remark in run.remarks
     )
@@ -305,7 +326,8 @@ def test_the_first_state_may_be_terminal(files):
 
 
 def test_other_commands_refuse_by_name(files):
-    from verifier.questions.compare.comparing import CompareOptions, compare
+    from verifier.questions.compare.comparing import compare
+    from verifier.questions.compare.request import CompareOptions
     from verifier.questions.explain.explaining import explain_spec
 
     spec, matrices = files()

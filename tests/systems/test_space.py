@@ -9,7 +9,7 @@ from verifier.base.errors import NoAnswerError
 from verifier.systems.behaviour import Moves
 from verifier.systems.model_parts import BoundedVariable
 from verifier.systems.open_system import BYTES_PER_MOVE, _refuse_memory
-from verifier.systems.space import StateSpace, whole_in_range
+from verifier.systems.space import StateSpace, World, whole_in_range
 
 
 def variables(*ranges):
@@ -46,6 +46,13 @@ def test_what_is_not_in_the_range_comes_back_as_its_low_end():
     found, allowed = whole_in_range(np.array([0.0, 1, 2.5, 3, 4, 1e300, np.inf, np.nan]), BoundedVariable("x", 1, 3))
     assert found.tolist() == [1, 1, 1, 3, 1, 1, 1, 1]
     assert np.flatnonzero(allowed).tolist() == [1, 3]
+
+
+def test_where_no_state_moves_the_world_has_a_distribution_all_the_same():
+    world = World(None)
+    world.__dict__["outcomes"] = ({"w": 0}, {"w": 1}, {"w": 2})
+    assert world.chances.tolist() == [[1, 0, 0]]
+    assert world.can_occur.tolist() == [[True, False, False]]
 
 
 def test_the_best_move_is_the_first_that_there_is():

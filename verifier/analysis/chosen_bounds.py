@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Set
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -101,8 +101,9 @@ def choose_bounds(
         annotation_error=float(measured.annotation_error),
         largest_drive=told,
         icc_at_most=None if settings.icc_at_most is None else float(settings.icc_at_most),
-        **_of_drives(drives, estimated, tier, alpha / (2 * max(len(events), 1))),
     )
+    if drives is not None:
+        basis = _with_drives(basis, drives, estimated, alpha / (2 * max(len(events), 1)))
     if tier == "approximate":
         return basis, None
     shift = math.ceil((settings.shift + measured.annotation_error) * UNIT)
@@ -110,22 +111,21 @@ def choose_bounds(
     return basis, RateIntervals(measured, events, alpha, tier, known, largest, settings.icc_at_most, shift)
 
 
-def _of_drives(drives: DriveItems | None, columns: Ints, tier: Tier, tail: Fraction) -> dict[str, Any]:
+def _with_drives(basis: BoundsBasis, drives: DriveItems, columns: Ints, tail: Fraction) -> BoundsBasis:
     """Number, effective number, largest share and ceiling, of the columns in which they are worst."""
-    if drives is None:
-        return {}
     holding = drives.holding(columns)
     some = holding > 0
     if not np.any(some):
-        return {"drives": 0}
+        return replace(basis, drives=0)
     number = int(holding[some].min())
-    few = tier == "independent_drives" and number < FEW_DRIVES
-    return {
-        "drives": number,
-        "effective_drives": float(drives.effective(columns)[some].min()),
-        "largest_share": float(drives.largest_share(columns)[some].max()),
-        "ceiling": ceiling(number, tail) if few else None,
-    }
+    few = basis.tier == "independent_drives" and number < FEW_DRIVES
+    return replace(
+        basis,
+        drives=number,
+        effective_drives=float(drives.effective(columns)[some].min()),
+        largest_share=float(drives.largest_share(columns)[some].max()),
+        ceiling=ceiling(number, tail) if few else None,
+    )
 
 
 def _largest(drives: DriveItems, columns: Ints, settings: ConfidenceSettings) -> Ints:

@@ -9,6 +9,7 @@ The same draws of the matrices serve all requirements of a chain.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -206,12 +207,11 @@ def confidence(objectives: Sequence[Objective], data: Data, settings: Confidence
     intervals = data.maker.intervals(objectives, data, settings)
     same = data.basis.tier == "approximate" and data.choice.kind == "bootstrap" and data.basis.looks == 1
     bounded = [objective.plain and not objective.is_undecided(_above_zero(data.measured)) for objective in objectives]
-    both_of = zip(intervals, objectives, bounded, strict=True)
-    plain = [(interval, objective) for interval, objective, is_bounded in both_of if is_bounded]
     if same:
-        bounds = tuple(_of_interval(*both) for both in plain)
+        bounds = tuple(map(_of_interval, itertools.compress(intervals, bounded)))
     else:
-        bounds = bounds_of_chain([objective for _, objective in plain], data, settings, Effort(certificates=False))
+        plain = list(itertools.compress(objectives, bounded))
+        bounds = bounds_of_chain(plain, data, settings, Effort(certificates=False))
     of_plain = iter(bounds)
     each_of = [next(of_plain) if is_bounded else None for is_bounded in bounded]
     return tuple(Confidence(*both, data.basis.tier) for both in zip(intervals, each_of, strict=True))
@@ -222,7 +222,7 @@ def bounds_of_chain(
 ) -> tuple[RobustBounds, ...]:
     """The confidence bounds of each of the objectives of one chain; all bounds of a run hold at once.
 
-    Bounds of tier "approximate" hold each for itself. They have no certificates and no matrices that attain them.
+    Bounds of tier "approximate" hold each for itself. They have no certificates.
 
     Raises:
         VerifierError: as `robust_bounds` and drawing.
@@ -234,16 +234,13 @@ def bounds_of_chain(
         return tuple(robust_bounds(objective, region, settings.semantics, effort) for objective in objectives)
     level = float(1 - alpha_of(settings.level) / data.basis.looks)
     intervals = _drive_intervals(objectives, data, replace(settings, level=level))
-    return tuple(_of_interval(interval, objective) for interval, objective in zip(intervals, objectives, strict=True))
+    return tuple(map(_of_interval, intervals))
 
 
-def _of_interval(interval: Interval, objective: Objective) -> RobustBounds:
+def _of_interval(interval: Interval) -> RobustBounds:
     """Bounds from an interval of draws: the outer ends of what drawing leaves open."""
-    bins = len(objective.skeleton.channel.bins)
-    unknown = np.full((len(interval.lower), bins, 0, 0), np.nan)
     lower, upper = interval.lower_range[:, 0], interval.upper_range[:, 1]
-    ends = (lower, upper, interval.lower, interval.upper)
-    return RobustBounds(*ends, unknown, unknown, "shared_matrix", False, 0, ())
+    return RobustBounds(lower, upper, interval.lower, interval.upper, "shared_matrix", False, 0, ())
 
 
 def _drawn_intervals(objectives: Sequence[Objective], data: Data, settings: ConfidenceSettings) -> Sequence[Interval]:
@@ -329,7 +326,7 @@ def _certain(objective: Objective, measured: Measured) -> NDArray[np.float64] | 
 def _above_zero(measured: Measured) -> NDArray[np.float64]:
     """Rates that are all above 0, but for those that are held by convention."""
     fixed = measured.fixed[:, None, :] & ~np.isnan(measured.rates)
-    rates: NDArray[np.float64] = np.where(fixed, measured.rates, 1 / measured.rates.shape[1])
+    rates: NDArray[np.float64] = np.where(fixed, measured.rates, 1 / len(measured.rates[0]))
     return rates
 
 

@@ -30,7 +30,7 @@ from verifier.chains.chain import chain_of_entries
 from verifier.checking.batch import BatchResult, satisfaction_probabilities
 from verifier.checking.graphs import coreachable
 from verifier.checking.product import MOST_OBLIGATIONS, build_product
-from verifier.checking.step_bounds import MOST_APART, LongWindow, counted, long_window
+from verifier.checking.step_bounds import MOST_APART, LongWindow, any_window, counted, long_window
 from verifier.checking.stepping import Steps
 from verifier.language.expressions.syntax import Node, Temporal, fold
 from verifier.language.ltl import parse_formula
@@ -211,9 +211,12 @@ def stage_of(skeleton: Skeleton, window: LongWindow, formula: str, everywhere: b
 
 
 def counted_window(
-    skeleton: Skeleton, formula: Node, propositions: Mapping[str, Node], memory_bytes: int
+    skeleton: Skeleton, formula: Node, propositions: Mapping[str, Node], memory_bytes: int | None
 ) -> LongWindow | None:
-    """The window that a formula is, where its product would be out of reach; None where it has one."""
+    """The window that a formula is, where its product would be out of reach; None where it has one.
+
+    With no `memory_bytes` the window that it is, however short.
+    """
 
     def bounded(node: Node, below: tuple[bool, ...]) -> bool:
         return any(below) or (isinstance(node, Temporal) and node.interval is not None)
@@ -221,6 +224,8 @@ def counted_window(
     if not fold(formula, bounded):
         return None
     labels = {name: skeleton.mask_of(node) for name, node in propositions.items()}
+    if memory_bytes is None:
+        return any_window(formula, labels, skeleton.state_count)
     window = long_window(formula, labels, skeleton.indptr, skeleton.indices)
     return window if window is not None and window.cannot_unroll(memory_bytes) else None
 

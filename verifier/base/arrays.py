@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -63,7 +63,7 @@ def read_only(value: Any, kind: Any = None) -> NDArray[Any]:
     return array
 
 
-def freeze(owner: Any, kinds: Mapping[str, Any], *, copied: bool = True) -> None:
+def freeze(owner: Any, kinds: Mapping[str, DTypeLike], *, copied: bool = True) -> None:
     """Make fields of a frozen dataclass, but those that are None, arrays of these types that cannot be written.
 
     Args:

@@ -92,7 +92,7 @@ class Pool:
                 for logger in map(logging.getLogger, ("distributed", "distributed.client")):
                     stack.callback(logger.setLevel, logger.level)
                     logger.setLevel(SILENT)  # what is lost is worked on again, and what fails is raised
-                self._connect(stack, CONNECT_S)
+                self._connect(stack)
             self._stack = stack.pop_all()
         return self
 
@@ -165,7 +165,7 @@ class Pool:
                 return total
         raise ValueError("expected at least one block")
 
-    def _connect(self, stack: contextlib.ExitStack, patience_s: float) -> None:
+    def _connect(self, stack: contextlib.ExitStack) -> None:
         """Have a client with at least one worker.
 
         Raises:
@@ -185,15 +185,15 @@ class Pool:
             raise UsageError(f"--scheduler: expected {expected}, got {shown(scheduler)}")
         try:
             if where is scheduler:
-                _ask(where, patience_s)
-            self._client = distributed.Client(where, timeout=patience_s, set_as_default=False)
+                _ask(where)
+            self._client = distributed.Client(where, timeout=CONNECT_S, set_as_default=False)
             stack.callback(self._left)
-            self._client.wait_for_workers(1, timeout=patience_s)
+            self._client.wait_for_workers(1, timeout=CONNECT_S)
             self._check_workers()
         except (OSError, TimeoutError):
             what = "has no worker" if self._client is not None else "does not answer"
             raise NoAnswerError(
-                f"the scheduler {scheduler} {what} within {patience_s:g} s",
+                f"the scheduler {scheduler} {what} within {CONNECT_S:g} s",
                 hint="dask scheduler starts one, dask worker ADDRESS a worker; --scheduler N needs neither",
             ) from None
 
@@ -305,7 +305,7 @@ class Pool:
         while True:
             try:
                 self._left()
-                self._connect(self._stack, CONNECT_S)
+                self._connect(self._stack)
             except NoAnswerError:
                 if time.monotonic() > end:
                     raise
@@ -354,7 +354,7 @@ def _own_cluster(workers: int, folder: str) -> Any:
         raise
 
 
-def _ask(address: str, patience_s: float) -> None:
+def _ask(address: str) -> None:
     """Whether a scheduler answers; OSError, TimeoutError. A client would wait for ever for one that says nothing."""
     import asyncio  # takes long to load
 
@@ -362,10 +362,10 @@ def _ask(address: str, patience_s: float) -> None:
 
     async def answer() -> None:
         security = distributed.Security().get_connection_args("client")
-        (await distributed.comm.connect(address, timeout=patience_s, **security)).abort()
+        (await distributed.comm.connect(address, timeout=CONNECT_S, **security)).abort()
 
     with ThreadPoolExecutor(1) as thread:  # here a loop may run already, as in a notebook
-        thread.submit(asyncio.run, asyncio.wait_for(answer(), patience_s)).result()
+        thread.submit(asyncio.run, asyncio.wait_for(answer(), CONNECT_S)).result()
 
 
 def _other_version(who: str, version: str) -> UsageError:

@@ -36,7 +36,7 @@ SUMMED = tuple(
 )
 """Schemas of results; what people write too, such as matrices and curves, has none."""
 DIGITS = 8
-SCHEMA: Mapping[str, Any] = MappingProxyType(
+SCHEMA: Mapping[str, object] = MappingProxyType(
     {"type": "object", "additionalProperties": {"type": "string", "pattern": rf"^([0-9a-f]{{{DIGITS}}})+$"}}
 )
 """JSON Schema of the entry."""
@@ -55,12 +55,12 @@ def with_checksums(text: str) -> str:
     return f"{text[:end]},{json.dumps({KEY: checksums(content)}, indent=2)[1:]}\n"
 
 
-def checksums(content: Mapping[str, Any]) -> dict[str, str]:
+def checksums(content: Mapping[str, object]) -> dict[str, str]:
     """Key -> the checksums of all that stands below it, of a document."""
     return {key: "".join(digest for _, digest in _sums(content[key], f"/{key}")) for key in content if key != KEY}
 
 
-def changed_part(content: Mapping[str, Any]) -> str | None:
+def changed_part(content: Mapping[str, object]) -> str | None:
     """Pointer of the first part of a document that is not what its checksums are of; None where all are."""
     told = content.get(KEY)
     if not isinstance(told, dict):

@@ -49,7 +49,7 @@ Content: TypeAlias = Mapping[str, Any]
 
 T = TypeVar("T")
 HEAD = ("schema", "version")
-ALWAYS: Mapping[str, Any] = MappingProxyType({"always": True})
+ALWAYS: Mapping[str, bool] = MappingProxyType({"always": True})
 """Metadata of a field that is written even where it has its default."""
 REMAKE = "documents are read as this program writes them; make it again with this version"
 
@@ -299,7 +299,7 @@ def _broken_texts(value: Any, way: list[str]) -> Iterator[Fault]:
             yield from _broken_texts(inner, [*way, str(key)])
 
 
-def _is_echo(told: Mapping[str, Any]) -> bool:
+def _is_echo(told: Content) -> bool:
     """Whether an array is called too short because an element is refused, which is told by itself."""
     return told["type"] == "too_short" and len(told["input"]) >= int(told["ctx"]["min_length"])
 
@@ -322,7 +322,7 @@ _TYPES = {
 """What pydantic finds -> the type that JSON Schema would have expected."""
 
 
-def _fault(content: Any, told: Mapping[str, Any]) -> Fault:
+def _fault(content: Any, told: Content) -> Fault:
     """What pydantic says, in the words of JSON Schema; the names of its alternatives are no part of the way."""
     way, last = _way(content, told["loc"]), str(told["loc"][-1]) if told["loc"] else ""
     if told["type"] == "value_error":

@@ -161,14 +161,15 @@ def one_line(text: str) -> str:
     return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
 
 
-def _source_excerpt(text: str, column: int | None, width: int = 100) -> list[str]:
+EXCERPT = 100
+"""Characters of a source line that are shown."""
+
+
+def _source_excerpt(text: str, column: int | None) -> list[str]:
     """The source line, cut around `column` where it is long, and a caret under that column."""
     line = "".join(character if character.isprintable() else " " for character in text.rstrip("\r\n"))
-    start = 0
-    if column is not None and column > width:
-        start = column - width // 2
-    excerpt = line[start : start + width]
-    lines = [f"    {excerpt}"]
+    start = column - EXCERPT // 2 if column is not None and column > EXCERPT else 0
+    lines = [f"    {line[start : start + EXCERPT]}"]
     if column is not None:
         lines.append("    " + " " * (column - 1 - start) + "^")
     return lines

@@ -16,13 +16,15 @@ from typing import Any
 
 from verifier.base.checksums import with_checksums
 from verifier.base.documents import json_values
-from verifier.base.errors import InputError, LimitError, Place, one_line, shown
+from verifier.base.errors import InputError, LimitError, Place, UsageError, one_line, shown
 from verifier.base.numbers import LARGEST_NUMBER, extreme_numbers, significant
 
 LARGEST_FILE = 256 * 2**20
 """Bytes; a larger text file is refused before it is read."""
 LARGEST_SOURCE = 4 * 2**30
 """Bytes of one file of data, or of one archive's files together; more is refused before it is read."""
+LAST_SECOND = 253_402_300_799
+"""Of the year 9999."""
 LONGEST_NUMBER = 400
 """Digits of a whole number in a JSON file."""
 OPEN_FILES = re.compile(r"/proc/\d+(/task/\d+)?/fd|/dev/fd")
@@ -73,6 +75,18 @@ def read_bytes(path: str | Path, largest: int = LARGEST_SOURCE) -> bytes:
         if hashes.setdefault(os.path.realpath(path), digest) != digest:
             raise InputError("the file has changed since it was first read", place)
     return raw
+
+
+def stated_second() -> int | None:
+    """The time of SOURCE_DATE_EPOCH, in seconds since 1970, instead of that of the clock; None where it is not set.
+
+    Raises:
+        UsageError: it is set and is no time before the year 10000, the last that dates of Python reach.
+    """
+    text = os.environ.get("SOURCE_DATE_EPOCH")
+    if text is not None and not (text.isascii() and text.isdigit() and len(text) <= 12 and int(text) <= LAST_SECOND):
+        raise UsageError(f"SOURCE_DATE_EPOCH: expected seconds since 1970 as a whole number, got {shown(text)}")
+    return None if text is None else int(text)
 
 
 @contextlib.contextmanager
@@ -145,8 +159,8 @@ def _whole_number(digits: str) -> int:
     return int(digits)
 
 
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members: dict[str, Any] = {}
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, object]:
+    members: dict[str, object] = {}
     for key, value in pairs:
         if key in members:
             raise ValueError(f"the key {shown(key)} occurs twice in one object")
@@ -171,6 +185,15 @@ def document_text(document: Any) -> str:
                 hint="give a number of a size that something has",
             )
     return with_checksums(json.dumps(values, indent=2, allow_nan=False) + "\n")
+
+
+def ending_of(option: str, path: str | Path, endings: Iterable[str]) -> str:
+    """The ending of an output that is one of these, in small letters; UsageError, which names the option."""
+    ending = Path(path).suffix.lower()
+    if ending not in endings:
+        name = one_line(Path(path).name)
+        raise UsageError(f"{option}: expected a file name ending in {', '.join(endings)}, got {name}")
+    return ending
 
 
 def make_folder(path: str | Path) -> None:
@@ -221,7 +244,32 @@ def _is_open_file(path: Path) -> bool:
     return False
 
 
-def csv_text(rows: Iterable[Mapping[str, Any]], columns: Sequence[str] | None = None) -> str:
+def csv_rows(text: str, file: str, separators: str = ",") -> Iterator[tuple[int, list[str]]]:
+    """The rows of a CSV text that are not blank: the line where each ends, and its cells, without blanks around them.
+
+    Args:
+        separators: that which the first line has most often stands between cells.
+
+    Raises:
+        InputError: no CSV, or a row with another number of cells than the first one.
+    """
+    separator, width = max(separators, key=text.partition("\n")[0].count), 0
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=True)
+    try:
+        for row in reader:
+            cells = [cell.strip() for cell in row]
+            width = width or len(cells) * any(cells)
+            if any(cells) and len(cells) != width:
+                message = f"expected {width} cells, found {len(cells)}: {shown(separator.join(row))}"
+                hint = "a text with the sign between cells in it stands in quotation marks"
+                raise InputError(message, Place(file, reader.line_num), hint)
+            if any(cells):
+                yield reader.line_num, cells
+    except csv.Error as error:
+        raise InputError(f"not a readable CSV file: {error}", Place(file, reader.line_num)) from None
+
+
+def csv_text(rows: Iterable[Mapping[str, object]], columns: Sequence[str] | None = None) -> str:
     """Rows as CSV with a header, harmless in a spreadsheet and on a terminal.
 
     A text that a spreadsheet would compute gets an apostrophe in front, unless it is a number; control characters

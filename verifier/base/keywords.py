@@ -15,7 +15,7 @@ Typed: TypeAlias = Literal[True] | str | tuple[str, ...]
 """A value as it would be typed: a flag, one text, or each of several."""
 
 
-def settings_from(settings: type[Settings], choices: Mapping[str, Any], outputs: Container[str] = ()) -> Settings:
+def settings_from(settings: type[Settings], choices: Mapping[str, object], outputs: Container[str] = ()) -> Settings:
     """The settings that keywords choose: the names of the options, with `_` for `-`, or those of the fields.
 
     Where an option reads a text, that text or the value that it means will do; one value will do where there may be
@@ -30,7 +30,7 @@ def settings_from(settings: type[Settings], choices: Mapping[str, Any], outputs:
         if setting.option.role != "output" or setting.default is MISSING or setting.name in outputs:
             known[setting.name] = setting
             known.setdefault(setting.field or setting.name, setting)
-    typed: dict[str, Any] = {}
+    typed: dict[str, object] = {}
     for name, value in choices.items():
         if name not in known:
             message, hint = unknown_name("choice", name, known)

@@ -44,11 +44,11 @@ def rounded(value: float, *, up: bool | None, digits: int = 3, target: Fraction 
         return target is not None and _side(Fraction(shown), target) != _side(Fraction(exact), target)
 
     for decimals in range(max(digits, digits - 1 - away.adjusted()), MOST_DECIMALS + 1):
-        shown = exact.quantize(Decimal(1).scaleb(-decimals), _WAYS[up])
+        shown = exact.quantize(Decimal("1").scaleb(-decimals), _WAYS[up])
         if not moved(shown):
             few = abs(exact) < SMALLEST_WRITTEN_OUT
             return f"{float(shown):.{MOST_DECIMALS}g}" if few else f"{shown:f}".rstrip("0").rstrip(".")
-    shown = exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), _WAYS[up])
+    shown = exact.quantize(Decimal("1").scaleb(exact.adjusted() - digits + 1), _WAYS[up])
     return repr(value) if value > 0.5 or moved(shown) else f"{shown:.{digits}g}"
 
 
@@ -225,7 +225,7 @@ def fraction_of(text: str) -> Fraction:
         raise ValueError(f"expected a fraction of at most {LONGEST_FRACTION} characters")
     top, slash, bottom = text.partition("/")
     try:
-        return Fraction(text) if len(text) < 4000 else Fraction(_long(top), _long(bottom) if slash else 1)
+        return Fraction(_decimal(top), _decimal(bottom) if slash else 1)
     except ZeroDivisionError:
         raise ValueError("expected a fraction whose denominator is not 0") from None
 
@@ -258,13 +258,13 @@ NumberText = Annotated[str, _Text(r"^-?[0-9]+(\.[0-9]+)?(/[0-9]+)?$", _stated)]
 """Exact: a decimal or a fraction."""
 
 
-def _long(digits: str) -> int:
-    """A whole number piece by piece: Python decodes no more than 4300 digits at once."""
-    sign, digits = (-1, digits[1:]) if digits.startswith("-") else (1, digits)
+def _decimal(text: str) -> Fraction:
+    """A decimal piece by piece: Python decodes no more than 4300 digits at once."""
+    whole, _, decimals = text.removeprefix("-").partition(".")
+    digits, value = whole + decimals, 0
     if not (digits.isascii() and digits.isdigit()):
-        raise ValueError("no whole number")
-    value = 0
+        raise ValueError("expected a decimal number, or a fraction of two")
     for start in range(0, len(digits), 4000):
         piece = digits[start : start + 4000]
         value = value * 10 ** len(piece) + int(piece)
-    return sign * value
+    return Fraction(-value if text.startswith("-") else value, 10 ** len(decimals))

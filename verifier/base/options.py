@@ -53,6 +53,8 @@ class Option:
         listed: whether it is an option here, and not only has the value of another of its name.
         opposite: name and help of the flag that says no.
         default: how the default is spelled, where `number_words` would not do.
+        of: the name of what must be typed, too, for it to mean anything.
+        alone: whether it is refused where it is given twice; of other options with one value the last counts.
     """
 
     help: str = ""
@@ -68,6 +70,8 @@ class Option:
     listed: bool = True
     opposite: tuple[str, str] | None = None
     default: str = ""
+    of: str = ""
+    alone: bool = False
 
 
 def reads(text: str, metavar: str = "FILE", **more: Any) -> Option:
@@ -206,6 +210,15 @@ def chosen_of(settings: object) -> Iterator[tuple[Setting, Any]]:
             yield Setting("", bool, note.absent, False), True
 
 
+class _Alone(argparse.Action):
+    """Of an option with one value: given twice, neither is dropped without a word."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        if getattr(namespace, self.dest, values) != values:
+            raise argparse.ArgumentError(self, "given twice, with different values: name one")
+        setattr(namespace, self.dest, values)
+
+
 def add_options(parser: argparse.ArgumentParser, settings: type) -> None:
     """Add every option of a settings class to a parser, in the order of its fields."""
     groups: dict[str, Any] = {"": parser}
@@ -264,7 +277,7 @@ def settings_of(arguments: argparse.Namespace, settings: type[Settings], part: P
     A class may have a method `check_given(names)` for what shows only in what was typed.
 
     Raises:
-        UsageError: a name is given twice; as the class.
+        UsageError: a name is given twice; nothing would come of an option; as the class.
     """
     given = vars(arguments)
     values = dict(part.fixed)
@@ -272,12 +285,19 @@ def settings_of(arguments: argparse.Namespace, settings: type[Settings], part: P
         if own.name in values:
             continue
         if isinstance(note, Part):
-            left_out = note.absent is not None and Setting("", bool, note.absent, False).name in given
-            inner = settings_of(arguments, kind, note)
-            values[own.name] = None if left_out else inner
+            absent = Setting("", bool, note.absent, False) if note.absent is not None else None
+            if absent is None or absent.name not in given:
+                values[own.name] = settings_of(arguments, kind, note)
+                continue
+            for _, inner in options_of(kind, note):
+                if inner.name in given:
+                    raise UsageError(f"{inner.full} needs what {absent.full} leaves out: name one of the two")
+            values[own.name] = None
         elif isinstance(note, Option):
             setting = Setting(own.name, kind, note, None)
             if setting.name in given:
+                if note.of and note.of.replace("-", "_") not in given:
+                    raise UsageError(f"{setting.full} belongs to --{note.of}")
                 values[own.name] = _value(setting, given[setting.name])
     chosen = settings(**values)
     check = getattr(chosen, "check_given", None)
@@ -333,7 +353,8 @@ def _times(setting: Setting) -> dict[str, Any]:
     """How often an option may be given, and how many values it has."""
     if setting.several:
         return {"action": "append"}
-    return {"nargs": setting.values} if setting.values > 1 else {}
+    alone = {"action": _Alone} if setting.option.alone else {}
+    return alone | ({"nargs": setting.values} if setting.values > 1 else {})
 
 
 def _value(setting: Setting, typed: Any) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields
 from enum import Enum
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, SupportsFloat, TypeVar
 
 import numpy as np
 
@@ -46,7 +46,7 @@ class Result:
         """The result in a few words."""
         raise NotImplementedError
 
-    def rows(self) -> Iterable[Mapping[str, Any]]:
+    def rows(self) -> Iterable[Mapping[str, object]]:
         """Flat rows with the same columns throughout, those of `--csv`."""
         raise NotImplementedError
 
@@ -66,7 +66,7 @@ class Result:
         frame.attrs = {"headline": self.headline, "remarks": list(self.remarks)}
         return frame
 
-    def measured_rows(self) -> Iterable[Mapping[str, Any]]:
+    def measured_rows(self) -> Iterable[Mapping[str, object]]:
         """The rows that `metrics` gives the numbers of: all of them."""
         return self.rows()
 
@@ -81,8 +81,8 @@ class Result:
             texts += [f"{name}={row[name]}"[9:] for name in row if name.startswith("constant_")]
             path = [part for text in texts if (part := re.sub(r"[^\w.:-]+", "_", text).strip("_"))]
             for column in self.METRICS:
-                value = row.get(column, "")
-                if not isinstance(value, str) and value is not None and math.isfinite(value):
+                value = row.get(column)
+                if isinstance(value, SupportsFloat) and math.isfinite(value):
                     name = "/".join([*path, column])
                     while name in numbers:
                         name += "_"
@@ -108,7 +108,7 @@ class Result:
         return f"<{type(self).__name__}: {self.headline}>"
 
     def _repr_html_(self) -> str:
-        return str(_called("verifier.evidence.artefacts:notebook_html", self))
+        return str(_called("verifier.evidence.report:notebook_html", self))
 
 
 def _called(place: str, result: Result, **how: Any) -> Any:

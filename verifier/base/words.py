@@ -12,7 +12,7 @@ LONGEST_NAME = 120
 """Characters of a name that are shown; a longer one is cut, and says how long it is."""
 
 
-def name_text(text: str, longest: int = LONGEST_NAME) -> str:
+def clipped(text: str, longest: int = LONGEST_NAME) -> str:
     """A text of a file on one line, without control characters or marks that turn the writing direction."""
     clean = one_line(" ".join(text.split()) if text.strip() else text)
     return clean if len(clean) <= longest else f"{clean[:longest]}... ({len(text)} characters)"
@@ -41,9 +41,13 @@ def rate_interval_text(lower: float, upper: float) -> str:
 
 
 def some_of(parts: Sequence[str], most: int = 4) -> str:
-    """Some texts, and how many more there are."""
-    rest = len(parts) - most
-    return "; ".join(parts[:most]) + (f"; and {rest} more" if rest > 0 else "")
+    """Some texts, and how many more there are; each may have commas."""
+    return first_of(parts, most, "; ", ";")
+
+
+def first_of(names: Sequence[str], most: int = 4, between: str = ", ", then: str = "") -> str:
+    """Likewise of names: `a, b and 3 more`."""
+    return between.join(names[:most]) + (f"{then} and {len(names) - most} more" if len(names) > most else "")
 
 
 def counted(number: int, one: str, more: str | None = None) -> str:

@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from verifier.base.errors import UsageError
+from verifier.base.files import ending_of
 from verifier.chains.chain import DecisionProcess, MarkovChain
-from verifier.chains.jani import write_jani
-from verifier.chains.prism import write_prism
+from verifier.chains.languages import write_jani, write_prism
 from verifier.chains.texts import Model, write_drn
 from verifier.chains.umb import write_umb
 
@@ -30,14 +29,12 @@ def write_model(chain: Model, path: str | Path) -> None:
         UsageError: the ending names no format.
         InputError: the file cannot be written.
     """
-    ending = Path(path).suffix
-    if ending == ".umb":
-        write_umb(chain, path, exact=chain.fractions is not None)
-    elif ending == ".drn":
-        write_drn(chain, path)
-    elif ending == ".prism":
-        write_prism(chain, path)
-    elif ending == ".jani":
-        write_jani(chain, path)
-    else:
-        raise UsageError(f"expected a file name ending in {', '.join(EXPORT_FORMATS)}, got {str(path)!r}")
+    match ending_of("the file of a model", path, EXPORT_FORMATS):
+        case ".umb":
+            write_umb(chain, path, exact=chain.fractions is not None)
+        case ".drn":
+            write_drn(chain, path)
+        case ".prism":
+            write_prism(chain, path)
+        case _:
+            write_jani(chain, path)

@@ -98,7 +98,7 @@ def _members(
     is_initial = np.zeros(n + padded, dtype=bool)
     is_initial[model.initial] = True
     is_initial[n:] = True  # the padding, if any
-    description: dict[str, Any] = {
+    description: dict[str, object] = {
         "time": "discrete",
         "#players": int(isinstance(model, DecisionProcess)),
         "#states": n + padded,
@@ -149,7 +149,7 @@ def _bits(mask: NDArray[np.bool_], padded: bool) -> _Parts:
     return [packed, bytes(-(-(len(mask) + padded) // 64) * 8 - len(packed))]
 
 
-def _numbers(doubles: Any, exactly: Any, exact: bool, padding: list[float]) -> tuple[dict[str, Any], _Parts]:
+def _numbers(doubles: Any, exactly: Any, exact: bool, padding: list[float]) -> tuple[dict[str, object], _Parts]:
     """The type of some numbers, as the index states it, and their array."""
     if not exact:
         parts: _Parts = [np.ascontiguousarray(doubles, dtype="<f8")]
@@ -172,7 +172,7 @@ def _bytes_of_half(fractions: Sequence[Fraction]) -> int:
     return -(-bits // 64) * 8
 
 
-def _valuations(model: Model, padded: bool) -> tuple[dict[str, Any], _Parts]:
+def _valuations(model: Model, padded: bool) -> tuple[dict[str, object], _Parts]:
     """Description and (n, variables) array of the state variables; the padding repeats the first state."""
     variables = [
         {

@@ -66,7 +66,6 @@ def satisfaction_probabilities(
     *,
     rounding_defect: float = 0.0,
     value_error: float = ROUNDOFF,
-    memory_bytes: int = 1 << 30,
     roughly: bool = False,
 ) -> BatchResult:
     """Probability of the product's formula from every initial state, for every array of transition probabilities.
@@ -78,7 +77,6 @@ def satisfaction_probabilities(
             (`Skeleton.entry_values` and `Skeleton.entry`); None when each has its own, k = nnz.
         rounding_defect: as in `MarkovChain`; above 0, rows need not sum to 1 and nothing is normalised.
         value_error: largest relative error of each given probability.
-        memory_bytes: rough limit for working arrays.
         roughly: whether an error of 1e-8 will do, however small the probability; faster where steps are many.
 
     Raises:
@@ -95,8 +93,7 @@ def satisfaction_probabilities(
         if rounding_defect > 0:
             plans = [decided.plan(accepting=goal, exact_one=False, matrices=len(rows)) for goal in (True, False)]
             accept, reject = (
-                solve(plan, selected, entry, stochastic=False, value_error=value_error, memory_bytes=memory_bytes)
-                for plan in plans
+                solve(plan, selected, entry, stochastic=False, value_error=value_error) for plan in plans
             )
             part = _bracket(accept, reject)
         else:
@@ -107,7 +104,6 @@ def satisfaction_probabilities(
                 entry,
                 stochastic=True,
                 value_error=value_error,
-                memory_bytes=memory_bytes,
                 roughly=roughly,
             )
             part = _enclosure(solution)
@@ -124,7 +120,6 @@ def expected_gains(
     *,
     value_error: float = ROUNDOFF,
     gain_error: float = ROUNDOFF,
-    memory_bytes: int = 1 << 30,
     roughly: bool = False,
 ) -> BatchResult:
     """What is expected to be gained before the product's formula is accepted, from every initial state.
@@ -134,7 +129,7 @@ def expected_gains(
     whatever is gained.
 
     Args:
-        product, values, entry, value_error, memory_bytes, roughly: as for `satisfaction_probabilities`, of chains
+        product, values, entry, value_error, roughly: as for `satisfaction_probabilities`, of chains
             whose rows sum to 1.
         gains: (M, n) float64, at least 0, what a step gains in each of the chain's states.
         gain_error: largest relative error of each of them, `value_error` of what they are made of apart.
@@ -157,7 +152,6 @@ def expected_gains(
             entry,
             stochastic=True,
             value_error=value_error,
-            memory_bytes=memory_bytes,
             roughly=roughly,
             gains=gains[rows][:, product.state[plan.unknown]],
         )

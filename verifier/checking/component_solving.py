@@ -62,14 +62,13 @@ class BlockSolver:
     def added(self, number: int, terms: Floats) -> Floats:
         """The (edges, ...) terms of a block, given by its number, added up over the edges of each of its states."""
         block, most = self.plan.blocks[number], self.most_edges[number]
-        states, edges = block.last - block.first, block.last_edge - block.first_edge
-        if edges > FEW_EDGES:
+        if len(terms) > FEW_EDGES:
             if number not in self._rows_of_ones:
                 rows, columns = slice(block.first, block.last), slice(block.first_edge, block.last_edge)
                 self._rows_of_ones[number] = self.row_sum[rows, columns]
             return add_up(self._rows_of_ones[number], terms)
-        if edges == most * states:
-            return np.asarray(np.add.reduce(terms.reshape(states, most, *terms.shape[1:]), axis=1))
+        if len(terms) == most * (block.last - block.first):
+            return np.asarray(np.add.reduce(terms.reshape(-1, most, *terms.shape[1:]), axis=1))
         starts = self.plan.row_start[block.first : block.last] - block.first_edge
         return np.asarray(np.add.reduceat(terms, starts, axis=0))
 
@@ -330,7 +329,7 @@ class LevelEquation:
             weight = values.take(entry[begin:end], axis=0)
             flow = value.take(target[begin:end], axis=0)
             np.multiply(weight, flow, out=flow)
-            if end - begin == most * block.count and end - begin <= FEW_EDGES:
+            if len(flow) == most * block.count and len(flow) <= FEW_EDGES:
                 shape = block.count, most, count
                 if kept + block.count > _LEFT_AT_ONCE:
                     least, kept = np.minimum(least, left[:kept].min(axis=0)), 0

@@ -26,14 +26,21 @@ from verifier.chains.texts import Model
 from verifier.chains.umb import Gains
 from verifier.checking.asking import MOST_STORM_STEPS, MOST_STORM_WORK, STEPS_FOR_ITERATION, seconds_for_storm
 from verifier.checking.batch import BatchResult, expected_gains, satisfaction_probabilities
-from verifier.checking.enclosure import AGREEMENT, doubles_around, holds, outwards
+from verifier.checking.enclosure import (
+    AGREEMENT,
+    CheckedValues,
+    TwoEngineValues,
+    alone,
+    doubles_around,
+    holds,
+    outwards,
+)
 from verifier.checking.process import RefusedError, StormProcess
 from verifier.checking.product import Product, build_product, truth_of
 from verifier.checking.settings import EngineSettings
 from verifier.checking.stepping import NEVER, Steps, exact_quantiles, gained
 from verifier.checking.storm import GAINS, OPERATORS
 from verifier.checking.two_engines import EXACT_S, EXACT_STATES, WIDTH
-from verifier.checking.values import CheckedValues, TwoEngineValues, alone
 from verifier.language.expressions.syntax import Interval, Node, Temporal, children
 from verifier.language.ltl import to_storm
 

@@ -42,8 +42,8 @@ from verifier.base.numbers import significant
 from verifier.chains.chain import DecisionProcess, MarkovChain
 from verifier.chains.texts import Model
 from verifier.chains.umb import Gains, write_umb
+from verifier.checking.enclosure import CheckedValues
 from verifier.checking.storm import GAINS, OPERATORS, formula_labels
-from verifier.checking.values import CheckedValues
 from verifier.checking.worker import DiedError, OverdueError, Worker
 
 DEFAULT_TIME_LIMIT_S = 600.0

@@ -93,8 +93,7 @@ def long_window(formula: Node, labels: Mapping[str, Mask], indptr: Ints, indices
         indptr, indices: the chain's graph in compressed sparse rows.
     """
     n = len(indptr) - 1
-    reader = _Reader(PositiveFormula(formula), labels, n)
-    window = reader.until() or reader.response()
+    window = any_window(formula, labels, n)
     if window is None or not window.is_long:
         return None
     if window.response is None:
@@ -105,6 +104,12 @@ def long_window(formula: Node, labels: Mapping[str, Mask], indptr: Ints, indices
         if not np.any(on_cycle(*rows(n, sources[inside], indices[inside]))):
             return None
     return window
+
+
+def any_window(formula: Node, labels: Mapping[str, Mask], n: int) -> LongWindow | None:
+    """The formula as a window, however short; arguments as for `long_window`, n states."""
+    reader = _Reader(PositiveFormula(formula), labels, n)
+    return reader.until() or reader.response()
 
 
 class _Reader:

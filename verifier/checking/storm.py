@@ -132,7 +132,7 @@ def main() -> None:
         orphan.owned = None
 
 
-def _write(descriptor: int, answer: dict[str, Any]) -> None:
+def _write(descriptor: int, answer: dict[str, object]) -> None:
     data = (json.dumps(answer) + "\n").encode()
     while data:
         data = data[os.write(descriptor, data) :]
@@ -180,7 +180,7 @@ class _Checker:
             ValueError,
         )
 
-    def answers(self, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def answers(self, request: dict[str, Any]) -> Iterator[dict[str, object]]:
         """One answer per query, as long as they succeed."""
         _limit_address_space(self._loaded_bytes, request["memory"])
         try:
@@ -208,7 +208,7 @@ class _Checker:
 
     def _answer(
         self, model: Any, asked: list[int], environment: Any, query: dict[str, str], exact: bool
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         if query["operator"] not in GAINS or not _CUMULATED.match(query["formula"]):
             formula_labels(query["formula"])
         if query["operator"] not in OPERATORS + GAINS:

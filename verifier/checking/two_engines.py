@@ -26,11 +26,19 @@ from verifier.base.errors import EngineError, LimitError, NoAnswerError
 from verifier.chains.chain import MarkovChain
 from verifier.checking import enclosure
 from verifier.checking.asking import Asking, Found, Look, Task
-from verifier.checking.enclosure import AGREEMENT, BOUND_ROUNDOFF, doubles_around
+from verifier.checking.enclosure import (
+    AGREEMENT,
+    BOUND_ROUNDOFF,
+    ONE_ENGINE,
+    CheckedValues,
+    NoProbabilityError,
+    TwoEngineValues,
+    alone,
+    doubles_around,
+)
 from verifier.checking.process import RefusedError, StormProcess
 from verifier.checking.product import Product
 from verifier.checking.settings import EngineSettings
-from verifier.checking.values import ONE_ENGINE, CheckedValues, NoProbabilityError, TwoEngineValues, alone
 from verifier.language.expressions import substitute, to_text
 from verifier.language.expressions.syntax import Name, Node, Operation
 from verifier.language.ltl import abstract, to_storm

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from verifier.base.errors import shown
 
@@ -71,12 +71,12 @@ class Worker:
             return 0
         return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
-    def send(self, request: dict[str, Any]) -> None:
+    def send(self, request: dict[str, object]) -> None:
         """Send what the pipe takes at once; the rest travels while answers are waited for, so nobody can block."""
         self._outgoing += (json.dumps(request) + "\n").encode()
         self._write_some()
 
-    def receive(self, deadline: float | None) -> dict[str, Any]:
+    def receive(self, deadline: float | None) -> dict[str, object]:
         """The next answer, before `deadline` on the clock `time.monotonic` (None: whenever it comes).
 
         Raises:
@@ -106,7 +106,7 @@ class Worker:
             with contextlib.suppress(OSError):
                 self._stream(name).close()
 
-    def _read_line(self, deadline: float | None) -> dict[str, Any]:
+    def _read_line(self, deadline: float | None) -> dict[str, object]:
         searched = 0
         while (end := self._incoming.find(b"\n", searched)) < 0:
             searched = len(self._incoming)

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import TextIO
 
-from verifier.base.errors import ExitCode, InputError, Place, UsageError, VerifierError, one_line, shown
+from verifier.base.errors import ExitCode, InputError, Place, VerifierError, one_line
+from verifier.base.files import stated_second
 from verifier.base.libraries import __version__
 from verifier.base.options import add_common
 from verifier.cli.invocation import PROGRAM, invocation, with_config
@@ -32,8 +33,6 @@ exit codes:
 
 UNUSABLE_NAMES = (errno.ENAMETOOLONG, errno.ELOOP)
 """Errors of a file's name alone, which a user gave: too long, or links that lead in a circle."""
-LAST_SECOND = 253_402_300_799
-"""Of the year 9999, the last one that dates of Python reach."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -47,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with _ended_like_interrupted():
             given = with_config(given)
             options = parser.parse_args(given)
-            _check_date()
+            stated_second()  # libraries read it as well, and fail in their own ways
             options.invocation = invocation(given)
             code = int(options.command(options))
             if sys.stdout is not None:
@@ -122,13 +121,6 @@ def _ended_like_interrupted() -> Iterator[None]:
 def _forget(stream: TextIO) -> None:
     """Keep Python from writing once more at exit what a stream does not take, which changes the exit code."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-def _check_date() -> None:
-    """Refuse a SOURCE_DATE_EPOCH that is none: libraries read it as well, and fail in their own ways."""
-    text = os.environ.get("SOURCE_DATE_EPOCH")
-    if text is not None and not (text.isascii() and text.isdigit() and len(text) <= 12 and int(text) <= LAST_SECOND):
-        raise UsageError(f"SOURCE_DATE_EPOCH: expected seconds since 1970 as a whole number, got {shown(text)}")
 
 
 def _complain(message: str) -> None:

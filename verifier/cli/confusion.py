@@ -7,7 +7,7 @@ from functools import partial
 from verifier.base.errors import UsageError
 from verifier.base.libraries import own_versions
 from verifier.cli.invocation import Command, with_provenance
-from verifier.cli.terminal import Bars, give, progress_bar, tell_shares
+from verifier.cli.terminal import Bars, check_targets, give, progress_bar, tell_shares
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document import confusion_text, read_counts, write_confusion
 from verifier.perception.confusion.record import check_record_target, write_record
@@ -18,15 +18,13 @@ from verifier.perception.confusion.streaming import finish
 from verifier.perception.settings import CountSettings, MergeSettings, ReplaySettings
 from verifier.telling.confusion import audit_table, counts_table, replay_table, validation_table
 from verifier.telling.figures.confusion import figure_of_counts, run_length_figure
-from verifier.telling.figures.drawing import check_plot_target, figure_bytes
+from verifier.telling.figures.drawing import figure_bytes
 
 
 def count_command(arguments: CountSettings, command: Command) -> int:
     """Run `verify confusion` and give its exit code."""
     check_data_named(arguments)
-    for path in (arguments.plot, arguments.plot_runs):
-        if path is not None:
-            check_plot_target(path)
+    check_targets(arguments, "count", apart=True)
     if arguments.record is not None:
         check_record_target(arguments.record)
     if arguments.matching_audit:
@@ -53,6 +51,7 @@ def count_command(arguments: CountSettings, command: Command) -> int:
 
 def merge_command(arguments: MergeSettings, command: Command) -> int:
     """Run `verify confusion merge` and give its exit code."""
+    check_targets(arguments, "sum")
     counts = merged(arguments)
     give(arguments, _document(counts, command_of_shards(arguments.files) or command), lambda: counts_table(counts))
     return 0
@@ -79,6 +78,10 @@ def _document(counts: ConfusionCounts, command: Command) -> str:
 def _audit(arguments: CountSettings) -> int:
     from verifier.questions.audit import audited
 
+    for name in ("output", "record", "plot", "plot_runs"):
+        if getattr(arguments, name) is not None:
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"--matching-audit writes no files: leave out {option}, or count with one policy")
     audits = audited(arguments, partial(progress_bar, what="policies", unit="policy"))
     if arguments.json:
         print(json.dumps([audited.row() for audited in audits], indent=2, ensure_ascii=False))

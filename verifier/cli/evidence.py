@@ -13,9 +13,8 @@ from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.terminal import check_targets, give, progress_bar
 from verifier.evidence.bundle.build import Bundle, Sources, build_bundle, built_document
 from verifier.evidence.bundle.check import CheckLimits, check_bundle
-from verifier.evidence.bundle.export import export_bundle
+from verifier.evidence.bundle.intact import export_bundle, sign_bundle
 from verifier.evidence.bundle.manifest import digest_of
-from verifier.evidence.bundle.sign import sign_bundle
 from verifier.evidence.changes.claims import compare_bundles, diff_blocks
 from verifier.evidence.consistency import read_document as read_result
 from verifier.evidence.declarations import clock_day, today

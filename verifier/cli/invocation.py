@@ -15,7 +15,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, TypeAlias, get_origin
+from typing import TYPE_CHECKING, TypeAlias, get_origin
 
 from verifier.base.checksums import with_checksums
 from verifier.base.errors import UsageError
@@ -131,7 +131,7 @@ def _text(element: Element) -> str:
     return repr(element.value) if element.is_number() else element.string()
 
 
-def with_provenance(text: str, command: Command, more: Mapping[str, Any] | None = None) -> str:
+def with_provenance(text: str, command: Command, more: Mapping[str, object] | None = None) -> str:
     """The text of a document with the command that made it, behind its version; one line for each entry.
 
     Args:

@@ -7,8 +7,16 @@ from verifier.base.errors import unknown_error
 from verifier.base.libraries import library
 from verifier.cli.invocation import PROGRAM, Command
 from verifier.evidence.settings import SchemaSettings
-from verifier.manual.pages import GALLERY, TOPICS, contents, page, write_system
-from verifier.manual.settings import CompletionSettings, InitSettings, ManualSettings
+from verifier.manual.pages import (
+    GALLERY,
+    TOPICS,
+    CompletionSettings,
+    InitSettings,
+    ManualSettings,
+    contents,
+    page,
+    write_system,
+)
 
 
 def manual_command(arguments: ManualSettings, command: Command) -> int:

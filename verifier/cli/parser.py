@@ -106,7 +106,8 @@ def _fill(parser: VerbParser, words: Collection[str], name: str) -> None:
         if VERBS[name].common:
             show_only(parser, VERBS[name].common.split(), words)
     if name in FAMILIES and (below or not placed or "--help-all" in words):
-        add_verbs(parser.add_subparsers(prog=parser.prog, **FAMILIES[name]), name)
+        how = {"title": FAMILIES[name], "metavar": "COMMAND", "prog": parser.prog}
+        add_verbs(parser.add_subparsers(**how, required=name not in VERBS), name)
 
 
 def _run(verb: Verb, arguments: argparse.Namespace) -> int:

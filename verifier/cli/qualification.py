@@ -3,8 +3,8 @@
 import platform
 from pathlib import Path
 
-from verifier.base.errors import UsageError, one_line, unknown_error
-from verifier.base.files import document_text
+from verifier.base.errors import unknown_error
+from verifier.base.files import document_text, ending_of
 from verifier.cli.invocation import Command
 from verifier.cli.terminal import check_targets, give, progress_bar
 from verifier.cli.verbs import VERBS
@@ -36,10 +36,8 @@ def qualify_command(arguments: QualifySettings, command: Command) -> int:
     from verifier.cli import main
 
     check_targets(arguments, "qualification")
-    if arguments.kit is not None and Path(arguments.kit).suffix.lower() not in _WRITERS:
-        raise UsageError(
-            f"--kit: expected a file name ending in {', '.join(_WRITERS)}, got {one_line(arguments.kit)}"
-        )
+    if arguments.kit is not None:
+        ending_of("--kit", arguments.kit, _WRITERS)
     tables = kit_tables()
     tests = {table["id"]: table for table in tables["test"]}
     for name in arguments.test:

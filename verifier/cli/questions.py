@@ -15,23 +15,20 @@ from verifier.evidence.bundle.archive import zip_bytes
 from verifier.evidence.bundle.certificates import certificates_of_comparison
 from verifier.evidence.consistency import read_baseline
 from verifier.questions.compare.comparing import compare
-from verifier.questions.compare.memories import with_default_memory
-from verifier.questions.compare.request import compare_options
-from verifier.questions.explain.contact_sheet import cell_sheets
-from verifier.questions.explain.explaining import explained, read_traced
+from verifier.questions.compare.request import compare_options, with_default_memory
+from verifier.questions.explain.explaining import explained
+from verifier.questions.explain.frames import cell_sheets, read_traced
 from verifier.questions.require.question import question_of
-from verifier.questions.require.requiring import required
+from verifier.questions.require.requiring import require
 from verifier.questions.settings import ComparisonSettings, ExplanationSettings, RequirementSettings
 from verifier.study.case import Study
 from verifier.study.inputs import read_inputs
 from verifier.telling.compare import compare_table
 from verifier.telling.contact_sheet import contact_sheet_page
-from verifier.telling.explain import explain_table
-from verifier.telling.figures.compare import compare_figure
 from verifier.telling.figures.drawing import figure_bytes
-from verifier.telling.figures.explain import explain_figure
+from verifier.telling.figures.questions import compare_figure, explain_figure
 from verifier.telling.html import html_text
-from verifier.telling.require import require_table
+from verifier.telling.questions import explain_table, require_table
 
 
 def explain_command(arguments: ExplanationSettings, command: Command) -> int:
@@ -94,11 +91,9 @@ WITHOUT_ROWS = ("requirement", "planner", "outcome", "bin", "label", "required_r
 def require_command(arguments: RequirementSettings, command: Command) -> int:
     """Run `verify require` and give its exit code."""
     asked = question_of(arguments)
-    options = arguments.run_options.by_default()
     check_targets(arguments)
-    with StormProcess() as storm, memory_limit(options.limits.memory_bytes):
-        inputs = read_inputs(arguments.spec, arguments.cm, options)
-        result = required(Study.of(inputs, options), asked, storm, partial(progress_bar, what="planners"))
+    watch = partial(progress_bar, what="planners")
+    result = require(arguments.spec, arguments.cm, asked, arguments.run_options, watch)
     rows, document = list(result.rows()), with_provenance(result.json_text(), command)
     table = csv_text(rows, None if rows else WITHOUT_ROWS)
     give(arguments, document, lambda: require_table(result), csv=lambda _: table)

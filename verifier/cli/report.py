@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from verifier.base.errors import UsageError, one_line, shown
-from verifier.base.files import document_text, write_bytes
+from verifier.base.files import document_text, ending_of, write_bytes
 from verifier.cli.invocation import Command
 from verifier.cli.terminal import check_targets, give
 from verifier.evidence.consistency import read_document
@@ -55,8 +55,7 @@ def _check_targets(arguments: ReportSettings) -> None:
     if arguments.title is not None and not arguments.title.strip():
         raise UsageError("--title: expected a text")
     for target in arguments.output:
-        if Path(target).suffix.lower() not in WRITERS:
-            raise UsageError(f"--output: expected a file name ending in {', '.join(WRITERS)}, got {one_line(target)}")
+        ending_of("--output", target, WRITERS)
     check_targets(arguments, "report")
 
 
@@ -68,6 +67,8 @@ def rate_command(arguments: RateSettings, command: Command) -> int:
     run = read_document(arguments.result)
     if asked.acceptance is None:
         asked = replace(asked, acceptance=_stated_acceptance(context, run, asked))
+    if asked.acceptance is None and (asked.events or asked.demonstrate_at != RateQuestion("").demonstrate_at):
+        raise UsageError("--events and --test-confidence are about a criterion: add --accept, or --context with one")
     environments = run.result.settings.environments if run.kind == "run" else ()
     given = given or context.exposures_for(environments)
     if not given:

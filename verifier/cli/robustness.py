@@ -1,37 +1,62 @@
-"""The commands `verify assess`, `mutate`, `adr` and `predict`: call what does it, print and write."""
+"""The commands `verify mutate`, `campaign`, `adr`, `predict` and `assess`: call what does it, print and write."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from verifier.base.blocks import Pool
-from verifier.base.errors import ExitCode, UsageError, one_line
+from verifier.base.errors import ExitCode, InputError, Place, UsageError, one_line
 from verifier.base.files import csv_text, document_text, write_bytes, write_text
+from verifier.base.numbers import fixed
 from verifier.cli.invocation import Command, with_provenance
-from verifier.cli.terminal import check_targets, give, is_watched, progress_bar, tell_shares, wants_colour
+from verifier.cli.terminal import check_targets, give, is_watched, progress_bar, tell_shares, wants_colour, watched
+from verifier.closedloop.comparison import BASELINE
+from verifier.evidence.documents import document_of
 from verifier.robustness.assessment.document import assess_document
 from verifier.robustness.assessment.plan import plans_text
 from verifier.robustness.assessment.request import assessed
-from verifier.robustness.assessment.result import AssessmentResult
+from verifier.robustness.campaign.guessing import proposal
+from verifier.robustness.campaign.result import CampaignResult
+from verifier.robustness.campaign.running import campaign_result
 from verifier.robustness.mutators.batch_result import ImageResult
 from verifier.robustness.mutators.request import RESULT_FILE, chosen_mutations, mutated
 from verifier.robustness.predicting import predict_result
 from verifier.robustness.rates import adr_result
-from verifier.robustness.settings import AssessSettings, MutateSettings, PredictSettings, RatesSettings
-from verifier.telling.assess import assess_markdown, assess_tables
+from verifier.robustness.settings import (
+    AssessSettings,
+    CampaignInitSettings,
+    CampaignSettings,
+    MutateSettings,
+    PredictSettings,
+    RatesSettings,
+)
+from verifier.telling.blocks import Listing, Page, Section
 from verifier.telling.figures.drawing import figure_bytes
-from verifier.telling.figures.rates import (
+from verifier.telling.figures.robustness import (
+    assess_figure,
     curves_figure,
     objects_figure,
     prediction_figure,
     table_figure,
     weights_figure,
 )
-from verifier.telling.mutate import left_over_note, mutate_table, shown_mutations
-from verifier.telling.rates import adr_table, predict_table
+from verifier.telling.html import html_text
+from verifier.telling.robustness import (
+    adr_blocks,
+    adr_table,
+    assess_markdown,
+    assess_tables,
+    campaign_blocks,
+    campaign_table,
+    left_over_note,
+    mutate_table,
+    predict_table,
+    shown_mutations,
+)
 
 
 def assess_command(arguments: AssessSettings, command: Command) -> int:
@@ -47,15 +72,9 @@ def assess_command(arguments: AssessSettings, command: Command) -> int:
         lambda: assess_tables(result),
         markdown=lambda _: assess_markdown(result),
         plan=lambda _: plans_text(result.title, result.plans),
-        plot=partial(_picture, result),
+        plot=lambda path: figure_bytes(assess_figure(result), path),
     )
     return int(result.verdict.exit_code)
-
-
-def _picture(result: AssessmentResult, path: str) -> bytes:
-    from verifier.telling.figures.assess import assess_figure
-
-    return figure_bytes(assess_figure(result), path)
 
 
 def _check_folders(arguments: AssessSettings) -> None:
@@ -129,4 +148,59 @@ def predict_command(arguments: PredictSettings, command: Command) -> int:
         plot=lambda path: figure_bytes(prediction_figure(result), path),
         plot_weights=lambda path: figure_bytes(weights_figure(result), path),
     )
+    return 0
+
+
+def campaign_command(arguments: CampaignSettings, command: Command) -> int:
+    """Run `verify campaign` and give its exit code: of the worst verdict under any condition, as `verify run`."""
+    with Pool(arguments.scheduler) as pool:
+        watch = partial(watched, what="conditions")
+        result = campaign_result(arguments.file, arguments.output, pool, watch, arguments.refine)
+    tell_shares(pool.shares)
+    folder = Path(arguments.output)
+    texts = {"campaign.json": with_provenance(result.json_text(), command), "adr.json": result.adr.json_text()}
+    if result.loop is not None:
+        texts["closed_loop.json"] = result.loop.json_text()
+    texts |= {f"{detector}/{condition}/run.json": text for (detector, condition), text in result.runs.items()}
+    files = texts | {"campaign.csv": csv_text(result.rows()), "report.html": _report(result, texts)}
+    for name, text in files.items():
+        write_text(folder / name, text)
+    if arguments.json:
+        print(texts["campaign.json"], end="")
+    else:
+        print(campaign_table(result, colour=wants_colour()), end="")
+        print(f"wrote {folder / 'report.html'}; the numbers are campaign.json and campaign.csv there")
+    return int(result.verdict.exit_code)
+
+
+def _report(result: CampaignResult, texts: dict[str, str]) -> str:
+    """One page: the campaign, its detection rates, the closed loop, and each detector's run on unchanged images."""
+    from verifier.evidence.report.pages import report_page  # brings what is told of every other result
+
+    notes = (Listing(tuple(map(one_line, result.remarks))),) if result.remarks else ()
+    own = Section("Campaign", (*campaign_blocks(result.study), *notes), id="campaign")
+    rates = Section("Average detection rate", tuple(adr_blocks(result.adr)), id="adr")
+    names = [name for name in texts if name == "closed_loop.json" or name.endswith(f"/{BASELINE}/run.json")]
+    documents = [document_of(texts[name].encode(), name.replace("/", "_")) for name in names]
+    page = report_page(documents, result.study.title) if documents else Page(result.study.title, ())
+    return html_text(replace(page, sections=(own, rates, *page.sections)))
+
+
+def campaign_init_command(arguments: CampaignInitSettings, command: Command) -> int:
+    """Run `verify campaign init` and give its exit code."""
+    check_targets(arguments)
+    proposed, folder = proposal(arguments), Path(arguments.output).parent
+    for name in proposed.others:
+        if (folder / name).exists():
+            raise InputError("there is a file already, which would be replaced", Place(str(folder / name)))
+    for name, text in proposed.others.items():
+        write_text(folder / name, text)
+    write_text(arguments.output, proposed.text)
+    print(f"wrote {one_line(', '.join([arguments.output, *(str(folder / name) for name in proposed.others)]))}")
+    together = "images can go through together" if proposed.batches else "one image at a time"
+    print(f"the network takes {fixed(proposed.milliseconds, 0)} ms for an image; {together}")
+    print("guessed, to be confirmed:")
+    for key, told in proposed.guesses.items():
+        print(one_line(f"  {key} = {told}"))
+    print(f"next: verify campaign {one_line(arguments.output)}")
     return 0

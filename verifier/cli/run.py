@@ -16,21 +16,21 @@ from typing import TYPE_CHECKING
 from verifier.analysis.channel_test import detector_text
 from verifier.base.blocks import Pool
 from verifier.base.errors import ExitCode, InputError, UsageError, one_line
-from verifier.base.files import csv_text, document_text, read_json, write_bytes, write_text
+from verifier.base.files import csv_text, document_text, ending_of, read_json
 from verifier.chains import EXPORT_FORMATS, write_model
 from verifier.checking.process import StormProcess
 from verifier.cli.invocation import Command
-from verifier.cli.terminal import check_targets, progress_bar, tell_shares, wants_colour
+from verifier.cli.terminal import check_targets, give, progress_bar, tell_shares, wants_colour
 from verifier.language.specs import Specification
 from verifier.pipeline import CheckedStudy, checked_and_told, verified
 from verifier.questions.settings import RunSettings, drop_rule, largest_drop, share
 from verifier.study.case import Case, Study
 from verifier.study.exporting import exported_region, model_of, require_one_case, vertex_model_of
-from verifier.study.gates import BaselineFile, DropGate, Gates, NewRequirement, Regression
 from verifier.study.inputs import Inputs, make_grid, read_inputs, read_spec_and_model
 from verifier.study.model_checks import look_at, model_remarks
 from verifier.study.options import RunOptions
 from verifier.study.points import block_text
+from verifier.study.records import BaselineFile, DropGate, Gates, NewRequirement, Regression
 from verifier.study.results import RunResult
 from verifier.telling.run import run_table
 
@@ -65,8 +65,8 @@ def run_command(arguments: RunSettings, command: Command) -> int:
     check_targets(arguments)
     exports = {"--export": arguments.export, "--export-bounds": arguments.export_bounds}
     for option, path in exports.items():
-        if path is not None and Path(path).suffix not in EXPORT_FORMATS:
-            raise UsageError(f"{option}: expected a file name ending in {', '.join(EXPORT_FORMATS)}")
+        if path is not None:
+            ending_of(option, path, EXPORT_FORMATS)
     watch = Stopwatch()
     with StormProcess() as storm, Pool(arguments.scheduler, options.limits.memory_bytes) as pool:
         inputs = read_inputs(arguments.spec, arguments.cm, options)
@@ -79,36 +79,21 @@ def run_command(arguments: RunSettings, command: Command) -> int:
         held = gates_of(gates, arguments, result, storm)
         draw = None if arguments.plot is None else _figure(arguments, inputs, options, storm, result)
     tell_shares(pool.shares)
-    # Everything is made before anything is written.
-    proofs = None if arguments.certificates is None else _certificates(checked)
-    picture = b"" if draw is None or arguments.plot is None else _picture(draw(), arguments.plot)
     recorded = replace(result, command=command, gates=held)
     document = recorded.json_text()
-    texts = ci_texts(arguments, recorded, document, inputs.spec, watch)
-    if arguments.output is not None:
-        texts.append((arguments.output, document))
-    if arguments.csv is not None:
-        texts.append((arguments.csv, csv_text(result.rows())))
-    for path, text in texts:
-        write_text(path, text)
-    if arguments.plot is not None:
-        write_bytes(arguments.plot, picture)
-    if proofs is not None and arguments.certificates is not None:
-        write_bytes(arguments.certificates, proofs)
     if arguments.export is not None:
         write_model(model_of(study), arguments.export)
     if arguments.export_bounds is not None:
         write_model(vertex_model_of(study), arguments.export_bounds)
-    if arguments.json:
-        print(document, end="")
-    else:
-        points = arguments.all_scenarios
-        print(run_table(result, points=points, colour=wants_colour()), end="")
-        if held is not None:
-            from verifier.telling.gates import gate_lines
-            from verifier.telling.terminal import text_of
-
-            print(text_of(map(one_line, gate_lines(held, result))), end="")
+    give(
+        arguments,
+        document,
+        lambda: run_table(recorded, points=arguments.all_scenarios, colour=wants_colour()),
+        csv=lambda _: csv_text(result.rows()),
+        plot=lambda path: _picture(draw, path),
+        certificates=lambda _: _certificates(checked),
+        **ci_outputs(arguments, recorded, document, inputs.spec, watch),
+    )
     return int(ExitCode.VIOLATED if held is not None and held.failed else result.verdict.exit_code)
 
 
@@ -189,10 +174,11 @@ def _panels(
     return [("canonical", canonical), ("by distance", result)]
 
 
-def _picture(figure: Figure, path: str) -> bytes:
+def _picture(draw: Callable[[], Figure] | None, path: str) -> bytes:
     from verifier.telling.figures.drawing import figure_bytes
 
-    return figure_bytes(figure, path)
+    assert draw is not None  # as a plot was asked for
+    return figure_bytes(draw(), path)
 
 
 PAIRED = (
@@ -311,7 +297,8 @@ def _verified_baseline(inputs: Inputs, options: RunOptions, storm: StormProcess)
 
 def _paired(asked: Asked, baseline: Baseline, arguments: RunSettings, names: Iterable[str]) -> DropGate:
     """Both files of matrices drawn together, as `verify compare` does, for the requirements of these names."""
-    from verifier.questions.compare.comparing import CompareOptions, compare
+    from verifier.questions.compare.comparing import compare
+    from verifier.questions.compare.request import CompareOptions
 
     selection = replace(arguments.options.selection, requirements=tuple(names))
     plain = replace(arguments.options, verdict_from="point", strategies=False, selection=selection)
@@ -349,34 +336,30 @@ class Stopwatch:
         return timed
 
 
-def ci_texts(
+def ci_outputs(
     arguments: RunSettings, result: RunResult, document: str, spec: Specification, watch: Stopwatch
-) -> list[tuple[str, str]]:
-    """File and text of every output for continuous integration that was asked for.
+) -> dict[str, Callable[[str], str]]:
+    """What makes the outputs for continuous integration, as for `give`; nothing where none was asked for.
 
     With SOURCE_DATE_EPOCH in the environment, the wish for repeatable bytes, JUnit has no times.
     """
     if all(getattr(arguments, name) is None for name in CI_OUTPUTS):
-        return []
+        return {}
     from verifier.evidence.documents import Document
-    from verifier.evidence.intoto import statement
     from verifier.evidence.junit import junit_xml, suite_name
     from verifier.evidence.sarif import requirement_places, sarif_log
+    from verifier.evidence.statements import statement
 
     digest = hashlib.sha256(document.encode()).hexdigest()
     run = Document(RESULT_FILE, "run", json.loads(document), digest).holding(result)
-    texts = []
-    if arguments.junit is not None:
-        taken = {suite_name(*chain): seconds for chain, seconds in watch.seconds.items()}
-        seconds = None if "SOURCE_DATE_EPOCH" in os.environ else taken
-        texts.append(
-            (arguments.junit, junit_xml(run, Path(arguments.spec).name, seconds, arguments.junit_inconclusive))
-        )
-    if arguments.sarif is not None:
-        texts.append((arguments.sarif, sarif_log(run, _path_in_repository(arguments.spec), requirement_places(spec))))
-    if arguments.in_toto is not None:
-        texts.append((arguments.in_toto, statement(run, _subjects(result))))
-    return texts
+    taken = {suite_name(*chain): seconds for chain, seconds in watch.seconds.items()}
+    seconds = None if "SOURCE_DATE_EPOCH" in os.environ else taken
+    name = Path(arguments.spec).name
+    return {
+        "junit": lambda _: junit_xml(run, name, seconds, arguments.junit_inconclusive),
+        "sarif": lambda _: sarif_log(run, _path_in_repository(arguments.spec), requirement_places(spec)),
+        "in_toto": lambda _: statement(run, _subjects(result)),
+    }
 
 
 def _subjects(result: RunResult) -> dict[str, str]:

@@ -145,7 +145,7 @@ def check_targets(settings: object, what: str = "run", within: Iterable[str] = (
     folders = [path for path in sources if apart and Path(path).is_dir()]
     for setting, path in outputs:
         if setting.name.startswith("plot"):
-            check_plot_target(path)
+            check_plot_target(setting.full, path)
     written: dict[str, str] = {}
     for setting, target in outputs:
         if is_one_of(target, sources):

@@ -162,7 +162,7 @@ class Verb:
 
 VERBS: Mapping[str, Verb] = {
     "init": Verb(
-        "verifier.manual.settings:InitSettings",
+        "verifier.manual.pages:InitSettings",
         "verifier.cli.manual:init_command",
         "write a small system, or one of the gallery, to start from",
         INIT,
@@ -254,13 +254,13 @@ VERBS: Mapping[str, Verb] = {
     ),
     "campaign": Verb(
         "verifier.robustness.settings:CampaignSettings",
-        "verifier.cli.campaign:campaign_command",
+        "verifier.cli.robustness:campaign_command",
         "from images and detectors to what mutations do to them",
         CAMPAIGN,
     ),
     "campaign init": Verb(
         "verifier.robustness.settings:CampaignInitSettings",
-        "verifier.cli.campaign:campaign_init_command",
+        "verifier.cli.robustness:campaign_init_command",
         "write a campaign file for a network and images",
         "Write a campaign file; what of the network's layout is guessed is listed, to be confirmed.",
     ),
@@ -320,13 +320,13 @@ VERBS: Mapping[str, Verb] = {
         texts.DIFF,
     ),
     "manual": Verb(
-        "verifier.manual.settings:ManualSettings",
+        "verifier.manual.pages:ManualSettings",
         "verifier.cli.manual:manual_command",
         "show a page of the manual",
         "Show a page of the manual, or, without a topic, the list of pages.",
     ),
     "completion": Verb(
-        "verifier.manual.settings:CompletionSettings",
+        "verifier.manual.pages:CompletionSettings",
         "verifier.cli.manual:completion_command",
         "print what makes a shell complete commands and options",
         COMPLETION,
@@ -376,13 +376,13 @@ VERBS: Mapping[str, Verb] = {
 }
 
 
-FAMILIES: Mapping[str, Mapping[str, Any]] = {
-    "campaign": {"title": "commands on campaign files", "metavar": "COMMAND"},
-    "confusion": {"title": "commands on matrix files and records", "metavar": "COMMAND"},
-    "evidence": {"title": "commands", "metavar": "COMMAND", "required": True},
-    "spi": {"title": "commands", "metavar": "COMMAND", "required": True},
+FAMILIES: Mapping[str, str] = {
+    "campaign": "commands on campaign files",
+    "confusion": "commands on matrix files and records",
+    "evidence": "commands",
+    "spi": "commands",
 }
-"""First word of commands that have two -> how the second ones are shown below it."""
+"""First word of commands that have two -> the heading of the second ones."""
 
 
 def _named(place: str) -> Any:

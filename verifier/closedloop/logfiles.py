@@ -262,14 +262,14 @@ def _remarks(root: Path) -> tuple[str, ...]:
     return tuple(line.strip() for line in read_text(path)[0].splitlines() if line.strip())
 
 
-def _tables(logs: Logs) -> dict[str, dict[str, Any]]:
+def _tables(logs: Logs) -> dict[str, dict[str, NDArray[Any]]]:
     number = np.arange(logs.image_count) - logs.first_image[logs.image_log]
     names = np.array(logs.names, dtype=object)
 
-    def key(image: Ints) -> dict[str, Any]:
+    def key(image: Ints) -> dict[str, NDArray[Any]]:
         return {"log": names[logs.image_log[image]], "image": number[image]}
 
-    def columns(point_m: Floats, box_2d: Floats | None) -> dict[str, Any]:
+    def columns(point_m: Floats, box_2d: Floats | None) -> dict[str, NDArray[Any]]:
         box = {} if box_2d is None else {name: box_2d[:, at] for at, name in enumerate(BOX)}
         return {"x_m": point_m[:, 0], "y_m": point_m[:, 1], **box}
 

@@ -326,7 +326,6 @@ def courses(
         Course(
             positive=bool(logs.positive[log]),
             image_s_m=paths.image_s_m[images],
-            image_time_s=logs.time_s[images],
             end_s_m=float(paths.end_s_m[log]),
             detection_image=detections.image[seen[rows]] - images.start,
             detection_distance_m=ahead[seen[rows]],

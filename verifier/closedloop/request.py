@@ -24,13 +24,12 @@ from verifier.base.result import recorded
 from verifier.closedloop.comparison import compare
 from verifier.closedloop.curvefiles import read_curves
 from verifier.closedloop.cutting import in_view, positive_by_path, windows
-from verifier.closedloop.fieldsafe import fieldsafe_logs
+from verifier.closedloop.fieldsafe import Drawing, drawn_detections, fieldsafe_logs
 from verifier.closedloop.from_sets import Placing, kitti_tracking_logs, nuscenes_logs
 from verifier.closedloop.logfiles import read_logs
 from verifier.closedloop.logs import LogLimits, Logs
 from verifier.closedloop.pathifier import PathSettings
 from verifier.closedloop.settings import DRAWN, SELF, ClosedLoopSettings, RobrocSettings, checked_severities
-from verifier.closedloop.simulated_detections import Drawing, drawn_detections
 from verifier.closedloop.study import Progress, study, study_trace
 from verifier.closedloop.study_settings import StudySettings, study_settings
 from verifier.closedloop.traces import Trace
@@ -202,10 +201,10 @@ def logs_and_validation(settings: ClosedLoopSettings) -> tuple[Logs, Logs | None
     return drive, apart
 
 
-def data_record(settings: ClosedLoopSettings) -> dict[str, Any]:
+def data_record(settings: ClosedLoopSettings) -> dict[str, object]:
     """The choices about the data that can change a number, by name."""
     validation = settings.validation if settings.validation in (SELF, DRAWN) else "other"
-    record: dict[str, Any] = {"format": settings.format, "validation": validation}
+    record: dict[str, object] = {"format": settings.format, "validation": validation}
     for name, value in settings.of_formats.items():
         if name not in ("frames", "positions", "matrix", "calibration", "depth_folder"):
             own = f"{name}_{UNITS[name]}" if name in UNITS else name

@@ -113,12 +113,13 @@ Groups = Annotated[
 Csv = Annotated[str | None, writes("write one row per metric, row of its table and detector")]
 Plot = Annotated[str | None, writes("draw curves of the last metric (.png, .svg, .pdf)")]
 PlotTable = Annotated[str | None, writes("draw the tables, coloured by robustness")]
-PlotDetector = Annotated[tuple[str, ...], writes("only these in --plot; repeat", metavar="NAME")]
+PlotDetector = Annotated[tuple[str, ...], writes("only these in --plot; repeat", metavar="NAME", of="plot")]
 PlotRow = Annotated[
     tuple[str, ...],
     writes(
         "conditions or groups in --plot; repeat (default: of each detector the least robust condition)",
         metavar="NAME",
+        of="plot",
     ),
 ]
 

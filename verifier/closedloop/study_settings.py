@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import get_args
 
 from verifier.base.arrays import Floats
 from verifier.base.errors import UsageError
@@ -73,7 +73,7 @@ class StudySettings:
         """The distance that the controller keeps; NaN where no metric asks."""
         return math.nan if self.radii is None else self.radii.control_m
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> dict[str, object]:
         """Every choice that can change a number, by name."""
         levels = self.sensitivity
         radii = self.radii

@@ -35,7 +35,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 
@@ -276,7 +276,7 @@ class VehicleSettings:
         """From this distance on the safe speed is S_max: S_max^2 / (2 |a_min|), 0.984 m with the defaults."""
         return self.top_speed_mps**2 / (2 * self.braking_mps2)
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> dict[str, object]:
         """Every setting by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
@@ -302,7 +302,6 @@ class Course:
     Attributes:
         positive: a person stands where the vehicle must stop. In a negative log every stop is needless.
         image_s_m: (I,) arc length along the path of each image's pose, non-decreasing; I >= 1.
-        image_time_s: (I,) when each image was recorded, non-decreasing. The simulation does not use it.
         end_s_m: arc length at which the path ends, at or beyond the last image.
         detection_image: (D,) int64 the image of each detection.
         detection_distance_m: (D,) pathified distance from that image's pose, >= 0: the arc length from there to the
@@ -318,7 +317,6 @@ class Course:
 
     positive: bool
     image_s_m: Floats
-    image_time_s: Floats
     end_s_m: float
     detection_image: Ints
     detection_distance_m: Floats
@@ -328,16 +326,15 @@ class Course:
 
     def __post_init__(self) -> None:
         images, detections, people = len(self.image_s_m), len(self.detection_image), len(self.truth_image)
-        shapes = dict.fromkeys(("image_s_m", "image_time_s"), (images,))
+        shapes = {"image_s_m": (images,)}
         shapes |= dict.fromkeys(("detection_image", "detection_distance_m", "detection_sensitivity"), (detections,))
         shapes |= dict.fromkeys(("truth_image", "truth_distance_m"), (people,))
         freeze(self, {name: np.int64 if name.endswith("image") else np.float64 for name in shapes}, copied=False)
         check_shapes(self, shapes)
         if images == 0:
             raise ValueError("a course needs at least one image")
-        for name in ("image_s_m", "image_time_s"):
-            if not np.isfinite(getattr(self, name)).all() or np.any(np.diff(getattr(self, name)) < 0):
-                raise ValueError(f"{name} must be finite and never decrease")
+        if not np.isfinite(self.image_s_m).all() or np.any(np.diff(self.image_s_m) < 0):
+            raise ValueError("image_s_m must be finite and never decrease")
         if not (np.isfinite(self.end_s_m) and self.end_s_m >= self.image_s_m[-1]):
             raise ValueError(f"the path ends at {self.end_s_m}, before the last image at {self.image_s_m[-1]}")
         for name in ("detection_distance_m", "detection_sensitivity", "truth_distance_m"):

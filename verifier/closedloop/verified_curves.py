@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import PurePath
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -90,7 +90,7 @@ def verified_curves(settings: RobrocSettings, families: Mapping[str, str], progr
     )
 
 
-def _family_record(result: RunResult) -> dict[str, Any]:
+def _family_record(result: RunResult) -> dict[str, object]:
     """What the matrices are and how they were made, whatever the threshold."""
     told = json_values(result.matrices)
     return {key: value for key, value in told.items() if key not in ("items", "score_threshold")}
@@ -129,7 +129,7 @@ def _check_requirements(settings: RobrocSettings) -> None:
         if name not in requirements:
             raise unknown_error("requirement", name, requirements, before=f"--{option}: ")
         refuse_others([requirements[name]], f"--{option}")
-        if requirements[name].comparison in ("<=", "<"):
+        if requirements[name].is_upper:
             raise UsageError(f"--{option}: {name} asks for a small probability; on a trade-off curve more is better")
 
 

@@ -35,8 +35,8 @@ from verifier.base.numbers import significant
 from verifier.chains.chain import MarkovChain
 from verifier.checking.graphs import reachable
 from verifier.collision.distance_channel import DistanceChannel
+from verifier.collision.estimator import BrakingPolicy
 from verifier.collision.settings import Braking
-from verifier.collision.stopping import BrakingPolicy
 
 CLOSER = "closer"
 USUAL_PERIOD_S = 0.1

@@ -27,6 +27,7 @@ from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import UsageError
 from verifier.collision.estimator import (
     DEFAULT,
+    BrakingPolicy,
     CollisionMap,
     EstimatorSettings,
     Grid,
@@ -46,7 +47,6 @@ from verifier.collision.resampling import (
     subsample_blocks,
 )
 from verifier.collision.score import EVEN, oracle_map
-from verifier.collision.stopping import BrakingPolicy
 
 THRESHOLD = 0.05
 """A loss below this is good (Fig. 5)."""

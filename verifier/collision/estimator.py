@@ -1,11 +1,14 @@
 """The probability of collision lambda(y, v) on a grid of reported distances y and speeds v.
 
-    lambda(y, v) = P(D_min <= S(v) | D^_min = y)
+    lambda(y, v) = P(D_min <= S(v) | D^_min = y),        S(v) = v^2 / (2 a) + t v
 
-where D_min is the true and D^_min the reported distance of the nearest object of an image (Xu, Blanchet,
-Gerardo-Castro and Paudel, WSC 2021, eq. (1)). The estimator takes all pairs of all images, so it assumes that pairs
-are drawn independently of each other and of how many there are in an image. It is consistent as the number of pairs
-grows; how far it is off at a given number is what `resampling` and `intervals` are for.
+where S(v) is how far the vehicle travels until it stands: reaction, then constant deceleration. An object at distance
+d is hit iff d < S(v). D_min is the true and D^_min the reported distance of the nearest object of an image (Xu,
+Blanchet, Gerardo-Castro and Paudel, WSC 2021, eq. (1) and Sec. 3.2).
+
+The estimator takes all pairs of all images, so it assumes that pairs are drawn independently of each other and of how
+many there are in an image. It is consistent as the number of pairs grows; how far it is off at a given number is what
+`resampling` and `intervals` are for.
 
 Not to be confused with the chance that *the object reported at y* is nearer than S(v): another object of the image,
 reported further away, may be nearer in truth, and counts here.
@@ -14,12 +17,14 @@ How much memory an estimate needs, and refusing what needs too much.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from types import MappingProxyType
 from typing import get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from verifier.base.arrays import Floats, freeze
 from verifier.base.errors import LimitError, UsageError, check_known
@@ -38,7 +43,70 @@ from verifier.collision.kernel import (
 )
 from verifier.collision.pairs import Pairs
 from verifier.collision.settings import Bandwidth
-from verifier.collision.stopping import BrakingPolicy
+
+SPEED_UNITS: Mapping[str, Fraction] = MappingProxyType(
+    {"m/s": Fraction(1), "km/h": Fraction(5, 18), "mph": Fraction(44704, 100000), "kn": Fraction(1852, 3600)}
+)
+"""Metres per second in one unit of speed, exact: a mile has 1609.344 m, a nautical mile 1852 m."""
+
+
+def speed_mps(value: float, unit: str) -> float:
+    """A speed in metres per second.
+
+    >>> speed_mps(25, "mph")
+    11.176
+
+    Raises:
+        UsageError: an unknown unit; a speed that is negative or not finite.
+    """
+    check_known("unit of speed", unit, SPEED_UNITS)
+    if not math.isfinite(value) or value < 0:
+        raise UsageError(f"a speed must be finite and at least 0, got {value:g} {unit}")
+    return float(Fraction(value) * SPEED_UNITS[unit])
+
+
+@dataclass(frozen=True)
+class BrakingPolicy:
+    """Drive on for `reaction_s`, then brake with the constant `deceleration_mps2`.
+
+    Raises:
+        UsageError: the deceleration is not positive, the reaction time negative, or one of them not finite.
+    """
+
+    deceleration_mps2: float
+    reaction_s: float = 0.1
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.deceleration_mps2) or self.deceleration_mps2 <= 0:
+            raise UsageError(
+                f"the deceleration must be positive, got {self.deceleration_mps2:g} m/s^2: speed falls by it"
+            )
+        if not math.isfinite(self.reaction_s) or self.reaction_s < 0:
+            raise UsageError(f"the reaction time must be at least 0, got {self.reaction_s:g} s")
+
+    def stopping_distance_m(self, speed_mps: ArrayLike) -> Floats:
+        """S(v) of each speed, in the shape of `speed_mps`.
+
+        >>> BrakingPolicy(6.86, 0.1).stopping_distance_m([0, 11.176]).round(3).tolist()
+        [0.0, 10.221]
+
+        Raises:
+            UsageError: a distance is too large for a number.
+            ValueError: a speed is negative or NaN.
+        """
+        speed = np.asarray(speed_mps, dtype=np.float64)
+        if not np.all(speed >= 0):
+            raise ValueError("speeds must be at least 0")
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            distance = np.asarray(speed * speed / (2 * self.deceleration_mps2) + self.reaction_s * speed)
+        lost = ~np.isfinite(distance)
+        if lost.any():
+            raise UsageError(
+                f"the stopping distance from {speed[lost].min():g} m/s is too large for a number: deceleration "
+                f"{self.deceleration_mps2:g} m/s^2, reaction time {self.reaction_s:g} s"
+            )
+        return distance
+
 
 MEMORY_LIMIT = 2**30
 """Bytes; what is predicted to need more is refused."""

@@ -37,9 +37,8 @@ from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import UsageError
 from verifier.base.numbers import LARGEST_NUMBER
 from verifier.base.statistics import clopper_pearson
-from verifier.collision.estimator import Grid, check_memory
+from verifier.collision.estimator import BrakingPolicy, Grid, check_memory
 from verifier.collision.pairs import Pairs
-from verifier.collision.stopping import BrakingPolicy
 
 _AT = "the probability of collision at the reported distance"
 _SMOOTHED = "the probability of collision as the kernel smooths it"

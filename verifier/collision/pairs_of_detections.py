@@ -14,7 +14,6 @@ keeps them.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -55,7 +54,7 @@ def pairs_of_detections(
     """
     for name in classes:
         check_known("class", name, data.classes)
-    notes: dict[str, Any]
+    notes: dict[str, object]
     if policy is None:
         partner, in_image = highest_in_both(data)
         notes = {"matching": "highest_in_both"}

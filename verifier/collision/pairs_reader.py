@@ -225,7 +225,7 @@ def read_record(
 
 
 def made_pairs(
-    objects: Objects, title: str, origin: Mapping[str, Any], source: str, image_count: int | None = None
+    objects: Objects, title: str, origin: Mapping[str, object], source: str, image_count: int | None = None
 ) -> ReadPairs:
     """The pairs of objects ahead; what is left out is counted in the origin.
 
@@ -331,5 +331,5 @@ def _of_classes(cells: NDArray[Any], classes: Sequence[str], source: str, object
     return np.isin(cells.astype(str), list(classes))
 
 
-def _digest(path: str | Path, raw: bytes) -> dict[str, Any]:
+def _digest(path: str | Path, raw: bytes) -> dict[str, object]:
     return {"name": PurePath(path).name, "sha256": hashlib.sha256(raw).hexdigest()}

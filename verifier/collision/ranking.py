@@ -28,7 +28,14 @@ from itertools import combinations
 import numpy as np
 
 from verifier.base.arrays import Floats, Ints, Mask
-from verifier.collision.estimator import DEFAULT, CollisionMap, EstimatorSettings, Grid, with_common_width
+from verifier.collision.estimator import (
+    DEFAULT,
+    BrakingPolicy,
+    CollisionMap,
+    EstimatorSettings,
+    Grid,
+    with_common_width,
+)
 from verifier.collision.intervals import check_level, end_quantiles
 from verifier.collision.pairs import Pairs, joined, split
 from verifier.collision.resampling import Progress, oracle_blocks
@@ -43,7 +50,6 @@ from verifier.collision.score import (
     score,
     weight_on,
 )
-from verifier.collision.stopping import BrakingPolicy
 
 REPLICATES = 200
 

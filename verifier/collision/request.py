@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -140,7 +139,7 @@ def _table(settings: CollisionSettings, name: str, path: str) -> ReadPairs:
 def _detected(settings: CollisionSettings, name: str, path: str) -> ReadPairs:
     if settings.format is None or settings.annotations is None:
         raise UsageError("--detections goes with --format NAME and --annotations PATH")
-    options: dict[str, Any] = {} if settings.frames is None else {"frames": settings.frames}
+    options: dict[str, object] = {} if settings.frames is None else {"frames": settings.frames}
     if settings.column and "columns" in FORMATS[settings.format].options:
         options["columns"] = settings.column
     how = Reading(

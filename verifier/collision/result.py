@@ -27,11 +27,11 @@ from verifier.collision.document import (
     RatioRecord,
     ScoreRecord,
 )
+from verifier.collision.estimator import SPEED_UNITS
 from verifier.collision.intervals import IntervalKind, safer
 from verifier.collision.kernel import Reason
 from verifier.collision.pairs_reader import ReadPairs
 from verifier.collision.ranking import Combination, Ranking
-from verifier.collision.stopping import SPEED_UNITS
 from verifier.collision.study import Compared, DetectorResult, PolicyResult, StudySettings
 from verifier.collision.trust import Trust
 

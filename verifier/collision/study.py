@@ -24,7 +24,7 @@ from verifier.collision.bridge import closed_loop, closed_loop_intervals
 from verifier.collision.comparison import THRESHOLD, Comparison, bootstrap_p_values, check_threshold, compare
 from verifier.collision.distance_channel import ChannelSettings
 from verifier.collision.document import ClosedLoop
-from verifier.collision.estimator import CollisionMap, EstimatorSettings, Grid, collision_map
+from verifier.collision.estimator import BrakingPolicy, CollisionMap, EstimatorSettings, Grid, collision_map
 from verifier.collision.intervals import WINDOW_M, check_level, check_window
 from verifier.collision.pairs import Pairs, check_share
 from verifier.collision.pairs_reader import ReadPairs, on_common_images
@@ -32,7 +32,6 @@ from verifier.collision.ranking import REPLICATES as RANKING_REPLICATES
 from verifier.collision.ranking import Combination, Ranking, combine, rank
 from verifier.collision.resampling import REPLICATES, ROOT_N, Progress, Subsampling
 from verifier.collision.score import EVEN, Penalty, Score, Weight, oracle_map, score, weight_on
-from verifier.collision.stopping import BrakingPolicy
 from verifier.collision.trust import Confidence, confidence
 
 Stages = Callable[[str], Progress]

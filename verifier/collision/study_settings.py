@@ -17,14 +17,13 @@ from verifier.checking.settings import EngineSettings
 from verifier.collision.approach import DriveSettings
 from verifier.collision.comparison import THRESHOLD
 from verifier.collision.distance_channel import ChannelSettings
-from verifier.collision.estimator import EstimatorSettings, Grid
+from verifier.collision.estimator import SPEED_UNITS, BrakingPolicy, EstimatorSettings, Grid, speed_mps
 from verifier.collision.intervals import WINDOW_M
 from verifier.collision.kernel import NORMAL_REFERENCE
 from verifier.collision.ranking import REPLICATES as RANKING_REPLICATES
 from verifier.collision.resampling import Subsampling
 from verifier.collision.score import Penalty, Weight
 from verifier.collision.settings import BOOTSTRAP, DECELERATION_MPS2, CollisionSettings
-from verifier.collision.stopping import SPEED_UNITS, BrakingPolicy, speed_mps
 from verifier.collision.study import LoopSettings, StudySettings
 
 USUAL_SHOWN_MPH = (25, 40)

@@ -7,8 +7,8 @@ from verifier.base.numbers import level_text, significant
 from verifier.base.words import bounds_text
 from verifier.checking.verdicts import Verdict, verdict_text
 from verifier.evidence.documents import Document
-from verifier.study.gates import Floor, Regression
 from verifier.study.points import Point
+from verifier.study.records import Floor, Regression
 from verifier.study.results import RequirementResult, RunResult
 from verifier.telling.grounds import channel_lines, needed_text, reason_text, told_verdict, vacuity_text
 

@@ -8,19 +8,16 @@ Rows of CSV files that people write, with their lines.
 
 from __future__ import annotations
 
-import csv
 import datetime
 import hashlib
-import io
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, TypeAlias
 
 from verifier.base.documents import Limits, is_sha256
-from verifier.base.errors import InputError, Place, UsageError, shown
-from verifier.base.files import read_bytes
+from verifier.base.errors import InputError, Place, shown
+from verifier.base.files import csv_rows, read_bytes, stated_second
 from verifier.base.toml import Element
 from verifier.evidence.paths import fault_of
 from verifier.evidence.status import Grade
@@ -312,16 +309,9 @@ def clock_day() -> datetime.date:
 
 
 def stated_day() -> datetime.date | None:
-    """The day of SOURCE_DATE_EPOCH, in UTC; None where that is not set.
-
-    Raises:
-        UsageError: it is set and is no time.
-    """
-    text = os.environ.get("SOURCE_DATE_EPOCH")
-    try:
-        return None if text is None else datetime.datetime.fromtimestamp(int(text), datetime.UTC).date()
-    except (ValueError, OverflowError, OSError):
-        raise UsageError(f"SOURCE_DATE_EPOCH: expected seconds since 1970, got {shown(text)}") from None
+    """The day of SOURCE_DATE_EPOCH, in UTC; None where that is not set. Errors as `stated_second`."""
+    second = stated_second()
+    return None if second is None else datetime.datetime.fromtimestamp(second, datetime.UTC).date()
 
 
 DayText: TypeAlias = Annotated[str, Limits(pattern=r"^\d{4}-\d\d-\d\d$")]
@@ -335,28 +325,15 @@ def rows_of(
     Raises:
         InputError: other columns, no CSV, or a row with another number of cells.
     """
-    reader = csv.reader(io.StringIO(text), strict=True)
-    columns: tuple[str, ...] = ()
-    try:
-        for cells in reader:
-            place = Place(str(path), reader.line_num)
-            if not columns:
-                columns = tuple(map(str.strip, cells))
-                left = set(columns) - {*needed}
-                if len({*columns}) != len(columns) or not {*needed} <= {*columns} or not left <= {*optional}:
-                    more = f", and perhaps {', '.join(optional)}" if optional else ""
-                    said = f"expected the columns {', '.join(needed)}{more}, found {shown(','.join(cells))}"
-                    raise InputError(said, place)
-            elif cells:
-                if len(cells) != len(columns):
-                    said = f"expected {len(columns)} cells, found {len(cells)}: {shown(','.join(cells))}"
-                    raise InputError(said, place, "a text with a comma in it stands in quotation marks")
-                given = dict(zip(columns, map(str.strip, cells), strict=True))
-                yield {name: given.get(name, "") for name in (*needed, *optional)}, place
-    except csv.Error as error:
-        raise InputError(f"no CSV: {error}", Place(str(path), reader.line_num)) from None
-    if not columns:
-        raise InputError(f"expected the columns {', '.join(needed)}, found nothing", Place(str(path)))
+    rows = csv_rows(text, str(path))
+    line, columns = next(rows, (1, []))
+    if len({*columns}) != len(columns) or not {*needed} <= {*columns} <= {*needed, *optional}:
+        more = f", and perhaps {', '.join(optional)}" if optional else ""
+        there = shown(",".join(columns)) if columns else "nothing"
+        raise InputError(f"expected the columns {', '.join(needed)}{more}, found {there}", Place(str(path), line))
+    for line, cells in rows:
+        given = dict(zip(columns, cells, strict=True))
+        yield {name: given.get(name, "") for name in (*needed, *optional)}, Place(str(path), line)
 
 
 def day_in(text: str, place: Place) -> datetime.date:

@@ -16,8 +16,9 @@ from types import MappingProxyType
 from typing import Any, NoReturn
 
 from verifier.base import documents
-from verifier.base.documents import read_document
+from verifier.base.documents import Content, read_document
 from verifier.base.errors import InputError, Place, nearest_name, shown
+from verifier.base.files import json_of
 
 TYPES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
@@ -73,7 +74,7 @@ class Document:
 
     name: str
     kind: str
-    content: Mapping[str, Any]
+    content: Content
     sha256: str
 
     def holding(self, result: Any) -> Document:
@@ -104,6 +105,11 @@ def checked_document(content: Any, raw: bytes, file: str) -> Document:
     result: Any = read_document(type_of(name), content, file)
     digest = hashlib.sha256(raw).hexdigest()
     return Document(Path(file).name, name.removeprefix("verifier."), content, digest).holding(result)
+
+
+def document_of(raw: bytes, file: str) -> Document:
+    """The document that the bytes of a file are; errors as `json_of` and `checked_document`."""
+    return checked_document(json_of(raw, file), raw, file)
 
 
 def type_of(name: str) -> type:

@@ -98,7 +98,7 @@ def read_identity(top: Element, issued: datetime.date | None) -> Identity:
         return Identity(issued=issued)
     table = top.at("document").table(tuple(field.name for field in fields(Identity)), ("id",))
     texts = (field.name for field in fields(Identity) if field.name not in ("issued", "previous"))
-    told: dict[str, Any] = {key: table.given(key, _words, "") for key in texts}
+    told = {key: table.given(key, _words, "") for key in texts}
     day, previous = table.given("issued", past_at, issued), table.given("previous", digest_at, "")
     return Identity(**told, issued=day, previous=previous)
 
@@ -236,7 +236,7 @@ def sbom_text() -> str:
     return json.dumps(bill, indent=2) + "\n"
 
 
-def _component(name: str, part: importlib.metadata.Distribution, purl: str) -> dict[str, Any]:
+def _component(name: str, part: importlib.metadata.Distribution, purl: str) -> dict[str, object]:
     licence = part.metadata.json.get("license_expression")
     licences = {"licenses": [{"expression": licence}]} if licence else {}
     return {"type": "library", "bom-ref": purl, "name": name, "version": part.version, **licences, "purl": purl}

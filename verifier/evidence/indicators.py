@@ -8,7 +8,7 @@ import numpy as np
 from verifier.analysis.sequential import hours_needed, items_needed
 from verifier.base.numbers import power_text, significant
 from verifier.base.statistics import clopper_pearson
-from verifier.base.words import counted, name_text
+from verifier.base.words import clipped, counted
 from verifier.evidence.case.numbers import asked_recalls
 from verifier.evidence.defeaters.about_data import matrices_behind
 from verifier.evidence.documents import Document
@@ -58,9 +58,9 @@ def _recalls(runs: Sequence[Document], documents: Sequence[Document]) -> Iterato
     for asked in asked_recalls(runs, documents):
         name = asked.result.requirement.name
         for cell in asked.cells:
-            least, where = Fraction(cell.required or 0), f"{name_text(cell.label)} {name_text(cell.bin)}"
-            source = f"least recall that {name_text(name)} asks for, {name_text(asked.document.name)}"
-            of = f"annotated {name_text(cell.label)} in {name_text(cell.bin)}"
+            least, where = Fraction(cell.required or 0), f"{clipped(cell.label)} {clipped(cell.bin)}"
+            source = f"least recall that {clipped(name)} asks for, {clipped(asked.document.name)}"
+            of = f"annotated {clipped(cell.label)} in {clipped(cell.bin)}"
             for metric, threshold, low, measure in (
                 ("recall", least, True, f"reported, of {of}"),
                 ("misses after a miss", 1 - least, False, f"missed, of {of} that was missed in the frame before"),
@@ -86,7 +86,7 @@ def _false_positives(runs: Sequence[Document], documents: Sequence[Document]) ->
                 further = [f"{name} {_bin_text(bin_)}" for name, bin_ in (entry.get("where") or {}).items()]
                 where = ", ".join([f"{_bin_text(entry['distance_m'])} m", *further])
                 measure = f"something reported, of frames without an object in {where}"
-                source = f"upper end at {LEVEL:g} of {name_text(counts.name)}"
+                source = f"upper end at {LEVEL:g} of {clipped(counts.name)}"
                 metric = f"false positives {where}"
                 yield from _share(metric, float(upper), False, names, "requirement", measure, source)
 
@@ -94,7 +94,7 @@ def _false_positives(runs: Sequence[Document], documents: Sequence[Document]) ->
 def _bin_text(bin_: str | Sequence[float | None]) -> str:
     """For people: a name, or `[10, inf)`."""
     if isinstance(bin_, str):
-        return name_text(bin_)
+        return clipped(bin_)
     low, high = bin_
     return f"[{low:g}, {'inf' if high is None else f'{high:g}'})"
 
@@ -110,7 +110,7 @@ def _distances(runs: Sequence[Document], documents: Sequence[Document]) -> Itera
         if items:
             lower = float(clopper_pearson(np.array(right), np.array(items), (1 - LEVEL) / 2)[0])
             names = [requirement.name for requirement in run.result.requirements if requirement.target is not None]
-            source = f"lower end at {LEVEL:g} of {name_text(counts.name)}"
+            source = f"lower end at {LEVEL:g} of {clipped(counts.name)}"
             measure = "in the bin of its true distance, of reported objects"
             yield from _share("reported in the true distance bin", lower, True, names, "requirement", measure, source)
 
@@ -118,7 +118,7 @@ def _distances(runs: Sequence[Document], documents: Sequence[Document]) -> Itera
 def _encounters(documents: Sequence[Document]) -> Iterator[Indicator]:
     for document in documents:
         for term in document.result.terms if document.kind == "rate" else ():
-            where = "" if term.environment == EVERY else f" {name_text(term.environment)}"
+            where = "" if term.environment == EVERY else f" {clipped(term.environment)}"
             most = float(term.exposure.upper)
             if most > 0:
                 yield Indicator(
@@ -130,7 +130,7 @@ def _encounters(documents: Sequence[Document]) -> Iterator[Indicator]:
                     requirements=(document.result.requirement,),
                     falls="rate",
                     measure=f"encounters{where}, in hours of operation",
-                    source=f"upper end of the exposure, {name_text(term.exposure.source or 'source not stated')}",
+                    source=f"upper end of the exposure, {clipped(term.exposure.source or 'source not stated')}",
                     least=hours_needed(most, FACTOR * most, 1 - LEVEL, POWER),
                     action=_ANEW,
                 )
@@ -142,15 +142,15 @@ def _conditions(documents: Sequence[Document]) -> Iterator[Indicator]:
             continue
         names = list(dict.fromkeys(hazard.requirement for hazard in document.result.hazards))
         for where in document.result.environments:
-            of = f"encounters {name_text(where.name)} in a listed condition"
+            of = f"encounters {clipped(where.name)} in a listed condition"
             for share in where.shares:
-                metric = f"share {name_text(share.name)} {name_text(where.name)}"
+                metric = f"share {clipped(share.name)} {clipped(where.name)}"
                 for end, low in ((share.lower, True), (share.upper, False)):
-                    source = name_text(share.source or "source not stated")
+                    source = clipped(share.source or "source not stated")
                     yield from _share(metric, float(end), low, names, "rate", f"in the condition, of {of}", source)
-            metric = f"no listed condition {name_text(where.name)}"
-            measure = f"in none, of encounters {name_text(where.name)}"
-            source = name_text(where.unlisted.source or "unlisted encounters as stated")
+            metric = f"no listed condition {clipped(where.name)}"
+            measure = f"in none, of encounters {clipped(where.name)}"
+            source = clipped(where.unlisted.source or "unlisted encounters as stated")
             yield from _share(metric, where.unlisted.upper, False, names, "rate", measure, source)
 
 
@@ -158,12 +158,12 @@ def spi_blocks(result: SpiCheckResult) -> Iterator[Block]:
     """What `verify spi check` tells."""
     rows = tuple(
         (
-            name_text(indicator.indicator.told),
+            clipped(indicator.indicator.told),
             f"{indicator.count:g} of {indicator.of:g}" if indicator.looks else "-",
             str(indicator.looks),
             power_text(indicator.evidence_log10),
             indicator.fired_told if indicator.fired_at else indicator.state,
-            ", ".join(map(name_text, indicator.indicator.requirements)) if indicator.fired_at else "-",
+            ", ".join(map(clipped, indicator.indicator.requirements)) if indicator.fired_at else "-",
         )
         for indicator in result.found
     )
@@ -175,5 +175,5 @@ def spi_blocks(result: SpiCheckResult) -> Iterator[Block]:
         f"reaches {significant(1 / (1 - result.level), 4)} at any look; one that is true does so with probability "
         f"{wrong} at most, if items are independent."
     )
-    yield Table(name_text(result.title), header, rows)
+    yield Table(clipped(result.title), header, rows)
     yield Paragraph(said)

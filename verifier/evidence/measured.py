@@ -29,7 +29,12 @@ if TYPE_CHECKING:
 
 def study_misfits(document: Document) -> Misfits:
     """Inputs are as they are said to be; every map is over the grid, and holds probabilities and known codes."""
-    from verifier.collision.document import CollisionInput  # with all that a study needs, for studies only
+    from verifier.collision.comparison import Area  # with all that a study needs, for studies only
+    from verifier.collision.document import CollisionInput
+    from verifier.collision.estimator import BrakingPolicy
+    from verifier.collision.intervals import IntervalKind, safer
+    from verifier.collision.kernel import Reason
+    from verifier.collision.trust import Trust
 
     study: CollisionStudy = document.result
     known = [field.name for field in fields(CollisionInput)]
@@ -38,6 +43,10 @@ def study_misfits(document: Document) -> Misfits:
         read_document(CollisionInput, told, document.name, f"/inputs/{k}")
     yield from no_probabilities(document.content["policies"], _SHARES, "/policies")
     shape = [len(study.grid.speeds_mps)] * len(study.grid.distances_m)
+    for name, kinds in (("reason", Reason), ("trust", Trust), ("area", Area)):
+        stated, texts = getattr(study.codes, name), {str(code.value): code.text for code in kinds}
+        if stated.keys() != texts.keys() or not all(stated[code].endswith(text) for code, text in texts.items()):
+            yield f"/codes/{name}", "expected every code, and what it means"
     for where, rows, codes in _tables(study):
         if [len(row) for row in rows] != shape:
             yield where, f"expected {len(shape)} x {len(study.grid.speeds_mps)} cells"
@@ -47,6 +56,20 @@ def study_misfits(document: Document) -> Misfits:
         if speed not in study.grid.speeds_mps:
             yield f"/settings/shown_mps/{k}", f"expected a speed of the grid, got {speed}"
     for p, policy in enumerate(study.policies):
+        try:
+            braking = BrakingPolicy(policy.deceleration_mps2, policy.reaction_s)
+            ways = braking.stopping_distance_m(study.grid.speeds_mps).tolist()
+            yield from misfits(f"/policies/{p}/stopping_m", list(policy.stopping_m), ways)
+        except (UsageError, ValueError) as error:
+            yield f"/policies/{p}", str(error)
+        for d, detector in enumerate(policy.detectors):
+            made = [interval.kind for interval in detector.intervals]
+            asked = {IntervalKind.EXACT_SIMULTANEOUS, *(Trust(code).kind for row in detector.trust for code in row)}
+            if len({*made}) < len(made) or not {safer(kind, made).value for kind in asked} <= {*made}:
+                yield (
+                    f"/policies/{p}/detectors/{d}/intervals",
+                    "expected each kind once, and all that are recommended",
+                )
         for k, pair in enumerate(policy.comparisons):
             for name in ("first", "second"):
                 where = f"/policies/{p}/comparisons/{k}/{name}"
@@ -179,9 +202,10 @@ def assess_misfits(result: AssessResult) -> Misfits:
         yield from misfits(f"{where}/verdict", system.verdict, worst_verdict(verdicts).value)
         if not {*system.priorities} <= {told.name for told in system.circumstances}:
             yield f"{where}/priorities", "expected circumstances of the system"
+        targets = {target.name for target in system.targets}
         for n, sweep in enumerate(system.sweeps):
-            if len(sweep.settings) != len(sweep.targets):
-                yield f"{where}/sweeps/{n}/targets", "expected a data set for each setting"
+            if len(sweep.settings) != len(sweep.targets) or not {*sweep.targets} <= targets:
+                yield f"{where}/sweeps/{n}/targets", "expected a target data set of the system for each setting"
         for n, rule in enumerate(system.rules):
             try:
                 if rule.tolerance is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Container, Hashable, Iterable, Iterator, Sequence, Set
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -30,9 +30,8 @@ from verifier.evidence.findings import Finding
 from verifier.questions.compare.floor import floor_of
 from verifier.questions.compare.gating import worst_of
 from verifier.study.collection import Judging
-from verifier.study.gates import Drop, Regression
 from verifier.study.points import FreeBounds, Numbers, Point, Uncertainty
-from verifier.study.records import ConfidenceRecord, MatricesRecord, SettingsRecord
+from verifier.study.records import ConfidenceRecord, Drop, MatricesRecord, Regression, SettingsRecord
 from verifier.study.results import RequirementResult, RunResult, Target
 
 if TYPE_CHECKING:
@@ -101,7 +100,7 @@ def _decisions_apart(path: str, told: Decision, follows: Decision, pointer: str)
             yield from differing(path, {name: mine}, {name: theirs}, FOLLOWS, pointer)
 
 
-def _of_drop(told: Drop, run: RunResult, gate: Regression) -> dict[str, Any]:
+def _of_drop(told: Drop, run: RunResult, gate: Regression) -> Mapping[str, object]:
     """What of a drop follows from the run and the earlier probability."""
     mine = [one for one in run.requirements if (one.name, one.planner) == (told.requirement, told.planner)]
     if not mine:

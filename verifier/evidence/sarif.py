@@ -14,7 +14,6 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 from urllib.parse import quote
 
 from verifier.base.arrays import grouped
@@ -92,15 +91,15 @@ def requirement_places(spec: Specification) -> dict[str, tuple[int, int]]:
     return places
 
 
-def _driver(run: RunResult, rules: list[dict[str, Any]]) -> dict[str, Any]:
-    driver: dict[str, Any] = {"name": "verifier", "rules": rules}
+def _driver(run: RunResult, rules: list[dict[str, object]]) -> dict[str, object]:
+    driver: dict[str, object] = {"name": "verifier", "rules": rules}
     version = run.versions.get("verifier")
     if version is not None:
         driver["version"] = version
     return driver
 
 
-def _rules(run: RunResult) -> Iterator[dict[str, Any]]:
+def _rules(run: RunResult) -> Iterator[dict[str, object]]:
     """One rule per requirement; its verdict is the worst over the planners, its condition that of all scenarios."""
     by_name = grouped((one_line(worst.result.name), worst) for worst in _worst_of(run))
     for name, mine in by_name.items():
@@ -116,7 +115,7 @@ def _rules(run: RunResult) -> Iterator[dict[str, Any]]:
         yield _rule(one_line(left.name), f"P [ {one_line(left.formula)} ]", "error", failed)
 
 
-def _rule(name: str, text: str, level: str, properties: Mapping[str, object]) -> dict[str, Any]:
+def _rule(name: str, text: str, level: str, properties: Mapping[str, object]) -> dict[str, object]:
     return {
         "id": _identifier(name),
         **({} if name == _identifier(name) else {"name": name}),  # the standard wants no repetition
@@ -133,7 +132,7 @@ def _results(
     spec_name: str,
     lines: Mapping[str, tuple[int, int]],
     standings: Sequence[Standing],
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[dict[str, object]]:
     """Every problem, with the number of its rule and its place in the spec."""
     index = {rule["id"]: at for at, rule in enumerate(rules)}
     for requirement, identity, level, message, properties in _problems(run, standings):
@@ -150,7 +149,9 @@ def _results(
         }
 
 
-def _problems(run: RunResult, standings: Sequence[Standing]) -> Iterator[tuple[str, str, str, str, dict[str, Any]]]:
+def _problems(
+    run: RunResult, standings: Sequence[Standing]
+) -> Iterator[tuple[str, str, str, str, dict[str, object]]]:
     """Requirement, what else tells the problem from all others, level, message and properties."""
     for worst in _worst_of(run):
         point, verdict = worst.point, worst.point.verdict.value
@@ -173,14 +174,14 @@ def _problems(run: RunResult, standings: Sequence[Standing]) -> Iterator[tuple[s
             yield one.requirement, f"{one.planner}\0status", level, f"status of {one.name}: {one.told}", said
 
 
-def _bare_rule(requirement: str) -> dict[str, Any]:
+def _bare_rule(requirement: str) -> dict[str, object]:
     """Of a requirement that the run does not have."""
     name = one_line(requirement)
     return {"id": _identifier(name), "shortDescription": {"text": name}, "defaultConfiguration": {"level": "warning"}}
 
 
-def _location(spec_name: str, place: tuple[int, int] | None) -> dict[str, Any]:
-    physical: dict[str, Any] = {"artifactLocation": {"uri": _uri(spec_name), "index": 0}}
+def _location(spec_name: str, place: tuple[int, int] | None) -> dict[str, object]:
+    physical: dict[str, object] = {"artifactLocation": {"uri": _uri(spec_name), "index": 0}}
     if place is not None:
         physical["region"] = {"startLine": place[0], "startColumn": place[1]}
     return {"physicalLocation": physical}
@@ -191,7 +192,7 @@ def _worst_of(run: RunResult) -> tuple[Checked, ...]:
     return tuple(requirement for requirement in checked(run) if requirement.worst)
 
 
-def _artifacts(run: RunResult, spec_name: str) -> Iterator[dict[str, Any]]:
+def _artifacts(run: RunResult, spec_name: str) -> Iterator[dict[str, object]]:
     """The inputs with their hashes, the spec first."""
     for file in sorted(run.inputs, key=lambda file: file.role != "spec"):
         yield {

@@ -20,7 +20,7 @@ from verifier.base.files import json_value, read_bytes, read_text
 from verifier.base.libraries import library
 from verifier.evidence.declarations import DayText
 from verifier.evidence.identity import Tool
-from verifier.evidence.intoto import STATEMENT_TYPE
+from verifier.evidence.statements import STATEMENT_TYPE
 
 Role: TypeAlias = Literal["built", "reviewed", "assessed"]
 PREDICATE_TYPE = "urn:verifier:evidence-signature:v1"

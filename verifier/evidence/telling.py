@@ -12,8 +12,8 @@ from verifier.evidence.rates.exposure import number
 from verifier.evidence.residual_risk.document import RiskFound, RiskResult
 from verifier.evidence.residual_risk.records import CHAIN, UNLISTED, RiskEnvironment, RiskHazard, RiskShare
 from verifier.evidence.triggers import Sort, Trigger, TriggersResult
-from verifier.telling.blocks import Block, Cell, Listing, Paragraph, Section, Table
-from verifier.telling.grounds import name_text, reason_text, told_verdict
+from verifier.telling.blocks import Block, Cell, Listing, Paragraph, Section, Table, name_text
+from verifier.telling.grounds import reason_text, told_verdict
 
 MOST_TOLD = 5
 _PARTS = {

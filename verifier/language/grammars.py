@@ -57,7 +57,7 @@ def _checksum(grammar: Path) -> str:
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 
-def _numbered(read: dict[str, Any]) -> dict[str | int, Any]:
+def _numbered(read: dict[str, object]) -> dict[str | int, Any]:
     """An object of JSON with the numbers of states and terminals as keys, as lark has them."""
     return {int(key) if key.isdigit() else key: value for key, value in read.items()}
 

@@ -121,7 +121,7 @@ class CountSettings:
         str | None, Option("field of the results with the distance (coco, fiftyone, yolo)", metavar="NAME")
     ] = None
     distance_file: Annotated[str | None, reads("table with frame, an id, and distance_m")] = None
-    distance_key: Annotated[str, Option("the id's column", metavar="NAME")] = "id"
+    distance_key: Annotated[str, Option("the id's column", metavar="NAME", of="distance-file")] = "id"
     depth_folder: Annotated[str | None, reads("depth maps, FRAME.npy (m) or FRAME.png (1/256 m)", metavar="DIR")] = (
         None
     )
@@ -232,10 +232,12 @@ class CountSettings:
     ] = None
     matching_audit: Annotated[bool, Option("recount under every built-in matching policy")] = False
     spec: Annotated[
-        str | None, reads("with the audit: effect on the verified probabilities (.ltl)", metavar="SPEC")
+        str | None,
+        reads("with the audit: effect on the verified probabilities (.ltl)", metavar="SPEC", of="matching-audit"),
     ] = None
     empty_columns: Annotated[
-        EmptyColumns, Option("with --spec: rates of a column without items, as for verify run", metavar="POLICY")
+        EmptyColumns,
+        Option("with --spec: rates of a column without items, as for verify run", metavar="POLICY", of="spec"),
     ] = "error"
 
     stream: Annotated[

@@ -9,18 +9,17 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
+from verifier.checking.enclosure import ONE_ENGINE
 from verifier.checking.process import StormProcess
-from verifier.checking.values import ONE_ENGINE
-from verifier.perception.confusion.choices import default_policy, matching_policy
+from verifier.perception.confusion.choices import default_policy, matching_policy, prepared
 from verifier.perception.confusion.counting import confusion_counts, count
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document import write_confusion
 from verifier.perception.confusion.matrices import EMPTY
-from verifier.perception.confusion.preparing import prepared
 from verifier.perception.confusion.request import check_data_named, check_stream
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.sanity import class_names
@@ -101,7 +100,7 @@ class Audited:
     probabilities: dict[str, float] = field(default_factory=dict)
     one_engine: tuple[str, ...] = ()
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> dict[str, object]:
         """The numbers as JSON values; null where a share has no items."""
         shares = {f"recall {name}": value for name, value in self.recall.items()}
         shares |= {"confused": self.confused, "false_positives": self.false_positives}

@@ -44,7 +44,7 @@ DRAWN_AS_COUNTED = Part({"mix": None})
 Spec = Annotated[
     str, reads("requirements in LTL (.ltl); the file names the system model", metavar="SPEC", positional=True)
 ]
-Matrices = Annotated[str, reads("confusion matrices (.json)")]
+Matrices = Annotated[str, reads("confusion matrices (.json)", alone=True)]
 DropFrom = Annotated[
     str | None,
     Option(
@@ -60,13 +60,13 @@ class RunSettings:
     """Every choice of `verify run`."""
 
     spec: Spec
-    cm: Annotated[str | None, reads("confusion matrices (.json)")] = None
+    cm: Annotated[str | None, reads("confusion matrices (.json)", alone=True)] = None
     options: Annotated[RunOptions, Part()] = RunOptions()
     json: Printed = False
     output: Written = None
     csv: Annotated[str | None, writes("write one row per requirement and scenario")] = None
     plot: Annotated[str | None, writes("plot probability against initial state (.png, .svg, .pdf)")] = None
-    plot_scale: Annotated[Scale, Option("of the probabilities", role="output")] = "linear"
+    plot_scale: Annotated[Scale, Option("of the probabilities", role="output", of="plot")] = "linear"
     scheduler: Scheduler = None
     export: Annotated[
         str | None,
@@ -100,7 +100,7 @@ class RunSettings:
         str | None, writes("write JUnit XML, one case per requirement and scenario", group="continuous integration")
     ] = None
     junit_inconclusive: Annotated[
-        Inconclusive, Option("JUnit outcome of an inconclusive requirement", role="output")
+        Inconclusive, Option("JUnit outcome of an inconclusive requirement", role="output", of="junit")
     ] = "failure"
     sarif: Annotated[str | None, writes("write SARIF: every finding at its line of the spec")] = None
     in_toto: Annotated[str | None, writes("write an in-toto statement (test-result) to be signed")] = None
@@ -140,7 +140,8 @@ class ContactSheetSettings:
         str | None, reads("images of the frames; that of the frame NAME is NAME.png, .jpg, ...", metavar="DIR")
     ] = None
     frames: Annotated[
-        int, Option("most frames of each type of detection error", metavar="N", parse=whole_above_0)
+        int,
+        Option("most frames of each type of detection error", metavar="N", parse=whole_above_0, of="contact-sheet"),
     ] = 12
     blur: Annotated[
         tuple[str, ...],
@@ -237,11 +238,11 @@ class QuestionSettings:
         ),
     ] = ()
     floor: Annotated[bool, Option("also prove a floor: recalls above which every matrix meets the target")] = False
-    rest: Annotated[Rest, Option("columns without a floor: any matrix, or as measured", name="other-columns")] = (
-        "free"
-    )
+    rest: Annotated[
+        Rest, Option("columns without a floor: any matrix, or as measured", name="other-columns", of="floor")
+    ] = "free"
     semantics: Annotated[
-        Semantics, Option("matrices above the floor: one per state, or one shared by all states")
+        Semantics, Option("matrices above the floor: one per state, or one shared by all states", of="floor")
     ] = "per_state"
     decimals: Annotated[int, Option("decimals of recalls and factors", metavar="N")] = 6
     grid: Annotated[int, Option("points of the first grid of the search", metavar="N")] = 257
@@ -253,7 +254,7 @@ class RequirementSettings:
     """Every choice of `verify require`."""
 
     spec: Spec
-    cm: Annotated[str, reads("confusion matrices to start from (.json)")]
+    cm: Annotated[str, reads("confusion matrices to start from (.json)", alone=True)]
     question: Annotated[QuestionSettings, Part()] = QuestionSettings()
     cost: Annotated[str | None, reads("prices of recall (.csv: distance_m,price[,class]); implies --mode cost")] = (
         None
@@ -318,7 +319,8 @@ class ComparisonSettings:
         None
     )
     certificates: Annotated[
-        str | None, writes("write the proof of every probability (.zip), which verifier/analysis/kernel.py checks")
+        str | None,
+        writes("write the proof of every probability (.zip), for verifier/analysis/kernel.py and step_kernel.py"),
     ] = None
     scheduler: Scheduler = None
     pairs: Annotated[bool, Option("also show the posterior probabilities of all pairs", role="output")] = False

@@ -188,7 +188,7 @@ def coco_evaluation(data: DetectionSet) -> Any:
     return evaluation
 
 
-def _truth_entries(data: DetectionSet) -> list[dict[str, Any]]:
+def _truth_entries(data: DetectionSet) -> list[dict[str, object]]:
     area = data.annotations.attributes.get("area")
     entries = _entries(data.annotations, "annotations", area, 0)
     if data.ignored is None or data.ignored.box_2d is None:
@@ -203,7 +203,7 @@ def _truth_entries(data: DetectionSet) -> list[dict[str, Any]]:
 
 def _entries(
     boxes: Boxes, what: str, area: NDArray[Any] | None, crowd: int, label: int | None = None
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """COCO's dictionaries; ids are given later."""
     if not len(boxes):
         return []
@@ -236,7 +236,7 @@ def _entries(
     ]
 
 
-def _index(coco: Any, data: DetectionSet, entries: list[dict[str, Any]]) -> Any:
+def _index(coco: Any, data: DetectionSet, entries: list[dict[str, object]]) -> Any:
     made = coco.COCO()
     made.dataset = {
         "images": [{"id": frame} for frame in range(data.frame_count)],

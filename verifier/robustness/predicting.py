@@ -2,9 +2,7 @@
 of Pezzementi et al. 2018), and what nobody measured predicted by the model of all other detectors."""
 
 import contextlib
-import csv
 import hashlib
-import io
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,7 +14,7 @@ import numpy as np
 
 from verifier.base.documents import InputFile, Magnitude, Share, read_document
 from verifier.base.errors import InputError, Place, UsageError, shown
-from verifier.base.files import json_of, read_text
+from verifier.base.files import csv_rows, json_of, read_text
 from verifier.base.libraries import own_versions
 from verifier.base.numbers import fixed, level_text
 from verifier.base.options import pair
@@ -78,8 +76,8 @@ class PredictResult(DocumentHead, Result):
     baseline: Mapping[str, Share]
     models: tuple[PairModel, ...]
 
-    TOLD = "verifier.telling.rates:predict_table"
-    DRAWN = "verifier.telling.figures.rates:prediction_figure"
+    TOLD = "verifier.telling.robustness:predict_table"
+    DRAWN = "verifier.telling.figures.robustness:prediction_figure"
     NAMED_BY = ("target", "detector")
     METRICS = ("predicted", "observed")
 
@@ -233,18 +231,14 @@ def _rates(path: str) -> tuple[dict[str, dict[str, float]], InputFile]:
 
 def _of_csv(text: str, path: str) -> dict[str, dict[str, float]]:
     """A table with a column `condition` and one per detector."""
-    reader = csv.reader(io.StringIO(text))
-    header = next(reader, [])
+    rows = csv_rows(text, path)
+    _, header = next(rows, (1, []))
     if len(header) < 2 or header[0] != "condition" or len(set(header)) < len(header) or not all(header):
         message = "expected the header condition,DETECTOR,... with different names"
         raise InputError(message, Place(path, 1))
     rates: dict[str, dict[str, float]] = {name: {} for name in header[1:]}
-    for row in reader:
-        if not row:
-            continue
-        place = Place(path, reader.line_num)
-        if len(row) != len(header):
-            raise InputError(f"expected {len(header)} cells, got {len(row)}", place)
+    for line, row in rows:
+        place = Place(path, line)
         for name, cell in zip(header[1:], row[1:], strict=True):
             if row[0] in rates[name]:
                 raise InputError(f"the condition {shown(row[0])} occurs twice", place)

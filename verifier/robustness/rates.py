@@ -97,8 +97,8 @@ class AdrResult(DocumentHead, Result):
     rates: tuple[RateRow, ...]
     required: tuple[RequiredRate, ...] = field(default=(), repr=False)
 
-    TOLD = "verifier.telling.rates:adr_table"
-    DRAWN = "verifier.telling.figures.rates:curves_figure"
+    TOLD = "verifier.telling.robustness:adr_table"
+    DRAWN = "verifier.telling.figures.robustness:curves_figure"
     NAMED_BY = ("condition", "detector")
     METRICS = ("adr", "normalised")
 
@@ -119,7 +119,7 @@ class AdrResult(DocumentHead, Result):
             named = {"condition": rate.condition, "detector": rate.detector}
             yield named | {"images": rate.images, "objects": rate.objects} | told
 
-    def required_rows(self) -> Iterator[dict[str, Any]]:
+    def required_rows(self) -> Iterator[dict[str, object]]:
         """One row per object and condition, for `--objects`; empty where it is not found at any sensitivity."""
         for rate in self.required:
             yield {name: "" if value is None else value for name, value in vars(rate).items()}

@@ -40,6 +40,8 @@ from verifier.study.inputs import Block, Grid, Inputs, asked_requirements
 from verifier.study.options import RunOptions
 from verifier.study.points import Numbers
 from verifier.systems.contexts import CONTEXT_OF
+from verifier.systems.model import System
+from verifier.systems.model_parts import Planner
 from verifier.systems.rewards import Gains, gains_of, gains_of_time
 from verifier.systems.scene import SkeletonOptions
 from verifier.systems.skeleton import Skeleton, build_skeleton
@@ -205,16 +207,20 @@ class Case(Block):
         return self if study is self.study else replace(self, study=study)
 
     @property
+    def forgetful(self) -> Case:
+        """The same block of the study without memory; itself where there is none."""
+        study = self.study.forgetful
+        return self if study is self.study else replace(self, study=study)
+
+    @property
+    def _scene(self) -> tuple[System, Planner, str, ConfusionMatrices, SkeletonOptions]:
+        """What structure is built from."""
+        return self.system, self.planner, self.environment, self.study.matrices, self.study.skeleton_options
+
+    @property
     def skeleton(self) -> Skeleton:
         """States and transitions; errors as `build_skeleton`."""
-        study = self.study
-        return study.cache.kept(
-            self._key,
-            lambda: build_skeleton(
-                self.system, self.planner, self.environment, study.matrices, study.skeleton_options
-            ),
-            array_bytes,
-        )
+        return self.study.cache.kept(self._key, lambda: build_skeleton(*self._scene), array_bytes)
 
     @property
     def decides(self) -> bool:
@@ -224,12 +230,9 @@ class Case(Block):
     @property
     def choices(self) -> StrategySkeleton:
         """The choices of a world that decides; errors as `build_decisions`."""
-        study = self.study
-        return study.cache.kept(
+        return self.study.cache.kept(
             (*self._key, "choices"),
-            lambda: build_decisions(
-                self.system, self.planner, self.environment, study.matrices, study.skeleton_options
-            ),
+            lambda: build_decisions(*self._scene),
             lambda choices: array_bytes(choices, choices.choices),
         )
 
@@ -260,11 +263,11 @@ class Case(Block):
             lambda objective: array_bytes(objective, objective.product, objective.skeleton),
         )
 
-    def window(self, number: int) -> LongWindow | None:
-        """What a requirement asks, where its steps are counted for every matrix; else None."""
+    def window(self, number: int, *, short: bool = False) -> LongWindow | None:
+        """What a requirement asks, where its steps are counted for every matrix, or could be (`short`); else None."""
         if self.decides or not self.study.requirements[number].is_plain:
             return None
-        asked, memory = self.study.formulas[number], self.study.options.engines.memory_bytes
+        asked, memory = self.study.formulas[number], None if short else self.study.options.engines.memory_bytes
         return counted_window(self.skeleton, asked.formula, asked.propositions, memory)
 
     @property
@@ -344,11 +347,7 @@ class Case(Block):
         study = self.study
         if study.options.decimals is not None:
             raise UsageError("the least and greatest values over choices are not computed for rounded transitions")
-        choices = (
-            self.choices
-            if self.decides
-            else build_strategies(self.system, self.planner, self.environment, study.matrices, study.skeleton_options)
-        )
+        choices = self.choices if self.decides else build_strategies(*self._scene)
         labels = {name: choices.choices.mask_of(node) for name, node in conditions.items()}
         counts = filled_counts(choices.choices, study.matrices, study.options.empty_columns)
         return decision_process(choices, counts, labels, exact=exact)
@@ -356,10 +355,7 @@ class Case(Block):
     @cached_property
     def won(self) -> NDArray[np.bool_] | None:
         """(m,) for a synthesised planner the initial states from which it can win, else None."""
-        if self.planner.kind != "synthesis":
-            return None
-        study = self.study
-        return winning_starts(self.system, self.planner, self.environment, study.matrices, study.skeleton_options)
+        return winning_starts(*self._scene) if self.planner.kind == "synthesis" else None
 
     @cached_property
     def beginnings(self) -> tuple[tuple[dict[str, int], dict[int, Fraction]], ...]:

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from verifier.analysis.channel_test import ClassTest, channel_test
 from verifier.analysis.confidence import Confidence, Data
-from verifier.analysis.intervals.intervals import Interval
 from verifier.analysis.intervals.rate_intervals import RateIntervals
 from verifier.analysis.objective import Objective
 from verifier.analysis.planning import EvidencePlan, PlannedColumn, Question, additional_data
@@ -22,17 +21,16 @@ from verifier.analysis.settings import ConfidenceSettings
 from verifier.analysis.tipping import tipping_points
 from verifier.analysis.vacuity import Vacuity
 from verifier.base.errors import LimitError
+from verifier.checking.enclosure import TwoEngineValues
 from verifier.checking.strategies import StrategyRange
-from verifier.checking.values import TwoEngineValues
 from verifier.checking.verdicts import Decision, Verdict, WithinBounds, decide, verdict_of
 from verifier.language.specs.specification import Requirement
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.matrices import label_text
 from verifier.study.case import Case, Study
-from verifier.study.forgetful import forgetful_starts
 from verifier.study.model_checks import Look
 from verifier.study.options import VerdictSource
-from verifier.study.points import FreeBounds, Point, PointBounds, PointInterval, RatesOf, Uncertainty
+from verifier.study.points import FreeBounds, Numbers, Point, PointBounds, PointInterval, RatesOf, Uncertainty
 from verifier.study.profile import Profile
 from verifier.study.records import SettingsRecord
 from verifier.study.results import Finished, RequirementResult, StrategyEnds, Target, Unanswered
@@ -173,6 +171,13 @@ def collected(
     return tuple(results)
 
 
+def forgetful_starts(case: Case) -> tuple[int, ...]:
+    """For each initial state the start of the block without memory, which knows no contexts there."""
+    number = {tuple(initial.values()): k for k, initial in enumerate(case.forgetful.initial_states)}
+    kept = len(case.system.variables)
+    return tuple(number[tuple(initial.values())[:kept]] for initial in case.initial_states)
+
+
 def _free(checked: CheckedCase, number: int) -> Iterator[FreeBounds | None]:
     """At each initial state."""
     if not checked.free:
@@ -215,7 +220,7 @@ def _points(
     for numbers, (_, parts), free in told:
         k, whatever = next(iter(parts)), {checked.whatever[number][part] for part in parts}
         point = Point(
-            **numbers,
+            **vars(numbers),
             **vars(Decision(Verdict.NO_TARGET)),
             draws=tuple(case.draws),
             whatever_predicted=whatever.pop() if len(whatever) == 1 else None,
@@ -230,20 +235,20 @@ def _points(
         yield point
 
 
-def _numbers(checked: CheckedCase, number: int) -> Iterable[dict[str, Any]]:
-    """The fields of `Numbers` at each initial state."""
+def _numbers(checked: CheckedCase, number: int) -> Iterator[Numbers]:
+    """Those at each initial state."""
     values, case = checked.values[number], checked.case
     for initial, parts in case.beginnings:
-        yield {
-            "environment": case.environment,
-            "constants": case.constants,
-            "initial": initial,
-            "probability": _mean(values.probability, parts),
-            "lower": _mean(values.lower, parts, -math.inf),
-            "upper": _mean(values.upper, parts, math.inf),
-            "second_engine": _mean(values.second, parts),
-            "exact": _exact_mean(values.fractions, parts),
-        }
+        yield Numbers(
+            environment=case.environment,
+            constants=case.constants,
+            initial=initial,
+            probability=_mean(values.probability, parts),
+            lower=_mean(values.lower, parts, -math.inf),
+            upper=_mean(values.upper, parts, math.inf),
+            second_engine=_mean(values.second, parts),
+            exact=_exact_mean(values.fractions, parts),
+        )
 
 
 def _mean(values: NDArray[np.float64], parts: Mapping[int, Fraction], outwards: float | None = None) -> float:
@@ -266,7 +271,7 @@ def unanswered_requirement(
 ) -> Unanswered:
     """A requirement of a study, with the scenarios that were finished."""
     finished = tuple(
-        Finished(planner=checked.case.planner.name, **numbers)
+        Finished(planner=checked.case.planner.name, **vars(numbers))
         for checked in cases
         if number in checked.answered
         for numbers in _numbers(checked, checked.answered.index(number))
@@ -279,7 +284,7 @@ def _uncertainty(sure: Confidence, k: int) -> Uncertainty:
     bounds = sure.bounds
     return Uncertainty(
         sure.interval.level,
-        point_interval(sure.interval, k),
+        PointInterval.of(sure.interval, k),
         None
         if bounds is None
         else PointBounds(
@@ -291,13 +296,6 @@ def _uncertainty(sure: Confidence, k: int) -> Uncertainty:
             sure.tier,
         ),
     )
-
-
-def point_interval(interval: Interval, k: int) -> PointInterval:
-    """That of initial state k."""
-    (low, least), (high, most) = interval.lower_range[k].tolist(), interval.upper_range[k].tolist()
-    ends = float(interval.lower[k]), float(interval.upper[k])
-    return PointInterval(interval.kind, *ends, (low, least), (high, most), interval.draws or 0)
 
 
 def interval_remarks(results: Iterable[RequirementResult]) -> list[str]:

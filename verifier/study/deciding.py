@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import fields
-from typing import Any
 
 import numpy as np
 
@@ -39,7 +38,7 @@ def of_deciding_world(
         NoAnswerError: it is not computed where the world decides.
     """
     model, asked, starts = choices.choices.system.model, requirement.asked, choices.choice_starts
-    parts: dict[str, Any] = {field.name: getattr(plain, field.name) for field in fields(plain)}
+    parts = {field.name: getattr(plain, field.name) for field in fields(plain)}
     refuse_unknown(requirement, model)
     if requirement.given is not None:
         held = np.zeros(states.state_count, dtype=np.int64)

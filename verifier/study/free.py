@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from verifier.analysis import flow_kernel
 from verifier.analysis.dependence_free import (
@@ -24,7 +24,6 @@ from verifier.base.errors import InputError, UsageError
 from verifier.base.files import json_of
 from verifier.study.case import Case, Study
 from verifier.study.collection import CheckedCase
-from verifier.study.forgetful import forgetful
 from verifier.study.inputs import refuse_others
 from verifier.study.points import block_text
 
@@ -39,7 +38,7 @@ def free_bounds(case: Case) -> tuple[tuple[FreeBounds, ...], ...]:
         UsageError: bounds come from draws, which have no region; or something else than a probability is asked.
         VerifierError: as `dependence_free` and `ends_of`.
     """
-    case = forgetful(case)
+    case = case.forgetful
     flat, width = [dependence_free(*asked) for asked in _asked(case)], len(case.skeleton.starts)
     return tuple(tuple(flat[first : first + width]) for first in range(0, len(flat), width))
 
@@ -50,7 +49,7 @@ def free_certificates(cases: Sequence[CheckedCase], named: Named) -> dict[str, b
     for block, checked in enumerate(cases):
         for number, starts in enumerate(checked.free):
             for start, bounds in enumerate(starts):
-                about = _about(forgetful(checked.case), number, start)
+                about = _about(checked.case.forgetful, number, start)
                 for proof, end in zip(bounds.proofs, (bounds.lower, bounds.upper), strict=False):
                     content = {"about": about, **proof.document(end)}
                     files[named(block, number, proof.side, start)] = _bytes_of(content)
@@ -103,7 +102,7 @@ def checked_ends(study: Study, files: Mapping[str, bytes], named: Named) -> Iter
             paths, ends = tuple(named(block, number, side, start) for side in SIDES), dict[Side, Fraction]()
             for side, path in zip(SIDES, paths, strict=True):
                 try:
-                    ends[side] = _proven(files, path, {"about": about, "side": side}, program)
+                    ends[side] = _proven(files, path, about, side, program)
                 except (InputError, flow_kernel.Rejected) as error:
                     wrong.append((path, str(error).removeprefix(f"{path}: ")))
             lower, upper = ends.get("lower"), ends.get("upper")
@@ -120,13 +119,13 @@ def wrong_certificates(study: Study, files: Mapping[str, bytes], named: Named) -
     return wrong + [f"{path}: about nothing that is asked" for path in sorted(left)]
 
 
-def _proven(files: Mapping[str, bytes], path: str, head: Mapping[str, Any], program: Program) -> Fraction:
+def _proven(files: Mapping[str, bytes], path: str, about: object, side: Side, program: Program) -> Fraction:
     """The end that a certificate proves; Rejected or InputError where it proves none of this program."""
     if path not in files:
         raise flow_kernel.Rejected("missing")
     content = json_of(files[path], path)
     given = content if isinstance(content, dict) else {}
-    known = {**head, "program": program.document(head["side"])}
+    known = {"about": about, "side": side, "program": program.document(side)}
     if {name: given.get(name) for name in known} != known:
         raise flow_kernel.Rejected("about another system than spec, model and matrices give")
     if set(given) != {*known, "claimed", "multipliers"} or _bytes_of(given) != files[path]:
@@ -134,11 +133,11 @@ def _proven(files: Mapping[str, bytes], path: str, head: Mapping[str, Any], prog
     return flow_kernel.check(given)
 
 
-def _bytes_of(content: Mapping[str, Any]) -> bytes:
+def _bytes_of(content: Mapping[str, object]) -> bytes:
     return (json.dumps(content, allow_nan=False) + "\n").encode()
 
 
-def _about(case: Case, number: int, start: int) -> dict[str, Any]:
+def _about(case: Case, number: int, start: int) -> dict[str, object]:
     """What a certificate of a requirement at an initial state is about."""
     return {
         "requirement": case.study.requirements[number].name,

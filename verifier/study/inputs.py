@@ -28,7 +28,7 @@ from verifier.language.expressions.syntax import Node, Operation, Position, conj
 from verifier.language.ltl import in_frames
 from verifier.language.specs import Requirement, Specification, check_names, read_spec
 from verifier.perception.confusion import ConfusionFile, ConfusionMatrices, read_confusion
-from verifier.perception.confusion.context_matrices import divided_matrices, divided_sequences
+from verifier.perception.confusion.context_selection import divided_matrices, divided_sequences
 from verifier.perception.confusion.counts import ContextCounts, Sequences
 from verifier.perception.confusion.mix import MixedMatrices
 from verifier.study.options import RunOptions, Selection
@@ -261,11 +261,9 @@ def make_grid(spec: Specification, model: SystemModel, selection: Selection) -> 
     if count > LARGEST_GRID:
         raise LimitError(f"the grid has {count} blocks; at most {LARGEST_GRID} are run at once")
     conditions = [node for node in (spec.initial, selection.initial) if node is not None]
-    plain = [requirement for requirement in spec.requirements if requirement.is_plain]
-    wanted = [requirement.formula for requirement in plain if requirement.comparison in (">=", ">")]
-    wanted += [
-        Operation("!", (requirement.formula,)) for requirement in plain if requirement.comparison in ("<=", "<")
-    ]
+    aimed = [one for one in spec.requirements if one.is_plain and one.target is not None]
+    wanted = [requirement.formula for requirement in aimed if not requirement.is_upper]
+    wanted += [Operation("!", (requirement.formula,)) for requirement in aimed if requirement.is_upper]
     return Grid(
         tuple(_blocks(model, planner_names, environments, settings, sweeps)),
         asked_requirements(spec, model, selection.requirements),

@@ -20,13 +20,20 @@ from verifier.base.budget import Clock, out_of_memory, share_of_memory
 from verifier.base.errors import EngineError, InputError, LimitError, NoAnswerError
 from verifier.base.numbers import number_text, significant
 from verifier.chains.chain import DecisionProcess, MarkovChain, decision_process
-from verifier.checking.enclosure import AGREEMENT, doubles_around
+from verifier.checking.enclosure import (
+    AGREEMENT,
+    ONE_ENGINE,
+    CheckedValues,
+    NoProbabilityError,
+    TwoEngineValues,
+    alone,
+    doubles_around,
+)
 from verifier.checking.expectations import Expectation, Expecting, conditional, confirmed_by, refuse_long
 from verifier.checking.process import RefusedError, StormProcess
 from verifier.checking.stepping import NEVER
 from verifier.checking.storm import GAINS
 from verifier.checking.two_engines import EXACT_S, EXACT_STATES, ONE_ENGINE_WIDTH, WIDTH, answers_within_limits
-from verifier.checking.values import ONE_ENGINE, CheckedValues, NoProbabilityError, TwoEngineValues, alone
 from verifier.language.expressions import exact_number, to_text
 from verifier.language.expressions.syntax import Node, Operation, children
 from verifier.language.ltl import to_storm

@@ -192,11 +192,17 @@ class RunOptions:
     horizon: Annotated[
         int | None,
         Option(
-            "steps of --dependence-free (default: of the longest path, else 50)", metavar="N", parse=whole_above_0
+            "steps of --dependence-free (default: of the longest path, else 50)",
+            metavar="N",
+            parse=whole_above_0,
+            of="dependence-free",
         ),
     ] = None
     max_lp: Annotated[
-        int, Option("largest number of flows of --dependence-free", metavar="N", parse=whole_above_0)
+        int,
+        Option(
+            "largest number of flows of --dependence-free", metavar="N", parse=whole_above_0, of="dependence-free"
+        ),
     ] = 100_000
     strategies: Annotated[
         bool,
@@ -287,14 +293,6 @@ class RunOptions:
 
     def check_given(self, names: frozenset[str]) -> None:
         """Refuse what was asked for and nothing would come of; UsageError."""
-        if "point_only" in names:
-            for name in BOUNDS_ASSUME:
-                if name in names:
-                    option = "--" + name.replace("_", "-")
-                    raise UsageError(f"{option} needs what --point-only leaves out: name one of the two")
-        for name in ("horizon", "max_lp"):
-            if name in names and not self.dependence_free:
-                raise UsageError(f"--{name.replace('_', '-')} belongs to --dependence-free")
         source = self.verdict_from
         for name in ("shift", "looks"):
             if name in names and source != "bounds":

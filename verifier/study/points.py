@@ -18,6 +18,7 @@ from verifier.study.options import VerdictSource
 
 if TYPE_CHECKING:  # linear programs take long to load
     from verifier.analysis.dependence_free import FreeBounds as ProvenBounds
+    from verifier.analysis.intervals.intervals import Interval
 
 
 class Judged:
@@ -59,6 +60,13 @@ class PointInterval:
     lower_range: tuple[Extended, Extended]
     upper_range: tuple[Extended, Extended]
     draws: Annotated[int, Limits(ge=1)]
+
+    @classmethod
+    def of(cls, interval: Interval, k: int = 0) -> PointInterval:
+        """That of initial state k."""
+        (low, least), (high, most) = interval.lower_range[k].tolist(), interval.upper_range[k].tolist()
+        ends = float(interval.lower[k]), float(interval.upper[k])
+        return cls(interval.kind, *ends, (low, least), (high, most), interval.draws or 0)
 
     @property
     def ends(self) -> tuple[float, ...]:

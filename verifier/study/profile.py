@@ -52,7 +52,7 @@ class Profile:
                     lower=min(_ends(lower)[0], float(value)),
                     upper=max(_ends(upper)[1], float(value)),
                     exact=exact,
-                    interval=_document(self.intervals[number]) if self.intervals else None,
+                    interval=PointInterval.of(self.intervals[number]) if self.intervals else None,
                 )
             )
         return tuple(profile_means)
@@ -132,18 +132,6 @@ def _interval(
     least, largest = (percentile_interval(end[:, None], settings.level, kind, most) for end in ends)
     ranges = least.lower_range, largest.upper_range
     return Interval(least.lower, largest.upper, settings.level, kind, *ranges, data.draws, most)
-
-
-def _document(interval: Interval) -> PointInterval:
-    (low, least), (high, most) = interval.lower_range[0].tolist(), interval.upper_range[0].tolist()
-    return PointInterval(
-        interval.kind,
-        float(interval.lower[0]),
-        float(interval.upper[0]),
-        (low, least),
-        (high, most),
-        interval.draws or 0,
-    )
 
 
 def _exactly(number: float) -> Fraction | float:

@@ -5,7 +5,6 @@ import hashlib
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError
-from typing import Any
 
 from verifier.analysis.channel_test import ClassTest, CountedTest, dependence_remark, memory_remark
 from verifier.analysis.confidence import Data
@@ -16,10 +15,10 @@ from verifier.analysis.settings import LARGEST_DRAWS, ConfidenceSettings
 from verifier.base.errors import NoAnswerError
 from verifier.base.libraries import own_versions, version_of
 from verifier.base.numbers import decimal_text, level_text
-from verifier.base.words import counted
+from verifier.base.words import counted, first_of
 from verifier.chains.chain import FROM
+from verifier.checking.enclosure import TwoEngineValues
 from verifier.checking.strategies import StrategyRange
-from verifier.checking.values import TwoEngineValues
 from verifier.language.expressions import to_text
 from verifier.language.ltl import read_otherwise_by_prism
 from verifier.language.specs import Specification
@@ -112,16 +111,9 @@ def run_settings(study: Study, options: RunOptions, data: Data | None) -> Settin
         verdict_from="point" if data is None else options.verdict_from,
         confidence=None if data is None or options.confidence is None else _confidence(options.confidence, data),
         **{name: getattr(options, name) for name in _AS_ASKED},
-        **_memory(study, options),
+        memory=None if study.inputs.contexts is None else study.memory,
+        **{name: getattr(options, name) for name in _OF_MEMORY if study.inputs.contexts is not None},
     )
-
-
-def _memory(study: Study, options: RunOptions) -> dict[str, Any]:
-    """What a result says of the memory of the detector, where it has one."""
-    if study.inputs.contexts is None:
-        return {}
-    settings = {name: getattr(options, name) for name in ("initial_context", "empty_contexts", "assume_contexts")}
-    return {"memory": str(study.inputs.contexts.contexts), **settings}
 
 
 def _confidence(settings: ConfidenceSettings, data: Data) -> ConfidenceRecord:
@@ -140,6 +132,8 @@ _AS_ASKED = (
     "assume_memoryless",
 )  # fmt: skip
 """Options that a result records under their own names."""
+_OF_MEMORY = ("initial_context", "empty_contexts", "assume_contexts")
+"""Likewise, where the detector has memory."""
 
 
 DROPPED = "the matrices were made without unmatched detections (false positives)"
@@ -177,12 +171,12 @@ def run_remarks(
     if filled:
         remarks.append(
             f"contexts without items, {len(filled)} of those that are drawn: rates filled in by policy "
-            f"'{options.empty_contexts}'{affected}: {_listed(filled, '; ')}"
+            f"'{options.empty_contexts}'{affected}: {first_of(filled, between='; ')}"
         )
     columns = [column for column in columns if FROM not in column]
     if columns:
         remarks.append(
-            f"no items with {_listed(columns)}: rates filled in by policy '{options.empty_columns}'{affected}"
+            f"no items with {first_of(columns)}: rates filled in by policy '{options.empty_columns}'{affected}"
         )
     tests = tuple(tests)
     dependence = dependence_remark(test for test in tests if isinstance(test, CountedTest))
@@ -261,14 +255,13 @@ def grid_remarks(grid: Grid, false_positives: str, matrices: ConfusionMatrices) 
     )
     if matrices.localisation is not None and asking:
         items = counted(int(matrices.localisation.sum()), "item")
-        yield f"planner {_listed(list(asking))}: reported distances err as {items} say, which are taken as exact"
+        yield f"planner {first_of(list(asking))}: reported distances err as {items} say, which are taken as exact"
     for requirement in grid.requirements:
         formula = requirement.text[requirement.text.find("[") + 1 : requirement.text.rfind("]")]
         if read_otherwise_by_prism(formula):
             yield (
-                f"{requirement.name}: read as {to_text(requirement.original, parenthesise=True)}. Temporal "
-                "operators bind tighter "
-                "than & and | here, as in Spot; PRISM and Storm would read it differently"
+                f"{requirement.name}: read as {to_text(requirement.original, parenthesise=True)}. Temporal operators "
+                "bind tighter than & and | here, as in Spot; PRISM and Storm would read it differently"
             )
     decides = grid.blocks[0].system.model.decides
     if decides:
@@ -296,7 +289,7 @@ def _places_remark(grid: Grid, *, beside_objects: bool) -> str:
         return f"false positives arise in every bin of the field of view, {view}, without an object"
     where = "places and objects" if beside_objects else "places"
     able = [name for name, classes in placed.items() if (classes if beside_objects else EMPTY_CLASS in classes)]
-    declared = f"here in environment {_listed(able)}" if able else "of which there are none here"
+    declared = f"here in environment {first_of(able)}" if able else "of which there are none here"
     return f"false positives arise only in the bins of declared {where}, {declared}; the model has no fields of view"
 
 
@@ -309,12 +302,7 @@ def noted(noticed: Iterable[tuple[Block, Iterable[str]]]) -> Iterator[str]:
         for note in notes:
             where.setdefault(note, []).append(str(block))
     for note, blocks in where.items():
-        yield note if len(blocks) == count else f"{note} ({_listed(blocks, '; ')})"
-
-
-def _listed(names: Sequence[str], between: str = ", ") -> str:
-    """The first four, and how many more there are."""
-    return between.join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+        yield note if len(blocks) == count else f"{note} ({first_of(blocks, between='; ')})"
 
 
 def _tables(study: Study) -> dict[str, str]:

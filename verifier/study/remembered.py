@@ -13,8 +13,13 @@ from verifier.base.errors import UsageError
 from verifier.base.numbers import decimal_text, fixed
 from verifier.base.words import counted
 from verifier.perception.confusion import EMPTY, ConfusionFile
-from verifier.perception.confusion.context_matrices import longest_run, persistent
-from verifier.perception.confusion.context_selection import Selection, log10_e_value, selected_contexts
+from verifier.perception.confusion.context_selection import (
+    Selection,
+    log10_e_value,
+    longest_run,
+    persistent,
+    selected_contexts,
+)
 from verifier.perception.confusion.contexts import Contexts
 from verifier.perception.confusion.counts import ContextCounts
 from verifier.perception.confusion.dependence import CONTRADICTED_BELOW

@@ -29,7 +29,6 @@ from verifier.base.documents import (
 from verifier.base.documents import InputFile as InputFile
 from verifier.base.numbers import decimal_text
 from verifier.checking.verdicts import Verdict, condition_over, verdict_over, worst_verdict
-from verifier.study.gates import Gates
 from verifier.study.points import (
     Judged,
     JudgedResult,
@@ -39,7 +38,7 @@ from verifier.study.points import (
     WorldDecisions,
     uncertainty_columns,
 )
-from verifier.study.records import MatricesRecord, SettingsRecord
+from verifier.study.records import Gates, MatricesRecord, SettingsRecord
 
 InputRole: TypeAlias = Literal["spec", "model", "planner", "confusion", "record"]
 """A record, of single objects, tells explanations which frames to name."""
@@ -337,16 +336,34 @@ class RunResult(Derives, JudgedResult):
     METRICS = ("probability", "interval_lower", "interval_upper", "bounds_lower", "bounds_upper")
 
     def measured_rows(self) -> Iterator[dict[str, str | int | float]]:
-        """The row of the worst scenario of each requirement, for each value of swept constants."""
+        """The row of the worst scenario of each requirement, or of its mean over the profile, for each value of swept
+        constants."""
         for requirement in self.requirements:
             swept = grouped((tuple(point.constants.items()), at) for at, point in enumerate(requirement.points))
-            yield from self._rows(
-                (requirement, requirement.points[requirement.worst_of(among)]) for among in swept.values()
-            )
+            worst = ((requirement, requirement.points[requirement.worst_of(among)]) for among in swept.values())
+            yield from self._mean_rows(requirement) if requirement.means else self._rows(worst)
 
     def rows(self) -> Iterator[dict[str, str | int | float]]:
-        """One flat row per requirement and scenario, with the same columns throughout."""
-        return self._rows((requirement, point) for requirement in self.requirements for point in requirement.points)
+        """One flat row per requirement and scenario, and mean over the profile, with the same columns throughout."""
+        for requirement in self.requirements:
+            yield from self._rows((requirement, point) for point in requirement.points)
+            yield from self._mean_rows(requirement)
+
+    def _mean_rows(self, requirement: RequirementResult) -> Iterator[dict[str, str | int | float]]:
+        (like,) = self._rows([(requirement, requirement.worst_point)])
+        apart = ("initial_", "interval_", "bounds_", "any_dependence_", "environment", "second_engine")
+        for mean in requirement.means:
+            ends = mean.interval
+            yield {name: "" if name.startswith(apart) else value for name, value in like.items()} | {
+                "asked": f"{requirement.asked} over profile",
+                **{f"constant_{name}": value for name, value in mean.constants.items()},
+                "probability": mean.probability,
+                "lower": mean.lower,
+                "upper": mean.upper,
+                "exact": "" if mean.exact is None else fraction_text(mean.exact),
+                **({} if ends is None else {"interval_lower": ends.lower, "interval_upper": ends.upper}),
+                "verdict": requirement.verdict.value,
+            }
 
     def _rows(self, points: Iterable[tuple[RequirementResult, Point]]) -> Iterator[dict[str, str | int | float]]:
         remembered = self.settings.memory

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 from verifier.base.errors import shown
 from verifier.base.files import read_text
@@ -285,33 +285,33 @@ def _planner(name: str, element: Element, step_s: Fraction | None) -> Planner:
         tuple(_tracker(key, entry) for key, entry in _named(element, "trackers")),
         element.given("reading", _reading, "last"),
     )
-    return replace(planner, **_from_file(name, element)) if kind in ELSEWHERE else planner
+    return _from_file(planner, name, element) if kind in ELSEWHERE else planner
 
 
-def _from_file(name: str, element: Element) -> dict[str, Any]:
-    """What the file of a planner says of it; a relative path is relative to the model's."""
+def _from_file(planner: Planner, name: str, element: Element) -> Planner:
+    """The planner with what its file says; a relative path is relative to the model's."""
     named, key = element.at("file").string(), f"planners.{name}"
     path = str(Path(element.file).parent / named)
     raw = read_text(path)[1]
-    said: dict[str, Any] = {"file": PlannerFile(named, path, hashlib.sha256(raw).hexdigest())}
+    planner = replace(planner, file=PlannerFile(named, path, hashlib.sha256(raw).hexdigest()))
     if element.value["kind"] == "prism":
         from verifier.systems.planners.prism import module_of
 
         module = module_of(raw, path, element.given("module", Element.string, None), key)
         places = {f"{key}.commands[{number}]": place for number, place in enumerate(module.places)}
-        return {**said, "commands": module.rules, "memory": module.memory, "places": places}
+        return replace(planner, commands=module.rules, memory=module.memory, places=places)
     if element.value["kind"] == "table":
         from verifier.systems.planners.tables import table_of
 
         table, columns = table_of(raw, path)
         places = {f"{key}.asks[{k}]": column for k, column in enumerate(columns)}
-        return {**said, "decider": table, "places": {**places, f"{key}.sets[0]": replace(columns[0], path=None)}}
+        return replace(planner, decider=table, places={**places, f"{key}.sets[0]": replace(columns[0], path=None)})
     from verifier.systems.planners.gr1c import controller_of
 
     reads = {variable: (_node(entry), entry) for variable, entry in element.at("reads").entries()}
     controller, node = controller_of(raw, path, reads, dict(element.at("sets").entries()))
     asks = {f"{key}.asks[{k}]": _source(element.at("reads").at(name)) for k, name in enumerate(controller.asks) if k}
-    return {**said, "decider": controller, "memory": (node,), "places": asks}
+    return replace(planner, decider=controller, memory=(node,), places=asks)
 
 
 def _memory(name: str, element: Element) -> Memory:

@@ -11,11 +11,10 @@ from fractions import Fraction
 
 from verifier.base.numbers import exact_text, fixed, interval_text, significant
 from verifier.base.words import percent
-from verifier.robustness.assessment.circumstances import Risk
+from verifier.robustness.assessment.circumstances import Counted, Risk
 from verifier.robustness.assessment.document import (
     BreakRecord,
     CircumstanceRecord,
-    CountedRecord,
     CriterionRecord,
     DegradationRecord,
     DistanceRecord,
@@ -81,7 +80,7 @@ def _circumstances(system: SystemRecord) -> Iterator[Block | str]:
         yield Table("", ("circumstance", "shows as"), rows)
 
 
-def _frequency(value: float | None, counted: CountedRecord | None) -> str:
+def _frequency(value: float | None, counted: Counted | None) -> str:
     """A stated number, or a counted one with its counts and interval."""
     if counted is None or value is None:
         return _number(value)

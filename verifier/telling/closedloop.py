@@ -10,8 +10,7 @@ from verifier.closedloop.comparison import Cell as AreaCell
 from verifier.closedloop.comparison import Row as AreaRow
 from verifier.closedloop.curvefiles import Curve
 from verifier.closedloop.trade_offs import NOT_DEFINED, CurvePoints, TradeOffs, TradeOffsResult, TradeOffTable
-from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Table
-from verifier.telling.grounds import name_text
+from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Table, name_text
 from verifier.telling.pictures import Line, plot
 from verifier.telling.terminal import blocks_lines, text_of
 
@@ -94,10 +93,9 @@ def _head(study: TradeOffsResult) -> Iterator[str]:
     if "control_radius_m" in choices:
         vehicle = choices["vehicle"]
         yield (
-            f"control radius {choices['control_radius_m']:g} m, safety radius {choices['safety_radius_m']:g} m; "
-            f"top speed {vehicle['top_speed_mps']:g} m/s, {vehicle['a_min_mps2']:g} and "
-            f"{vehicle['a_max_mps2']:g} m/s^2; {choices['engine']}, {vehicle['between_images']}, "
-            f"{vehicle['too_close']}"
+            f"control radius {choices['control_radius_m']:g} m, safety radius {choices['safety_radius_m']:g} m; top "
+            f"speed {vehicle['top_speed_mps']:g} m/s, {vehicle['a_min_mps2']:g} and {vehicle['a_max_mps2']:g} m/s^2; "
+            f"{choices['engine']}, {vehicle['between_images']}, {vehicle['too_close']}"
         )
     if "safety" in choices:
         yield f"safety: {choices['safety']}, efficiency: {choices['progress']}"

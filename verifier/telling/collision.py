@@ -2,11 +2,11 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from verifier.base.documents import Content
 from verifier.base.errors import one_line
 from verifier.base.numbers import error_text, fixed, interval_text, level_text, rounded, significant
 from verifier.base.words import counted, listed, percent
@@ -21,13 +21,12 @@ from verifier.collision.document import (
     RatioRecord,
     ScoreRecord,
 )
+from verifier.collision.estimator import SPEED_UNITS
 from verifier.collision.intervals import IntervalKind, safer
 from verifier.collision.request import independence_text
 from verifier.collision.result import CollisionResult
-from verifier.collision.stopping import SPEED_UNITS
 from verifier.collision.trust import Trust
-from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Paragraph, Row, Table
-from verifier.telling.grounds import name_text
+from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Paragraph, Row, Table, name_text
 from verifier.telling.pictures import chart
 from verifier.telling.terminal import blocks_lines, text_of
 
@@ -96,7 +95,7 @@ def collision_blocks(study: CollisionStudy, *, pictures: bool = True) -> Iterato
     yield from _trusted(study)
 
 
-def _source_text(origin: Mapping[str, Any]) -> str:
+def _source_text(origin: Content) -> str:
     lost = origin["objects"] - origin["pairs"]
     without = f", {lost} without a report" if lost else ""
     many = f"{origin['pairs']} pairs of {origin['objects']} objects{without}, {origin['images']} images"
@@ -315,8 +314,7 @@ def _combination(policy: PolicyRecord, combination: CombinationRecord) -> Table:
     rows.append(("combined", "", *_score_cells(combination.combined), _total(combination.combined)))
     caption = (
         f"Combination, each point to the detector closer to its oracle: chosen on {combination.chosen_on} images, "
-        "scored "
-        f"on the other {combination.scored_on}"
+        f"scored on the other {combination.scored_on}"
     )
     return Table(caption, ("detector", "of the grid", "above", "below", "above + below"), tuple(rows))
 

@@ -17,19 +17,18 @@ from verifier.questions.compare.compare_result import (
     SpecComparison,
 )
 from verifier.questions.compare.metric_tables import Estimate
-from verifier.study.gates import DropGate
-from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Section, Table
-from verifier.telling.gates import drop_gate_text, drops_table, gate_verdict, rule_words
+from verifier.study.records import DropGate
+from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Section, Table, name_text
 from verifier.telling.grounds import (
     assumed_text,
     bounds_told,
     chance_text,
     channel_lines,
     difference_text,
-    name_text,
     scenario_text,
 )
 from verifier.telling.pictures import Line, plot
+from verifier.telling.run import drop_gate_text, drops_table, gate_verdict, rule_words
 from verifier.telling.run_summary import remark_lines
 from verifier.telling.terminal import blocks_lines, text_of
 

@@ -12,7 +12,7 @@ from verifier.analysis.channel_test import dependence_remark
 from verifier.base.arrays import grouped
 from verifier.base.errors import UsageError, one_line
 from verifier.base.numbers import fixed, interval_text, level_text, number_text, p_value_text, significant
-from verifier.base.words import counted, percent
+from verifier.base.words import counted, first_of, percent
 from verifier.perception.confusion.context_selection import selected_contexts
 from verifier.perception.confusion.contexts import UNTRACKED, OfTracks
 from verifier.perception.confusion.counts import ConfusionCounts, ContextCounts
@@ -22,8 +22,15 @@ from verifier.perception.confusion.document_dependence import Dependence
 from verifier.perception.confusion.document_types import AveragePrecision
 from verifier.perception.confusion.matrices import EMPTY, ConfusionMatrices, label_text
 from verifier.perception.confusion.replay import Replayed
-from verifier.perception.confusion.sanity import THIN_COLUMN, left_out_texts, recalls, remark_texts, thin_columns
-from verifier.perception.confusion.weights import WORTH_SAYING, rate_differences
+from verifier.perception.confusion.sanity import (
+    THIN_COLUMN,
+    WORTH_SAYING,
+    left_out_texts,
+    rate_differences,
+    recalls,
+    remark_texts,
+    thin_columns,
+)
 from verifier.telling.blocks import Cell, Row, Table, name_text
 from verifier.telling.terminal import aligned, block_lines, text_of
 
@@ -143,9 +150,8 @@ def _track_lines(name: str, tracks: OfTracks | None) -> list[str]:
         return []
     return [
         f"{name}: missed in the first frame of {tracks.with_drive[0]} of {tracks.with_drive[1]} tracks that begin "
-        "with "
-        f"their drive, and of {tracks.later[0]} of {tracks.later[1]} others; the longest run of wrong reports has "
-        f"{counted(tracks.longest_wrong_run, 'frame')}"
+        f"with their drive, and of {tracks.later[0]} of {tracks.later[1]} others; the longest run of wrong reports "
+        f"has {counted(tracks.longest_wrong_run, 'frame')}"
     ]
 
 
@@ -259,9 +265,8 @@ def _notes(counts: ConfusionCounts) -> list[str]:
     thin = list(thin_columns(counts))
     if not thin:
         return [f"every column has at least {THIN_COLUMN} items", *warnings]
-    listed = ", ".join(f"{column.label} in {column.bin} ({column.items})" for column in thin[:MOST_THIN])
-    more = f" and {len(thin) - MOST_THIN} more" if len(thin) > MOST_THIN else ""
-    return [f"note: {len(thin)} columns with fewer than {THIN_COLUMN} items: {listed}{more}", *warnings]
+    told = first_of([f"{column.label} in {column.bin} ({column.items})" for column in thin], MOST_THIN)
+    return [f"note: {len(thin)} columns with fewer than {THIN_COLUMN} items: {told}", *warnings]
 
 
 def _of_data_set(counts: ConfusionCounts) -> Iterator[str]:
@@ -300,8 +305,7 @@ def validation_table(validation: Validation) -> str:
     """What each model predicts of the other half of the drives, beside what was seen there."""
     lines = [
         f"{validation.true_class} in {validation.range} m: each half of {validation.drives} drives predicts the "
-        "other, "
-        f"{validation.splits} random halvings"
+        f"other, {validation.splits} random halvings"
     ]
     for confirm in dict.fromkeys(look.confirm for look in validation.looks):
         needed, of = confirm.split("/")

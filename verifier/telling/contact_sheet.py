@@ -6,13 +6,12 @@ from typing import Any
 
 from verifier.base.errors import unknown_error
 from verifier.base.libraries import library
-from verifier.base.words import counted, listed, percent
+from verifier.base.words import counted, first_of, listed, percent
 from verifier.perception.confusion.record import Record
 from verifier.perception.confusion.rules import EMPTY_NAME
-from verifier.questions.explain.contact_sheet import CellSheet, Mark, Shot
+from verifier.questions.explain.frames import CellSheet, Mark, Shot
 from verifier.robustness.detectors.protocol import read_image
-from verifier.telling.blocks import Block, Page, Paragraph, Photo, Section
-from verifier.telling.grounds import name_text
+from verifier.telling.blocks import Block, Page, Paragraph, Photo, Section, name_text
 
 WIDTH, CLOSE_UP = 720, 300
 """Of a picture, and the height of the close-up below it, in pixels."""
@@ -73,13 +72,12 @@ def _privacy(blurred: Collection[str]) -> str:
 def _section(sheet: CellSheet, bins: Sequence[str], blurred: Collection[str], anchor: str) -> Section:
     error = sheet.error
     reasons = [f"{name_text(name)} ({name_text(planner)}, {percent(share)})" for name, planner, share in sheet.behind]
-    drives = [f"{name_text(drive)} {count}" for drive, count in sheet.drives[:MOST_DRIVES]]
-    more = f" and {len(sheet.drives) - MOST_DRIVES} more" if len(sheet.drives) > MOST_DRIVES else ""
+    drives = first_of([f"{name_text(drive)} {count}" for drive, count in sheet.drives], MOST_DRIVES)
     blocks: list[Block] = [
         Paragraph(f"In causes of the violation of {listed(reasons)}; the share is that of these causes."),
         Paragraph(
             f"{counted(error.in_record or 0, 'such error')} in {counted(sheet.frames, 'frame')}, "
-            f"{sheet.with_image} with an image; {len(sheet.shots)} shown. By drive: {', '.join(drives)}{more}."
+            f"{sheet.with_image} with an image; {len(sheet.shots)} shown. By drive: {drives}."
             if sheet.frames
             else "No such error was counted: a policy or the prior gives this rate."
         ),

@@ -21,8 +21,8 @@ from verifier.questions.explain.explain_result import (
     PatternRecord,
 )
 from verifier.systems.channel import FRAME
-from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Paragraph, Row, Table
-from verifier.telling.grounds import decided_lines, name_text, sentence, state_text, world_aim
+from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Paragraph, Row, Table, name_text
+from verifier.telling.grounds import decided_lines, sentence, state_text, world_aim
 from verifier.telling.pictures import Line, chart, plot
 
 LARGEST_DENOMINATOR = 10**6
@@ -198,8 +198,7 @@ def _patterns_text(explained: Explained) -> str:
     which = "most probable" if violation.ranked else "probable (others may be more so)"
     return (
         f"Violating paths, grouped by detection errors: the {which} {many}, {percent(violation.covered or 0.0)} of "
-        "the "
-        "violation"
+        "the violation"
     )
 
 

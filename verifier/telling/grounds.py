@@ -22,8 +22,7 @@ from verifier.perception.confusion.contexts import Contexts
 from verifier.study.points import FreeBounds, Numbers, Point, WorldDecisions
 from verifier.study.results import Target
 from verifier.systems.contexts import CONTEXT_OF
-from verifier.telling.blocks import LONGEST_NAME as LONGEST_NAME
-from verifier.telling.blocks import name_text as name_text
+from verifier.telling.blocks import LONGEST_NAME, name_text
 
 
 class Judged(Protocol):
@@ -129,6 +128,13 @@ def assumed_text(channel: Channel) -> str:
     """What the chains take the detector to be, before what tests say of it."""
     tests = "Test of successive frames" if channel.contexts is None else "Tests along tracks"
     return f"{detector_text(channel.contexts)}. {tests}"
+
+
+def memory_text(channel: Channel) -> str:
+    """What a chain takes for granted of the memory of the detector."""
+    if channel.contexts is None:
+        return "Detection errors are independent between time steps and between objects (memoryless detector)"
+    return f"Detection errors depend on the past through {channel.contexts} of the object only"
 
 
 def channel_lines(channel: Channel) -> Iterator[str]:

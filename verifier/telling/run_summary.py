@@ -10,7 +10,7 @@ from verifier.base.arrays import grouped
 from verifier.base.errors import one_line
 from verifier.base.numbers import error_text, fixed, level_text, significant
 from verifier.base.words import counted
-from verifier.checking.values import ONE_ENGINE
+from verifier.checking.enclosure import ONE_ENGINE
 from verifier.checking.verdicts import PERSISTENT, Verdict, WithinBounds
 from verifier.study.points import Point
 from verifier.study.provenance import DROPPED, draws_remark

@@ -108,6 +108,8 @@ def test_names_that_begin_like_operators():
     ("text", "message", "column"),
     [
         ("a b", "expected an operator or the end, found 'b'", 3),
+        (f"a {'b' * 38}", f"expected an operator or the end, found '{'b' * 38}'", 3),
+        (f"a {'b' * 39}", f"expected an operator or the end, found '{'b' * 35}...'", 3),
         ("(a & b", "expected ')' or an operator, found the end", 7),
         ("a &", "expected a condition or a number, found the end", 4),
         ("", "expected a condition or a number, found the end", 1),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from contextlib import nullcontext
 
 import pytest
 from exact_oracle import holds_on_lasso
@@ -356,6 +357,17 @@ def test_a_window_that_must_remember_subsets_is_refused(monkeypatch, work):
     monkeypatch.setattr(progression, "_WORK_LIMIT", work)
     with pytest.raises(LimitError, match=f"more than {work} comparisons"):
         reachable_obligations(formula)
+
+
+@pytest.mark.parametrize("enough", [True, False])
+def test_comparisons_of_terms_are_counted(enough):
+    """Two terms and three make six, of two nodes each (2 x 2), which are compared with those before: 1 + ... + 6."""
+    obligations = Obligations(conjunction(tuple(F(Name(name)) for name in "abcde")))
+    one, two, *others = (frozenset({k}) for k, node in enumerate(obligations.formula.nodes) if node.kind == "U")
+    obligations._work_left = 2 * 3 + 6 * 4 + 21 - (not enough)
+    with nullcontext() if enough else pytest.raises(LimitError, match="comparisons of terms"):
+        both = obligations._both(frozenset({one, two}), frozenset(others))
+        assert both == {term | other for term in (one, two) for other in others}
 
 
 def test_nesting_beyond_the_limit_is_refused_and_long_chains_are_not():

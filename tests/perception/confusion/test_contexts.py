@@ -23,8 +23,12 @@ from verifier.cli import main
 from verifier.evidence.documents import schema_of
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.context_counts import Memory, _histories, with_contexts
-from verifier.perception.confusion.context_matrices import longest_run
-from verifier.perception.confusion.context_selection import held_out_loss, log10_e_value, selected_contexts
+from verifier.perception.confusion.context_selection import (
+    held_out_loss,
+    log10_e_value,
+    longest_run,
+    selected_contexts,
+)
 from verifier.perception.confusion.contexts import UNTRACKED, Contexts, OfTracks, ReplayTest
 from verifier.perception.confusion.counting import confusion_counts, count_and_observe
 from verifier.perception.confusion.counts import ContextCounts

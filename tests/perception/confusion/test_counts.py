@@ -11,7 +11,7 @@ from shorthands import of_sequences
 from verifier.base.errors import UsageError
 from verifier.perception.confusion import EMPTY
 from verifier.perception.confusion.bins import Bins, Variable
-from verifier.perception.confusion.context_matrices import (
+from verifier.perception.confusion.context_selection import (
     divided_matrices,
     divided_sequences,
     followed,

@@ -3,7 +3,9 @@
 import json
 import math
 import sys
+from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import jsonschema
 import numpy as np
@@ -14,8 +16,10 @@ from hypothesis import strategies as st
 from verifier.base.errors import ExitCode, InputError
 from verifier.evidence.documents import schema_of
 from verifier.perception.confusion import EMPTY, ConfusionMatrices, read_confusion, write_confusion
+from verifier.perception.confusion import document as document_module
+from verifier.perception.confusion.bins import is_number
 from verifier.perception.confusion.document import confusion_text, read_counts_of
-from verifier.perception.confusion.document_variables import is_number
+from verifier.perception.confusion.tally import Tally
 
 FOLDER = Path(__file__).resolve().parents[2] / "data/invalid/confusion"
 SCHEMA = schema_of("verifier.confusion")
@@ -46,6 +50,32 @@ def test_shipped_examples_hold_the_papers_figures(root):
     assert by_class.counts[0].tolist() == [[31, 0, 0], [0, 191, 0], [127, 734, 3227]]
     assert by_set.counts[0].tolist() == [[22, 0, 5, 0], [0, 184, 4, 0], [0, 0, 0, 0], [63, 354, 13, 3227]]
     assert by_set.counts.sum(axis=(1, 2)).tolist() == [3872] * 10
+
+
+@pytest.mark.parametrize(
+    ("error", "looks", "said"),
+    [
+        (0, 1, {}),
+        (1, 1, {"annotation-error": "up to a share of 1 of the items may be annotated wrongly or missing: "}),
+        (Fraction(1, 4), 2, {"annotation-error": "up to a share of 0.25 of", "looks": "1 verdict was drawn from"}),
+        (0, 3, {"looks": "2 verdicts were drawn from these data before: confidence bounds allow for 3 looks"}),
+    ],
+)
+def test_doubts_about_the_data_are_told(root, monkeypatch, error, looks, said):
+    monkeypatch.setattr(document_module, "annotation_error", lambda _: error)
+    monkeypatch.setattr(document_module, "looks_at", lambda _: looks)
+    read = read_confusion(root / f"examples/{EXAMPLES[0]}").matrices.metadata
+    remarks = {told["kind"]: told["text"] for told in read.get("remarks", [])}
+    assert {kind: text[: len(said.get(kind, ""))] for kind, text in remarks.items()} == said
+
+
+def test_names_of_sequences_are_written_as_they_are():
+    tally = Tally(np.array([[0, 1, 0, 2], [1, 0, 1, 1]]), np.array([[7], [3]]))
+    sequences = SimpleNamespace(names=("Straße", "b"), frames=np.array([3, 1]), tally=tally, tracks=None)
+    assert document_module._sequence_texts(SimpleNamespace(sequences=sequences, by_context=None)) == [
+        '    {"name":"Straße","frames":3,"counts":[[1,0,2,7]]}',
+        '    {"name":"b","frames":1,"counts":[[0,1,1,3]]}',
+    ]
 
 
 CLASSES = st.lists(st.sampled_from(["ped", "car", "traffic cone", "étui"]), unique=True, min_size=1, max_size=4)

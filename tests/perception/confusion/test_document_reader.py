@@ -150,10 +150,15 @@ REFUSED = [
     (PLAIN, {"/bins/1/counts/1/0": 2**53 + 1}, "/bins/1/counts/1/0: expected at most 2**53, got 9007199254740993"),
     (PLAIN, {"/bins/1/counts/1/0": 2**53},
      "/bins: expected at most 2**53 items in all\n  hint: larger sums are not exact"),
+    (FAMILY, {"/bins/0/counts/1/1/1": 2**53},  # at one threshold
+     "/bins: expected at most 2**53 items in all\n  hint: larger sums are not exact"),
     (FAMILY, {"/bins/0/counts": {}}, "/bins/0/counts: expected 2 matrices (one per score threshold), got {}"),
     (FAMILY, {"/bins/0/counts/1/1/0": -2}, "/bins/0/counts/1/1/0: expected a non-negative integer, got -2"),
     (PLAIN, {"/false_positives": "dropped"},
      "/bins/0/counts/0/1: 1 false positives, though /false_positives says 'dropped'\n  hint: write "
+     '"false_positives": "counted" if unmatched detections are counted; they count as data then'),
+    (PLAIN, {"/false_positives": "dropped", "/labels": ["empty", "ped"]},
+     "/bins/1/counts/1/0: 1 false positives, though /false_positives says 'dropped'\n  hint: write "
      '"false_positives": "counted" if unmatched detections are counted; they count as data then'),
     (BINNED, {"/bins/3": ...}, "/bins: expected a multiple of 4 bins, got 3\n"
      "  hint: distance changes slowest, the last variable fastest, and each bin says its ranges"),
@@ -314,6 +319,11 @@ def test_what_does_not_fit_is_refused_with_its_place(document, edits, words):
     with pytest.raises(InputError) as caught:
         DocumentReader("a.json").counts(changed(document, edits))
     assert str(caught.value) == f"a.json: {words}"
+
+
+def test_sequences_of_version_2_may_have_no_tracks():
+    read = DocumentReader("a.json").counts(changed(NOBODY, {"/sequences/0/tracks": ...})).sequences
+    assert (read.names, read.frames.tolist(), read.tracks) == (("B",), [4], None)
 
 
 @pytest.mark.parametrize(

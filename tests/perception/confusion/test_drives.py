@@ -61,7 +61,7 @@ def test_frames_of_sequences_are_named_by_both(tmp_path):
 
 REFUSED = [
     ("sequence,drive\nA,x\nA,y\n", "drives.csv:3: the sequence 'A' has a row already, in line 2"),
-    ("sequence,drive\nA,x\nB\n", "drives.csv:3: expected 2 cells, got 1"),
+    ("sequence,drive\nA,x\nB\n", "drives.csv:3: expected 2 cells, found 1"),
     ("sequence,drive\n,x\n", "drives.csv:2: the name of a sequence is empty"),
     ("sequence,drive\nA, \n", "drives.csv:2: expected the name of a drive, got ''"),
     ("sequence,site\nA,x\n", "drives.csv:1: expected the columns of a table of drives, got 'sequence,site'"),

@@ -20,7 +20,8 @@ from verifier.perception.confusion.bins import Variable
 from verifier.perception.confusion.document import read_confusion, read_counts
 from verifier.perception.confusion.mix import Mix, MixedMatrices, _in_units, mixed_ends, mixed_rates, read_mix
 from verifier.pipeline import verify_spec
-from verifier.questions.compare.comparing import CompareOptions, compare
+from verifier.questions.compare.comparing import compare
+from verifier.questions.compare.request import CompareOptions
 from verifier.questions.explain.explaining import explain_spec
 from verifier.study.options import RunOptions
 
@@ -232,6 +233,7 @@ def test_the_point_is_the_weighted_rate(files):
     found = read_confusion(path, mix=mix)
     seen, hidden = (counts.matrices({"occluded": name}) for name in ("seen", "hidden"))
     mixed = found.mixed.matrices()
+    assert mixed.metadata == counts.matrices().metadata  # which are of no one bin
     for at, true in np.ndindex(mixed.counts.shape[0], mixed.counts.shape[2]):
         for predicted in range(len(mixed.labels)):
             items = [int(each.counts[at, :, true].sum()) for each in (seen, hidden)]

@@ -11,7 +11,7 @@ from verifier.base.errors import InputError, UsageError
 from verifier.cli import main
 from verifier.perception.confusion.document import confusion_text
 from verifier.perception.confusion.record import write_record
-from verifier.perception.confusion.request import counted, merged
+from verifier.perception.confusion.request import counted, counts_of, merged
 from verifier.perception.confusion.streaming import finish
 from verifier.perception.settings import CountSettings, MergeSettings
 from verifier.questions.audit import audited
@@ -202,3 +202,16 @@ def test_contexts_have_the_period_and_gaps_that_are_asked_for(folder):
 def test_an_audit_does_not_stream(folder):
     with pytest.raises(UsageError, match="--matching-audit and --average-precision are of all data at once"):
         audited(CountSettings(**DATA, stream=True, matching_audit=True))
+
+
+@pytest.mark.parametrize(
+    ("annotations", "detections", "names", "sequences", "words"),
+    [
+        ("truth.csv", "found.csv", ["ped"], None, "names and sequences are of objects in memory"),
+        ("truth.csv", "found.csv", None, ["a"], "names and sequences are of objects in memory"),
+        ([], "found.csv", None, None, "<detections>: expected one object for each image, got str"),
+    ],
+)
+def test_files_and_objects_are_told_apart(annotations, detections, names, sequences, words):
+    with pytest.raises((InputError, UsageError), match=f"^{re.escape(words)}"):
+        counts_of(annotations, detections, "table", names, sequences, {})

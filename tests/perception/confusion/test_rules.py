@@ -10,7 +10,7 @@ from verifier.base.errors import UsageError
 from verifier.perception.confusion import EMPTY
 from verifier.perception.confusion.bins import Bins, Variable
 from verifier.perception.confusion.rules import CountingRule
-from verifier.perception.detections.partly import classes_of_others, files_of_part, is_part, only_files
+from verifier.perception.detections.classmap import classes_of_others, files_of_part, is_part, only_files
 
 BINS = Bins((0.0, 10.0))
 SPEED = Variable("speed", edges=(0.0, 1.0))

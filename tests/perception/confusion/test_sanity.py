@@ -29,15 +29,16 @@ from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.sanity import (
     left_out_texts,
+    rate_differences,
     refuse_absurd,
     remark,
     remark_texts,
     sanity_remarks,
+    weighted_rates,
     with_projected,
     with_sanity,
 )
 from verifier.perception.confusion.tally import Tally
-from verifier.perception.confusion.weights import rate_differences, weighted_rates
 from verifier.study.provenance import matrices_record
 
 TRUTH = "sequence,frame,class,x,y\na,0,ped,5,0\na,1,ped,5,0\n"

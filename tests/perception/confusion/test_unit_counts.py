@@ -11,8 +11,8 @@ from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.context_counts import Memory
 from verifier.perception.confusion.contexts import Contexts
 from verifier.perception.confusion.counting import confusion_counts, count_and_observe
+from verifier.perception.confusion.drives import with_units
 from verifier.perception.confusion.rules import CountingRule
-from verifier.perception.confusion.unit_counts import with_units
 from verifier.perception.matching import MatchingPolicy
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from verifier.perception.confusion.counts import Sequences
+from verifier.perception.confusion.sanity import RateDifference, rate_differences, weighted_rates
 from verifier.perception.confusion.tally import Tally
 from verifier.perception.confusion.tracks import Tracks
-from verifier.perception.confusion.weights import RateDifference, rate_differences, weighted_rates
 
 PED, OBS, EMPTY = range(3)
 

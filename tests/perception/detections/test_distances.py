@@ -6,8 +6,8 @@ import pytest
 from verifier.base.errors import InputError, UsageError
 from verifier.perception.detections import distance, with_distances
 from verifier.perception.detections.arrays import from_arrays
+from verifier.perception.detections.classmap import only_files
 from verifier.perception.detections.distances import reported_distance, sequences_named
-from verifier.perception.detections.partly import only_files
 
 NAN = float("nan")
 

@@ -9,7 +9,7 @@ import pytest
 
 from verifier.base.errors import InputError, UsageError
 from verifier.perception.detections import Reading, sources
-from verifier.perception.detections.partly import only_files
+from verifier.perception.detections.classmap import only_files
 from verifier.perception.detections.sources import Elements, NoFilesError, Plausible, codes, elements, read_source
 
 

@@ -39,7 +39,7 @@ interval is wrong for the mean rate as well (90 tracks of mean length 40 with ra
 Where the rate of a random item is not that of a random encounter, or of a random drive.
 
 They differ where the size of a drive tells something of it: where hard drives are longer, say. Then it matters which
-of them is meant (`verifier.perception.confusion.weights`), and a reader is told.
+of them is meant (`verifier.perception.confusion.sanity`), and a reader is told.
 """
 
 import math
@@ -62,7 +62,7 @@ from verifier.base.statistics import binomial_lower_end
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.counts import Sequences
 from verifier.perception.confusion.matrices import label_text
-from verifier.perception.confusion.weights import WORTH_SAYING, weighted_rates
+from verifier.perception.confusion.sanity import WORTH_SAYING, weighted_rates
 
 _OUTWARDS = 1 - 1e-9
 """Covers the relative error of ends from the incomplete beta function and its inverse."""

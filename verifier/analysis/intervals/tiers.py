@@ -110,7 +110,7 @@ def read_rate_box(path: str, matrices: ConfusionMatrices, tested: Sequence[Confu
     stated = np.zeros(shape, dtype=bool)
     for entry in entries:
         entry.table(("true", "predicted", "rate", "distance_m", "context"), ("true", "predicted", "rate"))
-        least, most = _ends(entry.at("rate"))
+        least, most = entry.at("rate").share()
         predicted, true = (_label(entry.at(key), matrices) for key in ("predicted", "true"))
         for at in _bins(entry, matrices):
             cell = at, predicted, true
@@ -124,15 +124,6 @@ def read_rate_box(path: str, matrices: ConfusionMatrices, tested: Sequence[Confu
     record = BoxRecord(path, top.sha256, one_line(top.at("source").string()))
     _refuse_contradicted(path, tested, stated, lower, upper)
     return RateBox(record, lower, upper)
-
-
-def _ends(element: Element) -> tuple[Fraction, Fraction]:
-    if element.is_number():
-        return (element.number(0, 1),) * 2
-    ends = [bound.number(0, 1) for bound in element.items()]
-    if len(ends) != 2 or ends[0] > ends[1]:
-        raise element.fail("expected a rate, or [least, most]")
-    return ends[0], ends[1]
 
 
 def _label(element: Element, matrices: ConfusionMatrices) -> int:

@@ -65,8 +65,7 @@ def ends_of(objective: Objective, measured: Measured) -> Ends:
     )
     step = uncertain_step(objective, region)
     components = decided_components(objective, step, most_combinations=0)
-    rows, seen = np.nonzero(step.usable(np.ones(step.following.shape, dtype=bool)))
-    sources, targets = step.owner[rows], step.following[rows, seen]
+    sources, targets = step.moves
     can_end = (
         coreachable(step.state_count, sources, targets, (components.of >= 0) & ends[components.of])
         for ends in (components.can_fail, components.can_hold)

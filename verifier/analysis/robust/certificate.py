@@ -137,7 +137,7 @@ def claimed_bound(side: Side, value: float) -> float:
     return float(np.nextafter(bound, -np.inf)) if Fraction(bound) > 1 - Fraction(value) else bound
 
 
-def document(certificate: Certificate) -> dict[str, Any]:
+def document(certificate: Certificate) -> dict[str, object]:
     """The JSON document of a certificate."""
     boxes = [
         BoxArrays(1, box.value.tolist(), box.order.tolist(), box.component.tolist()) for box in certificate.boxes
@@ -162,7 +162,7 @@ def content_document(
     region: Mapping[str, Any],
     boxes: Sequence[BoxArrays],
     tree: Any,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The JSON document with this content, and with the obligations that show it."""
     assumed = [{**column, "counts": None} for column in region["columns"]]  # that ends follow is the kernel's matter
     columns = kernel.read_region({**region, "columns": assumed})
@@ -187,7 +187,7 @@ def content_document(
     return {**content, "sha256": digest_of(content)}
 
 
-def _box_document(box: BoxArrays, staying: Staying, system: kernel.System) -> dict[str, Any]:
+def _box_document(box: BoxArrays, staying: Staying, system: kernel.System) -> dict[str, object]:
     """A box with its components; states that no matrix reaches count as targets."""
     inside = ((number, state) for state, number in enumerate(box.component) if number >= 0)
     members = grouped((number, state) for number, state in inside if staying.reaches(state))
@@ -199,7 +199,7 @@ def _box_document(box: BoxArrays, staying: Staying, system: kernel.System) -> di
     }
 
 
-def digest_of(content: Mapping[str, Any]) -> str:
+def digest_of(content: Mapping[str, object]) -> str:
     """SHA-256 of a certificate's content, all but the digest itself."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()

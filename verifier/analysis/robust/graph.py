@@ -114,10 +114,7 @@ def decided_components(
                 can[number] = assumed[number] = True
         rest = rest[of[rest] != number]
     if len(rest):
-        rows = step.rows_of(rest)
-        own, following = step.owner[rows], step.following[rows]
-        row, seen = np.nonzero(step.usable(of[following] == of[own, None], rows))
-        full = _values_under(objective, rest, own[row], following[row, seen], of[rest])
+        full = _values_under(objective, rest, *_within(step, of, rest), of[rest])
         members = distinct(of[rest])
         can_hold[members], can_fail[members] = full, ~full
         tried, most = 0, MOST_COMBINATIONS if most_combinations is None else most_combinations
@@ -143,8 +140,7 @@ def end_components(step: UncertainStep, among: Mask | None = None) -> Ints:
     nothing changes.
     """
     n = step.state_count
-    every, seen = np.nonzero(step.usable(np.ones(step.following.shape, dtype=bool)))
-    sources, targets = step.owner[every], step.following[every, seen]
+    sources, targets = step.moves
     of = components(n, sources, targets)
     cyclic: Mask = np.bincount(of)[of] > 1
     cyclic[sources[sources == targets]] = True

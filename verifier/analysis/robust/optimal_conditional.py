@@ -18,6 +18,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from verifier.analysis.objective import Objective
 from verifier.analysis.robust.graph import end_components
 from verifier.analysis.robust.optimum import Bracket, Optimum, complement, optimum_on
 from verifier.base.arrays import Floats, Ints, Mask, rows_of
@@ -67,16 +68,13 @@ class OptimalConditional(Optimum):
     most_states: int
     _known: Cache = field(default_factory=lambda: Cache(_MOST_PROCESSES), init=False, repr=False)
 
+    is_undecided = Objective.is_undecided
     plain: ClassVar[bool] = False
 
     @property
     def effort(self) -> int:
         """See `Objective`."""
         return 4 * super().effort
-
-    def is_undecided(self, rates: Floats) -> bool:
-        """As `Objective.is_undecided`: never."""
-        return False
 
     def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:
         """As `Objective.probabilities`.

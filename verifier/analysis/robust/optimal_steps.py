@@ -35,7 +35,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.analysis.objective import without_steps
+from verifier.analysis.objective import Objective, without_steps
 from verifier.analysis.robust.graph import end_components
 from verifier.analysis.robust.optimum import Optimum
 from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask
@@ -67,6 +67,7 @@ class OptimalSteps(Optimum):
     gains: Gains
     steps: int
 
+    is_undecided = Objective.is_undecided
     most: ClassVar[float] = math.inf
     plain: ClassVar[bool] = False
 
@@ -79,10 +80,6 @@ class OptimalSteps(Optimum):
     def columns_needed(self) -> Ints:
         """As `Objective.columns_needed`: gains may depend on reports that transitions do not depend on."""
         return np.unique(np.concatenate([super().columns_needed, self.gains.columns_needed()]), axis=0)
-
-    def is_undecided(self, rates: Floats) -> bool:
-        """As `Objective.is_undecided`: never."""
-        return False
 
     def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:
         """As `Objective.probabilities`, of what is gained."""
@@ -114,6 +111,7 @@ class OptimalQuantile(Optimum):
     level: Fraction
     step_s: Fraction
 
+    is_undecided = Objective.is_undecided
     most: ClassVar[float] = math.inf
     plain: ClassVar[bool] = False
 
@@ -232,6 +230,7 @@ class OptimalGain(Optimum):
 
     gains: Gains
 
+    is_undecided = Objective.is_undecided
     most: ClassVar[float] = math.inf
     plain: ClassVar[bool] = False
 
@@ -244,10 +243,6 @@ class OptimalGain(Optimum):
     def columns_needed(self) -> Ints:
         """As `Objective.columns_needed`: gains may depend on reports that transitions do not depend on."""
         return np.unique(np.concatenate([super().columns_needed, self.gains.columns_needed()]), axis=0)
-
-    def is_undecided(self, rates: Floats) -> bool:
-        """As `Objective.is_undecided`: never."""
-        return False
 
     def gain_bracket(self, rates: Floats, value_error: float) -> GainBracket:
         """Bounds of the optimum for one family of rates; arguments and errors as `Optimum.bracket`."""

@@ -23,9 +23,8 @@ from typing import ClassVar
 import numpy as np
 
 from verifier.analysis.objective import Objective, by_observation, product_of
-from verifier.analysis.robust.first_policy import first_policy
 from verifier.analysis.robust.graph import Components, decided_components
-from verifier.analysis.robust.policy import make_nodes
+from verifier.analysis.robust.policy import first_policy, make_nodes
 from verifier.analysis.robust.region import NOTHING_TOLD
 from verifier.analysis.robust.solve import greatest_reach
 from verifier.analysis.robust.step import UncertainStep

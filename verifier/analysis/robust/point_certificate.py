@@ -4,12 +4,15 @@ A certificate whose region is a single point, each column's rates being counts o
 numbers of 2^-128: a solution of the chain's equations x = P x is refined, its residual taken exactly, until nothing
 but the last digits is missing; adding a small multiple of the expected number of steps t makes y >= P y hold for
 certain, because t = 1 + P t. So the bounds of both sides meet up to some 10^-30.
+
+Where steps are counted there is no such witness: `step_kernel` counts them again in whole numbers.
 """
 
+import itertools
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -19,9 +22,16 @@ from scipy.sparse import coo_array, eye_array
 from scipy.sparse.csgraph import dijkstra
 from scipy.sparse.linalg import splu
 
-from verifier.analysis import kernel
+from verifier.analysis import kernel, step_kernel
 from verifier.analysis.objective import Objective
-from verifier.analysis.robust.certificate import NO_COMPONENT, TARGET, BoxArrays, content_document, decision_order
+from verifier.analysis.robust.certificate import (
+    NO_COMPONENT,
+    TARGET,
+    BoxArrays,
+    content_document,
+    decision_order,
+    digest_of,
+)
 from verifier.analysis.robust.graph import decided_components
 from verifier.analysis.robust.inner_bounds import Side
 from verifier.analysis.robust.optimum import Optimum
@@ -32,7 +42,9 @@ from verifier.analysis.robust.subject import point_document, subject_document, s
 from verifier.base.arrays import ROUNDOFF, Ints, Mask
 from verifier.checking.graphs import components, coreachable
 from verifier.checking.plan import decide
+from verifier.checking.step_bounds import LongWindow
 from verifier.perception.confusion import exact_rates, rates
+from verifier.systems.skeleton import Skeleton
 
 Objects = NDArray[np.object_]
 
@@ -112,6 +124,40 @@ def point_certificates(objective: Objective, counts: NDArray[np.int64]) -> Itera
         except kernel.Rejected:
             continue
         yield side, content
+
+
+def step_certificates(
+    skeleton: Skeleton, window: LongWindow, counts: NDArray[np.int64]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The document that proves the probabilities of a window, as "steps"; none where checking it takes too long.
+
+    Args:
+        window: on the states of the skeleton.
+        counts: as for `point_certificates`.
+    """
+    if skeleton.state_count > LARGEST_CERTIFIED:
+        return
+    about = step_document(skeleton, window, counts)
+    try:
+        bounds = step_kernel.proven(**about)
+    except step_kernel.Rejected:
+        return
+    claimed = [[_rounded("lower", low), _rounded("upper", high)] for low, high in bounds]
+    content = {"schema": step_kernel.SCHEMA, "version": step_kernel.VERSION, "claimed": claimed, **about}
+    yield "steps", {**content, "sha256": digest_of(content)}
+
+
+def step_document(skeleton: Skeleton, window: LongWindow, counts: NDArray[np.int64]) -> dict[str, Any]:
+    """What a certificate of a window is about: the chain of one family of matrices, and the window itself."""
+    entries = [Fraction(entry) for entry in skeleton.entry_values(exact_rates(counts)).tolist()]
+    ends, rows = skeleton.indptr.tolist(), list[list[list[int]]]()
+    chances = [entries[k] for k in skeleton.entry.tolist()]
+    for first, last in itertools.pairwise(ends):
+        whole = math.lcm(*(chance.denominator for chance in chances[first:last]))
+        row = zip(skeleton.indices[first:last].tolist(), chances[first:last], strict=True)
+        rows.append([[after, int(chance * whole)] for after, chance in row if chance])
+    asked = {**asdict(window), "left": window.left.astype(int).tolist(), "right": window.right.astype(int).tolist()}
+    return {"chain": {"rows": rows, "starts": skeleton.starts.tolist()}, "window": asked}
 
 
 def _of_chain(objective: Objective, counts: NDArray[np.int64]) -> list[_Proof]:
@@ -282,7 +328,11 @@ def _above(chain: _Chain, near: Objects, residual: int, steps: Objects) -> Objec
 
 def _outwards(side: Side, value: int) -> float:
     """The claim that a value gives."""
-    bound = Fraction(UNIT - value if side == "lower" else value, UNIT)
+    return _rounded(side, Fraction(UNIT - value if side == "lower" else value, UNIT))
+
+
+def _rounded(side: Side, bound: Fraction) -> float:
+    """A bound, rounded outwards."""
     claim = float(bound)
     if side == "lower" and claim > bound:
         return math.nextafter(claim, -math.inf)

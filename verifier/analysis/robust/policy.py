@@ -9,6 +9,11 @@ they are solved by substitution, else by a sparse LU factorisation. When only fe
 corrections x + B^-1 (w - (I - W) x) with the matrix B of the earlier policy lead to the solution in a few steps; they
 are used while they shrink the residual fast. Otherwise the present policy is factorised. Nothing rests on the
 accuracy of the values: they are judged later.
+
+Policy iteration alone carries what is better one step further in each round, each of which solves a chain. So it
+begins with a policy that is nearly the best (`first_policy`), from the states where all is decided back to where runs
+begin: every component of the graph is looked at once, after those that it leads to, a single state at once, the
+states of a larger one in some rounds. Nothing rests on it but how long the search takes.
 """
 
 import math
@@ -20,10 +25,10 @@ from scipy.sparse import csc_array, csr_array, eye_array
 from scipy.sparse.linalg import SuperLU, splu, spsolve_triangular
 
 from verifier.analysis.robust.step import UncertainStep
-from verifier.base.arrays import Floats, Ints, Mask, distinct, row_sums
+from verifier.base.arrays import Floats, Ints, Mask, distinct, row_sums, rows_of
 from verifier.base.errors import EngineError
 from verifier.checking.elimination import one_minus
-from verifier.checking.graphs import components
+from verifier.checking.graphs import components, levels, ranges
 
 MOST_ITERATIONS = 1000
 _NOISE = 2.0**-46
@@ -69,8 +74,7 @@ def make_nodes(step: UncertainStep, component: Ints) -> Nodes:
     members = np.flatnonzero(component >= 0)
     _, first, number = np.unique(component[members], return_index=True, return_inverse=True)
     of[members] = members[first][number]
-    rows, seen = np.nonzero(step.usable(np.ones(step.following.shape, dtype=bool)))
-    sources, targets = step.owner[rows], step.following[rows, seen]
+    sources, targets = step.moves
     order = np.empty(n, dtype=np.int64)
     order[np.argsort(components(n, of[sources], of[targets])[of], kind="stable")] = np.arange(n)
     return Nodes(of, component >= 0, order, sources, targets)
@@ -304,3 +308,51 @@ class PolicySearch:
 def _still_to_do(before: float, excess: float) -> float:
     """How many more corrections it takes until `excess` is 1, at the pace of the last one."""
     return math.log(excess) / math.log(before / excess)
+
+
+MOST_LEVELS = 100_000
+MOST_ROUNDS = 50
+"""In a component of several states."""
+
+
+def first_policy(first: Ints, behind: Ints, targets: Ints, weights: Floats, goal: Mask) -> Ints:
+    """(p,) an alternative of each state, for reaching the goal with great probability.
+
+    Args:
+        first: (p + 1,) where the alternatives of each state begin.
+        behind: (q,) the alternative behind each transition, increasing.
+        targets: (q,) the state that it leads to.
+        weights: (q,) its probability.
+        goal: (p,) bool.
+    """
+    policy, owner, count = first[:-1].copy(), rows_of(first), len(goal)
+    there = weights > 0
+    sources, led = owner[behind[there]], targets[there]
+    of = components(count, sources, led)
+    inner = of[sources] == of[led]
+    rank = levels(int(of.max()) + 1, of[sources[~inner]], of[led[~inner]], MOST_LEVELS)
+    if rank is None:
+        return policy
+    circles = np.zeros(count, dtype=bool)
+    circles[sources[inner]] = True
+    value, begun = goal.astype(np.float64), np.searchsorted(behind, np.arange(len(owner) + 1))
+    chosen = np.flatnonzero(~goal & (begun[first[1:]] > begun[first[:-1]]))
+    chosen = chosen[np.argsort(rank[of[chosen]], kind="stable")]
+    for states in np.split(chosen, np.flatnonzero(np.diff(rank[of[chosen]])) + 1):
+        if not len(states):
+            continue
+        rows = ranges(first[states], first[states + 1])
+        edges = ranges(begun[rows], begun[rows + 1])
+        ends = np.cumsum(begun[rows + 1] - begun[rows])[:-1]
+        begins = np.cumsum(first[states + 1] - first[states])[:-1]
+        begins, ends = np.concatenate([[0], begins]), np.concatenate([[0], ends])
+        for _ in range(MOST_ROUNDS if circles[states].any() else 1):
+            worth = np.add.reduceat(weights[edges] * value[targets[edges]], ends)
+            most = np.maximum.reduceat(worth, begins)
+            better = most > value[states]  # only then: of equal ones one may lead round and round
+            if not better.any():
+                break
+            best = worth == np.repeat(most, first[states + 1] - first[states])
+            policy[states[better]] = np.minimum.reduceat(np.where(best, rows, len(owner)), begins)[better]
+            value[states] = most
+    return policy

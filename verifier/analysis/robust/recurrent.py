@@ -9,7 +9,7 @@ such an obligation by staying exactly if some end component among the states wit
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,13 +70,13 @@ def recurrences(objective: Objective, obligation: int) -> tuple[list[Recurrence]
     terms = [[literal(number) for number in term] for term in conjunctions]
     if any(mask is None for term in terms for mask in term):
         return None
-    told = [[mask for mask in term if mask is not None] for term in terms]
-    if math.prod(map(len, told)) > MOST_TERMS:
+    literals = [[mask for mask in term if mask is not None] for term in terms]
+    if math.prod(map(len, literals)) > MOST_TERMS:
         return None
     # What is violated: of every conjunction some part, whose opposite then holds.
-    opposite = [[(not often, ~mask) for often, mask in chosen] for chosen in itertools.product(*told)]
+    opposite = [[(not often, ~mask) for often, mask in chosen] for chosen in itertools.product(*literals)]
     size = len(known)
-    return [_recurrence(term, size) for term in told], [_recurrence(term, size) for term in opposite]
+    return [_recurrence(term, size) for term in literals], [_recurrence(term, size) for term in opposite]
 
 
 def _terms(objective: Objective, obligation: int) -> list[frozenset[int]] | None:
@@ -112,15 +112,10 @@ def component_meeting(
         inside: (p,) the states of the component to look in.
         components_among: the maximal end components among some states, (p,) numbers, -1 outside.
     """
-    return next(_meeting(recurrences, inside, components_among), None)
-
-
-def _meeting(
-    recurrences: Sequence[Recurrence], inside: Mask, components_among: Callable[[Mask], Ints]
-) -> Iterator[Ints]:
     for recurrence in recurrences:
         of = components_among(inside & recurrence.always)
         for number in range(int(of.max(initial=-1)) + 1):
             members = of == number
             if all(np.any(members & mask) for mask in recurrence.often):
-                yield np.flatnonzero(members)
+                return np.flatnonzero(members)
+    return None

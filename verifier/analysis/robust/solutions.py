@@ -33,7 +33,6 @@ from verifier.analysis.robust.inner_bounds import (
     climbed,
     middle_of,
     nothing_attained,
-    rates_of,
 )
 from verifier.analysis.robust.region import Region
 from verifier.analysis.robust.shared_matrix import common_choices, covered
@@ -83,10 +82,8 @@ class RobustBounds:
 
     Attributes:
         lower, upper: (m,) hold the probability under every matrix of the region.
-        lower_attained, upper_attained: (m,) probabilities under the matrices below, with the small numerical error
-            of the batch engine; how close the bounds are to what can happen.
-        lower_matrix, upper_matrix: (m, bins, predicted, true) matrices of the region. The planner cannot tell the
-            labels of a group apart; their rate stands on the first of them.
+        lower_attained, upper_attained: (m,) probabilities under matrices of the region, with the small numerical
+            error of the batch engine; how close the bounds are to what can happen.
         semantics: "per_state" or "shared_matrix".
         conservative: whether the bounds may be wider than their semantics asks for: some end component is only
             assumed to be as bad as it may be, or doubles did not suffice (`Reached.merged`).
@@ -97,8 +94,6 @@ class RobustBounds:
     upper: Floats
     lower_attained: Floats
     upper_attained: Floats
-    lower_matrix: Floats
-    upper_matrix: Floats
     semantics: Semantics
     conservative: bool
     iterations: int
@@ -137,8 +132,6 @@ def robust_bounds(
         upper.bounds(),
         below.value,
         above.value,
-        rates_of(region, below.masses),
-        rates_of(region, above.masses),
         semantics,
         lower.conservative or upper.conservative,
         lower.iterations + upper.iterations,
@@ -168,8 +161,6 @@ def _counted_bounds(objective: StepCount, region: Region, semantics: Semantics, 
         upper.bounds,
         lower.attained.value,
         upper.attained.value,
-        rates_of(region, lower.attained.masses),
-        rates_of(region, upper.attained.masses),
         semantics,
         lower.conservative or upper.conservative or (semantics == "shared_matrix" and any(apart)),
         lower.steps + upper.steps,

@@ -128,6 +128,11 @@ def _unproven(step: UncertainStep, value: Floats, target: Mask) -> Mask:
     return result
 
 
+def _cost(value: Floats, lift: float) -> Floats:
+    """What a step from each state costs: this share of its value, and something where that is 0."""
+    return lift * value + _TINY
+
+
 def _lifted(step: UncertainStep, search: PolicySearch, target: Mask) -> tuple[Floats | None, float, float, Ints]:
     """Proven values, if any; how far they may be above the solution, and how far before the costs were lowered; and
     the states where that is from."""
@@ -135,7 +140,7 @@ def _lifted(step: UncertainStep, search: PolicySearch, target: Mask) -> tuple[Fl
         value = search.optimum(target.astype(np.float64), np.zeros(step.state_count), roughly=True)
         lift, doubtful = _LEAST_LIFT, np.zeros(0, dtype=np.int64)
         for _ in range(_LIFTS):
-            cost = lift * value + _TINY
+            cost = _cost(value, lift)
             lifted = search.optimum(value, cost)
             unproven = _unproven(step, lifted, target)
             if not np.any(unproven):
@@ -159,7 +164,7 @@ def _lowered(
     """
     while loss > SMALL_LOSS and lift > _SMALLEST_LIFT:
         lift /= 2
-        cost = lift * value + _TINY
+        cost = _cost(value, lift)
         lower = search.optimum(value, cost)
         if not is_proven(step, lower, target):
             break

@@ -49,7 +49,7 @@ class Staying:
         side: "lower" or "upper".
     """
 
-    def __init__(self, subject: Mapping[str, Any], system: kernel.System, side: str) -> None:
+    def __init__(self, subject: Mapping[str, object], system: kernel.System, side: str) -> None:
         self._nodes = kernel.Obligations({"subject": subject, "side": side, "obligations": []}).nodes
         self._entire: Terms = frozenset({frozenset({(len(self._nodes) - 1, *self._nodes[-1][2:])})})
         self._letters = system.letters
@@ -90,7 +90,7 @@ class Staying:
         nothing = {"states": states, "obligations": [self.number(_FALSE)] * len(states), "without": []}
         return self.shown(system, states) or nothing
 
-    def shown(self, system: kernel.System, members: Iterable[int]) -> dict[str, Any] | None:
+    def shown(self, system: kernel.System, members: Iterable[int]) -> dict[str, object] | None:
         """What shows that who stays among the members is not lost; None where nothing is found.
 
         Args:
@@ -119,7 +119,7 @@ class Staying:
             for after in system.moves(state, _anywhere):
                 pending.append((after, self._progress(remains, letters[after])))
 
-    def _component(self, system: kernel.System, states: list[int], may: Edges) -> dict[str, Any] | None:
+    def _component(self, system: kernel.System, states: list[int], may: Edges) -> dict[str, object] | None:
         """What shows that who stays there is not lost, if it takes only edges that it may take."""
         inside = frozenset(states)
         within = {state: may[state] & inside for state in states}

@@ -257,6 +257,12 @@ class UncertainStep:
         }
         return self.weights(share, at)
 
+    @property
+    def moves(self) -> tuple[Ints, Ints]:
+        """Sources and targets of the moves that nature can make, with whatever choice."""
+        rows, seen = np.nonzero(self.usable(np.ones(self.following.shape, dtype=bool)))
+        return self.owner[rows], self.following[rows, seen]
+
     def usable(self, inside: Mask, at: Ints | slice = _EVERY) -> Mask:
         """Which moves nature can make while it keeps all mass on moves that are `inside`.
 

@@ -350,9 +350,9 @@ class _Steps:
     def _walked(self, worth: Floats, weights: Floats, steps: int) -> Floats:
         """(steps + 1, p) worths, step by step, with given probabilities of what follows."""
         count, width = self.step.following.shape
-        weights, following = weights.copy(), self.step.following
+        following = self.step.following
         if self._cut is not None:
-            weights[self._cut] = np.arange(width) == 0
+            weights = np.where(self._cut[:, None], np.eye(1, width), weights)
             following = np.where(self._cut[:, None], np.arange(count)[:, None], following)
         rows = np.repeat(np.arange(count), width)
         mean = csr_array((weights.ravel(), (rows, following.ravel())), shape=(count, count))

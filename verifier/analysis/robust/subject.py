@@ -154,7 +154,7 @@ def _needed_in_order(formula: PositiveFormula) -> list[int]:
     return sorted(known)
 
 
-def subject_document(subject: Subject) -> dict[str, Any]:
+def subject_document(subject: Subject) -> dict[str, object]:
     """What a document says about the subject."""
     drawn = {"motion": [list(row) for row in subject.motion], "moving": subject.moving.tolist()}
     return {
@@ -181,7 +181,7 @@ def _kind_document(report: Ints, often: Ints) -> list[list[int]]:
     return ways
 
 
-def kept_of(subject: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str, Any]:
+def kept_of(subject: Mapping[str, Any], given: Mapping[str, object]) -> Mapping[str, object]:
     """A subject with those ways only that another document lists of it, as where the world keeps to a strategy; the
     whole subject where a state would be left without any.
 
@@ -208,7 +208,7 @@ def kept_of(subject: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str
     return {name: parts.get(name, part) for name, part in subject.items() if name in parts or name not in _OF_WAYS}
 
 
-def region_document(region: Region) -> dict[str, Any]:
+def region_document(region: Region) -> dict[str, object]:
     """What a document says about the region: the columns that matter, with what was counted in them."""
     evidence, rule = region.evidence, None
     counts: dict[tuple[int, int], list[Any]] = {}
@@ -241,7 +241,7 @@ def region_document(region: Region) -> dict[str, Any]:
     return _columns_document(region.labels, region.group, columns, rule)
 
 
-def point_document(skeleton: Skeleton, counts: Ints) -> dict[str, Any]:
+def point_document(skeleton: Skeleton, counts: Ints) -> dict[str, object]:
     """What a document says about a region of one family of matrices: rates are counts over the sum of their column.
 
     Args:
@@ -259,8 +259,8 @@ def point_document(skeleton: Skeleton, counts: Ints) -> dict[str, Any]:
 
 
 def _columns_document(
-    labels: Sequence[Label], group: Ints, columns: list[dict[str, Any]], rule: dict[str, Any] | None
-) -> dict[str, Any]:
+    labels: Sequence[Label], group: Ints, columns: list[dict[str, object]], rule: dict[str, object] | None
+) -> dict[str, object]:
     return {
         "labels": [sorted(label) for label in labels],
         "group": group.tolist(),

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
 from verifier.base.errors import InputError, LimitError, Place, UsageError, shown
-from verifier.base.files import write_bytes
+from verifier.base.files import stated_second, write_bytes
 from verifier.evidence.paths import LONGEST_PATH, check_paths
 
 Date: TypeAlias = tuple[int, int, int, int, int, int]
@@ -100,12 +100,7 @@ def zip_bytes(files: Mapping[str, bytes], date: Date = FIRST_DATE) -> bytes:
 
 def _date() -> Date:
     """The date of the entries; UsageError as `write_bundle`."""
-    text = os.environ.get("SOURCE_DATE_EPOCH")
-    if text is None:
-        return FIRST_DATE
-    if not text.isascii() or not text.isdigit() or len(text) > 12:
-        raise UsageError(f"SOURCE_DATE_EPOCH: expected seconds since 1970 as a whole number, got {shown(text)}")
-    moment = time.gmtime(int(text))
+    moment = time.gmtime(stated_second() or 0)
     if moment.tm_year < FIRST_DATE[0]:
         return FIRST_DATE
     if moment.tm_year > _LAST_YEAR:

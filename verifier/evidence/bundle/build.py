@@ -22,7 +22,7 @@ from verifier.evidence.bundle.derived_artefacts import TRACE_FILE, derived
 from verifier.evidence.bundle.layout import input_paths
 from verifier.evidence.bundle.making import Progress, make_results, planned
 from verifier.evidence.bundle.manifest import MANIFEST_FILE, digest_of
-from verifier.evidence.bundle.parts import check_context, document_of, read_parts
+from verifier.evidence.bundle.parts import check_context, read_parts
 from verifier.evidence.bundle.request import (
     REQUEST_FILE,
     Request,
@@ -34,6 +34,7 @@ from verifier.evidence.bundle.runs_elsewhere import Given, given_runs, refuse_un
 from verifier.evidence.consistency import check_document
 from verifier.evidence.context import read_context
 from verifier.evidence.declarations import stated_day
+from verifier.evidence.documents import document_of
 from verifier.evidence.following.rates import against_its_run
 from verifier.evidence.identity import SBOM_FILE, SBOM_WORDS, sbom_text
 from verifier.evidence.paths import check_paths

@@ -8,7 +8,7 @@ The chains behind an answer about required recall: those whose probabilities hav
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.analysis import kernel
+from verifier.analysis import kernel, step_kernel
 from verifier.analysis.confidence import bounds_of_chain
 from verifier.analysis.objective import Objective
 from verifier.analysis.recall.cells import RecallCells, counts_with_recall
 from verifier.analysis.robust.certificate import digest_of, document
-from verifier.analysis.robust.point_certificate import point_certificates
+from verifier.analysis.robust.point_certificate import point_certificates, step_certificates, step_document
 from verifier.analysis.robust.solutions import Effort
 from verifier.analysis.robust.staying import LARGEST_CERTIFIED, Provable
 from verifier.analysis.robust.subject import kept_of, point_document, region_document, subject_document, subject_of
@@ -30,6 +30,7 @@ from verifier.base.budget import memory_limit
 from verifier.base.errors import InputError
 from verifier.base.files import json_of
 from verifier.chains.chain import filled_counts
+from verifier.checking.step_bounds import LongWindow
 from verifier.evidence.bundle.layout import certificate_file, point_of_recall
 from verifier.evidence.differences import MOST, differing
 from verifier.evidence.findings import Finding, misstated
@@ -37,11 +38,13 @@ from verifier.perception.confusion import EMPTY
 from verifier.perception.confusion.matrices import label_text
 from verifier.questions.require.answers import perfect_counts
 from verifier.questions.require.require_result import CellRecall, RequireResult
-from verifier.study.case import Study
+from verifier.study.case import Case, Study
 from verifier.study.inputs import read_inputs
 from verifier.study.options import RunOptions, clock_of
 from verifier.study.points import Point
 
+_LARGE = 1_000
+"""Product states beyond which a window is certified on the chain itself: that is shorter, and soon checked."""
 _SOME = 100
 """Product states up to which what they have to meet is always found soon."""
 
@@ -61,6 +64,7 @@ class Certified(NamedTuple):
         block, requirement: numbers, from 0.
         objective: the requirement on the block's chain.
         counts: (bins, predicted, true) int64, whose rates are the chain's.
+        window: the requirement, where steps are counted or could be in place of a large product; None elsewhere.
     """
 
     of: str
@@ -68,31 +72,47 @@ class Certified(NamedTuple):
     requirement: int
     objective: Objective
     counts: NDArray[np.int64]
+    window: LongWindow | None = None
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Where its certificates lie; none where steps are counted, which the batch engine does again."""
-        return () if isinstance(self.objective, StepCount) else (self.path("lower"), self.path("upper"))
+        """Where its certificates lie: of both sides, or where steps are counted one for both."""
+        return tuple(map(self.path, ("lower", "upper") if self.window is None else ("steps",)))
 
     def path(self, side: str) -> str:
-        """Where the certificate of one side lies."""
+        """Where the certificate of one side, or of counted steps, lies."""
         return certificate_file(self.block, self.requirement, f"point_{side}", 0, self.of)
 
     def texts(self) -> Iterator[tuple[str, str]]:
         """Path and text of each certificate that can be made."""
-        for side, content in point_certificates(self.objective, self.counts) if self.paths else ():
+        certificates: Iterator[tuple[str, Any]] = point_certificates(self.objective, self.counts)
+        if self.window is not None:
+            certificates = step_certificates(self.objective.skeleton, self.window, self.counts)
+        for side, content in certificates:
             yield self.path(side), json.dumps(content, allow_nan=False) + "\n"
 
 
-def certified(rebuilt: Study, of: str, block: int, objectives: Sequence[Objective]) -> list[Certified]:
+def certified(
+    rebuilt: Study, of: str, block: int, objectives: Sequence[Objective], files: Container[str] = ()
+) -> list[Certified]:
     """What is certified of one block of the grid: each of its objectives, with the rates of the run.
 
-    Transitions that were rounded have no certificates, for they are no probabilities.
+    Transitions that were rounded have no certificates, for they are no probabilities. `files` is as for `_windowed`.
     """
     if rebuilt.options.decimals is not None or not objectives:
         return []
     counts = filled_counts(objectives[0].skeleton, rebuilt.matrices, rebuilt.options.empty_columns)
-    return [Certified(of, block, number, objective, counts) for number, objective in enumerate(objectives)]
+    sources = (Certified(of, block, number, objective, counts) for number, objective in enumerate(objectives))
+    return [_windowed(source, rebuilt.cases[block], files) for source in sources]
+
+
+def _windowed(source: Certified, case: Case, files: Container[str]) -> Certified:
+    """With its window, unless `files` of a bundle have certificates of the product, which earlier releases made."""
+    if isinstance(source.objective, StepCount):
+        return source._replace(window=source.objective.window)
+    if source.objective.state_count <= _LARGE or source.path("lower") in files or source.path("upper") in files:
+        return source
+    return source._replace(window=case.window(source.requirement, short=True))
 
 
 def certificates_of_comparison(
@@ -178,16 +198,17 @@ def check_certificates(
     return _checked(files, paths, objective, region_document(region))
 
 
-def check_point(files: Mapping[str, bytes], source: Certified) -> tuple[Proven, list[Finding]]:
+def check_point(files: Mapping[str, bytes], source: Certified, today: bool) -> tuple[Proven, list[Finding]]:
     """What certificates prove about the probabilities of a chain, and what is wrong; one that can be made must be
-    there."""
+    there, that of a window if the bundle is of today's program."""
     objective = source.objective
-    if not source.paths:
-        nothing: list[Fraction | None] = [None] * len(objective.product.start)
-        return Proven(nothing, nothing), []
     there = [path for path in source.paths if path in files]
-    missing = [] if len(there) == 2 else [path for path, _ in source.texts() if path not in files]
-    proven, findings = _checked(files, there, objective, point_document(objective.skeleton, source.counts))
+    whole = len(there) == len(source.paths) or not (today or source.window is None)
+    missing = [] if whole else [path for path, _ in source.texts() if path not in files]
+    if source.window is not None:
+        proven, findings = _counted(files, source, source.window)
+    else:
+        proven, findings = _checked(files, there, objective, point_document(objective.skeleton, source.counts))
     wanted = "the proof of a probability, which can be made"
     return proven, findings + [misstated(path, "", "nothing", wanted) for path in missing]
 
@@ -218,8 +239,7 @@ def _checked(
                 continue
             bounds = kernel.check(content)
         except (InputError, kernel.Rejected) as error:
-            where, _, message = str(error).partition(": ")
-            findings.append(misstated(path, where, message, "a proof that holds"))
+            findings.append(_no_proof(path, error))
             continue
         side = proven.lower if content["side"] == "lower" else proven.upper
         if f"_{content['side']}_" not in path:
@@ -233,22 +253,43 @@ def _checked(
     return proven, findings
 
 
+def _counted(files: Mapping[str, bytes], source: Certified, window: LongWindow) -> tuple[Proven, list[Finding]]:
+    """As `_checked`, where steps are counted."""
+    skeleton, (path,) = source.objective.skeleton, source.paths
+    count = len(skeleton.starts)
+    nothing = Proven([None] * count, [None] * count)
+    if path not in files:
+        return nothing, []
+    try:
+        content = json_of(files[path], path)
+        wrong = _about_something_else(path, content, files[path], step_document(skeleton, window, source.counts))
+        return (nothing, wrong) if wrong else (Proven(*map(list, zip(*step_kernel.check(content), strict=True))), [])
+    except (InputError, step_kernel.Rejected) as error:
+        return nothing, [_no_proof(path, error)]
+
+
+def _no_proof(path: str, error: Exception) -> Finding:
+    where, _, message = str(error).partition(": ")
+    return misstated(path, where, message, "a proof that holds")
+
+
 def _about_something_else(path: str, content: Any, raw: bytes, about: Mapping[str, Any]) -> list[Finding]:
     """Where a certificate is damaged, or about something else."""
-    if not isinstance(content, dict) or not isinstance(content.get("region"), dict):
-        return [misstated(path, "", "no certificate", "an object with a region")]
+    if not isinstance(content, dict) or not all(isinstance(content.get(part), dict) for part in about):
+        return [misstated(path, "", "no certificate", f"an object with {' and '.join(about)}")]
     if content.get("sha256") != digest_of({key: value for key, value in content.items() if key != "sha256"}):
         return [misstated(path, "/sha256", "a hash of another content", "that of this content")]
     if (json.dumps(content) + "\n").encode() != raw:
         return [misstated(path, "", "the same certificate in other bytes", "those that were written")]
-    about, given = {**about, "region": dict(about["region"])}, content["region"].get("columns")
-    columns = about["region"]["columns"]
+    region = about.get("region", {"columns": ()})
+    columns, given = region["columns"], content.get("region", {}).get("columns")
     if isinstance(given, list) and len(given) == len(columns) and all(isinstance(value, dict) for value in given):
         # The kernel proves ends from counts, however they were computed.
-        about["region"]["columns"] = [
+        columns = [
             column if column["counts"] is None else {**column, **{end: own.get(end) for end in ("lower", "upper")}}
             for column, own in zip(columns, given, strict=True)
         ]
+        about = {**about, "region": {**region, "columns": columns}}
     said = {key: content.get(key) for key in about}
     return differing(path, said, about, ", as the inputs give it")[:MOST]
 
@@ -268,12 +309,15 @@ class CertifiedRecall(NamedTuple):
     initial: int
 
 
-def certified_recalls(rebuilt: Study, number: int, result: RequireResult) -> Iterator[CertifiedRecall]:
+def certified_recalls(
+    rebuilt: Study, number: int, result: RequireResult, files: Container[str] = ()
+) -> Iterator[CertifiedRecall]:
     """The points of a document about required recall: with the measured matrices, with perfect perception, and with
     the required recalls where there are some.
 
     Args:
         number: of the requirement in the spec, from 1.
+        files: as for `_windowed`.
     """
     names = [requirement.name for requirement in rebuilt.grid.requirements]
     requirement = names.index(result.requirement.name)
@@ -293,6 +337,7 @@ def certified_recalls(rebuilt: Study, number: int, result: RequireResult) -> Ite
                 changed = counts if kind == "measured" else perfect_counts(counts)
             if changed is not None:
                 source = Certified(of, block, requirement, objective, changed)
+                source = _windowed(source, rebuilt.cases[block], files)
                 yield CertifiedRecall(source, point, f"/answers/{k}/{kind}", initial)
 
 

@@ -11,6 +11,7 @@ from verifier.analysis.intervals.drawing import cost_of_draw
 from verifier.base.budget import limits_reached
 from verifier.base.documents import fraction_text, json_values
 from verifier.base.errors import NoAnswerError
+from verifier.base.libraries import __version__
 from verifier.checking.enclosure import AGREEMENT
 from verifier.checking.process import StormProcess
 from verifier.evidence.bundle.certificates import Proven, certified_recalls, check_point
@@ -43,7 +44,6 @@ from verifier.questions.explain.explain_result import ExplainResult
 from verifier.questions.require.require_result import RequireResult
 from verifier.questions.require.requiring import curves_of
 from verifier.study.case import Study
-from verifier.study.collection import point_interval
 from verifier.study.inputs import ends_of
 from verifier.study.points import Point, PointInterval
 from verifier.study.provenance import program_versions
@@ -129,11 +129,12 @@ def _proven_recalls(path: str, number: int, parts: Parts, points: Mapping[tuple[
     """The probabilities of a document about required recall, compared with their certificates."""
     if log.findings:
         return
-    for source, point, pointer, initial in certified_recalls(parts.rebuilt, number, parts.documents[path].result):
+    result = parts.documents[path].result
+    for source, point, pointer, initial in certified_recalls(parts.rebuilt, number, result, parts.files):
         proven = points.get((source.block, source.requirement))
         if source.of or proven is None:
             log.certificates |= set(source.paths) & parts.files.keys()
-            proven, wrong = check_point(parts.files, source)
+            proven, wrong = check_point(parts.files, source, log.built_by == __version__)
             log.findings += wrong
         low, high = proven.lower[initial], proven.upper[initial]
         if low is None or high is None:
@@ -143,9 +144,9 @@ def _proven_recalls(path: str, number: int, parts: Parts, points: Mapping[tuple[
         log.proven += NUMBERS_OF_POINT * is_proven(point, low, high)
 
 
-def _asked_of(rebuilt: Study) -> list[dict[str, Any]]:
+def _asked_of(rebuilt: Study) -> list[Mapping[str, object]]:
     """Planner and swept constants of each answer about required recalls, in their order."""
-    asked: list[dict[str, Any]] = []
+    asked = list[Mapping[str, object]]()
     for block in rebuilt.grid.blocks:
         entry = {"planner": block.planner.name, "constants": block.constants}
         if entry not in asked:
@@ -253,7 +254,7 @@ def _each_interval(study: Study) -> Iterator[tuple[tuple[int, int], PointInterva
         return
     for _, case, places in places_of(study):
         for (row, first), interval in zip(places, data.maker.intervals(case.objectives, data, settings), strict=True):
-            yield from (((row, first + k), point_interval(interval, k)) for k in range(len(interval.lower)))
+            yield from (((row, first + k), PointInterval.of(interval, k)) for k in range(len(interval.lower)))
 
 
 def _curves(parts: Parts) -> dict[str, tuple[int, str]]:

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from verifier.base.arrays import grouped
 from verifier.base.errors import one_line
 from verifier.base.numbers import level_text
-from verifier.base.words import bounds_text, counted, name_text, some_of
+from verifier.base.words import bounds_text, clipped, counted, some_of
 from verifier.evidence.bundle.manifest import digest_of
 from verifier.evidence.bundle.parts import Parts
 from verifier.evidence.bundle.trace import UNCONFIRMED
-from verifier.evidence.case import Case
 from verifier.evidence.case.anchors import anchors_of, digests_of
+from verifier.evidence.case.elements import Case
 from verifier.evidence.context import ReviewFinding
 from verifier.evidence.declarations import Answer
 from verifier.evidence.defeaters.values import KINDS
@@ -48,7 +48,7 @@ def identity_text(parts: Parts) -> str:
 def identity_blocks(parts: Parts) -> tuple[Block, ...]:
     """Identity and people, for page one."""
     told = parts.context.identity.told if parts.context.identity.id else {}
-    pairs = ((name.capitalize(), name_text(text)) for name, text in told.items() if text)
+    pairs = ((name.capitalize(), clipped(text)) for name, text in told.items() if text)
     digest = ("SHA-256 of inputs and results", inputs_digest(parts))
     return facts("This document", *pairs, digest), Paragraph(ONLY_THESE)
 
@@ -128,7 +128,7 @@ def fields_section(parts: Parts, cited: Sequence[Document]) -> Section:
         ("d", "identity on every page, and a clear end", f"{identity_text(parts)}; page n of N; end marked"),
         ("e", "for whom", identity.customer),
         ("f", "method", f"verify run with {versions}; {conformity}; settings under Provenance"),
-        ("g", "what was tested", context.detector.told or f"the detector of {name_text(run.title)}"),
+        ("g", "what was tested", context.detector.told or f"the detector of {clipped(run.title)}"),
         ("h", "when it was received, and sampled", identity.received),
         ("i", "when the work was done", identity.performed),
         ("j", "when it was issued", str(identity.issued or "")),
@@ -143,7 +143,7 @@ def fields_section(parts: Parts, cited: Sequence[Document]) -> Section:
         ("o", "who authorised it", identity.approver),
         ("p", "results from elsewhere", some_of(elsewhere) or "none"),
     )
-    cells = tuple((letter, asked, name_text(text or NOT_STATED, LONGEST)) for letter, asked, text in rows)
+    cells = tuple((letter, asked, clipped(text or NOT_STATED, LONGEST)) for letter, asked, text in rows)
     title = "Fields of a test report"
     table = Table("ISO/IEC 17025:2017, 7.8.2.1", ("field", "asked, in own words", "answer"), cells)
     return Section(title, (Paragraph(UNCONFIRMED, "note"), table), id="fields")

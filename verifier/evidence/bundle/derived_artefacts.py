@@ -43,7 +43,6 @@ from verifier.evidence.bundle.parts import (
     RISK,
     TRIGGERS,
     Parts,
-    document_of,
     made_data_set,
     made_rates,
     made_risk,
@@ -65,25 +64,25 @@ from verifier.evidence.bundle.trace import (
     trace_section,
     trace_text,
 )
-from verifier.evidence.case import Case, build_case, gsn_html, gsn_svg, gsn_yaml
 from verifier.evidence.case.anchors import links_text, nodes_text
-from verifier.evidence.case.building import standings
-from verifier.evidence.case.elements import module_texts
+from verifier.evidence.case.building import build_case, standings
+from verifier.evidence.case.elements import Case, gsn_yaml, module_texts
+from verifier.evidence.case.sheets import gsn_html
+from verifier.evidence.case.svg import gsn_svg
 from verifier.evidence.declarations import Answer
 from verifier.evidence.defeaters.finding import find_defeaters, find_sensitivities
 from verifier.evidence.defeaters.values import PER_HOUR, Defeater, answers_to, open_doubts
-from verifier.evidence.documents import Document
-from verifier.evidence.exchange.mlte import mlte_artefacts
+from verifier.evidence.documents import Document, document_of
 from verifier.evidence.exchange.reqif import reqif_text
 from verifier.evidence.exchange.sacm import sacm_text
 from verifier.evidence.field import tested
 from verifier.evidence.identity import ENVIRONMENT, environment_texts
 from verifier.evidence.indicators import indicators_of
-from verifier.evidence.intoto import statement
 from verifier.evidence.junit import junit_xml
 from verifier.evidence.report.pages import csv_report, report_page
 from verifier.evidence.report.summary import About
 from verifier.evidence.sarif import requirement_places, sarif_log
+from verifier.evidence.statements import mlte_artefacts, statement
 from verifier.evidence.status import Standing, Status
 from verifier.study.inputs import ends_of
 from verifier.study.parsed import parsed_study

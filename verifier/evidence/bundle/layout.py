@@ -20,7 +20,7 @@ _SPEC_FOLDERS = "specs"
 _DEEPEST = 8
 _CERTIFICATE = re.compile(
     CERTIFICATES + r"/(?:(?P<of>[a-z0-9_]+)-)?block(?P<block>\d{3,6})_requirement(?P<requirement>\d{2,6})"
-    r"_(?P<side>((point|free)_)?(lower|upper))_(?P<part>\d{2,6})\.json"
+    r"_(?P<side>((point|free)_)?(lower|upper)|point_steps)_(?P<part>\d{2,6})\.json"
 )
 
 
@@ -123,8 +123,8 @@ def alternative_file(name: str) -> str:
 def certificate_file(block: int, requirement: int, side: str, part: int, of: str = "") -> str:
     """Where a certificate lies: of one block of the grid and one requirement, all numbers counted from 0.
 
-    `side` is that of a confidence bound, or `point_lower` or `point_upper` for a probability; `of` is the result that
-    it is about, if that is not the run.
+    `side` is that of a confidence bound; for a probability `point_lower`, `point_upper` or, where steps are counted,
+    `point_steps`; `of` is the result that it is about, if that is not the run.
     """
     return f"{certificates_of_pair(block, requirement, of)}_{side}_{part + 1:02}.json"
 

@@ -263,7 +263,7 @@ def crate_metadata(
     if not title.strip():
         raise ValueError("a crate needs a title")
     undated = f"The date of publication was not given; {NO_DATE} stands for that."
-    root: dict[str, Any] = {
+    root: dict[str, object] = {
         "@id": "./",
         "@type": "Dataset",
         "name": one_line(title),
@@ -297,7 +297,7 @@ def _identifier(path: str) -> str:
     return quote(path.encode(errors="surrogatepass"), safe="/")
 
 
-def _entity(path: str, file: Entry, media_type: str) -> dict[str, Any]:
+def _entity(path: str, file: Entry, media_type: str) -> dict[str, object]:
     return {
         "@id": _identifier(path),
         "@type": "File",
@@ -309,9 +309,9 @@ def _entity(path: str, file: Entry, media_type: str) -> dict[str, Any]:
     }
 
 
-def _action(files: Mapping[str, Entry]) -> list[dict[str, Any]]:
+def _action(files: Mapping[str, Entry]) -> list[Mapping[str, object]]:
     """What made the results: the program, from the inputs."""
-    action: dict[str, Any] = {
+    action: dict[str, object] = {
         "@id": "#verification",
         "@type": "CreateAction",
         "name": "verification",

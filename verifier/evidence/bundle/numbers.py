@@ -157,8 +157,9 @@ class Again:
         steps = self.objective.skeleton.channel.rounding_steps
         enclosures = []
         for k, value in enumerate(again.probability[0].tolist()):
-            width = float(again.upper[0, k] - again.lower[0, k])  # two ways of computing bound it slightly otherwise
-            slack = steps * float(again.representation_bound[0, k]) + AGREEMENT * value + _OF_WIDTH * width
+            width = float(again.upper[0, k] - again.lower[0, k])
+            wide = steps * float(again.representation_bound[0, k])
+            slack = wide + AGREEMENT * value + _OF_WIDTH * (wide + width)  # two ways of computing bound it otherwise
             ends = float(again.lower[0, k]) - slack, float(again.upper[0, k]) + slack
             enclosures.append(Enclosure(value, *ends, self.whatever[k], "the batch engine encloses again"))
         return enclosures

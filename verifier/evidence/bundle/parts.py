@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from verifier.base.errors import InputError, LimitError, Place, UsageError, unknown_name
-from verifier.base.files import document_text, json_of
+from verifier.base.files import document_text
 from verifier.evidence.bundle.layout import (
     INPUTS,
     OMITTED_FILE,
@@ -22,7 +22,7 @@ from verifier.evidence.bundle.request import Request, Unpacked
 from verifier.evidence.bundle.runs_elsewhere import Given, given_runs
 from verifier.evidence.context import CaseContext
 from verifier.evidence.defeaters.values import KINDS, Claim
-from verifier.evidence.documents import Document, checked_document
+from verifier.evidence.documents import Document, document_of
 from verifier.evidence.rates.hazard import EVERY, RateQuestion, hazard_rate
 from verifier.evidence.residual_risk.assembly import residual_risk
 from verifier.evidence.triggers import known_triggers
@@ -156,11 +156,6 @@ def read_parts(
 def _given(raw: bytes, path: str) -> Document:
     """A result that was made elsewhere, named so that no reader takes it for one of the bundle's own."""
     return replace(document_of(raw, path), name=path.removeprefix(f"{INPUTS}/"))
-
-
-def document_of(raw: bytes, path: str) -> Document:
-    """The validated document that some bytes are; InputError where they are none."""
-    return checked_document(json_of(raw, path), raw, path)
 
 
 RATES = "rates/"

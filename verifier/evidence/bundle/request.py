@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from verifier.base.documents import json_values, read_document
+from verifier.base.documents import Content, json_values, read_document
 from verifier.base.errors import InputError, Place, VerifierError, files_named, shown
 from verifier.base.files import document_text
 from verifier.base.keywords import Typed, keywords_of, settings_from
@@ -115,7 +115,7 @@ def request_of(content: Any) -> Request:
     return request
 
 
-def _as_written_now(content: Mapping[str, Any]) -> dict[str, Any]:
+def _as_written_now(content: Content) -> Content:
     """What release 0.1.0.dev1 wrote, as it is written now: files and options were apart, options named as fields."""
     options = dict(content["options"])
     told = options.pop("selection") | (options.pop("confidence") or {"point_only": True}) | options

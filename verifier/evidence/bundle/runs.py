@@ -21,6 +21,7 @@ from pathlib import PurePath
 from verifier.analysis.objective import Objective
 from verifier.base.arrays import grouped
 from verifier.base.files import document_text
+from verifier.base.libraries import __version__
 from verifier.checking.verdicts import Decision, Verdict
 from verifier.evidence.bundle.certificates import Proven, certified, check_certificates, check_point, why_none
 from verifier.evidence.bundle.layout import (
@@ -49,8 +50,7 @@ from verifier.evidence.documents import Document
 from verifier.evidence.findings import Finding, Log, misstated
 from verifier.evidence.resting import conclusions_apart, free_apart
 from verifier.study.case import Study
-from verifier.study.collection import rates_of
-from verifier.study.forgetful import forgetful_starts
+from verifier.study.collection import forgetful_starts, rates_of
 from verifier.study.model_checks import look_at, model_remarks
 from verifier.study.options import RunOptions
 from verifier.study.points import FreeBounds
@@ -175,7 +175,10 @@ def check_runs(parts: Parts, log: Log) -> dict[tuple[int, int], Proven]:
     log.checked.append((tally.proven, "probabilities, with their numerical bounds, that certificates prove"))
     computed = tally.points - tally.proven
     if computed:
-        log.checked.append((computed, "probabilities recomputed by the batch engine, with rigorous enclosures"))
+        said = "there is no certificate, or checking it takes too long"
+        log.checked.append(
+            (computed, f"probabilities recomputed by the batch engine, with rigorous enclosures: {said}")
+        )
     return points
 
 
@@ -211,10 +214,10 @@ def _check_alike(
     for number, case, places in places_of(rebuilt):
         objectives = case.objectives
         for index, (objective, source) in enumerate(
-            zip(objectives, certified(rebuilt, of, number, objectives), strict=True)
+            zip(objectives, certified(rebuilt, of, number, objectives, parts.files), strict=True)
         ):
             proven = None
-            points[number, index], wrong = check_point(parts.files, source)
+            points[number, index], wrong = check_point(parts.files, source, log.built_by == __version__)
             log.findings += wrong
             log.certificates |= set(source.paths) & parts.files.keys()
             if bounded:

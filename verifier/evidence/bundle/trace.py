@@ -29,7 +29,7 @@ from verifier.evidence.bundle.layout import (
     certificates_of_pair,
     require_file,
 )
-from verifier.evidence.case import Case
+from verifier.evidence.case.elements import Case
 from verifier.evidence.context import CaseContext
 from verifier.evidence.status import Grade, Standing, Status, overall, severity, weakest
 from verifier.perception.confusion import ConfusionMatrices
@@ -37,8 +37,8 @@ from verifier.perception.confusion.matrices import label_text
 from verifier.study.case import Study
 from verifier.study.inputs import ends_of
 from verifier.study.results import RequirementResult, RunResult
-from verifier.telling.blocks import Block, Cell, Page, Paragraph, Section, Table
-from verifier.telling.grounds import name_text, reason_text, vacuity_text
+from verifier.telling.blocks import Block, Cell, Page, Paragraph, Section, Table, name_text
+from verifier.telling.grounds import reason_text, vacuity_text
 
 UNCONFIRMED = "Clause numbers are to be confirmed against the licensed texts; what is asked is told in own words."
 COLUMNS = ("clause", "asked", "answer", "status", "grade", "files", "owner", "open")

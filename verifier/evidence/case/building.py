@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from verifier.base.errors import UsageError
 from verifier.base.numbers import short_text
-from verifier.base.words import counted, name_text
+from verifier.base.words import clipped, counted
 from verifier.evidence.case.criteria import rate_goal, risk_goals, triggers_goal
 from verifier.evidence.case.drafting import Draft, undeveloped
 from verifier.evidence.case.elements import Case, Element, Kind
@@ -83,7 +83,7 @@ def build_case(
         if claims:
             strategies.insert(-1, draft.name(Kind.STRATEGY))
             draft.strategy(strategies[-2], text, claims)
-    system = name_text(context.system, 200) if context.system else f"The system (name: {NOT_STATED})"
+    system = clipped(context.system, 200) if context.system else f"The system (name: {NOT_STATED})"
     draft.put(
         Element(
             top,
@@ -96,7 +96,7 @@ def build_case(
             amlas="Stage 1, top claim of the scoping argument",
         )
     )
-    return draft.case(f"Assurance case: {name_text(context.system) if context.system else runs[0].result.title}")
+    return draft.case(f"Assurance case: {clipped(context.system) if context.system else runs[0].result.title}")
 
 
 def standings(
@@ -176,7 +176,7 @@ def _risk_claims(
     return goals + [
         undeveloped(
             draft,
-            f"The harm of hazard {name_text(hazard.name)} is at most {short_text(hazard.accepted or '')} per hour",
+            f"The harm of hazard {clipped(hazard.name)} is at most {short_text(hazard.accepted or '')} per hour",
             "Criterion stated, no result of verify evidence risk against it with its runs",
         )
         for hazard in missing
@@ -192,14 +192,14 @@ def _requirement_claims(
         for requirement in run.result.requirements:
             if requirement.target is None:
                 continue  # reported in a context: it claims nothing
-            label = name_text(requirement.name)
+            label = clipped(requirement.name)
             if len(run.result.settings.planners) > 1:
-                label += f" with planner {name_text(requirement.planner)}"
+                label += f" with planner {clipped(requirement.planner)}"
             if len(runs) > 1:
-                label += f" (run {number}: {name_text(run.result.title)})"
+                label += f" (run {number}: {clipped(run.result.title)})"
             goals.append(requirement_goal(draft, Argued(run, requirement, label, documents)))
     for name, why in unevidenced.items():
-        goals.append(undeveloped(draft, f"{name_text(name)} is met", f"No result: {name_text(why, 300)}"))
+        goals.append(undeveloped(draft, f"{clipped(name)} is met", f"No result: {clipped(why, 300)}"))
     return goals
 
 
@@ -219,14 +219,14 @@ def _missing_rates(
         )
         held = {document.result.planner for document, run in rates if _is_held(document, run, name, accepted)}
         exposure = "" if context.exposures else f"; exposure: {NOT_STATED}"
-        text = f"The rate at which {name_text(name)} fails is at most {float(accepted.per_hour):g} per hour"
+        text = f"The rate at which {clipped(name)} fails is at most {float(accepted.per_hour):g} per hour"
         if not verified:
             note = f"Acceptance criterion stated, no run has a requirement of this name{exposure}"
             goals.append(undeveloped(draft, text, note))
         for planner in verified:
             if planner not in held:
                 note = f"Acceptance criterion stated, no result of verify evidence rate against it{exposure}"
-                under = f"{text} with planner {name_text(planner)}" if len(verified) > 1 else text
+                under = f"{text} with planner {clipped(planner)}" if len(verified) > 1 else text
                 goals.append(undeveloped(draft, under, note))
     return goals
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from verifier.base.numbers import level_text, short_text, significant
-from verifier.base.words import name_text, percent, rate_interval_text, some_of
+from verifier.base.words import clipped, percent, rate_interval_text, some_of
 from verifier.evidence.case.drafting import Draft
 from verifier.evidence.case.elements import Element, Kind
 from verifier.evidence.case.requirements import STATUS_OF, grounds_at, noted, on_condition, rate_text
@@ -55,13 +55,13 @@ def rate_goal(draft: Draft, rate: Document, run: Document) -> str:
     status = STATUS_OF[content.verdict.value]
     if status is Status.SUPPORTED and (bounds.level is None or content.left_out):
         status = Status.UNDEVELOPED  # the point alone shows nothing, and a part of the rate not the whole
-    reason, names = reason_text(content.reason), [name_text(name) for name in content.left_out]
+    reason, names = reason_text(content.reason), [clipped(name) for name in content.left_out]
     left_out = f"; without what happens in {some_of(names, 8)}, which was left out" if names else ""
     return _goal(
         draft,
         rate,
-        f"The {_EVENTS[content.event]} of {name_text(content.requirement)} with planner "
-        f"{name_text(content.planner)} is at most {short_text(accepted.per_hour)} per hour "
+        f"The {_EVENTS[content.event]} of {clipped(content.requirement)} with planner "
+        f"{clipped(content.planner)} is at most {short_text(accepted.per_hour)} per hour "
         f"(worst scenario in every encounter){on_condition(content)}",
         f"{rate_text(content)}: {told_verdict(content)}{f' ({reason})' if reason else ''}{left_out}",
         status,
@@ -94,7 +94,7 @@ def risk_goals(draft: Draft, risk: Document, runs: Sequence[Document]) -> Iterat
     }
     for hazard, outcome in zip(content.hazards, content.risks, strict=True):
         if hazard.accepted is not None:
-            what, mine = f"hazard {name_text(hazard.name)}", rests[hazard.name]
+            what, mine = f"hazard {clipped(hazard.name)}", rests[hazard.name]
             yield _risk_goal(draft, risk, what, outcome, hazard.accepted, hazard.source, [hazard], mine)
     if content.accepted is not None:
         every = [one for named in rests.values() for one in named]
@@ -115,7 +115,7 @@ def _risk_goal(
     ends = rate_interval_text(*outcome.harm)
     most = next((contribution for contribution in outcome.contributions if contribution.kind == "condition"), None)
     note = f"{ends} per hour (level {level_text(risk.result.level)}): {told_verdict(outcome)}"
-    note += f"; {percent(most.share)} of the upper end by condition {name_text(most.name)}" if most else ""
+    note += f"; {percent(most.share)} of the upper end by condition {clipped(most.name)}" if most else ""
     return _goal(
         draft,
         risk,
@@ -148,9 +148,9 @@ def triggers_goal(draft: Draft, document: Document, runs: Sequence[Document]) ->
     status = STATUS_OF[result.verdict.value]
     if status is Status.INCONCLUSIVE and "undecided" not in sorts:
         status = Status.UNDEVELOPED
-    hazardous = [name_text(trigger.name) for trigger in result.triggers if trigger.sort == "hazardous"]
+    hazardous = [clipped(trigger.name) for trigger in result.triggers if trigger.sort == "hazardous"]
     excluded = [
-        f"{name_text(trigger.name)} by {name_text(trigger.excluded_by)}"
+        f"{clipped(trigger.name)} by {clipped(trigger.excluded_by)}"
         for trigger in result.triggers
         if trigger.excluded_by
     ]
@@ -166,7 +166,7 @@ def _stated_of(risk: RiskResult, hazards: Sequence[RiskHazard]) -> dict[str, str
     used = {name for hazard in hazards for name in hazard.environments}
     places = [where for where in risk.environments if where.name in used]
     shares = [
-        f"{name_text(share.name)} {ends_text(share)}{source_text(share.source)}" for share in places[0].shares
+        f"{clipped(share.name)} {ends_text(share)}{source_text(share.source)}" for share in places[0].shares
     ] + [
         f"in {UNLISTED} at most {significant(where.unlisted.upper, 6)}{source_text(where.unlisted.source)}"
         for where in places
@@ -180,7 +180,7 @@ def _stated_of(risk: RiskResult, hazards: Sequence[RiskHazard]) -> dict[str, str
     ]
     if chain:
         statements["harm"] = f"Hazardous behaviour leads to harm as seldom as stated: {some_of(chain, 8)}"
-    left = [f"{name_text(hazard.name)} not in {name_text(name)}" for hazard in hazards for name in hazard.left_out]
+    left = [f"{clipped(hazard.name)} not in {clipped(name)}" for hazard in hazards for name in hazard.left_out]
     return statements | ({"requirements": f"Hazards cannot happen elsewhere: {some_of(left, 8)}"} if left else {})
 
 
@@ -256,8 +256,8 @@ def _speaks_against(defeater: Defeater, source: str) -> bool:
 def _exposures_text(exposures: Iterable[tuple[str, RateExposure]]) -> str:
     parts = []
     for name, exposure in exposures:
-        where = "all" if name == EVERY else name_text(name)
-        how = name_text(exposure.source) if exposure.source else "source not stated"
+        where = "all" if name == EVERY else clipped(name)
+        how = clipped(exposure.source) if exposure.source else "source not stated"
         if exposure.encounters is not None and exposure.hours is not None:
             how = f"{exposure.encounters} counted in {short_text(exposure.hours)} h, {how}"
         parts.append(f"{where} {rate_interval_text(exposure.lower, exposure.upper)} per hour ({how})")

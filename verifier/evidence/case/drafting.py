@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 from verifier.base.arrays import grouped
-from verifier.base.words import counted, name_text, some_of
+from verifier.base.words import clipped, counted, some_of
 from verifier.evidence.case.elements import Case, Element, Kind
 from verifier.evidence.declarations import Answer, Declarations, Evidence
 from verifier.evidence.defeaters.values import PER_HOUR, Claim, Defeater, Doubt, answers_to, key_of
@@ -98,7 +98,7 @@ class Draft:
         name = self._shared.get((kind, document.sha256))
         if name is None:
             amlas = "Stage 5, test results [Z]" if document.kind == "confusion" else ""
-            text = f"{_MADE_BY[document.kind]}: {name_text(self.path(document))}"
+            text = f"{_MADE_BY[document.kind]}: {clipped(self.path(document))}"
             text += ", not verified here" if document.sha256 in self.unverified else ""
             name = self.add(kind, text, f"SHA-256 {document.sha256}", amlas=amlas, url=self.url_of(document.sha256))
             self._shared[kind, document.sha256] = name
@@ -134,8 +134,8 @@ class Draft:
         """That a result is what its inputs give, where nobody made it again here."""
         if document.sha256 not in self.unverified:
             return ()
-        text = f"{name_text(self.path(document))} is what its inputs give"
-        note = f"Not verified here: {name_text(self.unverified[document.sha256], 300)}"
+        text = f"{clipped(self.path(document))} is what its inputs give"
+        note = f"Not verified here: {clipped(self.unverified[document.sha256], 300)}"
         return (self.ground(("verified", document.sha256), text, note),)
 
     def standing(self, status: Status, grounds: Sequence[Ground], *grades: Grade) -> dict[str, Any]:
@@ -185,7 +185,7 @@ class Draft:
             self.ground(
                 ("residual", defeater.id, answer.digest),
                 f"Residual doubt {defeater.id}, {defeater.title}: {defeater.message}",
-                name_text(answer.told, 600),
+                clipped(answer.told, 600),
                 Grade.DECLARED,
             )
             for defeater, answer in self._answered(claim, "accepted")
@@ -200,7 +200,7 @@ class Draft:
             self.put(Element(counter, Kind.COUNTER_GOAL, text, "", doubt, challenges=identifier, defeated=True))
             assert answer.proof is not None
             kind, proof = Kind.COUNTER_SOLUTION, answer.proof
-            text, note = f"{counter} is refuted: {name_text(proof.told, 300)}", name_text(answer.told, 600)
+            text, note = f"{counter} is refuted: {clipped(proof.told, 300)}", clipped(answer.told, 600)
             note += f". SHA-256 {proof.sha256}"
             self.add(kind, text, note, challenges=counter, url=self.url_of(proof.sha256))
 
@@ -236,7 +236,7 @@ class Draft:
         identifier = self.add(Kind.GOAL, text, note, solutions, undeveloped=not solutions, amlas=amlas, **stands)
         self.duties[duty] = identifier
         for fault in faulty:
-            said = f"{identifier} is not shown: {name_text(fault, 400)}"
+            said = f"{identifier} is not shown: {clipped(fault, 400)}"
             self.add(Kind.COUNTER_GOAL, said, challenges=identifier)
         return identifier
 
@@ -245,14 +245,14 @@ class Draft:
         if key not in self._shared:
             limits = f"; limits: {proof.limits}" if proof.limits else ""
             here = "" if proof.copied else "; the file is not here"
-            note = f"SHA-256 {proof.sha256}{name_text(limits, 300)}; {proof.grade.value}{here}"
+            note = f"SHA-256 {proof.sha256}{clipped(limits, 300)}; {proof.grade.value}{here}"
             url = self.url_of(proof.sha256)
-            self._shared[key] = self.add(Kind.SOLUTION, name_text(proof.told, 400), note, url=url)
+            self._shared[key] = self.add(Kind.SOLUTION, clipped(proof.told, 400), note, url=url)
         return self._shared[key]
 
     def listed(self, name: str, sha256: str) -> str:
         """The solution that points at a file that people wrote."""
-        return self.add(Kind.SOLUTION, name_text(name), f"SHA-256 {sha256}", url=self.url_of(sha256))
+        return self.add(Kind.SOLUTION, clipped(name), f"SHA-256 {sha256}", url=self.url_of(sha256))
 
     def of_kind(self, run: Document, kind: str) -> list[Defeater]:
         """The defeaters of a kind that speak against claims of a run."""
@@ -317,7 +317,7 @@ class Draft:
     def _keys(self, defeater: Defeater) -> str:
         keys = dict.fromkeys(key_of(defeater, claim) for claim in defeater.claims)
         return some_of(
-            [f"{name_text(key)} (doubt {self._answers[key].digest}, {self._answers[key].told})" for key in keys]
+            [f"{clipped(key)} (doubt {self._answers[key].digest}, {self._answers[key].told})" for key in keys]
         )
 
     def case(self, title: str) -> Case:

@@ -232,7 +232,7 @@ def modules_of(case: Case) -> dict[str, list[Element]]:
     for module, duties in OWNED.items():
         roots[module] = [case.duties[duty] for duty in duties if duty in case.duties]
     owned = {goal for module, goals in roots.items() if module != TOP for goal in goals}
-    reached = {module: _reached(case, goals, owned - {*goals}) for module, goals in roots.items()}
+    reached = {module: all_below(case, goals, owned - {*goals}) for module, goals in roots.items()}
     modules: dict[str, list[Element]] = {module: [] for module in roots}
     for element in case.elements:
         mine = [module for module, names in reached.items() if element.id in names]
@@ -262,8 +262,8 @@ def points_of(case: Case) -> dict[str, dict[str, list[str]]]:
     return points
 
 
-def _reached(case: Case, starts: Iterable[str], stops: Iterable[str]) -> set[str]:
-    """Everything below some elements, with what speaks against it, but not below those of other modules."""
+def all_below(case: Case, starts: Iterable[str], stops: Iterable[str] = ()) -> set[str]:
+    """Some elements and everything below them, with what speaks against it, but not what is below `stops`."""
     known, reached, stop = case.by_id, set[str](), {*stops}
     pending = list(starts)
     while pending:

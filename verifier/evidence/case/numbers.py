@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from verifier.base.statistics import clopper_pearson
-from verifier.base.words import bounds_text, counted, name_text, probability_text
+from verifier.base.words import bounds_text, clipped, counted, probability_text
 from verifier.evidence.case.drafting import Draft
 from verifier.evidence.case.elements import Element, Kind
 from verifier.evidence.case.requirements import memory_grounds, statistics_grounds
@@ -39,7 +39,7 @@ def number_goals(draft: Draft, runs: Sequence[Document], documents: Sequence[Doc
 
 
 def _goals(draft: Draft, run: Document, documents: Sequence[Document]) -> Iterator[str]:
-    about, settings = name_text(draft.path(run)), run.result.settings
+    about, settings = clipped(draft.path(run)), run.result.settings
     points: list[tuple[Claim, Point]] = [
         (Claim(run.sha256, requirement.name, requirement.planner, at), point)
         for requirement in run.result.requirements
@@ -146,12 +146,12 @@ def _recall_goal(draft: Draft, asked: Asked, documents: Sequence[Document]) -> s
     status = Status.SUPPORTED if np.all(lower >= least) else Status.INCONCLUSIVE
     status = Status.VIOLATED if np.any(upper < least) else status
     said = [
-        f"{name_text(cell.label)} in {name_text(cell.bin)}: {cell.measured.hits} of "
+        f"{clipped(cell.label)} in {clipped(cell.bin)}: {cell.measured.hits} of "
         f"{counted(cell.measured.items, 'item')}, {probability_text(cell.measured.recall)} {bounds_text(low, high)}"
         for cell, low, high in zip(cells, lower.tolist(), upper.tolist(), strict=True)
     ]
-    wanted = [f"{name_text(cell.label)} in {name_text(cell.bin)} at least {cell.required}" for cell in cells]
-    where = "".join(f", {name_text(name)} = {value}" for name, value in asked.answer.constants.items())
+    wanted = [f"{clipped(cell.label)} in {clipped(cell.bin)} at least {cell.required}" for cell in cells]
+    where = "".join(f", {clipped(name)} = {value}" for name, value in asked.answer.constants.items())
     identifier, met = draft.name(Kind.GOAL), status is Status.SUPPORTED
     text = "Bounds of measured recalls: items are independent" + ", and annotations as right as stated" * (error > 0)
     grounds = [draft.ground(("recalls", text), text, "Not tested", claim="statistics")] if met else []
@@ -160,8 +160,8 @@ def _recall_goal(draft: Draft, asked: Asked, documents: Sequence[Document]) -> s
         Element(
             identifier,
             Kind.GOAL,
-            f"The detector has the recall that {name_text(requirement.name)} asks for, planner "
-            f"{name_text(asked.answer.planner)}{where}: {'; '.join(wanted)}",
+            f"The detector has the recall that {clipped(requirement.name)} asks for, planner "
+            f"{clipped(asked.answer.planner)}{where}: {'; '.join(wanted)}",
             f"Measured, with exact bounds at {LEVEL:g} for all together{allowed}: {'; '.join(said)}. Least recall in "
             f"mode {asked.result.mode}, all other rates in their measured proportions",
             (*map(draft.solution, shown_by), *draft.documents(grounds)),

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from verifier.analysis.channel_test import channel_test
 from verifier.base.errors import one_line
 from verifier.base.numbers import significant
-from verifier.base.words import bounds_text, counted, name_text, probability_text, rate_interval_text, some_of
+from verifier.base.words import bounds_text, clipped, counted, probability_text, rate_interval_text, some_of
 from verifier.checking.verdicts import Verdict
 from verifier.evidence.case.drafting import Draft
 from verifier.evidence.case.elements import Element, Kind
@@ -27,8 +27,17 @@ from verifier.evidence.status import Grade, Ground, Status, worst_status
 from verifier.study.points import Point
 from verifier.study.results import RequirementResult, RunResult
 from verifier.telling.failing import cause_lines
-from verifier.telling.grounds import FREE_ASSUMES, FREE_KNOWN, Judged, channel_lines, free_text, told_verdict, why
-from verifier.telling.require import answer_text, asks_for_recall
+from verifier.telling.grounds import (
+    FREE_ASSUMES,
+    FREE_KNOWN,
+    Judged,
+    channel_lines,
+    free_text,
+    memory_text,
+    told_verdict,
+    why,
+)
+from verifier.telling.questions import answer_text, asks_for_recall
 
 STATUS_OF: Mapping[str, Status] = {
     "satisfied": Status.SUPPORTED,
@@ -69,15 +78,15 @@ def requirement_goal(draft: Draft, argued: Argued) -> str:
     inherited = [(identifier, defeater) for defeater in defeaters]
     environments = list(dict.fromkeys(point.environment for point in requirement.points))
     children = [_environment_goal(draft, argued, name, inherited) for name in environments]
-    in_worst = f"Worst: {name_text(requirement.worst_point.scenario)}: {_judgement(argued, requirement.worst_point)}"
-    listing = ", ".join(name_text(name) for name in environments[:8]) + (", ..." if len(environments) > 8 else "")
+    in_worst = f"Worst: {clipped(requirement.worst_point.scenario)}: {_judgement(argued, requirement.worst_point)}"
+    listing = ", ".join(clipped(name) for name in environments[:8]) + (", ..." if len(environments) > 8 else "")
     draft.strategy(strategy, f"Argument over the environments {listing}: each must meet the target", children, True)
     draft.put(
         Element(
             identifier,
             Kind.GOAL,
-            f"{argued.label}: {requirement.asked_text} that {name_text(requirement.formula, 240)}, planner "
-            f"{name_text(requirement.planner)}, in every scenario{on_condition(requirement)}",
+            f"{argued.label}: {requirement.asked_text} that {clipped(requirement.formula, 240)}, planner "
+            f"{clipped(requirement.planner)}, in every scenario{on_condition(requirement)}",
             noted(in_worst, [], defeaters),
             (strategy,),
             tuple(_contexts(draft, argued)),
@@ -107,7 +116,7 @@ def _environment_goal(
         Element(
             identifier,
             Kind.GOAL,
-            f"In environment {name_text(environment)}, {argued.label} holds: {argued.requirement.asked_text}",
+            f"In environment {clipped(environment)}, {argued.label} holds: {argued.requirement.asked_text}",
             noted("", inherited, []),
             (strategy,),
             **draft.over([strategy]),
@@ -133,7 +142,7 @@ def _scenario_goal(draft: Draft, argued: Argued, at: int, inherited: Sequence[tu
         Element(
             identifier,
             Kind.GOAL,
-            f"In {name_text(point.scenario)}, {argued.label} holds: {target}{on_condition(point)}",
+            f"In {clipped(point.scenario)}, {argued.label} holds: {target}{on_condition(point)}",
             noted(_judgement(argued, point), inherited, own),
             (*results, *proofs, *draft.documents(grounds)) if holds else (),
             (*(ground.id for ground in grounds), *(proofs if kind is Kind.CONTEXT else ())),
@@ -162,7 +171,7 @@ def worst_text(requirement: RequirementResult) -> str:
     """The number of the worst scenario, and why its verdict is what it is, on one line."""
     point = requirement.worst_point
     value = requirement.with_unit(f"{requirement.asked} = {probability_text(point.probability)}")
-    rest = [value + f" in {name_text(point.scenario)}", *filter(None, [point.condition, why(point)])]
+    rest = [value + f" in {clipped(point.scenario)}", *filter(None, [point.condition, why(point)])]
     return one_line(", ".join(rest))
 
 
@@ -221,7 +230,7 @@ def _contexts(draft: Draft, argued: Argued) -> Iterator[str]:
 
 
 def _file_context(draft: Draft, document: Document, words: str) -> str:
-    note = f"{name_text(draft.path(document))}, SHA-256 {document.sha256}"
+    note = f"{clipped(draft.path(document))}, SHA-256 {document.sha256}"
     note += ", not verified here" if document.sha256 in draft.unverified else ""
     return draft.context(words, note, url=draft.url_of(document.sha256))
 
@@ -267,10 +276,7 @@ def memory_grounds(draft: Draft, run: Document, point: Point) -> Iterator[Ground
         return
     if point.basis == "any_dependence" or result.settings.tier == "rate_box":
         return
-    contexts, tested = result.channel.contexts, channel_test(result.channel.classes, point.draws)
-    text = f"Detection errors depend on the past through {contexts} of the object only"
-    if contexts is None:
-        text = "Detection errors are independent between time steps and between objects (memoryless detector)"
+    tested = channel_test(result.channel.classes, point.draws)
     told, against, shown = "; ".join(channel_lines(result.channel)), [], ""
     grade, status = Grade.TESTED, "Tested by permutation of frames: not contradicted"
     if tested.test == "untested":
@@ -280,7 +286,8 @@ def memory_grounds(draft: Draft, run: Document, point: Point) -> Iterator[Ground
         named = f" ({', '.join(doubt.id for doubt in against)})" if against else ""
         grade, status = Grade.UNTESTED, f"Contradicted by the data{named}"
     note = f"{status}{f': {told}' if told else ''}"
-    yield draft.ground(("memory", str(contexts), str(tested.test), told), text, note, grade, against, shown)
+    key = ("memory", str(result.channel.contexts), str(tested.test), told)
+    yield draft.ground(key, memory_text(result.channel), note, grade, against, shown)
 
 
 def statistics_grounds(draft: Draft, run: Document, point: Point) -> Iterator[Ground]:

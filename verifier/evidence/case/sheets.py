@@ -8,7 +8,7 @@ goal). Doubts stand beside what they challenge; solutions lead to their files.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from verifier.evidence.case.elements import Case, Element, modules_of, points_of
+from verifier.evidence.case.elements import Case, Element, all_below, modules_of, points_of
 from verifier.evidence.case.layout import GAP_PX, SOLUTIONS, Drawing, Edge, Maker
 from verifier.evidence.case.shapes import DIAMOND_PX
 from verifier.evidence.case.svg import LEAST_PT, PX_PER_MM, body, claim_points, definitions, escaped, legend
@@ -153,24 +153,14 @@ def _parts(case: Case, maker: Maker, elements: Sequence[Element]) -> list[Part]:
         element = waiting.pop(0)
         inner = [name for name in element.supported_by if known[name].kind not in SOLUTIONS]
         whole = Part(maker.block(element), element.id)
-        if _fits(whole) and _below(case, element.id) <= mine:
+        argued = {name for name in all_below(case, [element.id]) if known[name].status is not None}
+        if _fits(whole) and argued <= mine:
             parts.append(whole)
             continue
         parts += _cut(maker, element, inner)
         more = (known[name] for name in inner if name in mine)
         waiting = [element for element in more if element.supported_by or maker.beside(element)] + waiting
     return parts
-
-
-def _below(case: Case, start: str) -> set[str]:
-    """The goals and strategies under an element, and itself."""
-    known, reached, pending = case.by_id, set[str](), [start]
-    while pending:
-        name = pending.pop()
-        if name not in reached and known[name].status is not None:
-            reached.add(name)
-            pending += known[name].supported_by
-    return reached
 
 
 def _fits(part: Part) -> bool:

@@ -7,7 +7,7 @@ on the Assurance of Machine Learning in Autonomous Systems (AMLAS), University o
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from verifier.base.words import counted, name_text, probability_text, some_of
+from verifier.base.words import clipped, counted, probability_text, some_of
 from verifier.evidence.case.drafting import Draft
 from verifier.evidence.case.elements import ACPS, Kind
 from verifier.evidence.case.requirements import grounds_of
@@ -30,7 +30,7 @@ def top_contexts(
 ) -> list[str]:
     """What the whole case is about."""
     detector = context.detector
-    trained = NOT_STATED if detector.trained_on is None else some_of([*map(name_text, detector.trained_on)]) or "none"
+    trained = NOT_STATED if detector.trained_on is None else some_of([*map(clipped, detector.trained_on)]) or "none"
     contexts = [
         draft.context(f"System: {_stated(context.system)}", amlas="Stage 1, system description [C]"),
         draft.context(
@@ -99,10 +99,10 @@ def _training_goal(
             for document in {document.sha256: document for document in known}.values()
         )
         names = f" ({counted(len(trained), 'name')}, compared as they look)"
-        how = "declared" if listed is None else f"listed in {name_text(listed[0])}{names}"
+        how = "declared" if listed is None else f"listed in {clipped(listed[0])}{names}"
         note = f"{len(shared)} of {counted(tested, 'tested sequence')} are among those trained on, as {how}"
         if shared:
-            told = f"trained on {some_of([*map(name_text, shared)])}"
+            told = f"trained on {some_of([*map(clipped, shared)])}"
             return _refuted_training(draft, text, note, told, known[0], amlas)
         lists = () if listed is None else (draft.listed(*listed), *dict.fromkeys(map(draft.solution, known)))
     lists += _by_frame(draft, frames)
@@ -149,9 +149,9 @@ def _input_contexts(draft: Draft, runs: Sequence[Document], documents: Sequence[
         document = next((document for document in documents if document.sha256 == digest), None)
         title = ""
         if document is not None and document.content.get("title"):
-            title = f" ({name_text(document.content['title'])})"
+            title = f" ({clipped(document.content['title'])})"
         url = "" if document is None else draft.url_of(document.sha256)
-        yield draft.context(f"{text}: {name_text(name)}{title}", f"SHA-256 {digest}", amlas, url)
+        yield draft.context(f"{text}: {clipped(name)}{title}", f"SHA-256 {digest}", amlas, url)
 
 
 def _verdict_justification(draft: Draft, runs: Sequence[Document]) -> str:
@@ -179,7 +179,7 @@ def _matching_text(runs: Sequence[Document], documents: Sequence[Document]) -> s
         if document is not None and document.content.get("matching")
     ]
     texts = dict.fromkeys(matching_text(entry) if isinstance(entry, dict) else str(entry) for entry in stated)
-    return some_of([name_text(text, 200) for text in texts]) or NOT_STATED
+    return some_of([clipped(text, 200) for text in texts]) or NOT_STATED
 
 
 def _untargeted(runs: Sequence[Document]) -> Iterator[str]:
@@ -189,14 +189,14 @@ def _untargeted(runs: Sequence[Document]) -> Iterator[str]:
             if requirement.target is None:
                 values = [point.probability for point in requirement.points]
                 ends = requirement.with_unit(f"{probability_text(min(values))} to {probability_text(max(values))}")
-                yield f"Reported without a target: {name_text(requirement.name)}, {requirement.asked_text}, {ends}"
+                yield f"Reported without a target: {clipped(requirement.name)}, {requirement.asked_text}, {ends}"
 
 
 def _unargued(runs: Sequence[Document], documents: Sequence[Document]) -> Iterator[str]:
     """Documents that nothing here argues from."""
     argued = {file.sha256 for run in runs for file in run.result.inputs}
     rest = [
-        f"{name_text(document.name)} ({document.kind}, SHA-256 {document.sha256[:12]}...)"
+        f"{clipped(document.name)} ({document.kind}, SHA-256 {document.sha256[:12]}...)"
         for document in documents
         if not (document.kind in ("run", "explain", "require") or document.sha256 in argued)
         and not (document.kind in RATED and any(is_rate_of(document, run) for run in runs))
@@ -207,14 +207,14 @@ def _unargued(runs: Sequence[Document], documents: Sequence[Document]) -> Iterat
 
 def _exposure_text(context: CaseContext) -> str:
     parts = [
-        f"{'every encounter' if name == EVERY else name_text(name)}: {exposure}"
+        f"{'every encounter' if name == EVERY else clipped(name)}: {exposure}"
         for name, exposure in context.exposures.items()
     ]
     return f"Exposure: {some_of(parts, 8) or NOT_STATED}"
 
 
 def _people_text(context: CaseContext) -> str:
-    parts = [f"{what}: {name_text(context.responsible.get(key, NOT_STATED))}" for key, what in DUTIES.items()]
+    parts = [f"{what}: {clipped(context.responsible.get(key, NOT_STATED))}" for key, what in DUTIES.items()]
     return f"Responsible for what this evidence does not show: {'; '.join(parts)}"
 
 
@@ -224,8 +224,8 @@ def _left_to(context: CaseContext, duty: str, lists: object = ()) -> str:
     rests = "Not shown by this evidence" if context.declared.faulty(duty) or not shown else "Rests on documents alone"
     person = context.responsible.get(duty)
     points = "".join(f"; confidence argument of {point}" for point, name in ACPS.items() if name == duty)
-    return f"{rests}; responsible: {NOT_STATED if person is None else name_text(person)}{points}"
+    return f"{rests}; responsible: {NOT_STATED if person is None else clipped(person)}{points}"
 
 
 def _stated(text: str) -> str:
-    return name_text(text, 600) if text else NOT_STATED
+    return clipped(text, 600) if text else NOT_STATED

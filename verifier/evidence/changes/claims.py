@@ -14,7 +14,7 @@ from verifier.base.arrays import Floats
 from verifier.base.documents import Sha256, Share
 from verifier.base.errors import ExitCode
 from verifier.base.numbers import number_text
-from verifier.base.words import counted, listed, name_text, some_of
+from verifier.base.words import clipped, counted, listed, some_of
 from verifier.checking.verdicts import SEVERITY, Verdict
 from verifier.evidence.changes.impact import IMPACT, OF_PEOPLE, Change, ClaimKind, changes_between, reached
 from verifier.evidence.changes.sides import Side, digest, side_of
@@ -299,7 +299,7 @@ def _scores(study: Study, count: int, shift: int) -> dict[tuple[str, str], Float
         for requirement, objective in zip(study.requirements, case.objectives, strict=True):
             if requirement.over_profile or requirement.target is None:
                 continue
-            sign = -1 if requirement.comparison.startswith("<") else 1
+            sign = -1 if requirement.is_upper else 1
             parts = [(sign * part).min(axis=1) for part in drawn_probabilities(objective, data, settings)]
             key, scores = (requirement.name, case.planner.name), np.concatenate(parts)
             worst[key] = np.minimum(worst[key], scores) if key in worst else scores
@@ -318,7 +318,7 @@ _RELATIONS = {
 
 def diff_blocks(result: DiffResult) -> Iterator[Block]:
     """What changed, every claim, and what has to be done."""
-    sides = (f"{name_text(bundle.name)} ({bundle.digest[:16]}...)" for bundle in (result.old, result.new))
+    sides = (f"{clipped(bundle.name)} ({bundle.digest[:16]}...)" for bundle in (result.old, result.new))
     yield Paragraph(" -> ".join(sides))
     if not result.changes:
         yield Paragraph("Nothing differs by which a claim falls.")
@@ -332,7 +332,7 @@ def diff_blocks(result: DiffResult) -> Iterator[Block]:
     yield Table("Claims", ("claim", "before", "now", "compared", "falls by"), claims)
     activities = dict.fromkeys(
         f"{one.text} ({_DUTIES[one.duty]}): "
-        f"{f'done, {listed([*map(name_text, one.done_by)])}' if one.done_by else 'open, no new document'}"
+        f"{f'done, {listed([*map(clipped, one.done_by)])}' if one.done_by else 'open, no new document'}"
         for change in result.changes
         for one in change.repeat
     )
@@ -341,7 +341,7 @@ def diff_blocks(result: DiffResult) -> Iterator[Block]:
         yield Listing(tuple(activities))
     if result.findings_gone:
         yield Paragraph("Review findings that the new bundle does not have, or not as they were:", "lead")
-        yield Listing(tuple(map(name_text, result.findings_gone)))
+        yield Listing(tuple(map(clipped, result.findings_gone)))
     yield Paragraph(_whole(result), "lead")
     yield Paragraph("Files were compared with their manifests; whether a bundle holds is for verify evidence check.")
 
@@ -352,12 +352,12 @@ def _again(change: ChangeRecord) -> str:
 
 def _claim(claim: ClaimRecord) -> str:
     if claim.kind == "met":
-        return f"{name_text(claim.name)} is met, planner {name_text(claim.planner)}"
+        return f"{clipped(claim.name)} is met, planner {clipped(claim.planner)}"
     if claim.kind == "triggers":
         return CLAIM
     if claim.kind == "risk":
-        return f"per hour: {name_text(claim.name)}"
-    return f"{name_text(claim.name)}: {DUTIES[claim.kind]}" if claim.name else DUTIES[claim.kind]
+        return f"per hour: {clipped(claim.name)}"
+    return f"{clipped(claim.name)}: {DUTIES[claim.kind]}" if claim.name else DUTIES[claim.kind]
 
 
 def _compared(claim: ClaimRecord) -> str:

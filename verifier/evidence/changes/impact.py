@@ -11,7 +11,7 @@ from scipy.stats import chi2
 
 from verifier.base.documents import read_document
 from verifier.base.numbers import p_value_text
-from verifier.base.words import counted, listed, name_text
+from verifier.base.words import clipped, counted, listed
 from verifier.evidence.bundle.manifest import digest_of
 from verifier.evidence.changes.sides import Side
 from verifier.evidence.differences import leaves
@@ -126,24 +126,24 @@ def changes_between(old: Side, new: Side, odd: Domain) -> dict[Change, list[str]
     return {kind: told for kind, told in changes.items() if told}
 
 
-def _changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+def _changed(old: Mapping[str, object], new: Mapping[str, object]) -> Iterator[str]:
     for name in dict.fromkeys([*old, *new]):
         before, after = old.get(name), new.get(name)
         if before != after:
             plain = all(side is None or isinstance(side, (str, int, Exposure)) for side in (before, after))
             how = f"{_told(before)} -> {_told(after)}" if plain else "added" if before is None else "changed"
-            yield f"{name_text(name)}: {'left out' if after is None else how}"
+            yield f"{clipped(name)}: {'left out' if after is None else how}"
 
 
 def _told(value: Any) -> str:
-    return "nothing" if value in (None, "") else name_text(str(value))
+    return "nothing" if value in (None, "") else clipped(str(value))
 
 
-def _of(side: Side, keys: Iterable[str]) -> dict[str, Any]:
+def _of(side: Side, keys: Iterable[str]) -> dict[str, object]:
     return {key: side.matrices.get(key) for key in keys}
 
 
-def _edges(side: Side) -> dict[str, Any]:
+def _edges(side: Side) -> dict[str, object]:
     return {"bins": [matrix["distance_m"] for matrix in side.matrices["bins"]]}
 
 
@@ -158,7 +158,7 @@ def _domain(old: Side, new: Side, odd: Domain) -> Iterator[tuple[Change, str]]:
         yield kind, f"{_told(old.context.odd)} -> {_told(new.context.odd)}"
 
 
-def _stated(side: Side, conditions: Sequence[Set[str]]) -> dict[str, Any]:
+def _stated(side: Side, conditions: Sequence[Set[str]]) -> dict[str, object]:
     """What rates and risk are made from, beside runs; of conditions what both have, and shares if all are equal."""
     context, risk, common = side.context, side.context.risk, conditions[0] & conditions[1]
     shares = risk.shares if conditions[0] == conditions[1] else {}
@@ -210,7 +210,7 @@ def _data(old: Side, new: Side, apart: bool) -> Iterator[tuple[Change, str]]:
     for name in sorted(old.conditions.keys() & new.conditions.keys()):
         hashes = old.conditions[name], new.conditions[name]
         if hashes[0] != hashes[1] and hashes != mains and all(hashes):
-            yield "other_data", f"matrices of {name_text(name)}"
+            yield "other_data", f"matrices of {clipped(name)}"
     for text in _changed(old.elsewhere, new.elsewhere):
         yield "other_data", f"made elsewhere, {text}"
     before, after = old.sequences, new.sequences

@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from verifier.base.documents import Content
 from verifier.base.errors import InputError, Place
 from verifier.base.files import json_of
 from verifier.evidence.bundle.archive import read_bundle
@@ -51,12 +52,12 @@ class Side:
         return digest_of(self.files[MANIFEST_FILE])
 
     @cached_property
-    def run(self) -> dict[str, Any]:
+    def run(self) -> Content:
         """The document of its own run."""
         return self._json(RUN_FILE)
 
     @cached_property
-    def matrices(self) -> dict[str, Any]:
+    def matrices(self) -> Content:
         """The document of the matrices."""
         return self._json(self.request.matrices)
 
@@ -68,7 +69,7 @@ class Side:
         return [bins] if distances is None else [bins, distances["counts"]]
 
     @cached_property
-    def sequences(self) -> dict[str, Any]:
+    def sequences(self) -> dict[str, Content]:
         """Name -> what was counted in it."""
         return {entry["name"]: entry for entry in self.matrices.get("sequences", ())}
 
@@ -174,8 +175,8 @@ class Side:
                 rates["", ""] = document["verdict"], 0.0, numbers
         return rates
 
-    def _json(self, path: str) -> dict[str, Any]:
-        content: dict[str, Any] = json_of(self.files[path], path)
+    def _json(self, path: str) -> Content:
+        content: Content = json_of(self.files[path], path)
         return content
 
 

@@ -16,14 +16,14 @@ from verifier.analysis.intervals.tiers import FEW_DRIVES
 from verifier.analysis.planning import EvidencePlan
 from verifier.base.arrays import grouped
 from verifier.base.numbers import rounded
-from verifier.base.words import counted, name_text, some_of
+from verifier.base.words import clipped, counted, some_of
 from verifier.checking.verdicts import Verdict
 from verifier.evidence.context import CaseContext, Detector
 from verifier.evidence.defeaters.values import Claim, Doubt, claims_on, confirmed, doubt, requirements_with_targets
 from verifier.evidence.documents import Document
 from verifier.evidence.paths import as_seen
 from verifier.evidence.rates.document import encounters_needed
-from verifier.perception.confusion.context_matrices import divided_matrices
+from verifier.perception.confusion.context_selection import divided_matrices
 from verifier.perception.confusion.contexts import Contexts
 from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.perception.confusion.matrices import ConfusionMatrices, label_text
@@ -72,7 +72,7 @@ def shared_sequences(matrices: Sequence[Document], trained_on: Sequence[str]) ->
         near += [part for name, part in of_parts.items() if f"_{name}_" in f"_{_bare(folder)}_"]
         near += [names[name][0] for part in parts if part != folder for name in _matched(part, names)]
         if may := next(filter(None, near), ""):
-            unclear.append(f"{name_text(entry)} may be {name_text(may)}")
+            unclear.append(f"{clipped(entry)} may be {clipped(may)}")
     return [text for name, given in names.items() if name in shared for text in given], unclear
 
 
@@ -131,13 +131,13 @@ def thin_columns(run: Document, documents: Sequence[Document]) -> Iterator[Doubt
 
 def _undecided(claim: Claim, worst: int, needed: EvidencePlan) -> Iterator[Doubt]:
     parts = [
-        f"{column.items} items with true {name_text(column.true)} in {name_text(column.bin)}, "
+        f"{column.items} items with true {clipped(column.true)} in {clipped(column.bin)}, "
         f"{column.further} more needed"
         for column in needed.columns
     ]
     yield from doubt(
         "thin_columns",
-        f"{name_text(claim.requirement)}: the data do not decide{f': {some_of(parts)}' if parts else ''}",
+        f"{clipped(claim.requirement)}: the data do not decide{f': {some_of(parts)}' if parts else ''}",
         (claim.at(worst),),
         f"about {needed_text(needed)}{' in these columns' if parts else ''}, if the rates stay what they are",
     )
@@ -158,7 +158,7 @@ def _too_thin(
     for at, label in sorted(_columns(table) if matter is None else matter):
         items = int(table.counts[at, :, _index(table, label)].sum()) if _index(table, label) >= 0 else 0
         if items and (needed is None or items < needed):
-            thin.append(f"{items} with true {name_text(label)} in {table.bin_text(at)}")
+            thin.append(f"{items} with true {clipped(label)} in {table.bin_text(at)}")
     if thin:
         why = "it was not explained" if explained is None else "there are reports that were never seen"
         known = "" if matter is not None else f" (which of them matter is not known: {why})"
@@ -167,7 +167,7 @@ def _too_thin(
         )
         yield from doubt(
             "thin_columns",
-            f"{name_text(claim.requirement)}: {asked} P {requirement.target}, and there are {some_of(thin)}{known}",
+            f"{clipped(claim.requirement)}: {asked} P {requirement.target}, and there are {some_of(thin)}{known}",
             claims,
             "more labelled items in these columns, or a verdict from the confidence bounds, which allow for them",
         )
@@ -250,7 +250,7 @@ def dependent_frames(run: Document, documents: Sequence[Document]) -> Iterator[D
     ]
     yield from doubt(
         "dependent_frames",
-        f"{detector_text(result.channel.contexts)} is assumed: {some_of([name_text(line, 300) for line in told])}",
+        f"{detector_text(result.channel.contexts)} is assumed: {some_of([clipped(line, 300) for line in told])}",
         claims_on(run, documents, perceived=True, among=points),
         "a perception model with memory, or an argument that the dependence cannot make the probability worse",
     )
@@ -285,10 +285,10 @@ def stale(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
         for role, name, digest in others:
             mine = used.get((role, name))
             if mine is not None and mine != digest and digest not in used.values():
-                what = "given" if document.name == name else f"used by {name_text(document.name)}"
+                what = "given" if document.name == name else f"used by {clipped(document.name)}"
                 yield from doubt(
                     "stale",
-                    f"{name_text(run.name)} was made with {role} {name_text(name)} of SHA-256 {mine[:12]}..., and "
+                    f"{clipped(run.name)} was made with {role} {clipped(name)} of SHA-256 {mine[:12]}..., and "
                     f"the one {what} is {digest[:12]}...",
                     claims_on(run, documents),
                     "make every result again from the same files",
@@ -313,7 +313,7 @@ def trained_on_tests(run: Document, documents: Sequence[Document], context: Case
         yield from doubt(
             "trained_on_tests",
             f"the detector was trained on {len(shared)} of the {whole} sequences it was tested on: "
-            f"{some_of([name_text(name) for name in shared])}",
+            f"{some_of([clipped(name) for name in shared])}",
             claims_on(run, documents, perceived=True),
             "matrices counted on sequences that the detector has not seen",
         )

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import get_args
 
 from verifier.base.errors import InputError, Place
-from verifier.base.words import bounds_text, counted, name_text, probability_text, some_of
-from verifier.checking.values import ONE_ENGINE
+from verifier.base.words import bounds_text, clipped, counted, probability_text, some_of
+from verifier.checking.enclosure import ONE_ENGINE
 from verifier.checking.verdicts import Verdict
 from verifier.evidence.context import CaseContext
 from verifier.evidence.defeaters import about_data
@@ -54,8 +54,8 @@ def by_choice(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
     endless = (
         "the model's terminal states were left out: the probabilities are of runs that never end, not of encounters"
     )
-    names = some_of([name_text(name) for name in settings.environments_left_out], 8)
-    left_out = f"{name_text(run.name)} leaves out what the spec asks for: environment {names}"
+    names = some_of([clipped(name) for name in settings.environments_left_out], 8)
+    left_out = f"{clipped(run.name)} leaves out what the spec asks for: environment {names}"
     perceived = ("distance_ignored", "assumed_rates")
     for kind, messages, remedy in (
         ("no_false_positives", alarms, "matrices that count unmatched detections"),
@@ -66,7 +66,7 @@ def by_choice(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
         ("scenarios_left_out", [left_out] * bool(names), "a run without --env"),
     ):
         for message in messages:
-            told = name_text(message, 600) if message in (*alarms, *assumed) else message
+            told = clipped(message, 600) if message in (*alarms, *assumed) else message
             yield from doubt(kind, told, claims_on(run, documents, perceived=kind in perceived), remedy)
 
 
@@ -89,8 +89,8 @@ def straddles_target(run: Document) -> Iterator[Doubt]:
             needed = requirement.additional_data
             yield from doubt(
                 "straddles_target",
-                f"{name_text(claim.requirement)}: {counted(len(points), 'scenario')} undecided; in "
-                f"{name_text(point.scenario)} P lies in {bounds_text(*point.bounds(source))}, which "
+                f"{clipped(claim.requirement)}: {counted(len(points), 'scenario')} undecided; in "
+                f"{clipped(point.scenario)} P lies in {bounds_text(*point.bounds(source))}, which "
                 f"straddles {requirement.asked_text}",
                 tuple(map(claim.at, points)),
                 "more data" if needed is None else f"about {needed_text(needed)}, as verify run says",
@@ -110,7 +110,7 @@ def no_bounds(run: Document) -> Iterator[Doubt]:
                 how = f"and the confidence bounds are {bounds_text(*point.bounds('bounds'))}"
             yield from doubt(
                 "no_bounds",
-                f"{name_text(claim.requirement)}, {name_text(point.scenario)}: P = "
+                f"{clipped(claim.requirement)}, {clipped(point.scenario)}: P = "
                 f"{probability_text(point.probability)} alone was compared with {requirement.asked_text}, {how}",
                 (claim.at(k),),
                 "a verdict from the confidence bounds (--verdict-from bounds)",
@@ -173,9 +173,9 @@ def policy_sensitive(run: Document, alternatives: Mapping[str, Document], *, wea
                 _, mine, yours = changed[0]
                 yield from doubt(
                     "policy_sensitive",
-                    f"{name_text(claim.requirement)}: under the policy '{name_text(policy)}' "
+                    f"{clipped(claim.requirement)}: under the policy '{clipped(policy)}' "
                     f"{counted(len(changed), 'scenario')} would be judged otherwise: in "
-                    f"{name_text(mine.scenario)} {_judged(yours)}, not {_judged(mine)}",
+                    f"{clipped(mine.scenario)} {_judged(yours)}, not {_judged(mine)}",
                     tuple(claim.at(k) for k, _, _ in changed),
                     "a reason for the policy, or data for which it makes no difference",
                 )
@@ -193,7 +193,7 @@ def one_engine(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
             if about and (f"{ONE_ENGINE}: " in remark or remark.endswith((LESS_INDEPENDENT, UNCONFIRMED))):
                 yield from doubt(
                     "one_engine",
-                    name_text(remark, 600),
+                    clipped(remark, 600),
                     (claim,),
                     "a formula or a model for which both engines answer on their own",
                 )
@@ -210,7 +210,7 @@ def vacuous(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
     for (name, text), claims in told.items():
         yield from doubt(
             "vacuous",
-            f"{name_text(name)}: {name_text(text, 600)}",
+            f"{clipped(name)}: {clipped(text, 600)}",
             tuple(claims),
             "scenarios from which the requirement can be violated and met, or another requirement",
         )
@@ -225,7 +225,7 @@ def contradicted_in_the_field(
             names = indicator.indicator.requirements
             claims = tuple(claim for claim, _ in claimed(run, documents) if claim.requirement in names)
             message = (
-                f"{name_text(indicator.indicator.told)}: {indicator.count:g} of {indicator.of:g} counted in the field"
+                f"{clipped(indicator.indicator.told)}: {indicator.count:g} of {indicator.of:g} counted in the field"
             )
             kind = "field" if indicator.indicator.falls == "requirement" else "field_rate"
             yield from doubt(kind, f"{message}, {indicator.fired_told}", claims, indicator.indicator.action)

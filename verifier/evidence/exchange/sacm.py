@@ -20,8 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 from xml.etree import ElementTree
 
-from verifier.evidence.case import Case, Element, Kind
-from verifier.evidence.case.elements import ACPS, modules_of, points_of
+from verifier.evidence.case.elements import ACPS, Case, Element, Kind, modules_of, points_of
 from verifier.evidence.exchange.xml import under, xml_text
 
 SACM, XMI, XSI = (

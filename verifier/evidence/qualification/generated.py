@@ -22,14 +22,18 @@ from verifier.analysis.intervals import drive_items
 from verifier.base import statistics
 from verifier.base.libraries import library
 from verifier.evidence.identity import installed_differences
-from verifier.evidence.qualification.attacks import (
+from verifier.evidence.qualification.suite import (
     FAULTS,
+    RUN,
+    Bench,
+    DepartureError,
+    NotRunError,
     altered_files,
     forged_result,
     mutated_certificates,
+    same,
     signed_bundle,
 )
-from verifier.evidence.qualification.suite import RUN, Bench, DepartureError, NotRunError, same
 
 Check: TypeAlias = Callable[[Bench], None]
 

@@ -234,7 +234,7 @@ def _version(document: Any) -> str | None:
     return version if isinstance(version, str) else None
 
 
-def _was_used(query: Row, files: Mapping[str, bytes], documents: Mapping[str, Any]) -> bool:
+def _was_used(query: Row, files: Mapping[str, bytes], documents: Mapping[str, object]) -> bool:
     """Whether a file is there, or a document of a schema, with what the query says at a pointer."""
     if "file" in query:
         return any(fnmatchcase(name, query["file"]) for name in files)

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from verifier.base.words import counted, listed, name_text
+from verifier.base.words import clipped, counted, listed
 from verifier.evidence.qualification.kit import (
     GUIDE_WORDS,
     KnownProblemsResult,
@@ -46,10 +46,10 @@ def suite_blocks(study: QualificationResult) -> Iterator[Block]:
 
 def problem_blocks(study: KnownProblemsResult) -> Iterator[Block]:
     """The known problems that a result is touched by."""
-    name = name_text(study.result)
+    name = clipped(study.result)
     for text in study.unlisted:
         told = "whether any touches it is not known; ask the verify known-problems of that version, or of a later one"
-        yield Paragraph(f"{name}: no list of the problems of version {name_text(text)} is here: {told}.")
+        yield Paragraph(f"{name}: no list of the problems of version {clipped(text)} is here: {told}.")
     if not study.problems:
         yield from () if study.unlisted else [Paragraph(f"{name}: no known problem of its version touches it.")]
         return

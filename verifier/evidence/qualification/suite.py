@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import importlib.util
 import io
 import json
+import random
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
+from unittest import mock
 
+from verifier.analysis import kernel
+from verifier.base.checksums import with_checksums
+from verifier.base.libraries import library
+from verifier.checking.verdicts import Decision, Verdict
 from verifier.evidence.qualification.kit import Row, State, SuiteRecord, Tables, requirement_feature, value_at
 
 Tool: TypeAlias = Callable[[Sequence[str]], int]
@@ -150,3 +159,197 @@ def same(actual: object, expected: object, where: str) -> None:
     """DepartureError where two values differ."""
     if actual != expected:
         raise DepartureError(f"{where}: found {actual!r}, expected {expected!r}"[: 2 * _SHOWN])
+
+
+BUILD = ("evidence", "build", "two_looks.ltl", "--cm", "seen.json", *RUN, "-o", "bundle")
+
+
+def mutated_certificates(bench: Bench) -> None:
+    """No certificate with a greater claim is accepted, whatever its proof is changed to."""
+    bench.write("two_looks")
+    bench.expect(0, *BUILD)
+    rng, judged = random.Random(5), 0
+    for path in sorted(Path("bundle/certificates").glob("*.json")):
+        certificate = json.loads(path.read_text())
+        kernel.check(certificate)
+        sign = 1 if certificate["side"] == "lower" else -1
+        for k, claim in enumerate(certificate["claimed"]):
+            for change in (None, *range(4)):
+                forged = copy.deepcopy(certificate)
+                forged["claimed"][k] = 0.5 if claim is None else claim + sign * 1e-9
+                if change is not None and not _changed(forged["boxes"], rng):
+                    continue
+                if claim is None or not 0 <= forged["claimed"][k] <= 1:
+                    continue
+                judged += 1
+                if _accepted(forged):
+                    raise DepartureError(f"{path.name}: accepted with the claim {forged['claimed'][k]}")
+    same(judged > 20, True, "certificates that were changed")
+    told = bench.expect(0, "evidence", "check", "bundle").out
+    same("certificates proven" in told, True, "the sound ones are proven again by the command")
+
+
+def _changed(part: Any, rng: random.Random) -> bool:
+    """Change one whole number somewhere in a proof; False where there is none."""
+    places = [(holder, key) for holder, key in _numbers(part)]
+    if places:
+        holder, key = rng.choice(places)
+        holder[key] += rng.choice((-1, 1)) * rng.choice((1, 1000, 10**6))
+    return bool(places)
+
+
+def _numbers(part: Any) -> Iterator[tuple[Any, Any]]:
+    entries: Iterable[tuple[Any, Any]] = part.items() if isinstance(part, dict) else enumerate(part)
+    for key, value in entries:
+        if isinstance(value, dict | list):
+            yield from _numbers(value)
+        elif type(value) is int:
+            yield part, key
+
+
+def _accepted(certificate: Any) -> bool:
+    try:
+        kernel.check(certificate)
+    except kernel.Rejected:
+        return False
+    return True
+
+
+def altered_files(bench: Bench) -> None:
+    """One byte of every seventh file, and of the manifest: a check names the file, and nothing is confirmed."""
+    bench.write("two_looks")
+    bench.expect(0, *BUILD)
+    files = sorted(path for path in Path("bundle").rglob("*") if path.is_file())
+    for path in {*files[::7], Path("bundle/manifest.json")}:
+        raw = path.read_bytes()
+        at = len(raw) // 2
+        path.write_bytes(raw[:at] + bytes([raw[at] ^ 1]) + raw[at + 1 :])
+        ran = bench.expect(4, "evidence", "check", "bundle")
+        named = f"WRONG {path.relative_to('bundle').as_posix()}"
+        same(named in ran.out, True, f"{named!r} in the check of a bundle with that byte changed")
+        path.write_bytes(raw)
+    bench.expect(0, "evidence", "check", "bundle")
+
+
+def forged_result(bench: Bench) -> None:
+    """The result of other matrices under the name and hash of these."""
+    bench.write("two_looks")
+    own = bench.document(3, "run", "two_looks.ltl", "--cm", "seen.json", *RUN)
+    text = bench.expect(3, "run", "two_looks.ltl", "--cm", "always.json", *RUN, "--json").out
+    (true,), (other,) = (
+        [entry["sha256"] for entry in content["inputs"] if entry["role"] == "confusion"]
+        for content in (own, json.loads(text))
+    )
+    forged = text.replace(other, true).replace("always.json", "seen.json").replace("400 of 400", "3 of 4")
+    Path("forged.json").write_text(with_checksums(forged))
+    for more in ((), ("--with", "always.json")):
+        bench.expect(4, *BUILD, "--with", "forged.json", *more)
+    same(Path("bundle").exists(), False, "a bundle with a forged result")
+
+
+def signed_bundle(bench: Bench) -> None:
+    """Signed as built: not as assessed, not by another key, and not another bundle."""
+    forms = library("cryptography.hazmat.primitives.serialization")
+    generate = library("cryptography.hazmat.primitives.asymmetric.ed25519").Ed25519PrivateKey.generate
+    plain = (forms.Encoding.PEM, forms.PrivateFormat.PKCS8, forms.NoEncryption())
+    for name, key in (("key", generate()), ("other", generate())):
+        Path(f"{name}.pem").write_bytes(key.private_bytes(*plain))
+        public = key.public_key().public_bytes(forms.Encoding.PEM, forms.PublicFormat.SubjectPublicKeyInfo)
+        Path(f"{name}.pub").write_bytes(public)
+    bench.write("two_looks")
+    bench.expect(0, *BUILD)
+    bench.expect(0, *BUILD[:-1], "twin", "--confidence", "0.9")
+    bench.expect(0, "evidence", "sign", "bundle", "--key", "key.pem", "--role", "built")
+    for bundle, name, role, code in (
+        ("bundle", "key", "built", 0), ("bundle", "key", "assessed", 4), ("bundle", "other", "built", 4),
+        ("twin", "key", "built", 4),
+    ):  # fmt: skip
+        words = ("--signed-by", f"{name}.pub", "--role", role, "--signatures", "bundle.sig.json")
+        bench.expect(code, "evidence", "check", bundle, *words)
+    bench.expect(0, "evidence", "check", "twin")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A function of the program that gives something else than it should.
+
+    Attributes:
+        place: module and attribute, `verifier.x:name` or `verifier.x:Class.name`.
+        faulty: makes the faulty function of the sound one.
+        found_by: tests each of which must fail.
+    """
+
+    about: str
+    place: str
+    faulty: Callable[[Any], Any]
+    found_by: tuple[str, ...]
+
+    def put_in(self) -> AbstractContextManager[Any]:
+        """As long as the context lasts."""
+        module, _, path = self.place.partition(":")
+        owner: Any = import_module(module)
+        *outer, name = path.split(".")
+        for text in outer:
+            owner = getattr(owner, text)
+        return mock.patch.object(owner, name, self.faulty(getattr(owner, name)))
+
+
+def _then(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """What a function gives, changed."""
+    return lambda sound: lambda *words, **named: change(sound(*words, **named))
+
+
+def _opposite(decision: Decision) -> Decision:
+    pair = {Verdict.SATISFIED: Verdict.VIOLATED, Verdict.VIOLATED: Verdict.SATISFIED}
+    return replace(decision, verdict=pair.get(decision.verdict, decision.verdict))
+
+
+FAULTS = (
+    Fault(
+        "binomial ends two per cent too high",
+        "verifier.base.statistics:binomial_lower_end",
+        _then(lambda ends: ends * 1.02),
+        ("T-bounds-2",),
+    ),
+    Fault(
+        "ends of drives a fifth too high",
+        "verifier.analysis.intervals.drive_items:lower_ends",
+        _then(lambda ends: ends * 6 // 5),
+        ("T-bounds-3",),
+    ),
+    Fault(
+        "a kernel that believes", "verifier.analysis.kernel:check", lambda sound: lambda _: [], ("T-proof-1",)
+    ),
+    Fault(
+        "both read as either", "verifier.language.ltl.progression:Obligations._both",
+        lambda sound: lambda self, left, right: self._either(left, right), ("T-read-8",),
+    ),
+    Fault(
+        "what does not match matches", "verifier.perception.matching.matches:_reaches",
+        _then(lambda reaches: ~reaches), ("T-count-1", "T-count-2"),
+    ),
+    Fault(
+        "estimates of risk a tenth too low", "verifier.evidence.residual_risk.document:_known_risk",
+        _then(lambda risk: replace(risk, per_hour=risk.per_hour * 0.9)), ("T-rate-2",),
+    ),
+    Fault(
+        "a kernel of another width", "verifier.collision.kernel:_kernel", _then(lambda weights: weights**2),
+        ("T-collision-1",),
+    ),
+    Fault(
+        "given results that are believed", "verifier.evidence.bundle.build:_given",
+        lambda sound: lambda *_: {}, ("T-case-3",),
+    ),
+    Fault(
+        "no evidence against an indicator", "verifier.evidence.field:log_against_share",
+        lambda sound: lambda *_: 0.0, ("T-rate-4",),
+    ),
+    Fault(
+        "haze a tenth too thin", "verifier.robustness.mutators.photometric:extinction_per_m",
+        _then(lambda beta: beta * 0.9), ("T-images-2",),
+    ),
+    Fault(
+        "satisfied and violated exchanged", "verifier.checking.verdicts:_decision", _then(_opposite),
+        ("T-check-1", "T-check-5"),
+    ),
+)  # fmt: skip

@@ -11,14 +11,14 @@ from verifier.evidence.documents import Document
 from verifier.evidence.report.subjects import confusion_inputs, matrices_of, plain
 from verifier.perception.confusion.sanity import remark_texts
 from verifier.study.records import ConfidenceRecord, SettingsRecord
-from verifier.telling.blocks import Block, Cell, Listing, Paragraph, Section, Table
+from verifier.telling.blocks import Block, Cell, Listing, Paragraph, Section, Table, name_text
 from verifier.telling.grounds import (
     FREE_ASSUMES,
     FREE_KNOWN,
     channel_lines,
     difference_text,
     looks_text,
-    name_text,
+    memory_text,
     scenario_text,
     sentence,
     vacuity_text,
@@ -140,9 +140,7 @@ def _said_of(sha256: str, document: Document, given: Mapping[str, Document]) -> 
 
 
 def _memory(channel: Channel, *, assumed: bool) -> Assumption:
-    what = "Detection errors are independent between time steps and between objects (memoryless detector)"
-    if channel.contexts is not None:
-        what = f"Detection errors depend on the past through {channel.contexts} of the object only"
+    what = memory_text(channel)
     told = "; ".join(channel_lines(channel)) or "no column of the matrices is used"
     option = "--assume-memoryless" if channel.contexts is None else "--assume-contexts"
     by_name = f"; accepted by name ({option})" if assumed and channel.test != "not_contradicted" else ""

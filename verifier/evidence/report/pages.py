@@ -40,25 +40,36 @@ from verifier.evidence.telling import (
 )
 from verifier.study.points import Point
 from verifier.study.records import SettingsRecord
-from verifier.telling.assess import assess_sections, assess_sentences
-from verifier.telling.blocks import Block, Fold, Listing, Page, Paragraph, Row, Section, Table, facts
+from verifier.study.results import ProfileMean, RequirementResult
+from verifier.telling.blocks import (
+    LONGEST_NAME,
+    Block,
+    Fold,
+    Listing,
+    Page,
+    Paragraph,
+    Row,
+    Section,
+    Table,
+    facts,
+    name_text,
+)
 from verifier.telling.closedloop import curve_blocks, trade_off_blocks, trade_off_sentences
 from verifier.telling.collision import collision_blocks, collision_sentence
 from verifier.telling.compare import compare_section, compare_sentences
-from verifier.telling.gates import gate_sentences, gates_section
-from verifier.telling.grounds import (
-    LONGEST_NAME,
-    difference_text,
-    long_names,
-    name_text,
-    reason_text,
-    told_verdict,
-    vacuity_text,
-)
+from verifier.telling.grounds import difference_text, long_names, reason_text, told_verdict, vacuity_text
 from verifier.telling.html import html_text
 from verifier.telling.markdown import markdown_text
-from verifier.telling.mutate import mutate_blocks
-from verifier.telling.rates import adr_blocks, campaign_blocks, campaign_sentence, rates_sentence
+from verifier.telling.robustness import (
+    adr_blocks,
+    assess_sections,
+    assess_sentences,
+    campaign_blocks,
+    campaign_sentence,
+    mutate_blocks,
+    rates_sentence,
+)
+from verifier.telling.run import gate_sentences, gates_section
 
 COLUMNS = (
     "document", "kind", "sha256", "requirement", "detector", "planner", "state", "environment", "constants",
@@ -68,13 +79,14 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def _rows(document: Document) -> Iterator[dict[str, Any]]:
+def _rows(document: Document) -> Iterator[dict[str, object]]:
     result: Any = document.result
     match document.kind:
         case "run":
             for one in result.requirements:
                 about = _about(one) | ({} if one.asked == "P" else {"asked": one.asked, "unit": one.unit})
                 yield from (about | _point(point, result.settings) for point in one.points)
+                yield from (about | _mean(mean, one, result.settings) for mean in one.means)
         case "explain":
             yield from (
                 _about(explanation) | _point(explanation.point, result.settings)
@@ -102,7 +114,26 @@ def _rows(document: Document) -> Iterator[dict[str, Any]]:
                 yield told | {"verdict": risk.verdict.value, "condition": risk.condition}
 
 
-def _about(requirement: Any, planner: str | None = None) -> dict[str, Any]:
+def _mean(mean: ProfileMean, of: RequirementResult, settings: SettingsRecord) -> dict[str, object]:
+    ends, confidence = mean.interval, settings.confidence
+    cells = {name: getattr(mean, name) for name in ("probability", "lower", "upper")}
+    cells |= {
+        "asked": f"{of.asked} over profile",
+        "constants": _pairs(mean.constants),
+        "exact": "" if mean.exact is None else fraction_text(mean.exact),
+        "verdict": of.verdict.value,
+    }
+    if ends is None or confidence is None:
+        return cells
+    level = {"level": confidence.level, "interval": ends.kind}
+    return cells | level | {"interval_lower": ends.lower, "interval_upper": ends.upper}
+
+
+def _pairs(values: Mapping[str, Any]) -> str:
+    return " ".join(f"{name}={value}" for name, value in values.items())
+
+
+def _about(requirement: Any, planner: str | None = None) -> dict[str, object]:
     """The cells that name a requirement; `planner` where it stands elsewhere."""
     about, target = {"requirement": requirement.name, "planner": planner or requirement.planner}, requirement.target
     if target is not None:
@@ -110,15 +141,11 @@ def _about(requirement: Any, planner: str | None = None) -> dict[str, Any]:
     return about
 
 
-def _point(point: Point, settings: SettingsRecord | None = None) -> dict[str, Any]:
-    cells: dict[str, Any] = {
+def _point(point: Point, settings: SettingsRecord | None = None) -> dict[str, object]:
+    cells: dict[str, object] = {
         name: getattr(point, name) for name in ("environment", "probability", "lower", "upper", "second_engine")
     }
-    cells |= {
-        name: " ".join(f"{key}={value}" for key, value in getattr(point, name).items())
-        for name in ("constants", "initial")
-    }
-    cells |= {
+    cells |= {name: _pairs(getattr(point, name)) for name in ("constants", "initial")} | {
         "exact": "" if point.exact is None else fraction_text(point.exact),
         "verdict": point.verdict.value,
         "condition": point.condition or "",
@@ -185,7 +212,7 @@ def csv_report(documents: Sequence[Document]) -> str:
         InputError: as `html_report`.
     """
     check_documents(documents)
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     for document in _told_apart(documents):
         matrices = " ".join(source["sha256"] for source in confusion_inputs(document))
         about = {"document": document.name, "kind": document.kind, "sha256": document.sha256, "matrices": matrices}

@@ -15,14 +15,12 @@ from verifier.evidence.report.subjects import Subject
 from verifier.questions.require.require_result import Answer
 from verifier.study.points import Point, Uncertainty
 from verifier.study.records import SettingsRecord
-from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Section, Table, facts
-from verifier.telling.explain import improving_blocks, improving_sentence
+from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Section, Table, facts, name_text
 from verifier.telling.failing import cause_lines, failing_blocks
 from verifier.telling.grounds import (
     asked_text,
     free_text,
     marked_verdict,
-    name_text,
     needed_text,
     reason_text,
     scenario_text,
@@ -32,7 +30,7 @@ from verifier.telling.grounds import (
     why,
 )
 from verifier.telling.pictures import Line, plot, ruler
-from verifier.telling.require import answer_blocks, answer_text
+from verifier.telling.questions import answer_blocks, answer_text, improving_blocks, improving_sentence
 from verifier.telling.run import probability_text
 from verifier.telling.run_summary import farthest, says_what_decides, unplanned
 
@@ -112,7 +110,11 @@ def _range_sentence(subject: Subject) -> str:
     values = sorted(result.points, key=lambda point: point.probability)
     low, high = values[0], values[-1]
     least, most = (result.with_unit(probability_text(point)) for point in (low, high))
-    weighed = (result.with_unit(exact_or_number(mean.probability, mean.exact)) for mean in result.means)
+    weighed = (
+        result.with_unit(exact_or_number(mean.probability, mean.exact))
+        + ("" if mean.interval is None else f" (interval {interval_text(mean.interval.lower, mean.interval.upper)})")
+        for mean in result.means
+    )
     mean = f" Over the profile it is {', '.join(weighed)}." if result.means else ""
     if low.probability == high.probability:
         return f"{result.asked} is {least} in {counted(len(values), 'scenario')}.{mean}"

@@ -24,9 +24,9 @@ from verifier.questions.require.require_result import Answer
 from verifier.study.points import Point
 from verifier.study.records import SettingsRecord
 from verifier.study.results import InputRole, RequirementResult, RunResult
-from verifier.telling.blocks import Block, Fold, Paragraph, Section, Table, facts
+from verifier.telling.blocks import Block, Fold, Paragraph, Section, Table, facts, name_text
 from verifier.telling.confusion import matrix_blocks
-from verifier.telling.grounds import name_text, scenario_text, told_verdict
+from verifier.telling.grounds import scenario_text, told_verdict
 
 T = TypeVar("T")
 CHOICES = (
@@ -129,10 +129,9 @@ def disagreements(subjects: Sequence[Subject]) -> Iterator[str]:
             if abs(told.probability - point.probability) > CLOSE:
                 tell, tells = (number_text(either.probability) for either in (told, point))
                 yield (
-                    f"Contradiction: of {name_text(one.name)} in {scenario_text(point)}, {other.name} "
-                    f"tells P = {tell} and {subject.document.name} P = {tells}, from the same inputs and settings; "
-                    "one "
-                    "is wrong."
+                    f"Contradiction: of {name_text(one.name)} in {scenario_text(point)}, {other.name} tells P = "
+                    f"{tell} and {subject.document.name} P = {tells}, from the same inputs and settings; one is "
+                    "wrong."
                 )
 
 

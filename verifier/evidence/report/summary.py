@@ -10,9 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from verifier.analysis.settings import INTERVALS
-from verifier.base import words
-from verifier.base.numbers import exact_or_number, level_text
-from verifier.base.words import counted, listed, some_of
+from verifier.base.numbers import exact_or_number, interval_text, level_text
+from verifier.base.words import clipped, counted, first_of, listed, some_of
 from verifier.checking.verdicts import SEVERITY, Verdict, condition_over, verdict_text, worst_verdict
 from verifier.evidence.context import DUTIES, CaseContext
 from verifier.evidence.defeaters.values import Defeater
@@ -27,8 +26,8 @@ from verifier.evidence.report.requirements import (
 from verifier.evidence.report.subjects import Subject, confusion_inputs, disagreements, matrices_of
 from verifier.perception.confusion.data_set import NAMES, PARTS, DataSetRecord, record_of
 from verifier.study.parsed import ParsedRule, ParsedStudy, ParsedVariable
-from verifier.telling.blocks import Block, Cell, Fold, Listing, Paragraph, Row, Section, Table, facts
-from verifier.telling.grounds import bounds_told, name_text, scenario_text
+from verifier.telling.blocks import Block, Cell, Fold, Listing, Paragraph, Row, Section, Table, facts, name_text
+from verifier.telling.grounds import bounds_told, scenario_text
 from verifier.telling.parsed import environment_lines, rule_text
 from verifier.telling.run import probability_text
 
@@ -75,18 +74,18 @@ def about_blocks(documents: Sequence[Document], subjects: Sequence[Subject], abo
         return
     study, context = about.study, about.context
     pairs = [
-        ("System", words.name_text(context.system or study.model, LONGEST)),
-        ("Operational design domain", words.name_text(context.odd, LONGEST)),
-        ("Detector", words.name_text(context.detector.told, LONGEST)),
-        ("Test data", words.name_text(context.dataset, LONGEST)),
+        ("System", clipped(context.system or study.model, LONGEST)),
+        ("Operational design domain", clipped(context.odd, LONGEST)),
+        ("Detector", clipped(context.detector.told, LONGEST)),
+        ("Test data", clipped(context.dataset, LONGEST)),
         ("State", "; ".join(map(_variable, study.variables))),
         ("The planner sets", "; ".join(map(_variable, study.steers))),
         *(
-            (f"Planner {words.name_text(planner.name)}", _rules(planner.runs or planner.rules, planner.kind))
+            (f"Planner {clipped(planner.name)}", _rules(planner.runs or planner.rules, planner.kind))
             for planner in study.planners
         ),
         *(
-            (f"Environment {words.name_text(environment.name)}", _lines(environment_lines(environment)))
+            (f"Environment {clipped(environment.name)}", _lines(environment_lines(environment)))
             for environment in study.environments
         ),
         ("Names in these", _lines(f"{name} = {text}" for name, text in {**study.quantities, **study.labels}.items())),
@@ -103,14 +102,10 @@ def _of_documents(subjects: Sequence[Subject]) -> Iterator[Block]:
         return
     inputs = [file for subject in subjects for file in subject.document.result.inputs if file.role == "model"]
     settings = [subject.settings for subject in subjects]
-    models = (f"{words.name_text(file.name)} (SHA-256 {file.sha256[:12]}...)" for file in inputs)
-    environments = (words.name_text(name) for setting in settings for name in setting.environments)
-    planners = (
-        f"{words.name_text(name)} ({own.kind})" for setting in settings for name, own in setting.planners.items()
-    )
-    constants = (
-        f"{words.name_text(name)} = {value}" for setting in settings for name, value in setting.constants.items()
-    )
+    models = (f"{clipped(file.name)} (SHA-256 {file.sha256[:12]}...)" for file in inputs)
+    environments = (clipped(name) for setting in settings for name in setting.environments)
+    planners = (f"{clipped(name)} ({own.kind})" for setting in settings for name, own in setting.planners.items())
+    constants = (f"{clipped(name)} = {value}" for setting in settings for name, value in setting.constants.items())
     told = {"Model of the system": models, "Environments": environments, "Planners": planners, "Constants": constants}
     pairs = ((name, some_of(list(dict.fromkeys(parts)), MOST_NAMED)) for name, parts in told.items())
     yield facts(
@@ -159,7 +154,7 @@ def _not_stated(context: CaseContext, documents: Sequence[Document]) -> Iterator
         if unstated:
             missing.append(f"in the record of their data set {len(unstated)} of {len(NAMES) + len(PARTS)} items")
         if missing:
-            yield f"of the matrices {words.name_text(document.name)}: {listed(missing)}"
+            yield f"of the matrices {clipped(document.name)}: {listed(missing)}"
 
 
 def _defeaters(defeaters: Sequence[Defeater]) -> Iterator[Block]:
@@ -168,7 +163,7 @@ def _defeaters(defeaters: Sequence[Defeater]) -> Iterator[Block]:
         return
     told = [
         f"{defeater.id} {defeater.title}, against "
-        f"{some_of(list(dict.fromkeys(words.name_text(claim.requirement) for claim in defeater.claims)))}. "
+        f"{some_of(list(dict.fromkeys(clipped(claim.requirement) for claim in defeater.claims)))}. "
         f"It would be answered by: {defeater.remedy}."
         for defeater in defeaters[:MOST_DEFEATERS]
     ]
@@ -228,14 +223,13 @@ def _overall(subjects: Sequence[Subject]) -> Iterator[Block]:
     on_condition = f" ({conditional} on a condition)" if conditional else ""
     planners = {subject.result.planner for subject in subjects}
     titles = sorted({name_text(subject.document.result.title) for subject in subjects})
-    more = f" and {len(titles) - MOST_TITLES} more" if len(titles) > MOST_TITLES else ""
     probabilities = sum(len(subject.result.points) for subject in subjects)
     yield Paragraph("Overall verdict:", "overall", verdict_text(verdict.value, condition))
     yield Paragraph(
         f"{counted(len({subject.result.name for subject in subjects}), 'requirement')} with "
         f"{counted(len(planners), 'planner')}, "
         f"{counted(probabilities, 'verified probability', 'verified probabilities')}: {listed(parts)}{on_condition}. "
-        f"The data: {'; '.join(titles[:MOST_TITLES])}{more}. {_specs(subjects)}"
+        f"The data: {first_of(titles, MOST_TITLES, '; ')}. {_specs(subjects)}"
     )
 
 
@@ -245,9 +239,8 @@ def _specs(subjects: Sequence[Subject]) -> str:
     for role, word in (("spec", "spec"), ("model", "model of the system")):
         inputs = (file for subject in subjects for file in subject.document.result.inputs if file.role == role)
         names = list(dict.fromkeys(name_text(file.name) for file in inputs))
-        more = f" and {len(names) - MOST_TITLES} more" if len(names) > MOST_TITLES else ""
         if names:
-            parts.append(f"The {word}: {', '.join(names[:MOST_TITLES])}{more}.")
+            parts.append(f"The {word}: {first_of(names, MOST_TITLES)}.")
     return " ".join(parts)
 
 
@@ -381,7 +374,13 @@ def _row(subject: Subject, planner: bool, document: bool, width: int, stands: Ma
     if result.means:  # one per value of the swept constants
         means = ", ".join(result.with_unit(exact_or_number(mean.probability, mean.exact)) for mean in result.means)
         cells.append(Cell(means, result.means[0].probability))
-        return (*cells, *(Cell("none") for _ in range(width - len(cells) - 1)), Cell("profile"))
+        ends = [
+            interval_text(mean.interval.lower, mean.interval.upper)
+            for mean in result.means
+            if mean.interval is not None
+        ]
+        sure = (Cell(", ".join(ends) or "none"), *(Cell("none") for _ in range(width - len(cells) - 2)))
+        return (*cells, *sure[: width - len(cells) - 1], Cell("profile"))
     cells.append(Cell(result.with_unit(probability_text(worst, target)), worst.probability))
     if width - len(cells) > 1:
         cells += uncertainty_cells(worst)

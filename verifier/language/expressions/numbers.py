@@ -267,9 +267,9 @@ class Arithmetic:
             raise self.source.error(f"beyond 64-bit integers: {_excerpt(node)}", node.position)
 
 
-def _excerpt(node: Node, longest: int = 60) -> str:
+def _excerpt(node: Node) -> str:
     text = to_text(node)
-    return text if len(text) <= longest else text[: longest - 3] + "..."
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _aligned(left: Exact, right: Exact) -> tuple[Exact, Exact] | None:

@@ -94,12 +94,17 @@ class Requirement:
         return self.asked.is_probability and self.given is None
 
     @property
+    def is_upper(self) -> bool:
+        """Whether its target limits from above: what the formula says is unwanted."""
+        return self.comparison in ("<=", "<")
+
+    @property
     def ends(self) -> tuple[Requirement, ...]:
         """What it asks where the world decides: the end that is worst for its target, or both where it has none."""
         if self.asked.end:
             return (self,)
         if self.target is not None:
-            return (replace(self, asked=replace(self.asked, end="min" if self.comparison in (">=", ">") else "max")),)
+            return (replace(self, asked=replace(self.asked, end="max" if self.is_upper else "min")),)
         both: tuple[Literal["min", "max"], ...] = ("min", "max")
         return tuple(replace(self, name=f"{self.name}_{end}", asked=replace(self.asked, end=end)) for end in both)
 

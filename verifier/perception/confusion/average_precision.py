@@ -116,8 +116,8 @@ def _entries(data: DetectionSet, matches: Matches, label: int, unit: Ints, units
     return entries
 
 
-def _by_unit(entries: Sequence[dict[str, Any]], units: int) -> list[list[dict[str, Any]]]:
-    own: list[list[dict[str, Any]]] = [[] for _ in range(units)]
+def _by_unit(entries: Sequence[dict[str, Any]], units: int) -> list[list[dict[str, object]]]:
+    own: list[list[dict[str, object]]] = [[] for _ in range(units)]
     for entry in entries:
         own[entry["image_id"]].append(entry)
     return own

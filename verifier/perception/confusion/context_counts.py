@@ -38,7 +38,7 @@ class Memory:
         gaps: what frames of a track without an annotation do, see `Contexts.along`.
         period_s: seconds from frame to frame; None where nobody says.
         seed: of the permutations that test the contexts; None for no tests.
-        units: what stands for the sequences in the document, see `unit_counts`; None for these themselves.
+        units: what stands for the sequences in the document, see `drives`; None for these themselves.
     """
 
     contexts: Contexts

@@ -297,7 +297,7 @@ def confusion_counts(
             f"counts; at most {LARGEST_TABLE} are kept",
             hint="fewer thresholds, bins or classes",
         )
-    metadata: dict[str, Any] = rule.record(policy.record())
+    metadata: dict[str, object] = rule.record(policy.record())
     metadata |= {"totals": dict(count.totals)} | ({} if source is None else {"source": source})
     known = count.sequences not in ((), (NO_SEQUENCE,)) or count.tracks is not None
     sequences = Sequences(count.sequences, count.frames, count.tally, count.tracks) if known else None

@@ -66,7 +66,7 @@ class ContextCounts:
         counts: (thresholds, bins, contexts + 1, predicted, true) int64; the last context holds untracked items.
         tally: the same by sequence, bin and context numbered together, context fastest; None without sequences.
         tests: whether the contexts, and coarser ones, say all that matters; () of a family, or where nobody tested.
-        units: what the sequences are, see `unit_counts`; None where they are those of the data, or drives.
+        units: what the sequences are, see `drives`; None where they are those of the data, or drives.
         tracks: of each class; None of a family, of other labellings, or where nobody looked.
         replays: on the tracks that were counted; () where nobody replayed any.
     """

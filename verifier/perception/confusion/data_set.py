@@ -92,13 +92,13 @@ class DataSetRecord:
         return {name: sum(abs(a - b) for a, b in values.values()) / 2 for name, values in self.odd.items()}
 
 
-def record_of(metadata: Mapping[str, Any]) -> DataSetRecord | None:
+def record_of(metadata: Mapping[str, object]) -> DataSetRecord | None:
     """The record that matrices carry."""
     content = metadata.get(KEY)
     return None if content is None else read_document(DataSetRecord, content, "the matrices", f"/{KEY}")
 
 
-def annotation_error(metadata: Mapping[str, Any]) -> Fraction:
+def annotation_error(metadata: Mapping[str, object]) -> Fraction:
     """The largest share of items that may be annotated wrongly; 0 where nothing is stated."""
     data_set = record_of(metadata)
     return (
@@ -106,7 +106,7 @@ def annotation_error(metadata: Mapping[str, Any]) -> Fraction:
     )
 
 
-def looks_at(metadata: Mapping[str, Any]) -> int:
+def looks_at(metadata: Mapping[str, object]) -> int:
     """How many looks at the data the next verdict is."""
     data_set = record_of(metadata)
     return 1 if data_set is None else 1 + len(data_set.uses)
@@ -189,7 +189,7 @@ def annotations_told(counts: ConfusionCounts, file: str | None = None) -> dict[s
 
 def _told(source: Any, totals: Any) -> dict[str, Any]:
     if "merged" in source:
-        parts: list[dict[str, Any]] = [entry["annotations"] for entry in source["merged"]]
+        parts: list[dict[str, object]] = [entry["annotations"] for entry in source["merged"]]
         return reduce(_added, parts)
     known = source["annotations"]
     excluded = {name: count for name, count in known.items() if name != "read" and count}
@@ -205,7 +205,7 @@ def _told(source: Any, totals: Any) -> dict[str, Any]:
     return {"read": known["read"], "excluded": excluded, "counted": counted}
 
 
-def _added(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+def _added(one: dict[str, Any], other: dict[str, Any]) -> dict[str, object]:
     names = dict.fromkeys((*one["excluded"], *other["excluded"]))
     excluded = {name: one["excluded"].get(name, 0) + other["excluded"].get(name, 0) for name in names}
     return {key: one[key] + other[key] for key in ("read", "counted")} | {"excluded": excluded}
@@ -319,8 +319,8 @@ _CROISSANT = {
 
 
 def croissant(
-    record: DataSetRecord, told: Mapping[str, Any] | None, title: str, path: str, sha256: str
-) -> dict[str, Any]:
+    record: DataSetRecord, told: Mapping[str, object] | None, title: str, path: str, sha256: str
+) -> dict[str, object]:
     """The record as Croissant 1.0 (JSON-LD, MLCommons), with its responsible-AI vocabulary, around the matrices.
 
     Args:

@@ -231,7 +231,7 @@ def _permuted(
     order = np.argsort(outcomes.stratum, kind="stable")
     # The fewer bytes, the faster they are moved; the draws are the same.
     level = outcomes.level[order].astype(np.int8 if outcomes.thresholds < 127 else np.int32)
-    ends = np.flatnonzero(np.diff(outcomes.stratum[order], append=-1)) + 1
+    ends = np.cumsum(np.unique(outcomes.stratum, return_counts=True)[1])
     mixed = [
         (low, high)
         for low, high in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True)

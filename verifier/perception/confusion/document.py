@@ -18,7 +18,7 @@ import numpy as np
 
 from verifier.base.documents import json_values
 from verifier.base.files import json_of, read_json, write_text
-from verifier.perception.confusion.bins import Bins, Variable
+from verifier.perception.confusion.bins import Bins, Variable, edge_json, where_json
 from verifier.perception.confusion.counts import ConfusionCounts, ContextCounts, Sequences
 from verifier.perception.confusion.data_set import annotation_error, looks_at
 from verifier.perception.confusion.document_contexts import context_bin, context_head, context_rows, tracks_json
@@ -31,7 +31,6 @@ from verifier.perception.confusion.document_reader import (
     SCHEMA_NAME,
     DocumentReader,
 )
-from verifier.perception.confusion.document_variables import edge_json, where_json
 from verifier.perception.confusion.matrices import ConfusionMatrices, Label
 from verifier.perception.confusion.mix import MixedMatrices, read_mix
 from verifier.perception.confusion.sanity import remark
@@ -144,7 +143,7 @@ def confusion_text(matrices: ConfusionMatrices | ConfusionCounts) -> str:
     """The document as text: stable bytes, one matrix row per line, one sequence per line."""
     counts = matrices if isinstance(matrices, ConfusionCounts) else _as_counts(matrices)
     family = counts.thresholds is not None
-    head: dict[str, Any] = {"schema": SCHEMA_NAME, "version": _version(counts)}
+    head: dict[str, object] = {"schema": SCHEMA_NAME, "version": _version(counts)}
     if counts.title:
         head["title"] = counts.title
     head |= {"labelling": counts.labelling, "axes": FAMILY_AXES if family else AXES}
@@ -214,14 +213,14 @@ def _sequence_texts(counts: ConfusionCounts) -> list[str]:
             rows = np.column_stack([own.index[:, 1:], own.counts]).tolist()
         else:
             rows = context_rows(counts.by_context, number)
-        entry: dict[str, Any] = {"name": name, "frames": frames, "counts": rows}
+        entry: dict[str, object] = {"name": name, "frames": frames, "counts": rows}
         if sequences.tracks is not None:
             entry["tracks"] = tracks_json(sequences.tracks, number, counts.bins.shape)
         texts.append("    " + json.dumps(entry, ensure_ascii=False, separators=(",", ":")))
     return texts
 
 
-def _variable_json(variable: Variable) -> dict[str, Any]:
+def _variable_json(variable: Variable) -> dict[str, object]:
     head = {"name": variable.name, "of": variable.scope}
     if variable.groups:
         return {**head, "values": {name: list(values) for name, values in variable.groups}}

@@ -13,24 +13,24 @@ from numpy.typing import NDArray
 
 from verifier.base.documents import json_values, read_document
 from verifier.base.errors import UsageError, nearest_name, shown
+from verifier.perception.confusion.bins import Fail, edge_json, escaped, is_number
 from verifier.perception.confusion.context_selection import coarser_candidates
 from verifier.perception.confusion.contexts import UNTRACKED, Contexts
 from verifier.perception.confusion.counts import ContextCounts
 from verifier.perception.confusion.document_types import ContextsRecord
-from verifier.perception.confusion.document_variables import Fail, edge_json, escaped, is_number
 from verifier.perception.confusion.matrices import LARGEST_COUNT
 from verifier.perception.confusion.tally import Tally
 from verifier.perception.confusion.tracks import SummedOver, Tracks, all_sums, fault_of_tracks
 
 
-def context_head(by_context: ContextCounts) -> dict[str, Any]:
+def context_head(by_context: ContextCounts) -> dict[str, object]:
     """What the document says of the context function."""
     own, how = by_context.contexts, (by_context.units, by_context.tests, by_context.tracks, by_context.replays)
     head = json_values(ContextsRecord("run", own.cap, "outcome", by_context.gaps, by_context.period_s, *how))
     return {**head, "kind": own.kind}  # which the matrices of a file count: "run" or "last"
 
 
-def context_bin(context: ContextCounts, index: int, *, family: bool) -> dict[str, Any]:
+def context_bin(context: ContextCounts, index: int, *, family: bool) -> dict[str, object]:
     """The matrices of one bin by context; those without items are left out."""
     names = (*context.contexts.names, UNTRACKED)
     matrices = context.counts[:, index] if family else context.counts[0, index][None]

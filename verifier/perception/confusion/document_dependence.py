@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from verifier.base.arrays import grouped
 from verifier.base.documents import Count, Derives, Limits, Magnitude, MisfitError, Share, derived, read_document
 from verifier.base.errors import shown
-from verifier.perception.confusion.document_variables import Fail
+from verifier.perception.confusion.bins import Fail
 
 COMBINED = "Fisher's method over the files that were merged"
 """Which test `p_value` belongs to where counts of several files were added."""

@@ -12,14 +12,10 @@ from numpy.typing import NDArray
 
 from verifier.base.documents import read_document
 from verifier.base.errors import InputError, Place, UsageError, nearest_name, shown
-from verifier.perception.confusion.bins import Bins, Variable
-from verifier.perception.confusion.counts import ConfusionCounts, Sequences
-from verifier.perception.confusion.data_set import DataSetRecord
-from verifier.perception.confusion.document_contexts import ContextsReader, TracksReader
-from verifier.perception.confusion.document_dependence import read_dependence
-from verifier.perception.confusion.document_types import read_average_precision
-from verifier.perception.confusion.document_variables import (
+from verifier.perception.confusion.bins import (
     ORDER_HINT,
+    Bins,
+    Variable,
     distance_range,
     escaped,
     extended,
@@ -27,6 +23,11 @@ from verifier.perception.confusion.document_variables import (
     read_variables,
     where_json,
 )
+from verifier.perception.confusion.counts import ConfusionCounts, Sequences
+from verifier.perception.confusion.data_set import DataSetRecord
+from verifier.perception.confusion.document_contexts import ContextsReader, TracksReader
+from verifier.perception.confusion.document_dependence import read_dependence
+from verifier.perception.confusion.document_types import read_average_precision
 from verifier.perception.confusion.matrices import EMPTY, LARGEST_COUNT, Label
 from verifier.perception.confusion.sanity import check_remarks
 from verifier.perception.confusion.tally import Tally, summed
@@ -99,7 +100,7 @@ class DocumentReader:
             None if contexts is None else contexts.counts(divided, finer),
         )
 
-    def _metadata(self, document: dict[str, Any], members: int | None, bins: int) -> dict[str, Any]:
+    def _metadata(self, document: dict[str, Any], members: int | None, bins: int) -> dict[str, object]:
         metadata = {key: document[key] for key in METADATA if key in document}
         if not isinstance(document.get("title", ""), str):
             raise self.fail("/title", f"expected a string, got {shown(document['title'])}")
@@ -212,7 +213,7 @@ class DocumentReader:
             raise self.fail(path, f"expected a class name, got {shown(name)}")
         return name
 
-    def _thresholds(self, document: dict[str, Any]) -> tuple[float, ...] | None:
+    def _thresholds(self, document: dict[str, object]) -> tuple[float, ...] | None:
         scores = document.get("score_thresholds")
         if "score_thresholds" not in document:
             return None
@@ -272,7 +273,7 @@ class DocumentReader:
         except UsageError as error:
             raise self.fail("/variables", str(error)) from None
 
-    def _check_where(self, path: str, entry: dict[str, Any], variables: tuple[Variable, ...], at: Any) -> None:
+    def _check_where(self, path: str, entry: dict[str, object], variables: tuple[Variable, ...], at: Any) -> None:
         expected = where_json(variables, at)
         if variables and entry["where"] != expected:
             got = shown(entry["where"])
@@ -289,9 +290,9 @@ class DocumentReader:
 
     def _check_empty_columns(self, bins: Bins, counts: NDArray[np.int64], empty: int) -> None:
         """Column "empty" does not depend on what only objects have."""
-        column = counts[..., empty].reshape(len(counts), *bins.shape, counts.shape[2])
+        column = counts[..., empty].reshape(len(counts), *bins.shape, -1)
         for axis, of_objects in enumerate(bins.of_objects):
-            if of_objects and (column != column.take([0], axis=axis + 1)).any():
+            if of_objects and np.ptp(column, axis=axis + 1).any():
                 name = bins.variables[axis - 1].name
                 raise self.fail(
                     "/bins", f"the column of the label 'empty' differs between bins of '{name}'",
@@ -360,7 +361,7 @@ class DocumentReader:
                 raise self.fail(f"{path}/{place}", f"expected an integer from 0 to {limit - 1}, got {shown(value)}")
 
     def _check_sum(self, tally: Tally, counts: NDArray[np.int64]) -> None:
-        differing = np.argwhere(tally.dense(counts.shape[1], counts.shape[2]) != counts)
+        differing = np.argwhere(tally.dense(*counts.shape[1:3]) != counts)
         if len(differing):
             _, at_bin, predicted, true = differing[0].tolist()
             raise self.fail(

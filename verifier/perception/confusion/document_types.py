@@ -288,12 +288,12 @@ class ConfusionDocument:
     sequences: Annotated[tuple[SequenceRecord, ...], Limits(min_length=1)] = ()
 
     @classmethod
-    def rules(cls) -> Mapping[str, Any]:
+    def rules(cls) -> Mapping[str, object]:
         """What the JSON Schema says beyond the types."""
         return {"allOf": [_LABELS, _FAMILY, _FIRST_VERSION], "properties": {"labels": {"uniqueItems": True}}}
 
 
-_LABELS: Mapping[str, Any] = {
+_LABELS: Mapping[str, object] = {
     "if": {"properties": {"labelling": {"enum": ["class", "group"]}}},
     "then": {"properties": {"labels": {"items": {"type": "string"}, "contains": {"const": "empty"}}}},
     "else": {
@@ -306,7 +306,7 @@ _LABELS: Mapping[str, Any] = {
     },
 }
 """Class- and group-labelled matrices have names for labels, the others sets of names; all have the empty one."""
-_FAMILY: Mapping[str, Any] = {
+_FAMILY: Mapping[str, object] = {
     "if": {"required": ["score_thresholds"]},
     "then": {
         "properties": {
@@ -316,13 +316,13 @@ _FAMILY: Mapping[str, Any] = {
     },
     "else": {"properties": {"axes": {"const": ["predicted", "true"]}, "dependence": {"type": "object"}}},
 }
-_TESTS_BY_BIN: Mapping[str, Any] = {
+_TESTS_BY_BIN: Mapping[str, object] = {
     "type": "object",
     "required": ["classes"],
     "properties": {"classes": {"contains": {"type": "object", "required": ["bins"]}}},
 }
-_LATER: Mapping[str, Any] = {"anyOf": [{"type": "object", "required": ["combined"]}, _TESTS_BY_BIN]}
-_FIRST_VERSION: Mapping[str, Any] = {
+_LATER: Mapping[str, object] = {"anyOf": [{"type": "object", "required": ["combined"]}, _TESTS_BY_BIN]}
+_FIRST_VERSION: Mapping[str, object] = {
     "if": {"properties": {"version": {"const": 1}}},
     "then": {
         "properties": {

@@ -1,4 +1,4 @@
-"""Which drive each sequence or frame belongs to: a table by which the unit that data are drawn in can be named.
+"""The units that data are drawn in: drives, by a table of the sequences or frames of each, or tracks, or frames.
 
 A drive is the coarsest unit that is independent of the others. What a data set calls a sequence may be a part of one,
 and images without sequences may come from a few drives.
@@ -9,24 +9,33 @@ and images without sequences may come from a few drives.
 
 A CSV file (separated by comma, semicolon or tab) has a column `drive` and a column `sequence` or `frame`, or both: a
 frame then is named SEQUENCE/FRAME. TOML and JSON files have one table, `sequence` or `frame`.
+
+Where tracks or frames are the independent units that bounds rest on, the sequences of the document are these, each
+named after the sequence that it is of. The unit of an object's item is its track (in its class); of one without a
+track, all such objects of its sequence; of column "empty", the place, whose items follow each other as those of a
+track do. Of frames it is the frame, whoever stands there.
 """
 
-import csv
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.errors import InputError, Place, shown
-from verifier.base.files import read_json, read_text
+from verifier.base.arrays import Ints
+from verifier.base.errors import InputError, Place, UsageError, shown
+from verifier.base.files import csv_rows, read_json, read_text
 from verifier.base.toml import read_toml
+from verifier.perception.confusion.bins import escaped
+from verifier.perception.confusion.context_counts import Counter, Memory, counter_of, divided
+from verifier.perception.confusion.counting import Observed
 from verifier.perception.confusion.counts import ConfusionCounts, Sequences
-from verifier.perception.confusion.document_variables import escaped
+from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.sanity import with_sanity
+from verifier.perception.confusion.tally import Tally, counted
 from verifier.perception.confusion.tracks import track_numbers
 from verifier.perception.detections.columns import DetectionSet
 
@@ -87,21 +96,15 @@ def read_drives(path: str | Path) -> DriveTable:
     if suffix in (".toml", ".json"):
         return _of_document(path, _toml if suffix == ".toml" else _json)
     text, raw = read_text(path)
-    reader = csv.reader(text.splitlines(), delimiter=max(",;\t", key=text.partition("\n")[0].count), strict=True)
-    try:
-        rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if any(map(str.strip, row))]
-    except csv.Error as error:
-        raise InputError(f"not a readable CSV file: {error}", Place(str(path), reader.line_num)) from None
-    head = rows[0][1] if rows else []
+    rows = csv_rows(text, str(path), ",;\t")
+    _, head = next(rows, (1, []))
     by = [name for name in ("sequence", "frame") if name in head]
     if not by or sorted(head) != sorted([*by, "drive"]):
         got = shown(",".join(head))
         raise InputError(f"expected the columns of a table of drives, got {got}", Place(str(path), 1), FORM)
     entries = []
-    for line, row in rows[1:]:
+    for line, row in rows:
         place = Place(str(path), line)
-        if len(row) != len(head):
-            raise InputError(f"expected {len(head)} cells, got {len(row)}", place)
         cells = dict(zip(head, row, strict=True))
         if not all(cells[name] for name in by):
             raise InputError(f"the name of a {by[-1]} is empty", place)
@@ -190,3 +193,60 @@ def sequences_in_drives(counts: ConfusionCounts, table: DriveTable) -> Confusion
         by_context = replace(by_context, tally=by_context.tally.renumbered(number))
     metadata = {**counts.metadata, "source": told}
     return with_sanity(replace(counts, sequences=grouped, metadata=metadata, by_context=by_context))
+
+
+@dataclass(frozen=True, eq=False)
+class UnitCounter(Counter):
+    """Counts as `Counter`, and owns items by unit: a unit is a sequence and a number within."""
+
+    seen: list[Ints] = field(default_factory=list)
+
+    def owner(self, frame: Ints, series: Ints) -> Ints:
+        """(n,) the unit of each item, as `sequence * size + number`."""
+        number = frame if self.memory.units == "frame" else series + 1
+        unit: Ints = self.scene.sequence[frame] * self._size + number
+        self.seen.append(np.unique(np.column_stack([unit, frame]), axis=0))
+        return unit
+
+    @property
+    def _size(self) -> int:
+        """More than any number of a unit."""
+        places = len(self.data.sequences) * self.rule.bins.count
+        return int(self.identity.max(initial=-1)) + places + len(self.scene.sequence) + 2
+
+    def free_series(self, series: Ints) -> Ints:
+        """The numbers of series of free places, apart from those of tracks."""
+        return series + int(self.identity.max(initial=-1)) + 1
+
+    def units(self) -> tuple[Tally, Sequences]:
+        """The tally by context of all units, and what they are."""
+        parts = self.items()
+        pairs = np.unique(np.concatenate(self.seen), axis=0)
+        keys, frames = np.unique(pairs[:, 0], return_counts=True)
+        parts = [replace(part, index=_numbered(part.index, keys)) for part in parts]
+        tally, sequence = counted(parts, self.rule.threshold_count), keys // self._size
+        first = np.searchsorted(sequence, sequence)
+        names = [
+            f"{self.data.sequences[own]}#{at}" for own, at in zip(sequence, np.arange(len(keys)) - first, strict=True)
+        ]
+        return tally, Sequences(tuple(names), frames.astype(np.int64), tally.coarser_bins(self._per))
+
+
+def with_units(
+    counts: ConfusionCounts, data: DetectionSet, observed: Observed | None, rule: CountingRule, memory: Memory
+) -> ConfusionCounts:
+    """The counts of the data with their units for sequences, divided by context.
+
+    Raises:
+        UsageError: sets of objects are counted, whose tracks are in several of them; errors as `with_contexts`.
+    """
+    if memory.units == "track" and rule.labelling != "class":
+        raise UsageError("--units track: a set of objects is of several tracks; count by class, or --units frame")
+    counter = counter_of(data, observed, rule, memory, made=UnitCounter)
+    assert isinstance(counter, UnitCounter)
+    tally, units = counter.units()
+    return divided(replace(counts, sequences=units), tally, rule, memory, tuple(counter.tests()), counter.tracks())
+
+
+def _numbered(index: Ints, keys: Ints) -> Ints:
+    return np.column_stack([np.searchsorted(keys, index[:, 0]), index[:, 1:]])

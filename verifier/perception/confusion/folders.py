@@ -23,14 +23,21 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from verifier.base.errors import InputError, Place, UsageError, check_known, files_named, first_line
-from verifier.perception.confusion.choices import class_names, counting_rule, default_policy, matching_policy
+from verifier.perception.confusion.choices import (
+    class_names,
+    counting_rule,
+    default_policy,
+    dependence_document,
+    matching_policy,
+    placed,
+)
 from verifier.perception.confusion.context_counts import Memory, counter_of
 from verifier.perception.confusion.counting import count_and_observe, localised
 from verifier.perception.confusion.drives import DriveTable, read_drives
-from verifier.perception.confusion.preparing import dependence_document, placed
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.streaming import PartCount, Progress
 from verifier.perception.detections.argoverse import logs_of_files
+from verifier.perception.detections.classmap import only_files
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.detections.distances import sequences_named
 from verifier.perception.detections.mot import sequences_of_files
@@ -43,7 +50,6 @@ from verifier.perception.detections.parquetfiles import (
     filesystem,
     is_address,
 )
-from verifier.perception.detections.partly import only_files
 from verifier.perception.detections.waymo import component_folder, poses_folder
 from verifier.perception.matching import MatchingPolicy
 from verifier.perception.settings import IMAGE_SUFFIXES, CountSettings

@@ -173,7 +173,7 @@ def _origin(part: ConfusionCounts) -> Mapping[str, Any]:
     return source if isinstance(source, Mapping) else {}
 
 
-def _filters(part: ConfusionCounts) -> list[dict[str, Any]] | None:
+def _filters(part: ConfusionCounts) -> list[dict[str, object]] | None:
     """The filters, without what they took out; None where that is not known."""
     try:
         return [

@@ -84,7 +84,7 @@ class Mix:
         ]
         return f"{self.variable}: {', '.join(weights)}"
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """The mix as JSON values: each weight as the decimal that was written, or as two."""
         return {
             "variable": self.variable,
@@ -183,7 +183,10 @@ class MixedMatrices:
             column = rates[at_bin, :, true].tolist()
             if isinstance(column[0], Fraction):
                 counts[at_bin, :, true] = _in_units(column)
-        return replace(self.strata[0], counts=counts)
+        metadata = dict(self.strata[0].metadata)
+        if chosen := {name: text for name, text in metadata.pop("where", {}).items() if name != self.mix.variable}:
+            metadata["where"] = chosen
+        return replace(self.strata[0], counts=counts, metadata=metadata)
 
 
 def _in_units(rates: Sequence[Fraction]) -> list[int]:

@@ -13,14 +13,13 @@ from typing import Any, TypeAlias, cast
 
 from verifier.base.blocks import Pool, Share
 from verifier.base.errors import UsageError
-from verifier.perception.confusion.choices import counting_rule, matching_policy, reader_options, reading
+from verifier.perception.confusion.choices import counting_rule, matching_policy, prepared, reader_options, reading
 from verifier.perception.confusion.context_counts import Memory, divided
 from verifier.perception.confusion.counting import confusion_counts
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document_dependence import IN_PARTS, combined_dependence
 from verifier.perception.confusion.drives import DriveTable, read_drives
 from verifier.perception.confusion.folders import FolderCount, is_shared_by_files
-from verifier.perception.confusion.preparing import prepared
 from verifier.perception.confusion.read_parts import ReadCount
 from verifier.perception.confusion.record import join_records
 from verifier.perception.confusion.rules import CountingRule
@@ -112,7 +111,7 @@ class TableCount:
         files: StreamFiles,
         report: Callable[[int, int], None] = lambda done, total: None,
         part: TablePart | None = None,
-        records: Sequence[Mapping[str, Any]] | None = None,
+        records: Sequence[Mapping[str, object]] | None = None,
     ) -> Progress:
         """Count a part of the tables chunk by chunk, or all; as `count_chunks` and `stream_tables`."""
         settings = self.settings
@@ -212,7 +211,7 @@ def _document(job: Job, count: PartCount) -> ConfusionCounts:
     return counts
 
 
-def _whole(job: Job, count: PartCount, sources: Sequence[Mapping[str, Any]]) -> ConfusionCounts:
+def _whole(job: Job, count: PartCount, sources: Sequence[Mapping[str, object]]) -> ConfusionCounts:
     """The counts of all parts, judged, and put together by drive."""
     counts = _document(job, count)
     source = {**counts.metadata["source"], "sources": sources}
@@ -221,7 +220,7 @@ def _whole(job: Job, count: PartCount, sources: Sequence[Mapping[str, Any]]) -> 
     return judged(counts, table, job.settings.accept, job.drives)
 
 
-def _job(settings: CountSettings, choices: dict[str, Any]) -> dict[str, Any]:
+def _job(settings: CountSettings, choices: dict[str, object]) -> dict[str, object]:
     """Everything that must not change between a run and the one that goes on with it."""
     # Drives are put together, and sums judged, when all is counted.
     others = ["output", "title", "json", "plot", "checkpoint", "stream", "accept", "scheduler", "shard"]

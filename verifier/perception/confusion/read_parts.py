@@ -18,11 +18,10 @@ import numpy as np
 
 from verifier.base.arrays import Ints
 from verifier.base.errors import Place
-from verifier.perception.confusion.choices import counting_rule, default_policy, matching_policy
+from verifier.perception.confusion.choices import counting_rule, default_policy, matching_policy, placed, read
 from verifier.perception.confusion.context_counts import Memory
 from verifier.perception.confusion.drives import DriveTable
 from verifier.perception.confusion.folders import IMAGES, How, check_alike, copied, counted_part, drives_of_parts
-from verifier.perception.confusion.preparing import placed, read
 from verifier.perception.confusion.streaming import ADDED, PartCount
 from verifier.perception.detections.columns import NO_SEQUENCE, Boxes, DetectionSet
 from verifier.perception.detections.parquetfiles import FilesInOrder, TablePart, Tables, digest_of
@@ -66,7 +65,7 @@ class Frames(Tables):
         """The SHA-256 of what is recorded of the files, which have theirs in it."""
         return hashlib.sha256(json.dumps(self.sources, sort_keys=True).encode()).hexdigest()
 
-    def records(self, digest: Callable[[str], str] = digest_of) -> list[dict[str, Any]]:
+    def records(self, digest: Callable[[str], str] = digest_of) -> list[dict[str, object]]:
         """What is recorded of the files."""
         return [dict(source) for source in self.sources]
 

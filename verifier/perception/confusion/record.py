@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, Place, UsageError, shown
-from verifier.base.files import write_bytes
+from verifier.base.files import ending_of, write_bytes
 from verifier.base.libraries import library
 from verifier.base.tables import SUFFIXES, Kind, read_table
 from verifier.perception.confusion.counting import Observed
@@ -58,9 +58,7 @@ Table = Mapping[str, NDArray[Any]]
 
 def check_record_target(path: str | Path) -> None:
     """Refuse a record that could not be written, before anything is counted."""
-    if Path(path).suffix.lower() not in SUFFIXES:
-        raise UsageError(f"--record: expected a file name ending in {' or '.join(SUFFIXES)}")
-    if Path(path).suffix.lower() == ".parquet":
+    if ending_of("--record", path, SUFFIXES) == ".parquet":
         library("pyarrow.parquet")
 
 

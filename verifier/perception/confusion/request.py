@@ -1,6 +1,6 @@
 """What `verify confusion` and `verify confusion merge` ask for, from their settings: read, filter, match, count, add.
 
-    found = counted(settings)        the counts of data (`preparing`), or of parts of it (`partitions`)
+    found = counted(settings)        the counts of data (`choices`), or of parts of it (`partitions`)
     counts = merged(settings)        the sum of files, or the whole of shards
 
 Nothing is written but what a stream keeps in files while it counts.
@@ -22,7 +22,9 @@ from verifier.perception.confusion.average_precision import with_average_precisi
 from verifier.perception.confusion.choices import (
     count_job,
     default_policy,
+    dependence_document,
     matching_policy,
+    prepared,
     reader_options,
     reading,
 )
@@ -40,17 +42,15 @@ from verifier.perception.confusion.counting import (
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.data_set import read_stated, with_record
 from verifier.perception.confusion.document import read_hashed_counts
-from verifier.perception.confusion.drives import frames_in_drives, read_drives, sequences_in_drives
+from verifier.perception.confusion.drives import frames_in_drives, read_drives, sequences_in_drives, with_units
 from verifier.perception.confusion.folders import copied
 from verifier.perception.confusion.merging import merge
 from verifier.perception.confusion.partitions import is_streamed, stream_counted
-from verifier.perception.confusion.preparing import dependence_document, prepared
 from verifier.perception.confusion.record import Table, record_table
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.sanity import refuse_absurd, with_projected
 from verifier.perception.confusion.shards import joined_shards, shards_of
 from verifier.perception.confusion.streaming import StreamFiles, added_origin
-from verifier.perception.confusion.unit_counts import with_units
 from verifier.perception.detections import (
     DetectionSet,
     from_dicts,
@@ -123,8 +123,6 @@ def counted(
     """
     if data is None:
         check_data_named(settings)
-    if settings.spec is not None and not settings.matching_audit:
-        raise UsageError("--spec belongs to --matching-audit; to verify the matrices, write them and use verify run")
     memory = _memory(settings)
     stated = None if settings.data_set is None else read_stated(settings.data_set)
     if not check_stream(settings):
@@ -159,7 +157,7 @@ def counts_of(
     format_name: str,
     names: Sequence[str] | None,
     sequences: Sequence[str] | None,
-    choices: Mapping[str, Any],
+    choices: Mapping[str, object],
 ) -> ConfusionCounts:
     """The counts of files of a format, or of objects; arguments as of `verifier.count`, errors as `counted`."""
     files = {"annotations": annotations, "detections": detections}
@@ -261,7 +259,7 @@ class ConfusionMetric:
         """Forget every batch."""
         self._counted: Count | None = None
         self._how: tuple[CountingRule, MatchingPolicy] | None = None
-        self._origin: Mapping[str, Any] = {}
+        self._origin: Mapping[str, object] = {}
         self._frames: set[str] = set()
 
     def update(

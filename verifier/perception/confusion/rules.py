@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,7 +74,9 @@ class CountingRule:
             check_known("policy", policy, LEFTOVER_POLICIES)
         check_known("labelling", self.labelling, get_args(Labelling))
         check_known("rule for objects in no bin", self.outside, get_args(Outside))
-        if (self.labelling == "group") != (self.gap_m is not None):
+        if self.labelling == "group" and self.gap_m is None:
+            raise UsageError("the labelling 'group' needs a gap in metres: objects of a class this near act as one")
+        if self.labelling != "group" and self.gap_m is not None:
             raise UsageError("a gap in metres belongs to the labelling 'group', and to no other")
         if self.gap_m is not None and not 0 <= self.gap_m <= 1e4:
             raise UsageError(f"expected a gap from 0 to 10000 m, got {self.gap_m:g}")
@@ -126,10 +128,10 @@ class CountingRule:
             return np.ones(len(score), dtype=np.int64)
         return np.searchsorted(np.array(self.thresholds), score, side="right").astype(np.int64)
 
-    def record(self, matching: dict[str, Any]) -> dict[str, Any]:
+    def record(self, matching: dict[str, object]) -> dict[str, object]:
         """The keys of the document that say how counting was done; `matching` is the record of that policy."""
         counted = (self.unmatched, self.duplicates) != ("drop", "drop")
-        keys: dict[str, Any] = {
+        keys: dict[str, object] = {
             "distance": {"unit": "m", "measure": self.measure, "of": "true object"},
             "matching": {**matching, "unmatched": self.unmatched, "duplicates": self.duplicates},
             "false_positives": "counted" if counted else "dropped",

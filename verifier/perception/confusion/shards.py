@@ -56,7 +56,7 @@ def shard_record(
     count: PartCount,
     accepted: Iterable[str],
     drives: DriveTable | None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """What a shard says of itself.
 
     Args:
@@ -82,7 +82,7 @@ def shard_record(
     }
 
 
-def with_shard(counts: ConfusionCounts, told: Mapping[str, Any]) -> ConfusionCounts:
+def with_shard(counts: ConfusionCounts, told: Mapping[str, object]) -> ConfusionCounts:
     """The counts of a shard, with what it says of itself in their source, and in a remark for whoever uses them."""
     source = {**counts.metadata.get("source", {}), SHARD: told}
     text = f"shard {told['number']} of {told['of']}: the other shards are not in these counts"

@@ -29,6 +29,7 @@ from verifier.perception.confusion.counting import (
     localised,
     nothing_counted,
 )
+from verifier.perception.confusion.document_dependence import Told
 from verifier.perception.confusion.drives import DriveTable
 from verifier.perception.confusion.record import join_records, record_table, write_record
 from verifier.perception.confusion.rules import CountingRule
@@ -83,7 +84,7 @@ class PartCount:
     progress: Progress | None = None
     digests: Mapping[str, str] = field(default_factory=dict)
     how: tuple[CountingRule, MatchingPolicy] | None = None
-    tests: tuple[Any, ...] = ()
+    tests: tuple[Told, ...] = ()
 
 
 def added_parts(one: PartCount, other: PartCount) -> PartCount:
@@ -230,7 +231,7 @@ def _added_filter(before: Any, now: Any) -> Any:
     return {**before, **now, **added}
 
 
-def _added_projected(before: Any, now: Any) -> dict[str, Any]:
+def _added_projected(before: Any, now: Any) -> dict[str, object]:
     """How many rectangles were placed on the ground; InputError where not the same ones."""
     if before.keys() != now.keys():
         raise InputError(
@@ -270,7 +271,7 @@ def _checkpoint_text(progress: Progress, files: StreamFiles) -> str:
     return json.dumps(document, ensure_ascii=False, default=dict) + "\n"
 
 
-def _contexts_document(count: Count, begun: Begun) -> dict[str, Any]:
+def _contexts_document(count: Count, begun: Begun) -> dict[str, object]:
     return {
         "contexts": {**_tally_document(count.tally), "sequence": begun.sequence, "outcomes": begun.outcomes},
     }

@@ -299,7 +299,7 @@ def frame_numbers(names: Sequence[str], sequence: NDArray[np.int32]) -> Ints:
     """
     numbers = np.zeros(len(names), dtype=np.int64)
     order = np.argsort(sequence, kind="stable")
-    ends = np.flatnonzero(np.diff(sequence[order], append=-1)) + 1
+    ends = np.cumsum(np.unique(sequence, return_counts=True)[1])
     for low, high in pairwise([0, *ends.tolist()]):
         rows = order[low:high]
         numbers[rows] = _numbered([names[row] for row in rows.tolist()])

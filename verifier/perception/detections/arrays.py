@@ -27,8 +27,8 @@ KNOWN = ("frame", "class", "score", "box_2d", "box_3d", "distance_m", "region")
 def from_arrays(
     classes: Sequence[str],
     frames: Sequence[str],
-    annotations: Mapping[str, Any],
-    detections: Mapping[str, Any],
+    annotations: Mapping[str, object],
+    detections: Mapping[str, object],
     reading: Reading | None = None,
     *,
     sequences: Sequence[str] | None = None,
@@ -67,8 +67,8 @@ def from_arrays(
 def from_dicts(
     classes: Sequence[str],
     frames: Sequence[str],
-    annotations: Sequence[Mapping[str, Any]],
-    detections: Sequence[Mapping[str, Any]],
+    annotations: Sequence[Mapping[str, object]],
+    detections: Sequence[Mapping[str, object]],
     reading: Reading | None = None,
     *,
     sequences: Sequence[str] | None = None,
@@ -151,7 +151,7 @@ def from_supervision(
     )
 
 
-def _renumbered(column: dict[str, Any], names: Sequence[str], classes: Sequence[str]) -> dict[str, Any]:
+def _renumbered(column: dict[str, Any], names: Sequence[str], classes: Sequence[str]) -> dict[str, object]:
     """The column with classes as indices into `classes` in place of `names`; their count for any other."""
     if tuple(names) == tuple(classes):
         return column
@@ -238,7 +238,7 @@ def _given(frame: Any, key: str) -> NDArray[Any]:
 
 
 @np.errstate(invalid="ignore")  # what is no whole number is refused
-def _rows(columns: Mapping[str, Any], classes: tuple[str, ...], frame_count: int, which: int) -> Rows:
+def _rows(columns: Mapping[str, object], classes: tuple[str, ...], frame_count: int, which: int) -> Rows:
     file = FILES[which]
     scored = which == 1
     for name in ("frame", "class", "score") if scored else ("frame", "class"):

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, LimitError, Place, check_known, shown, unknown_name
-from verifier.perception.detections.classmap import DONT_CARE, IGNORE
+from verifier.perception.detections.classmap import DONT_CARE, IGNORE, classes_of_others
 from verifier.perception.detections.columns import (
     ANY_CLASS,
     Boxes,
@@ -25,7 +25,6 @@ from verifier.perception.detections.columns import (
     ledger,
     no_boxes,
 )
-from verifier.perception.detections.partly import classes_of_others
 from verifier.perception.detections.sources import Reading
 
 MOST_FRAMES = 20_000_000
@@ -295,7 +294,7 @@ def assemble(material: Material, reading: Reading) -> DetectionSet:
         _split(rows, label) for rows, label in zip((annotations, detections), labels, strict=True)
     )
     marked = material.annotations.region is not None or bool(region)
-    origin: dict[str, Any] = {"format": material.format, "sources": [dict(source) for source in material.sources]}
+    origin: dict[str, object] = {"format": material.format, "sources": [dict(source) for source in material.sources]}
     origin |= dict(material.notes or {}) | dict(reading.record())
     origin |= {"classes_left_out": dropped, "ignored": dict(checks.counts), "regions": len(region), "filters": []}
     origin["annotations"] = ledger(len(material.annotations), sound, len(annotations), len(kept), len(region))

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from verifier.base.errors import InputError, Place
+from verifier.perception.detections.classmap import is_part
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.detections.gathered import Gathered, each_frame
-from verifier.perception.detections.partly import is_part
 from verifier.perception.detections.sources import Elements, Reading, Source, decoded_json, elements, read_source
 from verifier.perception.detections.tablefiles import BOX_2D, check_columns, table_set
 

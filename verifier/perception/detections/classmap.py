@@ -1,4 +1,4 @@
-"""Class maps: which names of a data set become which class of the analysis.
+"""What of a data set is read: which names become which class, and, of one that is read in parts, which files.
 
 A class map is a small text file, one rule per line, the first rule that fits decides:
 
@@ -11,8 +11,12 @@ A class map is a small text file, one rule per line, the first rule that fits de
 no rule fits is an error.
 """
 
+from __future__ import annotations
+
+import contextlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -105,3 +109,35 @@ def _check_reached(pattern: str, rules: Mapping[str, str], place: Place) -> None
                 place,
                 "the first rule that fits decides: put the narrower one first",
             )
+
+
+_ONLY: ContextVar[tuple[Collection[str], Collection[str]] | None] = ContextVar("only", default=None)
+EVERY_PART = ("calibration",)
+"""Roles of files that all parts read."""
+
+
+@contextlib.contextmanager
+def only_files(paths: Collection[str], classes: Collection[str] = ()) -> Iterator[None]:
+    """Of folders `read_source` reads these files alone, or none; detections may be of these classes, too."""
+    token = _ONLY.set((paths, classes))
+    try:
+        yield
+    finally:
+        _ONLY.reset(token)
+
+
+def is_part() -> bool:
+    """Whether some files of folders are read alone."""
+    return _ONLY.get() is not None
+
+
+def files_of_part(role: str) -> Collection[str] | None:
+    """The files that are read alone; None for all."""
+    only = _ONLY.get()
+    return None if only is None or role in EVERY_PART else only[0]
+
+
+def classes_of_others() -> Collection[str]:
+    """Names of classes that other parts have."""
+    only = _ONLY.get()
+    return () if only is None else only[1]

@@ -65,7 +65,7 @@ def coco(
     return assemble(material, reading or Reading())
 
 
-def _document(given: Any, role: str) -> tuple[Any, str, list[dict[str, Any]]]:
+def _document(given: Any, role: str) -> tuple[Any, str, list[dict[str, object]]]:
     """The document of a file or of an object in memory, its name for messages, and what is recorded of it."""
     if isinstance(given, str | Path):
         document, raw = load_json(given)

@@ -196,15 +196,14 @@ def joined(parts: Sequence[Boxes]) -> Boxes:
     columns: dict[str, Any] = {}
     for name in ("frame", "label", "line", "file"):
         columns[name] = np.concatenate([getattr(part, name) for part in filled])
-    for name, width in (("score", 0), ("box_2d", 4), ("box_3d", 7), ("distance_m", 0)):
+    for name, width in (("score", ()), ("box_2d", (4,)), ("box_3d", (7,)), ("distance_m", ())):
         values = [getattr(part, name) for part in filled]
         columns[name] = None
         if any(value is not None for value in values):
-            shapes = [(len(part), width) if width else (len(part),) for part in filled]
             columns[name] = np.concatenate(
                 [
-                    np.full(shape, np.nan) if value is None else value
-                    for value, shape in zip(values, shapes, strict=True)
+                    np.full((len(part), *width), np.nan) if value is None else value
+                    for part, value in zip(filled, values, strict=True)
                 ]
             )
     names = dict.fromkeys(name for part in filled for name in part.attributes)

@@ -16,7 +16,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from verifier.base.errors import InputError, LimitError, Place, shown
 from verifier.base.tables import NUMBER
@@ -130,7 +129,7 @@ class _Walk:
     def box(self, element: Element, moving: bool) -> None:
         holder = self.track if moving else element
         assert holder is not None
-        values: dict[str, Any] = {name: self.number(element, own) for name, own in BOX.items()}
+        values: dict[str, object] = {name: self.number(element, own) for name, own in BOX.items()}
         if element.attributes.get("outside") != "1" and "rotation" in element.attributes:
             self.check_upright(element)
         frame = self.image

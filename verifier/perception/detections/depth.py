@@ -104,7 +104,7 @@ def with_depth(
             away[row] = _annotation_depth(depth, data, row, name)
         for row in seen.tolist():
             reported[row] = box_depth(depth, np.asarray(detections.box_2d)[row])
-    record: dict[str, Any] = {
+    record: dict[str, object] = {
         "role": "depth",
         "name": Path(folder).name,
         "maps": digests,
@@ -113,7 +113,7 @@ def with_depth(
         "rule": "median of the medians of rows",
         "unknown": int(np.isnan(away).sum()),
     }
-    changes: dict[str, Any] = {"annotations": replace(boxes, distance_m=away)}
+    changes: dict[str, object] = {"annotations": replace(boxes, distance_m=away)}
     if placed:
         changes["detections"] = replace(detections, distance_m=reported)
         record["unknown_of_detections"] = int(np.isnan(reported).sum())
@@ -134,7 +134,7 @@ def _focal_lengths(data: DetectionSet, away: NDArray[np.float64], width: NDArray
     return dict(zip(map(repr, values.tolist()), counts.tolist(), strict=True))
 
 
-def whole_depth(record: Mapping[str, Any], folder: str, any_focal_length: bool) -> dict[str, Any]:
+def whole_depth(record: Mapping[str, Any], folder: str, any_focal_length: bool) -> dict[str, object]:
     """What is recorded of all depth maps, from the sum of the records of all parts.
 
     Raises:

@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats
 from verifier.base.errors import InputError, Place, check_known, shown
+from verifier.perception.detections.classmap import is_part
 from verifier.perception.detections.columns import Boxes, DetectionSet
-from verifier.perception.detections.partly import is_part
 from verifier.perception.detections.sources import digest_record
 from verifier.perception.detections.tablefiles import frame_keys, looked_up, read_named
 from verifier.perception.settings import Measure

@@ -8,7 +8,7 @@ An object for which the value is unknown (NaN) stays.
 """
 
 import math
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,7 +89,7 @@ def _check_number(name: str, value: float) -> None:
 
 def _filtered(
     data: DetectionSet,
-    entry: dict[str, Any],
+    entry: dict[str, object],
     annotations: NDArray[np.bool_] | None,
     detections: NDArray[np.bool_] | None,
     removed: Removed = "drop",
@@ -97,7 +97,7 @@ def _filtered(
     """The set with the masked rows kept, and `entry` with the numbers taken out added to its origin."""
     if removed not in get_args(Removed):
         raise UsageError(f"removed must be 'ignore' or 'drop', got {removed!r}")
-    changes: dict[str, Any] = {}
+    changes: dict[str, object] = {}
     entry = dict(entry)
     if annotations is not None:
         out = data.annotations.take(~annotations)

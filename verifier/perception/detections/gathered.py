@@ -17,9 +17,9 @@ from verifier.base.errors import InputError, Place, shown
 from verifier.base.libraries import library
 from verifier.base.tables import NUMBER
 from verifier.perception.detections.assembly import Frames
+from verifier.perception.detections.classmap import is_part
 from verifier.perception.detections.columns import NO_SEQUENCE
-from verifier.perception.detections.partly import is_part
-from verifier.perception.detections.sources import Member
+from verifier.perception.detections.sources import Member, by_name
 from verifier.perception.detections.tablefiles import NAMES, TEXTS, NamedTable, renamed
 
 SCORES = ("score", "confidence")
@@ -40,7 +40,9 @@ class Gathered:
     lines: list[int] = field(default_factory=list)
     pointers: list[str] = field(default_factory=list)
 
-    def add(self, part: int, line: int, pointer: str, values: dict[str, Any], attributes: Mapping[str, Any]) -> None:
+    def add(
+        self, part: int, line: int, pointer: str, values: dict[str, object], attributes: Mapping[str, object]
+    ) -> None:
         """One object of file `part`: its values by the names of the table; attributes that are numbers, or "1"."""
         if SCORES[0] not in attributes and SCORES[1] in attributes:
             attributes = {**attributes, SCORES[0]: attributes[SCORES[1]]}
@@ -211,12 +213,8 @@ def image_frames(members: Iterable[Member], images: Iterable[tuple[str, str]] = 
         InputError: two files have one stem.
     """
     folders = dict(images)
-    seen: dict[str, str] = {}
-    for member in members:
-        if member.stem in seen:
-            raise InputError(f"image {shown(member.stem)} has a second file, {seen[member.stem]}", Place(member.name))
-        seen[member.stem] = member.name
-        folders[member.stem] = member.folder
+    for stem, member in by_name(members, "image").items():
+        folders[stem] = member.folder
     names = tuple(sorted(folders))
     own = [folders[name] or NO_SEQUENCE for name in names]
     if len(set(own)) < 2:

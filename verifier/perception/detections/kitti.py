@@ -29,7 +29,7 @@ from verifier.base.files import read_text
 from verifier.perception.detections.assembly import UNKNOWN_FRAME, Frames, Material, Rows, assemble, numbered_frames
 from verifier.perception.detections.columns import NO_SEQUENCE, DetectionSet
 from verifier.perception.detections.distances import Motion, camera_boxes, ego_from_camera
-from verifier.perception.detections.sources import Member, Reading, Source, read_source
+from verifier.perception.detections.sources import Member, Reading, Source, by_name, read_source
 from verifier.perception.detections.texttables import Kind, Layout, TextTable, read_tables
 
 CLASSES = ("Car", "Van", "Truck", "Pedestrian", "Person_sitting", "Person", "Cyclist", "Tram", "Misc")
@@ -241,13 +241,7 @@ def _check_folders(table: TextTable, members: tuple[Member, ...]) -> None:
 
 
 def _stems(source: Source) -> tuple[str, ...]:
-    stems = [member.stem for member in source.members]
-    seen: dict[str, str] = {}
-    for member in source.members:
-        if member.stem in seen:
-            raise InputError(f"frame {shown(member.stem)} has a second file, {seen[member.stem]}", Place(member.name))
-        seen[member.stem] = member.name
-    return tuple(stems)
+    return tuple(by_name(source.members, "frame"))
 
 
 def _stem_text(source: Source, table: TextTable) -> Callable[[int], str]:

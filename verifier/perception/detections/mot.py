@@ -19,7 +19,7 @@ from verifier.base.errors import InputError, Place, shown
 from verifier.base.files import read_text
 from verifier.perception.detections.assembly import UNKNOWN_FRAME, Frames, Material, Rows, assemble, numbered_frames
 from verifier.perception.detections.columns import DetectionSet
-from verifier.perception.detections.sources import Member, Reading, Source, read_source
+from verifier.perception.detections.sources import Member, Reading, Source, by_name, read_source
 from verifier.perception.detections.texttables import Kind, Layout, TextTable, read_tables
 
 CLASSES = {
@@ -95,13 +95,7 @@ def _select(source: Source, kind: str, reading: Reading | None) -> Source:
     members = nested or list(source.members)
     if reading is not None and reading.sequences is not None:
         members = [member for member in members if _sequence_of(member) in reading.sequences]
-    seen: dict[str, str] = {}
-    for member in members:
-        name = _sequence_of(member)
-        if name in seen:
-            raise InputError(f"sequence {shown(name)} has a second file, {seen[name]}", Place(member.name))
-        seen[name] = member.name
-    return Source(tuple(members), source.record)
+    return Source(tuple(by_name(members, "sequence", _sequence_of).values()), source.record)
 
 
 def sequences_of_files(paths: Sequence[Path], role: str) -> list[str | None]:

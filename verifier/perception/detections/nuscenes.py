@@ -158,7 +158,7 @@ def global_boxes(items: Elements, ego_from_global: Motion, frame: NDArray[np.int
 def _check_unique_tokens(raw: bytes, file: str) -> None:
     """Refuse a sample token that occurs twice: a JSON decoder keeps the last entry and says nothing."""
 
-    def pairs(entries: list[tuple[str, Any]]) -> dict[str, Any]:
+    def pairs(entries: list[tuple[str, Any]]) -> dict[str, object]:
         unique = dict(entries)
         if len(unique) != len(entries):
             keys = [key for key, _ in entries]

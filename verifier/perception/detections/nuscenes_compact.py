@@ -136,7 +136,7 @@ def _annotations(scene: _Scene) -> Rows:
 
 def _detections(
     scene: _Scene, path: str | Path
-) -> tuple[Rows, NDArray[np.bool_] | None, Sequence[str], dict[str, Any]]:
+) -> tuple[Rows, NDArray[np.bool_] | None, Sequence[str], dict[str, object]]:
     """The detections, which frames have an entry (None: the format does not say), the files, and their record."""
     if Path(path).is_file() and Path(path).suffix == ".json":
         document, raw = load_json(path)

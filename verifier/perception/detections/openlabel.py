@@ -103,7 +103,7 @@ class _File:
         return keys
 
     def objects(
-        self, listed: Mapping[str, Any], known: Mapping[str, Any], key: tuple[str, str], at: str, moves: Any
+        self, listed: Mapping[str, object], known: Mapping[str, Any], key: tuple[str, str], at: str, moves: Any
     ) -> None:
         for uid in listed:
             if not isinstance(known.get(uid), dict) or not isinstance(known[uid].get("type"), str):
@@ -113,7 +113,7 @@ class _File:
             shapes = {kind: self.one(data, kind, where) for kind in ("bbox", "cuboid")}
             if not any(shapes.values()):
                 continue
-            values: dict[str, Any] = {"class": known[uid]["type"], "sequence": key[0], "frame": key[1]}
+            values: dict[str, object] = {"class": known[uid]["type"], "sequence": key[0], "frame": key[1]}
             values["track"] = f"{self.drive}/{uid}"
             if shapes["bbox"]:
                 x, y, width, height = self.numbers(shapes["bbox"], (4,), f"{where}/bbox/0")
@@ -127,7 +127,7 @@ class _File:
                 told |= dict(self.attributes(shape.get("attributes")))
             self.gathered.add(self.part, len(self.gathered.rows) + 1, where, values, told)
 
-    def one(self, data: Mapping[str, Any], kind: str, at: str) -> dict[str, Any]:
+    def one(self, data: Mapping[str, object], kind: str, at: str) -> dict[str, object]:
         listed = data.get(kind) or []
         if not isinstance(listed, list) or not all(isinstance(value, dict) for value in listed):
             raise self.fail(f"{at}/{kind}", "expected a list of objects")
@@ -151,7 +151,7 @@ class _File:
                 if isinstance(entry, dict) and isinstance(entry.get("name"), str):
                     yield entry["name"], entry.get("val")
 
-    def pose(self, system: Any, moves: Mapping[str, Any], at: str) -> Floats:
+    def pose(self, system: Any, moves: Mapping[str, object], at: str) -> Floats:
         """(4, 4) from a coordinate system into that of the vehicle, at a frame."""
         local = [
             name for name, system in self.systems.items() if isinstance(system, dict) and system.get("type") in LOCAL
@@ -176,7 +176,7 @@ class _File:
             self.poses[key] = reached[local[0]]
         return self.poses[key]
 
-    def edges(self, moves: Mapping[str, Any]) -> Iterator[tuple[tuple[Any, Any], Floats]]:
+    def edges(self, moves: Mapping[str, object]) -> Iterator[tuple[tuple[Any, Any], Floats]]:
         """((from, to), (4, 4)) of poses, both ways; those of the frame after those that do not move."""
         given: list[tuple[Any, Any, Any, str]] = [
             (name, system.get("parent"), system.get("pose_wrt_parent"), f"/openlabel/coordinate_systems/{name}")
@@ -213,7 +213,7 @@ class _File:
             raise self.fail("/openlabel/frames", f"expected the number of a frame, got {shown(name)}")
         return int(name)
 
-    def table(self, holder: Any, key: str, at: str, missing: Any = None) -> Mapping[str, Any]:
+    def table(self, holder: Any, key: str, at: str, missing: Any = None) -> Mapping[str, object]:
         content = holder.get(key, missing) if isinstance(holder, dict) else None
         if not isinstance(content, dict):
             raise self.fail(at or "/", f"expected an object with the object '{key}'")

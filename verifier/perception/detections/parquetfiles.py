@@ -120,7 +120,7 @@ class FilesInOrder:
                             ) from None
                     start = end
 
-    def record(self, role: str, digests: Sequence[str]) -> dict[str, Any]:
+    def record(self, role: str, digests: Sequence[str]) -> dict[str, object]:
         """What is recorded of the files, as of every source; `digests` are their SHA-256."""
         short = self.without_folders
         digest = digests[0]
@@ -252,7 +252,7 @@ class Tables:
         """All rows."""
         return TablePart(tuple((0, len(file)) for file in self.files))
 
-    def records(self, digest: Callable[[str], str] = digest_of) -> list[dict[str, Any]]:
+    def records(self, digest: Callable[[str], str] = digest_of) -> list[dict[str, object]]:
         """What is recorded of all files; `digest` gives the SHA-256 of one."""
         return [
             file.record(role, [digest(path) for path in file.paths])

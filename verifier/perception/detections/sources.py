@@ -32,8 +32,7 @@ from numpy.typing import NDArray
 from verifier.base.errors import InputError, Place, UsageError, check_known, shown
 from verifier.base.files import LARGEST_SOURCE, decoded, json_value, read_bytes
 from verifier.base.libraries import library
-from verifier.perception.detections.classmap import ClassMap
-from verifier.perception.detections.partly import files_of_part, is_part
+from verifier.perception.detections.classmap import ClassMap, files_of_part, is_part
 from verifier.perception.settings import DontCare, FrameNames
 
 
@@ -53,6 +52,19 @@ class Member:
     stem: str
     folder: str
     raw: bytes
+
+
+def by_name(
+    members: Iterable[Member], what: str, name_of: Callable[[Member], str] = lambda member: member.stem
+) -> dict[str, Member]:
+    """The files by the names of what they are of, such as frames; InputError where one has two files."""
+    named: dict[str, Member] = {}
+    for member in members:
+        name = name_of(member)
+        if name in named:
+            raise InputError(f"{what} {shown(name)} has a second file, {named[name].name}", Place(member.name))
+        named[name] = member
+    return named
 
 
 @dataclass(frozen=True)
@@ -218,7 +230,7 @@ class Reading:
             return index
         return _Stems(index if names is None else {name: at for at, name in enumerate(names)})
 
-    def record(self) -> Mapping[str, Any]:
+    def record(self) -> Mapping[str, object]:
         """The settings as JSON values, for `origin`."""
         rules = None if self.class_map is None else [list(rule) for rule in self.class_map.rules]
         chosen = None if self.sequences is None else list(self.sequences)

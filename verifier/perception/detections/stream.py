@@ -70,7 +70,7 @@ def stream_tables(
     numbered: bool = False,
     tables: Tables | None = None,
     part: TablePart | None = None,
-    records: Sequence[Mapping[str, Any]] | None = None,
+    records: Sequence[Mapping[str, object]] | None = None,
 ) -> Iterator[Chunk]:
     """The same as `tables`, for Parquet files whose rows ascend by sequence and frame.
 
@@ -158,7 +158,7 @@ def _chunk_set(
     found_frames: tuple[list[Key], Frames],
     reading: Reading,
     classes: tuple[str, ...],
-    records: Sequence[Mapping[str, Any]],
+    records: Sequence[Mapping[str, object]],
 ) -> DetectionSet:
     keys, frames = found_frames
     index = dict(zip(keys, range(len(keys)), strict=True))

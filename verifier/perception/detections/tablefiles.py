@@ -126,7 +126,7 @@ def renamed(table: Any, columns: Mapping[str, str], required: Sequence[str], fil
     for theirs in columns.values():
         if theirs not in table.column_names:
             raise InputError(f"no column {shown(theirs)}", Place(file), known_names(theirs, table.column_names))
-    taken: dict[str, Any] = {}
+    taken: dict[str, object] = {}
     for name in table.column_names:
         ours = own.get(name, name if name not in columns else f"{name} of the file")
         column = table[name]
@@ -318,9 +318,9 @@ def table_set(
     table: NamedTable,
     keys: Sequence[tuple[str, str]] | None,
     reading: Reading | None,
-    records: Sequence[Mapping[str, Any]],
+    records: Sequence[Mapping[str, object]],
     classes: tuple[str, ...] = (),
-    notes: Mapping[str, Any] | None = None,
+    notes: Mapping[str, object] | None = None,
 ) -> DetectionSet:
     """The checked set of a format whose objects are rows of tables.
 

@@ -147,7 +147,7 @@ def _beside(folder: Path, name: str, other: str) -> Path | None:
     return Path(*parts)
 
 
-def _document(path: Path) -> dict[str, Any]:
+def _document(path: Path) -> dict[str, object]:
     yaml = library("yaml")
     text, _ = read_text(path)
     try:

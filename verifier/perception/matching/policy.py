@@ -121,7 +121,7 @@ class MatchingPolicy:
         """The column of `Boxes` that is compared."""
         return "box_2d" if self.affinity in ("iou_2d", "centre_2d") else "box_3d"
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> dict[str, object]:
         """Every choice as JSON values, to be kept beside the counts; `MatchingPolicy(**record)` is equal."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 

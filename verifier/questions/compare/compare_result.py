@@ -19,10 +19,9 @@ from verifier.base.result import Result
 from verifier.base.words import counted
 from verifier.checking.verdicts import Verdict, condition_over, verdict_over
 from verifier.questions.compare.metric_tables import ClassMetrics, Reversal
-from verifier.study.gates import DropGate
 from verifier.study.points import Judged, Point
 from verifier.study.profile import Profile
-from verifier.study.records import MatricesRecord, SettingsRecord
+from verifier.study.records import DropGate, MatricesRecord, SettingsRecord
 from verifier.study.results import AskedText, Engines, ProfileMean, RunInput, Target, refuse_other_means
 
 Row = tuple[Share | None, ...]
@@ -285,7 +284,7 @@ class CompareResult(Result):
     gate: DropGate | None
 
     TOLD = "verifier.telling.compare:compare_table"
-    DRAWN = "verifier.telling.figures.compare:compare_figure"
+    DRAWN = "verifier.telling.figures.questions:compare_figure"
     NAMED_BY = ("spec", "requirement", "detector", "planner")
     METRICS = ("probability", "interval_lower", "interval_upper")
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from pathlib import Path, PurePath
 from typing import TypeAlias
 
@@ -36,11 +35,11 @@ from verifier.questions.compare.compare_result import (
     Drawn,
     SpecComparison,
 )
-from verifier.questions.compare.gating import Baseline, gate_of
-from verifier.questions.compare.memories import one_memory, with_default_memory
+from verifier.questions.compare.gating import gate_of
 from verifier.questions.compare.metric_tables import ClassMetrics
 from verifier.questions.compare.metrics import Swaps, class_metrics, interval_remark, reversals
 from verifier.questions.compare.reach import Checking, Draws, Job, reaches
+from verifier.questions.compare.request import CompareOptions, one_memory, with_default_memory
 from verifier.questions.compare.scores import (
     Scores,
     check_enough_draws,
@@ -70,37 +69,6 @@ from verifier.systems.model import SystemModel
 
 Constants: TypeAlias = tuple[tuple[str, str], ...]
 Progress: TypeAlias = Callable[[Sequence[Job]], Iterable[Job]]
-
-
-@dataclass(frozen=True)
-class CompareOptions:
-    """Every choice of a comparison beside its files and those of `RunOptions`.
-
-    Attributes:
-        pareto: two requirements to look at together.
-        baseline: an earlier result to hold this one against.
-        max_drop: largest drop of a probability against the baseline that is allowed.
-        least_chance: the chance from which on a larger drop fails; None to go by the probabilities alone.
-        best_planner: steps within which the episodes of the best possible planner end; None to leave it out.
-        metrics: whether detection metrics stand beside P.
-    """
-
-    pareto: tuple[str, str] | None = None
-    metrics: bool = False
-    baseline: Baseline | None = None
-    max_drop: Fraction = Fraction(0)
-    least_chance: Fraction | None = None
-    best_planner: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.pareto is not None and self.pareto[0] == self.pareto[1]:
-            raise UsageError("the Pareto view needs two different requirements")
-        if not 0 <= self.max_drop <= 1:
-            raise UsageError(f"a drop of a probability lies between 0 and 1, got {float(self.max_drop):g}")
-        if self.least_chance is not None and not 0 < self.least_chance < 1:
-            raise UsageError(
-                f"a probability that decides lies strictly between 0 and 1, got {float(self.least_chance):g}"
-            )
 
 
 def compare(
@@ -138,7 +106,7 @@ def compare(
     options = with_default_memory(options, asked.best_planner)
     settings = options.confidence
     if settings is None:
-        raise UsageError("to compare needs draws of the matrices: say how they are made")
+        raise UsageError("verify compare needs draws of the matrices: leave out --point-only")
     if options.verdict_from == "interval":
         raise UsageError("verdicts of a comparison come from the confidence bounds or from the point")
     with StormProcess() as storm, memory_limit(options.limits.memory_bytes):
@@ -276,7 +244,7 @@ class _Task:
             configuration = configurations.index(Configuration(detector, case.planner.name))
             self._collect(checked, configuration, data[detector], draws, scores, points, means)
             for index, objective in enumerate(case.objectives if self.asked.metrics else ()):
-                sign = -1 if self.grid.requirements[index].comparison in ("<=", "<") else 1
+                sign = -1 if self.grid.requirements[index].is_upper else 1
                 swaps.add(index, configuration, detector, objective, sign)
         for (number, k), (profile, drawn) in means.items():
             for mean in profile.means(mine := points[number, k]):

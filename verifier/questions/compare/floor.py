@@ -19,9 +19,9 @@ from verifier.analysis.channel_test import contradicted_text
 from verifier.base.numbers import decimal_text
 from verifier.checking.verdicts import Decision, Refused, Verdict, WithinBounds, condition_over, verdict_over
 from verifier.study.collection import Judging
-from verifier.study.gates import Floor, Held
 from verifier.study.options import VerdictSource
 from verifier.study.points import Point
+from verifier.study.records import Floor, Held
 from verifier.study.results import RequirementResult, RunResult, Target
 
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -26,9 +27,9 @@ from verifier.base.errors import InputError, Place, shown
 from verifier.base.numbers import decimal_text
 from verifier.questions.compare.compare_result import CompareResult, Entry, RequirementComparison, SpecComparison
 from verifier.questions.compare.scores import Scores
-from verifier.study.gates import BaselineFile, Drop, DropGate
 from verifier.study.options import Selection
 from verifier.study.points import Point
+from verifier.study.records import BaselineFile, Drop, DropGate
 from verifier.study.results import ProfileMean, RequirementResult, RunResult
 
 
@@ -106,21 +107,8 @@ def gate_of_run(baseline: Baseline, max_drop: Fraction, run: RunResult, selectio
         if (requirement, planner) not in results:
             raise InputError("the baseline has a requirement or planner that is not in this run", place)
         result = results[requirement, planner]
-        now = worst_of(result, result)
-        _check_comparable(before, now, place)
-        drop, failed = drop_of(before, now, max_drop)
-        drops.append(
-            Drop(
-                spec=spec,
-                requirement=requirement,
-                planner=planner,
-                before=before.probability,
-                now=now.probability,
-                drop=drop,
-                failed=failed,
-                chance=None,
-            )
-        )
+        drop = _judged(before, worst_of(result, result), max_drop, place)
+        drops.append(drop(spec=spec, requirement=requirement, planner=planner, chance=None))
     if not drops:
         raise InputError("nothing of the baseline is in this run", Place(baseline.file.name))
     return _gate(baseline, max_drop, None, drops)
@@ -139,7 +127,7 @@ def rule_text(least_chance: Fraction | None) -> str:
 def _looked_at(selection: Selection, requirement: str, planner: str) -> bool:
     if selection.requirements and requirement not in selection.requirements:
         return False
-    return not selection.planners or planner in (*selection.planners, *_all(selection, planner))
+    return not selection.planners or not {planner, "all"}.isdisjoint(selection.planners)
 
 
 def _check_comparable(before: Worst, now: Worst, place: Place) -> None:
@@ -165,10 +153,6 @@ def _check_comparable(before: Worst, now: Worst, place: Place) -> None:
         place,
         "compare with the same environments, initial states and constants, or make a new baseline",
     )
-
-
-def _all(selection: Selection, planner: str) -> tuple[str, ...]:
-    return (planner,) if "all" in selection.planners else ()
 
 
 def _known(sha256: str, hashes: Mapping[str, str]) -> str | None:
@@ -210,24 +194,19 @@ def _drop(
     if (detector, planner) not in places:
         raise InputError("the baseline has a planner that is not compared here", place)
     here = places[detector, planner]
-    now = worst_of(requirement, requirement.entries[here])
-    _check_comparable(before, now, place)
-    drop, failed = drop_of(before, now, max_drop)
+    drop = _judged(before, worst_of(requirement, requirement.entries[here]), max_drop, place)
     chance = None
     if old is not None and old != detector:
         table = scores.table(index, len(comparison.configurations))
         chance = float(np.mean(table[:, places[old, planner]] - table[:, here] > float(max_drop)))
-    return Drop(
-        spec=comparison.spec,
-        requirement=requirement.name,
-        detector=detector,
-        planner=planner,
-        before=before.probability,
-        now=now.probability,
-        drop=drop,
-        failed=failed,
-        chance=chance,
-    )
+    return drop(spec=comparison.spec, requirement=requirement.name, detector=detector, planner=planner, chance=chance)
+
+
+def _judged(before: Worst, now: Worst, max_drop: Fraction, place: Place) -> partial[Drop]:
+    """A drop by the rule "point", but for what it is of."""
+    _check_comparable(before, now, place)
+    drop, failed = drop_of(before, now, max_drop)
+    return partial(Drop, before=before.probability, now=now.probability, drop=drop, failed=failed)
 
 
 def _by_chance(drop: Drop, least_chance: Fraction, place: Place) -> Drop:

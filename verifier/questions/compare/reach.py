@@ -7,7 +7,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -80,7 +79,7 @@ def _reached(detector: str, study: Study, most_steps: int) -> list[Reach]:
                 detector, study, number, constants, system, most_steps
             )
         ]
-        worst = max if _wants_less(requirement) else min
+        worst = max if requirement.is_upper else min
         lower, upper = worst(reach.lower for reach in reaches), worst(reach.upper for reach in reaches)
         there = next(reach for reach in reaches if reach.upper == upper)
         reached.append(replace(there, lower=lower))
@@ -91,7 +90,7 @@ def _in_scenarios(
     detector: str, study: Study, number: int, constants: Mapping[str, str], opened: Opened, most_steps: int
 ) -> Iterator[Reach]:
     """One requirement from each initial state of a system."""
-    negated = _wants_less(study.requirements[number])
+    negated = study.requirements[number].is_upper
     game, system = _game(study, number, opened, negated=negated), opened[0]
     names = [name for system in opened for name in system.environments]
     for start, bracket in zip(system.starts.tolist(), worst_cases(game, most_steps), strict=True):
@@ -149,16 +148,11 @@ def _game(study: Study, number: int, opened: Opened, *, negated: bool) -> Game |
 def _refuse_friends(requirement: Requirement) -> None:
     """Refuse what a world that decides does for the planner; UsageError."""
     end = requirement.asked.end
-    if end and (end == "min") == _wants_less(requirement):
+    if end and (end == "min") == requirement.is_upper:
         raise UsageError(
             f"the best possible planner is known against a world that decides, and '{requirement.name}' asks what "
             "this world may do for it: name others with --requirement"
         )
-
-
-def _wants_less(requirement: Requirement) -> bool:
-    """Whether the requirement sets an upper limit: the best planner makes its formula hold as rarely as it can."""
-    return requirement.comparison in ("<=", "<")
 
 
 Job: TypeAlias = "tuple[str, Case]"
@@ -184,11 +178,12 @@ class Checking:
                 yield checked, self._draws(checked, detector)
             return
         numbers = [(name, number) for name, study in self.studies.items() for number in range(len(study.cases))]
-        for (_, case), (parts, drawn) in zip(jobs, pool.map(partial(_elsewhere, self), numbers), strict=True):
+        for (_, case), (parts, drawn) in zip(jobs, pool.map(self.elsewhere, numbers), strict=True):
             yield put_back(case, parts), drawn
 
-    def elsewhere(self, detector: str, number: int) -> tuple[Mapping[str, Any], Draws]:
-        """What a worker finds of one chain."""
+    def elsewhere(self, job: tuple[str, int]) -> tuple[Mapping[str, Any], Draws]:
+        """What a worker finds of one chain: a detector's, of this number."""
+        detector, number = job
         study = self.studies[detector]
         with about(detector):
             parts = checked_elsewhere(study, False, number)
@@ -201,7 +196,3 @@ class Checking:
             effort = Effort(attained=settings.semantics == "shared_matrix", certificates=False)
             held = bounds_of_chain(objectives, data, settings, effort)
         return held, [drawn_probabilities(objective, data, settings) for objective in objectives]
-
-
-def _elsewhere(checking: Checking, job: tuple[str, int]) -> tuple[Mapping[str, Any], Draws]:
-    return checking.elsewhere(*job)

@@ -298,7 +298,7 @@ def requirement_comparison(
         reach: of the best possible planner.
         profiles: what the scenarios of each configuration count for, where means are asked for.
     """
-    sign = -1 if requirement.comparison in ("<=", "<") else 1
+    sign = -1 if requirement.is_upper else 1
     table = scores.table(index, len(configurations))
     best = best_chances(table)
     entries = []

@@ -294,8 +294,8 @@ class ExplainResult(JudgedResult):
     bins: tuple[str, ...]
     explanations: Annotated[tuple[Explained, ...], Limits(min_length=1)]
 
-    TOLD = "verifier.telling.explain:explain_table"
-    DRAWN = "verifier.telling.figures.explain:explain_figure"
+    TOLD = "verifier.telling.questions:explain_table"
+    DRAWN = "verifier.telling.figures.questions:explain_figure"
     NAMED_BY = ("requirement", "planner", "scenario")
     METRICS = ("probability",)
 

@@ -3,56 +3,62 @@
 `explain_spec` is that story: every requirement is checked in every scenario, and its worst one is explained.
 """
 
-import hashlib
 import math
-from dataclasses import dataclass, replace
-from pathlib import Path, PurePath
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from verifier.analysis.counterexamples.explanation import DEFAULT_SETTINGS, Explanation, explain
+from verifier.analysis.counterexamples.explanation import (
+    DEFAULT_SETTINGS,
+    Explanation,
+    Kind,
+    ToldCause,
+    ToldPattern,
+    explain,
+)
 from verifier.analysis.counterexamples.patterns import DetectionError
 from verifier.analysis.intervals.intervals import Measured
 from verifier.analysis.objective import Objective
-from verifier.analysis.sensitivity.occurrences import document_bins, occurrences
 from verifier.analysis.sensitivity.priorities import column_shares, sensitivity
-from verifier.analysis.sensitivity.state_map import map_variables
+from verifier.analysis.sensitivity.state_map import StateMap, map_variables
 from verifier.analysis.settings import ExplainSettings
 from verifier.base.budget import memory_limit
-from verifier.base.errors import EngineError, InputError, Place, UsageError
-from verifier.base.result import recorded
+from verifier.base.errors import EngineError, UsageError
+from verifier.base.result import plain, recorded
 from verifier.checking.enclosure import AGREEMENT
 from verifier.checking.process import StormProcess
 from verifier.perception.confusion import ConfusionMatrices
-from verifier.perception.confusion.bins import Bins
-from verifier.perception.confusion.document import read_counts
-from verifier.perception.confusion.matrices import Label, label_text
-from verifier.perception.confusion.record import Record, read_record
+from verifier.perception.confusion.matrices import label_text
 from verifier.pipeline import Progress, checked_study, result_of
-from verifier.questions.explain.explain_result import DetectionErrors, ExplainChoices, ExplainResult, Frame
-from verifier.questions.explain.records import counted_record, explained_record
+from verifier.questions.explain.explain_result import (
+    DEVIATION_ASSUMES,
+    CauseRecord,
+    ColumnRecord,
+    CorrectionRecord,
+    DetectionErrors,
+    ExplainChoices,
+    Explained,
+    ExplainResult,
+    FixRecord,
+    GradientRecord,
+    MapRecord,
+    MoveRecord,
+    PatternRecord,
+    Violation,
+)
+from verifier.questions.explain.frames import Traced, read_traced, with_frames
 from verifier.study.case import Case, Study
 from verifier.study.inputs import read_inputs, refuse_others
 from verifier.study.options import MIX_ELSEWHERE, RunOptions, clock_of
-from verifier.study.points import Point
-from verifier.study.results import RequirementResult, RunInput, RunResult
+from verifier.study.points import Point, WorldDecisions
+from verifier.study.results import RequirementResult, RunResult
 from verifier.study.world_decisions import confirmed_decisions, objective_left
 from verifier.systems.model import SystemModel
 
-MOST_FRAMES = 5
-"""Frames that are named for each type of detection error."""
 MOST_TIED = 20
 """Equally bad scenarios among which the one that hangs most on the matrices is looked for."""
-
-
-@dataclass(frozen=True, eq=False)
-class Traced:
-    """A record of the counting, with the bins of the document that it belongs to."""
-
-    record: Record
-    bins: Bins
-    file: RunInput
 
 
 def explain_spec(
@@ -78,18 +84,6 @@ def explain_spec(
         inputs = read_inputs(spec_path, confusion_path, options, system)
         traced = None if record_path is None else read_traced(record_path, confusion_path)
         return explained(Study.of(inputs, options), settings, storm, traced, progress)
-
-
-def read_traced(record_path: str | Path, confusion_path: str | Path, *, boxes: bool = False) -> Traced:
-    """The record, with its boxes where asked for, and the bins of the document; errors as the two readers."""
-    record = read_record(record_path, boxes=boxes)
-    digest = hashlib.sha256()
-    with Path(record_path).open("rb") as stream:
-        while block := stream.read(2**20):
-            digest.update(block)
-    return Traced(
-        record, read_counts(confusion_path).bins, RunInput.of("record", str(record_path), digest.hexdigest())
-    )
 
 
 def explained(
@@ -122,7 +116,7 @@ def explained(
         with clock.running(f"explaining {result.name}"):
             point, explanation = _explain_worst(result, study, items, settings)
         counted = [
-            _with_frames(counted_record(kind, explanation, items), kind.report, study.matrices, options, traced)
+            with_frames(counted_record(kind, explanation, items), kind.report, study.matrices, options, traced)
             for kind in explanation.kinds
         ]
         world = confirmed_decisions(result, point, study)
@@ -204,61 +198,136 @@ def _deviation(objective: Objective, start: int, data: Measured, settings: Expla
     return column_shares(derivatives, data, settings.level, settings.prior).deviation
 
 
-def _with_frames(
-    counted: DetectionErrors,
-    report: DetectionError,
-    matrices: ConfusionMatrices,
-    options: RunOptions,
-    traced: Traced | None,
-) -> DetectionErrors:
-    """The kind with the frames in which it happened, where there is a record that can tell."""
-    if traced is None:
-        return counted
-    record = traced.record
-    rows = rows_behind(
-        report.bin, matrices.labels[report.true], matrices.labels[report.predicted], matrices, options, traced
+def explained_record(
+    result: RequirementResult,
+    point: Point,
+    explanation: Explanation,
+    counted: Sequence[DetectionErrors],
+    names: Sequence[str],
+    most: int,
+    world: WorldDecisions | None = None,
+) -> Explained:
+    """The record of one requirement.
+
+    Args:
+        result: over all its scenarios.
+        point: the scenario explained: the worst.
+        explanation: the explanation.
+        counted: the types of detection errors of the explanation, in its order.
+        names: texts of the labels of the matrices.
+        most: corrections of single kinds that are told.
+        world: what a world that decides does there.
+    """
+    number = {kind.report: place for place, kind in enumerate(explanation.kinds)}
+    return recorded(
+        Explained,
+        result,
+        verdict=result.verdict,
+        world=world,
+        point=point,
+        asks_about=tuple(sorted(explanation.asked)),
+        violation=_violation(explanation, counted, number),
+        perfect_perception=explanation.fixes.perfect,
+        fixes=tuple(
+            recorded(FixRecord, fix, true=names[fix.true], reported=names[fix.predicted])
+            for fix in explanation.fixes.single[:most]
+        ),
+        moves=tuple(
+            recorded(
+                MoveRecord,
+                move,
+                true=names[move.true],
+                from_=names[move.source],
+                to=names[move.target],
+                rate_from=move.available,
+                rate_to=move.returning,
+            )
+            for move in explanation.moves
+        ),
+        label_more=_columns(explanation, names),
+        posterior_deviation=explanation.columns.deviation,
+        posterior_deviation_assumes=DEVIATION_ASSUMES,
+        gradient=_gradient(explanation, names),
+        jumps=tuple(
+            (at, predicted, true) for at, predicted, true in np.argwhere(explanation.sensitivity.jumps).tolist()
+        ),
+        map=None if explanation.map is None else _map(explanation.map),
     )
-    if len(rows) > counted.items:
-        raise InputError(
-            f"true label {counted.true} is reported as {counted.reported} {len(rows)} times in bin "
-            f"{matrices.bin_text(report.bin)}, and {counted.items} times in the matrices",
-            Place(record.file),
-            "name the record of the counting that gave these matrices",
+
+
+def counted_record(kind: Kind, explanation: Explanation, matrices: ConfusionMatrices) -> DetectionErrors:
+    """A type of detection error of an explanation, as the matrices count it."""
+    report = kind.report
+    cell = (report.bin, report.predicted, report.true)
+    return recorded(
+        DetectionErrors,
+        kind,
+        bin=report.bin,
+        true=label_text(matrices.labels[report.true]),
+        reported=label_text(matrices.labels[report.predicted]),
+        rate=float(explanation.sensitivity.rates[cell]),
+        items=int(matrices.counts[cell]),
+    )
+
+
+def _violation(
+    explanation: Explanation, counted: Sequence[DetectionErrors], number: Mapping[DetectionError, int]
+) -> Violation:
+    return recorded(
+        Violation,
+        explanation,
+        satisfies_the_formula=explanation.satisfying,
+        probability=explanation.violation,
+        error=explanation.violation_error,
+        detection_errors=tuple(counted),
+        causes=tuple(_cause(cause, number, explanation.violation) for cause in explanation.causes),
+        corrections=tuple(
+            CorrectionRecord(tuple(number[report] for report in best.reports), best.corrected)
+            for best in explanation.corrections
+        ),
+        patterns=tuple(_pattern(pattern, number, explanation.violation) for pattern in explanation.patterns),
+    )
+
+
+def _cause(told: ToldCause, number: Mapping[DetectionError, int], total: float) -> CauseRecord:
+    cause = told.cause
+    reports = tuple(number[report] for report in cause.reports)
+    return CauseRecord(reports, cause.others, cause.probability, cause.probability / total, told.corrected)
+
+
+def _pattern(told: ToldPattern, number: Mapping[DetectionError, int], total: float) -> PatternRecord:
+    steps = tuple(
+        tuple(sorted(tuple(sorted(number[report] for report in reports)) for reports in alternatives))
+        for alternatives in told.pattern.steps
+    )
+    probability = told.pattern.probability
+    return PatternRecord(steps, probability, probability / total, told.members, told.complete)
+
+
+def _columns(explanation: Explanation, names: Sequence[str]) -> tuple[ColumnRecord, ...]:
+    shares = explanation.columns
+    return tuple(
+        ColumnRecord(
+            int(shares.bins[k]),
+            names[shares.columns[k]],
+            int(shares.items[k]),
+            float(shares.share[k]),
+            float(shares.p_range[k]),
+            names[shares.cell[k]],
         )
-    return replace(counted, in_record=len(rows), frames=tuple(_frame(record, row) for row in rows[:MOST_FRAMES]))
-
-
-def rows_behind(
-    place: int, true: Label, predicted: Label, matrices: ConfusionMatrices, options: RunOptions, traced: Traced
-) -> NDArray[np.int64]:
-    """The rows of a record that name the items of a cell: of the bin `place` of the matrices and two labels."""
-    at = np.unravel_index(place, matrices.shape)
-    kept = {variable.name: variable.bin_text(int(k)) for variable, k in zip(matrices.variables, at[1:], strict=True)}
-    return occurrences(
-        traced.record,
-        traced.bins,
-        document_bins(traced.bins, {**options.where, **kept}, None if options.canonical else int(at[0])),
-        true,
-        predicted,
-        matrices.labelling,
-        matrices.classes,
-        -math.inf if options.score_threshold is None else options.score_threshold,
+        for k in range(len(shares.bins))
     )
 
 
-def _frame(record: Record, row: NDArray[np.int64]) -> Frame:
-    distance = float(record["distance_m"][row])
-    return Frame(
-        str(record["sequence"][row]),
-        str(record["frame"][row]),
-        None if math.isnan(distance) else distance,
-        short_path(str(record["file"][row])),
-        int(record["line"][row]),
-        short_path(str(record["report_file"][row])),
-        int(record["report_line"][row]),
+def _gradient(explanation: Explanation, names: Sequence[str]) -> tuple[GradientRecord, ...]:
+    sensitivity = explanation.sensitivity
+    change = sensitivity.against(np.arange(len(names)))
+    return tuple(
+        GradientRecord(at, names[true], tuple(change[at, :, true].tolist()))
+        for at, true in sensitivity.columns.tolist()
     )
 
 
-def short_path(path: str) -> str:
-    """A file and its folder: enough to find it, and the same wherever the data lie."""
-    return "/".join(PurePath(path).parts[-2:])
+def _map(state_map: StateMap) -> MapRecord:
+    values = tuple(tuple(axis.tolist()) for axis in state_map.values)
+    return MapRecord(state_map.variables, values, state_map.largest, plain(state_map.probability))

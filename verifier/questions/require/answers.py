@@ -17,6 +17,7 @@ from verifier.analysis.recall.requirements import Path, Problem, Searched, Targe
 from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import UsageError
 from verifier.base.numbers import decimal_text
+from verifier.base.words import first_of
 from verifier.checking.process import StormProcess
 from verifier.checking.verdicts import Verdict
 from verifier.perception.confusion import EMPTY, ConfusionMatrices, exact_rates, rates
@@ -255,8 +256,7 @@ def _column_text(matrices: ConfusionMatrices, index: int, column: int) -> str:
 
 def _check_fits(question: Question, here: Ints, matrices: ConfusionMatrices) -> None:
     """Modes `cell` and `bin` ask about one cell and one bin."""
-    listed = ", ".join(_column_text(matrices, *pair) for pair in here[:8].tolist())
-    listed += f" and {len(here) - 8} more" if len(here) > 8 else ""
+    listed = first_of([_column_text(matrices, *pair) for pair in here.tolist()], 8)
     with_memory = "" if matrices.memory is None else " and --context"
     if question.mode == "cell" and len(here) != 1:
         raise UsageError(

@@ -225,7 +225,7 @@ class RequireResult(Result):
     mode: Mode
     answers: Annotated[tuple[Answer, ...], Limits(min_length=1)]
 
-    TOLD = "verifier.telling.require:require_table"
+    TOLD = "verifier.telling.questions:require_table"
     DRAWN = "verifier.telling.figures.confusion:require_figure"
     NAMED_BY = ("requirement", "planner", "bin", "label")
     METRICS = ("measured_recall", "required_recall", "certified_floor")

@@ -20,10 +20,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 
+from verifier.base.documents import Count, Derives, Limits, Share, derived
 from verifier.base.errors import unknown_name
 from verifier.base.statistics import clopper_pearson
 from verifier.robustness.mutators import MUTATORS, Mutation
@@ -165,17 +166,17 @@ class Risk:
 
 
 @dataclass(frozen=True)
-class Counted:
-    """So many images of a labelled sample show it."""
+class Counted(Derives):
+    """So many images of a labelled sample show it; with the exact 95 % interval of the share, if independent."""
 
-    shown: int
-    images: int
+    shown: Count
+    images: Annotated[int, Limits(ge=1)]
+    interval: tuple[Share, Share] = derived(lambda counted: _interval(counted), refused=False)
 
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The exact 95 % interval of the share, for independent images."""
-        low, high = clopper_pearson(np.array([self.shown]), np.array([self.images]), 0.025)
-        return float(low[0]), float(high[0])
+
+def _interval(counted: Counted) -> tuple[float, float]:
+    low, high = clopper_pearson(np.array([counted.shown]), np.array([counted.images]), 0.025)
+    return float(low[0]), float(high[0])
 
 
 Scaling: TypeAlias = Literal["stated", "significance"]

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from verifier.base.documents import Count, InputFile, Limits, Magnitude, Share
 from verifier.base.result import recorded
-from verifier.robustness.assessment.circumstances import Circumstance, Scaling, priorities
+from verifier.robustness.assessment.circumstances import Circumstance, Counted, Scaling, priorities
 from verifier.robustness.assessment.definition import DataSet, Sweep
 from verifier.robustness.assessment.degradation import CriterionName, SureOrder
 from verifier.robustness.assessment.measures import DistanceRule
@@ -32,15 +32,6 @@ Performance: TypeAlias = Mapping[str, Count | Magnitude]
 
 
 @dataclass(frozen=True)
-class CountedRecord:
-    """As `verifier.robustness.assessment.circumstances.Counted`."""
-
-    shown: Count
-    images: Annotated[int, Limits(ge=1)]
-    interval: tuple[Share, Share]
-
-
-@dataclass(frozen=True)
 class CircumstanceRecord:
     """As `verifier.robustness.assessment.circumstances.Circumstance`; None for what nobody stated."""
 
@@ -57,8 +48,8 @@ class CircumstanceRecord:
     tolerance_scale: Annotated[float, Limits(gt=0)]
     transformation: str | None
     part_of: tuple[str, ...]
-    counted: CountedRecord | None = None
-    source_counted: CountedRecord | None = None
+    counted: Counted | None = None
+    source_counted: Counted | None = None
 
 
 @dataclass(frozen=True)
@@ -263,10 +254,6 @@ def _circumstance(circumstance: Circumstance) -> CircumstanceRecord:
         circumstance,
         **{name: getattr(circumstance.risk, name, None) for name in ("exposure", "likelihood", "severity")},
         transformation=None if circumstance.transformation is None else str(circumstance.transformation),
-        counted=None if circumstance.counted is None else recorded(CountedRecord, circumstance.counted),
-        source_counted=None
-        if circumstance.source_counted is None
-        else recorded(CountedRecord, circumstance.source_counted),
     )
 
 
@@ -310,17 +297,12 @@ def criterion_record(criterion: Criterion, one: Break) -> CriterionRecord:
     """A criterion and where it breaks."""
     verdicts = (None if verdict is None else verdict.value for verdict in _all(criterion, criterion.verdicts))
     levels = {name: _level(getattr(one, name)) for name in ("holds_at", "fails_at", "sure_at", "sure_until")}
-    place = recorded(BreakRecord, one, **levels)
-    intervals = tuple(_all(criterion, criterion.intervals))
-    return CriterionRecord(
-        criterion.kind,
-        criterion.name,
-        criterion.limit,
-        criterion.values,
-        criterion.margins,
-        tuple(verdicts),
-        intervals,
-        place,
+    return recorded(
+        CriterionRecord,
+        criterion,
+        verdicts=tuple(verdicts),
+        intervals=tuple(_all(criterion, criterion.intervals)),
+        break_=recorded(BreakRecord, one, **levels),
     )
 
 

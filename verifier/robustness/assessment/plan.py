@@ -19,7 +19,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Any, Literal, TypeAlias, get_args
+from typing import Annotated, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,7 +112,7 @@ class Plan:
         )
         return PlanSummary(self.occurrence, self.proportions, self.seed, len(self.images), shares)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """All of it, as JSON values."""
         return {**json_values(self.summary()), "images": json_values(self.images)}
 

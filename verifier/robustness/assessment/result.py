@@ -210,8 +210,8 @@ class AssessmentResult(Result):
     systems: tuple[SystemResult, ...]
     versions: Mapping[str, str]
 
-    TOLD = "verifier.telling.assess:assess_tables"
-    DRAWN = "verifier.telling.figures.assess:assess_figure"
+    TOLD = "verifier.telling.robustness:assess_tables"
+    DRAWN = "verifier.telling.figures.robustness:assess_figure"
     NAMED_BY = ("system", "data_set", "metric", "distance_by")
     METRICS = ("change", "distance", "tolerance")
     WRITTEN = "verifier.robustness.assessment.document:assess_document"

@@ -165,18 +165,18 @@ def read_detector(element: Element) -> DetectorChoice:
             _settings(element.at("output"), OnnxOutput, {}),
         )
         file = element.at("file").string()
-        return element.made(lambda: DetectorChoice(kind, classes, {}, file, layout, mapped, least, rate, iou))
-    kinds: dict[str, type[Any]] = {"hog": HogSettings, "cascade": CascadeSettings}
+        return element.made(lambda: DetectorChoice(kind, classes, None, file, layout, mapped, least, rate, iou))
+    kinds: dict[str, type[HogSettings | CascadeSettings]] = {"hog": HogSettings, "cascade": CascadeSettings}
     own = tuple(field.name for field in fields(kinds[kind]))
     element.table((*JUDGING_KEYS, "class", *own, *(["file"] if kind == "cascade" else [])))
     given = _settings_given(element, kinds[kind])
-    element.made(lambda: kinds[kind](**given))
+    settings = element.made(lambda: kinds[kind](**given))
     classes = (element.given("class", Element.string, "person"),)
     file_name = element.given("file", Element.string, None)
-    return element.made(lambda: DetectorChoice(kind, classes, given, file_name, None, mapped, least, rate, iou))
+    return element.made(lambda: DetectorChoice(kind, classes, settings, file_name, None, mapped, least, rate, iou))
 
 
-def _settings(element: Element, kind: type[Made], usual: dict[str, Any]) -> Made:
+def _settings(element: Element, kind: type[Made], usual: dict[str, object]) -> Made:
     """A frozen value of settings from a table with the names of its fields."""
     known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
     needed = [name for name, field in known.items() if field.default is MISSING and name not in usual]
@@ -189,7 +189,7 @@ def _settings(element: Element, kind: type[Made], usual: dict[str, Any]) -> Made
 
 def _settings_given(element: Element, kind: type[Any]) -> dict[str, Any]:
     """The values that a table gives to fields of `kind`, each of the type of its field; InputError."""
-    given: dict[str, Any] = {}
+    given: dict[str, object] = {}
     for name, hint in get_type_hints(kind).items():
         if element.has(name):
             given[name] = plain_value(element.at(name))

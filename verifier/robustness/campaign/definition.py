@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.detections import ClassMap, read_class_map
@@ -39,7 +39,7 @@ class DetectorChoice:
     Attributes:
         kind: "hog" and "cascade" are OpenCV's people detectors, "onnx" is a network in a file.
         classes: what its labels are called; one for the people detectors.
-        settings: of "hog" (`HogSettings`) and "cascade" (`CascadeSettings`), by name.
+        settings: of "hog" and "cascade".
         file: of a network, or of a cascade; a path as in the assessment file.
         layout: of a network.
         class_map: file that says which class of the annotations each class of the detector is; None: equal names.
@@ -53,7 +53,7 @@ class DetectorChoice:
 
     kind: DetectorKind
     classes: tuple[str, ...]
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: HogSettings | CascadeSettings | None = None
     file: str | None = None
     layout: OnnxLayout | None = None
     class_map: str | None = None
@@ -79,10 +79,10 @@ class DetectorChoice:
             UsageError: a library is missing.
         """
         path = None if self.file is None else folder / self.file
-        if self.kind == "hog":
-            return HogPeople(HogSettings(**self.settings), self.classes[0])
-        if self.kind == "cascade":
-            return CascadePeople(path, CascadeSettings(**self.settings), self.classes[0])
+        if isinstance(self.settings, HogSettings):
+            return HogPeople(self.settings, self.classes[0])
+        if isinstance(self.settings, CascadeSettings):
+            return CascadePeople(path, self.settings, self.classes[0])
         if path is None or self.layout is None:
             raise ValueError("a network without file or layout")  # refused when it was made
         return open_onnx(path, self.layout, self.classes)

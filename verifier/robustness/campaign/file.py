@@ -78,7 +78,7 @@ ADR_KEYS = ("level", "iou", "draws", "seed", "confidence")
 OWN_FOLDERS = ("conditions", "cache", "logs", "images")
 """That a campaign makes beside those of its detectors."""
 MOST_PROBLEMS = 50
-STAND_INS: Mapping[str, Any] = {
+STAND_INS: Mapping[str, object] = {
     "images": "images", "annotations": {"format": "coco", "file": "a.json"}, "format": "coco", "kind": "hog",
     "classes": ["a"], "output": {"boxes": "b", "scores": "s", "lowest_score": 0}, "boxes": "b", "scores": "s",
     "lowest_score": 0, "edges_m": [0, 1], "spec": "a.ltl", "distance_m": 1, "speed_mps": 1, "deceleration_mps2": 1,
@@ -274,7 +274,7 @@ def _loop(top: Element, poses: str | None, calibration: str | None) -> ClosedLoo
 
 
 def _options(
-    table: Element, known: tuple[str, ...], kind: type[Any], base: Mapping[str, Any]
+    table: Element, known: tuple[str, ...], kind: type[Any], base: Mapping[str, object]
 ) -> dict[str, str | tuple[str, ...]]:
     """The options of a command that a table names, as they would be typed, each tried beside the base."""
     given: dict[str, str | tuple[str, ...]] = {}

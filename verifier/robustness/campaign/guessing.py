@@ -19,9 +19,9 @@ import json
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,9 +42,10 @@ from verifier.robustness.settings import CampaignInitSettings
 MOST_QUERIES = 1000
 """Rows of a network that names each object once; a grid of candidates has more."""
 PERSON = ("person", "people", "pedestrian", "ped", "human")
-TYPES = {"tensor(float)": "float32", "tensor(float16)": "float16", "tensor(uint8)": "uint8"}
+TYPES: Mapping[str, Any] = {"tensor(float)": "float32", "tensor(float16)": "float16", "tensor(uint8)": "uint8"}
 USUAL_SIDE = 640
 TIMED = 3
+Value = TypeVar("Value")
 
 
 @dataclass
@@ -53,7 +54,7 @@ class Guesses:
 
     reasons: dict[str, str] = field(default_factory=dict)
 
-    def __call__(self, key: str, value: Any, reason: str) -> Any:
+    def __call__(self, key: str, value: Value, reason: str) -> Value:
         """The value, noted as a guess."""
         self.reasons[key] = f"{value!r}: {reason}" if not isinstance(value, str) else f"{value}: {reason}"
         return value
@@ -93,7 +94,7 @@ def proposal(settings: CampaignInitSettings) -> Proposal:
     mapped = _class_map(classes, categories, guess)
     others = {} if mapped is None else {"classes.txt": mapped}
     text = _text(settings, guess, (put_in, put_out), classes, annotations, mapped is not None)
-    open_onnx(settings.onnx, OnnxLayout(OnnxInput(**put_in), OnnxOutput(**put_out)), classes)  # it fits its own file
+    open_onnx(settings.onnx, OnnxLayout(put_in, put_out), classes)  # it fits its own file
     return Proposal(
         text, others, guess.reasons, 1000 * seconds, not isinstance(session.get_inputs()[0].shape[0], int)
     )
@@ -115,13 +116,13 @@ def _names(metadata: Mapping[str, str]) -> list[str] | None:
     return list(names) if good else None
 
 
-def _input(session: Any, metadata: Mapping[str, str], guess: Guesses) -> dict[str, Any]:
+def _input(session: Any, metadata: Mapping[str, str], guess: Guesses) -> OnnxInput:
     own = session.get_inputs()[0]
     shape = list(own.shape)
     if len(shape) not in (3, 4) or own.type not in TYPES:
         raise UsageError(f"the input has the shape {shape} of {own.type}; expected images")
     last = shape[-1] == 3
-    axes = ("N" if len(shape) == 4 else "") + ("HWC" if last else "CHW")
+    axes: Any = ("N" if len(shape) == 4 else "") + ("HWC" if last else "CHW")
     sides: Any = shape[-3:-1] if last else shape[-2:]
     if not all(isinstance(side, int) for side in sides):
         told = _literal(metadata.get("imgsz"))
@@ -130,25 +131,24 @@ def _input(session: Any, metadata: Mapping[str, str], guess: Guesses) -> dict[st
             sides = told
         else:
             sides = guess("input.size", side, "the file leaves it open, and its metadata have no imgsz")
-    choices: dict[str, Any] = {"size": tuple(sides), "axes": axes, "type": TYPES[own.type]}
-    yolo = "stride" in metadata or "names" in metadata
-    choices["resize"] = guess(
-        "input.resize",
-        "letterbox_centre" if yolo else "stretch",
-        "as Ultralytics, whose metadata it has" if yolo else "no file says how images get this size",
-    )
-    choices["channels"] = guess("input.channels", "RGB", "no file says it; many networks take RGB")
-    scale = 1.0 if choices["type"] == "uint8" else 255.0
+    scale = 1.0 if TYPES[own.type] == "uint8" else 255.0
+    found = OnnxInput(tuple(sides), axes=axes, type=TYPES[own.type], divide_by=scale)
+    if "stride" in metadata or "names" in metadata:
+        found = replace(found, resize="letterbox_centre")
+        guess("input.resize", found.resize, "as Ultralytics, whose metadata it has")
+    else:
+        guess("input.resize", found.resize, "no file says how images get this size")
+    guess("input.channels", found.channels, "no file says it; many networks take RGB")
     if scale != 1:
         guess("input.divide_by", scale, "pixels from 0 to 1; no file says it")
-    return choices | {"divide_by": scale}
+    return found
 
 
-def _run(session: Any, put_in: Mapping[str, Any], image: Path, path: str) -> tuple[dict[str, NDArray[Any]], float]:
+def _run(session: Any, put_in: OnnxInput, image: Path, path: str) -> tuple[dict[str, NDArray[Any]], float]:
     """The outputs for an image, and the seconds that it takes."""
-    read, layout = read_image(image), OnnxInput(**put_in)
-    given = network_input(read, layout)
-    given = given[None] if layout.batch_axis else given
+    read = read_image(image)
+    given = network_input(read, put_in)
+    given = given[None] if put_in.batch_axis else given
     names = [output.name for output in session.get_outputs()]
     best = float("inf")
     for _ in range(TIMED):
@@ -160,20 +160,18 @@ def _run(session: Any, put_in: Mapping[str, Any], image: Path, path: str) -> tup
 
 def _output(
     outputs: Mapping[str, NDArray[Any]], classes: int | None, path: str, guess: Guesses
-) -> tuple[dict[str, Any], int | None]:
-    """The choices of `OnnxOutput`, and how many classes the shapes show; None where they show none."""
+) -> tuple[OnnxOutput, int | None]:
+    """The layout of the outputs, and how many classes the shapes show; None where they show none."""
     floats = {name: output for name, output in outputs.items() if output.dtype.kind == "f"}
-    usual: dict[str, Any] = {
-        "lowest_score": guess("output.lowest_score", 0.01, "ADR and curves need weak detections, too")
-    }
+    lowest = guess("output.lowest_score", 0.01, "ADR and curves need weak detections, too")
     if len(outputs) == 1:
         ((name, value),) = outputs.items()
         if value.ndim == 3 and value.shape[0] == 1:
-            return _of_one(name, value, classes, usual, guess)
+            return _of_one(OnnxOutput(name, name, lowest), value, classes, guess)
     boxes = [name for name, array in floats.items() if array.ndim in (2, 3) and array.shape[-1] == 4]
     boxes = [name for name in boxes if floats[name].ndim == max(floats[box].ndim for box in boxes)]
     if len(boxes) == 1 and len(outputs) in (2, 3, 4):
-        layout = _of_several(boxes[0], outputs, classes, usual, guess)
+        layout = _of_several(boxes[0], outputs, classes, lowest, guess)
         if layout is not None:
             return layout
     shapes = ", ".join(f"{name} {list(output.shape)}" for name, output in outputs.items())
@@ -184,79 +182,76 @@ def _output(
     )
 
 
-def _suppress(choices: dict[str, Any], guess: Guesses, iou: float, family: str) -> None:
-    choices["suppression_iou"] = guess(
-        "output.suppression_iou", iou, f"the network does not suppress overlapping boxes (NMS), as {family} does not"
-    )
+def _suppressed(layout: OnnxOutput, guess: Guesses, iou: float, family: str) -> OnnxOutput:
+    reason = f"the network does not suppress overlapping boxes (NMS), as {family} does not"
+    return replace(layout, suppression_iou=guess("output.suppression_iou", iou, reason))
 
 
 def _of_one(
-    name: str, value: NDArray[Any], classes: int | None, usual: dict[str, Any], guess: Guesses
-) -> tuple[dict[str, Any], int | None]:
+    layout: OnnxOutput, value: NDArray[Any], classes: int | None, guess: Guesses
+) -> tuple[OnnxOutput, int | None]:
     _, rows, columns = value.shape
-    choices = {"boxes": name, "scores": name, **usual}
     last = value[0, :, -1:]
     labelled = rows <= MOST_QUERIES and bool(((last == np.floor(last)) & (last >= 0) & (last < (classes or 1))).all())
     if columns == 6 and (classes not in (1, 2) or labelled):  # 4 + 2 and 5 + 1 are six, too
         guess("output", "YOLOv10 or end-to-end", f"rows of six numbers, {list(value.shape)}: corners, score, label")
-        return choices | {"labels": name, "label_column": 5, "score_columns": (4, 5), "box_format": "xyxy"}, None
+        return replace(layout, labels=layout.boxes, label_column=5, score_columns=(4, 5)), None
     transposed = rows < columns
     width = min(rows, columns)
-    choices |= {"box_format": "cxcywh", "transposed": transposed}
     objectness = width - 5 == classes if classes is not None else not transposed
     family = "YOLOv5" if objectness else "YOLOv8"
     guess("output", family, f"shape {list(value.shape)}: centre, size{', objectness' if objectness else ''}, classes")
-    choices["score_columns"] = (5 if objectness else 4, None)
-    if objectness:
-        choices["objectness_column"] = 4
-    _suppress(choices, guess, 0.7, family)
-    return choices, width - choices["score_columns"][0]
+    first = 5 if objectness else 4
+    layout = replace(layout, box_format="cxcywh", transposed=transposed, score_columns=(first, None))
+    layout = replace(layout, objectness_column=4 if objectness else None)
+    return _suppressed(layout, guess, 0.7, family), width - first
 
 
 def _of_several(
-    boxes: str, outputs: Mapping[str, NDArray[Any]], classes: int | None, usual: dict[str, Any], guess: Guesses
-) -> tuple[dict[str, Any], int | None] | None:
+    boxes: str, outputs: Mapping[str, NDArray[Any]], classes: int | None, lowest: float, guess: Guesses
+) -> tuple[OnnxOutput, int | None] | None:
     box = outputs[boxes]
-    batch, rows = box.ndim == 3, box.shape[-2]
+    rows = box.shape[-2]
+    layout = OnnxOutput(boxes, "", lowest, batch_axis=box.ndim == 3)
     shares = bool(np.abs(box).max(initial=0) <= 2)
-    unit = guess(
-        "output.box_unit",
-        "input_share" if shares else "input_pixels",
-        f"boxes of the first image are {'at most 2' if shares else 'above 2'}",
-    )
-    choices: dict[str, Any] = {"boxes": boxes, **usual, "batch_axis": batch, "box_unit": unit}
+    if shares:
+        layout = replace(layout, box_unit="input_share")
+    told = f"boxes of the first image are {'at most 2' if shares else 'above 2'}"
+    guess("output.box_unit", layout.box_unit, told)
     others = {name: output for name, output in outputs.items() if name != boxes}
     flat = {name: array for name, array in others.items() if array.ndim == box.ndim - 1 and array.shape[-1] == rows}
     wide = {name: array for name, array in others.items() if array.ndim == box.ndim and array.shape[-2] == rows}
     if len(flat) == 2:
         labels = min(flat, key=lambda name: (flat[name].dtype.kind == "f", "score" in name.lower()))
         (scores,) = [name for name in flat if name != labels]
-        choices |= {"scores": scores, "labels": labels}
         counts = [name for name, array in others.items() if array.size == 1 and name not in flat]
         family = "TensorFlow" if counts else "SSD or torchvision"
-        choices |= {"count": counts[0]} if counts else {}
+        layout = replace(layout, scores=scores, labels=labels)
         if counts or not (outputs[labels] == 0).any():
-            choices["background"] = guess("output.background", 0, "labels count from 1")
-        choices["box_format"] = guess("output.box_format", "yxyx" if counts else "xyxy", f"as {family}")
+            layout = replace(layout, background=guess("output.background", 0, "labels count from 1"))
+        if counts:
+            layout = replace(layout, count=counts[0], box_format="yxyx")
+        guess("output.box_format", layout.box_format, f"as {family}")
         guess("output", family, "boxes, scores and labels of as many rows: overlaps are suppressed already")
-        return choices, None
+        return layout, None
     if len(wide) == 1 and len(others) == 1:
         ((scores, value),) = wide.items()
-        choices["scores"] = scores
+        layout = replace(layout, scores=scores)
         number, detr = value.shape[-1], rows <= MOST_QUERIES
         family = "DETR" if detr else "SSD"
         nothing = classes is not None and number == classes + 1
         if nothing:
             place = number - 1 if detr else 0
-            choices["background"] = guess("output.background", place, f"one score more than classes; as {family}")
+            reason = f"one score more than classes; as {family}"
+            layout = replace(layout, background=guess("output.background", place, reason))
         if ((value < 0) | (value > 1)).any():
-            kind = "softmax" if nothing else "sigmoid"
-            choices["activation"] = guess("output.activation", kind, "scores of the first image leave 0..1")
-        choices["box_format"] = guess("output.box_format", "cxcywh" if detr else "xyxy", f"as {family}")
+            layout = replace(layout, activation="softmax" if nothing else "sigmoid")
+            guess("output.activation", layout.activation, "scores of the first image leave 0..1")
+        if detr:
+            layout = replace(layout, box_format="cxcywh")
+        guess("output.box_format", layout.box_format, f"as {family}")
         guess("output", family, f"{rows} boxes beside {number} scores each")
-        if not detr:
-            _suppress(choices, guess, 0.5, family)
-        return choices, number - nothing
+        return layout if detr else _suppressed(layout, guess, 0.5, family), number - nothing
     return None
 
 
@@ -323,14 +318,20 @@ def _value(value: Any) -> str:
     return _quoted(value) if isinstance(value, str) else f"{value:g}"
 
 
-def _table(name: str, values: Mapping[str, Any]) -> str:
-    return "\n".join([f"[{name}]", *(f"{key} = {_value(value)}" for key, value in values.items())])
+def _table(detector: str, side: str, layout: OnnxInput | OnnxOutput, guess: Guesses) -> str:
+    """What of the layout was guessed, has no usual value, or has another one."""
+    usual = {field.name: field.default for field in fields(layout)}
+    written = {
+        key: value for key, value in asdict(layout).items() if value != usual[key] or f"{side}.{key}" in guess.reasons
+    }
+    lines = (f"{key} = {_value(value)}" for key, value in written.items())
+    return "\n".join([f"[detectors.{detector}.{side}]", *lines])
 
 
 def _text(
     settings: CampaignInitSettings,
     guess: Guesses,
-    layout: tuple[dict[str, Any], dict[str, Any]],
+    layout: tuple[OnnxInput, OnnxOutput],
     classes: Sequence[str],
     annotations: str,
     mapped: bool,
@@ -351,7 +352,7 @@ def _text(
     detector += ['class_map = "classes.txt"'] if mapped else []
     detector.append(f"min_score = {guess('min_score', 0.25, 'from which score on does the system act?')}")
     parts = ["[data]\n" + "\n".join(data), "\n".join(detector)]
-    parts += [_table(f"detectors.{key}.{side}", own) for side, own in zip(("input", "output"), layout, strict=True)]
+    parts += [_table(key, "input", layout[0], guess), _table(key, "output", layout[1], guess)]
     parts.append(f"[mutations]\n{mutations}")
     if settings.spec is not None:
         edges = guess("counting.edges_m", "[0, 10, 20, inf]", "distance bins of the matrices")

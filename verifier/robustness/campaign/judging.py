@@ -27,12 +27,11 @@ from verifier.closedloop.cutting import positive_by_path
 from verifier.closedloop.from_sets import Drive, logs_of
 from verifier.closedloop.logs import Logs, check_plausible
 from verifier.closedloop.pathifier import PathSettings
-from verifier.collision.estimator import CollisionMap, Grid, collision_map
+from verifier.collision.estimator import BrakingPolicy, CollisionMap, Grid, collision_map
 from verifier.collision.intervals import WINDOW_M
 from verifier.collision.pairs import Pairs
 from verifier.collision.pairs_reader import read_pairs
 from verifier.collision.resampling import bootstrap_intervals
-from verifier.collision.stopping import BrakingPolicy
 from verifier.language.specs import read_spec
 from verifier.perception.confusion.document import named_file
 from verifier.perception.detections.cameras import in_space, read_cameras

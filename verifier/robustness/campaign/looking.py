@@ -33,6 +33,7 @@ from verifier.perception.detections.distances import distance
 from verifier.robustness.campaign.definition import DataFiles, DetectorChoice
 from verifier.robustness.campaign.scenes import MovedBoxes, Scenes, moved_truth, open_scenes
 from verifier.robustness.detectors import Detector, Image, run_detectors, with_detections
+from verifier.robustness.detectors.protocol import Detections
 from verifier.robustness.detectors.run import DetectorRun, identity_digest
 from verifier.robustness.mutators import AnyMutation, Frame, apply, needs_depth
 from verifier.robustness.mutators.batch import png_bytes
@@ -77,8 +78,8 @@ def write_coco(
     sizes: Mapping[str, tuple[int, int]],
     measure: str | None,
     detected: bool,
-    image_ids: Mapping[str, Any] = MappingProxyType({}),
-    category_ids: Mapping[str, Any] = MappingProxyType({}),
+    image_ids: Mapping[str, object] = MappingProxyType({}),
+    category_ids: Mapping[str, object] = MappingProxyType({}),
 ) -> None:
     """Write the annotations, and the detections if there was a detector.
 
@@ -118,19 +119,21 @@ def write_coco(
         write_text(folder / DETECTIONS_FILE, _lines(_rows(data.detections, images, categories)))
 
 
-def _numbers(names: Sequence[str], known: Mapping[str, Any]) -> list[Any]:
+def _numbers(names: Sequence[str], known: Mapping[str, object]) -> list[Any]:
     """Known ids of the names, or all counted from 1 where one is not known."""
     return [known[name] for name in names] if all(name in known for name in names) else [*range(1, len(names) + 1)]
 
 
-def _rows(boxes: Boxes, images: list[Any], categories: list[Any], crowd: int | None = None) -> list[dict[str, Any]]:
+def _rows(
+    boxes: Boxes, images: list[Any], categories: list[Any], crowd: int | None = None
+) -> list[dict[str, object]]:
     """Objects or, with `crowd` 1, regions to ignore; without it results, which have scores."""
     entries = []
     attributes = {name: boxes.attributes[name].tolist() for name in ("id", "area") if name in boxes.attributes}
     rows = zip(boxes.frame.tolist(), boxes.label.tolist(), _rectangles(boxes), strict=True)
     for row, (frame, label, box) in enumerate(rows):
         for category in categories if label == ANY_CLASS else (categories[label],):
-            one: dict[str, Any] = {"image_id": images[frame], "category_id": category, "bbox": box}
+            one: dict[str, object] = {"image_id": images[frame], "category_id": category, "bbox": box}
             if crowd is None:
                 assert boxes.score is not None  # detections have scores
                 entries.append({**one, "score": float(boxes.score[row])})
@@ -250,7 +253,7 @@ class Seen:
     """What was seen in the images of a block: their boxes, and of each detector detections and digests by image."""
 
     moved: tuple[MovedBoxes, ...]
-    runs: tuple[tuple[dict[str, Any], dict[str, str]], ...]
+    runs: tuple[tuple[dict[str, Detections], dict[str, str]], ...]
 
 
 def looked(opened: Callable[[], Opened], conditions: Mapping[str, Condition], block: Block) -> Seen:
@@ -333,7 +336,7 @@ def reported(
     ids = {boxes.name: scenes.image_ids[boxes.source] for boxes in moved} if scenes.image_ids else {}
     sizes, detections = {boxes.name: boxes.size for boxes in moved}, list[DetectionSet]()
     for at, (detector, (class_map, folder)) in enumerate(zip(ready.detectors, to, strict=True)):
-        rows, digests = dict[str, Any](), dict[str, str]()
+        rows, digests = dict[str, Detections](), dict[str, str]()
         for block in blocks:
             rows |= block.runs[at][0]
             digests |= block.runs[at][1]

@@ -205,7 +205,7 @@ class CampaignResult(Result):
     loop: TradeOffs | None
     runs: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
-    TOLD = "verifier.telling.rates:campaign_table"
+    TOLD = "verifier.telling.robustness:campaign_table"
     WRITTEN = "verifier.robustness.campaign.result:study_of"
     NAMED_BY = ("detector", "condition")
     METRICS = ("average_precision", "recall", "adr", "normalised", "collision")
@@ -225,14 +225,14 @@ class CampaignResult(Result):
         """The worst of all requirements under all conditions; no target where none was asked."""
         return worst_verdict(one.outcome for row in self.study.campaign for one in row.requirements)
 
-    def rows(self) -> Iterator[dict[str, Any]]:
+    def rows(self) -> Iterator[dict[str, object]]:
         """One flat row per detector and condition, with the same columns throughout."""
         names = list(dict.fromkeys(name for row in self.study.campaign for name in row.area))
         asked = list(
             dict.fromkeys((one.name, one.planner) for row in self.study.campaign for one in row.requirements)
         )
         for row in self.study.campaign:
-            flat: dict[str, Any] = {
+            flat: dict[str, object] = {
                 name: getattr(row, name)
                 for name in ("detector", "condition", "mutation", "severity", "images", "objects", *self.METRICS)
             }

@@ -26,7 +26,7 @@ from verifier.base.errors import InputError, Place, UsageError, VerifierError, u
 from verifier.base.files import make_folder
 from verifier.base.libraries import own_versions
 from verifier.base.statistics import percentile_ends, reaching
-from verifier.closedloop.comparison import BASELINE
+from verifier.closedloop.comparison import BASELINE, Cell
 from verifier.closedloop.logfiles import write_logs
 from verifier.closedloop.logs import Logs
 from verifier.closedloop.study import study
@@ -324,7 +324,7 @@ def _without_lambda(rows: Iterable[CampaignRow], distance_m: float) -> Iterator[
 
 def _with_areas(rows: Iterable[CampaignRow], loop: TradeOffs | None) -> Iterator[CampaignRow]:
     """The rows with what the closed loop says of each, and one for each group of conditions."""
-    cells: dict[tuple[str, str], dict[str, Any]] = {}
+    cells: dict[tuple[str, str], dict[str, Cell]] = {}
     for table in () if loop is None else loop.tables:
         for row in table.rows:
             for cell in row.cells:
@@ -335,7 +335,7 @@ def _with_areas(rows: Iterable[CampaignRow], loop: TradeOffs | None) -> Iterator
         yield _judged(CampaignRow(detector, name), own)
 
 
-def _judged(row: CampaignRow, cells: Mapping[str, Any]) -> CampaignRow:
+def _judged(row: CampaignRow, cells: Mapping[str, Cell]) -> CampaignRow:
     areas = {metric: cell.area for metric, cell in cells.items()}
     return replace(row, area=areas, robustness={metric: cell.robustness for metric, cell in cells.items()})
 

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
@@ -48,8 +47,8 @@ class Scenes:
     files: Mapping[str, Path]
     depth: DepthSource | None = None
     truth: DetectionSet | None = None
-    image_ids: Mapping[str, Any] = field(default_factory=dict)
-    category_ids: Mapping[str, Any] = field(default_factory=dict)
+    image_ids: Mapping[str, object] = field(default_factory=dict)
+    category_ids: Mapping[str, object] = field(default_factory=dict)
     _rows: Mapping[str, tuple[Ints, Ints]] = field(init=False, repr=False, compare=False)
     _filled: Cache = field(default_factory=lambda: Cache(FILLED_BYTES), init=False, repr=False, compare=False)
 
@@ -163,7 +162,7 @@ def open_scenes(source: DataFiles, folder: Path, key: str) -> Scenes:
     if given is None:
         return Scenes(*made)
     truth, frames = _truth(given, folder, tuple(files))
-    images, categories = dict[str, Any](), dict[str, Any]()
+    images, categories = dict[str, object](), dict[str, object]()
     if given.format == "coco":  # its frames are its images, in their order
         document, _ = read_json(folder / given.file)
         images = dict(zip(frames, (entry["id"] for entry in document["images"]), strict=True))

@@ -42,7 +42,7 @@ class OnnxDetector:
     stacked: bool
 
     @property
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, object]:
         """The content of the file, its layout and classes, what it runs on, and the version of onnxruntime."""
         version = library("onnxruntime").__version__
         return {

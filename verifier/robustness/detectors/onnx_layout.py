@@ -14,7 +14,7 @@ by 1/255 or not, RGB or BGR, letterbox or stretch, centres or corners. So nothin
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Literal, get_args, get_origin, get_type_hints
 
 from verifier.base.errors import UsageError, shown
 
@@ -169,7 +169,7 @@ class OnnxLayout:
     input: OnnxInput
     output: OnnxOutput
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> dict[str, object]:
         """Every choice as JSON values."""
         sides = {"input": asdict(self.input), "output": asdict(self.output)}
         return {

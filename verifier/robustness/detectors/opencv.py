@@ -88,7 +88,7 @@ class HogPeople:
         return (self.class_name,)
 
     @property
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, object]:
         """Settings and the version of OpenCV, which holds the weights."""
         numbers = {name: float(value) for name, value in asdict(self.settings).items() if name != "margin"}
         settings = numbers | {"margin": [float(value) for value in self.settings.margin]}
@@ -186,7 +186,7 @@ class CascadePeople:
         return (self.class_name,)
 
     @property
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, object]:
         """Settings, the content of the cascade, and the version of OpenCV."""
         settings = asdict(self.settings) | {"smallest_px": list(self.settings.smallest_px)}
         version = _opencv().__version__

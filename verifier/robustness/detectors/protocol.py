@@ -111,7 +111,7 @@ class Detector(Protocol):
         """The names of the labels, in order."""
 
     @property
-    def identity(self) -> Mapping[str, Any]:
+    def identity(self) -> Mapping[str, object]:
         """JSON values that name everything the output depends on beside the image: weights, settings, versions."""
 
     def __call__(self, images: Sequence[Image]) -> list[Detections]:

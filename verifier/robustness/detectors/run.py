@@ -37,7 +37,7 @@ def image_digest(image: Image) -> str:
     return digest.hexdigest()
 
 
-def identity_digest(identity: Mapping[str, Any]) -> str:
+def identity_digest(identity: Mapping[str, object]) -> str:
     """SHA-256 of the identity as JSON with sorted keys.
 
     Raises:
@@ -211,7 +211,7 @@ def _check_frames(frames: Mapping[str, int], images: Mapping[str, Detections]) -
             raise InputError(f"frame {shown(missing[0])}{more}: {hint}", Place(DETECTOR_FILE))
 
 
-def _record(run: DetectorRun, class_map: ClassMap | None, left_out: int) -> dict[str, Any]:
+def _record(run: DetectorRun, class_map: ClassMap | None, left_out: int) -> dict[str, object]:
     """What stands in the evidence for the detector."""
     lines = "".join(f"{digest}  {name}\n" for name, digest in run.digests.items())
     return {

@@ -72,7 +72,7 @@ class MaiteAugmentation:
         seeded = f" seed={self.seed}" if is_random(self.mutation) else ""
         object.__setattr__(self, "metadata", {"id": f"{self.mutation.text}{seeded}"})
 
-    def __call__(self, batch: Batch, /) -> tuple[list[NDArray[Any]], list[Any], list[dict[str, Any]]]:
+    def __call__(self, batch: Batch, /) -> tuple[list[NDArray[Any]], list[Any], list[dict[str, object]]]:
         """The batch after the mutation: images (3, H, W), targets, metadata; the arguments are not changed.
 
         Raises:
@@ -88,7 +88,7 @@ class MaiteAugmentation:
             metadata.append({**datum, APPLIED: (*datum.get(APPLIED, ()), self.mutation.text)})
         return images, targets, metadata
 
-    def _mutated(self, image: NDArray[Any], target: Any, datum: Mapping[str, Any]) -> tuple[NDArray[Any], Any]:
+    def _mutated(self, image: NDArray[Any], target: Any, datum: Mapping[str, object]) -> tuple[NDArray[Any], Any]:
         if "id" not in datum:
             raise ValueError("the metadata of a datum has no 'id', on which depends what is drawn for it")
         has_boxes = all(hasattr(target, name) for name in ("boxes", "labels", "scores"))
@@ -209,7 +209,7 @@ class NrtkPerturber:
 
     perturb = __call__
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> dict[str, object]:
         """As JSON values."""
         depth_m = None if self.depth_m is None else float(self.depth_m)
         return {"mutation": self.mutation.document(), "seed": int(self.seed), "depth_m": depth_m}

@@ -121,7 +121,7 @@ class Mutator:
 
     def changed(self, frame: Frame, parameters: Mapping[str, Plain], rng: np.random.Generator | None) -> Frame:
         """The frame after `change`; the generator is used only if it is `random`."""
-        given: dict[str, Any] = dict(parameters)
+        given: dict[str, object] = dict(parameters)
         if self.moves:
             moved: Frame = self.change(frame, **given)
             return moved

@@ -210,7 +210,7 @@ class CocoAnnotations(Annotations):
         yield "annotations.json", json.dumps(made, ensure_ascii=False) + "\n"
 
 
-def _moved(annotation: Mapping[str, Any], box: Sequence[float], changed: bool) -> dict[str, Any]:
+def _moved(annotation: Mapping[str, object], box: Sequence[float], changed: bool) -> dict[str, object]:
     made = {key: value for key, value in annotation.items() if key not in SHAPES}
     if changed:
         left, top, right, bottom = box
@@ -256,7 +256,7 @@ def _is_pixel(value: Any) -> bool:
     return type(value) in (int, float) and abs(value) <= FARTHEST_PX
 
 
-def _objects(document: Any, key: str, path: Path) -> list[dict[str, Any]]:
+def _objects(document: Any, key: str, path: Path) -> list[dict[str, object]]:
     objects = document.get(key) if isinstance(document, dict) else None
     if not isinstance(objects, list):
         raise InputError(f"expected an object with a list '{key}'", Place(str(path)))

@@ -59,7 +59,7 @@ class Mutation:
         """The text as the name of a folder."""
         return self.text.replace(":", "-").replace("=", "_").replace(",", "-")
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """As JSON values."""
         return {"name": self.name, "parameters": dict(self.parameters)}
 
@@ -88,7 +88,7 @@ class Composition:
         """The text as the name of a folder."""
         return "+".join(step.slug for step in self.steps)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """As JSON values."""
         return {"steps": [step.document() for step in self.steps]}
 

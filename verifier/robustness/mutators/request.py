@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from verifier.base.blocks import HERE, Pool
 from verifier.base.errors import InputError, Place, UsageError, one_line, unknown_error
-from verifier.base.files import make_folder
+from verifier.base.files import ending_of, make_folder
 from verifier.base.libraries import library
 from verifier.perception.detections.depth import UNITS_PER_M
 from verifier.perception.detections.distances import LARGEST_M
@@ -166,8 +166,7 @@ def _check_sheet(settings: MutateSettings, folder: Path, images: Sequence[ImageF
     if settings.sheet is None:
         return
     target = Path(settings.sheet)
-    if target.suffix.lower() != ".png":
-        raise UsageError("--sheet: expected a file name ending in .png")
+    ending_of("--sheet", target, (".png",))
     above, outputs = target.absolute().parent.resolve(), folder.resolve()
     if above != outputs and (target.is_dir() or not above.is_dir()):
         raise InputError("cannot be written: no such folder, or a folder itself", Place(settings.sheet))

@@ -80,7 +80,7 @@ def with_planner(
     name: str,
     function: Callable[[Columns], Columns],
     asks: Sequence[str] = (),
-    memory: Mapping[str, Mapping[str, Any]] | None = None,
+    memory: Mapping[str, Mapping[str, object]] | None = None,
 ) -> SystemModel:
     """The model with one more planner, which is a function of arrays.
 

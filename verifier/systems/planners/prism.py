@@ -145,7 +145,7 @@ class _Actions(Transformer[Token, Any]):
         """The parts of a file; two of one name are refused."""
         return list(parts)
 
-    def nothing(self, *_: Token) -> dict[str, Any]:
+    def nothing(self, *_: Token) -> dict[str, object]:
         """The kind of a model, or the update `true`."""
         return {}
 

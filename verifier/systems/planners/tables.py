@@ -14,8 +14,6 @@ A column of conditions is a variable, memory, a label or an atom; a cell is a nu
 class (below `report(o)`) or `*`. What is set is whole numbers: inputs, and memory with a quote behind its name.
 """
 
-import csv
-import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -27,7 +25,7 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import Columns, Ints, Mask
 from verifier.base.errors import InputError, LimitError, Place, shown
-from verifier.base.files import decoded
+from verifier.base.files import csv_rows, decoded
 from verifier.language.expressions import Source, parse_expression
 from verifier.language.expressions.evaluation import Value
 from verifier.language.expressions.syntax import ATOMS, Call, Name, Node, Number, Operation
@@ -222,23 +220,12 @@ def table_of(raw: bytes, file: str) -> tuple[DecisionTable, list[Source]]:
     Raises:
         InputError: no such table, with file and line; two rows overlap.
     """
-    text = decoded(raw, Place(file))
-    separator = max(",;\t", key=text.partition("\n")[0].count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
-    rows: list[tuple[int, list[str]]] = []
-    try:
-        for row in reader:
-            if any(cell.strip() for cell in row):
-                rows.append((reader.line_num, [cell.strip() for cell in row]))
-    except csv.Error as error:
-        raise InputError(f"not a readable CSV file: {error}", Place(file, reader.line_num)) from None
-    if not rows:
+    rows = csv_rows(decoded(raw, Place(file)), file, ",;\t")
+    first, head = next(rows, (0, []))
+    if not first:
         raise InputError("the file is empty; expected a line with the names of the columns", Place(file))
-    (first, head), body = rows[0], rows[1:]
-    arrow = _checked_head(head, Place(file, first))
+    arrow, body = _checked_head(head, Place(file, first)), list(rows)
     for line, row in body:
-        if len(row) != len(head):
-            raise InputError(f"found {len(row)} cells, expected {len(head)}", Place(file, line))
         if row[arrow]:
             raise InputError(f"expected an empty cell below {ARROW}, got {shown(row[arrow])}", Place(file, line))
     if not body:

@@ -8,24 +8,22 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from verifier.base.errors import UsageError, one_line
+from verifier.base.errors import one_line
+from verifier.base.files import ending_of
+from verifier.base.libraries import library
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FORMATS = ("png", "svg", "pdf")
+FORMATS = (".png", ".svg", ".pdf")
 MOST_ROWS = 16
 """Of panels in a figure."""
 
 
-def check_plot_target(path: str) -> None:
-    """Refuse a plot that could not be written, before anything is computed."""
-    if Path(path).suffix.lstrip(".").lower() not in FORMATS:
-        raise UsageError(f"--plot: expected a file name ending in {', '.join('.' + name for name in FORMATS)}")
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise UsageError("--plot needs matplotlib: pip install '.[plot]' in this program's source folder") from None
+def check_plot_target(option: str, path: str) -> None:
+    """Refuse a plot that could not be written, before anything is computed; `option` names it."""
+    ending_of(option, path, FORMATS)
+    library("matplotlib")
 
 
 def subplots(*shape: int, **how: Any) -> tuple[Figure, Any]:
@@ -65,7 +63,7 @@ def figure_bytes(figure: Figure, path: str) -> bytes:
 
     buffer = io.BytesIO()
     ending = Path(path).suffix.lstrip(".").lower()
-    when: dict[str, Any] = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[ending]
-    figure.savefig(buffer, format=ending, dpi=150, metadata=when)
+    when = {"png": "Software", "svg": "Date", "pdf": "CreationDate"}[ending]
+    figure.savefig(buffer, format=ending, dpi=150, metadata={when: None})
     pyplot.close(figure)
     return buffer.getvalue()

@@ -1,22 +1,29 @@
-"""Export to the PRISM language, which PRISM and Storm read.
+"""Export to the languages of other model checkers: PRISM, which PRISM and Storm read, and JANI.
 
-One module with one command per state, or per choice of a decision process. Where the state variables tell all states
-apart, they are the variables of the module; otherwise there is one variable `s`, the index of the state. A label is
-the disjunction of the states that have it, with neighbours in the last variable taken together. The language:
+PRISM: one module with one command per state, or per choice of a decision process. Where the state variables tell all
+states apart, they are the variables of the module; otherwise there is one variable `s`, the index of the state. A
+label is the disjunction of the states that have it, with neighbours in the last variable taken together. Language:
 Kwiatkowska, Norman & Parker, PRISM manual, https://www.prismmodelchecker.org/manual/ThePRISMLanguage.
 
 A model checker tries every command in every state, so this export is for chains of some thousand states; larger
 ones go through UMB. Storm 2.0 reads a decimal number in this language up to one unit in its last place wrong.
+
+JANI: one automaton with one location, as JSON. An edge is a state of a chain or a choice of a decision process, its
+destinations are the successors. Variables and labels are those of PRISM; a label is a transient variable with a
+condition. The format: Budde, Dehnert, Hahn, Hartmanns, Junges & Turrini, JANI: quantitative model and tool
+interaction (TACAS 2017), https://jani-spec.org
 """
 
 from collections.abc import Collection, Iterator
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.arrays import rows_of
-from verifier.base.files import write_text
+from verifier.base.files import document_text, write_text
 from verifier.chains.chain import DecisionProcess
 from verifier.chains.texts import (
     INITIAL_LABEL,
@@ -152,3 +159,116 @@ def _box(names: list[str], low: list[int], high: list[int]) -> str:
         for name, start, end in zip(names, low, high, strict=True)
     ]
     return f"({' & '.join(parts)})"
+
+
+_LOCATION, _AUTOMATON = "here", "world"
+_JANI_WORDS = frozenset({"true", "false", "init", "deadlock", _LOCATION, _AUTOMATON})
+
+
+def write_jani(model: Model, path: str | Path) -> None:
+    """Write a model as JANI, with its fractions where it has them and else with every digit.
+
+    Names that other tools would not accept are changed; the description says what they stand for.
+
+    Raises:
+        InputError: the file cannot be written, or a label is named "init" but does not mark the initial states.
+        LimitError: a fraction has a numerator or denominator of more than 63 bits.
+    """
+    refuse_long_fractions(model, "JANI")
+    variables, table = state_variables(model, _JANI_WORDS)
+    names = list(variables.values())
+    labels = distinct_names(labels_to_write(model), identifier, reserved=[*_JANI_WORDS, *names])
+    one = len(model.initial) == 1
+    begun = np.zeros(model.state_count, dtype=bool)
+    begun[model.initial] = True
+    renamed = [(old, new) for old, new in [*variables.items(), *labels.items()] if old != new]
+    said = [model.remark] if model.remark else []
+    columns = (table.min(axis=0).tolist(), table.max(axis=0).tolist(), table[model.initial[0]].tolist())
+    document: dict[str, object] = {
+        "jani-version": 1,
+        "name": "verifier",
+        "type": "mdp" if isinstance(model, DecisionProcess) else "dtmc",
+        "metadata": {"description": "; ".join([*said, *(f"{new} is {old!r}" for old, new in renamed)])},
+        "features": [],
+        "variables": [
+            {
+                "name": name,
+                "type": {"kind": "bounded", "base": "int", "lower-bound": low, "upper-bound": high},
+                **({"initial-value": start} if one else {}),
+            }
+            for name, low, high, start in zip(names, *columns, strict=True)
+        ]
+        + [{"name": name, "type": "bool", "transient": True, "initial-value": False} for name in labels.values()],
+        "automata": [
+            {
+                "name": _AUTOMATON,
+                "locations": [
+                    {
+                        "name": _LOCATION,
+                        "transient-values": [
+                            {"ref": name, "value": _condition_value(names, table, model.labels[old])}
+                            for old, name in labels.items()
+                        ],
+                    }
+                ],
+                "initial-locations": [_LOCATION],
+                "edges": _edges(model, names, table),
+            }
+        ],
+        "system": {"elements": [{"automaton": _AUTOMATON}]},
+    }
+    if not one:
+        document["restrict-initial"] = {"exp": _condition_value(names, table, begun)}
+    write_text(path, document_text(document))
+
+
+def _edges(model: Model, names: list[str], table: Any) -> list[dict[str, object]]:
+    rows = table.tolist()
+    numbers = model.probabilities.tolist() if model.fractions is None else list(map(_fraction, model.fractions))
+    destinations = [
+        {
+            "location": _LOCATION,
+            "probability": {"exp": number},
+            "assignments": [{"ref": name, "value": value} for name, value in zip(names, rows[target], strict=True)],
+        }
+        for number, target in zip(numbers, model.indices.tolist(), strict=True)
+    ]
+    starts = model.indptr.tolist()
+    return [
+        {
+            "location": _LOCATION,
+            "guard": {"exp": _box_value(names, rows[state], rows[state])},
+            "destinations": destinations[low:high],
+        }
+        for state, low, high in zip(state_of_rows(model), starts, starts[1:], strict=False)
+    ]
+
+
+def _fraction(number: Fraction) -> Any:
+    whole = number.denominator == 1
+    return number.numerator if whole else {"op": "/", "left": number.numerator, "right": number.denominator}
+
+
+def _condition_value(names: list[str], table: Any, mask: Any) -> Any:
+    """A condition that holds in the states of `mask` and in no other state."""
+    if not mask.any() or mask.all():
+        return bool(mask.all())
+    return _together("\u2228", [_box_value(names, low, high) for low, high in boxes_of(table[mask])])
+
+
+def _box_value(names: list[str], low: list[int], high: list[int]) -> Any:
+    parts: list[Any] = []
+    for name, start, end in zip(names, low, high, strict=True):
+        if start == end:
+            parts.append({"op": "=", "left": name, "right": start})
+        else:
+            parts += [{"op": "\u2264", "left": start, "right": name}, {"op": "\u2264", "left": name, "right": end}]
+    return _together("\u2227", parts)
+
+
+def _together(operator: str, parts: list[Any]) -> Any:
+    """All parts joined, as a tree whose depth grows with the logarithm of their number."""
+    if len(parts) == 1:
+        return parts[0]
+    half = len(parts) // 2
+    return {"op": operator, "left": _together(operator, parts[:half]), "right": _together(operator, parts[half:])}

@@ -1,19 +1,122 @@
-"""Detection rates under mutations and their predictions, told once (Table IV and section IV-B of Pezzementi 2018)."""
+"""Robustness, told once: mutated images, detection rates, predictions (Pezzementi 2018), campaigns, assessments."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
+from verifier.base.arrays import grouped
 from verifier.base.errors import one_line
 from verifier.base.numbers import fixed, interval_text, level_text, number_text
 from verifier.base.words import counted
 from verifier.checking.verdicts import Verdict, worst_verdict
+from verifier.robustness.assessment.document import AssessResult, SystemRecord, assess_document
+from verifier.robustness.assessment.result import AssessmentResult
 from verifier.robustness.campaign.result import BreakRow, CampaignDocument, CampaignResult, CampaignRow
+from verifier.robustness.mutators import MUTATORS, AnyMutation
+from verifier.robustness.mutators.batch_result import BatchResult, MutateResult
+from verifier.robustness.mutators.catalogue import Parameter
 from verifier.robustness.predicting import PairModel, PredictResult, r_squared_text
 from verifier.robustness.rates import AdrResult, RateRow
-from verifier.telling.blocks import Block, Cell, Paragraph, Row, Table
-from verifier.telling.grounds import name_text
-from verifier.telling.terminal import blocks_lines, text_of
+from verifier.telling import markdown, terminal
+from verifier.telling.assessment import ROBUST, sections
+from verifier.telling.blocks import Block, Cell, Fold, Listing, Paragraph, Row, Section, Table, name_text
+from verifier.telling.markdown import escaped
+from verifier.telling.terminal import block_lines, blocks_lines, text_of
+
+MOST_FAILURES = 50
+"""Lines; a result with more says where the rest is."""
+
+
+def shown_mutations(mutations: Sequence[AnyMutation]) -> str:
+    """The mutations asked for, or every mutator with its parameters."""
+    if mutations:
+        return "".join(f"{mutation.text}\n" for mutation in mutations)
+    lines = []
+    for mutator in MUTATORS.values():
+        lines.append(f"{mutator.name}: {mutator.summary}")
+        lines += [
+            f"  {parameter.name}: {parameter.meaning}; {parameter.expected}{_usual(parameter)}"
+            for parameter in mutator.parameters
+        ]
+    return text_of(lines)
+
+
+def _usual(parameter: Parameter) -> str:
+    default = parameter.default
+    if default is None:
+        return ""
+    return f" (default: {default})" if isinstance(default, str) else f" (default: {default:g})"
+
+
+def mutate_table(result: BatchResult, folder: Path, result_file: str, left_over: Sequence[str] = ()) -> str:
+    """How many images each mutation gave, then what could not be made, and what one must know.
+
+    `left_over` are files that an earlier run left among those of this one.
+    """
+    study = result.document()
+    kept = sum(len(image.kept) for image in result.images)
+    before = f", {kept} kept from an earlier run" if kept else ""
+    made = counted(study.counts.written - kept, "image")
+    lines = [*block_lines(_mutations(study)), ""]
+    lines += [f"{made} written to {folder}{before}; the list is {result_file} there"]
+    failures = list(_failures(study))
+    lines += [f"failed: {failure}" for failure in failures[:MOST_FAILURES]]
+    if len(failures) > MOST_FAILURES:
+        lines.append(f"and {len(failures) - MOST_FAILURES} more failures, see {folder / result_file}")
+    lines += [f"note: {note}" for note in study.notes]
+    if left_over:
+        lines.append(f"note: {left_over_note(left_over, folder)}")
+    return text_of(one_line(line) for line in lines)
+
+
+def batch_table(result: BatchResult) -> str:
+    """The same without the folder, which a result does not know."""
+    study = result.document()
+    lines = [*block_lines(_mutations(study)), *(f"failed: {failure}" for failure in _failures(study))]
+    return "\n".join(one_line(line) for line in [*lines, *(f"note: {note}" for note in study.notes)])
+
+
+def mutate_blocks(study: MutateResult) -> Iterator[Block]:
+    """The same in a report."""
+    counts = study.counts
+    yield Paragraph(
+        f"{counted(counts.images, 'image')}, {counts.unreadable} of them unreadable; "
+        f"{counts.written} written, {counts.failures} failed."
+    )
+    yield _mutations(study)
+    failures = tuple(_failures(study))
+    if failures:
+        more = (f"and {len(failures) - MOST_FAILURES} more",) if len(failures) > MOST_FAILURES else ()
+        yield Fold("What failed", (Listing((*failures[:MOST_FAILURES], *more)),))
+
+
+def _mutations(study: MutateResult) -> Table:
+    there, failed = (
+        Counter(one.mutation for image in study.images for one in getattr(image, kind))
+        for kind in ("outputs", "failures")
+    )
+    rows = (
+        (name_text(mutation.text), str(there[number]), str(failed[number]))
+        for number, mutation in enumerate(study.mutations)
+    )
+    return Table("", ("mutation", "images", "failed"), tuple(rows))
+
+
+def left_over_note(paths: Sequence[str], folder: Path) -> str:
+    """That files of an earlier run are among those of this one."""
+    verb, first = ("is", "") if len(paths) == 1 else ("are", "the first ")
+    return f"{counted(len(paths), 'file')} in {folder} {verb} of an earlier run, not of this one: {first}{paths[0]}"
+
+
+def _failures(study: MutateResult) -> Iterator[str]:
+    """One line for everything that failed for one image for one reason."""
+    for image in study.images:
+        for message, numbers in grouped((failure.message, failure.mutation) for failure in image.failures).items():
+            which = "" if numbers[0] is None else f", {study.mutations[numbers[0]].text}"
+            more = f" and {len(numbers) - 1} more" if len(numbers) > 1 else ""
+            yield f"{image.name}{which}{more}: {message}"
 
 
 def adr_table(result: AdrResult, *, colour: bool = False) -> str:
@@ -200,3 +303,57 @@ def _model_blocks(model: PairModel) -> Iterator[Block]:
         for name, own in zip(model.targets, model.weights, strict=True)
     )
     yield Table("Weights of the model of all detectors", ("mutation", *map(name_text, model.features)), weights)
+
+
+def assess_tables(result: AssessmentResult) -> str:
+    """Everything for a terminal."""
+    study = assess_document(result)
+    lines = [one_line(study.title)]
+    for system in study.systems:
+        title = one_line(system.title)
+        lines += ["", "#" * len(title), title, "#" * len(title)]
+        if system.citation:
+            lines.append(f"source: {one_line(system.citation)}")
+        for section in sections(system):
+            lines += ["", *terminal.section_lines(section)]
+        lines += ["", *(f"note: {one_line(note)}" for note in _notes(system)), f"{title}: {_verdict(system)}"]
+    return terminal.text_of([*lines, f"verdict: {study.verdict}"])
+
+
+def assess_markdown(result: AssessmentResult) -> str:
+    """The report: a section per system, with the questions as headings."""
+    study = assess_document(result)
+    lines = [f"# {escaped(study.title)}"]
+    lines += ["", "Method: Wozniak, Segura and Mazo, Electronics 13(7), 1368, 2024."]
+    lines += ["", *(f"* {escaped(file.role)}: {escaped(file.name)}, SHA-256 {file.sha256}" for file in study.inputs)]
+    for system in study.systems:
+        lines += ["", f"## {escaped(system.title)}", ""]
+        lines += [f"Verdict: **{_verdict(system)}**."]
+        if system.citation:
+            lines += ["", f"Source: {escaped(system.citation)}"]
+        notes = _notes(system)
+        more = (Section("Notes", (Listing(notes),)),) if notes else ()
+        for section in (*sections(system), *more):
+            lines += markdown.section_lines(section, 3)
+    return "\n".join(lines) + "\n"
+
+
+def assess_sections(study: AssessResult) -> Iterator[Section]:
+    """A section per system."""
+    for system in study.systems:
+        blocks = (Paragraph(f"Source: {system.citation}"),) if system.citation else ()
+        yield Section(name_text(system.title), blocks, sections(system), verdict=system.verdict)
+
+
+def assess_sentences(study: AssessResult) -> Iterator[tuple[str, str]]:
+    """How each system maintains its performance, with the verdict, for a summary."""
+    for system in study.systems:
+        yield f"Robustness of {name_text(system.title)}: {_verdict(system)}.", system.verdict
+
+
+def _notes(system: SystemRecord) -> tuple[str, ...]:
+    return system.remarks if system.degradation is None else (*system.remarks, *system.degradation.remarks)
+
+
+def _verdict(system: SystemRecord) -> str:
+    return ROBUST.get(system.verdict, "no tolerance was given")

@@ -1,24 +1,109 @@
-"""The frames behind the detection errors that make a requirement fail, with the boxes to be drawn on them.
+"""The frames behind the detection errors that make a requirement fail: named, and with the boxes to be drawn on them.
 
 An error happens in many frames, and successive ones look alike. So every drive gives frames in turn, the drive with
 the most of these errors first, and those of a drive lie apart. Frames without an image are passed over and counted.
 """
 
+import hashlib
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.analysis.counterexamples.patterns import DetectionError
+from verifier.analysis.sensitivity.occurrences import document_bins, occurrences
 from verifier.base.arrays import grouped
 from verifier.base.errors import InputError, Place
 from verifier.base.numbers import fixed
-from verifier.perception.confusion.record import BOX_2D, TRUE_2D, Record
+from verifier.perception.confusion import ConfusionMatrices
+from verifier.perception.confusion.bins import Bins
+from verifier.perception.confusion.document import read_counts
+from verifier.perception.confusion.matrices import Label
+from verifier.perception.confusion.record import BOX_2D, TRUE_2D, Record, read_record
 from verifier.perception.settings import IMAGE_SUFFIXES
-from verifier.questions.explain.explain_result import DetectionErrors, ExplainResult
-from verifier.questions.explain.explaining import Traced, rows_behind, short_path
-from verifier.robustness.mutators.imagefiles import image_files
+from verifier.questions.explain.explain_result import DetectionErrors, ExplainResult, Frame
 from verifier.study.case import Study
+from verifier.study.options import RunOptions
+from verifier.study.results import RunInput
+
+MOST_FRAMES = 5
+"""Frames that are named for each type of detection error."""
+
+
+@dataclass(frozen=True, eq=False)
+class Traced:
+    """A record of the counting, with the bins of the document that it belongs to."""
+
+    record: Record
+    bins: Bins
+    file: RunInput
+
+
+def read_traced(record_path: str | Path, confusion_path: str | Path, *, boxes: bool = False) -> Traced:
+    """The record, with its boxes where asked for, and the bins of the document; errors as the two readers."""
+    record = read_record(record_path, boxes=boxes)
+    with Path(record_path).open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    return Traced(record, read_counts(confusion_path).bins, RunInput.of("record", str(record_path), digest))
+
+
+def with_frames(
+    counted: DetectionErrors,
+    report: DetectionError,
+    matrices: ConfusionMatrices,
+    options: RunOptions,
+    traced: Traced | None,
+) -> DetectionErrors:
+    """The kind with the frames in which it happened, where there is a record that can tell."""
+    if traced is None:
+        return counted
+    record = traced.record
+    rows = rows_behind(
+        report.bin, matrices.labels[report.true], matrices.labels[report.predicted], matrices, options, traced
+    )
+    if len(rows) > counted.items:
+        raise InputError(
+            f"true label {counted.true} is reported as {counted.reported} {len(rows)} times in bin "
+            f"{matrices.bin_text(report.bin)}, and {counted.items} times in the matrices",
+            Place(record.file),
+            "name the record of the counting that gave these matrices",
+        )
+    return replace(counted, in_record=len(rows), frames=tuple(_frame(record, row) for row in rows[:MOST_FRAMES]))
+
+
+def _frame(record: Record, row: NDArray[np.int64]) -> Frame:
+    distance = float(record["distance_m"][row])
+    return Frame(
+        str(record["sequence"][row]),
+        str(record["frame"][row]),
+        None if math.isnan(distance) else distance,
+        short_path(str(record["file"][row])),
+        int(record["line"][row]),
+        short_path(str(record["report_file"][row])),
+        int(record["report_line"][row]),
+    )
+
+
+def rows_behind(
+    place: int, true: Label, predicted: Label, matrices: ConfusionMatrices, options: RunOptions, traced: Traced
+) -> NDArray[np.int64]:
+    """The rows of a record that name the items of a cell: of the bin `place` of the matrices and two labels."""
+    at = np.unravel_index(place, matrices.shape)
+    kept = {variable.name: variable.bin_text(int(k)) for variable, k in zip(matrices.variables, at[1:], strict=True)}
+    return occurrences(
+        traced.record,
+        traced.bins,
+        document_bins(traced.bins, {**options.where, **kept}, None if options.canonical else int(at[0])),
+        true,
+        predicted,
+        matrices.labelling,
+        matrices.classes,
+        -math.inf if options.score_threshold is None else options.score_threshold,
+    )
 
 
 @dataclass(frozen=True)
@@ -149,6 +234,8 @@ def _chosen(frames: Mapping[str, Sequence[str]], most: int) -> Iterator[tuple[st
 
 def _images(folder: str | Path) -> Mapping[str, list[Path]]:
     """The images below a folder by the last part of their names, without the ending."""
+    from verifier.robustness.mutators.imagefiles import image_files
+
     if not Path(folder).is_dir():
         raise InputError("no such folder", Place(str(folder)))
     return grouped((image_file.path.stem, image_file.path) for image_file in image_files([folder]))
@@ -189,3 +276,8 @@ def _told(record: Record, row: int) -> str:
     of = "" if record["file"][row] else "report_"
     file = short_path(str(record[f"{of}file"][row]))
     return f"{record['true'][row]}{where} reported as {record['predicted'][row]} ({file}:{record[f'{of}line'][row]})"
+
+
+def short_path(path: str) -> str:
+    """A file and its folder: enough to find it, and the same wherever the data lie."""
+    return "/".join(PurePath(path).parts[-2:])
