@@ -134,9 +134,12 @@ def kept_storm(request, idle_storms):
         return Worker()
 
     def left(storm, *error):
-        if isinstance(storm._worker, Worker) and len(idle_storms) < 4:
+        if hasattr(storm._worker, "origin"):
             idle_storms.append((storm._worker.origin, storm._worker))
             storm._worker = None
+            for _, oldest in idle_storms[:-2]:
+                oldest.end()
+            del idle_storms[:-2]
         leave(storm, *error)
 
     leave = process.StormProcess.__exit__

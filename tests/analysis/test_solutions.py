@@ -171,7 +171,6 @@ def test_counted_bounds_are_wider_than_need_be_where_one_matrix_does_not_come_ne
         )  # fmt: skip
 
     monkeypatch.setattr(solutions, "counted_side", counted)
-    monkeypatch.setattr(solutions, "rates_of", lambda region, masses: masses)
     found = solutions._counted_bounds(objective_with(2), None, semantics, Effort(gap=0.125))
     assert found.conservative is (told and (conservative or semantics == "shared_matrix"))
     assert (found.lower.tolist(), found.upper.tolist(), found.iterations) == ([0.25, 0.5], [0.75, 0.5], 7)

@@ -311,6 +311,7 @@ HOSTILE = [
     ("the document", lambda c: c["claimed"].__setitem__(0, [math.nan, 1.0])),
     ("the document", lambda c: c["claimed"].__setitem__(0, [-math.inf, 1.0])),
     ("/claimed/0", lambda c: c["claimed"].__setitem__(0, [0, 1])),  # true, and no doubles
+    ("/claimed/0", lambda c: c["claimed"].__setitem__(0, ["1e999999999", 1.0])),  # as a fraction it takes forever
     ("/claimed/0", lambda c: c["claimed"].__setitem__(0, [0.0, 1.0])),  # true, and says nothing
     ("/claimed/1", lambda c: c["claimed"].__setitem__(1, [1.0, 1.0 + 2.0**-51])),
     ("/claimed/1", lambda c: c["claimed"].__setitem__(1, [math.nextafter(1, 2), 1.0])),

@@ -11,7 +11,8 @@ from typing import Annotated, Literal
 import pytest
 
 from verifier.base.errors import UsageError
-from verifier.base.options import Option, Part, add_options, named_file, named_files, options_of, settings_of
+from verifier.base.files import named_file, named_files
+from verifier.base.options import Option, Part, add_options, options_of, settings_of
 
 Rule = Literal["by_hand", "at-random"]
 

@@ -573,3 +573,12 @@ def test_items_are_items_whatever_the_rates_are_rates_of(run, root, tmp_path):
         assert [cell["items"] for cell in found["violation"]["detection_errors"]] == [3 * 127]
     assert [one["items"] for one in by_drive["label_more"]] == [one["items"] for one in by_item["label_more"]]
     assert by_drive["posterior_deviation"] == pytest.approx(by_item["posterior_deviation"])  # drives are alike
+
+
+def test_two_objects_are_there_and_one_is(root, monkeypatch, capsys):
+    monkeypatch.chdir(root / "models")
+    asked = ["../specs/warehouse.ltl", "--cm", "warehouse.json", "--requirement", "no_crash", "--env", "both"]
+    assert main(["explain", *asked, "--point-only", "--patterns", "1"]) == ExitCode.SATISFIED
+    told = " ".join(capsys.readouterr().out.split())
+    assert "person in [0, 4) m, occlusion [0, 1) and forklift in [4, 12) m, occlusion [0, 1) are there, and" in told
+    assert "Step 8: forklift in [4, 12) m, occlusion [0, 1) is there, and nothing is reported" in told

@@ -143,7 +143,7 @@ def test_what_is_finished_is_written(tmp_path, capsys, others, verdict, code):
     out, err = capsys.readouterr()
     assert err == ""
     assert f"verdict: {verdict}" in out
-    assert "note: wanted: no answer within the limits. wanted: its steps are counted" in out
+    assert "note: wanted: no answer. wanted: its steps are counted" in out
     document = json.loads(target.read_text())
     checked_document(document, target.read_bytes(), "run.json")  # its schema and its own consistency
     assert document["verdict"] == verdict

@@ -28,16 +28,13 @@ def known_results():
     return {}
 
 
-@pytest.fixture(autouse=True, scope="module")
-def results_made_once(request, known_results):
+@pytest.fixture(scope="module")
+def results_made_once(known_results):
     """Bundles of the same system, matrices and options, which differ in what is declared, share their results.
 
-    Not where it is tested how they are made, that a second making gives the same bytes among it. Every check makes
-    them again, everywhere.
+    For modules about what is declared; that a second making gives the same bytes is shown in `test_bundle.py`. Every
+    check makes them again, here too.
     """
-    if request.path.stem.startswith(("test_attacks", "test_bundle", "test_check", "test_deciding_bundle")):
-        yield
-        return
     from verifier.evidence.bundle import build
     from verifier.systems.model_parts import files_of
 

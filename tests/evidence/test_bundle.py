@@ -371,9 +371,17 @@ def test_a_request_has_one_way_to_say_what_it_asks():
 
 def test_a_bundle_of_means_over_all_scenarios_is_sound(tmp_path):
     spec = SPEC.replace("asked: P = ? [", "mean: P = ? over profile [ F x = 2 ]\nasked: P = ? [")
-    report = check_files("b", make_bundle(Sources(*write_inputs(tmp_path, spec)), FEW).files)
+    files = make_bundle(Sources(*write_inputs(tmp_path, spec)), FEW).files
+    report = check_files("b", files)
     assert report.findings == ()
     assert "mean" in {name for name, *_ in report.requirements}
+    run = next(each for each in json.loads(files["results/run.json"])["requirements"] if each["name"] == "mean")
+    (mean,) = run["means"]
+    rows = {row["requirement"]: row for row in csv.DictReader(files["trace.csv"].decode().splitlines())}
+    traced = rows["mean"]
+    assert (traced["worst_scenario"], traced["bounds_lower"]) == ("profile", "")
+    assert traced["probability"] == mean.get("exact", repr(mean["probability"]))
+    assert rows["asked"]["worst_scenario"] != "profile"
 
 
 def sound_bundles(folder, seeds):

@@ -1,6 +1,8 @@
 """Bundles of formulas whose steps are counted: probabilities are proven by certificates that count again in whole
 numbers; confidence bounds have none, and are computed again by every check."""
 
+import csv
+import io
 import json
 import subprocess
 import sys
@@ -49,6 +51,18 @@ def test_bounds_are_computed_again_and_graded_so(bundle, monkeypatch):
     # One rate is uncertain, and none of its values is best in every state: what single matrices attain is less.
     assert bounds["lower"] < bounds["attained_lower"] < point["probability"]
     assert point["probability"] < bounds["attained_upper"] < bounds["upper"]
+
+
+def test_a_verdict_from_bounds_without_certificates_is_not_graded_as_proven(bundle, tmp_path):
+    """That its probability has one says nothing of the bounds; alone, the probability is proven."""
+    spec, matrices = write_system(tmp_path, "F<=1000000000 hit", "ends")
+    alone = make_bundle(Sources(spec, matrices), RunOptions().point_alone())
+    (row,) = csv.DictReader(io.StringIO(bundle.files["trace.csv"].decode()))
+    assert row["grade"] == "recomputed"
+    for files, proven, cited in ((bundle.files, False, ","), (alone.files, True, "Sn")):
+        case, listed = (files[path].decode() for path in ("case/gsn.yaml", "case/files.csv"))
+        assert ("1 of 1 scenarios proven by certificates" in case) == proven
+        assert f"{STEPS},{cited}" in listed
 
 
 @pytest.mark.parametrize("side", ["lower", "upper"])

@@ -18,6 +18,8 @@ from verifier.evidence.changes.claims import compare_bundles
 from verifier.evidence.changes.impact import CHANGES, IMPACT
 from verifier.study.options import RunOptions
 
+pytestmark = pytest.mark.usefixtures("results_made_once")
+
 CONTEXT = """
 [document]
 id = "SC-12"

@@ -27,6 +27,8 @@ from verifier.evidence.defeaters.values import answers_to
 from verifier.evidence.status import Grade
 from verifier.study.options import RunOptions
 
+pytestmark = pytest.mark.usefixtures("results_made_once")
+
 PEOPLE = ("requirements", "model", "test_data", "odd", "counting", "integration", "independence", "tool")
 DAYS = tuple(f"day_{number:02}" for number in range(10))
 ITEMS = RunOptions(confidence=ConfidenceSettings(draws=100, bounds="items", assume_independent_items=True))

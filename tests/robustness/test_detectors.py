@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verifier.base.errors import InputError, LimitError, UsageError
+from verifier.robustness.campaign.definition import DetectorChoice
 from verifier.robustness.detectors import CascadePeople, CascadeSettings, HogPeople, HogSettings, Image, read_image
 from verifier.robustness.detectors.protocol import Detections, suppressed, surest_first
 
@@ -310,3 +311,17 @@ def test_without_opencv_or_with_one_too_new(monkeypatch):
     monkeypatch.setitem(sys.modules, "cv2", Five)
     with pytest.raises(UsageError, match=r"OpenCV 5\.0\.0 has no people detectors"):
         CascadePeople()
+
+
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        (("hog", ("person",)), "has settings"),
+        (("cascade", ("person", "car"), CascadeSettings()), "one class"),
+        (("onnx", ("person",), None, "a.onnx"), "its layout"),
+    ],
+)
+def test_choices_of_a_detector_fit_together(choice, message):
+    with pytest.raises(ValueError, match=message):
+        DetectorChoice(*choice)
+    assert DetectorChoice("hog", ("person",), HogSettings()).file is None

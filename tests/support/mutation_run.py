@@ -493,6 +493,14 @@ _STEPPED = "most = steps if at.state_count > LARGEST_SQUARED else min(steps, STE
 _MAY_NOT = (
     "rows = [np.where(may[:, [k]], world.distributions(there, len(going), k), -1) for k in range(len(world.choices))]"
 )
+_STEP_KERNEL = "verifier/analysis/step_kernel.py"
+_ONE_WAY_ON = (
+    "walk = [row if left[state] and not right[state] else [(state, 1)] for state, row in enumerate(rows)]",
+    "walk.append([(lost, 1)])",
+    "at_rest: Rows = [[(state, 1)] for state in range(size)]  # who comes behind the last step needs no answer",
+    "rows = [row if here else [(size, 1)] for row, here in zip(rows, left, strict=True)]",
+    "worth, _ = means([*rows, [(size, 1)]], low, [*worth, (0, ONE)], starts)",
+)
 _LABELLINGS = "verifier/perception/confusion/labellings.py"
 _CONTEXTS_READ = "verifier/perception/confusion/document_contexts.py"
 EQUIVALENT = {
@@ -1336,6 +1344,18 @@ EQUIVALENT = {
     (_LEVELS, _LEAST, "1"): "`least` is at most 1",
     (_STEP, _SLACK, "lower"): "the shapes are equal",
     (_STEP, _NO_DRAW, "1"): "any number below 0",
+    **{(_STEP_KERNEL, line, "1"): "the weight of the only transition of a row" for line in _ONE_WAY_ON},
+    (_STEP_KERNEL, "values, taken = product(matrix, values, 3), taken + 1", "3"): "a place more, which is empty",
+    (
+        _STEP_KERNEL,
+        "values, steps = product(matrix, values, 3) if steps & 1 else values, steps >> 1",
+        "3",
+    ): "a place more, which is empty",
+    (
+        _STEP_KERNEL,
+        "asked = range(size) if low else starts",
+        "low",
+    ): "who is asked about beside them costs time alone",
 }
 """(module, line, token) -> why the fault changes nothing that is computed."""
 

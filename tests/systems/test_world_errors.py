@@ -117,6 +117,8 @@ def test_worlds_that_cannot_be_are_named(tmp_path, capsys, changes, said):
          "  hint: the variables with most values: x 5, y 3"),
         ([DECIDED], "a: P = ? [ G x < 6 given F y = 2 ]", [], 6,
          "only 'F a given F b' is known where the world decides"),
+        ([], "a: P = ? [ F y = 2 ]\nb: P = ? [ F y = 2 given F (x = 1 & x = 2) ]", [], 6,
+         "note: b: no answer. planner p"),
         ([], "a: P = ? [ F y = 2 given F x = 6 given F x = 1 ]", [], 4,
          "s.ltl:2:34: expected ']' or an operator, found 'given'"),
         ([], "a: P = ? [ F present(chidl) ]", [], 4, "s.ltl:2:14: unknown object 'chidl'\n"),

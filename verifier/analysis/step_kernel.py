@@ -38,6 +38,7 @@ LARGEST = 2**2000  # of whole numbers
 MOST = 5 * 10**7  # multiplications, some ten seconds of them, for steps one by one, and again for squaring
 MOST_WAITING = 200_000  # transitions where states say for how long somebody waits
 APART, DECIDED = ONE >> 40, ONE >> 100  # what one bit may cost (5); what is not worth any further step
+ROUNDING = Fraction(1, 2**52)  # of claims
 Rows = list[list[tuple[int, int]]]  # of a matrix: (column, number) pairs, weights or parts of ONE
 Worth = list[tuple[int, int]]  # u and v of each state
 
@@ -202,9 +203,8 @@ def check(certificate: Any) -> list[tuple[Fraction, Fraction]]:
         bounds = proven(certificate["chain"], certificate["window"])
         for k, (ends, claim) in enumerate(zip(bounds, certificate["claimed"], strict=True)):
             for end, claimed, sign in zip(ends, claim, (1, -1), strict=True):
-                less = sign * (end - Fraction(claimed))
-                fits = type(claimed) is float and 0 <= less <= Fraction(1, 2**52)  # rounded
-                demand(fits, f"/claimed/{k}", f"claims the bound {claimed!r}, not {float(end)!r}")
+                fits = type(claimed) is float and 0 <= sign * (end - Fraction(claimed)) <= ROUNDING
+                demand(fits, f"/claimed/{k}", f"claims the bound {claimed!r:.30}, not {float(end)!r}")
         return bounds
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise Rejected(f"the document: not a certificate ({type(error).__name__}: {error})") from None

@@ -145,7 +145,7 @@ class Derives:
             elif told != follows and field_.metadata["refused"]:
                 raise _misfit(_key(field_.name), json_values(told), json_values(follows))
 
-    def following(self) -> dict[str, Any]:
+    def following(self) -> dict[str, object]:
         """Key -> what follows, of every such field, whatever was given for it."""
         rules = {_key(field.name): field.metadata.get("derived") for field in fields(self)}  # type: ignore[arg-type]
         return {key: rule(self) for key, rule in rules.items() if rule is not None}
@@ -228,7 +228,7 @@ def _is_whole(kind: type) -> bool:
     return hasattr(kind, "schema")
 
 
-def _head(kind: type) -> dict[str, Any]:
+def _head(kind: type) -> dict[str, object]:
     """The first keys of a whole document, as far as they are the same in all of its kind."""
     return {name: getattr(kind, name) for name in HEAD if hasattr(kind, name)} if _is_whole(kind) else {}
 
@@ -349,7 +349,7 @@ def _way(content: Any, told: Sequence[str | int]) -> list[str]:
     return way
 
 
-def schema_of(kind: Any) -> dict[str, Any]:
+def schema_of(kind: Any) -> dict[str, object]:
     """The JSON Schema (draft 2020-12) of the documents of a type."""
     schema = _adapter(kind).json_schema()
     definitions = schema.pop("$defs", {})

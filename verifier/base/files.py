@@ -89,6 +89,36 @@ def stated_second() -> int | None:
     return None if text is None else int(text)
 
 
+def named_file(option: str, text: str) -> tuple[str, str]:
+    """The name and the file of an argument `NAME=FILE`; no name for a file alone, also for one with = in its name.
+
+    Raises:
+        UsageError: the name cannot be printed, or one of both is empty.
+    """
+    name, equals, path = (part.strip() for part in text.partition("="))
+    if not equals or Path(text).exists():
+        name, path = "", text
+    if not path or not name.isprintable() or (equals and not name and path != text):
+        raise UsageError(f"{option}: expected FILE or NAME=FILE, got {shown(text)}")
+    return name, path
+
+
+def named_files(option: str, texts: Iterable[str]) -> dict[str, str]:
+    """Name -> file of each argument `NAME=FILE`; a file without a name is called after itself.
+
+    Raises:
+        UsageError: as `named_file`, or a name is given twice.
+    """
+    files: dict[str, str] = {}
+    for text in texts:
+        name, path = named_file(option, text)
+        name = name or Path(path).stem
+        if name in files:
+            raise UsageError(f"{option}: two are called {shown(name)}: name them, as {option} NAME=FILE")
+        files[name] = path
+    return files
+
+
 @contextlib.contextmanager
 def hashes_of_files() -> Iterator[dict[str, str]]:
     """Real path -> SHA-256 of the bytes of every file that `read_bytes` and `read_text` read within."""

@@ -20,10 +20,9 @@ A field without annotation is no option; one without default must be given.
 import argparse
 import types
 import typing
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import cache
-from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 from verifier.base.errors import UsageError, shown
@@ -84,36 +83,6 @@ def writes(text: str, metavar: str | tuple[str, ...] = "FILE", **more: Any) -> O
     return Option(text, metavar=metavar, role="output", **more)
 
 
-def named_file(option: str, text: str) -> tuple[str, str]:
-    """The name and the file of an argument `NAME=FILE`; no name for a file alone, also for one with = in its name.
-
-    Raises:
-        UsageError: the name cannot be printed, or one of both is empty.
-    """
-    name, equals, path = (part.strip() for part in text.partition("="))
-    if not equals or Path(text).exists():
-        name, path = "", text
-    if not path or not name.isprintable() or (equals and not name and path != text):
-        raise UsageError(f"{option}: expected FILE or NAME=FILE, got {shown(text)}")
-    return name, path
-
-
-def named_files(option: str, texts: Iterable[str]) -> dict[str, str]:
-    """Name -> file of each argument `NAME=FILE`; a file without a name is called after itself.
-
-    Raises:
-        UsageError: as `named_file`, or a name is given twice.
-    """
-    files: dict[str, str] = {}
-    for text in texts:
-        name, path = named_file(option, text)
-        name = name or Path(path).stem
-        if name in files:
-            raise UsageError(f"{option}: two are called {shown(name)}: name them, as {option} NAME=FILE")
-        files[name] = path
-    return files
-
-
 @dataclass(frozen=True)
 class Part:
     """A settings class within another.
@@ -124,7 +93,7 @@ class Part:
         absent: the flag that leaves the part out: None takes its place.
     """
 
-    fixed: Mapping[str, Any] = field(default_factory=dict)
+    fixed: Mapping[str, object] = field(default_factory=dict)
     titles: Mapping[str, str] = field(default_factory=dict)
     absent: Option | None = None
 
@@ -342,14 +311,14 @@ def reading_of(setting: Setting) -> dict[str, Any]:
     return {"type": setting.option.parse or kind}
 
 
-def _places(setting: Setting) -> dict[str, Any]:
+def _places(setting: Setting) -> dict[str, object]:
     """How many places an argument has that is told by its place."""
     if setting.several:
         return {"nargs": "+" if setting.default is MISSING else "*"}
     return {} if setting.default is MISSING else {"nargs": "?"}
 
 
-def _times(setting: Setting) -> dict[str, Any]:
+def _times(setting: Setting) -> dict[str, object]:
     """How often an option may be given, and how many values it has."""
     if setting.several:
         return {"action": "append"}

@@ -6,8 +6,7 @@ from functools import partial
 from verifier.base.blocks import Pool
 from verifier.base.budget import memory_limit
 from verifier.base.errors import UsageError
-from verifier.base.files import csv_text, write_text
-from verifier.base.options import named_files
+from verifier.base.files import csv_text, named_files, write_text
 from verifier.checking.process import StormProcess
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.terminal import check_targets, give, progress_bar, tell_shares

@@ -17,9 +17,8 @@ import numpy as np
 
 from verifier.base.blocks import HERE, Pool
 from verifier.base.errors import UsageError, shown, unknown_error
-from verifier.base.files import hashes_of_files, read_bytes
+from verifier.base.files import hashes_of_files, named_files, read_bytes
 from verifier.base.libraries import own_versions
-from verifier.base.options import named_files
 from verifier.base.result import recorded
 from verifier.closedloop.comparison import compare
 from verifier.closedloop.curvefiles import read_curves

@@ -11,8 +11,8 @@ import numpy as np
 
 from verifier.base.blocks import HERE, Pool
 from verifier.base.errors import UsageError
+from verifier.base.files import named_file
 from verifier.base.numbers import significant
-from verifier.base.options import named_file
 from verifier.base.statistics import few_units_note
 from verifier.base.words import percent
 from verifier.checking.process import StormProcess

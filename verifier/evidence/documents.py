@@ -119,7 +119,7 @@ def type_of(name: str) -> type:
     return document_type
 
 
-def schema_of(name: str) -> dict[str, Any]:
+def schema_of(name: str) -> dict[str, object]:
     """The JSON Schema called `name`, such as "verifier.run"."""
     if name == OF_MODELS:
         from verifier.systems.model_schema import model_schema

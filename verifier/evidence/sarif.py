@@ -165,7 +165,7 @@ def _problems(
             message, said = f"{gate.name}: {gate.message}", {"gate": gate.gate}
             yield gate.requirement, f"{gate.planner}\0{gate.gate}", "error", message, said
     for left in run.unanswered:
-        message = f"{left.name}: no answer within the limits. {left.reason}"
+        message = f"{left.name}: no answer. {left.reason}"
         yield left.name, "no answer", "error", message, {"verdict": "no answer"}
     for one in standings:
         if one.status is not Status.SUPPORTED:

@@ -12,7 +12,7 @@ from verifier.evidence.rates.exposure import number
 from verifier.evidence.residual_risk.document import RiskFound, RiskResult
 from verifier.evidence.residual_risk.records import CHAIN, UNLISTED, RiskEnvironment, RiskHazard, RiskShare
 from verifier.evidence.triggers import Sort, Trigger, TriggersResult
-from verifier.telling.blocks import Block, Cell, Listing, Paragraph, Section, Table, name_text
+from verifier.telling.blocks import Block, Cell, Listing, Paragraph, Table, name_text
 from verifier.telling.grounds import reason_text, told_verdict
 
 MOST_TOLD = 5
@@ -23,14 +23,8 @@ _PARTS = {
 }
 
 
-def risk_section(study: RiskResult, document: str, anchor: str, alone: str) -> Section:
-    """What `risk_blocks` tell, in a report; `alone` says that its runs are not there, if so."""
-    blocks = [*([Paragraph(alone, "note")] if alone else ()), *risk_blocks(study)]
-    return Section(f"Residual risk: {document}", tuple(blocks), id=anchor, verdict=told_verdict(study))
-
-
 def risk_sentences(study: RiskResult, alone: str) -> Iterator[tuple[str, str]]:
-    """Each hazard in a sentence, with its verdict, for a summary; `alone` as in `risk_section`."""
+    """Each hazard in a sentence, with its verdict, for a summary; `alone` says that its runs are not there, if so."""
     for hazard, risk in zip(study.hazards, study.risks, strict=True):
         text = f"Hazard {name_text(hazard.name)}: {_harm_text(risk)} at {level_text(study.level)}"
         most = next((contribution for contribution in risk.contributions if contribution.kind == "condition"), None)
@@ -157,12 +151,6 @@ def source_text(source: str) -> str:
 CLAIM = "the known triggering conditions are acceptable"
 
 
-def triggers_section(study: TriggersResult, document: str, anchor: str) -> Section:
-    """What `triggers_blocks` tell, in a report."""
-    blocks = tuple(triggers_blocks(study))
-    return Section(f"Triggering conditions: {document}", blocks, id=anchor, verdict=told_verdict(study))
-
-
 def triggers_sentence(study: TriggersResult) -> str:
     """How many conditions are known as what."""
     counts = [(sort, sum(trigger.sort == sort for trigger in study.triggers)) for sort in get_args(Sort)]
@@ -255,12 +243,6 @@ SOURCES = {
     "point": "the point alone",
     "any_dependence": "however reports depend on each other",
 }
-
-
-def rate_section(study: RateResult, document: str, anchor: str, alone: str) -> Section:
-    """What `rate_blocks` tell, in a report; `alone` as in `rate_sentences`."""
-    blocks = [*([Paragraph(alone, "note")] if alone else ()), *rate_blocks(study)]
-    return Section(f"Event rate: {document}", tuple(blocks), id=anchor, verdict=told_verdict(study))
 
 
 def rate_sentences(study: RateResult, alone: str) -> Iterator[tuple[str, str]]:

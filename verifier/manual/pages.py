@@ -1,5 +1,5 @@
-"""The pages of the manual, Markdown files beside this module, also as HTML that needs no network; and the gallery of
-systems to start from.
+"""The pages of the manual, Markdown files beside this module, also as HTML that needs no network; the gallery of
+systems to start from; and every choice of the commands that show them.
 """
 
 import base64

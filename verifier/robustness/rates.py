@@ -15,8 +15,8 @@ import numpy as np
 
 from verifier.base.documents import Count, InputFile, Magnitude, Share
 from verifier.base.errors import InputError, UsageError
+from verifier.base.files import named_file, named_files
 from verifier.base.libraries import own_versions
-from verifier.base.options import named_file, named_files
 from verifier.base.result import Result
 from verifier.base.statistics import few_units_note
 from verifier.closedloop.closed_loop_curve import standard_sensitivities

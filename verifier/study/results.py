@@ -249,11 +249,11 @@ class RequirementResult(Judged, Derives):
 
 @dataclass(frozen=True)
 class Unanswered:
-    """A requirement that has no answer within the limits of time, memory and size.
+    """A requirement that has no answer within the limits of time, memory and size, or none at all.
 
     Attributes:
         name, formula: its name, and its formula fully parenthesised.
-        reason: which limit, in which chain, and what to do.
+        reason: which limit, in which chain, and what to do; or why nothing can be known.
         finished: the scenarios that were finished: none is judged.
         asked: as in `RequirementResult`.
     """
@@ -267,7 +267,7 @@ class Unanswered:
     @property
     def remark(self) -> str:
         """For readers of the numbers."""
-        return f"{self.name}: no answer within the limits. {' '.join(self.reason.split())}"
+        return f"{self.name}: no answer. {' '.join(self.reason.split())}"
 
 
 @dataclass(frozen=True)

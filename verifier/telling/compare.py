@@ -18,7 +18,7 @@ from verifier.questions.compare.compare_result import (
 )
 from verifier.questions.compare.metric_tables import Estimate
 from verifier.study.records import DropGate
-from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Section, Table, name_text
+from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Table, name_text
 from verifier.telling.grounds import (
     assumed_text,
     bounds_told,
@@ -66,24 +66,22 @@ def compare_table(result: CompareResult, *, pairs: bool = False) -> str:
     return text_of(lines)
 
 
-def compare_section(result: CompareResult, file: str, anchor: str) -> Section:
-    """The section of a report: as the terminal says it, with the curves as pictures."""
-    blocks: list[Block] = []
+def compare_blocks(result: CompareResult) -> Iterator[Block]:
+    """What a report says: as the terminal says it, with the curves as pictures."""
     for spec in result.specs:
         for requirement in spec.requirements:
-            blocks += _requirement(result, spec, requirement)
+            yield from _requirement(result, spec, requirement)
             for curve in requirement.curves:
-                blocks += _curve(spec, requirement, curve)
-            blocks += _changes(spec, requirement)
-            blocks += _reversals(requirement)
+                yield from _curve(spec, requirement, curve)
+            yield from _changes(spec, requirement)
+            yield from _reversals(requirement)
             if len(spec.configurations) > 1:
-                blocks.append(Fold("Probabilities of pairs", tuple(_pairs(spec, requirement))))
-        blocks += _metrics(spec)
-        blocks += _pareto(spec)
+                yield Fold("Probabilities of pairs", tuple(_pairs(spec, requirement)))
+        yield from _metrics(spec)
+        yield from _pareto(spec)
     if result.gate is not None:
-        blocks += _gate(result.gate)
-    blocks += [Paragraph(note, "note") for note in _notes(result)]
-    return Section(f"Comparison: {file}", tuple(blocks), id=anchor)
+        yield from _gate(result.gate)
+    yield from (Paragraph(note, "note") for note in _notes(result))
 
 
 def compare_sentences(result: CompareResult, file: str) -> Iterator[tuple[str, str]]:

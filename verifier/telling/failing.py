@@ -259,7 +259,8 @@ def _stretch_text(result: ExplainResult, explained: Explained, steps: Sequence[S
     rate = number_text(sum(report.probability for report in first.reported))
     often = f" in each {unit}" if len(steps) > 1 else ""
     again = _again_text(result, explained, first)
-    return f"{listed(things) or 'nothing'} is there, and {combined} is reported{again} (probability {rate}{often})."
+    seen = f"{listed(things) or 'nothing'} {'are' if there.total() > 1 else 'is'} there"
+    return f"{seen}, and {combined} is reported{again} (probability {rate}{often})."
 
 
 def _again_text(result: ExplainResult, explained: Explained, step: StepRecord) -> str:

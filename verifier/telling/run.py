@@ -1,4 +1,4 @@
-"""Results as tables that a person reads."""
+"""The result of a run as a person reads it: its table, and its gates for continuous integration."""
 
 from __future__ import annotations
 

@@ -93,9 +93,12 @@ class Parts:
 
     @property
     def proven(self) -> dict[Claim, tuple[str, ...]]:
-        """Scenario of the run whose probability certificates prove -> these, and those of its bounds."""
+        """Scenario of the run whose probability certificates prove -> these, and those of its bounds.
+
+        One of counted steps proves the probability alone: where there are bounds, they need their own.
+        """
         grid, paths = self.rebuilt.grid, dict[tuple[str, str, str], list[str]]()
-        points = set[tuple[str, str, str]]()
+        kinds = dict[tuple[str, str, str], set[str]]()
         for path in sorted(self.files):
             place = place_of_certificate(path)
             if place is not None and not place.of:
@@ -103,7 +106,9 @@ class Parts:
                 told = block_text(block.environment, block.constants)
                 key = grid.requirements[place.requirement].name, block.planner.name, told
                 paths.setdefault(key, []).append(path)
-                points |= {key} if place.proves == "point" else set()
+                kinds.setdefault(key, set()).add("steps" if "_steps_" in path else place.proves)
+        enough = {"steps", ""} if self.rebuilt.bounded else {"steps"}
+        points = {key for key, proven in kinds.items() if "point" in proven or enough <= proven}
         return {
             Claim(self.run.sha256, one.name, one.planner, k): tuple(paths[key])
             for one in self.result.requirements

@@ -297,7 +297,8 @@ def counts_text(matrices: ConfusionMatrices) -> str:
 def _evidence(one: RequirementResult, traced: Traced, number: int, place: int) -> dict[str, str]:
     """The cells about a requirement under one planner: `number` in the spec, `place` among those run, from 0."""
     worst, verdict = one.worst_point, one.verdict
-    bounds = ("", "") if worst.uncertainty is None else tuple(map(str, worst.bounds("bounds")))
+    bounds = ("", "") if worst.uncertainty is None or one.means else tuple(map(str, worst.bounds("bounds")))
+    numbers = one.means or (worst,)  # what is asked for: means over the profile, or that of the worst scenario
     against = traced.defeaters.get(one.name, ())
     pairs = [certificates_of_pair(block, place) for block in range(len(traced.rebuilt.grid.blocks))]
     proofs = sum(path.startswith(f"{pair}_") for path in traced.results for pair in pairs)
@@ -313,8 +314,10 @@ def _evidence(one: RequirementResult, traced: Traced, number: int, place: int) -
         "basis": worst.basis or "",
         "reason_of_verdict": reason_text(worst.reason, worst.probability),
         "vacuity": some_of([f"{point.scenario}: {vacuity_text(point)}" for point in one.points if point.vacuity]),
-        "worst_scenario": worst.scenario,
-        "probability": repr(worst.probability) if worst.exact is None else fraction_text(worst.exact),
+        "worst_scenario": "profile" if one.means else worst.scenario,
+        "probability": "; ".join(
+            repr(number.probability) if number.exact is None else fraction_text(number.exact) for number in numbers
+        ),
         "bounds_lower": bounds[0],
         "bounds_upper": bounds[1],
         "tier": traced.run.settings.tier,

@@ -5,7 +5,6 @@ on the Assurance of Machine Learning in Autonomous Systems (AMLAS), University o
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 from verifier.base.words import clipped, counted, probability_text, some_of
 from verifier.evidence.case.drafting import Draft
@@ -130,8 +129,9 @@ def _by_frame(draft: Draft, frames: Iterable[FrameList] | None) -> tuple[str, ..
 
 def _refuted_training(draft: Draft, text: str, note: str, told: str, source: Document, amlas: str) -> str:
     """The goal that data are separate, which `told` refutes from a document."""
-    stands: dict[str, Any] = {"defeated": True, "status": Status.VIOLATED, "grade": Grade.DECLARED}
-    identifier = draft.add(Kind.GOAL, text, note, undeveloped=True, amlas=amlas, **stands)
+    more = {"amlas": amlas, "undeveloped": True, "defeated": True}
+    status, grade = Status.VIOLATED, Grade.DECLARED
+    identifier = draft.add(Kind.GOAL, text, note, (), status=status, grade=grade, **more)
     draft.refute(identifier, told, source)
     return identifier
 
@@ -187,7 +187,7 @@ def _untargeted(runs: Sequence[Document]) -> Iterator[str]:
     for run in runs:
         for requirement in run.result.requirements:
             if requirement.target is None:
-                values = [point.probability for point in requirement.points]
+                values = [number.probability for number in requirement.means or requirement.points]
                 ends = requirement.with_unit(f"{probability_text(min(values))} to {probability_text(max(values))}")
                 yield f"Reported without a target: {clipped(requirement.name)}, {requirement.asked_text}, {ends}"
 

@@ -1,4 +1,8 @@
-"""Running the validation suite: commands as a user types them, on files of its own, in a folder of its own."""
+"""Running the validation suite: commands as a user types them, on files of its own, in a folder of its own.
+
+Its tests that attack bundles (forged certificates and results, altered files, signatures of others), and faults that
+are put into the program to see whether the suite finds them.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,14 @@
-"""What the numbers take for granted, and what is known about each of these assumptions."""
+"""What the numbers take for granted, and what is known about each of these assumptions; and what they were made from:
+files by hash, versions, choices.
+"""
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from verifier.analysis.channel_test import Channel
 from verifier.analysis.settings import INTERVALS
+from verifier.base.arrays import grouped
 from verifier.base.documents import Content
 from verifier.base.numbers import level_text, rounded
 from verifier.base.words import counted, some_of
@@ -11,12 +16,25 @@ from verifier.evidence.documents import Document
 from verifier.evidence.report.subjects import confusion_inputs, matrices_of, plain
 from verifier.perception.confusion.sanity import remark_texts
 from verifier.study.records import ConfidenceRecord, SettingsRecord
-from verifier.telling.blocks import Block, Cell, Listing, Paragraph, Section, Table, name_text
+from verifier.telling.blocks import (
+    LONGEST_NAME,
+    Block,
+    Cell,
+    Fold,
+    Listing,
+    Paragraph,
+    Row,
+    Section,
+    Table,
+    facts,
+    name_text,
+)
 from verifier.telling.grounds import (
     FREE_ASSUMES,
     FREE_KNOWN,
     channel_lines,
     difference_text,
+    long_names,
     looks_text,
     memory_text,
     scenario_text,
@@ -233,3 +251,101 @@ def _false_positives(policy: str, files: Sequence[Content | None]) -> Assumption
         "background": "drawn beside every object on request",
     }
     return what, words[policy], counted
+
+
+MOST_NAMES = 50
+
+
+def provenance_section(documents: Sequence[Document]) -> Section:
+    """Every file that this report rests on, by hash, and every choice that was made."""
+    blocks: list[Block] = [
+        Table(
+            "Documents of this report",
+            ("document", "kind", "title", "SHA-256"),
+            tuple(
+                (
+                    document.name,
+                    document.kind.replace("_", " "),
+                    name_text(document.content.get("title", "none")),
+                    document.sha256,
+                )
+                for document in documents
+            ),
+        )
+    ]
+    rows = tuple(_input_rows(documents))
+    if rows:
+        blocks.append(Table("Files they were made from", ("file", "role", "SHA-256", "used by"), rows))
+    blocks += [*_versions(documents), *_engines(documents)]
+    with_settings = [document for document in documents if "settings" in document.content] or documents
+    made = [(document, table) for document in documents if (table := _made(document, with_settings[0])) is not None]
+    blocks += [Fold(table.caption, (table,)) for document, table in made if document is with_settings[0]]
+    others = tuple(replace(table, side=True) for document, table in made if document is not with_settings[0])
+    blocks += [Fold(f"Settings of {counted(len(others), 'other document')}", others)] if others else []
+    return Section("Provenance", tuple(blocks), tuple(_names_section(documents)), "provenance")
+
+
+def _input_rows(documents: Sequence[Document]) -> Iterator[Row]:
+    files = ((file, document.name) for document in documents for file in document.content.get("inputs", ()))
+    inputs = grouped(
+        ((file.get("name", file.get("title", "none")), file.get("role", "data"), file.get("sha256", "none")), name)
+        for file, name in files
+    )
+    for (name, role, digest), names in inputs.items():
+        yield name_text(name), role, digest, ", ".join(dict.fromkeys(names))
+
+
+def _versions(documents: Sequence[Document]) -> Iterator[Block]:
+    libraries: dict[str, dict[str, list[str]]] = {}
+    for document in documents:
+        for name, version in document.content.get("versions", {}).items():
+            libraries.setdefault(name, {}).setdefault(version, []).append(document.name)
+    if not libraries:
+        return
+    pairs = []
+    for name, versions in libraries.items():
+        several = len(versions) > 1
+        text = "; ".join(f"{name_text(v)} ({', '.join(n)})" if several else name_text(v) for v, n in versions.items())
+        pairs.append((name_text(name), text))
+    yield facts("Versions", *pairs)
+
+
+def _engines(documents: Sequence[Document]) -> Iterator[Block]:
+    pairs = [
+        (document.name, f"Storm, and the batch engine; {difference_text(engines['largest_difference'])}")
+        for document in documents
+        if (engines := document.content.get("engines")) is not None
+    ]
+    if pairs:
+        yield facts("Engines", *pairs)
+
+
+def _made(document: Document, first: Document) -> Table | None:
+    """The command and the settings that a document was made with, without what the first one says already."""
+    command = document.content.get("command")
+    pairs = (
+        [] if command is None else [("command", plain(command) if isinstance(command, str) else shlex.join(command))]
+    )
+    settings, before = document.content.get("settings", {}), first.content.get("settings", {})
+    same = {name for name, value in settings.items() if document is not first and before.get(name, settings) == value}
+    own = {name: value for name, value in settings.items() if name not in same}
+    unset = [name_text(name) for name, value in own.items() if value is None or value is False]
+    pairs += [(name_text(name), plain(value)) for name, value in own.items() if name_text(name) not in unset]
+    pairs += [("none, or no", ", ".join(unset))] if unset else []
+    pairs += [("all others", f"as of {first.name}")] if same else []
+    return facts(f"Settings of {document.name}", *pairs) if pairs else None
+
+
+def _names_section(documents: Sequence[Document]) -> Iterator[Section]:
+    """Names that were shortened, in full."""
+    names = list(dict.fromkeys(name for document in documents for name in long_names(document.content)))
+    names += [
+        document.name for document in documents if len(document.name) > LONGEST_NAME and document.name not in names
+    ]
+    if not names:
+        return
+    shown = tuple(f"{name_text(name)[-18:]} {name}" for name in names[:MOST_NAMES])
+    blocks: list[Block] = [Listing(shown)]
+    if len(names) > MOST_NAMES:
+        blocks.append(Paragraph(f"{len(names) - MOST_NAMES} more are in the documents.", "note"))
+    yield Section("Long names and texts in full", (Fold(counted(len(names), "text"), tuple(blocks)),), listed=False)

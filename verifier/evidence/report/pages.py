@@ -4,60 +4,50 @@ The report as a flat table: a row for every verified probability, for spreadshee
 """
 
 import itertools
-import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from verifier.base.arrays import grouped
 from verifier.base.documents import fraction_text
 from verifier.base.files import csv_text
 from verifier.base.numbers import decimal_text
 from verifier.base.words import counted
 from verifier.evidence.consistency import check_documents
 from verifier.evidence.documents import Document
-from verifier.evidence.following.rates import alone
-from verifier.evidence.report.assumptions import assumptions_section
+from verifier.evidence.following.rates import RATED, alone
+from verifier.evidence.report.assumptions import assumptions_section, provenance_section
 from verifier.evidence.report.requirements import answers_section, requirement_section
 from verifier.evidence.report.subjects import (
     Subject,
     confusion_inputs,
     matrices_section,
-    plain,
     subjects_of,
     unattached_answers,
 )
 from verifier.evidence.report.summary import About, summary_section
 from verifier.evidence.telling import (
-    rate_section,
+    rate_blocks,
     rate_sentences,
-    risk_section,
+    risk_blocks,
     risk_sentences,
-    triggers_section,
+    triggers_blocks,
     triggers_sentence,
 )
-from verifier.study.points import Point
+from verifier.study.points import Point, uncertainty_columns
 from verifier.study.records import SettingsRecord
 from verifier.study.results import ProfileMean, RequirementResult
 from verifier.telling.blocks import (
-    LONGEST_NAME,
-    Block,
-    Fold,
-    Listing,
     Page,
     Paragraph,
-    Row,
     Section,
-    Table,
-    facts,
     name_text,
 )
 from verifier.telling.closedloop import curve_blocks, trade_off_blocks, trade_off_sentences
 from verifier.telling.collision import collision_blocks, collision_sentence
-from verifier.telling.compare import compare_section, compare_sentences
-from verifier.telling.grounds import difference_text, long_names, reason_text, told_verdict, vacuity_text
+from verifier.telling.compare import compare_blocks, compare_sentences
+from verifier.telling.grounds import reason_text, told_verdict, vacuity_text
 from verifier.telling.html import html_text
 from verifier.telling.markdown import markdown_text
 from verifier.telling.robustness import (
@@ -115,21 +105,16 @@ def _rows(document: Document) -> Iterator[dict[str, object]]:
 
 
 def _mean(mean: ProfileMean, of: RequirementResult, settings: SettingsRecord) -> dict[str, object]:
-    ends, confidence = mean.interval, settings.confidence
     cells = {name: getattr(mean, name) for name in ("probability", "lower", "upper")}
-    cells |= {
-        "asked": f"{of.asked} over profile",
-        "constants": _pairs(mean.constants),
-        "exact": "" if mean.exact is None else fraction_text(mean.exact),
-        "verdict": of.verdict.value,
-    }
-    if ends is None or confidence is None:
+    cells |= {"asked": f"{of.asked} over profile", "constants": _pairs(mean.constants), "verdict": of.verdict.value}
+    cells |= {} if mean.exact is None else {"exact": fraction_text(mean.exact)}
+    if mean.interval is None or settings.confidence is None:
         return cells
-    level = {"level": confidence.level, "interval": ends.kind}
-    return cells | level | {"interval_lower": ends.lower, "interval_upper": ends.upper}
+    ends = {"interval_lower": mean.interval.lower, "interval_upper": mean.interval.upper}
+    return cells | ends | {"level": settings.confidence.level, "interval": mean.interval.kind}
 
 
-def _pairs(values: Mapping[str, Any]) -> str:
+def _pairs(values: Mapping[str, object]) -> str:
     return " ".join(f"{name}={value}" for name, value in values.items())
 
 
@@ -156,16 +141,8 @@ def _point(point: Point, settings: SettingsRecord | None = None) -> dict[str, ob
     sure = point.uncertainty
     if sure is None or settings is None:
         return cells
-    bounds = sure.confidence_bounds
-    return cells | {
-        "tier": settings.tier,
-        "level": sure.level,
-        "interval": sure.interval.kind,
-        "interval_lower": sure.interval.lower,
-        "interval_upper": sure.interval.upper,
-        "bounds_lower": "" if bounds is None else bounds.lower,
-        "bounds_upper": "" if bounds is None else bounds.upper,
-    }
+    known = {name: value for name, value in uncertainty_columns(point).items() if name in COLUMNS}
+    return cells | known | {"tier": settings.tier, "interval": sure.interval.kind}
 
 
 OF_REQUIREMENTS = frozenset({"run", "explain", "require", "confusion"})
@@ -251,13 +228,13 @@ def _other_section(document: Document, anchor: str, note: str) -> Section:
     result: Any = document.result
     match document.kind:
         case "compare":
-            return compare_section(result, document.name, anchor)
+            title, blocks = "Comparison", compare_blocks(result)
         case "rate":
-            return rate_section(result, document.name, anchor, note)
+            title, blocks = "Event rate", rate_blocks(result)
         case "risk":
-            return risk_section(result, document.name, anchor, note)
+            title, blocks = "Residual risk", risk_blocks(result)
         case "triggers":
-            return triggers_section(result, document.name, anchor)
+            title, blocks = "Triggering conditions", triggers_blocks(result)
         case "assess":
             return Section(f"Robustness: {document.name}", (), tuple(assess_sections(result)), anchor)
         case "adr":
@@ -272,7 +249,9 @@ def _other_section(document: Document, anchor: str, note: str) -> Section:
             title, blocks = "Safety against efficiency", curve_blocks(result.curves, "given curves")
         case _:
             title, blocks = "Mutated images", mutate_blocks(result)
-    return Section(f"{title}: {document.name}", tuple(blocks), id=anchor)
+    notes = (Paragraph(note, "note"),) if note else ()
+    verdict = told_verdict(result) if document.kind in RATED else ""
+    return Section(f"{title}: {document.name}", (*notes, *blocks), id=anchor, verdict=verdict)
 
 
 def _told_apart(documents: Sequence[Document]) -> tuple[Document, ...]:
@@ -307,101 +286,3 @@ def _title(documents: Sequence[Document]) -> str:
     if not titles:
         return f"Report on {counted(len(documents), 'document')}"
     return name_text(titles[0]) + (f" and {len(titles) - 1} more" if len(titles) > 1 else "")
-
-
-MOST_NAMES = 50
-
-
-def provenance_section(documents: Sequence[Document]) -> Section:
-    """Every file that this report rests on, by hash, and every choice that was made."""
-    blocks: list[Block] = [
-        Table(
-            "Documents of this report",
-            ("document", "kind", "title", "SHA-256"),
-            tuple(
-                (
-                    document.name,
-                    document.kind.replace("_", " "),
-                    name_text(document.content.get("title", "none")),
-                    document.sha256,
-                )
-                for document in documents
-            ),
-        )
-    ]
-    rows = tuple(_input_rows(documents))
-    if rows:
-        blocks.append(Table("Files they were made from", ("file", "role", "SHA-256", "used by"), rows))
-    blocks += [*_versions(documents), *_engines(documents)]
-    with_settings = [document for document in documents if "settings" in document.content] or documents
-    made = [(document, table) for document in documents if (table := _made(document, with_settings[0])) is not None]
-    blocks += [Fold(table.caption, (table,)) for document, table in made if document is with_settings[0]]
-    others = tuple(replace(table, side=True) for document, table in made if document is not with_settings[0])
-    blocks += [Fold(f"Settings of {counted(len(others), 'other document')}", others)] if others else []
-    return Section("Provenance", tuple(blocks), tuple(_names_section(documents)), "provenance")
-
-
-def _input_rows(documents: Sequence[Document]) -> Iterator[Row]:
-    files = ((file, document.name) for document in documents for file in document.content.get("inputs", ()))
-    inputs = grouped(
-        ((file.get("name", file.get("title", "none")), file.get("role", "data"), file.get("sha256", "none")), name)
-        for file, name in files
-    )
-    for (name, role, digest), names in inputs.items():
-        yield name_text(name), role, digest, ", ".join(dict.fromkeys(names))
-
-
-def _versions(documents: Sequence[Document]) -> Iterator[Block]:
-    libraries: dict[str, dict[str, list[str]]] = {}
-    for document in documents:
-        for name, version in document.content.get("versions", {}).items():
-            libraries.setdefault(name, {}).setdefault(version, []).append(document.name)
-    if not libraries:
-        return
-    pairs = []
-    for name, versions in libraries.items():
-        several = len(versions) > 1
-        text = "; ".join(f"{name_text(v)} ({', '.join(n)})" if several else name_text(v) for v, n in versions.items())
-        pairs.append((name_text(name), text))
-    yield facts("Versions", *pairs)
-
-
-def _engines(documents: Sequence[Document]) -> Iterator[Block]:
-    pairs = [
-        (document.name, f"Storm, and the batch engine; {difference_text(engines['largest_difference'])}")
-        for document in documents
-        if (engines := document.content.get("engines")) is not None
-    ]
-    if pairs:
-        yield facts("Engines", *pairs)
-
-
-def _made(document: Document, first: Document) -> Table | None:
-    """The command and the settings that a document was made with, without what the first one says already."""
-    command = document.content.get("command")
-    pairs = (
-        [] if command is None else [("command", plain(command) if isinstance(command, str) else shlex.join(command))]
-    )
-    settings, before = document.content.get("settings", {}), first.content.get("settings", {})
-    same = {name for name, value in settings.items() if document is not first and before.get(name, settings) == value}
-    own = {name: value for name, value in settings.items() if name not in same}
-    unset = [name_text(name) for name, value in own.items() if value is None or value is False]
-    pairs += [(name_text(name), plain(value)) for name, value in own.items() if name_text(name) not in unset]
-    pairs += [("none, or no", ", ".join(unset))] if unset else []
-    pairs += [("all others", f"as of {first.name}")] if same else []
-    return facts(f"Settings of {document.name}", *pairs) if pairs else None
-
-
-def _names_section(documents: Sequence[Document]) -> Iterator[Section]:
-    """Names that were shortened, in full."""
-    names = list(dict.fromkeys(name for document in documents for name in long_names(document.content)))
-    names += [
-        document.name for document in documents if len(document.name) > LONGEST_NAME and document.name not in names
-    ]
-    if not names:
-        return
-    shown = tuple(f"{name_text(name)[-18:]} {name}" for name in names[:MOST_NAMES])
-    blocks: list[Block] = [Listing(shown)]
-    if len(names) > MOST_NAMES:
-        blocks.append(Paragraph(f"{len(names) - MOST_NAMES} more are in the documents.", "note"))
-    yield Section("Long names and texts in full", (Fold(counted(len(names), "text"), tuple(blocks)),), listed=False)

@@ -64,8 +64,8 @@ class DetectorChoice:
     def __post_init__(self) -> None:
         if self.kind == "onnx" and (self.file is None or self.layout is None):
             raise ValueError("a network needs its file and its layout, the tables 'input' and 'output'")
-        if self.kind != "onnx" and len(self.classes) != 1:
-            raise ValueError(f"the detector '{self.kind}' reports one class")
+        if self.kind != "onnx" and (self.settings is None or len(self.classes) != 1):
+            raise ValueError(f"the detector '{self.kind}' reports one class, and has settings")
         if self.min_score is not None and self.false_positives is not None:
             raise ValueError("give either 'min_score' or 'false_positives_per_image', not both")
         if not 0 < self.iou <= 1:
