@@ -148,8 +148,6 @@ PARQUET = {"annotations": "truth.parquet", "detections": "found.parquet", "class
     [
         *(({name: None}, f"name the data: --format NAME --annotations PATH --detections PATH (no --{name})")
           for name in ("format", "annotations", "detections")),
-        ({"spec": "crossing.ltl"},
-         "--spec belongs to --matching-audit; to verify the matrices, write them and use verify run"),
         ({"stream": True}, "--stream needs the classes beforehand"),
         ({"stream": True, "format": "kitti_object", "shard": "1/2"},
          "--stream and --record in parts are of Parquet"),
