@@ -14,6 +14,7 @@ from made_runs import document_of, every_verdict, on_grid, point, requirement, r
 from report_documents import EVERY_KIND, document, documents
 
 from verifier.base.errors import InputError
+from verifier.collision.comparison import Area
 from verifier.evidence.report import csv_report, html_report, markdown_report
 
 
@@ -581,7 +582,7 @@ def test_a_rate_says_what_is_not_in_it():
 def test_a_study_of_collisions_says_what_its_words_mean_and_which_detector_is_closer():
     content = json.loads(json.dumps(document("collision").content))
     policy = content["policies"][0]
-    detector, codes = policy["detectors"][0], {"0": "not defined for both", "1": "the first is closer to its oracle"}
+    detector, codes = policy["detectors"][0], {str(code.value): code.text for code in Area}
     shape = len(detector["probability"]), len(detector["probability"][0])
     area = [[1] * shape[1] if k == 0 else [0] * shape[1] for k in range(shape[0])]
     chance = [[0.01] + [0.5] * (shape[1] - 1) for _ in range(shape[0])]
