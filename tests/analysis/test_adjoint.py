@@ -20,6 +20,8 @@ from small_objectives import channel_of, objective_of, random_objective, random_
 from verifier.analysis.objective import build_objective
 from verifier.analysis.sensitivity.adjoint import (
     Equations,
+    _jumps,
+    _tables,
     expected_visits,
     flow_derivatives,
     gradient,
@@ -481,3 +483,24 @@ def test_what_is_not_left_in_doubles_is_no_answer(rare):
     sources, targets = np.array([0, 0, 1, 1]), np.array([1, 2, 0, 2])
     with pytest.raises(NoAnswerError, match="some of 2 product states are left too rarely"):
         Equations(3, np.arange(2), sources, targets, np.array([1e-9, rare, 1, rare]))
+
+
+def test_only_components_of_several_states_are_eliminated():
+    part, edges = np.array([0, 1, 2, 2]), np.array([[1, 2, 3, 3], [0, 3, 2, 1]])
+    ((low, (rows, columns, shares), _),) = _tables(part, edges, np.array([0.5, 0.25, 0.125, 0.5]))
+    assert (low, sorted(zip(rows.tolist(), columns.tolist(), shares.tolist(), strict=True))) == (
+        2, [(0, 1, 0.25), (1, 0, 0.125)]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("led", "jumps"), [(3, False), (1, True)])
+def test_only_what_leads_from_one_end_to_the_other_jumps(led, jumps):
+    """State 0 is won or led to 2, which stays as nothing is ever reported there; a report would lead on."""
+    channel = channel_of([(), ("a",)], [[0], [1]], [[1], [1]])
+    chain = objective_of(
+        channel, [[2, 1], [1, 1], [2, led], [3, 3]], [0, 0, 1, 0], {"good": {1}}, "F good", ended=(1, 3)
+    )
+    rates = np.array([[[1, 0.5], [0, 0.5]], [[1, 1.0], [0, 0.0]]])
+    expected = np.zeros((2, 2, 2), dtype=bool)
+    expected[1, 1, 1] = jumps
+    assert _jumps(chain, state_values(chain, rates)).tolist() == expected.tolist()

@@ -536,6 +536,16 @@ def test_the_probability_of_a_run_is_that_of_its_steps_up_to_rounding(steps, cou
             _check_steps(ring, SimpleNamespace(rates=None), run, None)
 
 
+def test_a_small_probability_has_as_many_digits_as_a_large_one():
+    # Up with r from each of three states, else down, out at both ends: r^3 / (1 - 2 r (1 - r)) of being lost above.
+    channel, following = channel_of([(), ("a",)], [[0]], [[1]]), [[3, 1], [0, 2], [1, 4], [3, 3], [4, 4]]
+    ruin, rare = objective_of(channel, following, [0] * 5, {"bad": {4}}, "G !bad", ended=(3, 4)), Fraction(1, 2**12)
+    rates = np.array([[[1.0, 1 - float(rare)], [0.0, float(rare)]]])
+    probability, error = violation_probability(ruin, rates, 0)
+    exact = rare**3 / (1 - 2 * rare * (1 - rare))
+    assert abs(Fraction(probability) - exact) <= Fraction(error) <= exact / 10**12
+
+
 def test_what_is_decided_goes_on_as_is_likeliest_as_far_as_words_are_evaluated(masked, monkeypatch):
     # Decided in 1; from there 2 and then (nothing, 3/5) 3, 3, ...: the word 0 1 2 3 3 ... has four letters.
     following = [[1, 1], [2, 2], [3, 0], [3, 3]]
