@@ -121,7 +121,8 @@ def test_looks_and_shifts_widen_bounds(run):
         (("--largest-drive", "2"), ExitCode.BAD_INPUT, "and no drive is said to hold more than 2"),
         (("--icc-at-most", "1.5"), ExitCode.USAGE, "expected a number from 0 to 1, got '1.5'"),
         (("--shift", "nan"), ExitCode.USAGE, "expected a number from 0 to 1, got 'nan'"),
-        (("--looks", "0"), ExitCode.USAGE, "expected a whole number from 1, got '0'"),
+        (("--looks", "0"), ExitCode.USAGE, "expected a whole number from 1 to 2147483647, got '0'"),
+        (("--looks", "9999999999"), ExitCode.USAGE, "expected a whole number from 1 to 2147483647, got"),
         (("--bounds", "drives", "--assume-independent-items"), ExitCode.USAGE, "different assumptions"),
         (
             ("--point-only", "--weights", "drive"),

@@ -32,6 +32,8 @@ def test_a_missing_folder_is_refused_before_anything_is_computed(root, tmp_path,
         code = main(["run", SPEC, "--cm", CM, option, str(tmp_path / "none" / name)])
         assert code == ExitCode.BAD_INPUT
         assert "cannot be written" in capsys.readouterr().err
+    assert main(["run", SPEC, "--cm", CM, "--csv", "-"]) == ExitCode.BAD_INPUT
+    assert capsys.readouterr().err.startswith("verify: -: a file would be called so: name one, or /dev/stdout")
 
 
 def test_swept_constants_do_not_collide_with_other_columns(root, tmp_path, monkeypatch):

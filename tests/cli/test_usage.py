@@ -51,7 +51,7 @@ def test_prose_of_help_fits_the_terminal_and_examples_stay_as_they_are(name, cap
 def test_options_that_help_does_not_show_work_like_the_others(capsys, tmp_path):
     assert "--draws" not in options_in(printed(["run", "--help"], capsys)[0])
     text, code = printed(["run", "spec.ltl", "--draws", "few"], capsys)
-    assert (code, text) == (2, "verify: argument --draws: expected a number above 0, got 'few'\n"
+    assert (code, text) == (2, "verify: argument --draws: expected a whole number above 0, got 'few'\n"
                                "  hint: see verify run --help\n")  # fmt: skip
 
 

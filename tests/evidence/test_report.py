@@ -581,11 +581,10 @@ def test_a_rate_says_what_is_not_in_it():
 def test_a_study_of_collisions_says_what_its_words_mean_and_which_detector_is_closer():
     content = json.loads(json.dumps(document("collision").content))
     policy = content["policies"][0]
-    detector, codes = policy["detectors"][0], {"0": "not defined for both", "1": "the first is closer to its oracle"}
+    detector = policy["detectors"][0]
     shape = len(detector["probability"]), len(detector["probability"][0])
     area = [[1] * shape[1] if k == 0 else [0] * shape[1] for k in range(shape[0])]
     chance = [[0.01] + [0.5] * (shape[1] - 1) for _ in range(shape[0])]
-    content["codes"]["area"] = codes
     policy["detectors"] = [detector | {"title": "a"}, detector | {"title": "b"}]
     pair = {"first": 0, "second": 1, "threshold": 0.05, "objects": 9, "common_objects": 8, "subsamples": 4}
     policy["comparisons"] = [pair | {"subsample_size": 3, "area": area, "p_value": chance, "bootstrap_p_value": None}]

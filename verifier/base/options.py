@@ -379,11 +379,10 @@ def limited(kind: Callable[[str], Any], accepts: Callable[[Any], bool], expected
 
 def whole(least: int, most: int = 2**31 - 1) -> Callable[[str], Any]:
     """What reads a whole number in a range."""
-    upper = "" if most == 2**31 - 1 else f" to {most}"
-    return limited(int, lambda value: least <= value <= most, f"a whole number from {least}{upper}")
+    return limited(int, lambda value: least <= value <= most, f"a whole number from {least} to {most}")
 
 
 above_0 = limited(float, lambda value: 0 < value < float("inf"), "a number above 0")
-whole_above_0 = limited(int, lambda value: value > 0, "a number above 0")
+whole_above_0 = limited(int, lambda value: value > 0, "a whole number above 0")
 from_0 = limited(float, lambda value: 0 <= value < float("inf"), "a number from 0")
 share = limited(float, lambda value: 0 < value < 1, "a number between 0 and 1, both excluded")

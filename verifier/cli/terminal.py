@@ -224,5 +224,7 @@ def is_one_of(target: str, sources: Iterable[str | None]) -> bool:
 
 def check_writable(target: str) -> None:
     """Refuse a file that could not be written, before anything is computed for it; InputError."""
+    if target == "-":
+        raise InputError("a file would be called so: name one, or /dev/stdout for what is printed", Place(target))
     if not target or Path(target).is_dir() or not Path(target).absolute().parent.is_dir():
         raise InputError("cannot be written: no such folder, or a folder itself", Place(target or "''"))
