@@ -110,10 +110,7 @@ class Pool:
         return tuple(share for _, share in sorted(self._shares.items()))
 
     def results(
-        self,
-        work: Callable[[Block], Result],
-        blocks: Sequence[Block],
-        report: Callable[[int, int], None] = nothing,
+        self, work: Callable[[Block], Result], blocks: Sequence[Block], report: Callable[[int, int], None] = nothing
     ) -> Iterator[tuple[int, Result]]:
         """The place of each block and the result of its work, as they come.
 

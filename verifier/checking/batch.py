@@ -98,14 +98,7 @@ def satisfaction_probabilities(
             part = _bracket(accept, reject)
         else:
             plan = decided.plan(accepting=True, exact_one=True, matrices=len(rows))
-            solution = solve(
-                plan,
-                selected,
-                entry,
-                stochastic=True,
-                value_error=value_error,
-                roughly=roughly,
-            )
+            solution = solve(plan, selected, entry, stochastic=True, value_error=value_error, roughly=roughly)
             part = _enclosure(solution)
         for name, array in part.items():
             arrays[name][rows] = array

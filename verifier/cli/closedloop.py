@@ -110,13 +110,7 @@ def collision_command(arguments: CollisionSettings, command: Command) -> int:
     tell_shares(pool.shares)
     document = with_provenance(result.json_text(), command)
     pictures = {name: partial(_picture, result, name) for name in PLOTS}
-    give(
-        arguments,
-        document,
-        lambda: collision_tables(result),
-        csv=lambda _: csv_text(result.rows()),
-        **pictures,
-    )
+    give(arguments, document, lambda: collision_tables(result), csv=lambda _: csv_text(result.rows()), **pictures)
     return 0
 
 

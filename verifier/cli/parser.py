@@ -86,11 +86,7 @@ def add_verbs(commands: Any, family: str = "") -> None:
             parser = commands.add_parser(word, help=told, description=f"{told[0].upper()}{told[1:]}.")
         else:
             parser = commands.add_parser(
-                word,
-                help=verb.help,
-                description=verb.description,
-                epilog=verb.epilog,
-                formatter_class=HelpText,
+                word, help=verb.help, description=verb.description, epilog=verb.epilog, formatter_class=HelpText
             )
             parser.set_defaults(command=partial(_run, verb))
         parser.fill = partial(_fill, name=name)

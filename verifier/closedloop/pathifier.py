@@ -145,11 +145,7 @@ SLACK = 1e-9
 
 
 def near_pairs(
-    group: Ints,
-    point_m: Floats,
-    other_group: Ints,
-    other_m: Floats,
-    reach_m: float,
+    group: Ints, point_m: Floats, other_group: Ints, other_m: Floats, reach_m: float
 ) -> Iterator[tuple[Ints, Ints]]:
     """Index pairs (of `point_m`, of `other_m`) of one group not further apart than `reach_m`, in blocks.
 

@@ -309,11 +309,7 @@ def _second(loops: Sequence[_Driven], settings: StudySettings) -> SecondEngine |
 
 
 def _remarks(
-    logs: Logs,
-    validation: Logs | None,
-    tables: Mapping[str, Standardizer],
-    settings: StudySettings,
-    used: LogsUsed,
+    logs: Logs, validation: Logs | None, tables: Mapping[str, Standardizer], settings: StudySettings, used: LogsUsed
 ) -> list[str]:
     remarks = list(logs.remarks)
     if validation is None:

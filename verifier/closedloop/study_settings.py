@@ -15,13 +15,7 @@ from verifier.closedloop.curves import FPR_MAX
 from verifier.closedloop.detection_outcomes import PathifierMetric
 from verifier.closedloop.logs import IOU_HALF
 from verifier.closedloop.pathifier import PathSettings, Radii
-from verifier.closedloop.settings import (
-    USUAL_METRICS,
-    ClosedLoopSettings,
-    Metric,
-    NeverStops,
-    checked_severities,
-)
+from verifier.closedloop.settings import USUAL_METRICS, ClosedLoopSettings, Metric, NeverStops, checked_severities
 from verifier.closedloop.traces import VehicleSettings
 from verifier.perception.matching import MatchingPolicy
 

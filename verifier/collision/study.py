@@ -225,11 +225,7 @@ def _piece_elsewhere(sources: Sequence[ReadPairs], settings: StudySettings, bloc
 
 
 def _piece(
-    sources: Sequence[ReadPairs],
-    settings: StudySettings,
-    storm: StormProcess | None,
-    stages: Stages,
-    block: Block,
+    sources: Sequence[ReadPairs], settings: StudySettings, storm: StormProcess | None, stages: Stages, block: Block
 ) -> DetectorResult | Compared | tuple[Ranking | None, Combination]:
     """What is found of one detector, of two, or, without numbers, of all together."""
     policy, numbers = block

@@ -59,13 +59,7 @@ from verifier.collision.intervals import (
 )
 from verifier.collision.kernel import Code
 from verifier.collision.pairs import Pairs
-from verifier.collision.resampling import (
-    ROOT_N,
-    Progress,
-    Subsampling,
-    bootstrap_intervals,
-    subsampling_interval,
-)
+from verifier.collision.resampling import ROOT_N, Progress, Subsampling, bootstrap_intervals, subsampling_interval
 
 MOST, FEWEST, SHUFFLED = 999, 199, 50_000_000
 """Permutations at most and at least, and ranks that are shuffled in all of them together."""
@@ -161,10 +155,7 @@ class Trust(Code):
     CROSSED = 6, "the ends of the exact monotone interval cross: a share that falls does not fit here"
     NARROWEST = 7, "cross-validation took the narrowest kernel that it tries: pairs may be near copies"
     DEPENDENT = 8, "pairs depend on each other or on their number, so images are resampled"
-    DEPENDENT_BY_DRIVE = (
-        9,
-        "pairs, their number or images of a drive are not independent, so drives are resampled",
-    )
+    DEPENDENT_BY_DRIVE = (9, "pairs, their number or images of a drive are not independent, so drives are resampled")
     DEPENDENT_EXACT = (
         10,
         "pairs, their number or images of a drive are not independent, and too little was resampled",

@@ -18,10 +18,7 @@ from verifier.base.errors import InputError, Place, shown
 LONGEST_PART = 200
 """Bytes of one part of a path."""
 LONGEST_PATH = 400
-_ALIKE = str.maketrans(
-    "авсԁеһіјкмнорԛѕтѵԝхуαβεζηικμνορτυχγ",
-    "abcdehijkmhopqstvwxyabezhikmvoptuxy",
-)
+_ALIKE = str.maketrans("авсԁеһіјкмнорԛѕтѵԝхуαβεζηικμνορτυχγ", "abcdehijkmhopqstvwxyabezhikmvoptuxy")
 """Letters of other scripts -> the Latin ones that they look like."""
 _UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufe00\ufe01\ufe0e\ufe0f")
 """What counts as printable and prints nothing."""

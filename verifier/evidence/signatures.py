@@ -109,11 +109,7 @@ def envelope(signed: Signed, digest: str, key: str) -> str:
         "keyid": _fingerprint(private.public_key()),
         "sig": base64.b64encode(private.sign(_encoded(PAYLOAD_TYPE, payload), *_scheme(private, key))).decode(),
     }
-    whole = {
-        "payload": base64.b64encode(payload).decode(),
-        "payloadType": PAYLOAD_TYPE,
-        "signatures": [signature],
-    }
+    whole = {"payload": base64.b64encode(payload).decode(), "payloadType": PAYLOAD_TYPE, "signatures": [signature]}
     return json.dumps(whole) + "\n"
 
 

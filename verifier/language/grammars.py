@@ -39,11 +39,7 @@ def tables_text(grammar: Path) -> str:
 
 def _built(grammar: Path, actions: Transformer[Any, Any] | None) -> Lark:
     return Lark.open(
-        str(grammar),
-        import_paths=[str(CONDITIONS.parent)],
-        parser="lalr",
-        lexer="basic",
-        transformer=actions,
+        str(grammar), import_paths=[str(CONDITIONS.parent)], parser="lalr", lexer="basic", transformer=actions
     )
 
 

@@ -212,8 +212,7 @@ class CountSettings:
         bool, Option("also average precision (AP) of each class under this matching, with intervals, by pycocotools")
     ] = False
     memory: Annotated[
-        str,
-        Option("count also by context: what went before on the track, run:L or last:K", metavar="CONTEXTS"),
+        str, Option("count also by context: what went before on the track, run:L or last:K", metavar="CONTEXTS")
     ] = "none"
     gaps: GapsOfTracks = "break"
     period: Annotated[float | None, Option("time from frame to frame", metavar="S")] = None

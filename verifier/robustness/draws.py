@@ -59,11 +59,7 @@ def drawn_shares(
     judged = right | ~matches.ignored
     hits, reports, objects = (
         weights @ np.bincount(frames, minlength=data.frame_count)
-        for frames in (
-            data.detections.frame[right],
-            data.detections.frame[judged],
-            data.annotations.frame,
-        )
+        for frames in (data.detections.frame[right], data.detections.frame[judged], data.annotations.frame)
     )
     with np.errstate(invalid="ignore"):
         return {"precision": hits / reports, "recall": hits / objects}

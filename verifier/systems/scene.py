@@ -14,15 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from verifier.base.arrays import Ints, Mask
-from verifier.base.errors import (
-    InputError,
-    LimitError,
-    NoAnswerError,
-    Place,
-    UsageError,
-    shown,
-    unknown_name,
-)
+from verifier.base.errors import InputError, LimitError, NoAnswerError, Place, UsageError, shown, unknown_name
 from verifier.base.numbers import memory_text, significant
 from verifier.language.expressions import Source, exact_number, to_text
 from verifier.language.expressions.syntax import FALSE, TRUE, Name, Node, Number, Operation, names_in

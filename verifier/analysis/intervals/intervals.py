@@ -255,10 +255,7 @@ def choose_interval(
             )
         holding = int(np.count_nonzero(drives.sizes(columns).sum(axis=1)))
         inside = "objects" if unit == "frame" else "frames"
-        return Choice(
-            kind,
-            f"{counted(holding, unit)} {by_drives}: {inside} of one {unit} are not independent",
-        )
+        return Choice(kind, f"{counted(holding, unit)} {by_drives}: {inside} of one {unit} are not independent")
     if drives is not None and drives.weights != "item":
         raise UsageError(
             f"--interval {kind} counts items, and --weights {drives.weights} does not: leave one of them out"

@@ -264,9 +264,7 @@ def _check_directory(path: Path, limits: ReadingLimits, bundle: str) -> None:
     end = tail[-_END.size :]
     if len(end) < _END.size or not end.startswith(_END_MARK):
         raise InputError(
-            "no sound zip archive: it does not end as verify evidence build writes it",
-            Place(bundle),
-            _UNPACK,
+            "no sound zip archive: it does not end as verify evidence build writes it", Place(bundle), _UNPACK
         )
     if tail[: -_END.size].startswith(_LOCATOR_MARK):
         raise InputError("a zip64 archive, which no bundle is", Place(bundle))
@@ -288,9 +286,7 @@ def _check_info(info: zipfile.ZipInfo, bundle: str) -> None:
         raise InputError(f"{name} is encrypted", Place(bundle))
     if info.compress_type != zipfile.ZIP_STORED:
         raise InputError(
-            f"{name} is compressed (method {info.compress_type}), as no bundle is",
-            Place(bundle),
-            _UNPACK,
+            f"{name} is compressed (method {info.compress_type}), as no bundle is", Place(bundle), _UNPACK
         )
 
 
@@ -314,9 +310,7 @@ def _check_rest(raw: bytes, written: bytes, bundle: str) -> None:
         at = next((k for k, pair in enumerate(zip(raw, written, strict=False)) if pair[0] != pair[1]), None)
         where = min(len(raw), len(written)) if at is None else at
         raise InputError(
-            f"byte {where} of the archive is not as verify evidence build writes it",
-            Place(bundle),
-            _UNPACK,
+            f"byte {where} of the archive is not as verify evidence build writes it", Place(bundle), _UNPACK
         )
 
 

@@ -23,13 +23,7 @@ from verifier.evidence.bundle.layout import input_paths
 from verifier.evidence.bundle.making import Progress, make_results, planned
 from verifier.evidence.bundle.manifest import MANIFEST_FILE, digest_of
 from verifier.evidence.bundle.parts import check_context, read_parts
-from verifier.evidence.bundle.request import (
-    REQUEST_FILE,
-    Request,
-    documents_of,
-    typed,
-    unpacked_inputs,
-)
+from verifier.evidence.bundle.request import REQUEST_FILE, Request, documents_of, typed, unpacked_inputs
 from verifier.evidence.bundle.runs_elsewhere import Given, given_runs, refuse_unfounded, wrong_given
 from verifier.evidence.consistency import check_document
 from verifier.evidence.context import read_context

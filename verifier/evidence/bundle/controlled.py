@@ -135,11 +135,7 @@ def fields_section(parts: Parts, cited: Sequence[Document]) -> Section:
         ("k", "plan and method of sampling", identity.sampling),
         ("l", "to what the results relate", ONLY_THESE),
         ("m", "results with units", f"{counted(len(cited), 'document')}: probabilities without unit, rates per hour"),
-        (
-            "n",
-            "additions, deviations, exclusions",
-            some_of(left_out) or "none",
-        ),
+        ("n", "additions, deviations, exclusions", some_of(left_out) or "none"),
         ("o", "who authorised it", identity.approver),
         ("p", "results from elsewhere", some_of(elsewhere) or "none"),
     )

@@ -36,12 +36,7 @@ COLUMNS = ("id", "kind", "text", "status", "supported by", "in context of")
 
 
 def sign_bundle(
-    bundle: str,
-    key: str,
-    role: Role,
-    by: str = "",
-    until: datetime.date | None = None,
-    output: str | None = None,
+    bundle: str, key: str, role: Role, by: str = "", until: datetime.date | None = None, output: str | None = None
 ) -> Seal:
     """Check a bundle and add a signature to those beside it.
 

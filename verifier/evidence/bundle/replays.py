@@ -17,12 +17,7 @@ import numpy as np
 
 from verifier.analysis.counterexamples.explanation import RunRecord
 from verifier.analysis.counterexamples.replay import Replay, replay
-from verifier.analysis.counterexamples.runs import (
-    Run,
-    exact_entries,
-    exact_probability,
-    violation_probability,
-)
+from verifier.analysis.counterexamples.runs import Run, exact_entries, exact_probability, violation_probability
 from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.adjoint import Values, state_values
 from verifier.base.documents import fraction_of

@@ -264,9 +264,7 @@ def find_defeaters(
     of = {run.sha256: run for run in runs}
     return tuple(
         Defeater(
-            **vars(doubt),
-            id=f"D{number}",
-            basis={claim: basis_of(of[claim.run], claim) for claim in doubt.claims},
+            **vars(doubt), id=f"D{number}", basis={claim: basis_of(of[claim.run], claim) for claim in doubt.claims}
         )
         for number, doubt in enumerate(unique, start=1)
     )

@@ -21,12 +21,7 @@ TEXT_TYPE, PREFIX = "verifier-text", "verifier-"
 
 
 def reqif_text(
-    rows: Sequence[Mapping[str, str]],
-    columns: Sequence[str],
-    kind: str,
-    title: str,
-    day: str,
-    note: str = "",
+    rows: Sequence[Mapping[str, str]], columns: Sequence[str], kind: str, title: str, day: str, note: str = ""
 ) -> str:
     """The rows as ReqIF.
 

@@ -117,10 +117,7 @@ class RateQuestion:
 
 
 def hazard_rate(
-    run: Document,
-    asked: RateQuestion,
-    exposures: Mapping[str, Exposure],
-    context: tuple[str, str] | None = None,
+    run: Document, asked: RateQuestion, exposures: Mapping[str, Exposure], context: tuple[str, str] | None = None
 ) -> RateResult:
     """The rate of the unwanted event.
 

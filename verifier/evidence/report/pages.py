@@ -38,12 +38,7 @@ from verifier.evidence.telling import (
 from verifier.study.points import Point, uncertainty_columns
 from verifier.study.records import SettingsRecord
 from verifier.study.results import ProfileMean, RequirementResult
-from verifier.telling.blocks import (
-    Page,
-    Paragraph,
-    Section,
-    name_text,
-)
+from verifier.telling.blocks import Page, Paragraph, Section, name_text
 from verifier.telling.closedloop import curve_blocks, trade_off_blocks, trade_off_sentences
 from verifier.telling.collision import collision_blocks, collision_sentence
 from verifier.telling.compare import compare_blocks, compare_sentences

@@ -49,11 +49,7 @@ class Memory:
 
 
 def with_contexts(
-    counts: ConfusionCounts,
-    data: DetectionSet,
-    observed: Observed | None,
-    rule: CountingRule,
-    memory: Memory,
+    counts: ConfusionCounts, data: DetectionSet, observed: Observed | None, rule: CountingRule, memory: Memory
 ) -> ConfusionCounts:
     """The counts of the data, divided by context; tested where `counter_of` says so, and with its errors."""
     counter = counter_of(data, observed, rule, memory)

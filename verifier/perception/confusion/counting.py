@@ -36,8 +36,7 @@ from verifier.perception.matching import Matches, MatchingPolicy, match
 
 TOTALS = ("frames", "annotations", "detections", "matched", "unmatched", "duplicates", "ignored", "outside_bins")
 NO_TRACKS_IN_PARTS = remark(
-    "counted-in-parts",
-    "counted part by part: tracks are left out, and whether misses follow misses is not tested",
+    "counted-in-parts", "counted part by part: tracks are left out, and whether misses follow misses is not tested"
 )
 
 

@@ -309,10 +309,7 @@ _LABELS: Mapping[str, object] = {
 _FAMILY: Mapping[str, object] = {
     "if": {"required": ["score_thresholds"]},
     "then": {
-        "properties": {
-            "axes": {"const": ["score_threshold", "predicted", "true"]},
-            "dependence": {"type": "array"},
-        }
+        "properties": {"axes": {"const": ["score_threshold", "predicted", "true"]}, "dependence": {"type": "array"}}
     },
     "else": {"properties": {"axes": {"const": ["predicted", "true"]}, "dependence": {"type": "object"}}},
 }

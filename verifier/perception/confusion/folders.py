@@ -83,10 +83,7 @@ class Copies:
 
 @contextlib.contextmanager
 def copied(
-    settings: CountSettings,
-    shared: Container[str] = (),
-    mine: Container[str] = (),
-    names_only: bool = False,
+    settings: CountSettings, shared: Container[str] = (), mine: Container[str] = (), names_only: bool = False
 ) -> Iterator[Copies]:
     """The settings with copies of what is in stores.
 

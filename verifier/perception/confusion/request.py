@@ -51,11 +51,7 @@ from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.sanity import refuse_absurd, with_projected
 from verifier.perception.confusion.shards import joined_shards, shards_of
 from verifier.perception.confusion.streaming import StreamFiles, added_origin
-from verifier.perception.detections import (
-    DetectionSet,
-    from_dicts,
-    from_objects,
-)
+from verifier.perception.detections import DetectionSet, from_dicts, from_objects
 from verifier.perception.detections.tablefiles import tables
 from verifier.perception.matching import MatchingPolicy
 from verifier.perception.settings import CountSettings, MergeSettings
@@ -263,12 +259,7 @@ class ConfusionMetric:
         self._frames: set[str] = set()
 
     def update(
-        self,
-        preds: Any,
-        target: Any,
-        *,
-        sequence: str | Sequence[str] | None = None,
-        frames: Any = None,
+        self, preds: Any, target: Any, *, sequence: str | Sequence[str] | None = None, frames: Any = None
     ) -> None:
         """Count one batch; arguments in the order of torchmetrics.
 

@@ -272,9 +272,7 @@ def _checkpoint_text(progress: Progress, files: StreamFiles) -> str:
 
 
 def _contexts_document(count: Count, begun: Begun) -> dict[str, object]:
-    return {
-        "contexts": {**_tally_document(count.tally), "sequence": begun.sequence, "outcomes": begun.outcomes},
-    }
+    return {"contexts": {**_tally_document(count.tally), "sequence": begun.sequence, "outcomes": begun.outcomes}}
 
 
 def _tally_document(tally: Tally) -> dict[str, str]:

@@ -46,11 +46,7 @@ FRAMES = get_args(EgoOrCity)
 
 
 def argoverse(
-    annotations: str | Path,
-    detections: str | Path,
-    reading: Reading | None = None,
-    *,
-    detection_frame: str = "ego",
+    annotations: str | Path, detections: str | Path, reading: Reading | None = None, *, detection_frame: str = "ego"
 ) -> DetectionSet:
     """A log, a folder or a zip archive of logs; and a file of detections, or one for each log.
 

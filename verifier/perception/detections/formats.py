@@ -212,11 +212,7 @@ FORMATS = {"auto": Format("recognised by the annotations", auto, OPTIONS), **_NA
 
 
 def read_detections(
-    format_name: str,
-    annotations: str | Path,
-    detections: str | Path,
-    reading: Reading | None = None,
-    **options: Any,
+    format_name: str, annotations: str | Path, detections: str | Path, reading: Reading | None = None, **options: Any
 ) -> DetectionSet:
     """Annotations and detections in a named format.
 

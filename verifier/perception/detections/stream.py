@@ -31,14 +31,7 @@ from verifier.perception.detections.parquetfiles import (
     without_rows,
 )
 from verifier.perception.detections.sources import Reading
-from verifier.perception.detections.tablefiles import (
-    Key,
-    NamedTable,
-    frames_of,
-    looked_up,
-    renamed,
-    rows_of,
-)
+from verifier.perception.detections.tablefiles import Key, NamedTable, frames_of, looked_up, renamed, rows_of
 
 
 @dataclass(frozen=True)

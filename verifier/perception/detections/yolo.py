@@ -28,14 +28,7 @@ from verifier.perception.detections.assembly import UNKNOWN_FRAME, Material, Row
 from verifier.perception.detections.coco import distances_of, result_rows
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.detections.gathered import image_frames
-from verifier.perception.detections.sources import (
-    Member,
-    Reading,
-    digest_record,
-    elements,
-    load_json,
-    read_source,
-)
+from verifier.perception.detections.sources import Member, Reading, digest_record, elements, load_json, read_source
 from verifier.perception.detections.texttables import Kind, Layout, TextTable, read_tables
 from verifier.perception.settings import IMAGE_SUFFIXES
 

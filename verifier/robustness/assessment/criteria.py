@@ -31,10 +31,7 @@ from verifier.study.results import RunResult, engines_of
 
 
 def degradation_of(
-    asked: Degradation,
-    folder: Path,
-    progress: Progress = no_progress,
-    runs: dict[str, RunResult] | None = None,
+    asked: Degradation, folder: Path, progress: Progress = no_progress, runs: dict[str, RunResult] | None = None
 ) -> DegradationResult:
     """All criteria at all levels.
 

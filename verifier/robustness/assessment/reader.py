@@ -295,7 +295,7 @@ def _assessment(key: str, element: Element) -> Assessment:
             detector,
             element.given("samples", _samples, {}),
             element.given("tolerance_scaling", Element.one_of, "stated", get_args(Scaling)),
-        ),
+        )
     )
 
 

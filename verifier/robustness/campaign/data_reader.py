@@ -112,7 +112,7 @@ def read_counting(element: Element) -> Counting:
             element.given("measure", Element.one_of, None, MEASURES),
             element.given("unmatched", Element.one_of, "drop", get_args(Leftover)),
             element.given("outside", Element.one_of, "error", get_args(Outside)),
-        ),
+        )
     )
 
 

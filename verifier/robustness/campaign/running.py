@@ -215,11 +215,7 @@ def _people(campaign: Campaign, target: Path, detector: str) -> dict[str, Detect
 
 
 def _made(
-    campaign: Campaign,
-    scenes: Scenes,
-    detector: str,
-    target: Path,
-    before: Mapping[str, tuple[DetectionSet, Made]],
+    campaign: Campaign, scenes: Scenes, detector: str, target: Path, before: Mapping[str, tuple[DetectionSet, Made]]
 ) -> dict[str, tuple[DetectionSet, Made]]:
     """AP, recall, matrices and pairs of a detector, by condition; those made `before` are not made again."""
     choice, own = campaign.detectors[detector], target / detector

@@ -245,13 +245,7 @@ def scatter(
 
 
 def _strip(
-    pixels: Pixels,
-    depth: Metres,
-    rows: slice,
-    kernels: tuple[Numbers, ...],
-    lens: Lens,
-    layers: Layers,
-    out: Pixels,
+    pixels: Pixels, depth: Metres, rows: slice, kernels: tuple[Numbers, ...], lens: Lens, layers: Layers, out: Pixels
 ) -> Numbers:
     """Put some rows of the result into `out`; gives their D~.
 
