@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from verifier.analysis.channel_test import Channel, channel_condition, channel_test
 from verifier.base.checksums import SUMMED, changed_part
+from verifier.base.documents import Content
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.files import read_json
 from verifier.base.numbers import extreme_numbers
@@ -48,7 +49,7 @@ from verifier.study.results import RequirementResult, RunResult
 
 if TYPE_CHECKING:
     from verifier.questions.compare.compare_result import CompareResult, Curve, Entry, RequirementComparison
-    from verifier.questions.explain.explain_result import Explained, ExplainResult, MapRecord, Violation
+    from verifier.questions.explain.explain_result import Explained, ExplainResult, Violation
     from verifier.questions.require.require_result import RequireResult
 
 
@@ -174,6 +175,9 @@ def _difference(document: Document) -> Misfits:
 
 
 def _explain_misfits(document: Document) -> Misfits:
+    for at, told in enumerate(document.content["explanations"]):  # a type says less well where a table is torn
+        if told["map"] is not None:
+            yield from _map_misfits(f"/explanations/{at}/map", told["map"])
     result: ExplainResult = document.result
     bins = len(result.bins)
     yield from channel_apart(result.channel, result.matrices)
@@ -181,8 +185,6 @@ def _explain_misfits(document: Document) -> Misfits:
     yield from once("/explanations", ((explanation.name, explanation.planner) for explanation in result.explanations))
     for at, explanation in enumerate(result.explanations):
         where, point = f"/explanations/{at}", explanation.point
-        if explanation.map is not None:
-            yield from _map_misfits(f"{where}/map", explanation.map)
         yield from below(f"{where}/point", contradictions(point, result.settings))
         yield from _too_far(document, f"{where}/point", point)
         yield from decision_apart(f"{where}/point", point.decision, judging.decision(point, explanation.target))
@@ -247,16 +249,16 @@ def _violation_misfits(where: str, explanation: Explained) -> Misfits:
         yield f"{where}/violation/probability", f"expected {expected}, got {violation.probability}"
 
 
-def _map_misfits(where: str, told: MapRecord) -> Misfits:
+def _map_misfits(where: str, told: Content) -> Misfits:
     """One axis for each variable, one value or null for each combination of values."""
-    lengths, rows = [len(values) for values in told.values], told.probability
-    if len(lengths) != len(told.variables) or 0 in lengths:
+    lengths, rows = [len(values) for values in told["values"]], told["probability"]
+    if len(lengths) != len(told["variables"]) or 0 in lengths:
         yield f"{where}/values", "expected values of each variable"
     if len(rows) != lengths[0]:
         yield f"{where}/probability", f"expected {lengths[0]} entries, got {len(rows)}"
     for k, row in enumerate(rows):
-        cells = row if isinstance(row, tuple) else (row,)
-        wrong = isinstance(row, tuple) != (len(lengths) == 2) or len(cells) != [*lengths, 1][1]
+        cells = row if isinstance(row, list) else [row]
+        wrong = isinstance(row, list) != (len(lengths) == 2) or len(cells) != [*lengths, 1][1]
         if wrong or not all(cell is None or is_probability(cell) for cell in cells):
             yield f"{where}/probability/{k}", "expected a probability or null for each value"
 
