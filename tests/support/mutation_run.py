@@ -1531,6 +1531,11 @@ class Chosen:
             found = {item.nodeid: item for item in items}
             items[:] = [found[test] for test in self.most_s if test in found]
 
+    def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Note that a module left when it was read."""
+        if excinfo.errisinstance(SystemExit):
+            self.failed.append("SystemExit")
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep which test failed."""
         if report.failed:
@@ -1752,7 +1757,7 @@ class Judge:
         for test in failed if not isinstance(tests, Mapping) else ():
             print(f"left out, as it fails without a fault: {test}", flush=True)
             noted.pop(test, None)
-        if code == pytest.ExitCode.INTERNAL_ERROR and not any("SystemExit" in line for line in lines):
+        if code == pytest.ExitCode.INTERNAL_ERROR and not failed:
             raise RuntimeError("\n".join(lines))
         if code == 0:
             return None, noted
