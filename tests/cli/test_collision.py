@@ -303,7 +303,7 @@ def test_faulty_profiles_are_refused(run, tmp_path, text, message):
         (["perfect.csv", "--margin", "1"], "--margin goes with --closed-loop"),
         (["perfect.csv", "--no-misses"], "--no-misses goes with --closed-loop"),
         (["--detections", "far.csv"], "--detections goes with --format NAME and --annotations PATH"),
-        (["perfect.csv", "--plot", "map.jpg"], "--plot: expected a file name ending in .png, .svg, .pdf"),
+        (["perfect.csv", "--plot", "a.jpg"], "--plot: expected a file name ending in .png, .svg, .pdf, got a.jpg"),
         (["perfect.csv", "--plot-comparison", "map.png"], "--plot-comparison needs two detectors or more"),
         (["perfect.csv", "--plot-closed-loop", "map.png"], "--plot-closed-loop needs --closed-loop METRES"),
         (["perfect.csv", "--output", "no/such.json"],

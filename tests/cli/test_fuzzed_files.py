@@ -388,8 +388,9 @@ def fault_of(one, name, folder, rng):
 
 def prepare(targets, folder, monkeypatch):
     """A folder with its files for each target, and no model checker."""
-    for name in ("run.verified", "run.checked_and_told", "questions.required", "questions.explained"):
-        monkeypatch.setattr(f"verifier.cli.{name}", only_read)
+    for name in ("cli.run.verified", "cli.run.checked_and_told", "questions.require.requiring.required",
+                 "cli.questions.explained"):  # fmt: skip
+        monkeypatch.setattr(f"verifier.{name}", only_read)
     monkeypatch.setenv("VERIFIER_DEBUG", "1")
     for name, one in targets.items():
         for path, raw in one.files.items():

@@ -193,7 +193,7 @@ def test_parts_are_joined_in_order(tmp_path, ending):
 
 
 def test_a_record_has_a_known_ending():
-    with pytest.raises(UsageError, match=r"ending in \.csv or \.parquet"):
+    with pytest.raises(UsageError, match=r"ending in \.csv, \.parquet, got record\.txt"):
         check_record_target("record.txt")
 
 

@@ -32,7 +32,7 @@ def rule(labelling="class", classes=("a", "b"), bins=BINS, **choices):
         ({"labelling": "set"}, "unknown labelling 'set'"),
         ({"outside": "keep"}, "unknown rule for objects in no bin 'keep'"),
         ({"gap_m": 1.0}, "a gap in metres belongs to the labelling 'group', and to no other"),
-        ({"labelling": "group"}, "a gap in metres belongs to the labelling 'group', and to no other"),
+        ({"labelling": "group"}, "the labelling 'group' needs a gap in metres: objects of a class this near act as"),
         ({"labelling": "group", "gap_m": -0.5}, "expected a gap from 0 to 10000 m, got -0.5"),
         ({"labelling": "group", "gap_m": 10001.0}, "expected a gap from 0 to 10000 m, got 10001"),
         ({"labelling": "proposition", "classes": NINE},
