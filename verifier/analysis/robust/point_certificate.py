@@ -40,6 +40,7 @@ from verifier.analysis.robust.solve import greatest_reach
 from verifier.analysis.robust.staying import LARGEST_CERTIFIED
 from verifier.analysis.robust.subject import point_document, subject_document, subject_of
 from verifier.base.arrays import ROUNDOFF, Ints, Mask
+from verifier.checking.enclosure import doubles_around
 from verifier.checking.graphs import components, coreachable
 from verifier.checking.plan import decide
 from verifier.checking.step_bounds import LongWindow
@@ -142,7 +143,7 @@ def step_certificates(
         bounds = step_kernel.proven(**about)
     except step_kernel.Rejected:
         return
-    claimed = [[_rounded("lower", low), _rounded("upper", high)] for low, high in bounds]
+    claimed = [[doubles_around(low)[0], doubles_around(high)[1]] for low, high in bounds]
     content = {"schema": step_kernel.SCHEMA, "version": step_kernel.VERSION, "claimed": claimed, **about}
     yield "steps", {**content, "sha256": digest_of(content)}
 
@@ -328,12 +329,4 @@ def _above(chain: _Chain, near: Objects, residual: int, steps: Objects) -> Objec
 
 def _outwards(side: Side, value: int) -> float:
     """The claim that a value gives."""
-    return _rounded(side, Fraction(UNIT - value if side == "lower" else value, UNIT))
-
-
-def _rounded(side: Side, bound: Fraction) -> float:
-    """A bound, rounded outwards."""
-    claim = float(bound)
-    if side == "lower" and claim > bound:
-        return math.nextafter(claim, -math.inf)
-    return math.nextafter(claim, math.inf) if side == "upper" and claim < bound else claim
+    return doubles_around(Fraction(UNIT - value if side == "lower" else value, UNIT))[side == "upper"]
