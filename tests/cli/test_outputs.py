@@ -4,11 +4,12 @@ import json
 import shutil
 import subprocess
 import sys
+from unittest.mock import Mock
 
 import pytest
 from typed_runs import point_of, requirement_of
 
-from verifier.base.errors import ExitCode
+from verifier.base.errors import ExitCode, UsageError
 from verifier.cli import main
 
 SPEC, CM = "specs/car_pedestrian.ltl", "examples/nuscenes_yolov3_class.json"
@@ -34,6 +35,16 @@ def test_a_missing_folder_is_refused_before_anything_is_computed(root, tmp_path,
         assert "cannot be written" in capsys.readouterr().err
     assert main(["run", SPEC, "--cm", CM, "--csv", "-"]) == ExitCode.BAD_INPUT
     assert capsys.readouterr().err.startswith("verify: -: a file would be called so: name one, or /dev/stdout")
+
+
+def test_no_model_is_written_where_another_output_cannot_be_made(root, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(root)
+    monkeypatch.setattr("verifier.cli.run.csv_text", Mock(side_effect=UsageError("no table")))
+    options = ("--env", "ped", "--set", "vmax=2", "--initial", "v = 2", "--requirement", "stops_for_pedestrians")
+    options += ("--point-only", "--csv", str(tmp_path / "a.csv"), "--export", str(tmp_path / "a.drn"))
+    assert main(["run", SPEC, "--cm", CM, *options]) == ExitCode.USAGE
+    assert "no table" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_swept_constants_do_not_collide_with_other_columns(root, tmp_path, monkeypatch):

@@ -81,10 +81,8 @@ def run_command(arguments: RunSettings, command: Command) -> int:
     tell_shares(pool.shares)
     recorded = replace(result, command=command, gates=held)
     document = recorded.json_text()
-    if arguments.export is not None:
-        write_model(model_of(study), arguments.export)
-    if arguments.export_bounds is not None:
-        write_model(vertex_model_of(study), arguments.export_bounds)
+    asked = (arguments.export, model_of), (arguments.export_bounds, vertex_model_of)
+    models = [(make(study), path) for path, make in asked if path is not None]
     give(
         arguments,
         document,
@@ -94,6 +92,8 @@ def run_command(arguments: RunSettings, command: Command) -> int:
         certificates=lambda _: _certificates(checked),
         **ci_outputs(arguments, recorded, document, inputs.spec, watch),
     )
+    for model, path in models:
+        write_model(model, path)
     return int(ExitCode.VIOLATED if held is not None and held.failed else result.verdict.exit_code)
 
 
