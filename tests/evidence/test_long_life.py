@@ -13,7 +13,7 @@ from verifier.base.libraries import RELEASED, __version__
 from verifier.evidence.bundle.archive import write_bundle
 from verifier.evidence.bundle.build import Sources, make_bundle
 from verifier.evidence.bundle.check import check_bundle, check_files
-from verifier.evidence.identity import sbom_text
+from verifier.evidence.identity import sbom_text, tool_identity
 from verifier.study.options import RunOptions
 
 FEW = RunOptions(confidence=ConfidenceSettings(draws=100))
@@ -28,12 +28,18 @@ def old(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         for module in MODULES:
             patch.setattr(f"verifier.{module}.__version__", OLD)
-        sbom_text.cache_clear()
+        _forget_the_version()
         files = dict(make_bundle(Sources(spec, matrices), FEW).files)
-        sbom_text.cache_clear()
+        _forget_the_version()
         files["report/report.html"] = files["report/report.html"].replace(b"Verdicts", b"Results")
         files["report/notes.txt"] = b"of that release only\n"
         return with_manifest(files)
+
+
+def _forget_the_version():
+    """What is kept of this program names its version."""
+    for kept in (sbom_text, tool_identity):
+        kept.cache_clear()
 
 
 def test_a_release_that_is_known_is_checked_and_said_not_to_be_compared_byte_for_byte(old, monkeypatch):
