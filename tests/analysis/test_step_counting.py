@@ -4,7 +4,6 @@ import decimal
 import math
 import random
 from contextlib import nullcontext
-from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -16,7 +15,7 @@ from plain_windows import response_by_definition, rows_of_model, until_by_defini
 
 from verifier.analysis import step_counts
 from verifier.analysis.intervals.drive_items import UNIT
-from verifier.analysis.robust import solutions, step_counting
+from verifier.analysis.robust import step_counting
 from verifier.analysis.robust.inner_bounds import rates_of
 from verifier.analysis.robust.solutions import Effort, bound_of, robust_bounds
 from verifier.analysis.step_counts import StepCount, build_step_count
@@ -216,18 +215,6 @@ def test_bounds_that_no_single_matrix_attains_are_conservative_for_one(every_win
         least = robust_bounds(*counting(model, "G[2,2] !g"), "shared_matrix")
         assert least.lower.tolist() == pytest.approx([1 - each for each in upper], abs=1e-9)
         assert least.conservative is (starts != (0,))
-
-
-def test_the_steps_of_both_sides_are_told(every_window_is_long, monkeypatch):
-    model = Model(TWO, [[0, 1], [1, 1]], {"g": {1}}, {0: [(0, 1), (0, 1)]})
-    objective, region = counting(model, "X[2] g")
-    counted = solutions.counted_side
-    monkeypatch.setattr(
-        solutions,
-        "counted_side",
-        lambda *asked, **more: replace(counted(*asked, **more), steps=3 if asked[2] == "lower" else 5),
-    )
-    assert robust_bounds(objective, region, effort=BOUNDS_ONLY).iterations == 8
 
 
 def slow_model(rng, slowest):

@@ -77,7 +77,7 @@ def against_one_solve(following: NDArray[np.int64], start: int, rng: np.random.G
     if not low <= peer_value[0] <= high:
         raise ValueError("the bounds do not hold the value in the middle")
     detail = (
-        f"{objective.state_count} product states, {found[0].iterations} solves, bounds [{low:.4f}, {high:.4f}], "
+        f"{objective.state_count} product states, bounds [{low:.4f}, {high:.4f}], "
         f"attained [{float(found[0].lower_attained[0]):.4f}, {float(found[0].upper_attained[0]):.4f}]"
     )
     return Measured(ours_s, peer_s, peak_mib(), detail)

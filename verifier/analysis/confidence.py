@@ -240,7 +240,7 @@ def bounds_of_chain(
 def _of_interval(interval: Interval) -> RobustBounds:
     """Bounds from an interval of draws: the outer ends of what drawing leaves open."""
     lower, upper = interval.lower_range[:, 0], interval.upper_range[:, 1]
-    return RobustBounds(lower, upper, interval.lower, interval.upper, "shared_matrix", False, 0, ())
+    return RobustBounds(lower, upper, interval.lower, interval.upper, "shared_matrix", False, ())
 
 
 def _drawn_intervals(objectives: Sequence[Objective], data: Data, settings: ConfidenceSettings) -> Sequence[Interval]:

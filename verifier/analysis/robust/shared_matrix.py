@@ -43,7 +43,6 @@ class Covered:
     boxes: tuple[SideBound, ...]
     tree: Tree
     attained: Attained
-    iterations: int
 
 
 def covered(
@@ -90,7 +89,6 @@ def covered(
         tuple(parts[number].bound for number in leaves),
         _tree(parts, {number: k for k, number in enumerate(leaves)}, 0),
         attained,
-        sum(part.bound.reached.iterations for part in parts[1:]),
     )
 
 

@@ -96,7 +96,6 @@ class RobustBounds:
     upper_attained: Floats
     semantics: Semantics
     conservative: bool
-    iterations: int
     certificates: tuple[Certificate, ...]
 
     def __post_init__(self) -> None:
@@ -134,7 +133,6 @@ def robust_bounds(
         above.value,
         semantics,
         lower.conservative or upper.conservative,
-        lower.iterations + upper.iterations,
         certificates,
     )
 
@@ -163,7 +161,6 @@ def _counted_bounds(objective: StepCount, region: Region, semantics: Semantics, 
         upper.attained.value,
         semantics,
         lower.conservative or upper.conservative or (semantics == "shared_matrix" and any(apart)),
-        lower.steps + upper.steps,
         (),
     )
 
@@ -226,7 +223,6 @@ class _Proven:
     root: SideBound
     states: tuple[int, ...]
     covers: tuple[_Cover, ...]
-    iterations: int
 
     @property
     def conservative(self) -> bool:
@@ -260,7 +256,7 @@ def _whole(objective: Objective, bound: SideBound) -> _Proven:
     """One box for all initial states."""
     states = tuple(objective.product.start.tolist())
     cover = _Cover((bound,), 0, tuple(range(len(states))))
-    return _Proven(bound, states, (cover,), bound.reached.iterations)
+    return _Proven(bound, states, (cover,))
 
 
 def _narrowed(
@@ -268,18 +264,18 @@ def _narrowed(
 ) -> tuple[_Proven, Attained]:
     """Branch and bound for the initial states in which no single matrix is known to attain the bound."""
     whole = _whole(objective, side_bound)
-    covers, rest, iterations = [], [], whole.iterations
+    covers, rest = [], []
     for number, bound in enumerate(whole.bounds().tolist()):
         if abs(bound - known.value[number]) <= effort.gap:
             rest.append(number)
             continue
         steps = side_bound.reached.steps[number if len(side_bound.reached.steps) > number else 0]
         cut = covered(objective, side_bound, steps, number, known, effort.boxes, effort.gap)
-        known, iterations = cut.attained, iterations + cut.iterations
+        known = cut.attained
         covers.append(_Cover(cut.boxes, cut.tree, (number,)))
     if rest:
         covers.append(_Cover((side_bound,), 0, tuple(rest)))
-    return _Proven(side_bound, whole.states, tuple(covers), iterations), known
+    return _Proven(side_bound, whole.states, tuple(covers)), known
 
 
 def _refuse_outside(side: Side, bounds: Floats, known: Attained) -> None:

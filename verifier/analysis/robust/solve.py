@@ -74,7 +74,6 @@ class Reached:
 
     value: Floats
     steps: Floats
-    iterations: int
     merged: bool
 
 
@@ -97,11 +96,10 @@ def greatest_reach(
     best: Floats | None = None
     steps = np.zeros((len(starts), len(step.owner)))
     present: Nodes | None = nodes
-    mergers, iterations, worse = 0, 0, False
+    mergers, worse = 0, False
     while present is not None:
         search = PolicySearch(step, present, unknown, guide)
         value, loss, first_loss, doubtful = _lifted(step, search, target)
-        iterations += search.iterations
         if value is not None:
             if best is None:
                 steps = np.array([search.steps_from(start) for start in starts]).reshape(steps.shape)
@@ -112,7 +110,7 @@ def greatest_reach(
         mergers += present is not None
     if best is None:
         raise EngineError(f"no bound on {len(unknown)} product states can be proven in doubles")
-    return Reached(best, steps, iterations, worse)
+    return Reached(best, steps, worse)
 
 
 def is_proven(step: UncertainStep, value: Floats, target: Mask) -> bool:

@@ -77,13 +77,11 @@ class CountedSide:
         bounds: (m,) of the probability, proven.
         attained: what single matrices have; NaN where nobody asked.
         conservative: whether a stop may have cost more than `LARGE_LOSS`.
-        steps: how many were taken.
     """
 
     bounds: Floats
     attained: Attained
     conservative: bool
-    steps: int
 
 
 def refuse_uncountable(objective: StepCount, region: Region) -> None:
@@ -108,7 +106,7 @@ def counted_side(objective: StepCount, region: Region, side: Side, *, attained: 
         sign = 1.0 if side == "lower" else -1.0
         tried = np.array([*walk.choices(), _each_for_itself(objective, region, sign)])
         known = best_of(objective, region, None, tried, sign)
-    return CountedSide(bounds, known, walk.lost > LARGE_LOSS, walk.taken)
+    return CountedSide(bounds, known, walk.lost > LARGE_LOSS)
 
 
 def _each_for_itself(objective: StepCount, region: Region, sign: float) -> Floats:
@@ -139,7 +137,6 @@ class _Greatest:
 
     region: Region
     lost: float = 0.0
-    taken: int = 0
     last: tuple[int, UncertainStep, Floats] | None = None
     _limits: dict[tuple[Objective, bool], Floats] = field(default_factory=dict)
 
@@ -162,7 +159,6 @@ class _Greatest:
         yield ends
         for _ in range(steps):
             ends = one.greatest(ends)
-            self.taken += 1
             yield ends
 
     def ever(self, at: Objective, meets: bool) -> Floats:
@@ -228,7 +224,7 @@ class _Greatest:
         while taken < steps:
             before, number = worth, min(max(_FIRST_LOOK, min(span, taken // 4)), steps - taken)
             worth = one.after(worth, number)
-            self.taken, taken = self.taken + number, taken + number
+            taken += number
             left = steps - taken
             if rises and np.all(worth >= limit * (1 - _CLOSE)):
                 return np.minimum(worth, limit)
