@@ -110,7 +110,7 @@ def test_bounds_from_drives_are_the_ends_of_their_interval(tier, kind, looks, sa
             ([0.25 - 1 / 16], [0.5 + 1 / 16])
         ] * 2
     else:
-        assert asked == [([objectives[0], objectives[3]], Effort(certificates=False))]
+        assert asked == [([objectives[0], objectives[3]], Effort())]
         assert [found[0].bounds, found[3].bounds] == ["bounds 0", "bounds 1"]
 
 
@@ -205,7 +205,7 @@ def test_what_need_not_be_drawn_from_drives(monkeypatch):
     few = 2 / UNIT
     assert seen == [
         ([[[few, 1.0], [0.0, 0.0]]], [[[1.0, 1.0], [1.0, 0.0]]]),
-        ("region", Effort(attained=False, certificates=False)),
+        ("region", Effort(attained=False)),
     ]
     assert (found.lower.tolist(), found.upper.tolist(), found.level, found.draws) == ([0, 0.25], [0, 1], 0.9, 100)
     assert found.lower_range.tolist() == [[0, 0], [0.25, 0.25]]

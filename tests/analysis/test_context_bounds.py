@@ -27,9 +27,7 @@ def studied(folder, case, memory):
 
 
 def bounds(case, region):
-    return [
-        robust_bounds(case.objective(number), region, "per_state", Effort(certificates=False)) for number in range(2)
-    ]
+    return [robust_bounds(case.objective(number), region, "per_state", Effort()) for number in range(2)]
 
 
 @pytest.mark.parametrize("name", ["two_run1", "ghost_run2"])

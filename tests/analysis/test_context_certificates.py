@@ -5,12 +5,11 @@ from fractions import Fraction
 
 import pytest
 from context_cases import document, files_of, systems_of
+from shorthands import PROVEN
 
 from verifier.analysis import kernel
 from verifier.analysis.confidence import bounds_of_chain
-from verifier.analysis.robust.certificate import document as content_of
 from verifier.analysis.robust.point_certificate import point_certificates
-from verifier.analysis.robust.solutions import Effort
 from verifier.study.case import Study
 from verifier.study.inputs import read_inputs
 from verifier.study.options import RunOptions
@@ -50,12 +49,12 @@ def test_bounds_of_several_objects_are_proven(case):
     found, _ = case
     data, settings = found.study.data, found.study.options.confidence
     for objective in found.objectives:
-        (bounds,) = bounds_of_chain([objective], data, settings, Effort(attained=False))
-        assert {each.side for each in bounds.certificates} == {"lower", "upper"}
+        (bounds,) = bounds_of_chain([objective], data, settings, PROVEN)
+        assert {each["side"] for each in bounds.certificates} == {"lower", "upper"}
         for each in bounds.certificates:
-            content = again(content_of(each))
+            content = again(each)
             (bound,) = kernel.check(content)
-            stated = float((bounds.lower if each.side == "lower" else bounds.upper)[0])
+            stated = float((bounds.lower if each["side"] == "lower" else bounds.upper)[0])
             assert abs(float(bound) - stated) <= 2**-52
 
 

@@ -24,7 +24,7 @@ MISS = {"start": 0.4, "right*1": 0.3, "right*2": 0.05, "wrong*1": 0.6, "wrong*2"
 LOST, NEVER = "F (seen = 1 & X seen = 0)", "G seen = 0"
 """Somebody is seen and then not; nobody is ever seen."""
 MODEL = latch(STEPS).replace("max(seen, note)", "note")
-BOUNDS_ONLY = Effort(attained=False, certificates=False)
+BOUNDS_ONLY = Effort(attained=False)
 
 
 def after(context, right):

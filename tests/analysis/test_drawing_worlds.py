@@ -7,20 +7,19 @@ import pytest
 from certified_systems import greatest_lost
 from interval_models import RECURRENT, SIMPLE, random_member, random_region
 from second_checker import complaint
+from shorthands import PROVEN
 from small_objectives import drawing_twins, random_rates
 
 from verifier.analysis import kernel
 from verifier.analysis.intervals.drive_items import UNIT
 from verifier.analysis.recall.cells import relevant_columns
 from verifier.analysis.robust.any_dependence import any_dependence
-from verifier.analysis.robust.certificate import document
 from verifier.analysis.robust.point_certificate import point_certificates
 from verifier.analysis.robust.region import Region
 from verifier.analysis.robust.solutions import Effort, robust_bounds
 from verifier.analysis.sensitivity.adjoint import expected_visits, gradient, state_values
 
 FORMULAS = [*SIMPLE, *RECURRENT]
-UNPROVEN = Effort(certificates=False)
 
 
 @pytest.mark.every(3)
@@ -61,7 +60,7 @@ def test_bounds_are_those_of_a_known_draw(formula, draws):
         region = random_region(rng, one, 2, 3)
         lower, upper = (widened(each, UNIT) for each in (region.lower, region.upper))
         twin = Region(other.skeleton.channel.labels, np.arange(4), lower, upper, np.ones((len(lower), 4), dtype=bool))
-        found, wanted = (robust_bounds(*each, effort=UNPROVEN) for each in ((one, region), (other, twin)))
+        found, wanted = (robust_bounds(*each) for each in ((one, region), (other, twin)))
         if not (found.conservative or wanted.conservative):
             decided += 1
             assert found.lower == pytest.approx(wanted.lower, abs=1e-8)
@@ -69,7 +68,7 @@ def test_bounds_are_those_of_a_known_draw(formula, draws):
         result = one.probabilities(np.array([random_member(rng, region) for _ in range(20)]))
         assert np.all(found.lower <= result.upper + 1e-12)
         assert np.all(found.upper >= result.lower - 1e-12)
-        shared = robust_bounds(one, region, "shared_matrix", Effort(boxes=4, gap=1e-3, certificates=False))
+        shared = robust_bounds(one, region, "shared_matrix", Effort(boxes=4, gap=1e-3))
         assert np.all(shared.lower >= found.lower - 1e-9)
         assert np.all(shared.lower <= result.upper.min(axis=0) + 1e-12)
         assert np.all(shared.upper >= result.lower.max(axis=0) - 1e-12)
@@ -86,8 +85,13 @@ def test_certificates_are_accepted_and_no_choice_of_nature_beats_them(formula):
         counts[:, 0] += counts.sum(axis=1) == 0
         contents = [content for _, content in point_certificates(one, counts)]
         if len(one.skeleton.columns_needed()):
-            found = robust_bounds(one, random_region(rng, one, 1, 3), "per_state", Effort(attained=False))
-            contents += [document(each) for each in found.certificates]
+            found = robust_bounds(
+                one,
+                random_region(rng, one, 1, 3),
+                "per_state",
+                PROVEN,
+            )
+            contents += found.certificates
         for content in json.loads(json.dumps(contents)):
             bounds = kernel.check(content)
             assert "motion" in content["subject"]
@@ -125,7 +129,7 @@ def test_what_holds_whatever_is_reported(formula):
         one, _, _ = drawing_twins(np.random.default_rng([seed, 4]), formula)
         ends = np.zeros((2, 3, 3), dtype=np.int64), np.full((2, 3, 3), UNIT)
         free = Region(one.skeleton.channel.labels, np.arange(3), *ends, np.ones((2, 3), dtype=bool))
-        bounds = robust_bounds(one, free, effort=UNPROVEN)
+        bounds = robust_bounds(one, free)
         for start, (least, most) in enumerate(any_dependence(one, Data()).tolist()):
             # Every detector meets (or fails) it almost surely; the converse needs a proof of who stays somewhere.
             assert least <= bounds.lower[start] + 1e-9

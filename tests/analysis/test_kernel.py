@@ -21,14 +21,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from interval_models import RECURRENT, SIMPLE, Model, random_model, supports
 from second_checker import complaint
-from shorthands import confidence_region
+from shorthands import PROVEN, confidence_region
 
 from verifier.analysis import flow_kernel, kernel, step_kernel
-from verifier.analysis.robust.certificate import BoxArrays, content_document, document
+from verifier.analysis.robust.certificate import BoxArrays, content_document
 from verifier.analysis.robust.point_certificate import point_certificates
-from verifier.analysis.robust.solutions import Effort, robust_bounds
+from verifier.analysis.robust.solutions import robust_bounds
 from verifier.analysis.robust.staying import Staying
-from verifier.analysis.robust.subject import region_document, subject_document, subject_of
+from verifier.analysis.robust.subject import region_document, subject_of
 from verifier.language.ltl import holds_on_lasso, parse_formula
 from verifier.manual.pages import GALLERY
 from verifier.study.case import Study
@@ -56,8 +56,8 @@ def certificates(seed, formula, ended=1, states=4, labels=2):
     objective = model.objective(formula)
     if not len(objective.skeleton.columns_needed()):
         return []
-    found = robust_bounds(objective, model.region(objective), "per_state", Effort(attained=False))
-    return [json.loads(json.dumps(document(certificate))) for certificate in found.certificates]
+    found = robust_bounds(objective, model.region(objective), "per_state", PROVEN)
+    return [json.loads(json.dumps(certificate)) for certificate in found.certificates]
 
 
 def of_point(seed, formula, ended=1, states=4, labels=2):
@@ -132,9 +132,9 @@ class TestCertificatesOfTheProgram:
         for case in study.cases:
             for objective in (case.objectives[number] for number in plain):
                 region = confidence_region(objective.skeleton, study.measured)
-                found = robust_bounds(objective, region, effort=Effort(attained=False))
+                found = robust_bounds(objective, region, effort=PROVEN)
                 for certificate in found.certificates:
-                    kernel.check(json.loads(json.dumps(document(certificate))))
+                    kernel.check(json.loads(json.dumps(certificate)))
                     count += 1
         assert count
 
@@ -693,7 +693,7 @@ class TestFormulas:
     @pytest.mark.parametrize("formula", FORMULAS)
     def test_the_nodes_of_a_certificate_mean_the_formula_on_every_short_lasso(self, formula):
         model = Model(((), ("a",)), [[0, 1], [1, 0]], {"p": {0}, "q": {1}}, {0: [(0, 1), (0, 1)]})
-        subject = subject_document(subject_of(model.objective(formula)))
+        subject = subject_of(model.objective(formula)).document
         names, node = (
             {f"p{k}": name for k, name in enumerate(subject["propositions"])},
             formula_of(subject["formula"]),
@@ -750,7 +750,7 @@ LETTERS = [frozenset(), frozenset("p"), frozenset("q"), frozenset("pq")]
 def shown_of(formula, side):
     """What the program finds, and the kernel, about a formula of p and q alone, as bits 1 and 2 of letters."""
     model = Model(((), ("a",)), [[0, 1], [1, 0]], {"p": {0}, "q": {1}}, {0: [(0, 1), (0, 1)]})
-    subject = subject_document(subject_of(model.objective(formula)))
+    subject = subject_of(model.objective(formula)).document
     bit = {"p": 0, "q": 1}
     names = subject["propositions"]
     subject["formula"] = [
@@ -905,8 +905,7 @@ def staying_claimed(rng, side):
     objective = model.objective(random_formula(rng, 3))
     if not len(objective.skeleton.columns_needed()):
         return None
-    certificate = robust_bounds(objective, model.region(objective)).certificates[0]
-    subject, region = subject_document(certificate.subject), region_document(certificate.region)
+    subject, region = subject_of(objective).document, region_document(model.region(objective))
     size, claim = len(subject["row"]), 1.0 if side == "lower" else 0.0
     nowhere = BoxArrays(1, [0.0] * size, [0] * size, [0] * size)
     return json.loads(

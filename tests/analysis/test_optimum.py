@@ -13,15 +13,15 @@ from certified_systems import greatest_lost
 from deciding_objectives import Deciding, process_of, seen_so_far
 from interval_models import RECURRENT, SIMPLE, random_member, random_region, vertices
 from second_checker import complaint
+from shorthands import PROVEN
 from small_objectives import random_rates
 
 from verifier.analysis import kernel
 from verifier.analysis.intervals.drive_items import UNIT
 from verifier.analysis.objective import Objective, by_observation
-from verifier.analysis.robust.certificate import document
 from verifier.analysis.robust.optimal_steps import OptimalGain
 from verifier.analysis.robust.optimum import Goal, Optimum, complement
-from verifier.analysis.robust.solutions import Effort, robust_bounds
+from verifier.analysis.robust.solutions import robust_bounds
 from verifier.analysis.robust.world_strategy import kept_strategy, world_strategy
 from verifier.base.errors import EngineError
 from verifier.checking.batch import check
@@ -523,7 +523,7 @@ def test_bounds_with_the_world_are_those_of_all_vertices(formula, storm):
         for greatest in (False, True):
             optimum = world.optimum(node, greatest)
             region = random_region(rng, optimum, 2, 3)
-            found = robust_bounds(optimum, region, effort=Effort(certificates=False))
+            found = robust_bounds(optimum, region)
             (told,) = storm.check(
                 vertex_process(world, region), [to_storm(node)], operator=("Pmin=?", "Pmax=?")[greatest]
             )
@@ -543,8 +543,8 @@ def test_certificates_range_over_all_choices():
     for number, formula in enumerate(FORMULAS):
         rng = np.random.default_rng([number, 11])
         optimum = Deciding(rng, states=5, bins=1, choices=2).optimum(formula, bool(number % 2))
-        found = robust_bounds(optimum, random_region(rng, optimum, 1, 3), effort=Effort(attained=False))
-        for content in json.loads(json.dumps([document(each) for each in found.certificates])):
+        found = robust_bounds(optimum, random_region(rng, optimum, 1, 3), effort=PROVEN)
+        for content in json.loads(json.dumps(found.certificates)):
             bounds = kernel.check(content)
             ranged += "owner" in content["subject"]
             assert complaint(content) is None
@@ -560,8 +560,8 @@ def test_certificates_about_other_choices_are_rejected():
         optimum = Deciding(rng, states=5, bins=1).optimum("F p", True)
         if not len(optimum.skeleton.columns_needed()):
             continue
-        found = robust_bounds(optimum, random_region(rng, optimum, 1, 3), effort=Effort(attained=False))
-        for content in json.loads(json.dumps([document(each) for each in found.certificates])):
+        found = robust_bounds(optimum, random_region(rng, optimum, 1, 3), effort=PROVEN)
+        for content in json.loads(json.dumps(found.certificates)):
             if "owner" not in content["subject"]:
                 continue
             owner = content["subject"]["owner"]
@@ -585,8 +585,8 @@ def test_ten_thousand_mutated_certificates_of_deciding_worlds_are_never_accepted
         optimum = Deciding(rng, states=4, bins=1, choices=2).optimum(formula, bool(seed % 2))
         if not len(optimum.skeleton.columns_needed()):
             continue
-        found = robust_bounds(optimum, random_region(rng, optimum, 1, 3), effort=Effort(attained=False))
-        for content in json.loads(json.dumps([document(each) for each in found.certificates])):
+        found = robust_bounds(optimum, random_region(rng, optimum, 1, 3), effort=PROVEN)
+        for content in json.loads(json.dumps(found.certificates)):
             for _ in range(40):
                 _, changed = mutated(rng, content)
                 tried += 1

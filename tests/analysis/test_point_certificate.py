@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from interval_models import RECURRENT, SIMPLE, Model, random_model, random_region
 from second_checker import complaint
+from shorthands import PROVEN
 
 from verifier.analysis import kernel
 from verifier.analysis.robust import point_certificate
-from verifier.analysis.robust.certificate import document
 from verifier.analysis.robust.point_certificate import UNIT, point_certificates
-from verifier.analysis.robust.solutions import Effort, robust_bounds
-from verifier.analysis.robust.subject import kept_of, subject_document, subject_of
+from verifier.analysis.robust.solutions import robust_bounds
+from verifier.analysis.robust.subject import kept_of, subject_of
 from verifier.perception.confusion import exact_rates, rates
 
 TWO = ((), ("a",))
@@ -211,9 +211,9 @@ def against_all_strategies(seed):
     for greatest, wanted in enumerate(ends):
         optimum = world.optimum(formula, bool(greatest))
         lower, upper, found = proven(optimum, counts)
-        bounds = robust_bounds(optimum, random_region(rng, optimum, 2, 3), effort=Effort(attained=False))
-        whole = json.loads(json.dumps(subject_document(subject_of(optimum))))
-        for content in (*found.values(), *map(document, bounds.certificates)):
+        bounds = robust_bounds(optimum, random_region(rng, optimum, 2, 3), effort=PROVEN)
+        whole = json.loads(json.dumps(subject_of(optimum).document))
+        for content in (*found.values(), *bounds.certificates):
             subject = json.loads(json.dumps(content["subject"]))
             assert (subject if optimum.ranges(content["side"]) else kept_of(whole, subject)) == subject
             assert not optimum.ranges(content["side"]) or subject == whole

@@ -11,7 +11,7 @@ from shorthands import confidence_region
 from verifier.analysis.robust.solutions import Effort, robust_bounds
 
 DATA_SETS, LEVEL = 2000, 0.95
-BOUNDS_ONLY = Effort(attained=False, certificates=False)
+BOUNDS_ONLY = Effort(attained=False)
 
 RECALLS = [
     ("two recalls", (0.9, 0.8)),

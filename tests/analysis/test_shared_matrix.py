@@ -8,7 +8,6 @@ from random_steps import OfOneRow, random_step
 
 from verifier.analysis.intervals.drive_items import UNIT
 from verifier.analysis.robust import shared_matrix
-from verifier.analysis.robust.certificate import Split
 from verifier.analysis.robust.inner_bounds import Attained
 from verifier.analysis.robust.region import Region, Told
 from verifier.analysis.robust.shared_matrix import common_choices, covered
@@ -18,7 +17,7 @@ HALF, QUARTER = UNIT // 2, UNIT // 4
 
 
 def at(rate, below, above):
-    return Split(0, 0, 1, rate, below, above)
+    return {"bin": 0, "group": 0, "true": 1, "at": rate, "below": below, "above": above}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from small_objectives import channel_of, objective_of
 
 from verifier.analysis.robust import subject as module
-from verifier.analysis.robust.subject import subject_document, subject_of
+from verifier.analysis.robust.subject import subject_of
 from verifier.language.ltl import parse_formula
 from verifier.language.ltl.normal_form import PositiveFormula
 
@@ -51,24 +51,18 @@ def test_a_world_that_draws():
     motion = np.array([[Fraction(1, 3), Fraction(2, 3)], [0, 1], [Fraction(1, 3), Fraction(2, 3)]], dtype=object)
     following = [[1, 2, 1, 2], [2, 3, 3, 2], [0, 0, 3, 3], [3] * 4]
     objective = objective_of(channel.moved_by(motion), following, [0, 1, 2, 0], {"p": {3}}, "F p", ended=(3,))
-    found = subject_of(objective)
-    own = {int(objective.product.state[origin]): way for way, origin in enumerate(found.origin) if origin > 1}
+    found, origin = subject_of(objective)
+    own = {int(objective.product.state[state]): way for way, state in enumerate(origin) if state > 1}
     assert sorted(own) == [0, 1, 2]
-    assert [found.row[own[k]] for k in range(3)] == [-1, 1, 2]
-    assert found.motion == ((1, 2), (0, 1))
-    assert [found.moving[own[k]] for k in range(3)] == [0, 1, 0]
+    assert [found["row"][own[k]] for k in range(3)] == [-1, 1, 2]
+    assert found["motion"] == [[1, 2], [0, 1]]
+    assert [found["moving"][own[k]] for k in range(3)] == [0, 1, 0]
     met = len(own)  # the obligation `true`, entered with p
     places = {**own, 3: met}
-    assert [found.following[own[k]].tolist() for k in range(3)] == [
-        [places[s] for s in following[k]] for k in range(3)
-    ]
-    assert found.following[met].tolist() == [met] * 4
-    assert found.letters.tolist() == [0, 0, 0, 1]
-    assert found.starts.tolist() == [own[0]]
-    assert (found.origin[met], found.owner) == (1, None)
-    told = subject_document(found)
-    assert (told["motion"], told["moving"]) == ([[1, 2], [0, 1]], found.moving.tolist())
-    assert "owner" not in told
+    assert [found["following"][own[k]] for k in range(3)] == [[places[s] for s in following[k]] for k in range(3)]
+    assert found["following"][met] == [met] * 4
+    assert (found["letters"], found["starts"], origin[met]) == ([0, 0, 0, 1], [own[0]], 1)
+    assert "owner" not in found
 
 
 def test_rates_of_a_point_are_counts_without_a_common_divisor():
@@ -113,9 +107,9 @@ def test_obligations_that_are_decided_stand_behind_all_others():
     """X p in state 0: false behind state 1, where nothing holds, true behind state 2, where p does."""
     channel = channel_of([(), ("a",)], [[0]], [[1]])
     objective = objective_of(channel, [[1, 2], [1] * 2, [2] * 2], [0] * 3, {"p": {2}}, "X p", ended=(1, 2))
-    found = subject_of(objective)
-    assert found.following.tolist() == [[1, 2], [1, 1], [2, 2]]
-    assert (found.letters.tolist(), found.origin.tolist()) == ([0, 0, 1], [2, 0, 1])
-    assert (found.row.tolist(), found.starts.tolist()) == ([0, -1, -1], [0])
+    found, origin = subject_of(objective)
+    assert found["following"] == [[1, 2], [1, 1], [2, 2]]
+    assert (found["letters"], origin.tolist()) == ([0, 0, 1], [2, 0, 1])
+    assert (found["row"], found["starts"]) == ([0, -1, -1], [0])
     at_once = objective_of(channel, [[1, 2], [1] * 2, [2] * 2], [0] * 3, {"p": {2}}, "p", (0, 2), (1, 2))
-    assert subject_of(at_once).starts.tolist() == [0, 1]  # nothing is open
+    assert subject_of(at_once).document["starts"] == [0, 1]  # nothing is open

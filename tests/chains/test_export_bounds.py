@@ -54,7 +54,7 @@ def test_the_optima_of_random_models_are_the_bounds(formula, tmp_path):
         if not len(objective.skeleton.columns_needed()):
             continue
         region = model.region(objective)
-        found = robust_bounds(objective, region, effort=Effort(attained=False, certificates=False))
+        found = robust_bounds(objective, region, effort=Effort(attained=False))
         expected = model.process()
         process = process_of(objective, region, expected.labels)
         assert sorted(rows(process)) == sorted(rows(expected))
@@ -105,7 +105,7 @@ def test_several_reports_in_a_step(draws, tmp_path):
         region = random_region(rng, objective, 2, 3)
         names = map(to_text, objective.product.obligations.formula.propositions)
         labels = dict(zip(names, objective.product.propositions, strict=True))
-        found = robust_bounds(objective, region, effort=Effort(attained=False, certificates=False))
+        found = robust_bounds(objective, region, effort=Effort(attained=False))
         process = process_of(objective, region, labels)
         write_model(process, tmp_path / "m.umb")
         storm = read(tmp_path / "m.umb")

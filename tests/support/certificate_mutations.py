@@ -146,11 +146,8 @@ def no_target(rng, content):
             box["components"].append(own)
 
 
-def shown_again(content):
-    """The certificate with the obligations that the program finds for its system, values, order and components.
-
-    None where its system is none, or nothing is found.
-    """
+def refitted(content):
+    """The certificate with the obligations that the program finds for its system, values, order and components."""
     boxes = []
     for box in content["boxes"]:
         component = [-1] * len(box["value"])
@@ -159,8 +156,13 @@ def shown_again(content):
                 component[state] = number
         boxes.append(BoxArrays(box["unit"], box["value"], box["order"], component))
     about = (content[key] for key in ("side", "claimed", "subject", "region"))
+    return json.loads(json.dumps(content_document(*about, boxes, content["tree"])))
+
+
+def shown_again(content):
+    """The same; None where its system is none, or nothing is found."""
     try:
-        return json.loads(json.dumps(content_document(*about, boxes, content["tree"])))
+        return refitted(content)
     except (kernel.Rejected, LookupError, ValueError, TypeError):
         return None
 

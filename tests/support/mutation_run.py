@@ -400,7 +400,6 @@ _DIGITS = "digits = np.floor(np.log10(np.maximum(items, 1)))"
 _NO_RATES = "rates = np.where(np.isnan(measured.rates), 1 / measured.rates.shape[1], measured.rates)"
 _NEXT_SIZE = "size = high if best is None else (math.sqrt(low * high) if low > 0 else high / 1024)"
 _TOO_MANY = "while _rounded(shape(high)).sum() < MOST_ITEMS and high < MOST_ITEMS:"
-_NOT_READ = 'effort = Effort(attained=self.semantics == "shared_matrix", certificates=False)'
 _ALIKE_AT_ONCE = "size = max(1, _NUMBERS_AT_ONCE // max(len(self.product.edge), 1))"
 _WEIGHTING = "result[self._rows] = np.where(self._leaving, (jumps / out)[self._row], 0)"
 _WAIT = "steps, wait, answer = self.window.high - self.window.low, self.window.response or 0, self._answer"
@@ -717,7 +716,6 @@ EQUIVALENT = {
         "while best is None or high > PRECISION * low:",
         ">",
     ): "how near it is searched",
-    ("verifier/analysis/recall/least_cost.py", _NOT_READ, "False"): "they are made and not read",
     ("verifier/analysis/recall/least_cost.py", "low, high, step = begin, family.top, 1", "1"): "how it is searched",
     ("verifier/analysis/robust/optimal_conditional.py", "_MOST_PROCESSES = 8", "8"): "how many are kept",
     **{("verifier/analysis/robust/optimum.py", _ALIKE_AT_ONCE, token): "how many at once" for token in ("1", "//")},

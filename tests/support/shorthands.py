@@ -13,6 +13,7 @@ from verifier.analysis.intervals.drive_items import UNIT, log_capital
 from verifier.analysis.intervals.intervals import Measured, alpha_of
 from verifier.analysis.intervals.rate_intervals import Event, RateIntervals, lower_end
 from verifier.analysis.robust.region import Region, events_of, region_of
+from verifier.analysis.robust.solutions import Effort
 from verifier.base.arrays import Ints
 from verifier.perception.confusion.counting import Count, count_and_observe
 from verifier.perception.confusion.counts import ConfusionCounts
@@ -21,6 +22,9 @@ from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.matching import MatchingPolicy
 from verifier.perception.matching.matches import Matches
 from verifier.systems.skeleton import Skeleton
+
+PROVEN = Effort(attained=False, certificates=("lower", "upper"))
+"""Bounds with their certificates, and nothing else."""
 
 
 def confidence_region(

@@ -211,7 +211,7 @@ def confidence(objectives: Sequence[Objective], data: Data, settings: Confidence
         bounds = tuple(map(_of_interval, itertools.compress(intervals, bounded)))
     else:
         plain = list(itertools.compress(objectives, bounded))
-        bounds = bounds_of_chain(plain, data, settings, Effort(certificates=False))
+        bounds = bounds_of_chain(plain, data, settings, Effort())
     of_plain = iter(bounds)
     each_of = [next(of_plain) if is_bounded else None for is_bounded in bounded]
     return tuple(Confidence(*both, data.basis.tier) for both in zip(intervals, each_of, strict=True))
@@ -308,7 +308,7 @@ def _undrawn(objective: Objective, data: Data, level: float) -> Interval | None:
     counts, fixed = data.measured.counts, data.measured.fixed[:, None, :]
     least = np.where(fixed, data.measured.rates, np.where(counts > 0, 2 / UNIT, 0.0))
     region = Region.of_bounds(objective.skeleton, least, np.where(fixed, data.measured.rates, 1.0))
-    bounds = robust_bounds(objective, region, effort=Effort(attained=False, certificates=False))
+    bounds = robust_bounds(objective, region, effort=Effort(attained=False))
     ends = np.stack([bounds.lower, bounds.upper], axis=1)
     ranges = np.repeat(ends[:, :1], 2, axis=1), np.repeat(ends[:, 1:], 2, axis=1)
     return Interval(bounds.lower, bounds.upper, level, "bootstrap", *ranges, data.draws)

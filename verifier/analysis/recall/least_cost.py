@@ -40,7 +40,7 @@ from verifier.analysis import kernel
 from verifier.analysis.objective import Objective
 from verifier.analysis.recall.cells import RecallCells, rest_of, with_recall
 from verifier.analysis.recall.requirements import SECTIONS, Problem, Target
-from verifier.analysis.robust.certificate import document
+from verifier.analysis.robust.inner_bounds import Side
 from verifier.analysis.robust.region import Region
 from verifier.analysis.robust.solutions import Effort, robust_bounds
 from verifier.analysis.sensitivity.adjoint import expected_visits, flow_derivatives, state_values
@@ -291,7 +291,7 @@ class BoxFamily:
         """The bound of all probabilities on their wrong side over the box at a place, and whether it meets the
         target."""
         target = self.problem.target
-        effort = Effort(attained=self.semantics == "shared_matrix", certificates=False)
+        effort = Effort(attained=self.semantics == "shared_matrix")
         beside = self.problem.beside
         worst, met = [], beside is None or bool(beside.met[0])
         if beside is not None:
@@ -310,13 +310,14 @@ class BoxFamily:
             EngineError: a certificate proves less than it claims.
         """
         target = self.problem.target
-        side = "upper" if target.is_upper else "lower"
+        side: Side = "upper" if target.is_upper else "lower"
         for objective in self.problem.objectives:
             if objective.state_count > LARGEST_CHECKED:
                 return False
-            robust = robust_bounds(objective, self.region(objective, place), self.semantics)
+            region, effort = self.region(objective, place), Effort(certificates=(side,))
+            robust = robust_bounds(objective, region, self.semantics, effort)
             try:
-                checked = [kernel.check(document(proof)) for proof in robust.certificates if proof.side == side]
+                checked = [kernel.check(proof) for proof in robust.certificates]
             except kernel.Rejected as error:
                 raise EngineError(f"the certificate of a certified floor does not hold: {error}") from None
             met = [[_meets(end, target) for end in ends if end is not None] for ends in zip(*checked, strict=True)]

@@ -1,4 +1,4 @@
-"""What proves a confidence bound, as a value and as the JSON document that `verifier.analysis.kernel` checks.
+"""What proves a confidence bound: the JSON document that `verifier.analysis.kernel` checks.
 
 A certificate for the lower (upper) side says that the formula fails (holds) with probability at most y(s) from the
 state s, for every matrix of a region; the head of the kernel says why it is a proof. It holds the arrays of the
@@ -32,7 +32,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
 
@@ -42,80 +41,50 @@ from numpy.typing import NDArray
 from verifier.analysis import kernel
 from verifier.analysis.robust.inner_bounds import Side, SideBound
 from verifier.analysis.robust.policy import Nodes
-from verifier.analysis.robust.region import Region
 from verifier.analysis.robust.staying import Staying
 from verifier.analysis.robust.step import UncertainStep
-from verifier.analysis.robust.subject import Subject, region_document, subject_document
-from verifier.base.arrays import Floats, Ints, grouped
+from verifier.analysis.robust.subject import Subject, region_document
+from verifier.base.arrays import Ints, grouped
 from verifier.base.errors import EngineError
 from verifier.checking.graphs import components, levels, ranges
 
 SCHEMA_NAME = "verifier.certificate"
 SCHEMA_VERSION = 5
 TARGET = -2
-"""In `Box.component`: the state is a target."""
+"""In `BoxArrays.component`: the state is a target."""
 NO_COMPONENT = -1
 
-
-@dataclass(frozen=True)
-class Split:
-    """A cut of a region: the rate of one group at most `at` billionths (`below`), or at least (`above`)."""
-
-    bin: int
-    group: int
-    true: int
-    at: int
-    below: Tree
-    above: Tree
+Tree: TypeAlias = "dict[str, Any] | int | None"
+"""A cut of a region by `at` billionths of one rate, the number of a box, or None for a part without any matrix."""
 
 
-Tree: TypeAlias = "Split | int | None"
-"""A cut, the number of a box, or None for a part without any matrix."""
-
-
-@dataclass(frozen=True, eq=False)
-class Box:
+class BoxArrays(NamedTuple):
     """The proof for one part of the region.
 
     Attributes:
+        unit: each value stands for itself divided by this.
         value: (q,) y.
-        order: (q,) int64, r.
-        component: (q,) int64, number of the component of each state, `NO_COMPONENT` or `TARGET`.
+        order: (q,) r.
+        component: (q,) number of the component of each state, `NO_COMPONENT` or `TARGET`.
     """
 
-    value: Floats
-    order: Ints
-    component: Ints
-
-
-@dataclass(frozen=True, eq=False)
-class Certificate:
-    """The proof of a bound, for some of the initial states.
-
-    Attributes:
-        side: "lower" or "upper".
-        claimed: for each initial state the bound on the formula's probability, or None where nothing is claimed.
-        region: the matrices it is about.
-    """
-
-    side: Side
-    claimed: tuple[float | None, ...]
-    subject: Subject
-    region: Region
-    boxes: tuple[Box, ...]
-    tree: Tree
+    unit: int
+    value: list[Any]
+    order: list[int]
+    component: list[int]
 
 
 def certificate_of(
-    subject: Subject, root: SideBound, boxes: Sequence[SideBound], tree: Tree, claimed: tuple[float | None, ...]
-) -> Certificate:
-    """The certificate of a bound.
+    subject: Subject, root: SideBound, boxes: Sequence[SideBound], tree: Tree, claimed: Sequence[float | None]
+) -> dict[str, Any]:
+    """The certificate of a bound, as its JSON document.
 
     Args:
         subject: from `subject_of`.
         root: the bound on the whole region.
         boxes: the bounds on boxes that cover the region.
         tree: how they cover it.
+        claimed: for each initial state the bound on the formula's probability, or None where nothing is claimed.
 
     Raises:
         EngineError: the bounds have no such proof, which is an error of the program.
@@ -124,9 +93,9 @@ def certificate_of(
     for box in boxes:
         component = np.where(box.nodes.component, box.nodes.of, NO_COMPONENT)
         component[box.target] = TARGET
-        order = decision_order(box.step, box.nodes)
-        proofs.append(Box(box.reached.value[subject.origin], order[subject.origin], component[subject.origin]))
-    return Certificate(root.side, claimed, subject, root.region, tuple(proofs), tree)
+        arrays = box.reached.value, decision_order(box.step, box.nodes), component
+        proofs.append(BoxArrays(1, *(array[subject.origin].tolist() for array in arrays)))
+    return content_document(root.side, claimed, subject.document, region_document(root.region), proofs, tree)
 
 
 def claimed_bound(side: Side, value: float) -> float:
@@ -137,32 +106,14 @@ def claimed_bound(side: Side, value: float) -> float:
     return float(np.nextafter(bound, -np.inf)) if Fraction(bound) > 1 - Fraction(value) else bound
 
 
-def document(certificate: Certificate) -> dict[str, object]:
-    """The JSON document of a certificate."""
-    boxes = [
-        BoxArrays(1, box.value.tolist(), box.order.tolist(), box.component.tolist()) for box in certificate.boxes
-    ]
-    about = subject_document(certificate.subject), region_document(certificate.region)
-    return content_document(certificate.side, certificate.claimed, *about, boxes, _tree_document(certificate.tree))
-
-
-class BoxArrays(NamedTuple):
-    """The numbers of a box, as `Box` has them; each value stands for itself divided by the unit."""
-
-    unit: int
-    value: list[Any]
-    order: list[int]
-    component: list[int]
-
-
 def content_document(
     side: Side,
     claimed: Sequence[float | None],
     subject: Mapping[str, Any],
     region: Mapping[str, Any],
     boxes: Sequence[BoxArrays],
-    tree: Any,
-) -> dict[str, object]:
+    tree: Tree,
+) -> dict[str, Any]:
     """The JSON document with this content, and with the obligations that show it."""
     assumed = [{**column, "counts": None} for column in region["columns"]]  # that ends follow is the kernel's matter
     columns = kernel.read_region({**region, "columns": assumed})
@@ -203,13 +154,6 @@ def digest_of(content: Mapping[str, object]) -> str:
     """SHA-256 of a certificate's content, all but the digest itself."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _tree_document(tree: Tree) -> Any:
-    if not isinstance(tree, Split):
-        return tree
-    place = {"bin": tree.bin, "group": tree.group, "true": tree.true, "at": tree.at}
-    return {**place, "below": _tree_document(tree.below), "above": _tree_document(tree.above)}
 
 
 def decision_order(step: UncertainStep, nodes: Nodes) -> Ints:

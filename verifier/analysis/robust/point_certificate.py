@@ -38,7 +38,7 @@ from verifier.analysis.robust.optimum import Optimum
 from verifier.analysis.robust.policy import make_nodes
 from verifier.analysis.robust.solve import greatest_reach
 from verifier.analysis.robust.staying import LARGEST_CERTIFIED
-from verifier.analysis.robust.subject import point_document, subject_document, subject_of
+from verifier.analysis.robust.subject import point_document, subject_of
 from verifier.base.arrays import ROUNDOFF, Ints, Mask
 from verifier.checking.enclosure import doubles_around
 from verifier.checking.graphs import components, coreachable
@@ -119,7 +119,7 @@ def point_certificates(objective: Objective, counts: NDArray[np.int64]) -> Itera
         arrays = (array[subject.origin].tolist() for array in (value, order, component))
         box = BoxArrays(UNIT, *arrays)
         claimed = [_outwards(side, value[state]) for state in objective.product.start.tolist()]
-        content = content_document(side, claimed, subject_document(subject), region, [box], 0)
+        content = content_document(side, claimed, subject.document, region, [box], 0)
         try:
             kernel.check(json.loads(json.dumps(content)))
         except kernel.Rejected:

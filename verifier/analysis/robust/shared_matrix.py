@@ -24,7 +24,7 @@ import numpy as np
 
 from verifier.analysis.intervals.drive_items import UNIT
 from verifier.analysis.objective import Objective
-from verifier.analysis.robust.certificate import Split, Tree
+from verifier.analysis.robust.certificate import Tree
 from verifier.analysis.robust.inner_bounds import Attained, SideBound, best_of, bound_sides, per_column
 from verifier.analysis.robust.region import Region
 from verifier.analysis.robust.step import UncertainStep, greatest_masses, inner_masses
@@ -127,7 +127,8 @@ def _tree(parts: list[_Part], position: dict[int, int], number: int | None) -> T
         return None if number is None else position[number]
     part = parts[number]
     below, above = (_tree(parts, position, number) for number in part.below)
-    return Split(*part.place, part.at, below, above)
+    place = dict(zip(("bin", "group", "true"), part.place, strict=True))
+    return {**place, "at": part.at, "below": below, "above": above}
 
 
 _FAVOUR = 2.0**-40

@@ -19,11 +19,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from verifier.analysis.objective import Objective
-from verifier.analysis.robust.certificate import Certificate, Tree, certificate_of, claimed_bound
+from verifier.analysis.robust.certificate import Tree, certificate_of, claimed_bound
 from verifier.analysis.robust.inner_bounds import (
     Attained,
     Side,
@@ -64,12 +65,13 @@ class Effort:
         gap: for "shared_matrix", how close to an attained value a bound is close enough.
         attained: search for what single matrices attain. Off, the attained values are NaN, and "shared_matrix" is
             refused.
+        certificates: the sides whose bounds are to have certificates.
     """
 
     boxes: int = 32
     gap: float = 1e-4
     attained: bool = True
-    certificates: bool = True
+    certificates: tuple[Side, ...] = ()
 
     def __post_init__(self) -> None:
         if self.boxes < 0 or not 0 <= self.gap <= 1:
@@ -87,7 +89,7 @@ class RobustBounds:
         semantics: "per_state" or "shared_matrix".
         conservative: whether the bounds may be wider than their semantics asks for: some end component is only
             assumed to be as bad as it may be, or doubles did not suffice (`Reached.merged`).
-        certificates: what proves the bounds; none if they were not asked for.
+        certificates: the documents of what proves the bounds of the sides that were asked for.
     """
 
     lower: Floats
@@ -96,7 +98,7 @@ class RobustBounds:
     upper_attained: Floats
     semantics: Semantics
     conservative: bool
-    certificates: tuple[Certificate, ...]
+    certificates: tuple[dict[str, Any], ...]
 
     def __post_init__(self) -> None:
         if not np.all((self.lower >= 0) & (self.lower <= self.upper) & (self.upper <= 1)):
@@ -119,13 +121,12 @@ def robust_bounds(
     if isinstance(objective, StepCount):
         return _counted_bounds(objective, region, semantics, effort)
     (lower, below), (upper, above) = _sides(objective, region, semantics, effort, ("lower", "upper"))
-    certificates: tuple[Certificate, ...] = ()
-    if effort.certificates:
-        certificates = tuple(
-            certificate
-            for side in (lower, upper)
-            for certificate in side.certificates(subject_of(side.root.objective))
-        )
+    certificates = tuple(
+        certificate
+        for side in (lower, upper)
+        if side.root.side in effort.certificates
+        for certificate in side.certificates(subject_of(side.root.objective))
+    )
     return RobustBounds(
         lower.bounds(),
         upper.bounds(),
@@ -246,7 +247,7 @@ class _Proven:
                     result[number] = bound
         return result
 
-    def certificates(self, subject: Subject) -> tuple[Certificate, ...]:
+    def certificates(self, subject: Subject) -> tuple[dict[str, Any], ...]:
         return tuple(
             certificate_of(subject, self.root, cover.boxes, cover.tree, self.claims(cover)) for cover in self.covers
         )

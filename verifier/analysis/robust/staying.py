@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from verifier.analysis import kernel
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.region import Region
-from verifier.analysis.robust.subject import region_document, subject_document, subject_of
+from verifier.analysis.robust.subject import region_document, subject_of
 
 Terms: TypeAlias = "frozenset[frozenset[kernel.Atom]]"
 Edges: TypeAlias = "Mapping[int, set[int]]"
@@ -366,7 +366,7 @@ class Provable:
 
     @cached_property
     def _known(self) -> tuple[kernel.System, dict[str, Staying]]:
-        subject = subject_document(subject_of(self.objective))
+        subject = subject_of(self.objective).document
         columns = kernel.read_region(region_document(replace(self.region, evidence=None)))
         system = kernel.System(subject, columns)
         return system, {side: Staying(subject, system, side) for side in ("lower", "upper")}

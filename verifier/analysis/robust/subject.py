@@ -2,15 +2,14 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from verifier.analysis.intervals.drive_items import UNIT
 from verifier.analysis.objective import Objective, led_by_observation
-from verifier.analysis.robust.region import Region, Told, by_group, groups_of, needed_columns, told_of
+from verifier.analysis.robust.region import Region, by_group, groups_of, needed_columns, told_of
 from verifier.base.arrays import Ints
 from verifier.language.expressions import to_text
 from verifier.language.ltl.normal_form import PositiveFormula
@@ -24,45 +23,38 @@ KernelNode: TypeAlias = "tuple[str, tuple[int, ...], int, int | None]"
 """A node of a formula, as `kernel.Formula` describes it."""
 
 
-@dataclass(frozen=True, eq=False)
-class Subject:
-    """What a certificate is about: a product of a system with a formula, by observations.
+class Subject(NamedTuple):
+    """What a certificate is about.
 
     Attributes:
-        formula: nodes of the positive normal form, operands first, the whole last.
-        propositions: the names of its propositions, as text for people.
-        observations: what the planner can be told, as sets of classes.
-        told: as what each group of labels is told.
-        bins, columns: (rows, draws) int64, the matrix column of each draw; -1 where there is none.
-        row: (w,) int64 row that each alternative draws from; -1 where nothing is drawn.
-        following: (w, observations * outcomes) int64, the outcomes of what the world draws side by side.
-        letters: (q,) int64, bit i says whether proposition i holds in the state.
-        starts: (m,) int64 states of the initial states.
-        origin: (q,) int64 the state of the objective's product that each state is, or is a part of; not written down.
-        motion: how likely each outcome is, in whole numbers that say how often; one row for each distribution.
-        moving: (w,) int64, the distribution of each alternative.
-        owner: (w,) int64, the state of each alternative; None where each state has one.
+        document: as it is written down, see `subject_of`.
+        origin: (q,) int64 the state of the objective's product that each state is, or is a part of.
     """
 
-    formula: tuple[KernelNode, ...]
-    propositions: tuple[str, ...]
-    observations: tuple[tuple[str, ...], ...]
-    told: Told
-    bins: Ints
-    columns: Ints
-    row: Ints
-    following: Ints
-    letters: Ints
-    starts: Ints
+    document: dict[str, Any]
     origin: Ints
-    motion: tuple[tuple[int, ...], ...]
-    moving: Ints
-    owner: Ints | None
 
 
 def subject_of(objective: Objective) -> Subject:
-    """The subject of every certificate about an objective."""
+    """The subject of every certificate about an objective: a product of a system with a formula, by observations.
+
+    Its document has
+
+        formula: nodes of the positive normal form, operands first, the whole last.
+        propositions: the names of its propositions, as text for people.
+        observations: what the planner can be told, as sets of classes.
+        then, told, kinds: as what each group of labels is told.
+        bins, columns: (rows, draws) the matrix column of each draw; -1 where there is none.
+        row: (w,) row that each alternative draws from; -1 where nothing is drawn.
+        following: (w, observations * outcomes) the outcomes of what the world draws side by side.
+        motion: how likely each outcome is, in whole numbers that say how often; one row for each distribution.
+        moving: (w,) the distribution of each alternative; like `motion` only where the world draws.
+        owner: (w,) the state of each alternative; only where some state has several.
+        letters: (q,) bit i says whether proposition i holds in the state.
+        starts: (m,) states of the initial states.
+    """
     product, channel = objective.product, objective.skeleton.channel
+    formula = product.obligations.formula
     letters = np.zeros(len(product.chain_indptr) - 1, dtype=np.int64)
     for bit, mask in enumerate(product.propositions):
         letters |= mask.astype(np.int64) << bit
@@ -84,22 +76,26 @@ def subject_of(objective: Objective) -> Subject:
     row = np.where((by_outcome != by_outcome[:, :1]).any(axis=(1, 2)), moving, -1)
     moves: dict[tuple[int, ...], int] = {}
     own = [moves.setdefault(_whole(chances), len(moves)) for chances in channel.chances(np.dtype(object)).tolist()]
-    return Subject(
-        _nodes_of(product.obligations.formula),
-        tuple(to_text(proposition) for proposition in product.obligations.formula.propositions),
-        tuple(tuple(sorted(observation)) for observation in channel.observations),
-        told_of(channel),
-        channel.bins,
-        channel.columns,
-        row,
-        following,
-        np.concatenate([letters[product.state[inner]], ended >> 1]),
-        np.where(begun < 0, product.start - 2, begun),
-        np.concatenate([inner, ended & 1]),
-        tuple(moves),
-        np.array(own, dtype=np.int64)[moving],
-        np.concatenate([objective.owner[ways] - 2, last]) if len(ways) > len(inner) else None,
-    )
+    told = told_of(channel)
+    drawn = {"motion": [list(chances) for chances in moves], "moving": [own[number] for number in moving.tolist()]}
+    owner = {"owner": np.concatenate([objective.owner[ways] - 2, last]).tolist()}
+    document = {
+        "formula": [[kind, list(operands), low, high] for kind, operands, low, high in _nodes_of(formula)],
+        "propositions": [to_text(proposition) for proposition in formula.propositions],
+        "observations": [sorted(observation) for observation in channel.observations],
+        "then": told.then.tolist(),
+        "told": [_kind_document(*kind) for kind in zip(told.report, told.often, strict=True)],
+        "kinds": told.kind.tolist(),
+        "bins": channel.bins.tolist(),
+        "columns": channel.columns.tolist(),
+        "row": row.tolist(),
+        "following": following.tolist(),
+        **(drawn if channel.outcome_count > 1 else {}),
+        **(owner if len(ways) > len(inner) else {}),
+        "letters": np.concatenate([letters[product.state[inner]], ended >> 1]).tolist(),
+        "starts": np.where(begun < 0, product.start - 2, begun).tolist(),
+    }
+    return Subject(document, np.concatenate([inner, ended & 1]))
 
 
 def _whole(chances: Sequence[Fraction]) -> tuple[int, ...]:
@@ -154,27 +150,6 @@ def _needed_in_order(formula: PositiveFormula) -> list[int]:
     return sorted(known)
 
 
-def subject_document(subject: Subject) -> dict[str, object]:
-    """What a document says about the subject."""
-    drawn = {"motion": [list(row) for row in subject.motion], "moving": subject.moving.tolist()}
-    return {
-        "formula": [[kind, list(operands), low, high] for kind, operands, low, high in subject.formula],
-        "propositions": list(subject.propositions),
-        "observations": [list(observation) for observation in subject.observations],
-        "then": subject.told.then.tolist(),
-        "told": [_kind_document(*row) for row in zip(subject.told.report, subject.told.often, strict=True)],
-        "kinds": subject.told.kind.tolist(),
-        "bins": subject.bins.tolist(),
-        "columns": subject.columns.tolist(),
-        "row": subject.row.tolist(),
-        "following": subject.following.tolist(),
-        **(drawn if len(subject.motion[0]) > 1 else {}),
-        **({} if subject.owner is None else {"owner": subject.owner.tolist()}),
-        "letters": subject.letters.tolist(),
-        "starts": subject.starts.tolist(),
-    }
-
-
 def _kind_document(report: Ints, often: Ints) -> list[list[int]]:
     """For each way how often it is, and the report of each group."""
     ways: list[list[int]] = np.column_stack([often, report])[often > 0].tolist()
@@ -186,7 +161,7 @@ def kept_of(subject: Mapping[str, Any], given: Mapping[str, object]) -> Mapping[
     whole subject where a state would be left without any.
 
     Args:
-        subject: from `subject_document`.
+        subject: the document of one.
         given: what a document says that it is about.
     """
     if "owner" not in subject:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Container, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +20,12 @@ from verifier.analysis import kernel, step_kernel
 from verifier.analysis.confidence import bounds_of_chain
 from verifier.analysis.objective import Objective
 from verifier.analysis.recall.cells import RecallCells, counts_with_recall
-from verifier.analysis.robust.certificate import digest_of, document
+from verifier.analysis.robust.certificate import digest_of
+from verifier.analysis.robust.inner_bounds import Side
 from verifier.analysis.robust.point_certificate import point_certificates, step_certificates, step_document
 from verifier.analysis.robust.solutions import Effort
 from verifier.analysis.robust.staying import LARGEST_CERTIFIED, Provable
-from verifier.analysis.robust.subject import kept_of, point_document, region_document, subject_document, subject_of
+from verifier.analysis.robust.subject import kept_of, point_document, region_document, subject_of
 from verifier.analysis.step_counts import StepCount
 from verifier.base.budget import memory_limit
 from verifier.base.errors import InputError
@@ -169,16 +170,16 @@ def certificates_of(rebuilt: Study, block: int, objectives: Sequence[Objective])
     data, settings = rebuilt.data, rebuilt.options.confidence
     if data is None or settings is None:
         return
-    effort = Effort(attained=settings.semantics == "shared_matrix")
+    effort = Effort(attained=settings.semantics == "shared_matrix", certificates=get_args(Side))
     for number, objective in enumerate(objectives):
         if why_none(rebuilt, objective) is not None:
             continue
         (bounds,) = bounds_of_chain([objective], data, settings, effort)
         parts = {"lower": 0, "upper": 0}
         for certificate in bounds.certificates:
-            path = certificate_file(block, number, certificate.side, parts[certificate.side])
-            parts[certificate.side] += 1
-            yield path, json.dumps(document(certificate), allow_nan=False) + "\n"
+            path = certificate_file(block, number, certificate["side"], parts[certificate["side"]])
+            parts[certificate["side"]] += 1
+            yield path, json.dumps(certificate, allow_nan=False) + "\n"
 
 
 def check_certificates(
@@ -224,7 +225,7 @@ def _checked(
         objective, region: what they must be about. On the side where the world is not, they may be about some of its
             choices: a strategy is proof enough.
     """
-    count, subject = len(objective.product.start), subject_document(subject_of(objective))
+    count, subject = len(objective.product.start), subject_of(objective).document
     proven = Proven([None] * count, [None] * count)
     findings: list[Finding] = []
     for path in paths:

@@ -170,7 +170,7 @@ class Again:
         data, settings = self.rebuilt.data, self.rebuilt.options.confidence
         if not isinstance(self.objective, StepCount) or data is None or settings is None or data.intervals is None:
             return None
-        effort = Effort(attained=False, certificates=False)
+        effort = Effort(attained=False)
         (robust_bounds,) = bounds_of_chain([self.objective], data, settings, effort)
         return Proven(
             [Fraction(low) for low in robust_bounds.lower], [Fraction(high) for high in robust_bounds.upper]

@@ -193,6 +193,6 @@ class Checking:
     def _draws(self, checked: CheckedCase, detector: str) -> Draws:
         objectives, data, settings, held = checked.case.objectives, self.data[detector], self.settings, None
         if self.studies[detector].options.verdict_from != "point":
-            effort = Effort(attained=settings.semantics == "shared_matrix", certificates=False)
+            effort = Effort(attained=settings.semantics == "shared_matrix")
             held = bounds_of_chain(objectives, data, settings, effort)
         return held, [drawn_probabilities(objective, data, settings) for objective in objectives]
