@@ -2,7 +2,6 @@
 
 import itertools
 import random
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,9 +15,7 @@ from verifier.analysis.robust import any_dependence as any_dependence_module
 from verifier.analysis.robust.any_dependence import any_dependence
 from verifier.checking.verdicts import ChannelTest
 from verifier.language.ltl import parse_formula
-from verifier.perception.confusion.contexts import OfTracks, ResidualTest
 from verifier.perception.confusion.document_dependence import Dependence, DependenceTest
-from verifier.perception.confusion.document_types import LikelihoodRatio, UsedContexts
 from verifier.telling.grounds import channel_lines
 
 LABELS = ((), ("a",))
@@ -165,10 +162,6 @@ class TestChannel:
         assert channel_test(tests, []) == ChannelTest("not_contradicted")
         assert Channel(classes=tests).test == "contradicted"
 
-    def test_the_clearest_contradiction_is_named(self):
-        tests = class_tests(self.dependence(car=0.002, ped=0.0005), None, {"car": [0], "ped": [0]})
-        assert channel_test(tests) == ChannelTest("contradicted", "ped", 0.0005)
-
     @pytest.mark.parametrize(("p_value", "test"), [(0.00999, "contradicted"), (0.01, "not_contradicted")])
     def test_from_where_on_it_is_contradicted(self, p_value, test):
         assert class_tests(self.dependence(ped=p_value), None, {"ped": [0]})[0].test == test
@@ -186,23 +179,3 @@ class TestChannel:
         assert found == Untested(label="ped", no_misses=True)
         assert channel_test([found]) == ChannelTest("untested")
         assert list(channel_lines(Channel(classes=(found,)))) == ["ped: not tested (no misses to test it by)"]
-
-    @pytest.mark.parametrize("longest", [0, 3])
-    def test_without_misses_contexts_are_not_tested(self, longest):
-        known = UsedContexts(
-            kind="run",
-            cap=2,
-            of="outcome",
-            gaps="hold",
-            tracks={"ped": OfTracks(longest, (0, 4), (0, 9))},
-            used="run:2",
-            tests=(ResidualTest("ped", "run:2", None, 1.0, 999),),
-            e_values=(),
-            replays=(),
-        )
-        (found,) = class_tests(None, known, {"ped": [0]})
-        assert found == Untested(label="ped", contexts="run:2", no_misses=not longest)
-        # The likelihood ratio of longer contexts tests these, where there are misses.
-        compared = replace(known, e_values=(LikelihoodRatio("ped", "run:10", -0.5),))
-        (found,) = class_tests(None, compared, {"ped": [0]})
-        assert found.test == ("not_contradicted" if longest else "untested")

@@ -7,8 +7,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
-from scipy.stats import beta
 
 from verifier.analysis.intervals.tiers import log_e_value
 from verifier.cli import main
@@ -110,46 +108,11 @@ def test_a_box_that_the_data_contradict_is_refused(asked, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("[[rates]]\n", "missing key 'source'"),
-        (BOX.replace('"ped"\nrate', '"pad"\nrate'), "expected one of ped, empty, got 'pad'"),
-        (BOX.replace("[0.6, 0.9]", "[0.9, 0.6]"), "or two in order"),
-        (BOX.replace("[0.6, 0.9]", "1.5"), "expected a number from 0 to 1, got 1.5"),
-        (BOX + "distance_m = [0, 5]\n", "expected [low, high] at edges of the bins (0, 10)"),
-        (BOX + 'context = "wrong*1"\n', "the detector has no memory here"),
-        (BOX + BOX.split("\n", 1)[1].replace("[0.6, 0.9]", "0.95"), "no rate is left in [0, 10) m"),
-        (BOX + BOX.split("\n", 1)[1].replace('predicted = "ped"', 'predicted = "empty"').replace("[0.6, 0.9]", "0.5"),
-         "no rates within these ends sum to 1"),
-    ],
-)  # fmt: skip
-def test_boxes_that_cannot_be(text, message, asked, tmp_path, capsys):
-    (tmp_path / "b.toml").write_text(text)
-    assert main(asked) == 4
-    assert message in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
     "more", [["--point-only"], ["--bounds", "anytime"], ["--verdict-from", "point"], ["--persist", "2"]]
 )
 def test_what_a_box_knows_nothing_of(more, asked, capsys):
     assert main([*asked, *more]) == 2
     assert "--rate-box" in capsys.readouterr().err
-
-
-def mean_bet(hits, items, most):
-    """The capital, by quadrature."""
-    prior = beta(0.5, 0.5)
-    found, _ = quad(
-        lambda q: (q / most) ** hits * ((1 - q) / (1 - most)) ** (items - hits) * prior.pdf(q), most, 1, limit=200
-    )
-    return found / prior.sf(most)
-
-
-@pytest.mark.parametrize(("hits", "items", "most"), [(8, 10, 0.5), (3, 10, 0.5), (60, 60, 0.9), (0, 5, 0.2)])
-def test_e_values_are_the_integrals(hits, items, most):
-    found = log_e_value(np.array([hits]), np.array([items]), np.array([most]))[0]
-    assert found == pytest.approx(np.log(mean_bet(hits, items, most)), abs=1e-4)
 
 
 def test_true_boxes_are_rarely_contradicted_whatever_the_past():

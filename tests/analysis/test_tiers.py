@@ -193,6 +193,7 @@ def test_entries_speak_of_contexts(tmp_path):
         ([entry(0.5, distance_m=[0, 10, 20])], "expected [low, high] at edges"),
         ([entry(1.5)], "expected a number from 0 to 1, got 1.5"),
         ([entry("[0.5, 1.5]")], "expected a number from 0 to 1, got 1.5"),
+        ([entry(0.5, true="b")], "expected one of empty, a, got 'b'"),
         ([entry("[0.5]")], "or two in order"), ([entry("[0.5, 0.25]")], "or two in order"),
         ([entry("[0, 0.5, 1]")], "or two in order"), ([entry(0.5, true='b"\nx = "')], "unknown key"),
         ([entry(0.5, context='"start"')], "the detector has no memory here"),
@@ -239,6 +240,9 @@ def test_so_many_entries_are_read(tmp_path, monkeypatch):
         box_of(tmp_path, *[entry(0.5)] * 3)
     with pytest.raises(InputError, match="rates"):
         box_of(tmp_path, "rates = []\n")
+    (tmp_path / "b.toml").write_text(entry(0.5))
+    with pytest.raises(InputError, match="missing key 'source'"):
+        read_rate_box(str(tmp_path / "b.toml"), matrices_of(), ())
 
 
 def log_e(hits, items, most):
