@@ -26,7 +26,7 @@ from verifier.analysis.intervals.rate_intervals import (
     difference_remark,
     rate_differences,
 )
-from verifier.analysis.robust.region import Evidence, events_of, region_of
+from verifier.analysis.robust.region import events_of, region_of
 from verifier.analysis.robust.solutions import Effort, robust_bounds
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.documents import json_values
@@ -274,33 +274,6 @@ def test_a_shift_is_part_of_the_proof():
         check_certificate(certificate)
         check_certificate(forged(certificate, shift=0))  # wider than it needs to be
         refused(forged(certificate, shift=2 * 10**7))
-
-
-def test_evidence_has_what_its_tier_needs_and_nothing_else():
-    """Of one bin, two reports and three labels; five columns in four drives."""
-    items, drives, largest = (np.zeros(shape, dtype=np.int64) for shape in ((1, 2, 3), (4, 5, 2), 5))
-    fixed, none = np.zeros((1, 3), dtype=bool), (None, None, None)
-    by_items = Evidence(Fraction(1, 20), 0, items, fixed, "independent_items", *none, 0)
-    by_drives = replace(by_items, tier="independent_drives", drives=drives, largest=largest)
-    correlated = {of: replace(by_items, tier="icc_at_most", drives=drives, icc=Fraction(of)) for of in (0, 1)}
-    anytime, one_less = replace(by_items, tier="anytime"), items.copy()
-    one_less[0, 1, 2] = -1
-    for right, wrong in (
-        *((by_items, {"alpha": Fraction(alpha)}) for alpha in (0, 1, 2)),
-        *((anytime, wrong) for wrong in ({"events": -1}, {"items": one_less}, {"shift": -1}, {"tier": "rate_box"})),
-        *((by_items, {"fixed": np.zeros(shape, dtype=bool)}) for shape in ((1, 2), (2, 3), 3)),
-        *((by_items, wrong) for wrong in ({"drives": drives}, {"largest": largest}, {"icc": Fraction(0)})),
-        *((by_drives, wrong) for wrong in ({"drives": None}, {"largest": None}, {"icc": Fraction(0)})),
-        *((by_drives, {"drives": np.zeros(shape, dtype=np.int64)}) for shape in ((5, 2), (4, 5, 3), (4, 4, 2))),
-        (by_drives, {"largest": largest[:4]}),
-        *((correlated[0], wrong) for wrong in ({"drives": None}, {"largest": largest}, {"icc": None})),
-        *((correlated[1], {"icc": Fraction(icc)}) for icc in ("-1/9", "10/9")),
-        (by_items, {"tier": "approximate", "drives": drives}),
-    ):
-        with pytest.raises(
-            ValueError, match=r"tier|said by report|largest drive|between 0 and 1|are counts|fit together"
-        ):
-            replace(right, **wrong)
 
 
 def test_three_reports_have_an_interval_each_and_the_pooled_column_lies_within():

@@ -81,26 +81,29 @@ def test_rates_of_a_point_are_counts_without_a_common_divisor():
 
 @pytest.mark.parametrize("by_drive", [True, False])
 def test_a_region_is_told_with_the_counts_of_the_columns_that_matter(by_drive):
-    """Of three columns the first does not matter, and the third has its rates by convention."""
-    items = np.arange(6).reshape(1, 2, 3)
+    """Of three columns the first does not matter, and the third has its rates by convention; of the labels the first
+    and the last are told alike."""
+    table = np.random.default_rng(0).integers(0, 99, (2, 1, 3, 3))
+    measured = SimpleNamespace(fixed=np.array([[False, False, True]]), counts=table.sum(axis=0))
     evidence = SimpleNamespace(
-        alpha=Fraction(1, 20), events=4, tier="icc_at_most", icc=Fraction(1, 10), shift=3,
-        fixed=np.array([[False, False, True]]), items=items,
-        drives=np.array([[[5, 6]], [[7, 8]]]) if by_drive else None, largest=np.array([9]) if by_drive else None,
+        alpha=Fraction(1, 20), events=range(4), tier="icc_at_most", icc=Fraction(1, 10), shift=3, measured=measured,
+        drives=SimpleNamespace(table=table) if by_drive else None,
+        largest=np.array([[8, 9, 7]]) if by_drive else None,
     )  # fmt: skip
     region = SimpleNamespace(
-        labels=[frozenset({"b", "a"}), frozenset()], group=np.array([0, 1]), evidence=evidence,
+        labels=[frozenset({"b", "a"}), frozenset(), frozenset("c")], group=np.array([0, 1, 0]), evidence=evidence,
         lower=np.arange(6).reshape(1, 2, 3), upper=10 + np.arange(6).reshape(1, 2, 3),
         needed=np.array([[False, True, True]]),
     )  # fmt: skip
     told = module.region_document(region)
     assert told["evidence"] == {"alpha": "1/20", "events": 4, "tier": "icc_at_most", "icc": "1/10", "shift": 3}
+    held = [[a + c, b] for a, b, c in (table if by_drive else table.sum(axis=0)[None])[:, 0, :, 1].tolist()]
     assert told["columns"] == [
         {"bin": 0, "true": 1, "unit": 10**9, "lower": [1, 4], "upper": [11, 14],
-         "counts": [[5, 6], [7, 8]] if by_drive else [[1, 4]], "largest": 9 if by_drive else None},
+         "counts": held, "largest": 9 if by_drive else None},
         {"bin": 0, "true": 2, "unit": 10**9, "lower": [2, 5], "upper": [12, 15], "counts": None, "largest": None},
     ]  # fmt: skip
-    assert (told["labels"], told["groups"]) == ([["a", "b"], []], 2)
+    assert (told["labels"], told["groups"]) == ([["a", "b"], [], ["c"]], 2)
 
 
 def test_obligations_that_are_decided_stand_behind_all_others():

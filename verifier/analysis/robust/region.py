@@ -39,56 +39,10 @@ from numpy.typing import NDArray
 from verifier.analysis.intervals.drive_items import UNIT
 from verifier.analysis.intervals.intervals import Measured
 from verifier.analysis.intervals.rate_intervals import Event, RateIntervals
-from verifier.analysis.intervals.tiers import BY_ITEMS, Tier
 from verifier.base.arrays import Floats, Ints, Mask
 from verifier.perception.confusion.matrices import Label
 from verifier.systems.channel import Channel
 from verifier.systems.skeleton import Skeleton
-
-
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """The data behind a region.
-
-    Attributes:
-        alpha: the chance that some event's interval misses the truth is at most this.
-        events: K0, among how many events alpha is divided.
-        items: (bins, groups, true) int64, items of each column by group.
-        fixed: (bins, true) bool, columns held by convention.
-        tier: what the intervals assume, see `tiers`.
-        drives: (drives, k, groups) int64, what each drive holds of the k columns that are needed and not fixed, in
-            the order of bins and labels; None for independent items.
-        largest: (k,) int64, B of each of these columns; for independent drives.
-        icc: largest intraclass correlation, for the tier that assumes one.
-        shift: billionths that every end was moved outwards.
-    """
-
-    alpha: Fraction
-    events: int
-    items: Ints
-    fixed: Mask
-    tier: Tier
-    drives: Ints | None
-    largest: Ints | None
-    icc: Fraction | None
-    shift: int
-
-    def __post_init__(self) -> None:
-        if not 0 < self.alpha < 1 or self.events < 0 or np.any(self.items < 0) or self.shift < 0:
-            raise ValueError("alpha lies strictly between 0 and 1, events, items and shift are counts")
-        if self.fixed.shape != (len(self.items), self.items.shape[2]):
-            raise ValueError("items and fixed columns must fit together")
-        if self.tier not in ("independent_drives", "icc_at_most", *BY_ITEMS):
-            raise ValueError(f"no region is made from evidence of tier {self.tier}")
-        given = (self.drives is not None, self.largest is not None, self.icc is not None)
-        if given != (self.tier not in BY_ITEMS, self.tier == "independent_drives", self.tier == "icc_at_most"):
-            raise ValueError("evidence has what its tier needs and nothing else")
-        if self.drives is not None and self.drives.shape[2:] != self.items.shape[1:2]:
-            raise ValueError("what drives hold is said by report")
-        if self.drives is not None and self.largest is not None and self.largest.shape != self.drives.shape[1:2]:
-            raise ValueError("every column has a largest drive")
-        if self.icc is not None and not 0 <= self.icc <= 1:
-            raise ValueError("an intraclass correlation lies between 0 and 1")
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +53,7 @@ class Region:
         group: (labels,) int64, number of the group that each label is in; groups count from 0 as they occur.
         lower, upper: (bins, groups, true) int64, bounds on each group's rate in billionths.
         needed: (bins, true) bool, the columns that matter; the others are the whole simplex.
-        evidence: the data it was made from; None for a box that is assumed, not estimated.
+        evidence: the intervals it was made from; None for a box that is assumed, not estimated.
     """
 
     labels: tuple[Label, ...]
@@ -107,7 +61,7 @@ class Region:
     lower: Ints
     upper: Ints
     needed: Mask
-    evidence: Evidence | None = None
+    evidence: RateIntervals | None = None
 
     def __post_init__(self) -> None:
         bins, groups, true = self.lower.shape
@@ -184,13 +138,12 @@ def region_of(skeleton: Skeleton, intervals: RateIntervals) -> Region:
     if not events_of(skeleton, measured) <= intervals.events:
         raise ValueError("the events of a run must include those of each of its chains")
     group = groups_of(skeleton.channel)
-    items = by_group(measured.counts[None], group)[0]
-    needed = needed_columns(skeleton, len(items))
-    lower, upper = np.zeros_like(items), np.full_like(items, UNIT)
-    members = [tuple(np.flatnonzero(group == number).tolist()) for number in range(items.shape[1])]
+    shape = (len(measured.counts), int(group.max()) + 1, len(group))
+    needed = needed_columns(skeleton, len(measured.counts))
+    lower, upper = np.zeros(shape, dtype=np.int64), np.full(shape, UNIT, dtype=np.int64)
+    members = [tuple(np.flatnonzero(group == number).tolist()) for number in range(shape[1])]
     rest = tuple(label for label in range(len(group)) if label not in members[0])
-    free = np.argwhere(_estimated(skeleton, measured))
-    for index, column in free.tolist():
+    for index, column in np.argwhere(_estimated(skeleton, measured)).tolist():
         low, high = intervals.ends[Event(index, column, rest)]
         lower[index, 0, column], upper[index, 0, column] = UNIT - high, UNIT - low
         for number, labels in enumerate(members[1:], 1):
@@ -200,29 +153,7 @@ def region_of(skeleton: Skeleton, intervals: RateIntervals) -> Region:
         for number in range(len(members)):
             rates = measured.rates[index, group == number, column]
             lower[index, number, column], upper[index, number, column] = _outwards(rates, rates)
-    evidence = _evidence(intervals, items, free, group)
-    return Region(skeleton.channel.labels, group, lower, upper, needed, evidence)
-
-
-def _evidence(intervals: RateIntervals, items: Ints, free: Ints, group: Ints) -> Evidence:
-    """Of the (k, 2) columns that are needed and not fixed."""
-    drives, largest = None, None
-    at = (free[:, 0], free[:, 1])
-    if intervals.drives is not None:
-        drives = np.moveaxis(by_group(intervals.drives.table, group)[:, at[0], :, at[1]], 0, 1)
-    if intervals.largest is not None:
-        largest = intervals.largest[at]
-    return Evidence(
-        intervals.alpha,
-        len(intervals.events),
-        items,
-        intervals.measured.fixed,
-        intervals.tier,
-        drives,
-        largest,
-        intervals.icc,
-        intervals.shift,
-    )
+    return Region(skeleton.channel.labels, group, lower, upper, needed, intervals)
 
 
 def by_group(counts: Ints, group: Ints) -> Ints:

@@ -185,22 +185,23 @@ def kept_of(subject: Mapping[str, Any], given: Mapping[str, object]) -> Mapping[
 
 def region_document(region: Region) -> dict[str, object]:
     """What a document says about the region: the columns that matter, with what was counted in them."""
-    evidence, rule = region.evidence, None
+    intervals, rule = region.evidence, None
     counts: dict[tuple[int, int], list[Any]] = {}
     largest: dict[tuple[int, int], int] = {}
-    if evidence is not None:
+    if intervals is not None:
         rule = {
-            "alpha": str(evidence.alpha),
-            "events": evidence.events,
-            "tier": evidence.tier,
-            "icc": None if evidence.icc is None else str(evidence.icc),
-            "shift": evidence.shift,
+            "alpha": str(intervals.alpha),
+            "events": len(intervals.events),
+            "tier": intervals.tier,
+            "icc": None if intervals.icc is None else str(intervals.icc),
+            "shift": intervals.shift,
         }
-        for k, (index, true) in enumerate(np.argwhere(region.needed & ~evidence.fixed).tolist()):
-            drives = evidence.items[None, index, :, true] if evidence.drives is None else evidence.drives[:, k]
-            counts[index, true] = drives.tolist()
-            if evidence.largest is not None:
-                largest[index, true] = int(evidence.largest[k])
+        table = intervals.measured.counts[None] if intervals.drives is None else intervals.drives.table
+        held = by_group(table, region.group)
+        for index, true in np.argwhere(region.needed & ~intervals.measured.fixed).tolist():
+            counts[index, true] = held[:, index, :, true].tolist()
+            if intervals.largest is not None:
+                largest[index, true] = int(intervals.largest[index, true])
     columns = [
         {
             "bin": index,
