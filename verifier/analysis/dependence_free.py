@@ -24,7 +24,7 @@ after the last step counts 0 for the lower end and 1 for the upper end, so both 
 
     y_0 + sum w + sum over t of min(0, least d of step t) + sum over mu of (d l if d >= 0 else d u)                (2)
 
-is a lower bound of the optimum, as at most 1 flows in each step. It is computed in fractions by `flow_kernel`, from
+is a lower bound of the optimum, as at most 1 flows in each step. It is computed in fractions by `step_kernel`, from
 multipliers that are rounded to billionths; it needs no exact solution, and nothing of what found it.
 """
 
@@ -43,7 +43,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
-from verifier.analysis import flow_kernel
+from verifier.analysis import step_kernel
 from verifier.analysis.intervals.drive_items import UNIT
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.any_dependence import Ends
@@ -124,7 +124,7 @@ class Program:
         return int(self.own.max()) + 1
 
     def document(self, side: str) -> dict[str, Any]:
-        """The program of one side as `verifier.analysis.flow_kernel` reads it."""
+        """The program of one side as `verifier.analysis.step_kernel` reads it."""
         names = ("own", "step", "after", "often", "limits", "rate_of", "column_of")
         arrays = {name: getattr(self, name).tolist() for name in names}
         cost = (self.wins if side == "lower" else self.loses).tolist()
@@ -148,10 +148,10 @@ class Proof:
 
     def bound(self) -> Fraction:
         """The number (2), exactly."""
-        return flow_kernel.proven(self.program.document(self.side), self.multipliers)
+        return step_kernel.proven_cost(self.program.document(self.side), self.multipliers)
 
     def document(self, claimed: Fraction) -> dict[str, Any]:
-        """The certificate of an end of P, which `verifier.analysis.flow_kernel` decides."""
+        """The certificate of an end of P, which `verifier.analysis.step_kernel` decides."""
         program = self.program.document(self.side)
         return {"side": self.side, "claimed": str(claimed), "program": program, "multipliers": self.multipliers}
 

@@ -1,7 +1,8 @@
-"""Checks certificates of probabilities over very many steps by whole numbers alone: python -I step_kernel.py BUNDLE
+"""Checks certificates of what happens step by step by whole numbers alone: python -I step_kernel.py BUNDLE
 
-A certificate (JSON) states a Markov chain: for each state where a step leads, as [state, weight] pairs; where it
-begins; sets of states `left` and `right`; and that it is about the following formula, or about its negation:
+*Counted steps* (`*_steps_*`). A certificate (JSON) states a Markov chain: for each state where a step leads, as
+[state, weight] pairs; where it begins; sets of states `left` and `right`; and that it is about the following formula,
+or about its negation:
 
     left U[low,high] right                                    where `response` is null, else
     G[low,high] (left -> F[0,response] right)
@@ -20,7 +21,21 @@ It claims bounds on the probability from each beginning. They are computed here,
    neither to a `right` nor to where none can be reached. Who wins by that bit alone has waited too long since one of
    the high - low + 1 places of a `left`, for each with probability r at most: u is too large by (high - low + 1) r.
 
-That the chain is that of a model and a formula is not decided here: `verify evidence check` rebuilds it.
+*Whatever the dependence* (`*_free_*`). A certificate states a linear program: flows f >= 0 out of nodes in steps, the
+first node being where a run begins, and what each costs. A flow leads to nodes of the next step with the chances
+`often` of `total`; -1: all is decided there, or the steps are over. The flow into a node is the flow out of it, and 1
+flows out of the first. Flows that count for a limit sum to at most a rate; rates lie between their ends, and those of
+a column sum to 1. Claimed is a lower end of the cost of every such flow: of the probability of acceptance (side
+"lower"), or of rejection ("upper", where 1 minus that is claimed).
+
+Whatever solved the program, multipliers y of the nodes, w of the columns and u <= 0 of the limits prove it (weak
+duality). With reduced costs d = c - A'(y, w, u) the cost is at least
+
+    y_0 + sum w + sum over steps of min(0, least d of its flows) + sum over rates of min(d l, d u)
+
+as at most 1 flows in each step: what comes into a step came out of the one before.
+
+That chain or program is that of a model and a formula is not decided here: `verify evidence check` rebuilds it.
 """
 
 import json
@@ -39,6 +54,7 @@ MOST = 5 * 10**7  # multiplications, some ten seconds of them, for steps one by 
 MOST_WAITING = 200_000  # transitions where states say for how long somebody waits
 APART, DECIDED = ONE >> 40, ONE >> 100  # what one bit may cost (5); what is not worth any further step
 ROUNDING = Fraction(1, 2**52)  # of claims
+BILLION = 10**9  # multipliers are whole numbers of billionths
 Rows = list[list[tuple[int, int]]]  # of a matrix: (column, number) pairs, weights or parts of ONE
 Worth = list[tuple[int, int]]  # u and v of each state
 
@@ -210,21 +226,90 @@ def check(certificate: Any) -> list[tuple[Fraction, Fraction]]:
         raise Rejected(f"the document: not a certificate ({type(error).__name__}: {error})") from None
 
 
+def fraction(text: Any) -> Fraction:
+    """The fraction that `1/3` or `2` states: no power of ten, which may have any number of digits."""
+    return Fraction(*map(int, text.split("/")))
+
+
+def proven_cost(program: Any, multipliers: Any) -> Fraction:
+    """The lower end of the cost that the multipliers prove."""
+    total = whole(program["total"], "/program/total", (), 1)
+    own = whole(program["own"], "/program/own", (None,))
+    demand(bool(own), "/program/own", "expected a flow")
+    flows, nodes = len(own), max(own) + 1
+    step = whole(program["step"], "/program/step", (flows,))
+    cost = whole(program["cost"], "/program/cost", (flows,), 0, total + 1)
+    after = whole(program["after"], "/program/after", (flows, None), -1)
+    often = whole(program["often"], "/program/often", (flows, None))
+    step_of = dict(zip(own, step, strict=True))
+    demand(len(step_of) == nodes and step_of[0] == 0, "/program/own", "a node without a flow, or a late beginning")
+    demand([*step_of.values()].count(0) == 1, "/program/step", "one node is in the first step")
+    for k in range(flows):
+        demand(step[k] == step_of[own[k]], f"/program/step/{k}", "a node is in one step")
+        fits = len(after[k]) == len(often[k]) and sum(often[k]) <= total
+        demand(fits, f"/program/often/{k}", "more flows on than came, or not said where to")
+        leads = all(node == -1 or step_of.get(node) == step[k] + 1 for node in after[k])
+        demand(leads, f"/program/after/{k}", "it leads to nodes of the next step, or to -1")
+    column_of = whole(program["column_of"], "/program/column_of", (None,))
+    limits = len(whole(program["rate_of"], "/program/rate_of", (None,), 0, len(column_of)))
+    columns = max(column_of, default=-1) + 1
+    lower, upper = ([*map(fraction, program[name])] for name in ("lower", "upper"))
+    demand(len(lower) == len(column_of), "/program/lower", "every rate has two ends")
+    demand(all(low <= high for low, high in zip(lower, upper, strict=True)), "/program/lower", "ends out of order")
+    of_flow = whole(program["limits"], "/program/limits", (flows, None), -1, limits)
+    y = whole(multipliers["nodes"], "/multipliers/nodes", (nodes,), -LARGEST)
+    w = whole(multipliers["columns"], "/multipliers/columns", (columns,), -LARGEST)
+    u = whole(multipliers["limits"], "/multipliers/limits", (limits,), -LARGEST, 1)
+    least: dict[int, int] = {}
+    for k in range(flows):
+        reduced = cost[k] * BILLION - total * (y[own[k]] + sum(u[number] for number in of_flow[k] if number != -1))
+        reduced += sum(share * y[node] for share, node in zip(often[k], after[k], strict=True) if node != -1)
+        least[step[k]] = min(least.get(step[k], 0), reduced)
+    bound = Fraction(y[0] + sum(w)) + Fraction(sum(least.values()), total)
+    slope = [-w[column] for column in column_of]
+    for number, rate in enumerate(program["rate_of"]):
+        slope[rate] += u[number]
+    bound += sum((min(d * low, d * high) for d, low, high in zip(slope, lower, upper, strict=True)), Fraction(0))
+    return bound / BILLION
+
+
+def check_free(certificate: Any) -> Fraction:
+    """The end of P, whatever the dependence, that a certificate proves; Rejected where it proves none."""
+    try:
+        side, claimed = certificate["side"], fraction(certificate["claimed"])
+        bound = proven_cost(certificate["program"], certificate["multipliers"])
+        if side == "lower":
+            end = max(bound, Fraction(0))
+            holds = claimed <= end
+        else:
+            demand(side == "upper", "/side", "expected lower or upper")
+            end = min(1 - bound, Fraction(1))
+            holds = claimed >= end
+        demand(holds, "/claimed", f"{float(claimed)!r} is claimed, and {float(end)!r} proven")
+        return claimed
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise Rejected(f"the document: not a certificate ({type(error).__name__}: {error})") from None
+
+
 def main(arguments: list[str]) -> int:
-    """Check every certificate of this kind in a bundle (a folder or a zip archive) and print what it proves."""
+    """Check every certificate of these kinds in a bundle (a folder or a zip archive) and print what it proves."""
     try:
         demand(len(arguments) == 1, "usage", "python -I step_kernel.py BUNDLE")
         path, right = Path(arguments[0]), 0
         folder = (path if path.is_dir() else zipfile.Path(path)) / "certificates"
-        texts = {file.name: file.read_bytes() for file in folder.iterdir() if "_steps_" in file.name}
+        named = {file.name: file for file in folder.iterdir()}
+        texts = {name: file.read_bytes() for name, file in named.items() if "_steps_" in name or "_free_" in name}
     except (Rejected, OSError, ValueError, zipfile.BadZipFile) as error:
         print(f"no certificates are read: {error}", file=sys.stderr)
         return 2
     for name, text in sorted(texts.items()):
         try:
             certificate = json.loads(text)
-            check(certificate)
-            bounds = [f"{low!r} <= P <= {high!r}" for low, high in certificate["claimed"]]
+            if "_free_" in name:
+                bounds = [f"P {'>=' if certificate['side'] == 'lower' else '<='} {float(check_free(certificate))!r}"]
+            else:
+                check(certificate)
+                bounds = [f"{low!r} <= P <= {high!r}" for low, high in certificate["claimed"]]
             print(f"{name}: proven: {', '.join(bounds)}")
             right += 1
         except (Rejected, RecursionError, ValueError) as error:

@@ -76,7 +76,7 @@ class RunSettings:
     ] = None
     certificates: Annotated[
         str | None,
-        writes("with --dependence-free: write the proof of every bound (.zip), for verifier/analysis/flow_kernel.py"),
+        writes("with --dependence-free: write the proof of every bound (.zip), for verifier/analysis/step_kernel.py"),
     ] = None
     check_certificates: Annotated[
         str | None,

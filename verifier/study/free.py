@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
-from verifier.analysis import flow_kernel
+from verifier.analysis import step_kernel
 from verifier.analysis.dependence_free import (
     SIDES,
     FreeBounds,
@@ -103,7 +103,7 @@ def checked_ends(study: Study, files: Mapping[str, bytes], named: Named) -> Iter
             for side, path in zip(SIDES, paths, strict=True):
                 try:
                     ends[side] = _proven(files, path, about, side, program)
-                except (InputError, flow_kernel.Rejected) as error:
+                except (InputError, step_kernel.Rejected) as error:
                     wrong.append((path, str(error).removeprefix(f"{path}: ")))
             lower, upper = ends.get("lower"), ends.get("upper")
             size = program.horizon, len(program.step)
@@ -122,15 +122,15 @@ def wrong_certificates(study: Study, files: Mapping[str, bytes], named: Named) -
 def _proven(files: Mapping[str, bytes], path: str, about: object, side: Side, program: Program) -> Fraction:
     """The end that a certificate proves; Rejected or InputError where it proves none of this program."""
     if path not in files:
-        raise flow_kernel.Rejected("missing")
+        raise step_kernel.Rejected("missing")
     content = json_of(files[path], path)
     given = content if isinstance(content, dict) else {}
     known = {"about": about, "side": side, "program": program.document(side)}
     if {name: given.get(name) for name in known} != known:
-        raise flow_kernel.Rejected("about another system than spec, model and matrices give")
+        raise step_kernel.Rejected("about another system than spec, model and matrices give")
     if set(given) != {*known, "claimed", "multipliers"} or _bytes_of(given) != files[path]:
-        raise flow_kernel.Rejected("the same certificate in other bytes than were written")
-    return flow_kernel.check(given)
+        raise step_kernel.Rejected("the same certificate in other bytes than were written")
+    return step_kernel.check_free(given)
 
 
 def _bytes_of(content: Mapping[str, object]) -> bytes:

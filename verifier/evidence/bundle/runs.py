@@ -8,7 +8,7 @@ less. All but those of the model checker itself follow from the inputs.
 Bounds whatever the dependence in the runs of a bundle: proven by certificates about programs that are built again.
 
 The linear program of each requirement is built from spec, model and matrices; the certificate must hold that program,
-and `verifier.analysis.flow_kernel` decides in whole numbers what its multipliers prove. Nothing is solved.
+and `verifier.analysis.step_kernel` decides in whole numbers what its multipliers prove. Nothing is solved.
 """
 
 import json
