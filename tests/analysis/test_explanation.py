@@ -8,7 +8,7 @@ import pytest
 from small_objectives import channel_of, objective_of
 
 from verifier.analysis.counterexamples.explanation import (
-    Correction,
+    CorrectionRecord,
     Report,
     RunRecord,
     StepRecord,
@@ -25,8 +25,6 @@ from verifier.language.expressions.syntax import Name
 from verifier.language.ltl import parse_formula
 from verifier.perception.confusion import rates as rates_of
 from verifier.systems.skeleton import Skeleton
-
-KINDS = tuple(DetectionError(at, 0, 1) for at in range(3))
 
 
 @pytest.mark.parametrize(
@@ -45,7 +43,7 @@ KINDS = tuple(DetectionError(at, 0, 1) for at in range(3))
     ],
 )
 def test_the_best_correction_of_each_size_is_told_while_more_kinds_are_better(corrected, satisfying, expected):
-    choices = [Correction(KINDS[: size + 1], p) for size, of_size in enumerate(corrected) for p in of_size]
+    choices = [CorrectionRecord(tuple(range(size + 1)), p) for size, of_size in enumerate(corrected) for p in of_size]
     assert [best.corrected for best in _best_corrections(choices, satisfying)] == expected
 
 
@@ -56,7 +54,6 @@ def test_an_explanation_tells_the_members_of_a_pattern_and_what_is_covered(membe
     following = [[3, 1], [3, 2], [3, 4], [3, 3], [4, 4]]
     counts = np.array([[[1, 1], [0, 3]], [[1, 1], [0, 1]]])
     data = Measured(counts, rates_of(counts), np.zeros((2, 2), dtype=bool))
-    first, second = DetectionError(0, 0, 1), DetectionError(1, 0, 1)
     for bad, rows in (({3}, [0, 0, 0, 0, 0]), ({3}, [0, 1, 0, 0, 0]), (set(), [0, 1, 0, 0, 0])):
         monkeypatch.setattr(Skeleton, "mask_of", lambda self, node, bad=bad: np.isin(np.arange(5), list(bad)))
         objective = objective_of(channel, following, rows, {"bad": bad}, "G !bad", ended=(3, 4))
@@ -68,7 +65,8 @@ def test_an_explanation_tells_the_members_of_a_pattern_and_what_is_covered(membe
         elif rows[1]:
             assert told.violation == pytest.approx(23 / 32, rel=1e-12, abs=0)
             assert told.covered == pytest.approx(1, rel=1e-12, abs=0)
-            assert [one.reports for one in told.corrections] == [(second,), (first, second)]
+            assert [kind.report for kind in told.kinds] == [DetectionError(at, 0, 1) for at in (0, 1)]
+            assert [one.detection_errors for one in told.corrections] == [(1,), (0, 1)]
             assert [one.corrected for one in told.corrections] == pytest.approx([9 / 16, 1], rel=1e-12, abs=0)
         else:
             (one,) = told.patterns

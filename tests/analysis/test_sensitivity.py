@@ -37,6 +37,7 @@ def data_of(counts, fixed=()):
 
 # By hand. Two bins, labels {} {a} {b}; what is there is a (column 1). In state 0 (bin 0) a leads to 1, all else to
 # the trap 3; in state 1 (bin 1) a leads to the goal 2, everything else to the trap. P = r0 r1.
+NAMES = ("", "a", "b")
 # Counts of column 1: bin 0: {} 1, a 7, b 2 (r0 = 7/10); bin 1: {} 2, a 2, b 0 (r1 = 1/2).
 CHAIN = {
     "channel": channel_of([(), ("a",), ("b",)], [[0], [1]], [[1], [1]], [NOTHING, A, B]),
@@ -60,18 +61,15 @@ def test_moves_by_hand():
     assert found.probability == pytest.approx(7 / 20, rel=1e-14, abs=0)
     assert found.columns.tolist() == [[0, 1], [1, 1]]
     # dP: in bin 0 mass to a from another label raises P by r1 = 1/2, in bin 1 by r0 = 7/10; else nothing changes.
-    listed = moves(found, 10)
-    assert [(m.bin, m.true, m.source, m.target) for m in listed] == [
-        (1, 1, 0, 1),
-        (1, 1, 2, 1),
-        (0, 1, 0, 1),
-        (0, 1, 2, 1),
-    ]
+    listed = moves(found, 10, NAMES)
+    assert [(m.bin, m.true, m.from_, m.to) for m in listed] == [
+        (1, "a", "", "a"), (1, "a", "b", "a"), (0, "a", "", "a"), (0, "a", "b", "a"),
+    ]  # fmt: skip
     assert [m.slope for m in listed] == pytest.approx([0.7, 0.7, 0.5, 0.5], rel=1e-14, abs=0)
-    assert [m.available for m in listed] == pytest.approx([0.5, 0, 0.1, 0.2])
-    assert [m.returning for m in listed] == pytest.approx([0.5, 0.5, 0.7, 0.7])
+    assert [m.rate_from for m in listed] == pytest.approx([0.5, 0, 0.1, 0.2])
+    assert [m.rate_to for m in listed] == pytest.approx([0.5, 0.5, 0.7, 0.7])
     assert not any(m.jumps for m in listed)
-    assert moves(found, 1) == listed[:1]
+    assert moves(found, 1, NAMES) == listed[:1]
     # Against the correct label: what a unit of mass loses that goes elsewhere.
     assert found.against(np.arange(3))[0, :, 1] == pytest.approx([-0.5, 0, -0.5])
 
@@ -83,8 +81,8 @@ def test_differences_are_rounding_only_beside_the_largest_slope_of_their_column(
     # Up to 1e-12 of 1e-11 and of 1.
     assert found.rounding == pytest.approx(np.array([[1e-23, 1e-12, 0]]), rel=1e-9)
     assert found.against(np.array([1, 1, 1]))[0].T.tolist() == [[1e-13, 0, 1e-11], [0, 0, 1], [0, 0, 0]]
-    assert {(m.true, m.source, m.target) for m in moves(found, 9)} == {
-        (0, 1, 0), (0, 1, 2), (0, 0, 2), (1, 0, 2), (1, 1, 2),
+    assert {(m.true, m.from_, m.to) for m in moves(found, 9, NAMES)} == {
+        ("", "a", ""), ("", "a", "b"), ("", "", "b"), ("a", "", "b"), ("a", "a", "b"),
     }  # fmt: skip
 
 
@@ -95,7 +93,7 @@ def test_what_may_be_rounding_is_none_up_to_its_very_end(monkeypatch):
         slopes[0, :, 0] = 1, 1 - apart
         found = Sensitivity(0.5, np.full((1, 2, 2), 0.5), slopes, slopes > 2, np.array([[0, 0]]))
         assert np.count_nonzero(found.against(np.array([0, 1]))) == told
-        assert len(moves(found, 9)) == told
+        assert len(moves(found, 9, NAMES)) == told
         assert len(column_shares(found, data_of([[[3, 1], [2, 1]]])).bins) == told
 
 
@@ -125,8 +123,8 @@ def test_a_correction_that_changes_nothing_is_not_listed(monkeypatch):
     counts = np.ones((1, 3, 3), dtype=np.int64)
     counts[0, :, 1] = 1, 2, 1
     data = data_of(counts)
-    found = fixes(objective, sensitivity(objective, data.rates, 0), data, 0)
-    assert [(fix.predicted, fix.probability, fix.rate) for fix in found.single] == [(0, 1.0, 0.25)]
+    found = fixes(objective, sensitivity(objective, data.rates, 0), data, 0, NAMES)
+    assert [(fix.reported, fix.probability, fix.rate) for fix in found.single] == [("", 1.0, 0.25)]
     assert (found.left_out, found.perfect) == (0, 1.0)
     for size in (1, 2 * data.rates.nbytes, 2**27):
         monkeypatch.setattr(priorities, "_BATCH_BYTES", size)
@@ -138,8 +136,8 @@ def test_a_correction_that_changes_nothing_is_not_listed(monkeypatch):
 def test_a_column_without_a_draw_has_no_moves():
     objective = objective_of(**CHAIN, formula="G !goal")
     found = sensitivity(objective, data_of(COUNTS).rates, 0)
-    assert {(m.bin, m.true) for m in moves(found, 99)} == {(0, 1), (1, 1)}
-    assert all(m.source == 1 for m in moves(found, 99))  # now mass away from a raises P
+    assert {(m.bin, m.true) for m in moves(found, 99, NAMES)} == {(0, "a"), (1, "a")}
+    assert all(m.from_ == "a" for m in moves(found, 99, NAMES))  # now mass away from a raises P
 
 
 def test_a_jump_is_listed_first_and_says_so():
@@ -148,8 +146,8 @@ def test_a_jump_is_listed_first_and_says_so():
         channel_of([(), ("a",)], [[0]], [[1]]), [[0, 1], [1, 1]], [0, 0], {"goal": {1}}, "G !goal", ended=(1,)
     )
     rates = np.array([[[0.5, 1.0], [0.5, 0.0]]])
-    (move,) = moves(sensitivity(objective, rates, 0), 9)
-    assert (move.jumps, move.slope, move.source, move.target) == (True, 0.0, 0, 1)
+    (move,) = moves(sensitivity(objective, rates, 0), 9, NAMES)
+    assert (move.jumps, move.slope, move.from_, move.to) == (True, 0.0, "", "a")
 
 
 def test_shares_of_columns_by_hand():
@@ -200,27 +198,27 @@ def test_levels_and_priors_out_of_range(level, prior):
 
 def test_fixes_by_hand():
     objective, data, found = example()
-    listed = fixes(objective, found, data, 0)
+    listed = fixes(objective, found, data, 0, NAMES)
     # Corrected: bin 1 {} 1/2 -> P = 7/10; bin 0 b 1/5 -> P = 9/20; bin 0 {} 1/10 -> P = 2/5. Bin 1 has no b.
-    assert [(f.bin, f.true, f.predicted) for f in listed.single] == [(1, 1, 0), (0, 1, 2), (0, 1, 0)]
+    assert [(f.bin, f.true, f.reported) for f in listed.single] == [(1, "a", ""), (0, "a", "b"), (0, "a", "")]
     assert [f.probability for f in listed.single] == pytest.approx([0.7, 0.45, 0.4], rel=1e-14, abs=0)
     assert [f.first_order for f in listed.single] == pytest.approx([0.35, 0.1, 0.05], rel=1e-14, abs=0)
     assert [f.rate for f in listed.single] == pytest.approx([0.5, 0.2, 0.1])
     assert listed.perfect == 1.0
     assert listed.left_out == 0
     # With a limit those that promise most to first order are solved.
-    short = fixes(objective, found, data, 0, most=1)
+    short = fixes(objective, found, data, 0, NAMES, most=1)
     assert [f.bin for f in short.single] == [1]
     assert (short.left_out, fixes.__kwdefaults__["most"]) == (2, 1000)
     # A column that is correct by convention needs no correction.
-    held = fixes(objective, found, data_of(COUNTS, fixed=[(1, 1)]), 0)
+    held = fixes(objective, found, data_of(COUNTS, fixed=[(1, 1)]), 0, NAMES)
     assert [f.bin for f in held.single] == [0, 0]
 
 
 def test_for_an_upper_limit_the_fix_that_lowers_p_comes_first():
     objective = objective_of(**CHAIN, formula="G !goal")
     data = data_of(COUNTS)
-    listed = fixes(objective, sensitivity(objective, data.rates, 0), data, 0, raising=False)
+    listed = fixes(objective, sensitivity(objective, data.rates, 0), data, 0, NAMES, raising=False)
     assert [f.probability for f in listed.single] == pytest.approx([0.3, 0.55, 0.6], rel=1e-14, abs=0)
 
 
@@ -237,10 +235,10 @@ def test_what_is_flat_to_first_order_can_still_be_the_fix(monkeypatch):
     )
     data = data_of([[[1, 5], [0, 0]]])
     found = sensitivity(objective, data.rates, 0)
-    (fix,) = fixes(objective, found, data, 0).single
+    (fix,) = fixes(objective, found, data, 0, NAMES).single
     assert (fix.first_order, fix.probability) == (0.0, 1.0)
     monkeypatch.setattr(priorities, "UNCHANGED", 1.0)  # just as much is no change
-    assert fixes(objective, found, data, 0).single == ()
+    assert fixes(objective, found, data, 0, NAMES).single == ()
 
 
 FORMULAS = ["F p", "G (p -> X q)", "p U q", "G F p"]
@@ -262,13 +260,14 @@ def test_laws_on_random_objectives(seed, formula, draws):
     )
     one, other = column_shares(found, data), column_shares(shifted, data)
     assert one.variance[one.variance > 1e-20] == pytest.approx(other.variance[other.variance > 1e-20], rel=1e-6)
-    listed = moves(found, 1000)
+    listed = moves(found, 1000, NAMES)
     assert [m.slope for m in listed if not m.jumps] == sorted((m.slope for m in listed if not m.jumps), reverse=True)
     # Every fix is the batch engine's answer for the corrected matrix.
-    for fix in fixes(objective, found, data, 1).single:
+    for fix in fixes(objective, found, data, 1, NAMES).single:
         corrected = data.rates.copy()
-        corrected[fix.bin, fix.true, fix.true] += corrected[fix.bin, fix.predicted, fix.true]
-        corrected[fix.bin, fix.predicted, fix.true] = 0
+        true, predicted = NAMES.index(fix.true), NAMES.index(fix.reported)
+        corrected[fix.bin, true, true] += corrected[fix.bin, predicted, true]
+        corrected[fix.bin, predicted, true] = 0
         again = objective.probabilities(corrected[None]).probability[0, 1]
         assert fix.probability == pytest.approx(again, abs=1e-12)
 

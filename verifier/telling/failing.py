@@ -7,18 +7,21 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from verifier.analysis.counterexamples.explanation import RunRecord, StepRecord
+from verifier.analysis.counterexamples.explanation import (
+    CauseRecord,
+    CorrectionRecord,
+    PatternRecord,
+    RunRecord,
+    StepRecord,
+)
 from verifier.base.numbers import fixed, number_text, significant
 from verifier.base.words import counted, listed, percent
 from verifier.questions.explain.explain_result import (
-    CauseRecord,
-    CorrectionRecord,
     DetectionErrors,
     Explained,
     ExplainResult,
     Frame,
     MapRecord,
-    PatternRecord,
 )
 from verifier.systems.channel import FRAME
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Paragraph, Row, Table, name_text

@@ -5,17 +5,17 @@
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.analysis.counterexamples.causes import Attribution, Cause, Losses
-from verifier.analysis.counterexamples.patterns import DetectionError, Pattern, Patterns
+from verifier.analysis.counterexamples.causes import Attribution, Losses
+from verifier.analysis.counterexamples.patterns import DetectionError, Patterns
 from verifier.analysis.counterexamples.replay import Replay, replay
 from verifier.analysis.counterexamples.runs import Run, RunGraph, prospects, violation_probability, with_exact
 from verifier.analysis.intervals.intervals import Measured
@@ -25,7 +25,7 @@ from verifier.analysis.sensitivity.priorities import (
     UNCHANGED,
     ColumnShares,
     Fixes,
-    Move,
+    MoveRecord,
     Sensitivity,
     column_shares,
     corrected_probabilities,
@@ -36,7 +36,7 @@ from verifier.analysis.sensitivity.priorities import (
 from verifier.analysis.sensitivity.state_map import StateMap, state_map
 from verifier.analysis.settings import ExplainSettings
 from verifier.base.arrays import Floats
-from verifier.base.documents import Count, FractionText, Magnitude, fraction_text
+from verifier.base.documents import Count, FractionText, Limits, Magnitude, fraction_text
 from verifier.checking.two_engines import AbstractFormula
 from verifier.perception.confusion.matrices import Label, label_text
 from verifier.systems.contexts import told_to_planner
@@ -111,44 +111,51 @@ class RunRecord:
         return product
 
 
+Position = Count
+"""In the list of kinds of detection errors."""
+
+
 @dataclass(frozen=True)
-class ToldPattern:
+class CauseRecord:
+    """A set of detection errors that counted together; none where planner and dynamics lose, unless others counted.
+
+    Attributes:
+        others: whether detection errors that are not told apart counted as well.
+        probability: of losing by exactly this cause; share: of the violation.
+        corrected: P with all of these detection errors corrected.
+    """
+
+    detection_errors: tuple[Position, ...]
+    others: bool
+    probability: Magnitude
+    share: float
+    corrected: Magnitude
+
+
+@dataclass(frozen=True)
+class CorrectionRecord:
+    """The best set of so many kinds to correct, and P with all of them corrected."""
+
+    detection_errors: Annotated[tuple[Position, ...], Limits(min_length=1)]
+    corrected: Magnitude
+
+
+@dataclass(frozen=True)
+class PatternRecord:
     """Violating runs that differ only in when it happened.
 
     Attributes:
-        pattern: what counted on them, in order, and the probability of all of them together.
-        members: the most probable of them; `complete` whether there are no others.
+        steps: what counted, in order, repetitions in a row once; of each step one of these sets of detection errors,
+            which may be left open.
+        probability: of all such runs together.
+        complete: whether there are no other members.
     """
 
-    pattern: Pattern
-    members: tuple[RunRecord, ...]
+    steps: tuple[Annotated[tuple[tuple[Position, ...], ...], Limits(min_length=1)], ...]
+    probability: Magnitude
+    share: float
+    members: Annotated[tuple[RunRecord, ...], Limits(min_length=1)]
     complete: bool
-
-
-@dataclass(frozen=True)
-class ToldCause:
-    """A cause of the violation.
-
-    Attributes:
-        corrected: the requirement's probability if no detection error of these kinds happened again, and the correct
-            one came instead.
-    """
-
-    cause: Cause
-    corrected: float
-
-
-@dataclass(frozen=True)
-class Correction:
-    """The set of so many types of detection errors, of those told apart, whose correction gains most.
-
-    Attributes:
-        reports: the kinds, in order.
-        corrected: the requirement's probability with them corrected.
-    """
-
-    reports: tuple[DetectionError, ...]
-    corrected: float
 
 
 @dataclass(frozen=True)
@@ -187,15 +194,15 @@ class Explanation:
     violation: float
     violation_error: float
     kinds: tuple[Kind, ...]
-    causes: tuple[ToldCause, ...]
+    causes: tuple[CauseRecord, ...]
     rest: float
-    corrections: tuple[Correction, ...]
-    patterns: tuple[ToldPattern, ...]
+    corrections: tuple[CorrectionRecord, ...]
+    patterns: tuple[PatternRecord, ...]
     complete: bool
     ranked: bool
     covered: float
     sensitivity: Sensitivity
-    moves: tuple[Move, ...]
+    moves: tuple[MoveRecord, ...]
     columns: ColumnShares
     fixes: Fixes
     map: StateMap | None
@@ -252,38 +259,55 @@ def explain(
             largest=satisfying,
             max_states=max_states,
         )
+    attribution = losses.attribution(start, total)
+    kinds, causes, rest, corrections = _causes(
+        attribution, total, objective, values.rates, start, patterns, satisfying, settings.rows
+    )
+    number = {kind.report: place for place, kind in enumerate(kinds)}
+    names = [label_text(label) for label in objective.skeleton.channel.labels]
     return Explanation(
         told_to_planner(frozenset().union(*objective.skeleton.channel.observations)),
         satisfying,
         total,
         error,
-        *_causes(
-            losses.attribution(start, total), objective, values.rates, start, patterns, satisfying, settings.rows
-        ),
+        kinds,
+        causes,
+        rest,
+        corrections,
         tuple(
-            ToldPattern(pattern, tuple(map(teller.run, runs[: settings.members])), len(runs) <= settings.members)
+            PatternRecord(
+                tuple(
+                    tuple(sorted(_named(reports, number) for reports in alternatives))
+                    for alternatives in pattern.steps
+                ),
+                pattern.probability,
+                pattern.probability / total,
+                tuple(map(teller.run, runs[: settings.members])),
+                len(runs) <= settings.members,
+            )
             for pattern, runs in zip(patterns.patterns, groups, strict=True)
         ),
         patterns.complete,
         patterns.ranked,
         math.fsum(pattern.probability for pattern in patterns.patterns) / total if total > 0 else math.nan,
         derivatives,
-        moves(derivatives, settings.rows),
+        moves(derivatives, settings.rows, names),
         column_shares(derivatives, data, settings.level, settings.prior),
-        fixes(objective, derivatives, data, start, raising=not satisfying),
+        fixes(objective, derivatives, data, start, names, raising=not satisfying),
         drawn,
     )
 
 
 def _causes(
     attribution: Attribution,
+    total: float,
     objective: Objective,
     rates: Floats,
     start: int,
     patterns: Patterns,
     satisfying: bool,
     most: int,
-) -> tuple[tuple[Kind, ...], tuple[ToldCause, ...], float, tuple[Correction, ...]]:
+) -> tuple[tuple[Kind, ...], tuple[CauseRecord, ...], float, tuple[CorrectionRecord, ...]]:
     """The kinds that are spoken of, the most probable causes, the probability of the others, and corrections."""
     listed, hidden = attribution.causes[:most], attribution.not_told_apart
     steps = itertools.chain.from_iterable(pattern.steps for pattern in patterns.patterns)
@@ -297,18 +321,29 @@ def _causes(
     of_causes = [(*cause.reports, *(hidden if cause.others else ())) for cause in listed]
     sets = list(dict.fromkeys([*((kind,) for kind in kinds), *choices, *of_causes]))
     chance = dict(zip(sets, corrected_probabilities(objective, rates, sets, start).tolist(), strict=True))
+    number = {kind: place for place, kind in enumerate(kinds)}
     return (
         tuple(Kind(kind, kind not in hidden, chance[kind,]) for kind in kinds),
-        tuple(ToldCause(cause, chance[reports]) for cause, reports in zip(listed, of_causes, strict=True)),
+        tuple(
+            CauseRecord(
+                _named(cause.reports, number), cause.others, p := cause.probability, p / total, chance[reports]
+            )
+            for cause, reports in zip(listed, of_causes, strict=True)
+        ),
         math.fsum(cause.probability for cause in attribution.causes[most:]),
-        tuple(_best_corrections([Correction(chosen, chance[chosen]) for chosen in choices], satisfying)),
+        tuple(_best_corrections([CorrectionRecord(_named(one, number), chance[one]) for one in choices], satisfying)),
     )
 
 
-def _best_corrections(choices: Sequence[Correction], satisfying: bool) -> Iterator[Correction]:
+def _named(reports: Iterable[DetectionError], number: Mapping[DetectionError, int]) -> tuple[int, ...]:
+    """Detection errors by their positions."""
+    return tuple(sorted(number[report] for report in reports))
+
+
+def _best_corrections(choices: Sequence[CorrectionRecord], satisfying: bool) -> Iterator[CorrectionRecord]:
     """The best of each size, as long as one of more kinds is better."""
     sign, best = -1 if satisfying else 1, -math.inf
-    for _, of_size in itertools.groupby(choices, key=lambda choice: len(choice.reports)):
+    for _, of_size in itertools.groupby(choices, key=lambda choice: len(choice.detection_errors)):
         first = max(of_size, key=lambda choice: sign * choice.corrected)
         if sign * first.corrected > best + UNCHANGED:
             best = sign * first.corrected

@@ -30,6 +30,7 @@ from verifier.analysis.intervals.intervals import Measured
 from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.adjoint import expected_visits, gradient, state_values
 from verifier.base.arrays import Floats, Ints
+from verifier.base.documents import Count, Magnitude
 from verifier.base.statistics import clopper_pearson
 
 JEFFREYS = 0.5
@@ -129,22 +130,15 @@ def _interval_width(counts: Ints, level: float) -> Floats:
 
 
 @dataclass(frozen=True)
-class Fix:
-    """A type of detection error that is corrected: all its mass moves to the correct label.
+class FixRecord:
+    """What P would be if one type of detection error were correct instead; `jumps` where P may jump on the way."""
 
-    Attributes:
-        rate: the mass that moves.
-        first_order: change of P by the derivative.
-        probability: P with these matrices, solved again.
-        jumps: the correct label has rate 0, and P may jump as soon as it has any other.
-    """
-
-    bin: int
-    true: int
-    predicted: int
-    rate: float
+    bin: Count
+    true: str
+    reported: str
+    rate: Magnitude
     first_order: float
-    probability: float
+    probability: Magnitude
     jumps: bool
 
 
@@ -159,7 +153,7 @@ class Fixes:
         perfect: P when every report is correct: what the planner makes of perfect perception.
     """
 
-    single: tuple[Fix, ...]
+    single: tuple[FixRecord, ...]
     left_out: int
     perfect: float
 
@@ -169,6 +163,7 @@ def fixes(
     sensitivity: Sensitivity,
     data: Measured,
     start: int,
+    names: Sequence[str],
     *,
     raising: bool = True,
     most: int = 1000,
@@ -178,6 +173,7 @@ def fixes(
     Args:
         objective, sensitivity, start: what was differentiated.
         data: its columns held by convention are correct by convention and are left out.
+        names: texts of the labels.
         raising: whether a larger P is wanted.
         most: types of detection error to solve for; those with the largest effect to first order are taken.
     """
@@ -194,10 +190,10 @@ def fixes(
     perfect = np.broadcast_to(np.eye(sensitivity.rates.shape[1]), sensitivity.rates.shape)
     best = float(objective.probabilities(perfect[np.newaxis]).probability[0, start])
     listed = [
-        Fix(
+        FixRecord(
             b,
-            true,
-            label,
+            names[true],
+            names[label],
             float(sensitivity.rates[b, label, true]),
             change,
             p,
@@ -294,30 +290,21 @@ def sensitivity(objective: Objective, rates: Floats, start: int) -> Sensitivity:
 
 
 @dataclass(frozen=True)
-class Move:
-    """Mass of a column that moves from one reported label to another, in the direction that raises P.
+class MoveRecord:
+    """The slope of P as mass of a column moves from one report to another, and the rates of both."""
 
-    Attributes:
-        bin, true: the column.
-        source, target: reported labels.
-        slope: how much a unit of mass raises P, to first order; not negative.
-        available: rate of `source`: so much can move.
-        returning: rate of `target`: so much can move back, and lower P.
-        jumps: one of the two has rate 0, and P may jump as soon as it has any other.
-    """
-
-    bin: int
-    true: int
-    source: int
-    target: int
+    bin: Count
+    true: str
+    from_: str
+    to: str
     slope: float
-    available: float
-    returning: float
+    rate_from: Magnitude
+    rate_to: Magnitude
     jumps: bool
 
 
-def moves(sensitivity: Sensitivity, most: int) -> tuple[Move, ...]:
-    """The `most` moves with the steepest slopes, and before them those at which P may jump.
+def moves(sensitivity: Sensitivity, most: int, names: Sequence[str]) -> tuple[MoveRecord, ...]:
+    """The `most` moves with the steepest slopes, and before them those at which P may jump, with names of labels.
 
     Each pair of labels of a column is listed once, and not at all where moving mass changes nothing.
     """
@@ -336,11 +323,11 @@ def moves(sensitivity: Sensitivity, most: int) -> tuple[Move, ...]:
     column, source, target = np.nonzero(listed)
     order = np.lexsort((-rise[listed], ~jump[listed]))[:most]
     return tuple(
-        Move(
+        MoveRecord(
             int(bins[k]),
-            int(columns[k]),
-            a,
-            b,
+            names[columns[k]],
+            names[a],
+            names[b],
             float(rise[k, a, b]),
             float(rates[k, a]),
             float(rates[k, b]),

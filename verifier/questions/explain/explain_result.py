@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from verifier.analysis.channel_test import Channel
-from verifier.analysis.counterexamples.explanation import RunRecord
+from verifier.analysis.counterexamples.explanation import CauseRecord, CorrectionRecord, PatternRecord
 from verifier.analysis.planning import EvidencePlan
+from verifier.analysis.sensitivity.priorities import FixRecord, MoveRecord
 from verifier.analysis.tipping import TippingPoints
 from verifier.base.documents import Condition, Count, Level, Limits, Magnitude
 from verifier.checking.verdicts import Verdict
@@ -16,8 +17,6 @@ from verifier.study.results import AskedText, Engines, RunInput, StrategyEnds, T
 
 DEVIATION_ASSUMES = "if items are independent"
 """What the posterior of the matrices assumes, and with it the standard deviation of P."""
-Position = Count
-"""In the list of detection errors."""
 
 
 @dataclass(frozen=True)
@@ -84,49 +83,6 @@ class DetectionErrors:
 
 
 @dataclass(frozen=True)
-class CauseRecord:
-    """A set of detection errors that counted together; none where planner and dynamics lose, unless others counted.
-
-    Attributes:
-        others: whether detection errors that are not told apart counted as well.
-        probability: of losing by exactly this cause; share: of the violation.
-        corrected: P with all of these detection errors corrected.
-    """
-
-    detection_errors: tuple[Position, ...]
-    others: bool
-    probability: Magnitude
-    share: float
-    corrected: Magnitude
-
-
-@dataclass(frozen=True)
-class CorrectionRecord:
-    """The best set of so many kinds to correct, and P with all of them corrected."""
-
-    detection_errors: Annotated[tuple[Position, ...], Limits(min_length=1)]
-    corrected: Magnitude
-
-
-@dataclass(frozen=True)
-class PatternRecord:
-    """Violating runs that differ only in when it happened.
-
-    Attributes:
-        steps: what counted, in order, repetitions in a row once; of each step one of these sets of detection errors,
-            which may be left open.
-        probability: of all such runs together.
-        complete: whether there are no other members.
-    """
-
-    steps: tuple[Annotated[tuple[tuple[Position, ...], ...], Limits(min_length=1)], ...]
-    probability: Magnitude
-    share: float
-    members: Annotated[tuple[RunRecord, ...], Limits(min_length=1)]
-    complete: bool
-
-
-@dataclass(frozen=True)
 class Violation:
     """How the requirement fails.
 
@@ -159,33 +115,6 @@ class Violation:
         """Whether the violation is certain from the start, whatever the detector reports."""
         first = self.patterns[:1]
         return any(not pattern.steps and pattern.members[0].irrevocable_after == 0 for pattern in first)
-
-
-@dataclass(frozen=True)
-class FixRecord:
-    """What P would be if one type of detection error were correct instead; `jumps` where P may jump on the way."""
-
-    bin: Count
-    true: str
-    reported: str
-    rate: Magnitude
-    first_order: float
-    probability: Magnitude
-    jumps: bool
-
-
-@dataclass(frozen=True)
-class MoveRecord:
-    """The slope of P as mass of a column moves from one report to another, and the rates of both."""
-
-    bin: Count
-    true: str
-    from_: str
-    to: str
-    slope: float
-    rate_from: Magnitude
-    rate_to: Magnitude
-    jumps: bool
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,11 +14,8 @@ from verifier.analysis.counterexamples.explanation import (
     DEFAULT_SETTINGS,
     Explanation,
     Kind,
-    ToldCause,
-    ToldPattern,
     explain,
 )
-from verifier.analysis.counterexamples.patterns import DetectionError
 from verifier.analysis.intervals.intervals import Measured
 from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.priorities import column_shares, sensitivity
@@ -34,18 +31,13 @@ from verifier.perception.confusion.matrices import label_text
 from verifier.pipeline import Progress, checked_study, result_of
 from verifier.questions.explain.explain_result import (
     DEVIATION_ASSUMES,
-    CauseRecord,
     ColumnRecord,
-    CorrectionRecord,
     DetectionErrors,
     ExplainChoices,
     Explained,
     ExplainResult,
-    FixRecord,
     GradientRecord,
     MapRecord,
-    MoveRecord,
-    PatternRecord,
     Violation,
 )
 from verifier.questions.explain.frames import Traced, read_traced, with_frames
@@ -218,7 +210,6 @@ def explained_record(
         most: corrections of single kinds that are told.
         world: what a world that decides does there.
     """
-    number = {kind.report: place for place, kind in enumerate(explanation.kinds)}
     return recorded(
         Explained,
         result,
@@ -226,24 +217,17 @@ def explained_record(
         world=world,
         point=point,
         asks_about=tuple(sorted(explanation.asked)),
-        violation=_violation(explanation, counted, number),
+        violation=recorded(
+            Violation,
+            explanation,
+            satisfies_the_formula=explanation.satisfying,
+            probability=explanation.violation,
+            error=explanation.violation_error,
+            detection_errors=tuple(counted),
+        ),
         perfect_perception=explanation.fixes.perfect,
-        fixes=tuple(
-            recorded(FixRecord, fix, true=names[fix.true], reported=names[fix.predicted])
-            for fix in explanation.fixes.single[:most]
-        ),
-        moves=tuple(
-            recorded(
-                MoveRecord,
-                move,
-                true=names[move.true],
-                from_=names[move.source],
-                to=names[move.target],
-                rate_from=move.available,
-                rate_to=move.returning,
-            )
-            for move in explanation.moves
-        ),
+        fixes=explanation.fixes.single[:most],
+        moves=explanation.moves,
         label_more=_columns(explanation, names),
         posterior_deviation=explanation.columns.deviation,
         posterior_deviation_assumes=DEVIATION_ASSUMES,
@@ -268,40 +252,6 @@ def counted_record(kind: Kind, explanation: Explanation, matrices: ConfusionMatr
         rate=float(explanation.sensitivity.rates[cell]),
         items=int(matrices.counts[cell]),
     )
-
-
-def _violation(
-    explanation: Explanation, counted: Sequence[DetectionErrors], number: Mapping[DetectionError, int]
-) -> Violation:
-    return recorded(
-        Violation,
-        explanation,
-        satisfies_the_formula=explanation.satisfying,
-        probability=explanation.violation,
-        error=explanation.violation_error,
-        detection_errors=tuple(counted),
-        causes=tuple(_cause(cause, number, explanation.violation) for cause in explanation.causes),
-        corrections=tuple(
-            CorrectionRecord(tuple(number[report] for report in best.reports), best.corrected)
-            for best in explanation.corrections
-        ),
-        patterns=tuple(_pattern(pattern, number, explanation.violation) for pattern in explanation.patterns),
-    )
-
-
-def _cause(told: ToldCause, number: Mapping[DetectionError, int], total: float) -> CauseRecord:
-    cause = told.cause
-    reports = tuple(number[report] for report in cause.reports)
-    return CauseRecord(reports, cause.others, cause.probability, cause.probability / total, told.corrected)
-
-
-def _pattern(told: ToldPattern, number: Mapping[DetectionError, int], total: float) -> PatternRecord:
-    steps = tuple(
-        tuple(sorted(tuple(sorted(number[report] for report in reports)) for reports in alternatives))
-        for alternatives in told.pattern.steps
-    )
-    probability = told.pattern.probability
-    return PatternRecord(steps, probability, probability / total, told.members, told.complete)
 
 
 def _columns(explanation: Explanation, names: Sequence[str]) -> tuple[ColumnRecord, ...]:
