@@ -31,7 +31,7 @@ CHANGING = ("versions", "command", "checksums", "inputs", "sha256")
 MADE = tuple(name for name in EVERY_KIND if name not in ("curves", "campaign", "by_class", "by_set"))
 DIGITS = {"rel_tol": 1e-9, "abs_tol": 1e-12}
 """How far numbers may differ on another machine."""
-IN_BUNDLE = ("report/report.md", "report/report.csv", "case/gsn.yaml", "trace.csv", "counts.csv", "README.txt")
+IN_BUNDLE = ("report/report.md", "report/report.csv", "case/gsn.yaml", "trace.csv", "README.txt")
 
 
 @pytest.fixture

@@ -53,11 +53,11 @@ def test_manifest_and_report_keep_to_their_schemas(built, root, tmp_path, capsys
     assert [row["requirement"] for row in passed["requirements"]] == ["stops", "drives_on", "asked"]
     assert passed["command"] == ["verify", "evidence", "check", "b.zip", "--digest", built.digest]
     assert passed["versions"].keys() == {"verifier", "python", "numpy", "scipy", "stormpy"}
-    write_bundle({**built.files, "counts.csv": b""}, tmp_path / "c")
+    write_bundle({**built.files, "trace.csv": b""}, tmp_path / "c")
     assert main(["evidence", "check", str(tmp_path / "c"), "--json"]) == 4
     wrong = json.loads(capsys.readouterr().out)
     read_back(wrong)
-    assert {each["file"] for each in wrong["findings"]} == {"counts.csv"}
+    assert {each["file"] for each in wrong["findings"]} == {"trace.csv"}
 
 
 def test_what_was_built_as_json(root, tmp_path, capsys):
@@ -287,7 +287,7 @@ def test_the_last_lines_say_the_status_first_and_then_how_numbers_were_checked()
     ]
     wrong = Finding("results/run.json", "/verdict", "satisfied", "violated", Kind.CONTENT)
     assert last_lines((wrong,)) == [*status, "files: intact", "1 finding: the results are not confirmed"]
-    bytes_differ = Finding("counts.csv", "", "other bytes", "those of the manifest")
+    bytes_differ = Finding("trace.csv", "", "other bytes", "those of the manifest")
     assert last_lines((bytes_differ, wrong))[-2:] == [
         "files: NOT intact",
         "2 findings: the results are not confirmed",

@@ -300,11 +300,10 @@ def _accepted(study: RateResult) -> Iterator[str]:
         return
     most = significant(float(Fraction(study.acceptance.per_hour)), 4)
     yield f"acceptance: at most {most} per hour{source_text(study.acceptance.source)}"
-    events = f"with at most {counted(shown.events, 'event')}" if shown.events else "without an event"
     most = f", or {shown.encounters} encounters if no more come per hour than the upper ends,"
     yield (
         f"validation target by testing alone ({level_text(shown.confidence)} confidence): "
-        f"{significant(shown.hours, 6)} hours{'' if shown.encounters is None else most} {events}"
+        f"{significant(shown.hours, 6)} hours{'' if shown.encounters is None else most} without an event"
     )
     reason = reason_text(study.reason)
     why = f" ({reason})" if reason else ""

@@ -1,15 +1,10 @@
-"""Where the elements of a case are drawn: layers from the top goal down to single scenarios.
-
-The top goal and its strategies stand in the middle with their contexts to both sides. Below them every requirement
-has a block of its own, side by side in rows. Within a block, what supports a goal stands below it, one step to the
-right; contexts, solutions and counter goals stand beside it. So the drawing grows downwards, not sideways, and stays
-legible with hundreds of goals. A solution that supports many goals is drawn at each; counter solutions, which are
-longer texts, stand together at the end, and counter goals name them.
+"""Where the elements of a case are drawn: what supports a goal stands below it, one step to the right; contexts,
+solutions and counter goals stand beside it, and counter solutions beside their counter goals as far as there is room.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
@@ -19,8 +14,7 @@ from verifier.evidence.case.shapes import DIAMOND_PX, TALLEST_PX, Shape, shape_o
 Point: TypeAlias = tuple[float, float]
 EdgeKind: TypeAlias = Literal["supported_by", "in_context_of", "challenges"]
 
-GAP_PX, STEP_PX, INDENT_PX, MARGIN_PX = 40.0, 24.0, 36.0, 56.0
-COLUMNS = 3
+GAP_PX, STEP_PX, INDENT_PX = 40.0, 24.0, 36.0
 SOLUTIONS = (Kind.SOLUTION, Kind.COUNTER_SOLUTION)
 
 
@@ -68,40 +62,10 @@ class Drawing:
         )
 
 
-def laid_out(case: Case) -> Drawing:
-    """The whole case."""
-    known, maker = case.by_id, Maker(case)
-    parts = [known[name] for name in case.top.supported_by]
-    main = parts[0] if parts and parts[0].kind is Kind.STRATEGY else None
-    heads = [maker.flanked(element) for element in (case.top, main) if element is not None]
-    own = [maker.block(known[name]) for name in main.supported_by] if main is not None else []
-    blocks = own + [maker.block(part) for part in parts if part is not main and part.kind not in SOLUTIONS]
-    rows = [blocks[at : at + COLUMNS] for at in range(0, len(blocks), COLUMNS)]
-    halves = [max(drawing.anchors[0][0], drawing.width - drawing.anchors[0][0]) for drawing in heads]
-    widest = max([2 * max(halves), *(_row_width(row) for row in rows)])
-    centre, y = MARGIN_PX + widest / 2, 0.0
-    placed: list[Placed] = []
-    edges: list[Edge] = []
-    ends: list[tuple[Point, float]] = []
-    for head in heads:
-        moved = head.moved(centre - head.anchors[0][0], y)
-        if ends:
-            edges.append(Edge("supported_by", (ends[-1][0], moved.anchors[0])))
-        placed, edges = placed + list(moved.placed), edges + list(moved.edges)
-        y += head.height + GAP_PX
-        ends.append((moved.anchors[1], y - GAP_PX / 2))
-    grid = _grid(rows, len(own), y, ends[-1], ends[0])
-    drawn = {shape.shape.element.id for shape in (*placed, *grid.placed)}
-    rest = [shape_of(element) for element in case.elements if element.id not in drawn]
-    tail = shelf(rest, widest, grid.height + GAP_PX)
-    bottom = max([grid.height, *(placed.y + placed.shape.height for placed in tail)])
-    return Drawing(widest + 2 * MARGIN_PX, bottom, (*placed, *grid.placed, *tail), (*edges, *grid.edges))
-
-
 class Maker:
-    """Blocks of one case; with `doubts`, counter solutions stand beside their counter goals as far as `doubts` px."""
+    """Blocks of one case; counter solutions stand beside their counter goals as far as `doubts` px."""
 
-    def __init__(self, case: Case, doubts: float = 0.0) -> None:
+    def __init__(self, case: Case, doubts: float) -> None:
         self.known, self._doubts, self._challengers = case.by_id, doubts, case.challengers
 
     def beside(self, element: Element) -> list[tuple[EdgeKind, Element]]:
@@ -225,49 +189,3 @@ def _shifted(edge: Edge, shift: float, up: float, main: Shape, top: float, mirro
         below = y + (top if at_main or in_bus else up)
         points.append((shift + (main.width - x if mirror else x), below))
     return Edge(edge.kind, tuple(points))
-
-
-def _row_width(row: Sequence[Drawing]) -> float:
-    return sum(drawing.width for drawing in row) + GAP_PX * (len(row) - 1)
-
-
-def _grid(
-    rows: Iterable[Sequence[Drawing]], own: int, y: float, below: tuple[Point, float], above: tuple[Point, float]
-) -> Drawing:
-    """Blocks in rows.
-
-    Args:
-        rows: of blocks.
-        own: the first so many are reached from `below`, the others from `above`.
-        y: where the first row may begin.
-        below, above: where the line to a block starts, and the height at which there is room to go aside.
-    """
-    placed: list[Placed] = []
-    edges: list[Edge] = []
-    number, right = 0, 0.0
-    for row in rows:
-        x, bottom = MARGIN_PX, y
-        for block in row:
-            moved = block.moved(x, y + GAP_PX)
-            (start, turn), lane, line = (below, 24.0, y + 10) if number < own else (above, 10.0, y + 22)
-            end = moved.anchors[0]
-            aside = () if number < min(own, COLUMNS) else ((start[0], turn), (lane, turn), (lane, line))
-            path = (start, *(aside or ((start[0], line),)), (end[0], line), end)
-            edges += [*moved.edges, Edge("supported_by", path)]
-            placed += moved.placed
-            x, bottom, number = moved.width + GAP_PX, max(bottom, moved.height), number + 1
-            right = max(right, moved.width)
-        y = bottom + GAP_PX
-    return Drawing(right, y, tuple(placed), tuple(edges))
-
-
-def shelf(shapes: Sequence[Shape], width: float, y: float) -> list[Placed]:
-    """Shapes in rows, as many in each as fit."""
-    placed = []
-    x, tallest = MARGIN_PX, 0.0
-    for shape in shapes:
-        if x > MARGIN_PX and x + shape.width > MARGIN_PX + width:
-            x, y, tallest = MARGIN_PX, y + tallest + STEP_PX, 0.0
-        placed.append(Placed(shape, x, y))
-        x, tallest = x + shape.width + STEP_PX, max(tallest, shape.height)
-    return placed

@@ -93,10 +93,10 @@ def _demonstrated(rate: RateResult, most: float) -> Misfits:
     if rate.demonstration is None or rate.acceptance is None:
         return
     shown, accepted = rate.demonstration, fraction_of(rate.acceptance.per_hour)
-    asked = Fraction(repr(shown.confidence)), shown.events
+    confidence = Fraction(repr(shown.confidence))
     try:
-        hours = float(hours_needed(accepted, *asked))
-        count = encounters_needed(accepted / Fraction(most), *asked) if most else None
+        hours = float(hours_needed(accepted, confidence))
+        count = encounters_needed(accepted / Fraction(most), confidence) if most else None
     except (LimitError, ValueError) as error:
         yield "/demonstration/confidence", str(error)
         return

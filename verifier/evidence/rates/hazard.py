@@ -95,7 +95,6 @@ class RateQuestion:
         confidence: least level of the whole interval; None for what the parts give by themselves. Counted exposures
             get what the probabilities leave.
         demonstrate_at: confidence of a demonstration by testing.
-        events: how many events such a demonstration may see.
     """
 
     requirement: str
@@ -105,7 +104,6 @@ class RateQuestion:
     acceptance: Acceptance | None = None
     confidence: Fraction | None = None
     demonstrate_at: Fraction = Fraction(19, 20)
-    events: int = 0
 
     def __post_init__(self) -> None:
         for level in (self.confidence, self.demonstrate_at):
@@ -319,7 +317,6 @@ def _demonstration(
     asked: RateQuestion, acceptance: Acceptance, exposures: Sequence[Exposure], share: Fraction
 ) -> RateDemonstration:
     met = sum((exposure.interval(share)[1] for exposure in exposures), Fraction(0))
-    confidence, events = asked.demonstrate_at, asked.events
-    hours = float_above(hours_needed(acceptance.per_hour, confidence, events))
-    encounters = None if met == 0 else encounters_needed(acceptance.per_hour / met, confidence, events)
-    return RateDemonstration(float(confidence), events, hours, encounters)
+    hours = float_above(hours_needed(acceptance.per_hour, asked.demonstrate_at))
+    encounters = None if met == 0 else encounters_needed(acceptance.per_hour / met, asked.demonstrate_at)
+    return RateDemonstration(float(asked.demonstrate_at), hours, encounters)
