@@ -152,16 +152,6 @@ def test_a_given_rate_is_computed_again_beside_its_run_and_says_so_without(tmp_p
     assert not (tmp_path / "no").exists()
 
 
-def test_a_faulty_context_is_refused_before_anything_is_computed_or_written(tmp_path, capsys):
-    spec, matrices = write_inputs(tmp_path)
-    build = ["evidence", "build", str(spec), "--cm", str(matrices), "-o", str(tmp_path / "b")]
-    (tmp_path / "case.toml").write_text("[exposure.ped]\nencounters = 3\n")
-    assert main([*build, "--context", str(tmp_path / "case.toml")]) == 4
-    complaint = capsys.readouterr().err
-    assert complaint.startswith(f"verify: {tmp_path}/case.toml:1: exposure.ped: expected one way")
-    assert not (tmp_path / "b").exists()
-
-
 @pytest.mark.parametrize(("up", "spec_path", "model_path"), [
     ("", "inputs/specs/two_looks.ltl", "inputs/specs/two_looks.toml"),
     ("deep/", "inputs/specs/two_looks.ltl", "inputs/specs/deep/two_looks.toml"),

@@ -260,7 +260,6 @@ def test_questions_that_have_no_answer():
         lambda: Exposure.stated_interval(Fraction(1), Fraction(2), Fraction(1)),
         lambda: Exposure.counted(1, Fraction(0)),
         lambda: Exposure.counted(-1, Fraction(1)),
-        lambda: Acceptance(Fraction(0)),
         lambda: garwood(1, Fraction(0)),
     ],
 )

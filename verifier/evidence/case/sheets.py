@@ -131,7 +131,9 @@ class _Plan:
         parts = {name: _parts(case, maker, elements) for name, elements in modules.items()}
         drawn = {placed.shape.element.id for row in parts.values() for part in row for placed in part.drawing.placed}
         for name, elements in modules.items():
-            parts[name] += [Part(maker.block(element, ())) for element in elements if element.id not in drawn]
+            parts[name] += [
+                Part(maker.head(element, maker.beside(element))) for element in elements if element.id not in drawn
+            ]
         sheets = tuple(sheet for name, some in parts.items() for sheet in _sheets(name, some))
         numbers = {part.main: at for at, sheet in enumerate(sheets, 1) for part, _, _ in sheet.parts if part.main}
         homes = {element.id: name for name, elements in modules.items() for element in elements}
@@ -208,26 +210,20 @@ def _fits(part: Part) -> bool:
 
 def _cut(maker: Maker, element: Element, inner: Sequence[str]) -> Iterator[Part]:
     """An element, with what stands beside it and then its supports as stubs, on as many parts as they need."""
-    around, beside, first = maker.beside(element), 0, True
-    while beside < len(around) or first:
-        count = min(len(around) - beside, MOST_NODES - 1)
-        drawn = maker.flanked(element, around[beside : beside + count])
-        while count > 1 and not _fits(Part(drawn)):
+    around, first = maker.beside(element), True
+    while around or inner or first:
+        count = min(len(around), MOST_NODES - 1)
+        while count > 1 and not _fits(Part(maker.head(element, around[:count]))):
             count -= 1
-            drawn = maker.flanked(element, around[beside : beside + count])
-        beside += count
-        stubs, row = _row(maker, drawn, inner) if beside >= len(around) else ((), drawn)
+        drawn, around = maker.head(element, around[:count]), around[count:]
+        stubs, row = ((), drawn) if around else _row(maker, drawn, inner)
         yield Part(row, element.id if first else "", stubs)
         inner, first = inner[len(stubs) :], False
-    while inner:
-        stubs, row = _row(maker, maker.flanked(element, ()), inner)
-        yield Part(row, "", stubs)
-        inner = inner[len(stubs) :]
 
 
 def _row(maker: Maker, head: Drawing, inner: Sequence[str]) -> tuple[tuple[str, ...], Drawing]:
     """As many stubs in a row under an element as have room, one at least where it stands alone."""
-    shapes = [maker.block(maker.known[name], (), again=True) for name in inner[:MOST_NODES]]
+    shapes = [maker.head(maker.known[name]) for name in inner[:MOST_NODES]]
     for count in range(min(len(inner), MOST_NODES - len(head.placed)), 0, -1):
         drawn = _under(head, shapes[:count])
         if _fits(Part(drawn)):

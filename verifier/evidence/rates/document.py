@@ -22,9 +22,7 @@ from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from fractions import Fraction
 from typing import Annotated, ClassVar, Literal
 
-from scipy.special import gammainccinv
-
-from verifier.base.documents import Condition, Count, FractionText, InputFile, Limits, Magnitude, Share
+from verifier.base.documents import Condition, Count, FractionText, InputFile, Limits, Magnitude, Share, fraction_of
 from verifier.base.errors import LimitError
 from verifier.base.numbers import significant
 from verifier.checking.verdicts import Basis, Reason, Verdict
@@ -77,12 +75,7 @@ def hours_needed(rate: Fraction, confidence: Fraction) -> Fraction:
     """
     _check(rate, confidence)
     with localcontext(_context()):
-        error = _decimal(1 - confidence)
-        mean, step = Decimal(float(gammainccinv(1, float(1 - confidence)))), Decimal(2) ** -48
-        while (-mean).exp() > error:  # the quantile is right up to a few units in its last place
-            mean *= 1 + step
-            step *= 2
-        return Fraction(mean) / rate
+        return Fraction(-_decimal(1 - confidence).ln()) * (1 + Fraction(1, 10**15)) / rate
 
 
 def _check(least: Fraction, confidence: Fraction) -> None:
@@ -244,6 +237,16 @@ def exposure_told(exposure: Exposure, ends: tuple[Fraction, Fraction]) -> RateEx
         upper=float_above(ends[1]),
         source=exposure.source,
     )
+
+
+def exposure_in(told: RateExposure) -> Exposure:
+    """An exposure as a document has it; ValueError of one that none can be."""
+    if told.encounters is not None and told.hours is not None:
+        return Exposure.counted(told.encounters, fraction_of(told.hours), told.source)
+    if told.kind == "number":
+        return Exposure.stated(Fraction(told.lower), told.source)
+    level = None if told.level is None else Fraction(repr(told.level))
+    return Exposure.stated_interval(Fraction(told.lower), Fraction(told.upper), level, told.source)
 
 
 def nearest(value: Fraction | None) -> float | None:

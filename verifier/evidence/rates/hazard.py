@@ -78,10 +78,6 @@ class Acceptance:
     per_hour: Fraction
     source: str = ""
 
-    def __post_init__(self) -> None:
-        if not self.per_hour > 0:
-            raise ValueError("an acceptance criterion is a rate above 0")
-
 
 @dataclass(frozen=True)
 class RateQuestion:
@@ -106,9 +102,6 @@ class RateQuestion:
     demonstrate_at: Fraction = Fraction(19, 20)
 
     def __post_init__(self) -> None:
-        for level in (self.confidence, self.demonstrate_at):
-            if level is not None and not 0 < level < 1:
-                raise UsageError(f"a level lies strictly between 0 and 1, not {float(level):g}")
         if not LEAST_CONFIDENCE <= self.demonstrate_at <= 1 - LEAST_CONFIDENCE:
             least = float(LEAST_CONFIDENCE)
             raise UsageError(f"a demonstration has a confidence of at least {least:g} and at most 1 - {least:g}")
