@@ -4,7 +4,7 @@ import pytest
 from gsn_cases import small
 from report_documents import EVERY_KIND, documents
 
-from verifier.evidence.case.svg import gsn_svg
+from verifier.evidence.case.sheets import gsn_svg
 from verifier.evidence.report import html_report
 from verifier.manual.pages import write_website
 

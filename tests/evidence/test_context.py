@@ -113,8 +113,3 @@ def test_faults_are_named_with_their_place(tmp_path, text, where, message):
 def test_a_missing_file(tmp_path):
     with pytest.raises(InputError, match="no such file"):
         read_context(Path(tmp_path / "none.toml"))
-
-
-def test_unknown_duties_are_an_error_of_the_program():
-    with pytest.raises(ValueError, match="unknown duties"):
-        CaseContext(responsible={"weather": "x"})

@@ -19,7 +19,7 @@ from verifier.evidence.bundle.check import check_files
 from verifier.evidence.case.anchors import anchors_of
 from verifier.evidence.case.building import build_case
 from verifier.evidence.case.elements import gsn_yaml
-from verifier.evidence.case.svg import gsn_svg
+from verifier.evidence.case.sheets import gsn_svg
 from verifier.evidence.context import CaseContext, read_context
 from verifier.evidence.declarations import Declarations, Disposition, Evidence, node_of_duty
 from verifier.evidence.defeaters.finding import find_defeaters

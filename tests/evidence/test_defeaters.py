@@ -23,7 +23,7 @@ from verifier.base.errors import InputError
 from verifier.evidence.context import CaseContext, Detector
 from verifier.evidence.defeaters import about_data, finding
 from verifier.evidence.defeaters.finding import find_defeaters
-from verifier.evidence.defeaters.values import KINDS, Claim, Doubt, claims_on
+from verifier.evidence.defeaters.values import KINDS, Claim, claims_on
 from verifier.evidence.documents import Document
 from verifier.study.results import Target
 
@@ -434,13 +434,6 @@ def test_numbered_in_order_and_without_repetition():
 def test_where_nothing_is_claimed_nothing_is_doubted():
     given = run([requirement("stops", [point(0.5, "no target")], None)], round_transitions=3)
     assert find_defeaters([given], CaseContext(), {}) == ()
-
-
-def test_doubts_are_valid_from_birth():
-    with pytest.raises(ValueError, match="known kind"):
-        Doubt("made_up", "m", (Claim("0", "a", "p"),), "r")
-    with pytest.raises(ValueError, match="known kind"):
-        Doubt("stale", "m", (), "r")
 
 
 def test_results_whose_inputs_have_no_role_speak_against_nothing():

@@ -9,25 +9,28 @@ import pytest
 from gsn_cases import HOSTILE, case_of, large, small
 from run_documents import point, requirement
 
-from verifier.evidence.case.svg import gsn_svg
+from verifier.evidence.case.sheets import gsn_svg
 
 LOOK = """
 <script>
 const found = [];
-for (const group of document.querySelectorAll('svg > g')) {
+for (const group of document.querySelectorAll('svg > g > g')) {
   let box = null;
-  for (const each of group.children) {
-    if (each.tagName === 'g') box = each.getBBox();
-    if (each.tagName === 'text' && box) {
-      const text = each.getBBox();
-      const mark = ['A', 'J'].includes(each.textContent);
-      if (!mark && (text.x < box.x || text.x + text.width > box.x + box.width ||
-                    text.y < box.y || text.y + text.height > box.y + box.height))
-        found.push(each.textContent);
+  for (const child of group.children) {
+    if (child.tagName === 'a') box = null;
+    for (const each of child.tagName === 'a' ? child.children : [child]) {
+      if (each.tagName === 'g') box = each.getBBox();
+      if (each.tagName === 'text' && box) {
+        const text = each.getBBox();
+        const mark = ['A', 'J'].includes(each.textContent);
+        if (!mark && (text.x < box.x || text.x + text.width > box.x + box.width ||
+                      text.y < box.y || text.y + text.height > box.y + box.height))
+          found.push(each.textContent);
+      }
     }
   }
 }
-document.title = JSON.stringify({outside: found, texts: document.querySelectorAll('svg > g text').length});
+document.title = JSON.stringify({outside: found, texts: document.querySelectorAll('svg > g > g text').length});
 </script>
 """
 

@@ -81,6 +81,18 @@ def test_everything_stands_legibly_within_a_sheet_of_its_module(make):
         assert each.id in (set().union(*seen.values()) if anywhere else seen[homes[each.id]])
 
 
+@pytest.mark.parametrize("make", [small, large])
+def test_lines_begin_and_end_at_elements(make):
+    for *_, text in sheets(gsn_html(make())):
+        boxes = [each[1:] for each in shapes(text)]
+        for part in ElementTree.fromstring(text).iterfind(f"{SPACE}g[@transform]"):
+            at = [float(number) for number in re.findall(r"[\d.]+", part.get("transform"))]
+            for line in part.iter(f"{SPACE}polyline"):
+                points = [tuple(map(float, point.split(","))) for point in line.get("points").split()]
+                for x, y in ((x + at[0], y + at[1]) for x, y in (points[0], points[-1])):
+                    assert any(a - 1 <= x <= c + 1 and b - 1 <= y <= d + 1 for a, b, c, d in boxes)
+
+
 def test_what_goes_on_elsewhere_names_its_sheet_and_its_module():
     case = large()
     homes = {each.id: name for name, elements in modules_of(case).items() for each in elements}

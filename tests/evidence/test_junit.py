@@ -39,22 +39,12 @@ def test_one_case_for_each_requirement_and_scenario():
     )
 
 
-def test_what_is_inconclusive_can_be_skipped_by_request():
-    found = cases(junit_xml(document_of(every_verdict()), "car.ltl", inconclusive="skipped"))
-    assert found["unsure [planner p, ped x=1]"].find("failure") is None
-    assert found["unsure [planner p, ped x=1]"].find("skipped").get("message").startswith("inconclusive: ")
-    with pytest.raises(ValueError, match="failure"):
-        junit_xml(document_of(every_verdict()), "car.ltl", inconclusive="passed")
-
-
 def test_measured_times_are_shared_out_and_add_up():
     seconds = {"p, ped": 8.0, "p, obs": 0.5}
     root = ET.fromstring(junit_xml(document_of(every_verdict()), "car.ltl", seconds))
     assert {suite.get("name"): suite.get("time") for suite in root} == {"p, ped": "8.000000", "p, obs": "0.500000"}
     assert [case.get("time") for case in root[0].iter("testcase")] == ["2.000000"] * 4
     assert root.get("time") == "8.500000"
-    with pytest.raises(ValueError, match="p, obs"):
-        junit_xml(document_of(every_verdict()), "car.ltl", {"p, ped": 1.0})
 
 
 def test_without_times_bytes_are_repeated_and_have_none():
@@ -99,9 +89,3 @@ def test_junitparser_reads_the_same(tmp_path):
     again = junitparser.JUnitXml.fromstring(path.read_bytes())
     again.update_statistics()
     assert (again.tests, again.failures, again.skipped) == (read.tests, read.failures, read.skipped)
-
-
-def test_only_runs_are_accepted():
-    document = document_of(every_verdict())
-    with pytest.raises(ValueError, match="of a run"):
-        junit_xml(type(document)("x", "explain", {}, "0" * 64), "car.ltl")

@@ -6,8 +6,7 @@ from run_documents import matrices, point, requirement, run
 
 from verifier.evidence.case.building import build_case
 from verifier.evidence.case.elements import gsn_yaml, module_texts
-from verifier.evidence.case.sheets import gsn_html
-from verifier.evidence.case.svg import gsn_svg
+from verifier.evidence.case.sheets import gsn_html, gsn_svg
 from verifier.evidence.context import CaseContext
 from verifier.evidence.declarations import Declarations, Evidence
 from verifier.evidence.defeaters.about_data import shared_sequences

@@ -7,10 +7,12 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
+import yaml
 from brake import FEW, HIT, ORDER, PHANTOM, VACUOUS, built, statuses, write, write_run
 from cyclic_bundles import write_cyclic
 from document_edits import summed
 from forged_bundles import forged
+from gsn_rules import complaints
 from random_contexts import random_answers, random_context
 
 from verifier.analysis.settings import ConfidenceSettings
@@ -52,6 +54,7 @@ def agreed(bundle):
     """The status of each requirement, which all documents state alike."""
     found = statuses(bundle.files)
     first = found["trace.csv"]
+    assert complaints(yaml.safe_load(bundle.files["case/gsn.yaml"])) == []
     assert all(each == first for each in found.values()), found
     printed = {(one.requirement, one.planner): one.status.value for one in bundle.standings}
     assert printed == first

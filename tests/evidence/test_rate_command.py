@@ -138,8 +138,8 @@ def test_a_criterion_of_the_context_is_about_failures(result, tmp_path, capsys):
         (("--requirement", "stops", "--exposure", "1/h", "--exposure", "2/h"), "every environment once"),
         (("--requirement", "stops", "--encounters", "3"), "belong together"),
         (
-            ("--requirement", "stops", "--exposure", "1/h", "--events", "3"),
-            "--events and --test-confidence are about",
+            ("--requirement", "stops", "--exposure", "1/h", "--test-confidence", "0.9"),
+            "--test-confidence is about",
         ),
         (("--requirement", "stops", "--encounters", "-3", "--hours", "1"), "whole number from 0"),
         (("--requirement", "stops", "--encounters", "3", "--hours", "0"), "more than 0 hours"),
@@ -151,7 +151,6 @@ def test_a_criterion_of_the_context_is_about_failures(result, tmp_path, capsys):
         (("--requirement", "stops", "--exposure", "1/h", "--confidence", "1"), "strictly between"),
         (("--requirement", "stops", "--exposure", "1/h", "--confidence", "x"), "expected a number"),
         (("--requirement", "stops", "--exposure", "1/h", "--confidence", "0.99"), "leaves nothing"),
-        (("--requirement", "stops", "--exposure", "1/h", "--events", "-1"), "expected a number from 0"),
     ],
 )
 def test_wrong_usage(result, capsys, words, message):

@@ -84,6 +84,7 @@ def test_what_the_schema_does_not_accept_is_named(written, tmp_path, change, pla
         ('{"schema": "sarif"}', "(?s)unknown schema 'sarif'.*known: verifier.adr, verifier.assess"),
         ('{"schema": "verifier.run"}', "'version' is a required property|'title' is a required"),
         ("{", "not JSON"),
+        ("\0", "NUL byte"),
     ],
 )
 def test_other_files_are_refused(tmp_path, text, message):

@@ -40,8 +40,6 @@ LOST = ("explanations", 1, "violation")
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"schema": "verifier.rum"}, "unknown schema 'verifier.rum'"),
-        ({"schema": "somebody.else"}, "unknown schema 'somebody.else'"),
         ({"version": 2}, "/version: not a document of schema verifier.run"),
         ({"verdict": "fine"}, "/verdict: not a document of schema verifier.run"),
         ({"more": 1}, "'more' was unexpected"),
@@ -55,17 +53,6 @@ def test_what_is_no_document_of_this_program_is_refused_by_element(change, told,
     assert told in said.err
     assert "run.json" in said.err
     assert list(tmp_path.iterdir()) == [source]
-
-
-def test_other_files_are_refused(tmp_path, capsys):
-    for text, told in (("[1]", "expected a document of this program"), ("{", "not JSON"), ("\0", "NUL byte")):
-        (tmp_path / "x.json").write_text(text)
-        code, said = run(capsys, tmp_path / "x.json", "-o", tmp_path / "r.html")
-        assert code == ExitCode.BAD_INPUT
-        assert told in said.err
-    code, said = run(capsys, tmp_path / "none.json", "-o", tmp_path / "r.html")
-    assert code == ExitCode.BAD_INPUT
-    assert "no such file" in said.err
 
 
 def test_one_document_twice_is_refused(tmp_path, capsys):

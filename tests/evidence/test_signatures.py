@@ -204,10 +204,10 @@ def test_every_altered_file_is_named_and_a_new_manifest_is_not_the_signed_one(si
 
 def test_a_bundle_with_a_finding_is_not_signed(made, tmp_path, capsys):
     folder, bundle = made
-    write_bundle({**bundle.files, "counts.csv": b"x\n"}, tmp_path / "b")
+    write_bundle({**bundle.files, "trace.csv": b"x\n"}, tmp_path / "b")
     command = ["evidence", "sign", str(tmp_path / "b"), "--key", str(folder / "ed25519.pem"), "--role", "built"]
     assert main(command) == 4
-    assert "not signed, as the check finds counts.csv" in capsys.readouterr().err
+    assert "not signed, as the check finds trace.csv" in capsys.readouterr().err
     assert not (tmp_path / "b.sig.json").exists()
 
 

@@ -67,8 +67,8 @@ def rate_command(arguments: RateSettings, command: Command) -> int:
     run = read_document(arguments.result)
     if asked.acceptance is None:
         asked = replace(asked, acceptance=_stated_acceptance(context, run, asked))
-    if asked.acceptance is None and (asked.events or asked.demonstrate_at != RateQuestion("").demonstrate_at):
-        raise UsageError("--events and --test-confidence are about a criterion: add --accept, or --context with one")
+    if asked.acceptance is None and asked.demonstrate_at != RateQuestion("").demonstrate_at:
+        raise UsageError("--test-confidence is about a criterion: add --accept, or --context with one")
     environments = run.result.settings.environments if run.kind == "run" else ()
     given = given or context.exposures_for(environments)
     if not given:
@@ -113,8 +113,6 @@ def exposures(arguments: RateSettings) -> dict[str, Exposure]:
 
 def question(arguments: RateSettings) -> RateQuestion:
     """What the arguments ask beside the exposure; UsageError where one cannot be read."""
-    if arguments.events < 0:
-        raise UsageError("--events: expected a number from 0")
     return RateQuestion(
         arguments.requirement,
         arguments.planner,
@@ -123,7 +121,6 @@ def question(arguments: RateSettings) -> RateQuestion:
         None if arguments.accept is None else Acceptance(arguments.accept),
         arguments.confidence,
         arguments.test_confidence,
-        arguments.events,
     )
 
 

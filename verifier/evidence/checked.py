@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from verifier.base.numbers import level_text, significant
 from verifier.base.words import bounds_text
 from verifier.checking.verdicts import Verdict, verdict_text
-from verifier.evidence.documents import Document
 from verifier.study.points import Point
 from verifier.study.records import Floor, Regression
 from verifier.study.results import RequirementResult, RunResult
@@ -78,14 +77,6 @@ def run_grounds(run: RunResult) -> Iterator[tuple[str, str]]:
     tests = "; ".join(channel_lines(run.channel))
     model = "memoryless detector" if run.channel.contexts is None else f"detector with memory {run.channel.contexts}"
     yield model, f"{run.channel.test}{f' ({tests})' if tests else ''}"
-
-
-def run_of(document: Document) -> RunResult:
-    """What a run found; ValueError where the document is that of another command."""
-    if document.kind != "run":
-        raise ValueError(f"expected the document of a run, got one of kind {document.kind!r}")
-    run: RunResult = document.result
-    return run
 
 
 def checked(run: RunResult) -> tuple[Checked, ...]:

@@ -218,11 +218,6 @@ class CaseContext:
     counted: tuple[str, tuple[FieldRow, ...]] = ("", ())
     review: tuple[str, tuple[ReviewFinding, ...]] = ("", ())
 
-    def __post_init__(self) -> None:
-        unknown = [key for key in self.responsible if key not in DUTIES]
-        if unknown:
-            raise ValueError(f"unknown duties {unknown}; known: {', '.join(DUTIES)}")
-
     @property
     def documents(self) -> tuple[str, ...]:
         """The files beside the context that it names and that are there, to be copied with it."""

@@ -20,7 +20,7 @@ from verifier.base.arrays import grouped
 from verifier.base.documents import json_values
 from verifier.base.errors import one_line
 from verifier.checking.verdicts import condition_over, worst_verdict
-from verifier.evidence.checked import Checked, checked, gated, run_grounds, run_of
+from verifier.evidence.checked import Checked, checked, gated, run_grounds
 from verifier.evidence.documents import Document
 from verifier.evidence.status import Standing, Status
 from verifier.language.specs import Specification
@@ -41,13 +41,8 @@ def sarif_log(
         spec_name: path of the spec from the root of the repository, with forward slashes.
         lines: requirement -> line and column in the spec, from 1; a requirement without is shown at the file.
         standings: of the requirements in a bundle, over all its runs; each that is not supported is a result, too.
-
-    Raises:
-        ValueError: the document is not that of a run, or a line or column is below 1.
     """
-    if any(min(place) < 1 for place in lines.values()):
-        raise ValueError("lines and columns count from 1")
-    result = run_of(run)
+    result: RunResult = run.result
     rules = list(_rules(result))
     rules += [
         _bare_rule(name)

@@ -149,7 +149,6 @@ class RateSettings:
             default="0.95",
         ),
     ] = Fraction(19, 20)
-    events: Annotated[int, Option("number of events allowed in a demonstration", metavar="K")] = 0
     json: Printed = False
     output: Written = None
 

@@ -25,11 +25,10 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from verifier.base.documents import is_sha256
 from verifier.base.errors import one_line
 from verifier.base.files import document_text
 from verifier.checking.verdicts import verdict_text
-from verifier.evidence.checked import checked, gated, run_grounds, run_of
+from verifier.evidence.checked import checked, gated, run_grounds
 from verifier.evidence.documents import Document
 from verifier.evidence.status import Standing, Status
 from verifier.study.points import Point
@@ -54,16 +53,10 @@ def statement(run: Document, subjects: Mapping[str, str], standings: Sequence[St
     Args:
         subjects: file -> its SHA-256 in hexadecimal: what the statement is about. Inputs of the run that are not
             among them are the configuration; so are the baseline of a gate and the document of the run itself.
-
         standings: of the requirements in a bundle, over all its runs; each is a test, and the result is that of all.
-
-    Raises:
-        ValueError: the document is not that of a run, there is no subject, or a hash is none.
     """
-    if not subjects or not all(map(is_sha256, subjects.values())):
-        raise ValueError("expected at least one subject, each with a SHA-256 of 64 hexadecimal digits")
     tests: dict[str, list[str]] = {"passedTests": [], "warnedTests": [], "failedTests": []}
-    result = run_of(run)
+    result: RunResult = run.result
     for requirement in checked(result):
         if requirement.point.verdict.value in LISTS:
             named = one_line(verdict_text(requirement.name, requirement.point.condition))

@@ -7,8 +7,7 @@ from typing import get_args
 from verifier.base.numbers import level_text, short_text, significant
 from verifier.base.words import bounds_text, counted, listed, percent, rate_interval_text, some_of
 from verifier.checking.verdicts import Verdict, verdict_text
-from verifier.evidence.rates.document import RateBounds, RateExposure, RateResult
-from verifier.evidence.rates.exposure import number
+from verifier.evidence.rates.document import RateBounds, RateExposure, RateResult, exposure_in
 from verifier.evidence.residual_risk.document import RiskFound, RiskResult
 from verifier.evidence.residual_risk.records import CHAIN, UNLISTED, RiskEnvironment, RiskHazard, RiskShare
 from verifier.evidence.triggers import Sort, Trigger, TriggersResult
@@ -300,11 +299,10 @@ def _accepted(study: RateResult) -> Iterator[str]:
         return
     most = significant(float(Fraction(study.acceptance.per_hour)), 4)
     yield f"acceptance: at most {most} per hour{source_text(study.acceptance.source)}"
-    events = f"with at most {counted(shown.events, 'event')}" if shown.events else "without an event"
     most = f", or {shown.encounters} encounters if no more come per hour than the upper ends,"
     yield (
         f"validation target by testing alone ({level_text(shown.confidence)} confidence): "
-        f"{significant(shown.hours, 6)} hours{'' if shown.encounters is None else most} {events}"
+        f"{significant(shown.hours, 6)} hours{'' if shown.encounters is None else most} without an event"
     )
     reason = reason_text(study.reason)
     why = f" ({reason})" if reason else ""
@@ -324,12 +322,4 @@ def _bounds_text(bounds: RateBounds) -> str:
 
 def exposure_text(exposure: RateExposure) -> str:
     """Where an exposure is from."""
-    source = source_text(exposure.source)
-    if exposure.encounters is not None and exposure.hours is not None:
-        hours = number(Fraction(exposure.hours))
-        return f"{counted(exposure.encounters, 'encounter')} in {hours} h{source}"
-    ends = [number(Fraction(repr(end))) for end in (exposure.lower, exposure.upper)]
-    if exposure.kind == "number":
-        return f"{ends[0]}/h, as stated{source}"
-    level = "for certain" if exposure.level is None else f"at level {significant(exposure.level, 6)}"
-    return f"{ends[0]} to {ends[1]}/h, as stated, {level}{source}"
+    return f"{exposure_in(exposure)}{source_text(exposure.source)}"

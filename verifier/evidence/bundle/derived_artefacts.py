@@ -58,7 +58,6 @@ from verifier.evidence.bundle.trace import (
     citations_text,
     clause_rows,
     clauses_page,
-    counts_text,
     status_blocks,
     trace_rows,
     trace_section,
@@ -67,8 +66,7 @@ from verifier.evidence.bundle.trace import (
 from verifier.evidence.case.anchors import links_text, nodes_text
 from verifier.evidence.case.building import build_case, standings
 from verifier.evidence.case.elements import Case, gsn_yaml, module_texts
-from verifier.evidence.case.sheets import gsn_html
-from verifier.evidence.case.svg import gsn_svg
+from verifier.evidence.case.sheets import gsn_html, gsn_svg
 from verifier.evidence.declarations import Answer
 from verifier.evidence.defeaters.finding import find_defeaters, find_sensitivities
 from verifier.evidence.defeaters.values import PER_HOUR, Defeater, answers_to, open_doubts
@@ -362,9 +360,6 @@ DERIVED: tuple[Derived, ...] = (
     Derived("report/report.md", "the report in Markdown", "text/markdown", lambda basis: markdown_text(basis.page)),
     Derived(
         "report/report.csv", "every verified probability as a row", "text/csv", lambda basis: csv_report(basis.cited)
-    ),
-    Derived(
-        "counts.csv", "every count of the matrices", "text/csv", _of(lambda made: counts_text(made.rebuilt.matrices))
     ),
     Derived("ci/junit.xml", "verdicts as JUnit XML", "application/xml", _junit),
     Derived("ci/results.sarif", "verdicts at their lines of the spec, as SARIF", "application/sarif+json", _sarif),

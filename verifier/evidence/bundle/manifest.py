@@ -29,7 +29,7 @@ from pathlib import PurePosixPath
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from urllib.parse import quote
 
-from verifier.base.documents import Count, Limits, Sha256, is_sha256, json_values, read_document
+from verifier.base.documents import Count, Limits, Sha256, json_values, read_document
 from verifier.base.errors import InputError, Place, one_line, shown
 from verifier.base.files import document_text, json_of
 from verifier.base.libraries import __version__
@@ -250,18 +250,7 @@ def crate_metadata(
         media_types: path -> such as "application/json".
         title: of the crate.
         issued: its date of publication.
-
-    Raises:
-        ValueError: a path is absolute, leads out of the crate, or is that of the metadata file; a hash is none; or
-            there is no title.
     """
-    for path in files:
-        if {"", ".", ".."} & {*path.split("/")} or "\\" in path or path == METADATA_FILE:
-            raise ValueError(f"not the path of a file within a crate: {path!r}")
-        if not is_sha256(files[path].sha256):
-            raise ValueError(f"not the hash of a file: {files[path].sha256!r}")
-    if not title.strip():
-        raise ValueError("a crate needs a title")
     undated = f"The date of publication was not given; {NO_DATE} stands for that."
     root: dict[str, object] = {
         "@id": "./",

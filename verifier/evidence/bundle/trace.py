@@ -1,4 +1,4 @@
-"""From requirements to evidence, from files to nodes of the case, from counts to a table: for spreadsheets.
+"""From requirements to evidence, and from files to nodes of the case: for spreadsheets.
 
 Every requirement of the spec has at least one row, whether it was run or not. A row names the files that speak of it.
 
@@ -32,8 +32,6 @@ from verifier.evidence.bundle.layout import (
 from verifier.evidence.case.elements import Case
 from verifier.evidence.context import CaseContext
 from verifier.evidence.status import Grade, Standing, Status, overall, severity, weakest
-from verifier.perception.confusion import ConfusionMatrices
-from verifier.perception.confusion.matrices import label_text
 from verifier.study.case import Study
 from verifier.study.inputs import ends_of
 from verifier.study.results import RequirementResult, RunResult
@@ -274,24 +272,6 @@ def status_blocks(
         Table("Status of every requirement", header, rows, sortable=True),
         *(Paragraph(note, "note") for note in notes),
     )
-
-
-def counts_text(matrices: ConfusionMatrices) -> str:
-    """Every count as CSV, with its place in the matrices' file."""
-    labels = [label_text(label) for label in matrices.labels]
-    rows = [
-        {
-            "bin": matrices.bin_text(index),
-            "true": labels[true],
-            "predicted": labels[predicted],
-            "count": str(int(matrices.counts[index, predicted, true])),
-            "items": str(int(matrices.counts[index, :, true].sum())),
-        }
-        for index in range(matrices.bin_count)
-        for true in range(len(labels))
-        for predicted in range(len(labels))
-    ]
-    return csv_text(rows)
 
 
 def _evidence(one: RequirementResult, traced: Traced, number: int, place: int) -> dict[str, str]:

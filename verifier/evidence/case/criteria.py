@@ -50,8 +50,7 @@ def rate_goal(draft: Draft, rate: Document, run: Document) -> str:
     """
     content: RateResult = rate.result
     bounds, accepted = content.decisive, content.acceptance
-    if accepted is None:
-        raise ValueError("a rate that is not compared with a criterion has no goal")
+    assert accepted is not None
     status = STATUS_OF[content.verdict.value]
     if status is Status.SUPPORTED and (bounds.level is None or content.left_out):
         status = Status.UNDEVELOPED  # the point alone shows nothing, and a part of the rate not the whole

@@ -42,14 +42,6 @@ class Kind(Enum):
     COUNTER_SOLUTION = "CSn"
 
 
-_SUPPORTS: Mapping[Kind, tuple[Kind, ...]] = {
-    Kind.GOAL: (Kind.GOAL, Kind.STRATEGY, Kind.SOLUTION),
-    Kind.STRATEGY: (Kind.GOAL, Kind.STRATEGY, Kind.SOLUTION),
-    Kind.COUNTER_GOAL: (Kind.COUNTER_GOAL, Kind.COUNTER_SOLUTION),
-}
-_CONTEXTS = (Kind.CONTEXT, Kind.ASSUMPTION, Kind.JUSTIFICATION)
-
-
 @dataclass(frozen=True)
 class Element:
     """One element.
@@ -89,15 +81,6 @@ class Element:
     review: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        number = self.id.removeprefix(self.kind.value)
-        if not number.isdecimal() or not self.text:
-            raise ValueError(f"element {self.id}: expected an identifier {self.kind.value}1, ... and a text")
-        argues = self.kind in (Kind.GOAL, Kind.STRATEGY)
-        if argues != (self.status is not None) or (argues and self.undeveloped == bool(self.supported_by)):
-            raise ValueError(f"{self.id}: goals and strategies, and no others, are supported or undeveloped")
-        counters = (Kind.COUNTER_GOAL, Kind.COUNTER_SOLUTION)
-        if self.challenges is not None and (self.kind not in counters or self.challenges == self.id):
-            raise ValueError(f"{self.id}: only counter goals and counter solutions challenge, and never themselves")
         if self.status is Status.SUPPORTED and (self.defeated or self.undeveloped):
             raise ValueError(f"{self.id}: nothing defeated or undeveloped is supported")
         if self.rests_on and self.status in (None, Status.SUPPORTED):
@@ -124,7 +107,7 @@ class Case:
         duties: what people answer for -> identifier of its goal.
 
     Raises:
-        ValueError: identifiers twice, unknown references, wrong kinds of them, a cycle, or several top elements.
+        ValueError: an element is challenged by one that stands, and not defeated.
     """
 
     title: str
@@ -134,20 +117,9 @@ class Case:
     duties: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        known = self.by_id
-        if len(known) != len(self.elements):
-            raise ValueError("two elements have one identifier")
-        for element in self.elements:
-            self._check_references(element, known)
-        challenged = {element.challenges for element in self.elements} - {None}
         standing = {element.challenges for element in self.elements if not element.defeated} - {None}
-        if not standing <= {element.id for element in self.elements if element.defeated} <= challenged:
-            raise ValueError(
-                "what is challenged by an element that stands is defeated, and nothing that is not challenged"
-            )
-        if not challenged <= set(known):
-            raise ValueError("an unknown element is challenged")
-        self._check_order(known)
+        if not standing <= {element.id for element in self.elements if element.defeated}:
+            raise ValueError("what is challenged by an element that stands is defeated")
 
     @cached_property
     def by_id(self) -> dict[str, Element]:
@@ -176,40 +148,6 @@ class Case:
         """Of the top goal."""
         assert self.top.status is not None
         return self.top.status
-
-    def _check_references(self, element: Element, known: Mapping[str, Element]) -> None:
-        for references, allowed in (
-            (element.supported_by, _SUPPORTS.get(element.kind, ())),
-            (element.in_context_of, _CONTEXTS if element.kind in (Kind.GOAL, Kind.STRATEGY) else ()),
-        ):
-            if len(set(references)) != len(references):
-                raise ValueError(f"{element.id} names an element twice")
-            if any(name not in known or known[name].kind not in allowed for name in references):
-                raise ValueError(f"{element.id} refers to what does not exist or cannot stand there")
-
-    def _check_order(self, known: Mapping[str, Element]) -> None:
-        """One top goal, from which everything is reached, and no circle."""
-        referred = {name for element in self.elements for name in (*element.supported_by, *element.in_context_of)}
-        roots = [element.id for element in self.elements if element.id not in referred and element.challenges is None]
-        if roots != [self.top.id] or self.top.kind is not Kind.GOAL:
-            raise ValueError("a case has one top element, a goal, and names it first")
-        done: set[str] = set()
-        starts = [self.top.id, *(element.id for element in self.elements if element.challenges is not None)]
-        pending = [(name, False) for name in reversed(starts)]
-        open_now: set[str] = set()
-        while pending:
-            name, leaving = pending.pop()
-            if leaving:
-                open_now.discard(name)
-                done.add(name)
-            elif name in open_now:
-                raise ValueError(f"{name} supports itself")
-            elif name not in done:
-                open_now.add(name)
-                pending.append((name, True))
-                pending += [(child, False) for child in (*known[name].supported_by, *known[name].in_context_of)]
-        if len(done) != len(known):
-            raise ValueError("an element cannot be reached from the top goal")
 
 
 TOP = "M-Top"

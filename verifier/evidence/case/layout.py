@@ -1,16 +1,11 @@
-"""Where the elements of a case are drawn: layers from the top goal down to single scenarios.
-
-The top goal and its strategies stand in the middle with their contexts to both sides. Below them every requirement
-has a block of its own, side by side in rows. Within a block, what supports a goal stands below it, one step to the
-right; contexts, solutions and counter goals stand beside it. So the drawing grows downwards, not sideways, and stays
-legible with hundreds of goals. A solution that supports many goals is drawn at each; counter solutions, which are
-longer texts, stand together at the end, and counter goals name them.
+"""Where the elements of a case are drawn: what supports a goal stands below it, one step to the right; contexts,
+solutions and counter goals stand beside it, and counter solutions beside their counter goals as far as there is room.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from verifier.evidence.case.elements import Case, Element, Kind
@@ -19,8 +14,7 @@ from verifier.evidence.case.shapes import DIAMOND_PX, TALLEST_PX, Shape, shape_o
 Point: TypeAlias = tuple[float, float]
 EdgeKind: TypeAlias = Literal["supported_by", "in_context_of", "challenges"]
 
-GAP_PX, STEP_PX, INDENT_PX, MARGIN_PX = 40.0, 24.0, 36.0, 56.0
-COLUMNS = 3
+GAP_PX, STEP_PX, INDENT_PX = 40.0, 24.0, 36.0
 SOLUTIONS = (Kind.SOLUTION, Kind.COUNTER_SOLUTION)
 
 
@@ -47,15 +41,20 @@ class Drawing:
 
     Attributes:
         width, height: in px.
-        placed, edges: what is drawn.
-        anchors: of the element on top: the middle of its upper edge, and of its lower one.
+        placed, edges: what is drawn, the element on top first.
     """
 
     width: float
     height: float
     placed: tuple[Placed, ...]
     edges: tuple[Edge, ...]
-    anchors: tuple[Point, Point] = field(default=((0.0, 0.0), (0.0, 0.0)))
+
+    @property
+    def anchors(self) -> tuple[Point, Point]:
+        """The middle of the upper edge of the element on top, and of its lower one."""
+        top = self.placed[0]
+        centre = top.x + top.shape.width / 2
+        return (centre, top.y), (centre, top.y + top.shape.height)
 
     def moved(self, x: float, y: float) -> Drawing:
         """The same, so much further right and down."""
@@ -64,44 +63,13 @@ class Drawing:
             self.height + y,
             tuple(replace(shape, x=shape.x + x, y=shape.y + y) for shape in self.placed),
             tuple(replace(edge, points=tuple((a + x, b + y) for a, b in edge.points)) for edge in self.edges),
-            tuple((a + x, b + y) for a, b in self.anchors),  # type: ignore[arg-type]
         )
 
 
-def laid_out(case: Case) -> Drawing:
-    """The whole case."""
-    known, maker = case.by_id, Maker(case)
-    parts = [known[name] for name in case.top.supported_by]
-    main = parts[0] if parts and parts[0].kind is Kind.STRATEGY else None
-    heads = [maker.flanked(element) for element in (case.top, main) if element is not None]
-    own = [maker.block(known[name]) for name in main.supported_by] if main is not None else []
-    blocks = own + [maker.block(part) for part in parts if part is not main and part.kind not in SOLUTIONS]
-    rows = [blocks[at : at + COLUMNS] for at in range(0, len(blocks), COLUMNS)]
-    halves = [max(drawing.anchors[0][0], drawing.width - drawing.anchors[0][0]) for drawing in heads]
-    widest = max([2 * max(halves), *(_row_width(row) for row in rows)])
-    centre, y = MARGIN_PX + widest / 2, 0.0
-    placed: list[Placed] = []
-    edges: list[Edge] = []
-    ends: list[tuple[Point, float]] = []
-    for head in heads:
-        moved = head.moved(centre - head.anchors[0][0], y)
-        if ends:
-            edges.append(Edge("supported_by", (ends[-1][0], moved.anchors[0])))
-        placed, edges = placed + list(moved.placed), edges + list(moved.edges)
-        y += head.height + GAP_PX
-        ends.append((moved.anchors[1], y - GAP_PX / 2))
-    grid = _grid(rows, len(own), y, ends[-1], ends[0])
-    drawn = {shape.shape.element.id for shape in (*placed, *grid.placed)}
-    rest = [shape_of(element) for element in case.elements if element.id not in drawn]
-    tail = shelf(rest, widest, grid.height + GAP_PX)
-    bottom = max([grid.height, *(placed.y + placed.shape.height for placed in tail)])
-    return Drawing(widest + 2 * MARGIN_PX, bottom, (*placed, *grid.placed, *tail), (*edges, *grid.edges))
-
-
 class Maker:
-    """Blocks of one case; with `doubts`, counter solutions stand beside their counter goals as far as `doubts` px."""
+    """Blocks of one case; counter solutions stand beside their counter goals as far as `doubts` px."""
 
-    def __init__(self, case: Case, doubts: float = 0.0) -> None:
+    def __init__(self, case: Case, doubts: float) -> None:
         self.known, self._doubts, self._challengers = case.by_id, doubts, case.challengers
 
     def beside(self, element: Element) -> list[tuple[EdgeKind, Element]]:
@@ -113,84 +81,48 @@ class Maker:
         edges += [("challenges", challenger) for challenger in self._challengers(element.id)]
         return edges
 
-    def block(self, element: Element, stubs: Sequence[str] | None = None, *, again: bool = False) -> Drawing:
-        """An element, what stands beside it, and below it what supports it.
-
-        Args:
-            element: on top.
-            stubs: of what supports it only these, each alone; None for all, with what belongs to them.
-            again: whether what stands beside it is drawn elsewhere.
-        """
-        main = shape_of(element)
-        placed, edges, side_width, side_height = self._side(main, [] if again else self.beside(element))
-        height = max(main.height + (DIAMOND_PX if element.undeveloped else 0), side_height)
-        width = main.width + (GAP_PX + side_width if side_width else 0)
-        placed.insert(0, Placed(main, 0, 0))
-        for child in (self.known[name] for name in (element.supported_by if stubs is None else stubs)):
+    def block(self, element: Element) -> Drawing:
+        """An element, what stands beside it, and below it what supports it."""
+        head = self.head(element, self.beside(element))
+        placed, edges, width, height = list(head.placed), list(head.edges), head.width, head.height
+        for child in (self.known[name] for name in element.supported_by):
             if child.kind in SOLUTIONS:
                 continue
-            inner = self.block(child) if stubs is None else self.block(child, (), again=True)
-            inner = inner.moved(INDENT_PX, height + STEP_PX)
+            inner = self.block(child).moved(INDENT_PX, height + STEP_PX)
             placed += inner.placed
             entry = inner.placed[0]
             trunk = INDENT_PX / 2
             middle = entry.y + entry.shape.height / 2
             left = INDENT_PX + (12.0 if child.kind is Kind.STRATEGY else 0.0)
-            edges += [*inner.edges, Edge("supported_by", ((trunk, main.height), (trunk, middle), (left, middle)))]
+            edges += [
+                *inner.edges,
+                Edge("supported_by", ((trunk, placed[0].shape.height), (trunk, middle), (left, middle))),
+            ]
             width, height = max(width, inner.width), inner.height
-        centre = main.width / 2
-        return Drawing(width, height, tuple(placed), tuple(edges), ((centre, 0.0), (centre, main.height)))
+        return Drawing(width, height, tuple(placed), tuple(edges))
 
-    def flanked(self, element: Element, around: Sequence[tuple[EdgeKind, Element]] | None = None) -> Drawing:
-        """An element with what stands beside it, or `around` of that, on both sides, about equally high; counter
-        goals on the right."""
-        main, around = shape_of(element), self.beside(element) if around is None else list(around)
-        heights = [0.0 if kind == "challenges" else shape_of(element).height + 12 for kind, element in around]
-        split = min(range(len(around) + 1), key=lambda at: abs(sum(heights[:at]) - sum(heights[at:])))
-        left = [pair for pair in around[:split] if pair[0] != "challenges"]
-        right = around[split:] + [pair for pair in around[:split] if pair[0] == "challenges"]
-        placed, edges, right_width, right_height = self._side(main, right)
-        mirrored, lines, left_width, left_height = self._side(main, left)
-        shift = left_width + GAP_PX if left else 0.0
-        height = max(main.height, left_height, right_height)
-        top = (height - main.height) / 2
-        body = [Placed(main, shift, top)]
-        up_right, up_left = (height - right_height) / 2, (height - left_height) / 2
-        body += [replace(shape, x=shape.x + shift, y=shape.y + up_right) for shape in placed]
-        edges = [_shifted(edge, shift, up_right, main, top, False) for edge in edges]
-        for shape in mirrored:
-            x = shift + main.width - shape.x - shape.shape.width
-            body.append(replace(shape, x=x, y=shape.y + up_left))
-        edges += [_shifted(line, shift, up_left, main, top, True) for line in lines]
-        centre = shift + main.width / 2
-        width = shift + main.width + (GAP_PX + right_width if right_width else 0)
-        return Drawing(width, height, tuple(body), tuple(edges), ((centre, top), (centre, top + main.height)))
-
-    def _side(
-        self, main: Shape, around: Sequence[tuple[EdgeKind, Element]]
-    ) -> tuple[list[Placed], list[Edge], float, float]:
-        """Shapes beside a main one at (0, 0), to its right, and the lines to them."""
-        placed: list[Placed] = []
-        edges: list[Edge] = []
-        y, width = 0.0, 0.0
-        x = main.width + GAP_PX
-        for kind, element in around:
-            shape = shape_of(element)
+    def head(self, element: Element, around: Sequence[tuple[EdgeKind, Element]] = ()) -> Drawing:
+        """An element with this of what stands beside it, to its right."""
+        main = shape_of(element)
+        placed, edges = [Placed(main, 0, 0)], list[Edge]()
+        x, y, width = main.width + GAP_PX, 0.0, main.width
+        for kind, other in around:
+            shape = shape_of(other)
             placed.append(Placed(shape, x, y))
-            middle = y + shape.height / 2
-            edges.append(_beside(kind, main, x, middle))
+            edges.append(_beside(kind, main, x, y + shape.height / 2))
             bottom, right = self._solutions(placed[-1], placed, edges)
             y += max(shape.height, bottom - y) + 12
-            width = max(width, right - x)
-            for against in self._challengers(element.id):
-                other = shape_of(against)
-                placed.append(Placed(other, x + GAP_PX, y))
-                start = (x + GAP_PX / 2, y + other.height / 2)
+            width = max(width, right)
+            for against in self._challengers(other.id):
+                shape = shape_of(against)
+                placed.append(Placed(shape, x + GAP_PX, y))
+                start = (x + GAP_PX / 2, y + shape.height / 2)
                 edges.append(Edge("challenges", ((x + GAP_PX, start[1]), start, (start[0], y - 12))))
                 bottom, right = self._solutions(placed[-1], placed, edges)
-                y += max(other.height, bottom - y) + 12
-                width = max(width, right - x)
-        return placed, edges, width, max(y - 12, 0.0)
+                y += max(shape.height, bottom - y) + 12
+                width = max(width, right)
+        height = max(main.height + (DIAMOND_PX if element.undeveloped else 0), y - 12)
+        return Drawing(width, height, tuple(placed), tuple(edges))
 
     def _solutions(self, counter: Placed, placed: list[Placed], edges: list[Edge]) -> tuple[float, float]:
         """Counter solutions to the right of their counter goal, as far as there is room; gives bottom and right."""
@@ -214,60 +146,3 @@ def _beside(kind: EdgeKind, main: Shape, x: float, middle: float) -> Edge:
         return Edge(kind, ((x, middle), (bus, middle), (bus, start), (edge, start)))
     bus, start = x - 24, main.height * 0.45
     return Edge(kind, ((edge, start), (bus, start), (bus, middle), (x, middle)))
-
-
-def _shifted(edge: Edge, shift: float, up: float, main: Shape, top: float, mirror: bool) -> Edge:
-    """A line of `_side` where the main shape stands at (shift, top) and the others start at the height `up`."""
-    points = []
-    for x, y in edge.points:
-        at_main = x <= main.width
-        in_bus = edge.points.index((x, y)) in ((1,) if edge.kind != "challenges" else (2,)) and len(edge.points) == 4
-        below = y + (top if at_main or in_bus else up)
-        points.append((shift + (main.width - x if mirror else x), below))
-    return Edge(edge.kind, tuple(points))
-
-
-def _row_width(row: Sequence[Drawing]) -> float:
-    return sum(drawing.width for drawing in row) + GAP_PX * (len(row) - 1)
-
-
-def _grid(
-    rows: Iterable[Sequence[Drawing]], own: int, y: float, below: tuple[Point, float], above: tuple[Point, float]
-) -> Drawing:
-    """Blocks in rows.
-
-    Args:
-        rows: of blocks.
-        own: the first so many are reached from `below`, the others from `above`.
-        y: where the first row may begin.
-        below, above: where the line to a block starts, and the height at which there is room to go aside.
-    """
-    placed: list[Placed] = []
-    edges: list[Edge] = []
-    number, right = 0, 0.0
-    for row in rows:
-        x, bottom = MARGIN_PX, y
-        for block in row:
-            moved = block.moved(x, y + GAP_PX)
-            (start, turn), lane, line = (below, 24.0, y + 10) if number < own else (above, 10.0, y + 22)
-            end = moved.anchors[0]
-            aside = () if number < min(own, COLUMNS) else ((start[0], turn), (lane, turn), (lane, line))
-            path = (start, *(aside or ((start[0], line),)), (end[0], line), end)
-            edges += [*moved.edges, Edge("supported_by", path)]
-            placed += moved.placed
-            x, bottom, number = moved.width + GAP_PX, max(bottom, moved.height), number + 1
-            right = max(right, moved.width)
-        y = bottom + GAP_PX
-    return Drawing(right, y, tuple(placed), tuple(edges))
-
-
-def shelf(shapes: Sequence[Shape], width: float, y: float) -> list[Placed]:
-    """Shapes in rows, as many in each as fit."""
-    placed = []
-    x, tallest = MARGIN_PX, 0.0
-    for shape in shapes:
-        if x > MARGIN_PX and x + shape.width > MARGIN_PX + width:
-            x, y, tallest = MARGIN_PX, y + tallest + STEP_PX, 0.0
-        placed.append(Placed(shape, x, y))
-        x, tallest = x + shape.width + STEP_PX, max(tallest, shape.height)
-    return placed

@@ -7,6 +7,7 @@ goal). Doubts stand beside what they challenge; solutions lead to their files.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 from verifier.evidence.case.elements import Case, Element, all_below, modules_of, points_of
 from verifier.evidence.case.layout import GAP_PX, SOLUTIONS, Drawing, Edge, Maker
@@ -69,16 +70,7 @@ class Sheet:
 
 def gsn_html(case: Case, identity: str = "") -> str:
     """The sheets of a case as an HTML page, to be printed on A4; `identity` of the document stands on each."""
-    modules = modules_of(case)
-    maker = Maker(case, WIDTH_PX)
-    parts = {name: _parts(case, maker, elements) for name, elements in modules.items()}
-    drawn = {placed.shape.element.id for row in parts.values() for part in row for placed in part.drawing.placed}
-    for name, elements in modules.items():
-        parts[name] += [Part(maker.block(element, ())) for element in elements if element.id not in drawn]
-    sheets = [sheet for name, some in parts.items() for sheet in _sheets(name, some)]
-    numbers = {part.main: at for at, sheet in enumerate(sheets, 1) for part, _, _ in sheet.parts if part.main}
-    homes = {element.id: name for name, elements in modules.items() for element in elements}
-    title = escaped(case.title)
+    plan, title = _Plan.of(case), escaped(case.title)
     size = f'width="{round(PAGE_PX / PX_PER_MM, 1)}mm" viewBox="0 0 {round(PAGE_PX)} {round(HEIGHT_PX)}"'
     lines = [
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
@@ -93,28 +85,77 @@ def gsn_html(case: Case, identity: str = "") -> str:
         'aria-hidden="true">',
         *definitions(),
         "</svg>",
-        *_index(case, sheets, homes, numbers),
+        *_index(case, plan),
     ]
-    points = points_of(case)
-    for number, sheet in enumerate(sheets, 1):
-        told = f"{title}, module {escaped(sheet.module)}, sheet {number} of {len(sheets)}"
-        lines.append(
-            f'<svg id="sheet{number}" xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{told}">'
-        )
-        lines.append(f'<text class="id" x="0" y="14">{told}</text>')
-        lines.append(f'<text x="{round(WIDTH_PX)}" y="14" text-anchor="end">{escaped(identity)}</text>')
-        for part, x, y in sheet.parts:
-            lines.append(f'<g transform="translate({round(x + EDGE_PX, 1)} {round(HEAD_PX + y, 1)})">')
-            lines += [*body(part.drawing, "../"), *claim_points(part.drawing, points)]
-            lines += [*_pointers(part, sheet.module, homes, numbers), "</g>"]
-        lines += [*legend(HEIGHT_PX - FOOT_PX + 16, WIDTH_PX), "</svg>"]
+    for number, (told, drawn) in enumerate(plan.drawn(identity), 1):
+        head = f'<svg id="sheet{number}" xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{told}">'
+        lines += [head, *drawn, "</svg>"]
     return "\n".join([*lines, "</main>\n</body>\n</html>"]) + "\n"
 
 
-def _index(
-    case: Case, sheets: Sequence[Sheet], homes: Mapping[str, str], numbers: Mapping[str, int]
-) -> Iterator[str]:
+def gsn_svg(case: Case) -> str:
+    """The same sheets, one below the other, as the text of an SVG file that needs nothing but itself."""
+    plan, width = _Plan.of(case), round(PAGE_PX)
+    height, summary = round(HEIGHT_PX) * len(plan.sheets), f"Top goal {case.top.id}: {case.top.told}. {case.top.note}"
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        'role="img" aria-labelledby="case-title case-description">',
+        f'<title id="case-title">{escaped(case.title)}</title>',
+        f'<desc id="case-description">{escaped(summary)}</desc>',
+        *definitions(),
+        f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
+    ]
+    for number, (_, drawn) in enumerate(plan.drawn(""), 1):
+        head = f'<g id="sheet{number}" transform="translate(0 {round(HEIGHT_PX) * (number - 1)})">'
+        lines += [head, *drawn, "</g>"]
+    return "\n".join([*lines, "</svg>"]) + "\n"
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What is drawn where.
+
+    Attributes:
+        homes: element -> its module.
+        numbers: what is argued somewhere -> number of the sheet, from 1.
+    """
+
+    case: Case
+    sheets: tuple[Sheet, ...]
+    homes: Mapping[str, str]
+    numbers: Mapping[str, int]
+
+    @classmethod
+    def of(cls, case: Case) -> Self:
+        modules, maker = modules_of(case), Maker(case, WIDTH_PX)
+        parts = {name: _parts(case, maker, elements) for name, elements in modules.items()}
+        drawn = {placed.shape.element.id for row in parts.values() for part in row for placed in part.drawing.placed}
+        for name, elements in modules.items():
+            parts[name] += [
+                Part(maker.head(element, maker.beside(element))) for element in elements if element.id not in drawn
+            ]
+        sheets = tuple(sheet for name, some in parts.items() for sheet in _sheets(name, some))
+        numbers = {part.main: at for at, sheet in enumerate(sheets, 1) for part, _, _ in sheet.parts if part.main}
+        homes = {element.id: name for name, elements in modules.items() for element in elements}
+        return cls(case, sheets, homes, numbers)
+
+    def drawn(self, identity: str) -> Iterator[tuple[str, list[str]]]:
+        """What each sheet is called, and its markup."""
+        points = points_of(self.case)
+        for number, sheet in enumerate(self.sheets, 1):
+            told = f"{escaped(self.case.title)}, module {escaped(sheet.module)}, sheet {number} of {len(self.sheets)}"
+            lines = [f'<text class="id" x="0" y="14">{told}</text>']
+            lines.append(f'<text x="{round(WIDTH_PX)}" y="14" text-anchor="end">{escaped(identity)}</text>')
+            for part, x, y in sheet.parts:
+                lines.append(f'<g transform="translate({round(x + EDGE_PX, 1)} {round(HEAD_PX + y, 1)})">')
+                lines += [*body(part.drawing), *claim_points(part.drawing, points)]
+                lines += [*_pointers(part, sheet.module, self), "</g>"]
+            yield told, [*lines, *legend(HEIGHT_PX - FOOT_PX + 16, WIDTH_PX)]
+
+
+def _index(case: Case, plan: _Plan) -> Iterator[str]:
     """Every module with the claims that it begins with, its sheets, and what it refers to in others."""
+    homes, numbers = plan.homes, plan.numbers
     yield "<table><thead><tr><th>module</th><th>claims</th><th>sheets</th><th>refers to</th></tr></thead><tbody>"
     for name in dict.fromkeys(homes.values()):
         mine = [element for element in case.elements if homes[element.id] == name]
@@ -123,7 +164,7 @@ def _index(
         claims = "<br>".join(
             f"{element.id}, {escaped(element.told)}: {escaped(element.text[:LONGEST_CLAIM])}" for element in heads
         )
-        on = [at for at, sheet in enumerate(sheets, 1) if sheet.module == name]
+        on = [at for at, sheet in enumerate(plan.sheets, 1) if sheet.module == name]
         links = ", ".join(f'<a href="#sheet{at}">{at}</a>' for at in on)
         away = [one for element in mine for one in element.supported_by if homes[one] != name and one in numbers]
         told = ", ".join(f"{one} in {homes[one]}, sheet {numbers[one]}" for one in dict.fromkeys(away)) or "-"
@@ -169,26 +210,20 @@ def _fits(part: Part) -> bool:
 
 def _cut(maker: Maker, element: Element, inner: Sequence[str]) -> Iterator[Part]:
     """An element, with what stands beside it and then its supports as stubs, on as many parts as they need."""
-    around, beside, first = maker.beside(element), 0, True
-    while beside < len(around) or first:
-        count = min(len(around) - beside, MOST_NODES - 1)
-        drawn = maker.flanked(element, around[beside : beside + count])
-        while count > 1 and not _fits(Part(drawn)):
+    around, first = maker.beside(element), True
+    while around or inner or first:
+        count = min(len(around), MOST_NODES - 1)
+        while count > 1 and not _fits(Part(maker.head(element, around[:count]))):
             count -= 1
-            drawn = maker.flanked(element, around[beside : beside + count])
-        beside += count
-        stubs, row = _row(maker, drawn, inner) if beside >= len(around) else ((), drawn)
+        drawn, around = maker.head(element, around[:count]), around[count:]
+        stubs, row = ((), drawn) if around else _row(maker, drawn, inner)
         yield Part(row, element.id if first else "", stubs)
         inner, first = inner[len(stubs) :], False
-    while inner:
-        stubs, row = _row(maker, maker.flanked(element, ()), inner)
-        yield Part(row, "", stubs)
-        inner = inner[len(stubs) :]
 
 
 def _row(maker: Maker, head: Drawing, inner: Sequence[str]) -> tuple[tuple[str, ...], Drawing]:
     """As many stubs in a row under an element as have room, one at least where it stands alone."""
-    shapes = [maker.block(maker.known[name], (), again=True) for name in inner[:MOST_NODES]]
+    shapes = [maker.head(maker.known[name]) for name in inner[:MOST_NODES]]
     for count in range(min(len(inner), MOST_NODES - len(head.placed)), 0, -1):
         drawn = _under(head, shapes[:count])
         if _fits(Part(drawn)):
@@ -212,8 +247,9 @@ def _under(head: Drawing, stubs: Sequence[Drawing]) -> Drawing:
     return replace(head, width=width, height=height + POINTER_PX, placed=tuple(placed), edges=tuple(edges))
 
 
-def _pointers(part: Part, module: str, homes: Mapping[str, str], numbers: Mapping[str, int]) -> Iterator[str]:
+def _pointers(part: Part, module: str, plan: _Plan) -> Iterator[str]:
     """On which sheet each stub goes on, and in which module where that is another."""
+    homes, numbers = plan.homes, plan.numbers
     for placed in part.drawing.placed:
         name = placed.shape.element.id
         if name in part.stubs and name in numbers:

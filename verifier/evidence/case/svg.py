@@ -1,4 +1,4 @@
-"""An assurance case as a drawing: SVG that needs nothing but itself, with the shapes of the GSN standard.
+"""The elements of an assurance case as SVG that needs nothing but itself, with the shapes of the GSN standard.
 
 Statuses are told by words and colours, defeat by a cross as well. Every text is escaped; whatever stands in a name,
 it stays a text.
@@ -12,12 +12,11 @@ from types import MappingProxyType
 from xml.sax.saxutils import escape
 
 from verifier.base.errors import one_line
-from verifier.evidence.case.elements import Case, Element, Kind, points_of
-from verifier.evidence.case.layout import Drawing, Edge, Placed, laid_out
+from verifier.evidence.case.elements import Element, Kind
+from verifier.evidence.case.layout import Drawing, Edge, Placed
 from verifier.evidence.case.shapes import DIAMOND_PX, FONT_PX, LINE_PX, SLANT_PX, wrapped
 from verifier.evidence.status import Status
 
-HEAD_PX, FOOT_PX = 56.0, 96.0
 LEAST_PT = 7.0
 """Height of the smallest text on paper."""
 PX_PER_MM = FONT_PX / LEAST_PT * 72 / 25.4
@@ -41,34 +40,9 @@ _PLAIN = ("#333333", "#ffffff")
 STYLE = """
 text{font-family:Verdana,'DejaVu Sans',Arial,sans-serif;font-size:12px;fill:#111}
 .id{font-weight:bold}.note{fill:#333}.amlas{fill:#333;font-style:italic}.status{font-weight:bold}
-.head{font-size:18px;font-weight:bold}.line{fill:none;stroke:#333;stroke-width:1.2}
+.line{fill:none;stroke:#333;stroke-width:1.2}
 .challenges{stroke:#7a1a68;stroke-dasharray:6 4}
 """
-
-
-def gsn_svg(case: Case) -> str:
-    """The drawing of a case, as the text of an SVG file."""
-    drawing = laid_out(case)
-    width, height = round(drawing.width), round(HEAD_PX + drawing.height + FOOT_PX)
-    summary = f"Top goal {case.top.id}: {case.top.told}. {case.top.note}"
-    lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        'role="img" aria-labelledby="case-title case-description">',
-        f'<title id="case-title">{escaped(case.title)}</title>',
-        f'<desc id="case-description">{escaped(summary)}</desc>',
-        *definitions(),
-        f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
-        f'<text class="head" x="24" y="34">{escaped(case.title)}</text>',
-        f'<g transform="translate(0 {HEAD_PX:g})">',
-        *body(drawing),
-        *claim_points(drawing, points_of(case)),
-        "</g>",
-        '<g transform="translate(24 0)">',
-        *legend(height - FOOT_PX + 30, max(width, 1000)),
-        "</g>",
-        "</svg>",
-    ]
-    return "\n".join(lines) + "\n"
 
 
 _MARKERS = (("supported_by", "#333", "#333"), ("in_context_of", "#fff", "#333"), ("challenges", "#7a1a68", "#7a1a68"))
@@ -92,14 +66,13 @@ def definitions() -> list[str]:
     ]
 
 
-def body(drawing: Drawing, folder: str | None = None) -> Iterator[str]:
-    """Lines and shapes of a drawing; with a folder, what points at a file is a link to it from there."""
+def body(drawing: Drawing) -> Iterator[str]:
+    """Lines and shapes of a drawing; what points at a file is a link to it from a folder beside it."""
     yield from (_line(edge) for edge in drawing.edges)
     for placed in drawing.placed:
-        file = placed.shape.element.url if folder is not None else ""
-        yield from (
-            (f'<a href="{escaped(f"{folder}{file}")}">', *_element(placed), "</a>") if file else _element(placed)
-        )
+        link = escaped(f"../{placed.shape.element.url}")
+        linked = (f'<a href="{link}">', *_element(placed), "</a>")
+        yield from linked if placed.shape.element.url else _element(placed)
 
 
 def claim_points(drawing: Drawing, points: Mapping[str, Mapping[str, Sequence[str]]]) -> Iterator[str]:

@@ -57,10 +57,6 @@ class Doubt:
     claims: tuple[Claim, ...]
     remedy: str
 
-    def __post_init__(self) -> None:
-        if self.kind not in KINDS or not self.claims:
-            raise ValueError("a doubt is of a known kind and speaks against something")
-
 
 def doubt(kind: str, message: str, claims: tuple[Claim, ...], remedy: str) -> Iterator[Doubt]:
     """The doubt, if there is anything for it to speak against."""

@@ -93,10 +93,10 @@ def _demonstrated(rate: RateResult, most: float) -> Misfits:
     if rate.demonstration is None or rate.acceptance is None:
         return
     shown, accepted = rate.demonstration, fraction_of(rate.acceptance.per_hour)
-    asked = Fraction(repr(shown.confidence)), shown.events
+    confidence = Fraction(repr(shown.confidence))
     try:
-        hours = float(hours_needed(accepted, *asked))
-        count = encounters_needed(accepted / Fraction(most), *asked) if most else None
+        hours = float(hours_needed(accepted, confidence))
+        count = encounters_needed(accepted / Fraction(most), confidence) if most else None
     except (LimitError, ValueError) as error:
         yield "/demonstration/confidence", str(error)
         return
@@ -235,7 +235,7 @@ def _summed(rate: RateResult, groups: Sequence[Sequence[tuple[Fraction, Fraction
 
 def _counted(rate: RateResult) -> Misfits:
     """The interval of a count of encounters follows from its share of the error that exposures are allowed."""
-    from verifier.evidence.rates.exposure import garwood
+    from verifier.evidence.rates.document import exposure_in
 
     counted = [(k, term.exposure) for k, term in enumerate(rate.terms) if term.exposure.kind == "count"]
     stated = math.fsum(1 - term.exposure.level for term in rate.terms if term.exposure.level is not None)
@@ -244,10 +244,8 @@ def _counted(rate: RateResult) -> Misfits:
         yield "/bounds/error_exposure", "expected an error that leaves something for each count"
         return
     for k, exposure in counted:
-        hours = float(fraction_of(exposure.hours or "1"))
-        ends = (float(end) / hours for end in garwood(exposure.encounters or 0, Fraction(share)))
-        for name, end in zip(("lower", "upper"), ends, strict=True):
-            yield from misfits(f"/terms/{k}/exposure/{name}", getattr(exposure, name), end)
+        for name, end in zip(("lower", "upper"), exposure_in(exposure).interval(Fraction(share)), strict=True):
+            yield from misfits(f"/terms/{k}/exposure/{name}", getattr(exposure, name), float(end))
 
 
 _STATED = ("command", "inputs", "versions")

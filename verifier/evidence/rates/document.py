@@ -1,31 +1,28 @@
 """The rate of an unwanted event as a document.
 
-How many encounters, or hours, of testing would show an acceptance criterion without any model.
+How many encounters, or hours, of testing without an event would show an acceptance criterion without any model.
 
-If every encounter ends in an event with probability p or more, independently of the others, then n encounters show at
-most k events with at most the probability Pr(Bin(n, p) <= k). Where that is at most a, seeing k events or fewer in n
-encounters shows "less than p" at the confidence 1 - a (the upper limit of Clopper and Pearson, Biometrika 26, 1934,
-solved for n). Without any event that is
+If every encounter ends in an event with probability p or more, independently of the others, then n encounters show no
+event with at most the probability (1 - p)^n. Where that is at most a, they show "less than p" at the confidence 1 - a
+(the upper limit of Clopper and Pearson, Biometrika 26, 1934, solved for n):
 
     n >= ln(a) / ln(1 - p),
 
 which is about 3 / p for a = 0.05: the rule of three. For a rate r per hour and events that come as a Poisson process,
-T hours do if Pr(Poisson(r T) <= k) <= a; without any event T >= -ln(a) / r. ISO 21448:2022, Annex C (informative)
-derives the length of a validation from an acceptance criterion in this way.
+T hours do if exp(-r T) <= a. ISO 21448:2022, Annex C (informative) derives the length of a validation from an
+acceptance criterion in this way.
 
-Tails are computed with `DIGITS` decimal digits, so that a whole number is not missed by a rounding error.
+Logarithms have `DIGITS` decimal digits, so that a whole number is not missed by a rounding error.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from fractions import Fraction
 from typing import Annotated, ClassVar, Literal
 
-from scipy.special import gammainccinv
-
-from verifier.base.documents import Condition, Count, FractionText, InputFile, Limits, Magnitude, Share
+from verifier.base.documents import Condition, Count, FractionText, InputFile, Limits, Magnitude, Share, fraction_of
 from verifier.base.errors import LimitError
 from verifier.base.numbers import significant
 from verifier.checking.verdicts import Basis, Reason, Verdict
@@ -33,122 +30,61 @@ from verifier.evidence.rates.exposure import FREE, Exposure, RateSource, float_a
 from verifier.evidence.settings import Event
 
 DIGITS = 60
-MOST_EVENTS = 1000
-"""Events that may be allowed."""
 LEAST_PROBABILITY = Fraction(1, 10**20)
 LEAST_CONFIDENCE = Fraction(1, 10**6)
-CLOSE = Decimal("1e-45")
+CLOSE = Decimal("1e-20")
 MOST_EXACT = 2000
-"""Encounters up to which a tail that is as `CLOSE` to its bound is compared as a fraction: it may be equal to it."""
+"""Encounters up to which one that is as `CLOSE` to a whole number is compared in fractions: it may be equal to it."""
 
 
-def encounters_needed(probability: Fraction, confidence: Fraction, allowed: int = 0) -> int:
-    """The least n with Pr(Bin(n, p) <= allowed) <= 1 - confidence.
+def encounters_needed(probability: Fraction, confidence: Fraction) -> int:
+    """The least n from 1 on with (1 - p)^n <= 1 - confidence.
 
     Args:
         probability: p, of an event in one encounter, to be shown not to be reached; from 1 on there is nothing to
             show, which takes 0 encounters.
         confidence: from `LEAST_CONFIDENCE` to below 1.
-        allowed: how many events may be seen.
 
     Raises:
-        LimitError: more than `MOST_EVENTS` events, or a probability below `LEAST_PROBABILITY`.
+        LimitError: a probability below `LEAST_PROBABILITY`.
         ValueError: a number out of range.
 
     >>> encounters_needed(Fraction(1, 100), Fraction(95, 100))
     299
     """
-    _check(probability, confidence, allowed)
+    _check(probability, confidence)
     if probability >= 1:
         return 0
     with localcontext(_context()):
-        p, error = _decimal(probability), _decimal(1 - confidence)
-
-        def shows(count: int) -> bool:
-            if count <= allowed:
-                return False
-            tail = _binomial_at_most(count, p, allowed)
-            if count <= MOST_EXACT and abs(tail - error) <= error * CLOSE:
-                return _exact_tail(count, probability, allowed) <= 1 - confidence
-            return tail <= error
-
-        return _least(shows, int(Fraction(float(gammainccinv(allowed + 1, float(1 - confidence)))) / probability))
+        needed = _decimal(1 - confidence).ln() / _decimal(1 - probability).ln()
+        whole = int(needed.to_integral_value())
+        if 1 <= whole <= MOST_EXACT and abs(needed - whole) <= CLOSE:
+            return whole if (1 - probability) ** whole <= 1 - confidence else whole + 1
+        return max(math.ceil(needed), 1)
 
 
-def hours_needed(rate: Fraction, confidence: Fraction, allowed: int = 0) -> Fraction:
-    """The least T with Pr(Poisson(rate * T) <= allowed) <= 1 - confidence, or up to one part in 10^12 more.
+def hours_needed(rate: Fraction, confidence: Fraction) -> Fraction:
+    """The least T with exp(-rate * T) <= 1 - confidence, or up to one part in 10^12 more.
 
     Args:
         rate: events per hour, above 0.
-        confidence, allowed: as `encounters_needed`.
+        confidence: as `encounters_needed`.
 
     Raises:
         LimitError, ValueError: as `encounters_needed`.
     """
-    _check(rate, confidence, allowed)
+    _check(rate, confidence)
     with localcontext(_context()):
-        error = _decimal(1 - confidence)
-        mean = Decimal(float(gammainccinv(allowed + 1, float(1 - confidence))))
-        step = Decimal(2) ** -48
-        while _poisson_at_most(mean, allowed) > error:  # the quantile is right up to a few units in its last place
-            mean *= 1 + step
-            step *= 2
-        return Fraction(mean) / rate
+        return Fraction(-_decimal(1 - confidence).ln()) * (1 + Fraction(1, 10**15)) / rate
 
 
-def _check(least: Fraction, confidence: Fraction, allowed: int) -> None:
-    if not LEAST_CONFIDENCE <= confidence < 1 or allowed < 0 or not least > 0:
-        raise ValueError("expected a probability above 0, a confidence below 1 and a number of events from 0")
-    if allowed > MOST_EVENTS:
-        raise LimitError(f"{allowed} events; at most {MOST_EVENTS} can be allowed")
+def _check(least: Fraction, confidence: Fraction) -> None:
+    if not LEAST_CONFIDENCE <= confidence < 1 or not least > 0:
+        raise ValueError("expected a probability above 0 and a confidence below 1")
     if least < LEAST_PROBABILITY:
         raise LimitError(
             f"an event of {significant(float(least))} cannot be shown; at least {float(LEAST_PROBABILITY):g}"
         )
-
-
-def _least(holds: Callable[[int], bool], guess: int) -> int:
-    """The least whole number from 1 at which a condition holds that then holds for good."""
-    above = max(guess, 1)
-    while not holds(above):
-        above *= 2
-    below = above // 2 if above > 1 else 0
-    while below and holds(below):
-        above, below = below, below // 2
-    while above - below > 1:
-        middle = (above + below) // 2
-        if holds(middle):
-            above = middle
-        else:
-            below = middle
-    return above
-
-
-def _binomial_at_most(count: int, probability: Decimal, most: int) -> Decimal:
-    """Pr(Bin(count, probability) <= most) for most < count."""
-    odds = probability / (1 - probability)
-    term = total = (count * (1 - probability).ln()).exp()
-    for events in range(most):
-        term = term * (count - events) * odds / (events + 1)
-        total += term
-    return total
-
-
-def _exact_tail(count: int, probability: Fraction, most: int) -> Fraction:
-    """The same as a fraction."""
-    numerator, denominator = probability.numerator, probability.denominator
-    other = denominator - numerator
-    terms = (math.comb(count, k) * numerator**k * other ** (count - k) for k in range(most + 1))
-    return Fraction(sum(terms), denominator**count)
-
-
-def _poisson_at_most(mean: Decimal, most: int) -> Decimal:
-    """Pr(Poisson(mean) <= most)."""
-    term = total = (-mean).exp()
-    for events in range(most):
-        term = term * mean / (events + 1)
-        total += term
-    return total
 
 
 def _decimal(value: Fraction) -> Decimal:
@@ -231,19 +167,18 @@ class RateAcceptance:
 
 @dataclass(frozen=True)
 class RateDemonstration:
-    """Testing that would show the criterion without any model.
+    """Testing without an event that would show the criterion without any model.
 
     Attributes:
         confidence: of the demonstration.
-        events: how many may be seen.
         hours: of driving; at the criterion's rate.
         encounters: in the mix of the exposures, taken at their upper ends; None where there are none.
     """
 
     confidence: Share
-    events: Count
     hours: Annotated[float, Limits(gt=0)]
     encounters: Count | None
+    events: Annotated[int, Limits(ge=0, le=0)] = 0  # of a document that the first release wrote
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -302,6 +237,16 @@ def exposure_told(exposure: Exposure, ends: tuple[Fraction, Fraction]) -> RateEx
         upper=float_above(ends[1]),
         source=exposure.source,
     )
+
+
+def exposure_in(told: RateExposure) -> Exposure:
+    """An exposure as a document has it; ValueError of one that none can be."""
+    if told.encounters is not None and told.hours is not None:
+        return Exposure.counted(told.encounters, fraction_of(told.hours), told.source)
+    if told.kind == "number":
+        return Exposure.stated(Fraction(told.lower), told.source)
+    level = None if told.level is None else Fraction(repr(told.level))
+    return Exposure.stated_interval(Fraction(told.lower), Fraction(told.upper), level, told.source)
 
 
 def nearest(value: Fraction | None) -> float | None:

@@ -30,6 +30,7 @@ from scipy.special import gammainccinv, gammaincinv
 from verifier.analysis.channel_test import channel_condition, channel_test
 from verifier.base.errors import UsageError, unknown_error
 from verifier.base.numbers import significant
+from verifier.base.words import counted
 from verifier.checking.enclosure import doubles_around
 from verifier.checking.verdicts import Decision, Verdict, decide, verdict_of
 from verifier.evidence.documents import Document
@@ -127,8 +128,7 @@ class Exposure:
 
     def __str__(self) -> str:
         if self.encounters is not None and self.hours is not None:
-            noun = "encounter" if self.encounters == 1 else "encounters"
-            return f"{self.encounters} {noun} in {number(self.hours)} h"
+            return f"{counted(self.encounters, 'encounter')} in {number(self.hours)} h"
         if self.lower == self.upper:
             return f"{number(self.lower)}/h, as stated"
         level = "for certain" if self.level is None else f"at level {number(self.level)}"
@@ -156,7 +156,7 @@ def number(value: Fraction | None) -> str:
     if value is None:
         return "unknown"
     short = significant(float(value), 10)
-    return short if Fraction(short) == value else significant(float(value), 6)
+    return short if float(short) == float(value) else significant(float(value), 6)
 
 
 def float_below(value: Fraction) -> float:

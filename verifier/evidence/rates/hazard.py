@@ -78,10 +78,6 @@ class Acceptance:
     per_hour: Fraction
     source: str = ""
 
-    def __post_init__(self) -> None:
-        if not self.per_hour > 0:
-            raise ValueError("an acceptance criterion is a rate above 0")
-
 
 @dataclass(frozen=True)
 class RateQuestion:
@@ -95,7 +91,6 @@ class RateQuestion:
         confidence: least level of the whole interval; None for what the parts give by themselves. Counted exposures
             get what the probabilities leave.
         demonstrate_at: confidence of a demonstration by testing.
-        events: how many events such a demonstration may see.
     """
 
     requirement: str
@@ -105,12 +100,8 @@ class RateQuestion:
     acceptance: Acceptance | None = None
     confidence: Fraction | None = None
     demonstrate_at: Fraction = Fraction(19, 20)
-    events: int = 0
 
     def __post_init__(self) -> None:
-        for level in (self.confidence, self.demonstrate_at):
-            if level is not None and not 0 < level < 1:
-                raise UsageError(f"a level lies strictly between 0 and 1, not {float(level):g}")
         if not LEAST_CONFIDENCE <= self.demonstrate_at <= 1 - LEAST_CONFIDENCE:
             least = float(LEAST_CONFIDENCE)
             raise UsageError(f"a demonstration has a confidence of at least {least:g} and at most 1 - {least:g}")
@@ -319,7 +310,6 @@ def _demonstration(
     asked: RateQuestion, acceptance: Acceptance, exposures: Sequence[Exposure], share: Fraction
 ) -> RateDemonstration:
     met = sum((exposure.interval(share)[1] for exposure in exposures), Fraction(0))
-    confidence, events = asked.demonstrate_at, asked.events
-    hours = float_above(hours_needed(acceptance.per_hour, confidence, events))
-    encounters = None if met == 0 else encounters_needed(acceptance.per_hour / met, confidence, events)
-    return RateDemonstration(float(confidence), events, hours, encounters)
+    hours = float_above(hours_needed(acceptance.per_hour, asked.demonstrate_at))
+    encounters = None if met == 0 else encounters_needed(acceptance.per_hour / met, asked.demonstrate_at)
+    return RateDemonstration(float(asked.demonstrate_at), hours, encounters)

@@ -38,7 +38,7 @@ from verifier.evidence.telling import (
 from verifier.study.points import Point, uncertainty_columns
 from verifier.study.records import SettingsRecord
 from verifier.study.results import ProfileMean, RequirementResult
-from verifier.telling.blocks import Page, Paragraph, Section, name_text
+from verifier.telling.blocks import Block, Page, Paragraph, Section, name_text
 from verifier.telling.closedloop import curve_blocks, trade_off_blocks, trade_off_sentences
 from verifier.telling.collision import collision_blocks, collision_sentence
 from verifier.telling.compare import compare_blocks, compare_sentences
@@ -157,6 +157,21 @@ SENTENCES: Mapping[str, Callable[[Any, Document, str], Iterable[tuple[str, str]]
     }
 )
 """What a document says in the summary, by its kind: of its result, itself, and what `alone` says of it."""
+BLOCKS: Mapping[str, tuple[str, Callable[[Any], Iterable[Block]]]] = MappingProxyType(
+    {
+        "compare": ("Comparison", compare_blocks),
+        "rate": ("Event rate", rate_blocks),
+        "risk": ("Residual risk", risk_blocks),
+        "triggers": ("Triggering conditions", triggers_blocks),
+        "adr": ("Average detection rate", adr_blocks),
+        "campaign": ("Campaign", campaign_blocks),
+        "collision": ("Probability of collision", collision_blocks),
+        "trade_offs": ("Safety against efficiency", trade_off_blocks),
+        "curves": ("Safety against efficiency", lambda result: curve_blocks(result.curves, "given curves")),
+        "mutate": ("Mutated images", mutate_blocks),
+    }
+)
+"""Title and blocks of the section of a document that verifies no requirement of a run, by its kind."""
 
 
 def html_report(documents: Sequence[Document], title: str | None = None) -> str:
@@ -221,32 +236,12 @@ def report_page(documents: Sequence[Document], title: str | None = None, about: 
 def _other_section(document: Document, anchor: str, note: str) -> Section:
     """The section of a document that verifies no requirement of a run; `note` as `alone` has it."""
     result: Any = document.result
-    match document.kind:
-        case "compare":
-            title, blocks = "Comparison", compare_blocks(result)
-        case "rate":
-            title, blocks = "Event rate", rate_blocks(result)
-        case "risk":
-            title, blocks = "Residual risk", risk_blocks(result)
-        case "triggers":
-            title, blocks = "Triggering conditions", triggers_blocks(result)
-        case "assess":
-            return Section(f"Robustness: {document.name}", (), tuple(assess_sections(result)), anchor)
-        case "adr":
-            title, blocks = "Average detection rate", adr_blocks(result)
-        case "campaign":
-            title, blocks = "Campaign", campaign_blocks(result)
-        case "collision":
-            title, blocks = "Probability of collision", collision_blocks(result)
-        case "trade_offs":
-            title, blocks = "Safety against efficiency", trade_off_blocks(result)
-        case "curves":
-            title, blocks = "Safety against efficiency", curve_blocks(result.curves, "given curves")
-        case _:
-            title, blocks = "Mutated images", mutate_blocks(result)
+    if document.kind == "assess":
+        return Section(f"Robustness: {document.name}", (), tuple(assess_sections(result)), anchor)
+    title, blocks = BLOCKS[document.kind]
     notes = (Paragraph(note, "note"),) if note else ()
     verdict = told_verdict(result) if document.kind in RATED else ""
-    return Section(f"{title}: {document.name}", (*notes, *blocks), id=anchor, verdict=verdict)
+    return Section(f"{title}: {document.name}", (*notes, *blocks(result)), id=anchor, verdict=verdict)
 
 
 def _told_apart(documents: Sequence[Document]) -> tuple[Document, ...]:

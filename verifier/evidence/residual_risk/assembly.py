@@ -21,12 +21,11 @@ from verifier.base.numbers import significant
 from verifier.base.statistics import clopper_pearson
 from verifier.checking.verdicts import Contradicted, Refused
 from verifier.evidence.documents import Document
-from verifier.evidence.rates.document import RateInput, exposure_told
+from verifier.evidence.rates.document import RateInput, exposure_in, exposure_told
 from verifier.evidence.rates.exposure import (
     FREE,
     SLACK,
     Chance,
-    Exposure,
     Grounds,
     RateSource,
     chances,
@@ -318,16 +317,6 @@ def environment_of(name: str, context: Stated, share: Fraction) -> RiskEnvironme
 
 def stated_in(risk: RiskResult) -> Stated:
     """What people stated, as a document has it: `residual_risk` of it and of its runs is that document."""
-    exposures = {}
-    for where in risk.environments:
-        told = where.exposure
-        level = None if told.level is None else Fraction(repr(told.level))
-        ends = Fraction(told.lower), Fraction(told.upper)
-        exposures[where.name] = Exposure.stated_interval(*ends, level, told.source)
-        if told.encounters is not None and told.hours is not None:
-            exposures[where.name] = Exposure.counted(told.encounters, fraction_of(told.hours), told.source)
-        elif told.kind == "number":
-            exposures[where.name] = Exposure.stated(ends[0], told.source)
     shares: dict[str, dict[str, RiskShare]] = {condition.name: {} for condition in risk.conditions}
     for where in risk.environments:
         for share in where.shares:
@@ -352,7 +341,7 @@ def stated_in(risk: RiskResult) -> Stated:
         None if risk.accepted is None else fraction_of(risk.accepted),
         risk.source,
     )
-    return Stated(declared, exposures)
+    return Stated(declared, {where.name: exposure_in(where.exposure) for where in risk.environments})
 
 
 def _stated_of(name: str, stated: Mapping[str, T], what: str) -> T:
