@@ -16,7 +16,6 @@ from PIL import Image
 import verifier
 from verifier.base.errors import ExitCode, InputError, UsageError, VerifierError
 from verifier.cli import main
-from verifier.perception.confusion import read_parts
 from verifier.perception.confusion.document import read_counts, write_confusion
 from verifier.perception.detections import Reading, class_map, from_objects, read_detections
 from verifier.perception.detections.formats import FORMATS
@@ -751,32 +750,7 @@ def scheduler():
         yield address
 
 
-def in_parts(command, scheduler, monkeypatch):
-    """The counts of images taken five at a time, by workers and by shards, which are more than there are parts."""
-    monkeypatch.setattr(read_parts, "IMAGES", 5)
-    assert main([*command, "-o", "workers.json", "--scheduler", scheduler]) == 0
-    for of in (2, 7):
-        shards = [f"shard{number}.json" for number in range(1, of + 1)]
-        for number, path in enumerate(shards, 1):
-            assert main([*command, "-o", path, "--shard", f"{number}/{of}"]) == 0
-        assert main(["confusion", "merge", *shards[::-1], "-o", "sum.json"]) == 0
-        assert Path("sum.json").read_bytes() == Path("workers.json").read_bytes()
-    return read_counts("workers.json")
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_parts_of_each_form_give_the_counts_of_all_at_once(form, scheduler, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    FORMS[form][0](tmp_path)
-    Path("cameras.csv").write_text(CAMERA)
-    assert main(confusion(form)) == 0
-    found, once = in_parts(confusion(form), scheduler, monkeypatch), read_counts("c.json")
-    same(found, once)
-    for key in ("source", "localisation", "totals", "matching", "remarks"):
-        assert found.metadata.get(key) == once.metadata.get(key)
-
-
-def test_parquet_tables_have_their_distances_by_parts(by_table, scheduler, tmp_path, monkeypatch):
+def test_parquet_tables_have_their_distances_by_parts(by_table, scheduler, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     Path("cameras.csv").write_text(CAMERA)
     drives = ["a" if image < 9 else "b" for image in range(IMAGES)]
@@ -807,32 +781,15 @@ def test_parquet_tables_have_their_distances_by_parts(by_table, scheduler, tmp_p
             for key in ("distances", "projected"):
                 assert found.metadata["source"].get(key) == once.metadata["source"].get(key)
         assert Path("sum.json").read_bytes() == Path("workers.json").read_bytes()
-
-
-def test_depth_maps_are_read_by_parts(scheduler, tmp_path, monkeypatch, capfd):
-    monkeypatch.chdir(tmp_path)
-    write_coco(tmp_path)
-    write_yolo(tmp_path)
-    Path("depth").mkdir()
-    for image in range(IMAGES):
-        np.save(f"depth/{stem(image)}.npy", np.full((HEIGHT, WIDTH), 8.0 + image / 3))
-    for form in ("coco", "yolo"):
-        command = [word for word in confusion(form) if word not in ("--calibration", "cameras.csv")]
-        command += ["--depth-folder", "depth"]
-        assert main(command) == 0
-        found, once = in_parts(command, scheduler, monkeypatch), read_counts("c.json")
-        same(found, once)
-        assert found.metadata["source"]["distances"]["files"] == len({row[0] for row in TRUTH + FOUND})
-        for key in ("source", "localisation", "totals"):
-            assert found.metadata[key] == once.metadata[key]
     # The unit is judged by all objects together, and each part has its say in the median.
     capfd.readouterr()
-    for image in range(IMAGES):
-        np.save(f"depth/{stem(image)}.npy", np.full((HEIGHT, WIDTH), 3000.0 if image > 8 else 8.0))
-    for more in ([], ["--scheduler", scheduler]):
-        assert main([*command, "--bins", "0,inf", *more]) == 4
+    for image, drive in enumerate(drives):
+        np.save(f"depth/{drive}/{stem(image)}.npy", np.full((HEIGHT, WIDTH), 3000.0 if image > 8 else 8.0))
+    for way in ([], ["--scheduler", scheduler, "--chunk-rows", "7"]):
+        assert main([*command, "--depth-folder", "depth", "--outside", "drop", *way]) == 4
         assert "the depths do not fit the heights" in capfd.readouterr().err
-    last = stem(TRUTH[-1][0])
-    np.save(f"depth/{last}.npy", np.full((HEIGHT, WIDTH), -1.0))
-    assert main([*command, "--scheduler", scheduler]) == 4
-    assert f"depth/{last}.npy: pixel (0, 0)" in capfd.readouterr().err
+    last = TRUTH[-1][0]
+    path = f"depth/{drives[last]}/{stem(last)}.npy"
+    np.save(path, np.full((HEIGHT, WIDTH), -1.0))
+    assert main([*command, "--depth-folder", "depth", "--scheduler", scheduler]) == 4
+    assert f"{path}: pixel (0, 0)" in capfd.readouterr().err

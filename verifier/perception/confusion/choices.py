@@ -218,21 +218,21 @@ def placed(settings: CountSettings, data: DetectionSet | None = None, part: bool
         VerifierError: as reading and filters raise.
     """
     _check_distances(settings)
-    data = _with_distances(settings, read(settings) if data is None else data, part)
+    if data is None:
+        data = read_detections(
+            settings.format or "",
+            settings.annotations,
+            settings.detections,
+            reading(settings),
+            **reader_options(settings),
+        )
+    data = _with_distances(settings, data, part)
     sources = (settings.depth_folder, settings.distance_file, settings.distance_field)
     projected = settings.calibration is not None and not data.annotations.in_space
     measure = settings.distance or ("given" if any(sources) or projected else default_measure(data))
     if settings.calibration is not None:
         data = with_ground(data, settings.calibration, measure)
     return filters(settings, measure)(data), measure
-
-
-def read(settings: CountSettings) -> DetectionSet:
-    """The data as their format has them; errors as of its reader."""
-    options = reader_options(settings)
-    return read_detections(
-        settings.format or "", settings.annotations, settings.detections, reading(settings), **options
-    )
 
 
 def _check_distances(settings: CountSettings) -> None:
