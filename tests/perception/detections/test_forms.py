@@ -335,19 +335,11 @@ def of_pycocotools(rows, folder):
     return truth if rows is TRUTH else truth.loadRes(str(folder / "found.json"))
 
 
-def of_dataset(rows, _):
-    """Ground truth as a dataset on disk, detections by the names of its images."""
-    supervision = pytest.importorskip("supervision")
-    found = of_supervision(rows)
-    return found if rows is FOUND else supervision.DetectionDataset(list(NAMES), list(found), found)
-
-
 OBJECTS = {
     "torchmetrics": lambda rows, _: list(dictionaries(rows).values()),
     "torchmetrics by name": lambda rows, _: dictionaries(rows),
     "supervision": lambda rows, _: list(of_supervision(rows).values()),
     "supervision with names": lambda rows, _: of_supervision(rows, named=True),
-    "supervision.DetectionDataset": of_dataset,
     "MAITE": lambda rows, _: of_maite(rows),
     "pycocotools": of_pycocotools,
 }
@@ -358,9 +350,7 @@ def test_objects_of_other_libraries_give_the_same_matrices(kind, by_table, tmp_p
     counts, _, folder = by_table
     write_coco(tmp_path)
     truth, found = (OBJECTS[kind](rows, tmp_path) for rows in (TRUTH, FOUND))
-    told = (
-        {} if kind in ("supervision with names", "supervision.DetectionDataset", "pycocotools") else {"names": NAMES}
-    )
+    told = {} if kind in ("supervision with names", "pycocotools") else {"names": NAMES}
     made = verifier.count(
         truth, found, calibration=str(folder / "cameras.csv"), bins="0,5,10,20,40,60,inf", unmatched="own_bin",
         localisation=True, **told,
