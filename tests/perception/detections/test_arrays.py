@@ -11,7 +11,6 @@ from verifier.base.errors import InputError, UsageError
 from verifier.perception.detections import Reading, distance
 from verifier.perception.detections.arrays import from_arrays, from_dicts, from_maite, from_objects, from_supervision
 from verifier.perception.detections.assembly import Checks, Rows
-from verifier.perception.detections.sources import Plausible
 
 SEEN = {"frame": [1], "class": [0], "score": [0.5]}
 
@@ -236,13 +235,11 @@ def test_a_distance_may_be_0_and_not_less():
         from_arrays(["ped"], ["a"], {**truth, "distance_m": [0, -1]}, seen)
 
 
-@pytest.mark.parametrize(("size", "limit"), [(0.2, 0.5), (1.5, 2.0)])
-def test_sizes_have_the_limit_that_is_given(size, limit):
-    reading = Reading(plausible=Plausible(size_m=limit))
-    for metres, fine in ((size, True), (limit, True), (limit + 0.1, False)):
-        truth = {"frame": [0], "class": [0], "box_3d": [[5, 0, 0, 0.1, metres, 0.1, 0]]}
-        with nullcontext() if fine else pytest.raises(InputError, match=f"{metres:g} m large; are these metres"):
-            from_arrays(["ped"], ["a"], truth, {**SEEN, "frame": [0]}, reading)
+@pytest.mark.parametrize("metres", [60, 60.1])
+def test_nothing_is_larger_than_the_longest_vehicles(metres):
+    truth = {"frame": [0], "class": [0], "box_3d": [[5, 0, 0, 0.1, metres, 0.1, 0]]}
+    with nullcontext() if metres <= 60 else pytest.raises(InputError, match=r"60\.1 m large; are these metres"):
+        from_arrays(["ped"], ["a"], truth, {**SEEN, "frame": [0]})
 
 
 def test_an_unknown_box_is_a_fault_where_a_format_has_no_word_for_it():

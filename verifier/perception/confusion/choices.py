@@ -33,7 +33,7 @@ from verifier.perception.detections import (
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.detections.depth import UNITS_PER_M
 from verifier.perception.detections.filters import keep_attribute, keep_field_of_view, keep_range, keep_scores
-from verifier.perception.detections.formats import COLUMNS, OPTIONS
+from verifier.perception.detections.formats import OPTIONS
 from verifier.perception.matching import MatchingPolicy, convention, usual_threshold
 from verifier.perception.settings import CountSettings, Removed
 
@@ -51,7 +51,7 @@ def reading(settings: CountSettings) -> Reading:
 
 def reader_options(settings: CountSettings) -> dict[str, Any]:
     """The options of the format's reader that were chosen."""
-    options = {name: getattr(settings, name) for name in OPTIONS if name not in COLUMNS}
+    options = {name: getattr(settings, name) for name in OPTIONS if name != "columns"}
     options |= {"columns": settings.column or None}
     return {name: value for name, value in options.items() if value is not None}
 

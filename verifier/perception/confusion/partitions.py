@@ -118,15 +118,12 @@ class TableCount:
 
         def chunks(after: str | None) -> Iterator[Chunk]:
             return stream_tables(
-                settings.annotations,
-                settings.detections,
+                self.tables,
                 self.reading,
                 classes=self.reading.class_map.classes if self.reading.class_map else self.rule.classes,
-                frames=settings.frames,
                 rows_per_chunk=settings.chunk_rows,
                 after=after,
                 numbered=self.memory is not None,
-                tables=self.tables,
                 part=part,
                 records=records,
             )
