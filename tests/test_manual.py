@@ -36,7 +36,6 @@ from verifier.manual.pages import (
     write_website,
 )
 from verifier.perception.confusion.folders import FOLDERS
-from verifier.perception.detections.formats import FORMATS
 from verifier.systems.reader import read_model
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -161,8 +160,6 @@ def test_the_page_of_clusters_names_what_the_code_shares_out():
     assert {name for row in rows if len(row) == 2 for name in names[row[0]] & VERBS.keys()} == sharing
     by_files = {name for row in rows if row[2:] == ["files of its parts"] for name in names[row[0]]}
     assert by_files == set(FOLDERS)
-    read = {name for row in rows if row[2:] and row[2].startswith("nothing") for name in names[row[0]]}
-    assert by_files | read | {"table"} == set(FORMATS)
 
 
 def commands_page():

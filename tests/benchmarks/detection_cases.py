@@ -33,7 +33,7 @@ from verifier.perception.confusion.counting import Count, confusion_counts, coun
 from verifier.perception.confusion.document import write_confusion
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.streaming import StreamFiles, count_chunks
-from verifier.perception.detections import read_detections, stream_tables
+from verifier.perception.detections import Tables, read_detections, stream_tables
 from verifier.perception.detections.columns import Boxes, DetectionSet
 from verifier.perception.matching import MatchingPolicy, convention
 
@@ -237,7 +237,7 @@ def count_drives(folder: Path, rows_per_chunk: int = 200_000, memory: Memory | N
     def chunks(after):
         tables = (folder / f"{name}.parquet" for name in ("annotations", "detections"))
         options = {"rows_per_chunk": rows_per_chunk, "after": after, "numbered": memory is not None}
-        return stream_tables(*tables, classes=DRIVE_CLASSES, **options)
+        return stream_tables(Tables.of(*tables), classes=DRIVE_CLASSES, **options)
 
     done = count_chunks(chunks, DRIVES, DRIVE_RULE, StreamFiles(folder / "checkpoint.json"), memory=memory)
     counts = confusion_counts(done.counted, DRIVE_RULE, DRIVES)

@@ -108,8 +108,8 @@ writer.close()
 STREAM = """
 import re, sys
 from pathlib import Path
-from verifier.perception.detections import stream_tables
-chunks = stream_tables(sys.argv[1], sys.argv[2], classes=("ped", "car"))
+from verifier.perception.detections import Tables, stream_tables
+chunks = stream_tables(Tables.of(sys.argv[1], sys.argv[2]), classes=("ped", "car"))
 rows = sum(len(chunk.data.annotations) for chunk in chunks)
 # Not ru_maxrss: a child process inherits that of its parent.
 peak = re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text()).group(1)

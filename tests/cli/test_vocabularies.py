@@ -7,10 +7,9 @@ import pytest
 from verifier.analysis.robust.solutions import SEMANTICS
 from verifier.analysis.settings import Semantics
 from verifier.perception.confusion import EMPTY_COLUMN_POLICIES
-from verifier.perception.confusion.rules import LEFTOVER_POLICIES
 from verifier.perception.detections.formats import FORMATS
 from verifier.perception.matching import CONVENTIONS
-from verifier.perception.settings import Convention, EmptyColumns, Format, Leftover
+from verifier.perception.settings import Convention, EmptyColumns, Format
 from verifier.study.options import VERDICT_SOURCES, VerdictSource
 from verifier.systems.channel import FALSE_POSITIVE_POLICIES
 from verifier.systems.settings import FalsePositives
@@ -23,7 +22,6 @@ from verifier.systems.settings import FalsePositives
         (EmptyColumns, EMPTY_COLUMN_POLICIES),
         (FalsePositives, FALSE_POSITIVE_POLICIES),
         (Format, FORMATS),
-        (Leftover, LEFTOVER_POLICIES),
         (Semantics, SEMANTICS),
         (VerdictSource, VERDICT_SOURCES),
     ],

@@ -152,45 +152,6 @@ def write_waymo(rows):
         poses.to_parquet(f"truth/vehicle_pose/{drive}.parquet", index=False)
 
 
-def write_nuscenes(rows):
-    """The ego stands at the origin of the world in every drive; a sample is a frame."""
-    Path("truth").mkdir()
-    truth, found = rows
-    pose = {"translation": [0, 0, 0], "rotation": [1, 0, 0, 0]}
-    box = {"size": [2, 4, 1.5], "rotation": [1, 0, 0, 0]}
-    samples = [(f"{drive}{frame}", drive, frame) for drive in DRIVES for frame in range(6)]
-    objects = [(f"{row.drive}{row.track}", row) for row in truth.itertuples()]
-    tables = {
-        "scene": [{"token": drive, "name": drive} for drive in DRIVES],
-        "sample": [{"token": t, "scene_token": drive, "timestamp": frame} for t, drive, frame in samples],
-        "sensor": [{"token": "e", "channel": "LIDAR_TOP"}],
-        "calibrated_sensor": [{"token": "k", "sensor_token": "e"}],
-        "ego_pose": [{"token": "p", **pose}],
-        "sample_data": [
-            {"sample_token": t, "ego_pose_token": "p", "calibrated_sensor_token": "k", "is_key_frame": True}
-            for t, *_ in samples
-        ],
-        "category": [{"token": name, "name": name} for name in NAMES],
-        "instance": [{"token": name, "category_token": NAMES[row.kind]} for name, row in objects[:: len(DRIVES) * 6]]
-        + [{"token": f"{drive}{k}", "category_token": NAMES[k % 2]} for drive in DRIVES for k in range(4)],
-        "sample_annotation": [
-            {"token": f"a{k}", "sample_token": f"{row.drive}{row.frame}", "instance_token": name, **box}
-            | {"translation": [row.x, row.y, 0.5], "visibility_token": "4", "num_lidar_pts": 3, "num_radar_pts": 0}
-            | {"prev": "", "next": ""}
-            for k, (name, row) in enumerate(objects)
-        ],
-    }
-    tables["instance"] = list({each["token"]: each for each in tables["instance"]}.values())
-    for name, table in tables.items():
-        Path(f"truth/{name}.json").write_text(json.dumps(table))
-    results = {token: [] for token, *_ in samples}
-    for row in found.itertuples():
-        told = {"detection_name": NAMES[row.kind], "detection_score": row.score, "velocity": [0, 0], **box}
-        token = f"{row.drive}{row.frame}"
-        results[token].append({"sample_token": token, "translation": [row.x, row.y, 0.5], **told})
-    Path("found").write_text(json.dumps({"results": results}))
-
-
 def write_coco(rows):
     """The frames of the drives take turns in the file."""
     names = [f"{drive}/{frame}.jpg" for frame in range(6) for drive in DRIVES]
@@ -207,17 +168,6 @@ def write_coco(rows):
         Path(part).write_text(json.dumps(whole if part == "truth" else boxes))
 
 
-def write_table(rows):
-    Path("truth.csv").write_text("")
-    for part, table in zip(("truth", "found"), rows, strict=True):
-        corners = pd.DataFrame(
-            {"x1": 20 * table["x"], "y1": 10.0, "x2": 20 * table["x"] + 15, "y2": 60.0 + table["y"]}
-        )
-        named = {"drive": "sequence", "x": "distance_m"}
-        own = table.assign(**corners, **{"class": [NAMES[k] for k in table["kind"]]}).rename(columns=named)
-        own.drop(columns=["kind", "y", *(["track"] if part == "found" else [])]).to_csv(f"{part}.csv", index=False)
-
-
 def write_zipped_mot(rows):
     write_mot(rows)
     for part in ("truth", "found"):
@@ -227,14 +177,9 @@ def write_zipped_mot(rows):
 TRACKED = {"memory": "run:2"}
 LOCALISED = {"localisation": True}
 METRES = {"distance-field": "metres", "detection-distance-field": "metres"}
-CSV = {"annotations": "truth.csv", "detections": "found.csv"}
 ZIP = {"annotations": "truth_all.zip", "detections": "found_all.zip"}
 FORMS = {
     "mot": (write_mot, TRACKED | {"distance-file": "metres.csv", "distance-key": "track"}),
-    "mot zipped": (write_zipped_mot, TRACKED | ZIP | {"distance-file": "metres.csv", "distance-key": "track"}),
-    "nuscenes": (write_nuscenes, TRACKED | LOCALISED | {"class-map": "classes.txt", "unmatched": "own_bin"}),
-    "coco": (write_coco, LOCALISED | METRES | {"unmatched": "own_bin", "min-score": 0.4}),
-    "table": (write_table, TRACKED | LOCALISED | CSV | {"groups": "drives.csv"}),
     "kitti_object": (write_kitti_object, {}),
     "bdd100k": (write_bdd100k, {"column": "distance_m=metres"}),
     "openlabel": (write_openlabel, {}),
@@ -242,6 +187,11 @@ FORMS = {
     "argoverse": (write_argoverse, TRACKED),
     "waymo": (write_waymo, TRACKED),
 }
+WHOLE = {
+    "mot zipped": (write_zipped_mot, TRACKED | ZIP | {"distance-file": "metres.csv", "distance-key": "track"}),
+    "coco": (write_coco, LOCALISED | METRES | {"unmatched": "own_bin", "min-score": 0.4}),
+}
+"""Forms that are read at once only."""
 
 
 def written(path, choices):

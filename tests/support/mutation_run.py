@@ -415,14 +415,12 @@ _OF_EDGES = "apart += worth * (value_error + (np.bincount(self.behind).max(initi
 _GAIN = "verifier/analysis/robust/optimal_steps.py"
 _FINITE = "told, rough = np.where(infinite, 0, value[start]), self.gains.relative_error + 2**-40"
 _CANDIDATES, _MATCHES = "verifier/perception/matching/candidates.py", "verifier/perception/matching/matches.py"
-_BY_TABLE = "if most < 8 * (len(groups) + len(wanted)):"
 _NEXT_TO = "behind = [(detection[:, axis + 2] - detection[:, axis]) * (1 - policy.threshold) for axis in (0, 1)]"
 _POLICY = "verifier/perception/matching/policy.py"
 _DEPENDENCE = "verifier/perception/confusion/dependence.py"
 _ALONE = "alone = 0 if outcomes.bin is None or not len(outcomes.bin) else int(outcomes.bin.max()) + 1"
 _SELECTION = "verifier/perception/confusion/context_selection.py"
 _RIGHT = "right = index[tracked, 2] == index[tracked, 3]"
-_RISING = "detections = np.argsort(windows.low[0]) if len(annotations) else np.zeros(0, dtype=np.int64)"
 _NO_BOXES = 'width = 4 if name == "box_2d" else 7', "return np.zeros((0, width))"
 _LOSS_OF_PAIR = "pairs.value / (policy.threshold or 1.0) if policy.by_distance else 1 - pairs.value"
 _UNLIKE = "chosen = np.where(best, pairs.annotation, np.iinfo(np.int64).max if least else -1)"
@@ -608,11 +606,6 @@ EQUIVALENT = {
     (_SELECTION, _RIGHT, "=="): "the loss of right and wrong reports is the same if they change places",
     **{(_CANDIDATES, "BLOCK = 1 << 15", token): "how many at once" for token in ("1", "15")},
     **{
-        (_CANDIDATES, _RISING, token): "in which order detections are looked for; or noticed"
-        for token in ("low", "0")
-    },
-    (_CANDIDATES, "if np.all(values[1:] >= values[:-1]):", ">="): "which way, not what it finds",
-    **{
         (_MATCHES, line, token): "no row or column of it is read" for line, token in zip(_NO_BOXES, "70", strict=True)
     },
     (_MATCHES, "loss = " + _LOSS_OF_PAIR, "1"): "one more pair outweighs as well",
@@ -623,12 +616,7 @@ EQUIVALENT = {
     (_MATCHES, _TIED, "False"): "one more place is sorted again",
     (_MATCHES, "pair = np.full((len(rows), len(columns)), -1, dtype=np.int64)", "1"): "any number below 0",
     (_MATCHES, "cost[row, column] = loss - (min(pair.shape) + 1)", "min"): "one more pair outweighs as well",
-    **{(_CANDIDATES, "PART = 1 << 13", token): "how many at once" for token in ("1", "13")},
-    **{(_CANDIDATES, _BY_TABLE, token): "which way, not what it finds" for token in ("<", "8", "*", "+")},
-    (_CANDIDATES, "table = np.full(most + 2, -1, dtype=np.int64)", "1"): "any number below 0",
-    (_CANDIDATES, "table = np.full(most + 2, -1, dtype=np.int64)", "2"): "a place that is not read",
     (_CANDIDATES, _NEXT_TO, "+"): "the last two of four columns, either way",
-    (_CANDIDATES, "return np.where(groups[index] == wanted, index, -1)", "1"): "any number below 0",
     (_POLICY, "apart = centre_distance(a[:, :2], b[:, :2])", "2"): "no more columns than the first has, or an error",
     (_POLICY, "near = np.flatnonzero(~(apart > reach))  # NaN goes through", ">"): "circles that touch share nothing",
     (_MATCHES, "ROUNDS = 32", "32"): "how many at once",

@@ -18,7 +18,7 @@ from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.counting import confusion_counts
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.streaming import StreamFiles, count_chunks, finish
-from verifier.perception.detections import stream_tables
+from verifier.perception.detections import Tables, stream_tables
 from verifier.perception.matching import MatchingPolicy
 
 CLASSES = ("ped", "obs")
@@ -71,15 +71,11 @@ def _sequence(frame, per_sequence):
 
 
 def chunks_of(folder, rows):
+    tables = Tables.of(*(folder / f"{name}.parquet" for name in ("annotations", "detections")),
+                       frames=folder / "frames.parquet")  # fmt: skip
+
     def chunks(after):
-        return stream_tables(
-            folder / "annotations.parquet",
-            folder / "detections.parquet",
-            classes=CLASSES,
-            frames=folder / "frames.parquet",
-            rows_per_chunk=rows,
-            after=after,
-        )
+        return stream_tables(tables, classes=CLASSES, rows_per_chunk=rows, after=after)
 
     return chunks
 

@@ -34,8 +34,8 @@ from verifier.base.files import read_text, write_bytes, write_text
 from verifier.base.numbers import significant
 from verifier.base.tables import SUFFIXES, Kind, Table, read_table, table_bytes
 from verifier.closedloop.logs import FARTHEST_M, Detections, LogLimits, Logs, check_plausible
+from verifier.perception.detections import sources
 from verifier.perception.detections.columns import faulty_boxes
-from verifier.perception.detections.sources import Plausible
 
 KEY: dict[str, Kind] = {"log": "text", "image": "whole"}
 POSITION: dict[str, Kind] = {"x_m": "number", "y_m": "number"}
@@ -224,7 +224,7 @@ def _boxes(table: Table) -> Floats | None:
 def _detections(path: Path, index: _Index) -> Detections:
     table = read_table(path, KEY | STRENGTH | POINT, BOX)
     strength = table.columns["strength"]
-    large = np.abs(strength) > Plausible().score
+    large = np.abs(strength) > sources.SCORE
     _refuse(table, large, lambda row: f"a strength of {strength[row]:g}, too large to be a score")
     return Detections(index.image_of(table), strength, _points(table), _boxes(table))
 

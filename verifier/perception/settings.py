@@ -72,8 +72,8 @@ EmptyContexts: TypeAlias = Literal["backoff", "pool", "prior", "error"]
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp")
 """Of files that are images."""
 GROUPS_HELP = (
-    "drive of each {}: CSV with the columns {}, or a TOML or JSON table; drives then are the sequences "
-    "of the matrices, the units that are independent"
+    "drive of each {}: CSV with the columns {}; drives then are the sequences of the matrices, the units that are "
+    "independent"
 )
 
 

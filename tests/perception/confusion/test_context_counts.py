@@ -1,13 +1,10 @@
 """Counts by context of one scene with all that can happen, against the definition; tests, sets and limits by hand."""
 
-from collections import Counter
 from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
-from counting_scenes import DRIVE, OCCLUDED, PLAIN
-from plain_contexts import plain_contexts
 from plain_counter import Object, Report, detection_set
 
 from verifier.base.errors import InputError, LimitError, UsageError
@@ -21,12 +18,11 @@ from verifier.perception.confusion.context_counts import (
     with_contexts,
 )
 from verifier.perception.confusion.context_selection import Begun, Part
-from verifier.perception.confusion.contexts import UNTRACKED, Contexts, OfTracks
+from verifier.perception.confusion.contexts import Contexts, OfTracks
 from verifier.perception.confusion.counting import confusion_counts, count_and_observe
 from verifier.perception.confusion.dependence import residual_test
 from verifier.perception.confusion.rules import CountingRule
-from verifier.perception.confusion.tally import summed
-from verifier.perception.matching import MatchingPolicy, match
+from verifier.perception.matching import MatchingPolicy
 
 POLICY = MatchingPolicy("centre_bev", 2.0)
 RUN = Contexts("run", 2)
@@ -71,68 +67,6 @@ def rule_of(labelling="class", leftover="own_bin", variables=(), thresholds=None
 def counter(rule, memory, data=None, part=None):
     data = detection_set(*SCENE) if data is None else data
     return counter_of(data, count_and_observe(data, POLICY, rule)[1], rule, memory, part)
-
-
-@pytest.mark.parametrize("thresholds", [None, (0.3, 0.6)])
-@pytest.mark.parametrize(
-    ("labelling", "variables"),
-    [("class", ()), ("class", (OCCLUDED,)), ("proposition", ()), ("proposition", (DRIVE,))],
-)
-@pytest.mark.parametrize(("gaps", "leftover"), [("break", "own_bin"), ("hold", "drop"), ("miss", "nearest_bin")])
-def test_a_scene_is_counted_as_defined(labelling, variables, gaps, leftover, thresholds):
-    frames, objects, reports = SCENE
-    variables = tuple(
-        replace(each, groups=(("a", ("A",)), ("other", ("B", "C", "D")))) if each is DRIVE else each
-        for each in variables
-    )
-    rule = rule_of(labelling, leftover, variables, thresholds)
-    tally, names = counter(rule, Memory(RUN, gaps)).tally(), (*RUN.names, UNTRACKED)
-    matches = match(detection_set(*SCENE), POLICY)
-    matched = {d: a for d, a in enumerate(matches.annotation_of.tolist()) if a >= 0}
-    nearest = {d: a for d, a in enumerate(matches.nearest.tolist()) if a >= 0}
-    plain = PLAIN[tuple(DRIVE if each.name == "sequence" else each for each in variables)]
-    for member, threshold in enumerate(thresholds or (-np.inf,)):
-        found = Counter()
-        for (sequence, finer, predicted, true), numbers in zip(
-            tally.index.tolist(), tally.counts.tolist(), strict=True
-        ):
-            at, context = divmod(finer, len(names))
-            place = tuple(int(k) for k in np.unravel_index(at, rule.bins.shape))
-            if numbers[member]:
-                key = ("ABCD"[sequence], place, names[context], rule.labels[predicted], rule.labels[true])
-                found[key] = numbers[member]
-        assert found == plain_contexts(
-            frames, objects, reports, matched, nearest, plain, "run", 2, gaps, labelling=labelling,
-            threshold=threshold, unmatched=leftover, duplicates=leftover,
-        )  # fmt: skip
-        assert len({key[2] for key in found}) >= 3  # not only first ones
-
-
-@pytest.mark.parametrize(("labelling", "gaps"), [("class", "break"), ("class", "hold"), ("proposition", "break")])
-@pytest.mark.parametrize("cuts", [(3, 4), (12, 25, 40), (7, 30)])
-def test_parts_go_on_as_the_whole(labelling, gaps, cuts):
-    frames, objects, reports = LONG
-    rule, memory = rule_of(labelling, thresholds=(0.3, 0.6)), Memory(RUN, gaps)
-    whole, begun, tallies = counter(rule, memory, detection_set(*LONG)).tally(), Begun(), []
-    numbers = np.array([frames[: at + 1].count(name) - 1 for at, name in enumerate(frames)])
-    for low, high in zip((0, *cuts), (*cuts, 45), strict=True):
-        own = [
-            [replace(each, frame=each.frame - low) for each in things if low <= each.frame < high]
-            for things in (objects, reports)
-        ]
-        data = detection_set(frames[low:high], *own)
-        part = Part(
-            begun, numbers[low:high], np.asarray(data.frame_sequence, dtype=np.int64), data.sequences,
-            int(data.frame_sequence[-1]),
-        )  # fmt: skip
-        tally = counter(rule, memory, data, part).tally()
-        tallies.append(tally.renumbered(np.array(["ABCD".index(name) for name in data.sequences])))
-        begun = part.after
-    found = summed(
-        np.concatenate([tally.index for tally in tallies]), np.concatenate([tally.counts for tally in tallies])
-    )
-    assert found.index.tolist() == whole.index.tolist()
-    assert found.counts.tolist() == whole.counts.tolist()
 
 
 def test_sets_go_on_whatever_others_do():

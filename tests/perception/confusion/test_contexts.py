@@ -38,11 +38,10 @@ from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.perception.confusion.merging import merge
 from verifier.perception.confusion.record import record_table, write_record
 from verifier.perception.confusion.replay import Tracker, replay_record, replayed, unconfirmed
-from verifier.perception.confusion.request import counted
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.tally import summed
 from verifier.perception.matching import MatchingPolicy, match
-from verifier.perception.settings import CountSettings, ReplaySettings
+from verifier.perception.settings import ReplaySettings
 from verifier.telling.confusion import counts_table, replay_table
 
 KINDS = [Contexts("run", 1), Contexts("run", 3), Contexts("last", 1), Contexts("last", 3), Contexts()]
@@ -185,12 +184,6 @@ def test_contexts_along_two_tracks_by_hand(gaps, first, second):
         found = contexts.along(series[order], frame[order], right[order], gaps)
         assert [contexts.names[at] for at in found] == expected[order].tolist()
     assert contexts.along(series[:0], frame[:0], right[:0], gaps).tolist() == []
-
-
-@pytest.mark.parametrize(("fine", "coarse"), [("run:3", "run:4"), ("run:3", "last:2"), ("last:3", "run:2")])
-def test_what_is_not_coarser_is_refused(fine, coarse):
-    with pytest.raises(UsageError, match=f"contexts {coarse} cannot be had from matrices counted with {fine}"):
-        Contexts.parsed(fine).coarsening(Contexts.parsed(coarse))
 
 
 @given(tracked_scenes(), LEFTOVER, st.randoms(use_true_random=False))
@@ -358,22 +351,6 @@ def test_without_tracks_or_single_objects_there_are_no_contexts():
         count(HAND, replace(rule, labelling="group", gap_m=1.0), memory)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"memory": "run:0"}, "expected a length from 1 to 50"),
-        ({"memory": "runs"}, "expected contexts"),
-        ({"gaps": "hold"}, "--gaps, --period and --units belong to --memory"),
-        ({"period": 0.1}, "--gaps, --period and --units belong to --memory"),
-        ({"memory": "run:2", "period": 0.0}, "expected seconds above 0"),
-    ],
-)
-def test_settings_that_do_not_go_together(change, message):
-    given_files = {"format": "mot", "annotations": "a", "detections": "b"}
-    with pytest.raises(UsageError, match=message):
-        counted(CountSettings(**{**given_files, **change}))
-
-
 # --- Real tracks, against counts made by independent code.
 
 
@@ -479,12 +456,6 @@ def test_the_residual_test_finds_objects_that_differ():
         z, p_value, _ = residual_test(stratum, right, _histories(series, number, right))
         assert z > 4
         assert p_value < 0.001
-
-
-def test_histories_by_hand():
-    right = np.array([0, 1, 1, 0, 1])
-    found = _histories(np.array([7, 7, 7, 7, 2]), np.array([0, 1, 2, 5, 9]), right)
-    assert found.tolist() == [0, 1, 0.5, 1 / 3, 0]
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -638,17 +609,11 @@ def replays_of(path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"range": "0..15"}, "with both at edges of bins (0, 10, 20), got '0..15'"),
-        ({"range": "10"}, "expected LOW..HIGH"),
-        ({"confirm": "3/2"}, "--confirm: expected M/N with 1 <= M <= N <= 12"),
-        ({"confirm": "1/13"}, "--confirm: expected M/N"),
         ({"frames": 0}, "--frames: expected a number from 1 to 1000, got 0"),
         ({"frames": 1001}, "--frames: expected a number from 1 to 1000, got 1001"),
         ({"frames": 1000}, "no track of ped has 1000 successive frames in that range"),
         ({"frames": 9}, "no track of ped has 9 successive frames in that range"),
-        ({"true_class": "car"}, "the record has no tracks of class 'car'"),
         ({"memory": "run:1,x"}, "expected contexts"),
-        ({"confidence": 1.0}, "--confidence: expected a level between 0 and 1"),
     ],
 )
 def test_replays_that_cannot_be(record, change, message):

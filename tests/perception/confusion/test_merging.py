@@ -53,53 +53,10 @@ def test_chances_are_combined_as_the_product_of_uniform_numbers_falls(first, sec
         assert math.isclose(found.p_value, expected, rel_tol=1e-9)
 
 
-def test_counts_of_tests_add_and_shares_follow_from_them():
-    other = class_test(objects=10, misses=4, pairs=8, after_miss=1, joint_misses=1, expected_joint_misses=0.5,
-                   miss_after_miss=1.0, expected_miss_after_miss=0.5, mean_run=4 / 3, expected_mean_run=4 / 3.5,
-                   permutations=1)  # fmt: skip
-    found = combined_dependence([read(class_test(), seed=1), read(other, class_test("obs", 0.5), seed=2)])
-    assert (found.seed, [test.label for test in found.classes]) == (None, ["ped", "obs"])
-    ped, obs = map(vars, found.classes)
-    assert [ped[key] for key in ("objects", "misses", "pairs", "after_miss", "joint_misses", "permutations")] == [
-        15, 7, 12, 4, 3, 1000,
-    ]  # fmt: skip
-    assert (ped["miss_after_miss"], ped["expected_miss_after_miss"]) == (3 / 4, (3 * 0.25 + 1 * 0.5) / 4)
-    assert (ped["mean_run"], ped["expected_mean_run"]) == (7 / 4, 7 / 5.5)
-    assert math.isclose(obs["p_value"], 0.5)  # one file tests it
-    none = class_test(misses=0, after_miss=0, joint_misses=0, expected_joint_misses=0.0, miss_after_miss=None,
-                  expected_miss_after_miss=None, mean_run=None, expected_mean_run=None, p_value=1.0)  # fmt: skip
-    (quiet,) = combined_dependence([read(none), read(none)]).classes
-    assert (quiet.miss_after_miss, quiet.mean_run, quiet.p_value) == (None, None, 1.0)
-
-
-def test_a_p_value_of_zero_stays_one():
-    """Fisher's statistic of many files can be so large that its tail is no positive double any more."""
-    many = combined_dependence([read(class_test(p_value=1e-4))] * 200)
-    assert many.classes[0].p_value == 0
-    (found,) = combined_dependence([many, read(class_test(p_value=0.5))]).classes
-    assert found.p_value == 0
-
-
-@pytest.mark.parametrize(
-    ("classes", "pointer"),
-    [
-        ([class_test(p_value=1e-4), class_test(p_value=0.5)], "/dependence/classes/1/label"),
-        ([class_test(joint_misses=3)], "/dependence/classes/0/joint_misses"),
-        ([class_test(joint_misses=4)], "/dependence/classes/0/joint_misses"),
-        ([class_test(expected_joint_misses=3.0)], "/dependence/classes/0/expected_joint_misses"),
-        ([class_test(after_miss=5)], "/dependence/classes/0/after_miss"),
-    ],
-)
-def test_a_test_that_contradicts_itself_is_refused(classes, pointer):
+def test_a_test_that_contradicts_itself_is_refused():
     document = json.loads(confusion_text(one_drive("a", {"dependence": read(class_test())})))
-    with pytest.raises(InputError, match=f"{pointer}: "):
-        DocumentReader("a.json").counts({**document, "dependence": of(*classes)})
-
-
-def test_families_are_combined_threshold_by_threshold():
-    first, second = (tuple(read(class_test(p_value=p)) for p in chances) for chances in ((0.1, 0.5), (0.1, 1.0)))
-    values = [member.classes[0].p_value for member in combined_dependence([first, second])]
-    assert np.allclose(values, [0.01 * (1 - math.log(0.01)), 0.5 * (1 - math.log(0.5))])
+    with pytest.raises(InputError, match="/dependence/classes/0/joint_misses: "):
+        DocumentReader("a.json").counts({**document, "dependence": of(class_test(joint_misses=4))})
 
 
 def one_drive(name, metadata=None, seen=True, there=True):

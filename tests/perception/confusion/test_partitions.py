@@ -389,6 +389,13 @@ def test_addresses_of_stores_are_read_like_files(scene, scheduler):
         ({"stream": True, "format": "coco"}, "--stream and --checkpoint count Parquet tables"),
         ({"shard": "1/2", "distance_file": "d.csv"}, "--distance-file does not go with Parquet tables"),
         ({"shard": "1/2", "memory": "run:1", "units": "track"}, "--shard is about drives"),
+        (
+            {"shard": "1/2", "format": "coco"},
+            r"count Parquet tables .*, and folders .*kitti_tracking, mot,",
+        ),
+        ({"shard": "1/2", "annotations": "truth.csv"}, "--scheduler and --shard count Parquet tables"),
+        ({"scheduler": "2", "format": "cvat", "sequence": ("a",)}, "--sequence of cvat does not go with counting in"),
+        ({"scheduler": "2", "format": "argoverse", "detection_frame": "city"}, "--detection-frame city of argoverse"),
     ],
 )
 def test_choices_that_do_not_go_together(scene, choices, message):
@@ -589,6 +596,6 @@ def test_faults_in_folders_are_named(folders, scheduler, capfd):
     Path("found/Cyclist/0009.txt").write_text(path.read_text())
     assert "found/Cyclist/0009.txt:1: detection in frame" in refused()
     Path("label.zip").write_text("")
-    assert "found/Cyclist/0000.txt:1: detection in frame" in refused("--annotations", "label.zip")
+    assert "label.zip: expected a folder" in refused("--annotations", "label.zip")
     assert "none: expected a folder" in refused("--annotations", "none")
     assert main(["confusion", *words(KITTI), "--scheduler", scheduler, "--record", "r.csv"]) == 2

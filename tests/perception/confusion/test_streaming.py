@@ -150,27 +150,6 @@ def test_what_filters_take_out_is_added_up(tables):
     assert progress.parts > 5
 
 
-def test_origins_are_added_where_they_count():
-    before = {
-        "format": "table",
-        "ignored": {"faulty_boxes": 2},
-        "regions": 1,
-        "filters": [{"lowest": 3, "annotations": 4}],
-    }
-    now = {
-        "format": "table",
-        "ignored": {"unknown_frames": 5},
-        "regions": 6,
-        "filters": [{"lowest": 3, "annotations": 7}],
-    }
-    assert added_origin(before, now) == {
-        "format": "table",
-        "ignored": {"faulty_boxes": 2, "unknown_frames": 5},
-        "regions": 7,
-        "filters": [{"lowest": 3, "annotations": 11}],
-    }
-
-
 def test_rectangles_placed_on_the_ground_are_added_where_the_same_ones_are_placed():
     def placed(detections, **more):
         return {"projected": {"name": "cam.csv", "detections": {"placed": detections, "farthest": 1}, **more}}

@@ -17,7 +17,7 @@ from verifier.perception.confusion.contexts import Contexts
 from verifier.perception.confusion.counting import confusion_counts, count_and_observe
 from verifier.perception.confusion.request import counted
 from verifier.perception.confusion.streaming import StreamFiles, count_chunks
-from verifier.perception.detections import read_detections, stream_tables
+from verifier.perception.detections import Tables, read_detections, stream_tables
 from verifier.perception.settings import CountSettings
 
 NO_FILES = StreamFiles()
@@ -29,11 +29,10 @@ class DiedError(Exception):
 
 def chunks_of(folder, rows):
     files = folder / "annotations.parquet", folder / "detections.parquet"
+    tables = Tables.of(*files, frames=folder / "frames.parquet")
 
     def chunks(after):
-        return stream_tables(
-            *files, classes=CLASSES, frames=folder / "frames.parquet", rows_per_chunk=rows, after=after, numbered=True
-        )
+        return stream_tables(tables, classes=CLASSES, rows_per_chunk=rows, after=after, numbered=True)
 
     return chunks
 

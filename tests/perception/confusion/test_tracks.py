@@ -19,7 +19,7 @@ from tracked_scenes import THRESHOLDS, same_tracks, tracked
 from verifier.base.errors import InputError
 from verifier.evidence.documents import schema_of
 from verifier.perception.confusion.bins import Bins, Variable
-from verifier.perception.confusion.counting import accumulate, confusion_counts
+from verifier.perception.confusion.counting import confusion_counts
 from verifier.perception.confusion.document import confusion_text, read_confusion, read_counts, write_confusion
 from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.perception.confusion.merging import merge
@@ -323,13 +323,6 @@ def joined(halves):
     return tuple([*halves[0][k], *(replace(each, frame=each.frame + moved) for each in halves[1][k])] for k in (1, 2))
 
 
-def test_a_track_may_go_on_in_the_next_part_so_parts_added_have_none():
-    rule = CountingRule("class", CLASSES, Bins((0.0, 10.0, 20.0)), "ground_plane", outside="drop")
-    found = count_detections(detection_set(*HAND), TWO_METRES, rule)
-    assert found.tracks is not None
-    assert accumulate([found, found]).tracks is None
-
-
 @pytest.mark.parametrize("labelling", ["proposition", "group"])
 def test_items_that_are_no_single_objects_have_no_tracks(labelling):
     gap = 1.0 if labelling == "group" else None
@@ -348,15 +341,6 @@ def hand_document():
         "1 objects have no track; counted by track, each is a track of one frame"
     ]
     return document
-
-
-def test_only_objects_that_are_counted_are_said_to_have_no_track():
-    frames, objects, reports = HAND
-    outside = Object(1, "ped", 25, track=-1)
-    rule = CountingRule("class", CLASSES, Bins((0.0, 10.0, 20.0)), "ground_plane", outside="drop")
-    found = count_detections(detection_set(frames, [*objects, outside], reports), TWO_METRES, rule)
-    (remark,) = json.loads(confusion_text(confusion_counts(found, rule, TWO_METRES)))["remarks"]
-    assert remark["text"].startswith("1 objects have no track")
 
 
 def test_the_document_says_what_the_hand_count_says():

@@ -14,7 +14,7 @@ from tracked_tables import STEPS, write_tracks
 
 from verifier.analysis.intervals.drive_items import UNIT, lower_ends
 from verifier.analysis.intervals.rate_intervals import anytime_ends
-from verifier.base.errors import InputError, UsageError
+from verifier.base.errors import InputError
 from verifier.cli import main
 from verifier.perception.confusion import write_confusion
 from verifier.perception.confusion.contexts import Contexts
@@ -96,14 +96,6 @@ def test_units_hold_what_the_record_says(unit, tables, tmp_path):
 
 
 def test_units_that_cannot_be_counted(tables, tmp_path):
-    for changes, message in (
-        ({"labelling": "proposition"}, "--units track: a set of objects is of several tracks"),
-        ({"memory": "none"}, "--gaps, --period and --units belong to --memory"),
-        ({"stream": True}, "--stream is about drives, and --units track counts none"),
-        ({"groups": "g.csv"}, "--groups is about drives, and --units track counts none"),
-    ):
-        with pytest.raises(UsageError, match=message):
-            counted(settings_of(tables, units="track", **changes))
     parts = [counted(settings_of(tables, units=unit)).counts for unit in ("track", "frame")]
     with pytest.raises(InputError, match="by track"):
         merge(parts, ["a", "b"])

@@ -11,7 +11,6 @@ from verifier.base.errors import InputError, UsageError
 from verifier.perception.detections import Reading, distance
 from verifier.perception.detections.arrays import from_arrays, from_dicts, from_maite, from_objects, from_supervision
 from verifier.perception.detections.assembly import Checks, Rows
-from verifier.perception.detections.sources import Plausible
 
 SEEN = {"frame": [1], "class": [0], "score": [0.5]}
 
@@ -74,27 +73,20 @@ def test_supervision_classes_by_name():
 def test_distances_are_as_many_as_boxes():
     boxes = [[[1, 2, 3, 4]] * count for count in (1, 2, 0)]
 
-    def read(kind, distances):
-        if kind == "maite":
-            of = [SimpleNamespace(boxes=own, labels=[0] * len(own), scores=[1.0] * len(own)) for own in boxes]
-            return from_maite({0: "ped"}, list("abc"), of, of, distances_m=distances).annotations.distance_m
-        far = [{"far": np.array(own)} if own else {} for own in distances]
+    def read(distances):
+        far = [{"distance_m": np.array(own)} if own else {} for own in distances]
         of = [one(own, [0] * len(own), data=data) for own, data in zip(boxes, far, strict=True)]
-        none = [one([], [], [])] * 3
-        return from_supervision(["ped"], list("abc"), of, none, distance_key="far").annotations.distance_m
+        return from_supervision(["ped"], list("abc"), of, [one([], [], [])] * 3).annotations.distance_m
 
-    for kind in ("supervision", "maite"):
-        assert read(kind, [[5], [6, 7], []]).tolist() == [5, 6, 7]
-        for wrong in ([[5, 6], [7], []], [[5], [6, 7, 8], []], [[5, 5], [6, 7], []]):
-            with pytest.raises(InputError, match=r"^<annotations>: \w+ has other lengths than (xyxy|boxes)"):
-                read(kind, wrong)
-    assert np.isnan(read("supervision", [[], [6, 7], []])).tolist() == [True, False, False]
-    assert read("supervision", [5, [6, 7], []]).tolist() == [5, 6, 7]
+    assert read([[5], [6, 7], []]).tolist() == [5, 6, 7]
+    for wrong in ([[5, 6], [7], []], [[5], [6, 7, 8], []], [[5, 5], [6, 7], []]):
+        with pytest.raises(InputError, match=r"^<annotations>: \w+ has other lengths than (xyxy|boxes)"):
+            read(wrong)
+    assert np.isnan(read([[], [6, 7], []])).tolist() == [True, False, False]
+    assert read([5, [6, 7], []]).tolist() == [5, 6, 7]
     with pytest.raises(InputError, match="<annotations>: column 'distance_m': expected an array of numbers"):
-        read("supervision", [["x"], ["y", "z"], []])
-    assert read("supervision", [[], [], []]) is None
-    with pytest.raises(InputError, match=r"^<annotations>: 1 entries for 3 frames"):
-        read("maite", [[5]])
+        read([["x"], ["y", "z"], []])
+    assert read([[], [], []]) is None
 
 
 def test_dictionaries_by_frame():
@@ -118,8 +110,7 @@ def test_what_objects_are():
     """The kind of the annotations says which; what is of no kind, or of two, is refused."""
     box, few = [[1, 2, 3, 4]], {"labels": [], "scores": []}
     maite, half = SimpleNamespace(boxes=box, labels=[0], scores=[1.0]), SimpleNamespace(boxes=box)
-    dataset = SimpleNamespace(annotations={"x": one([], [])}, classes=["ped"])
-    assert from_objects(dataset, {"x": one(box, [0], [0.5])}).frame_name == ("x",)
+    assert from_objects({"x": one([], [])}, {"x": one(box, [0], [0.5])}, names=["ped"]).frame_name == ("x",)
     assert len(from_objects([maite], [maite], names=["ped"]).detections) == 1
     for truth, seen, words in (
         ("a.csv", "b.csv", "^a.csv: no such file"),
@@ -159,19 +150,18 @@ def test_real_supervision_objects():
 
 def test_maite_targets():
     truth = [
-        SimpleNamespace(boxes=[[1, 2, 3, 4]], labels=[7], scores=[1.0]),
+        SimpleNamespace(boxes=[[1, 2, 3, 4]], labels=[1], scores=[1.0]),
         SimpleNamespace(boxes=[], labels=[], scores=[]),
     ]
     seen = [
-        SimpleNamespace(boxes=[[1, 2, 3, 4], [0, 0, 9, 9]], labels=[7, 3], scores=np.array([[0.1, 0.9], [0.6, 0.4]])),
+        SimpleNamespace(boxes=[[1, 2, 3, 4], [0, 0, 9, 9]], labels=[1, 0], scores=np.array([[0.1, 0.9], [0.6, 0.4]])),
         SimpleNamespace(boxes=np.zeros((0, 4)), labels=[], scores=np.zeros((0, 2))),
     ]
-    found = from_maite({7: "person", 3: "bus"}, ["x", "y"], truth, seen, distances_m=[[12.5], []])
+    found = from_maite(["bus", "person"], ["x", "y"], truth, seen)
     assert found.classes == ("bus", "person")
     assert found.annotations.label.tolist() == [1]
     assert found.detections.label.tolist() == [1, 0]
     assert found.detections.score.tolist() == [0.9, 0.6]
-    assert distance(found.annotations, "given").tolist() == [12.5]
 
 
 def test_objects_without_a_box_are_rows_of_nan():
@@ -245,13 +235,11 @@ def test_a_distance_may_be_0_and_not_less():
         from_arrays(["ped"], ["a"], {**truth, "distance_m": [0, -1]}, seen)
 
 
-@pytest.mark.parametrize(("size", "limit"), [(0.2, 0.5), (1.5, 2.0)])
-def test_sizes_have_the_limit_that_is_given(size, limit):
-    reading = Reading(plausible=Plausible(size_m=limit))
-    for metres, fine in ((size, True), (limit, True), (limit + 0.1, False)):
-        truth = {"frame": [0], "class": [0], "box_3d": [[5, 0, 0, 0.1, metres, 0.1, 0]]}
-        with nullcontext() if fine else pytest.raises(InputError, match=f"{metres:g} m large; are these metres"):
-            from_arrays(["ped"], ["a"], truth, {**SEEN, "frame": [0]}, reading)
+@pytest.mark.parametrize("metres", [60, 60.1])
+def test_nothing_is_larger_than_the_longest_vehicles(metres):
+    truth = {"frame": [0], "class": [0], "box_3d": [[5, 0, 0, 0.1, metres, 0.1, 0]]}
+    with nullcontext() if metres <= 60 else pytest.raises(InputError, match=r"60\.1 m large; are these metres"):
+        from_arrays(["ped"], ["a"], truth, {**SEEN, "frame": [0]})
 
 
 def test_an_unknown_box_is_a_fault_where_a_format_has_no_word_for_it():
@@ -296,8 +284,9 @@ def test_frames_of_chosen_sequences_are_numbered_anew():
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"labels": ["x"]}, "<annotations>: column 'labels': expected an array of numbers"),
-        ({"labels": [0.5]}, "<annotations>:1: unknown class '.no such class.'"),
+        ({"labels": ["x"]}, "<annotations>: column 'class': expected an array of numbers"),
+        ({"labels": [0.5]}, "<annotations>: column 'class': expected whole numbers"),
+        ({"labels": [1]}, "<annotations>:1: unknown class '.no such class.'"),
         ({"scores": ["x"]}, "<detections>: column 'score': expected an array of numbers"),
         ({"scores": [0.5, 0.5]}, "<detections>: scores has other lengths than boxes"),
         ({"scores": None}, "<detections>: scores of entry 1 is no array"),
@@ -306,10 +295,4 @@ def test_frames_of_chosen_sequences_are_numbered_anew():
 def test_targets_of_maite_that_are_refused(wrong, words):
     target = SimpleNamespace(**{"boxes": [[1, 2, 3, 4]], "labels": [0], "scores": [0.5]} | wrong)
     with pytest.raises(InputError, match=words):
-        from_maite({0: "ped"}, ["a"], [target], [target])
-
-
-def test_a_label_of_maite_without_a_name_is_no_class():
-    truth = [SimpleNamespace(boxes=[[1, 2, 3, 4]] * 2, labels=[7, 8], scores=[1.0] * 2)]
-    with pytest.raises(InputError, match=r"<annotations>:2: unknown class '\(no such class\)'"):
-        from_maite({3: "bus", 7: "person"}, ["x"], truth, truth)
+        from_maite(["ped"], ["a"], [target], [target])

@@ -1,9 +1,8 @@
 """The same scene in every form that has rectangles: equal matrices, each from detections to a verdict; what is
-recognised; what only YOLO and VOC have."""
+recognised."""
 
 import json
 import re
-import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,12 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from dask_clusters import cluster
-from PIL import Image
 
 import verifier
-from verifier.base.errors import ExitCode, InputError, UsageError, VerifierError
+from verifier.base.errors import ExitCode, InputError, UsageError
 from verifier.cli import main
-from verifier.perception.confusion import read_parts
 from verifier.perception.confusion.document import read_counts, write_confusion
 from verifier.perception.detections import Reading, class_map, from_objects, read_detections
 from verifier.perception.detections.formats import FORMATS
@@ -113,7 +110,7 @@ def write_fiftyone(folder):
     (folder / "samples.json").write_text(json.dumps({"name": "street", "media_type": "image", "samples": samples}))
 
 
-def write_yolo(folder, first=0):
+def write_yolo(folder):
     def lines(rows):
         for at, kind, (left, top, right, low), *score in rows:
             middle = (left + right) / 2 / WIDTH, (top + low) / 2 / HEIGHT
@@ -123,7 +120,7 @@ def write_yolo(folder, first=0):
     per_image(folder / "yolo/labels", ".txt", list(lines(TRUTH)))
     per_image(folder / "predict/labels", ".txt", list(lines(FOUND)))
     (folder / "yolo/data.yaml").write_text("names: [car, van]\n")
-    (folder / "predictions.json").write_text(json.dumps(coco_rows(FOUND, stem, first)))
+    (folder / "predictions.json").write_text(json.dumps(coco_rows(FOUND, stem, 0)))
 
 
 def write_voc(folder):
@@ -336,19 +333,11 @@ def of_pycocotools(rows, folder):
     return truth if rows is TRUTH else truth.loadRes(str(folder / "found.json"))
 
 
-def of_dataset(rows, _):
-    """Ground truth as a dataset on disk, detections by the names of its images."""
-    supervision = pytest.importorskip("supervision")
-    found = of_supervision(rows)
-    return found if rows is FOUND else supervision.DetectionDataset(list(NAMES), list(found), found)
-
-
 OBJECTS = {
     "torchmetrics": lambda rows, _: list(dictionaries(rows).values()),
     "torchmetrics by name": lambda rows, _: dictionaries(rows),
     "supervision": lambda rows, _: list(of_supervision(rows).values()),
     "supervision with names": lambda rows, _: of_supervision(rows, named=True),
-    "supervision.DetectionDataset": of_dataset,
     "MAITE": lambda rows, _: of_maite(rows),
     "pycocotools": of_pycocotools,
 }
@@ -359,36 +348,12 @@ def test_objects_of_other_libraries_give_the_same_matrices(kind, by_table, tmp_p
     counts, _, folder = by_table
     write_coco(tmp_path)
     truth, found = (OBJECTS[kind](rows, tmp_path) for rows in (TRUTH, FOUND))
-    told = (
-        {} if kind in ("supervision with names", "supervision.DetectionDataset", "pycocotools") else {"names": NAMES}
-    )
+    told = {} if kind in ("supervision with names", "pycocotools") else {"names": NAMES}
     made = verifier.count(
         truth, found, calibration=str(folder / "cameras.csv"), bins="0,5,10,20,40,60,inf", unmatched="own_bin",
         localisation=True, **told,
     )  # fmt: skip
     same(made, counts)
-
-
-def test_names_are_of_objects_alone(by_table, tmp_path):
-    _, (truth, found, _), folder = by_table
-    with pytest.raises(UsageError, match="names and sequences are of one object for each image"):
-        verifier.count(truth, found, names=NAMES)
-    with pytest.raises(UsageError, match="names and sequences are of objects in memory; files have their own"):
-        verifier.count(folder / "truth.csv", folder / "found.csv", sequences=["a"])
-
-
-def test_classes_of_objects_are_matched_by_name(by_table):
-    """A detector that numbers the classes in its own way; a name that the ground truth does not have."""
-    truth, found = of_supervision(TRUTH), of_supervision(FOUND, named=True)
-    data = from_objects(truth, found, names=("van", "car")[::-1])
-    assert [NAMES[k] for k in data.detections.label] == [NAMES[row[1]] for row in FOUND]
-    first = next(iter(found.values()))
-    first.data["class_name"] = np.array(["tram"] * len(first))
-    if not len(first):
-        first = next(each for each in found.values() if len(each))
-        first.data["class_name"] = np.array(["tram"] * len(first))
-    with pytest.raises(InputError, match=r"<detections>:1: unknown class 'tram' of a detection; known: car, van"):
-        from_objects(truth, found, names=NAMES)
 
 
 NAMED = {"names": NAMES}
@@ -431,42 +396,6 @@ def test_attributes_are_the_columns_that_are_named(tmp_path):
     assert data.annotations.box_3d is None
 
 
-VIDEO = '<annotations>{}<track id="1" label="car">{}</track></annotations>'
-SHOWN = '<box frame="{}" outside="0" occluded="0" keyframe="1" xtl="1" ytl="2" xbr="30" ybr="40"{}/>'
-
-
-def test_frames_of_a_video_of_cvat_are_those_of_its_task(tmp_path):
-    task = "<meta><task><size>4</size><start_frame>10</start_frame><stop_frame>25</stop_frame>{}</task></meta>"
-    filtered = task.format("<frame_filter>step=5</frame_filter>")
-    others = '<polygon frame="10" points="1,2;3,4;5,6"/><points frame="15" points="1,2"/>'
-    (tmp_path / "t.xml").write_text(
-        VIDEO.format(filtered, SHOWN.format(10, "") + SHOWN.format(15, ' rotation="360"') + others)
-    )
-    (tmp_path / "f.xml").write_text(VIDEO.format("", SHOWN.format(20, ' score="0.5"')))
-    data = read_detections("cvat", tmp_path / "t.xml", tmp_path / "f.xml")
-    assert data.frame_name == ("000010", "000015", "000020", "000025")
-    assert data.annotations.attributes["track"].tolist() == [0, 0]
-    assert data.origin["shapes_left_out"] == 2
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        (VIDEO.format("<meta><task><size>99999999999</size></task></meta>", SHOWN.format(0, "")),
-         "t.xml: 99999999999 frames, at most 20000000 are read"),
-        ("<annotations>" + "<a>" * 100_000, "t.xml:1: nested too deeply"),
-        (VIDEO.format("", SHOWN.format(0, ' rotation="90.5"')), "t.xml:1: a box turned by 90.5 degrees"),
-    ],
-)  # fmt: skip
-def test_odd_files_of_cvat_are_refused_at_once(text, words, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "t.xml").write_text(text)
-    (tmp_path / "f.xml").write_text("<annotations></annotations>")
-    with pytest.raises(VerifierError) as caught:
-        read_detections("cvat", "t.xml", "f.xml")
-    assert str(caught.value).startswith(words)
-
-
 RENAMED = {
     "table": ("found.csv", lambda text: re.sub(r"(?m)^0*(\d+),", r"cam/\1.png,", text)),
     "coco": ("found.json", lambda text: re.sub(r'"image_id": (\d+)', r'"image_id": "/data/\1.jpeg"', text)),
@@ -501,21 +430,6 @@ def test_names_of_another_scheme_are_matched_by_stem_on_request(form, by_table, 
     assert read_counts("c.json").metadata["source"]["match_frames"] == "stem"
 
 
-def test_frames_of_one_stem_cannot_be_matched_by_it(tmp_path):
-    rows = "frame,class,x1,y1,x2,y2\na/1.jpg,car,0,0,9,9\nb/01.jpg,car,0,0,9,9\n"
-    (tmp_path / "t.csv").write_text(rows)
-    (tmp_path / "f.csv").write_text("frame,class,x1,y1,x2,y2,score\n1,car,0,0,9,9,0.5\n")
-    with pytest.raises(InputError, match=r"^the frames 'a/1\.jpg' and 'b/01\.jpg' have one stem"):
-        read_detections("table", tmp_path / "t.csv", tmp_path / "f.csv", Reading(match_frames="stem"))
-    sequences = "sequence," + rows.replace("\na", "\nx,a").replace("\nb", "\ny,b")
-    (tmp_path / "t.csv").write_text(sequences)
-    (tmp_path / "f.csv").write_text("sequence,frame,class,x1,y1,x2,y2,score\ny,1,car,0,0,9,9,0.5\n")
-    data = read_detections("table", tmp_path / "t.csv", tmp_path / "f.csv", Reading(match_frames="stem"))
-    assert [data.frame_name[k] for k in data.detections.frame] == ["y/b/01.jpg"]
-    with pytest.raises(UsageError, match="match_frames must be 'name' or 'stem', got 'end'"):
-        Reading(match_frames="end")
-
-
 BOX = {"frame": [1, 1], "class": ["a", "a"], "x1": [0, 0], "y1": [0, 0], "x2": [9, 9], "y2": [9, 9]}
 SCORED = {**BOX, "score": [0.5, 0.5]}
 
@@ -545,12 +459,6 @@ def test_tables_of_pandas_that_are_none(truth, found, words):
     with pytest.raises(InputError) as caught:
         read_detections("table", truth, found)
     assert str(caught.value).startswith(words)
-
-
-def test_a_table_of_pandas_with_categories_and_no_rows():
-    truth = pd.DataFrame({**BOX, "class": pd.Categorical(["a", "b"])})
-    data = read_detections("table", truth, pd.DataFrame(SCORED).iloc[:0])
-    assert (data.classes, len(data.detections)) == (("a", "b"), 0)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -613,111 +521,12 @@ def test_errors_say_how_a_format_was_recognised(tmp_path, monkeypatch):
         read_detections("auto", "t.csv", "t.csv", image_size="1x1")
 
 
-def test_a_dataset_of_yolo_is_read_by_its_description(root, tmp_path, monkeypatch):
-    """`val` names a folder of images, beside which the labels stand; sizes are those of the images."""
-    shutil.copytree(root / "tests/data/invalid/detections/yolo/valid", tmp_path / "d")
-    labels = tmp_path / "d/annotations/labels/val"
-    for path in ("d/annotations/data.yaml", "d/annotations", "d/annotations/labels/val"):
-        data = read_detections("yolo", tmp_path / path, tmp_path / "d/detections")
-        assert data.frame_name == ("a", "b", "c")  # b has an empty label file, c none
-        assert data.sequences == ("(no sequence)",)
-        assert np.allclose(data.annotations.box_2d, [[40, 15, 60, 35], [5, 5, 15, 15]])
-        assert data.annotations.attributes["id"].tolist() == [1, 2]
-    monkeypatch.chdir(labels)
-    assert read_detections("yolo", ".", tmp_path / "d/detections").frame_name == ("a", "b", "c")
-    (labels / "classes.txt").write_text("person\ncar\n")  # as some tools write beside labels
-    # Without images their size has to be given, and images without labels are not known.
-    shutil.rmtree(tmp_path / "d/annotations/images")
-    data = read_detections("yolo", labels, tmp_path / "d/detections", image_size="10x20")
-    assert (data.frame_name, data.annotations.box_2d[0].tolist()) == (("a", "b"), [4, 6, 6, 14])
-    for text in ("10", "0x3", "3x0", "ax3", "3xa", "-1x3", "1000000x3", "3x1000000"):
-        with pytest.raises(UsageError, match="--image-size: expected WIDTHxHEIGHT in pixels"):
-            read_detections("yolo", labels, tmp_path / "d/detections", image_size=text)
-
-
-@pytest.mark.parametrize(("first", "given"), [(0, None), (1, None), (0, 0), (1, 1)])
-def test_numbers_of_classes_in_predictions(first, given, tmp_path, monkeypatch):
-    """Both classes are detected, so the numbers tell; a folder of digits names images, too."""
-    monkeypatch.chdir(tmp_path)
-    write_yolo(tmp_path, first)
-    read = read_detections("yolo", "yolo/labels", "predictions.json", image_size="640x480", first_category=given)
-    assert [read.classes[k] for k in read.detections.label] == [NAMES[row[1]] for row in FOUND]
-
-
-def test_numbered_images_are_found_by_number(tmp_path):
-    (tmp_path / "labels").mkdir()
-    (tmp_path / "data.yaml").write_text("names: {0: car}\n")
-    (tmp_path / "labels/000042.txt").write_text("0 0.5 0.5 0.5 0.5\n")
-    found = [{"image_id": 42, "category_id": 1, "bbox": [0, 0, 5, 5], "score": 0.5, "z": 7}]
-    (tmp_path / "p.json").write_text(json.dumps(found))
-    data = read_detections(
-        "yolo", tmp_path / "labels", tmp_path / "p.json", image_size="9x9", detection_distance_field="z"
-    )
-    assert (data.frame_name, data.detections.distance_m.tolist()) == (("000042",), [7])
-    for wrong in ({"first_category": 2}, {"first_category": -1}):
-        with pytest.raises(UsageError, match="--first-category: expected 0 or 1"):
-            read_detections("yolo", tmp_path / "labels", tmp_path / "p.json", image_size="9x9", **wrong)
-    with pytest.raises(UsageError, match=r"belong to predictions\.json"):
-        read_detections("yolo", tmp_path / "labels", tmp_path / "labels", image_size="9x9", first_category=1)
-
-
-def test_objects_marked_difficult_are_not_judged(tmp_path):
-    (tmp_path / "a.xml").write_text(
-        "<annotation><object><name>dog</name><difficult>1</difficult><truncated>1</truncated>"
-        "<bndbox><xmin>1</xmin><ymin>2</ymin><xmax>30</xmax><ymax>40</ymax></bndbox>"
-        "<part><name>head</name><bndbox><xmin>1</xmin><ymin>2</ymin><xmax>3</xmax><ymax>4</ymax></bndbox></part>"
-        "</object><object><name>cat</name><bndbox><xmin>5</xmin><ymin>6</ymin><xmax>70</xmax><ymax>80</ymax></bndbox>"
-        "</object></annotation>"
-    )
-    (tmp_path / "results").mkdir()
-    (tmp_path / "results/comp3_det_test_cat.txt").write_text("a 0.5 5 6 70 80\n")
-    data = read_detections("voc", tmp_path / "a.xml", tmp_path / "results")
-    assert data.annotations.box_2d.tolist() == [[5, 6, 70, 80]]
-    assert data.annotations.attributes["id"].tolist() == [2]
-    assert np.isnan(data.annotations.attributes["truncated"][0])
-    assert data.ignored.box_2d.tolist() == [[1, 2, 30, 40]]
-    assert [data.classes[k] for k in data.detections.label] == ["cat"]
-
-
-def test_folders_are_sequences_where_there_are_several(tmp_path):
-    (tmp_path / "data.yaml").write_text("names: [car]\n")
-    for name in ("d/labels/one/a", "d/labels/one/b", "d/labels/two/c"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / f"{name}.txt").write_text("0 0.5 0.5 0.5 0.5\n")
-        image = tmp_path / f"{name.replace('labels', 'images')}.png"
-        image.parent.mkdir(parents=True, exist_ok=True)
-        Image.new("L", (8, 4)).save(image)
-    (tmp_path / "predict").mkdir()
-    (tmp_path / "predict/a.txt").write_text("")
-    data = read_detections("yolo", tmp_path / "d/labels", tmp_path / "predict")
-    assert (data.sequences, data.frame_sequence.tolist()) == (("one", "two"), [0, 0, 1])
-    Image.new("L", (8, 4)).save(tmp_path / "d/images/two/z.png")  # without labels
-    data = read_detections("yolo", tmp_path / "d/labels", tmp_path / "predict")
-    assert (data.sequences, data.frame_sequence.tolist()) == (("one", "two"), [0, 0, 1, 1])
-    shutil.rmtree(tmp_path / "d/labels/two")
-    shutil.rmtree(tmp_path / "d/images/two")
-    for folder in ("d/labels", "d/labels/one"):  # a single folder says nothing of how images were taken
-        assert read_detections("yolo", tmp_path / folder, tmp_path / "predict").sequences == ("(no sequence)",)
-
-
 SAMPLE = {
     "filepath": "a.jpg",
     "metadata": {"width": 100, "height": 50},
     "ground_truth": {"detections": [{"label": "car", "bounding_box": [0.1, 0.2, 0.3, 0.4], "distance_m": 7}]},
     "predictions": {"detections": [{"label": "car", "bounding_box": [0.1, 0.2, 0.3, 0.4], "confidence": 0.5}]},
 }
-
-
-def test_samples_of_fiftyone_have_distances_and_folders_as_sequences(tmp_path):
-    samples = [SAMPLE | {"filepath": f"/data/{drive}/1.jpg"} for drive in ("one", "two")]
-    samples.append({"filepath": "/data/two/2.jpg", "ground_truth": None})
-    (tmp_path / "samples.json").write_text(json.dumps({"samples": samples}))
-    found = read_detections("auto", tmp_path / "samples.json", tmp_path / "samples.json")
-    assert found.sequences == ("/data/one", "/data/two")
-    assert found.frame_sequence.tolist() == [0, 1, 1]
-    assert found.annotations.distance_m.tolist() == [7, 7]
-    assert found.annotations.box_2d.tolist() == found.detections.box_2d.tolist() == [[10, 10, 40, 30]] * 2
-    assert found.detections.score.tolist() == [0.5, 0.5]
 
 
 @pytest.mark.parametrize(
@@ -751,32 +560,7 @@ def scheduler():
         yield address
 
 
-def in_parts(command, scheduler, monkeypatch):
-    """The counts of images taken five at a time, by workers and by shards, which are more than there are parts."""
-    monkeypatch.setattr(read_parts, "IMAGES", 5)
-    assert main([*command, "-o", "workers.json", "--scheduler", scheduler]) == 0
-    for of in (2, 7):
-        shards = [f"shard{number}.json" for number in range(1, of + 1)]
-        for number, path in enumerate(shards, 1):
-            assert main([*command, "-o", path, "--shard", f"{number}/{of}"]) == 0
-        assert main(["confusion", "merge", *shards[::-1], "-o", "sum.json"]) == 0
-        assert Path("sum.json").read_bytes() == Path("workers.json").read_bytes()
-    return read_counts("workers.json")
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_parts_of_each_form_give_the_counts_of_all_at_once(form, scheduler, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    FORMS[form][0](tmp_path)
-    Path("cameras.csv").write_text(CAMERA)
-    assert main(confusion(form)) == 0
-    found, once = in_parts(confusion(form), scheduler, monkeypatch), read_counts("c.json")
-    same(found, once)
-    for key in ("source", "localisation", "totals", "matching", "remarks"):
-        assert found.metadata.get(key) == once.metadata.get(key)
-
-
-def test_parquet_tables_have_their_distances_by_parts(by_table, scheduler, tmp_path, monkeypatch):
+def test_parquet_tables_have_their_distances_by_parts(by_table, scheduler, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     Path("cameras.csv").write_text(CAMERA)
     drives = ["a" if image < 9 else "b" for image in range(IMAGES)]
@@ -807,32 +591,15 @@ def test_parquet_tables_have_their_distances_by_parts(by_table, scheduler, tmp_p
             for key in ("distances", "projected"):
                 assert found.metadata["source"].get(key) == once.metadata["source"].get(key)
         assert Path("sum.json").read_bytes() == Path("workers.json").read_bytes()
-
-
-def test_depth_maps_are_read_by_parts(scheduler, tmp_path, monkeypatch, capfd):
-    monkeypatch.chdir(tmp_path)
-    write_coco(tmp_path)
-    write_yolo(tmp_path)
-    Path("depth").mkdir()
-    for image in range(IMAGES):
-        np.save(f"depth/{stem(image)}.npy", np.full((HEIGHT, WIDTH), 8.0 + image / 3))
-    for form in ("coco", "yolo"):
-        command = [word for word in confusion(form) if word not in ("--calibration", "cameras.csv")]
-        command += ["--depth-folder", "depth"]
-        assert main(command) == 0
-        found, once = in_parts(command, scheduler, monkeypatch), read_counts("c.json")
-        same(found, once)
-        assert found.metadata["source"]["distances"]["files"] == len({row[0] for row in TRUTH + FOUND})
-        for key in ("source", "localisation", "totals"):
-            assert found.metadata[key] == once.metadata[key]
     # The unit is judged by all objects together, and each part has its say in the median.
     capfd.readouterr()
-    for image in range(IMAGES):
-        np.save(f"depth/{stem(image)}.npy", np.full((HEIGHT, WIDTH), 3000.0 if image > 8 else 8.0))
-    for more in ([], ["--scheduler", scheduler]):
-        assert main([*command, "--bins", "0,inf", *more]) == 4
+    for image, drive in enumerate(drives):
+        np.save(f"depth/{drive}/{stem(image)}.npy", np.full((HEIGHT, WIDTH), 3000.0 if image > 8 else 8.0))
+    for way in ([], ["--scheduler", scheduler, "--chunk-rows", "7"]):
+        assert main([*command, "--depth-folder", "depth", "--outside", "drop", *way]) == 4
         assert "the depths do not fit the heights" in capfd.readouterr().err
-    last = stem(TRUTH[-1][0])
-    np.save(f"depth/{last}.npy", np.full((HEIGHT, WIDTH), -1.0))
-    assert main([*command, "--scheduler", scheduler]) == 4
-    assert f"depth/{last}.npy: pixel (0, 0)" in capfd.readouterr().err
+    last = TRUTH[-1][0]
+    path = f"depth/{drives[last]}/{stem(last)}.npy"
+    np.save(path, np.full((HEIGHT, WIDTH), -1.0))
+    assert main([*command, "--depth-folder", "depth", "--scheduler", scheduler]) == 4
+    assert f"{path}: pixel (0, 0)" in capfd.readouterr().err

@@ -31,9 +31,12 @@ def voc_files(folder, a="", b=""):
     return write(folder, {f"{k}.xml": f"<annotation>\n{text}</annotation>" for k, text in (("a", a), ("b", b))})
 
 
+PART = "<name>head</name><bndbox><xmin>1</xmin></bndbox>"
+
+
 def test_objects_of_voc(tmp_path):
     truth = voc_object("car", (1, 2, 30, 40), truncated=1, occluded=0)
-    truth += voc_object("van", (5, 6, 70, 80), difficult=1) + voc_object("car", (1, 2, 9, 8), difficult=0)
+    truth += voc_object("van", (5, 6, 70, 80), difficult=1, part=PART) + voc_object("car", (1, 2, 9, 8), difficult=0)
     seen = voc_object("car", (1, 2, 3, 4), score=0.25) + voc_object("car", (1, 2, 3, 5), confidence=0.5)
     seen += voc_object("car", (1, 2, 3, 6), score=0.25, confidence=0.75)
     voc_files(tmp_path / "t", a=truth, b=voc_object("van", (0, 0, 9, 9)))
@@ -302,6 +305,7 @@ def test_tracks_of_cvat(tmp_path):
         (video(shown(0).replace(' ybr="40"', "")), "t.xml:3: 'box' without 'ybr'"),
         (video(shown(0).replace('"40"', '"y"')), "t.xml:3: ybr: expected a number, got 'y'"),
         ('<annotations><image id="0"/></annotations>', "t.xml:1: 'image' without 'name'"),
+        ("<annotations>" + "<a>" * 100_000, "t.xml:1: nested too deeply"),
         ('<annotations><image name="a"/>\n<image name="a"/></annotations>', "t.xml:2: frame 'a' occurs twice"),
         (video(shown(0), task="<size>20000001</size>"), "20000001 frames, at most 20000000 are read"),
     ],

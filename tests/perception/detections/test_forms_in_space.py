@@ -235,25 +235,6 @@ def test_detections_in_the_frame_of_the_city_are_those_in_that_of_the_vehicle(tm
         read_detections("argoverse", "val", "late.feather", detection_frame="city")
 
 
-def test_a_log_alone_and_sweeps_without_annotation(tmp_path, monkeypatch):
-    """The log is named by its folder; sweeps without an object are frames where the point clouds are there."""
-    monkeypatch.chdir(tmp_path)
-    write_argoverse(tmp_path)
-    own = pd.read_feather("found.feather")
-    (tmp_path / "found").mkdir()
-    for drive in DRIVES:
-        own[own["log_id"] == drive].drop(columns="log_id").reset_index().to_feather(f"found/{drive}.feather")
-    for truth in ("val/a", "val/a/annotations.feather"):
-        data = read_detections("argoverse", truth, "found/a.feather")
-        assert (data.sequences, data.frame_name[0]) == (("a",), f"a/{STAMPS[0]}")
-    assert read_detections("argoverse", "val", "found").sequences == DRIVES
-    (tmp_path / "val/a/sensors/lidar").mkdir(parents=True)
-    (tmp_path / "val/a/sensors/lidar/42.feather").write_bytes(b"a point cloud that is not read")
-    data = read_detections("argoverse", "val", "found")
-    assert data.frame_name[0] == "a/42"
-    assert len(data.frame_name) == 1 + len(DRIVES) * len(STAMPS)
-
-
 def test_no_detections_and_no_track(tmp_path, monkeypatch):
     """A detector that reports nothing writes tables whose columns have no type; a track may be unknown."""
     monkeypatch.chdir(tmp_path)
@@ -264,56 +245,3 @@ def test_no_detections_and_no_track(tmp_path, monkeypatch):
     data = read_detections("argoverse", "val/a", "none.feather")
     assert (len(data.annotations), len(data.detections)) == (18, 0)
     assert set(data.annotations.attributes["track"]) == {-1}
-
-
-def test_rectangles_of_waymo_are_those_of_each_camera(tmp_path):
-    name = "[CameraBoxComponent]."
-    keys = {"key.segment_context_name": "s", "key.frame_timestamp_micros": [5, 5], "key.camera_name": [1, 2]}
-    place = {f"{name}box.center.x": [50.0, 60.0], f"{name}box.center.y": 40.0, f"{name}box.size.x": 20.0}
-    table = pd.DataFrame({**keys, **place, f"{name}box.size.y": 10.0, f"{name}type": [1, 4]})
-    (tmp_path / "w/camera_box").mkdir(parents=True)
-    table.to_parquet(tmp_path / "w/camera_box/s.parquet")
-    table.assign(sure=0.5).to_parquet(tmp_path / "found.parquet")
-    data = read_detections("auto", tmp_path / "w", tmp_path / "found.parquet", columns={"score": "sure"})
-    assert data.frame_name == ("s/1/5", "s/2/5")
-    assert data.annotations.box_2d.tolist() == [[40, 35, 60, 45], [50, 35, 70, 45]]
-    assert data.classes == ("CYCLIST", "VEHICLE")
-    assert data.detections.score.tolist() == [0.5, 0.5]
-
-
-def test_frames_of_waymo_without_an_object(tmp_path):
-    write_waymo(tmp_path)
-    (tmp_path / "waymo/vehicle_pose").mkdir()
-    keys = pd.DataFrame({"key.segment_context_name": "a", "key.frame_timestamp_micros": [7, *STAMPS]})
-    keys.to_parquet(tmp_path / "waymo/vehicle_pose/a.parquet")
-    data = read_detections("waymo", tmp_path / "waymo", tmp_path / "waymo_found.parquet")
-    assert (data.frame_name[0], len(data.frame_name)) == ("a/7", 13)
-
-
-def openlabel_of(*objects, **more):
-    known = {str(k): {"name": "o", "type": "car"} for k in range(len(objects))}
-    frames = {"0": {"objects": {str(k): {"object_data": data} for k, data in enumerate(objects)}}}
-    return {"openlabel": {"objects": known, "frames": frames} | more}
-
-
-def test_transforms_of_the_frame_lead_from_the_scene_to_the_vehicle(tmp_path):
-    """The vehicle stands 10 m along y and looks along y in the first frame; the object is 3 m ahead of it."""
-    systems = {
-        "odom": {"type": "scene_cs", "parent": "", "children": ["car"]},
-        "car": {"type": "local_cs", "parent": "odom"},
-    }
-    half = np.sqrt(0.5)
-    moved = {"quaternion": [0, 0, half, half], "translation": [0, 10, 0]}
-    transform = {"src": "car", "dst": "odom", "transform_src_to_dst": moved}
-    box = {"name": "b", "val": [0, 13, 1, 0, 0, np.pi / 2, 4, 2, 1.5], "coordinate_system": "odom"}
-    scored = {"cuboid": [box | {"attributes": {"num": [{"name": "score", "val": 0.5}]}}]}
-    document = openlabel_of(scored, coordinate_systems=systems)
-    document["openlabel"]["frames"]["0"]["frame_properties"] = {"transforms": {"car_to_odom": transform}}
-    (tmp_path / "a.json").write_text(json.dumps(document))
-    data = read_detections("openlabel", tmp_path / "a.json", tmp_path / "a.json")
-    assert data.annotations.box_3d == pytest.approx(np.array([[3, 0, 1, 4, 2, 1.5, 0]]), abs=1e-12)
-    angles = {"euler_angles": [np.pi / 2, 0, 0], "translation": [0, 10, 0]}  # about z, y, x
-    transform["transform_src_to_dst"] = angles
-    (tmp_path / "a.json").write_text(json.dumps(document))
-    again = read_detections("openlabel", tmp_path / "a.json", tmp_path / "a.json")
-    assert again.annotations.box_3d == pytest.approx(data.annotations.box_3d, abs=1e-12)

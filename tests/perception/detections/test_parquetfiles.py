@@ -169,7 +169,7 @@ def test_parts_of_tables_of_one_drive_and_of_none(tmp_path):
     with pytest.raises(InputError, match=r"w\.parquet: sequences are named by another type than in .*s\.parquet"):
         Tables.of(tmp_path / "s.parquet", tmp_path / "w.parquet").parts(1)
     with pytest.raises(UsageError, match="unknown column"):
-        Tables.of(tmp_path / "s.parquet", tmp_path / "s.parquet", detection_columns={"clas": "x"})
+        Tables.of(tmp_path / "s.parquet", tmp_path / "s.parquet", {"clas": "x"})
 
 
 @pytest.mark.parametrize("statistics", [True, False])
@@ -207,7 +207,9 @@ def test_files_of_parts(tmp_path):
 
 
 def chunks(path, rows, **more):
-    return list(stream_tables(path, path, ANY, rows_per_chunk=rows, **more))
+    return list(
+        stream_tables(Tables.of(path, path, frames=more.pop("frames", None)), ANY, rows_per_chunk=rows, **more)
+    )
 
 
 def test_frames_of_a_stream_are_numbered(tmp_path):
@@ -225,12 +227,11 @@ def test_frames_of_a_stream_are_numbered(tmp_path):
     zero = write(tmp_path / "zero.parquet", [0, 1], score=[0.5] * 2)
     assert [c.numbers.tolist() for c in chunks(zero, 9, numbered=True)] == [[0, 1]]
     few = write(tmp_path / "few.parquet", [3, 9], score=[0.5] * 2)
-    assert [c.numbers.tolist() for c in stream_tables(alone, few, ANY, numbered=True)] == [[0, 1, 3]]
-    stamped = write(tmp_path / "stamped.parquet", [0, 0, 0], stamp=[3, 5, 9])
+    assert [c.numbers.tolist() for c in stream_tables(Tables.of(alone, few), ANY, numbered=True)] == [[0, 1, 3]]
+    stamped = write(tmp_path / "stamped.parquet", [0, 0, 0], stamp=[3, 5, 9], score=[0.5] * 3)
     own = parquet.read_table(stamped).drop_columns(["frame"])
     parquet.write_table(own, stamped)
-    names = {"columns": {"frame": "stamp"}, "detection_columns": {}}
-    found = list(stream_tables(stamped, alone, ANY, numbered=True, **names))
+    found = list(stream_tables(Tables.of(stamped, stamped, {"frame": "stamp"}), ANY, numbered=True))
     assert [c.numbers.tolist() for c in found] == [[0, 1, 3]]
     for wrong in (-1, "x"):
         write(tmp_path / "v.parquet", [0], frame=[wrong], score=[0.5])
@@ -269,7 +270,7 @@ def test_a_table_that_ends_before_the_other(tmp_path):
     truth = write(tmp_path / "t.parquet", [0, 4, 8, 9, 10], score=[0.5] * 5)
     seen = write(tmp_path / "s.parquet", [0, 4, 4, 4, 8, 8, 9, 9, 9, 10], score=[0.5] * 10)
     for rows in (1, 2, 3, 5):
-        found = list(stream_tables(truth, seen, ANY, rows_per_chunk=rows))
+        found = list(stream_tables(Tables.of(truth, seen), ANY, rows_per_chunk=rows))
         rows_of = [line for c in found for line in c.data.annotations.line.tolist()]
         assert ("".join(name for c in found for name in c.data.frame_name), rows_of) == ("048910", [1, 2, 3, 4, 5])
         assert [line for c in found for line in c.data.detections.line.tolist()] == list(range(1, 11))
@@ -281,7 +282,7 @@ def test_a_table_that_ends_before_the_other(tmp_path):
 def test_a_chunk_in_no_frame_says_nothing_of_all_frames(tmp_path):
     truth, seen = (write(tmp_path / f"{n}.parquet", f, score=[0.5] * 2) for n, f in (("t", [0, 1]), ("s", [2, 2])))
     with pytest.raises(InputError, match=r"s\.parquet:1: detection in frame '2', which is not among the frames"):
-        list(stream_tables(truth, seen, ANY))
+        list(stream_tables(Tables.of(truth, seen), ANY))
 
 
 def test_rows_of_several_files_are_told_by_their_file(tmp_path):

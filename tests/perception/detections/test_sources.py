@@ -10,7 +10,7 @@ import pytest
 from verifier.base.errors import InputError, UsageError
 from verifier.perception.detections import Reading, sources
 from verifier.perception.detections.classmap import only_files
-from verifier.perception.detections.sources import Elements, NoFilesError, Plausible, codes, elements, read_source
+from verifier.perception.detections.sources import Elements, NoFilesError, codes, elements, read_source
 
 
 def archive(path, names, **options):
@@ -191,13 +191,6 @@ def test_lists_of_a_document():
             elements(document, "f.json", "things", key)
         assert str(caught.value) == message
     assert [codes("abac")[0].tolist(), codes("abac")[1]] == [[0, 1, 0, 2], ("a", "b", "c")]
-
-
-@pytest.mark.parametrize("limit", [0, -1, float("nan")])
-def test_limits_are_positive(limit):
-    with pytest.raises(ValueError, match="limits must be positive"):
-        Plausible(score=limit)
-    assert Plausible(pixels=0.5, size_m=float("inf")).pixels == 0.5
 
 
 def test_frames_by_the_stem_of_their_names():

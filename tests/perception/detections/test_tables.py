@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verifier.base.errors import InputError, UsageError
-from verifier.perception.detections import Reading, class_map, distance, read_detections, stream_tables
+from verifier.perception.detections import Reading, Tables, class_map, distance, read_detections, stream_tables
 from verifier.perception.detections.tablefiles import frames_of, tables
 
 arrow = pytest.importorskip("pyarrow")
@@ -189,9 +189,8 @@ def test_a_stream_has_the_same_objects_as_reading_at_once(tmp_path_factory, trut
     write(folder / "f.parquet", [(*frame, "ped", 1.0) for frame in frames], False, kind)
     paths, listed = (folder / "t.parquet", folder / "d.parquet"), folder / "f.parquet"
     whole = tables(*paths, Reading(class_map=class_map({"*": "any"})), frames=listed)
-    chunks = list(
-        stream_tables(*paths, Reading(class_map=class_map({"*": "any"})), frames=listed, rows_per_chunk=size)
-    )
+    read = Tables.of(*paths, frames=listed)
+    chunks = list(stream_tables(read, Reading(class_map=class_map({"*": "any"})), rows_per_chunk=size))
     assert [name for chunk in chunks for name in chunk.data.frame_name] == list(whole.frame_name)
     for side in ("annotations", "detections"):
         streamed = [row for chunk in chunks for row in listed_rows(chunk.data, side)]
@@ -200,9 +199,8 @@ def test_a_stream_has_the_same_objects_as_reading_at_once(tmp_path_factory, trut
     if len(chunks) > 1:
         rest = list(
             stream_tables(
-                *paths,
+                read,
                 Reading(class_map=class_map({"*": "any"})),
-                frames=listed,
                 rows_per_chunk=size + 3,
                 after=chunks[0].last_frame,
             )
@@ -227,14 +225,14 @@ def test_streams_that_are_refused(tmp_path):
     write(tmp_path / "names.parquet", sorted(rows), True, "names")
     right = tmp_path / "right.parquet"
     with pytest.raises(UsageError, match="streaming needs a class map"):
-        next(stream_tables(right, right))
+        next(stream_tables(Tables.of(right, right)))
     with pytest.raises(InputError, match="parquet:2: frame 'a/1' comes after 'a/2'"):
-        next(stream_tables(right, tmp_path / "wrong.parquet", classes=("ped",)))
+        next(stream_tables(Tables.of(right, tmp_path / "wrong.parquet"), classes=("ped",)))
     with pytest.raises(InputError, match=r"named by names within sequences named by names, in .*by whole numbers"):
-        next(stream_tables(right, tmp_path / "names.parquet", classes=("ped",)))
+        next(stream_tables(Tables.of(right, tmp_path / "names.parquet"), classes=("ped",)))
     with pytest.raises(InputError, match="no frame named 'a/7'"):
-        list(stream_tables(right, right, classes=("ped",), after="a/7"))
+        list(stream_tables(Tables.of(right, right), classes=("ped",), after="a/7"))
     with pytest.raises(InputError, match="no such file"):
-        next(stream_tables(tmp_path / "none.parquet", right, classes=("ped",)))
-    assert [chunk.last_frame for chunk in stream_tables(right, right, classes=("ped",))] == ["a/2"]
-    assert list(stream_tables(right, right, classes=("ped",), after="a/2")) == []
+        next(stream_tables(Tables.of(tmp_path / "none.parquet", right), classes=("ped",)))
+    assert [chunk.last_frame for chunk in stream_tables(Tables.of(right, right), classes=("ped",))] == ["a/2"]
+    assert list(stream_tables(Tables.of(right, right), classes=("ped",), after="a/2")) == []

@@ -103,9 +103,13 @@ def test_the_first_number_of_results(data, numbers, given, expected):
 
 def test_images_have_numbers_and_names(data):
     write(data, labels__007=LINE, labels__i=LINE)
-    rows = [{"image_id": name, "category_id": 3, "bbox": [1, 1, 2, 2], "score": 0.5} for name in (7, "i", "007")]
-    (data / "seen.json").write_text(json.dumps(rows))
-    assert read(data, seen="seen.json").detections.frame.tolist() == [0, 1, 0]
+    row = {"category_id": 3, "bbox": [1, 1, 2, 2], "score": 0.5, "z": 7}
+    (data / "seen.json").write_text(json.dumps([{"image_id": name, **row} for name in (7, "i", "007")]))
+    found = read(data, seen="seen.json", detection_distance_field="z").detections
+    assert (found.frame.tolist(), found.distance_m.tolist()) == ([0, 1, 0], [7, 7, 7])
+    for wrong in (2, -1):
+        with pytest.raises(UsageError, match="--first-category: expected 0 or 1"):
+            read(data, seen="seen.json", first_category=wrong)
     for option in ({"first_category": 0}, {"detection_distance_field": "z"}):
         with pytest.raises(UsageError, match=r"belong to predictions\.json"):
             read(data, **option)
@@ -165,6 +169,9 @@ def test_images_beside_labels(tmp_path):
         assert yolo(".", folder / "seen").annotations.box_2d.tolist() == [[2, 1.5, 6, 2.5]]
     write(folder, **{"images__d__k.png": "", "images__e__l.png": "", "labels__d__k": LINE})
     assert read(folder).sequences == ("(no sequence)", "d", "e")
+    assert read(folder, labels="labels/d").sequences == (
+        "(no sequence)",
+    )  # one folder says nothing of how they were taken
     for name in ("images/d/k.png", "images/e/l.png", "labels/d/k.txt"):
         (folder / name).unlink()
     (folder / "images/j.jpg").write_text("no image")

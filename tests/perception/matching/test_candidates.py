@@ -8,12 +8,9 @@ from verifier.perception.matching import MatchingPolicy
 from verifier.perception.matching.candidates import (
     Windows,
     _cut,
-    _index_in,
     _runs,
-    _stable_order,
     candidates,
     centres,
-    parts,
     reach,
 )
 
@@ -110,16 +107,6 @@ def test_no_pair_is_lost_where_group_and_key_are_rounded_as_one_number():
     assert (begin.tolist(), end.tolist()) == ([0, 1], [1, 2])
 
 
-def test_orders_and_places_of_large_numbers():
-    rng = np.random.default_rng(7)
-    for most in (3, 2**16, 2**17, 2**18, 2**40):
-        values = rng.integers(0, most, 300)
-        assert np.array_equal(_stable_order(values), np.argsort(values, kind="stable"))
-        groups, wanted = np.unique(values), np.concatenate([values, rng.integers(0, most + 9, 300), [most + 9]])
-        places = {value: place for place, value in enumerate(groups.tolist())}
-        assert _index_in(groups, wanted).tolist() == [places.get(value, -1) for value in wanted.tolist()]
-
-
 def test_centres_by_hand():
     box = np.array([[1.0, 2, 4, 8, 16, 32, 64]])
     for affinity, own, centre in (
@@ -128,22 +115,6 @@ def test_centres_by_hand():
         ("centre_3d", box, [1, 2, 4]),
     ):
         assert centres(MatchingPolicy(affinity, 1.0), own).tolist() == [centre]
-
-
-def test_parts_hold_whole_groups():
-    rng = np.random.default_rng(3)
-    detection_group, annotation_group = rng.integers(0, 9000, 20_000), rng.integers(0, 9000, 20_000)
-    told = list(parts(detection_group, annotation_group))
-    assert len(told) == 3  # about 2^13 detections at a time
-    for rows, groups in zip(zip(*told, strict=True), (detection_group, annotation_group), strict=True):
-        assert np.array_equal(groups[np.concatenate(rows)], np.sort(groups[np.concatenate(rows)]))
-    for detections, annotations in told:
-        assert set(annotation_group[annotations]) <= set(range(9000))
-        lowest, highest = detection_group[detections].min(), detection_group[detections].max()
-        assert ((lowest <= annotation_group[annotations]) & (annotation_group[annotations] <= highest)).all()
-        inside = (annotation_group >= lowest) & (annotation_group <= highest)
-        assert np.count_nonzero(inside) == len(annotations)
-        assert np.count_nonzero((detection_group >= lowest) & (detection_group <= highest)) == len(detections)
 
 
 def test_neighbouring_borders_are_joined_up_to_a_block(monkeypatch):

@@ -295,19 +295,15 @@ def scenes(draw, assignment="greedy", most=9):
     )
 
 
-blocks = st.tuples(*[st.sampled_from([1, 5, verifier.perception.matching.candidates.BLOCK])] * 2)
+blocks = st.sampled_from([1, 5, verifier.perception.matching.candidates.BLOCK])
 rounds = st.sampled_from([0, 1, verifier.perception.matching.matches.ROUNDS])
 
 
 def work_sizes(block):
-    """Detections looked at, pairs compared and pairs assigned at a time."""
+    """Pairs compared and pairs assigned at a time."""
     together = ExitStack()
-    for module, name, size in (
-        (verifier.perception.matching.candidates, "PART", block[1]),
-        (verifier.perception.matching.candidates, "BLOCK", block[0]),
-        (verifier.perception.matching.matches, "BLOCK", block[0]),
-    ):
-        together.enter_context(mock.patch.object(module, name, size))
+    for module in (verifier.perception.matching.candidates, verifier.perception.matching.matches):
+        together.enter_context(mock.patch.object(module, "BLOCK", block))
     return together
 
 
@@ -402,7 +398,7 @@ def test_the_detections_of_a_frame_are_matched_together_however_few_are_compared
     # In every frame but the first the last of three detections of one object is the surest.
     objects = [annotation(0, 0, 4, 4, frame=frame) for frame in range(3)]
     seen = [detection(0, 0, 4, 4, frame=k // 3, score=k % 3 if k >= 3 else 3 - k) for k in range(9)]
-    with work_sizes((1, 9)):
+    with work_sizes(1):
         assert matched(objects, seen, GREEDY).annotation_of.tolist() == [0, -1, -1, -1, -1, 1, -1, -1, 2]
 
 
@@ -422,30 +418,6 @@ def test_regions_to_ignore_need_rectangles_of_detections_that_are_not_matched_al
         assert not match(data.change(ignored=regions), policy).ignored.any()
     with pytest.raises(UsageError, match="image rectangles"):
         match(two.change(ignored=some), policy)
-
-
-@pytest.mark.parametrize("ties", [0, 2, 25, 190])
-def test_pairs_are_sorted_by_all_keys_where_the_last_one_ties(ties):
-    rng = np.random.default_rng(ties)
-    last = rng.permutation(np.r_[0 : 600 - 2 * ties, 0:ties, 0:ties])
-    keys = [rng.permutation(600), 3 * last + rng.integers(0, 3, 600), last]
-    assert np.array_equal(verifier.perception.matching.matches._sorted(keys), np.lexsort(keys))
-
-
-@pytest.mark.parametrize("most", [3, 1000])
-def test_parts_are_whole_groups_in_their_order_whatever_their_numbers(most):
-    rng = np.random.default_rng(6)
-    # Numbers that differ in a single bit, in random order.
-    numbers = np.concatenate([np.int64(1) << np.arange(45), [0]])
-    groups, others = rng.choice(numbers, 300), rng.choice(numbers, 200)
-    rows = []
-    with mock.patch.object(verifier.perception.matching.candidates, "PART", most):
-        for detections, annotations in verifier.perception.matching.candidates.parts(groups, others):
-            inside = (others >= groups[detections].min()) & (others <= groups[detections].max())
-            assert annotations.tolist() == sorted(np.flatnonzero(inside), key=lambda row: others[row])
-            rows += detections.tolist()
-            assert not np.isin(groups[np.setdiff1d(np.arange(300), rows)], groups[rows]).any()
-    assert rows == sorted(range(300), key=groups.__getitem__)
 
 
 # Laws.

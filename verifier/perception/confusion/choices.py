@@ -33,7 +33,7 @@ from verifier.perception.detections import (
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.detections.depth import UNITS_PER_M
 from verifier.perception.detections.filters import keep_attribute, keep_field_of_view, keep_range, keep_scores
-from verifier.perception.detections.formats import COLUMNS, OPTIONS
+from verifier.perception.detections.formats import OPTIONS
 from verifier.perception.matching import MatchingPolicy, convention, usual_threshold
 from verifier.perception.settings import CountSettings, Removed
 
@@ -51,7 +51,7 @@ def reading(settings: CountSettings) -> Reading:
 
 def reader_options(settings: CountSettings) -> dict[str, Any]:
     """The options of the format's reader that were chosen."""
-    options = {name: getattr(settings, name) for name in OPTIONS if name not in COLUMNS}
+    options = {name: getattr(settings, name) for name in OPTIONS if name != "columns"}
     options |= {"columns": settings.column or None}
     return {name: value for name, value in options.items() if value is not None}
 
@@ -218,21 +218,21 @@ def placed(settings: CountSettings, data: DetectionSet | None = None, part: bool
         VerifierError: as reading and filters raise.
     """
     _check_distances(settings)
-    data = _with_distances(settings, read(settings) if data is None else data, part)
+    if data is None:
+        data = read_detections(
+            settings.format or "",
+            settings.annotations,
+            settings.detections,
+            reading(settings),
+            **reader_options(settings),
+        )
+    data = _with_distances(settings, data, part)
     sources = (settings.depth_folder, settings.distance_file, settings.distance_field)
     projected = settings.calibration is not None and not data.annotations.in_space
     measure = settings.distance or ("given" if any(sources) or projected else default_measure(data))
     if settings.calibration is not None:
         data = with_ground(data, settings.calibration, measure)
     return filters(settings, measure)(data), measure
-
-
-def read(settings: CountSettings) -> DetectionSet:
-    """The data as their format has them; errors as of its reader."""
-    options = reader_options(settings)
-    return read_detections(
-        settings.format or "", settings.annotations, settings.detections, reading(settings), **options
-    )
 
 
 def _check_distances(settings: CountSettings) -> None:

@@ -3,12 +3,12 @@
 A drive is the coarsest unit that is independent of the others. What a data set calls a sequence may be a part of one,
 and images without sequences may come from a few drives.
 
-    sequence,drive          [frame]                       {"sequence": {"0000": "monday",
-    0000,monday             "000008" = "monday"                         "0001": "monday"}}
-    0001,monday             "000019" = "tuesday"
+    sequence,drive          frame,drive
+    0000,monday             000008,monday
+    0001,monday             000019,tuesday
 
 A CSV file (separated by comma, semicolon or tab) has a column `drive` and a column `sequence` or `frame`, or both: a
-frame then is named SEQUENCE/FRAME. TOML and JSON files have one table, `sequence` or `frame`.
+frame then is named SEQUENCE/FRAME.
 
 Where tracks or frames are the independent units that bounds rest on, the sequences of the document are these, each
 named after the sequence that it is of. The unit of an object's item is its track (in its class); of one without a
@@ -17,19 +17,17 @@ track do. Of frames it is the frame, whoever stands there.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.arrays import Ints
 from verifier.base.errors import InputError, Place, UsageError, shown
-from verifier.base.files import csv_rows, read_json, read_text
-from verifier.base.toml import read_toml
-from verifier.perception.confusion.bins import escaped
+from verifier.base.files import csv_rows, read_text
 from verifier.perception.confusion.context_counts import Counter, Memory, counter_of, divided
 from verifier.perception.confusion.counting import Observed
 from verifier.perception.confusion.counts import ConfusionCounts, Sequences
@@ -40,10 +38,7 @@ from verifier.perception.confusion.tracks import track_numbers
 from verifier.perception.detections.columns import DetectionSet
 
 GroupedBy: TypeAlias = Literal["sequence", "frame"]
-Entries: TypeAlias = list[tuple[str, Any, Place]]
-Document: TypeAlias = tuple[Any, str, Callable[[str, str], Place]]
-"""A decoded file, its SHA-256, and where a name of a table stands in it."""
-FORM = "write CSV with the columns 'sequence,drive' or 'frame,drive', or a TOML or JSON table 'sequence' or 'frame'"
+FORM = "write CSV with the columns 'sequence,drive' or 'frame,drive'"
 
 
 @dataclass(frozen=True)
@@ -87,14 +82,11 @@ class DriveTable:
 
 
 def read_drives(path: str | Path) -> DriveTable:
-    """Read a table of drives by its suffix: .toml, .json, else CSV.
+    """Read a table of drives.
 
     Raises:
-        InputError: with file and line (JSON: pointer): not such a table, a name twice, an empty name.
+        InputError: with file and line: not such a table, a name twice, an empty name.
     """
-    suffix = Path(path).suffix.lower()
-    if suffix in (".toml", ".json"):
-        return _of_document(path, _toml if suffix == ".toml" else _json)
     text, raw = read_text(path)
     rows = csv_rows(text, str(path), ",;\t")
     _, head = next(rows, (1, []))
@@ -102,52 +94,24 @@ def read_drives(path: str | Path) -> DriveTable:
     if not by or sorted(head) != sorted([*by, "drive"]):
         got = shown(",".join(head))
         raise InputError(f"expected the columns of a table of drives, got {got}", Place(str(path), 1), FORM)
-    entries = []
+    of: GroupedBy = "frame" if "frame" in by else "sequence"
+    drives: dict[str, str] = {}
+    places: dict[str, Place] = {}
     for line, row in rows:
         place = Place(str(path), line)
         cells = dict(zip(head, row, strict=True))
         if not all(cells[name] for name in by):
             raise InputError(f"the name of a {by[-1]} is empty", place)
-        entries.append(("/".join(cells[name] for name in by), cells["drive"], place))
-    return _table("frame" if "frame" in by else "sequence", entries, str(path), hashlib.sha256(raw).hexdigest())
-
-
-def _of_document(path: str | Path, read: Callable[[str | Path], Document]) -> DriveTable:
-    document, sha256, place_of = read(path)
-    keys = tuple(document) if isinstance(document, dict) else ()
-    if keys not in (("sequence",), ("frame",)) or not isinstance(document[keys[0]], dict):
-        raise InputError(f"expected one table of drives, got {shown(document)}", Place(str(path)), FORM)
-    of: GroupedBy = "frame" if keys == ("frame",) else "sequence"
-    entries = [(name, drive, place_of(of, name)) for name, drive in document[of].items()]
-    return _table(of, entries, str(path), sha256)
-
-
-def _toml(path: str | Path) -> Document:
-    top = read_toml(path)
-    return top.value, top.sha256, lambda of, name: top.at(of).at(name).fail("").place
-
-
-def _json(path: str | Path) -> Document:
-    document, raw = read_json(path)
-    digest = hashlib.sha256(raw).hexdigest()
-    return document, digest, lambda of, name: Place(str(path), path=f"/{of}/{escaped(name)}")
-
-
-def _table(of: GroupedBy, entries: Entries, file: str, sha256: str) -> DriveTable:
-    drives: dict[str, str] = {}
-    places: dict[str, Place] = {}
-    for name, drive, place in entries:
-        if not isinstance(drive, str) or not drive.strip() or not drive.isprintable():
+        name, drive = "/".join(cells[name] for name in by), cells["drive"]
+        if not drive.strip() or not drive.isprintable():
             raise InputError(f"expected the name of a drive, got {shown(drive)}", place)
         if name in drives:
-            first = places[name].line
-            raise InputError(
-                f"the {of} {shown(name)} has a row already, in line {first}", place, "remove one of them"
-            )
+            told = f"the {of} {shown(name)} has a row already, in line {places[name].line}"
+            raise InputError(told, place, "remove one of them")
         drives[name], places[name] = drive.strip(), place
     if not drives:
-        raise InputError("no row in it", Place(file), FORM)
-    return DriveTable(of, drives, places, file, sha256)
+        raise InputError("no row in it", Place(str(path)), FORM)
+    return DriveTable(of, drives, places, str(path), hashlib.sha256(raw).hexdigest())
 
 
 def frames_in_drives(data: DetectionSet, table: DriveTable) -> DetectionSet:

@@ -187,13 +187,17 @@ FOLDERS: Mapping[str, Parting] = {
 """Formats with a file for each sequence, or for each image."""
 
 
-def is_shared_by_files(settings: CountSettings) -> bool:
-    """Whether workers can read the files of their parts alone, and no others."""
+def check_parted(settings: CountSettings) -> None:
+    """Refuse what workers cannot read by the files of their parts alone; UsageError."""
     parting = FOLDERS.get(str(settings.format))
-    if parting is None or settings.detection_frame == "city" or (settings.sequence and not parting.is_exact):
-        return False
-    given = [str(path) for path in (settings.annotations, settings.detections)]
-    return not any(filesystem(path).isfile(path) if is_address(path) else Path(path).is_file() for path in given)
+    if parting is None:
+        raise UsageError(
+            "--scheduler and --shard count Parquet tables (--format table), and folders with a file for each "
+            f"sequence or image (--format {', '.join(FOLDERS)}); leave them out"
+        )
+    if settings.detection_frame == "city" or (settings.sequence and not parting.is_exact):
+        option = "--detection-frame city" if settings.detection_frame == "city" else "--sequence"
+        raise UsageError(f"{option} of {settings.format} does not go with counting in parts: leave out one")
 
 
 @dataclass(frozen=True)
@@ -304,7 +308,8 @@ class FolderCount:
         """Count a sequence, or hash a file; errors as counting at once."""
         if isinstance(block, str):
             return PartCount(digests={block: digest_of(block)})
-        how = self.how_of(block)
+        how = self.how
+        assert how is not None
         with self._placed(block[1]) as (data, measure):
             file = self.tables.files[0].paths[block[1].rows[0][0]]
             check_alike(data, measure, how, self.settings, Place(file))
@@ -339,11 +344,6 @@ class FolderCount:
         for error in errors.values():
             error.place = replace(error.place, file=copies.told(str(error.place.file)))
         return errors
-
-    def how_of(self, partition: tuple[int, TablePart]) -> How:
-        """What every sequence is counted by."""
-        assert self.how is not None
-        return self.how
 
 
 def check_alike(data: DetectionSet, measure: str, how: How, settings: CountSettings, place: Place) -> None:

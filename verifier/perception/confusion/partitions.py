@@ -19,8 +19,7 @@ from verifier.perception.confusion.counting import confusion_counts
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document_dependence import IN_PARTS, combined_dependence
 from verifier.perception.confusion.drives import DriveTable, read_drives
-from verifier.perception.confusion.folders import FolderCount, is_shared_by_files
-from verifier.perception.confusion.read_parts import ReadCount
+from verifier.perception.confusion.folders import FolderCount, check_parted
 from verifier.perception.confusion.record import join_records
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.sanity import with_projected, with_sanity
@@ -100,9 +99,10 @@ class TableCount:
         number, part = block
         files = StreamFiles(record=self.files.part(number) if self.settings.record is not None else None)
         progress = self.counted(files, part=part, records=())
-        return PartCount(progress if progress.parts else None, how=(self.rule, self.policy))
+        return PartCount(progress if progress.parts else None, how=self.how)
 
-    def how_of(self, partition: Partition) -> tuple[CountingRule, MatchingPolicy]:
+    @property
+    def how(self) -> tuple[CountingRule, MatchingPolicy]:
         """What every partition is counted by."""
         return self.rule, self.policy
 
@@ -118,15 +118,12 @@ class TableCount:
 
         def chunks(after: str | None) -> Iterator[Chunk]:
             return stream_tables(
-                settings.annotations,
-                settings.detections,
+                self.tables,
                 self.reading,
                 classes=self.reading.class_map.classes if self.reading.class_map else self.rule.classes,
-                frames=settings.frames,
                 rows_per_chunk=settings.chunk_rows,
                 after=after,
                 numbered=self.memory is not None,
-                tables=self.tables,
                 part=part,
                 records=records,
             )
@@ -150,20 +147,19 @@ def stream_counted(
     Raises:
         VerifierError: as `TableCount.of`, `count_chunks` and `Pool`.
     """
-    if is_shared_by_files(settings):
-        return _by_partitions(FolderCount.of(settings, memory), StreamFiles(), report)
     if not is_streamed(settings):
-        return _by_partitions(ReadCount.of(settings, memory), StreamFiles(), report)
+        check_parted(settings)
+        return _by_partitions(FolderCount.of(settings, memory), StreamFiles(), report)
     job = TableCount.of(settings, memory)
     files = job.files
     if settings.scheduler is not None or settings.shard is not None:
         return _by_partitions(job, files, report)
     records = job.tables.records()
     progress = job.counted(files, report, records=records)
-    return _whole(job, PartCount(progress, how=(job.rule, job.policy)), records), files, ()
+    return _whole(job, PartCount(progress, how=job.how), records), files, ()
 
 
-Job: TypeAlias = TableCount | FolderCount | ReadCount
+Job: TypeAlias = TableCount | FolderCount
 
 
 def _by_partitions(
@@ -176,11 +172,10 @@ def _by_partitions(
     paths = job.tables.paths_of(own, whole=shard is None or shard[0] == 1)
     if files.parts is not None:
         files.parts.mkdir(exist_ok=True)
-    work, own_blocks = job.shared(mine) if isinstance(job, ReadCount) else (job, mine)
-    blocks: list[Any] = [*paths, *own_blocks]
+    blocks: list[Any] = [*paths, *mine]
     try:
         with Pool(settings.scheduler) as pool:
-            count = pool.sum(work, blocks, added_parts, report) if blocks else PartCount()
+            count = pool.sum(job, blocks, added_parts, report) if blocks else PartCount()
         if files.record is not None:
             join_records([files.part(number) for number, _ in mine], files.record)
     finally:
@@ -191,7 +186,7 @@ def _by_partitions(
         for fault in (fault for name, fault in named.items() if name and name not in known):
             raise fault
         return _whole(job, count, job.tables.records(count.digests.__getitem__)), files, pool.shares
-    count = count if count.how is not None else replace(count, how=job.how_of(parts[0]))
+    count = count if count.how is not None else replace(count, how=job.how)
     told = shard_record(shard, job.tables, own, count, settings.accept, job.drives) | {"named": list(named)}
     return with_shard(_document(job, count), told), files, pool.shares
 

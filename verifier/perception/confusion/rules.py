@@ -14,12 +14,6 @@ from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.matrices import EMPTY, Label
 from verifier.perception.settings import Labelling, Leftover, Outside
 
-LEFTOVER_POLICIES = {
-    "drop": "not counted (Badithela et al. 2022, Remark 1)",
-    "own_bin": "a false positive in the bin in which the detection itself lies",
-    "nearest_bin": "a false positive in the bin of the object it lies nearest to; in its own bin when none is in "
-    "reach",
-}
 MOST_PROPOSITION_CLASSES = 8
 EMPTY_NAME = "empty"
 
@@ -38,8 +32,10 @@ class CountingRule:
       own class when any member is; else as the surest report of a member.
 
     A report goes to the bin of the object it was matched with. What is left over, unmatched detections and
-    duplicates (in reach of an object that another detection has), follows a policy of `LEFTOVER_POLICIES`. Where it
-    is counted it is a report in its bin: in a proposition-labelled matrix its class joins the reported set; in the
+    duplicates (in reach of an object that another detection has), follows a policy: "drop", not counted (Badithela et
+    al. 2022, Remark 1); "own_bin", a false positive in the bin in which the detection itself lies; "nearest_bin", one
+    in the bin of the object it lies nearest to, in its own bin when none is in reach. Where it is counted it is a
+    report in its bin: in a proposition-labelled matrix its class joins the reported set; in the
     other two it is what column "empty" reports when no object stands in that bin of that frame (the surest one, if
     there are several). One frame and bin stays one item, so that its rates are probabilities per frame.
 
@@ -71,7 +67,7 @@ class CountingRule:
         if not self.classes or len(set(self.classes)) != len(self.classes) or EMPTY_NAME in self.classes:
             raise UsageError(f"expected different class names, none of them '{EMPTY_NAME}', got {self.classes}")
         for policy in (self.unmatched, self.duplicates):
-            check_known("policy", policy, LEFTOVER_POLICIES)
+            check_known("policy", policy, get_args(Leftover))
         check_known("labelling", self.labelling, get_args(Labelling))
         check_known("rule for objects in no bin", self.outside, get_args(Outside))
         if self.labelling == "group" and self.gap_m is None:

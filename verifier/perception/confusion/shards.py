@@ -214,10 +214,9 @@ def joined_shards(given: Sequence[ReadShard], hashes: Sequence[str]) -> Confusio
         except (AttributeError, LookupError, TypeError):
             message = "does not fit the shards before it"
             raise InputError(message, Place(shard.name, path="/source"), "count the shard again") from None
-    if len(first.tables) > 1:  # else they are frames of data that every shard has read, and says of which files
-        source["sources"] = [
-            table.record(role, own) for role, table, own in zip(ROLES, first.tables, digests, strict=False)
-        ]
+    source["sources"] = [
+        table.record(role, own) for role, table, own in zip(ROLES, first.tables, digests, strict=False)
+    ]
     known = () if total.sequences is None else total.sequences.names
     for sequence in (name for name in first.named if name and name not in known):
         message = f"{source['distances']['name']} names the sequence {shown(sequence)}, which no shard has"

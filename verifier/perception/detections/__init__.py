@@ -8,6 +8,7 @@ from verifier.perception.detections.depth import with_depth
 from verifier.perception.detections.distances import distance, with_distances
 from verifier.perception.detections.filters import keep_scores
 from verifier.perception.detections.formats import read_detections
+from verifier.perception.detections.parquetfiles import Tables
 from verifier.perception.detections.sources import Reading
 from verifier.perception.detections.stream import Chunk, stream_tables
 
@@ -16,6 +17,7 @@ __all__ = [
     "ClassMap",
     "DetectionSet",
     "Reading",
+    "Tables",
     "class_map",
     "distance",
     "from_dicts",

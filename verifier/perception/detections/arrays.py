@@ -104,12 +104,11 @@ def from_supervision(
     reading: Reading | None = None,
     *,
     sequences: Sequence[str] | None = None,
-    distance_key: str = "distance_m",
 ) -> DetectionSet:
     """A set from one `supervision.Detections` per frame, of annotations and of detections.
 
     Used are `xyxy` (n, 4), `confidence` (n,) of detections, `tracker_id` (n,) of annotations if all frames have it,
-    `data[distance_key]` (n,) if there, and the classes: `data["class_name"]` (n,) where all have it, else `class_id`
+    `data["distance_m"]` (n,) if there, and the classes: `data["class_name"]` (n,) where all have it, else `class_id`
     (n,), an index into `classes`.
 
     Raises:
@@ -134,11 +133,11 @@ def from_supervision(
         elif all(getattr(image, "tracker_id", None) is not None for image in listed if len(image)):
             tracks = [image.tracker_id for image in listed if len(image)]
             column |= {"track": np.concatenate(tracks)} if tracks else {}
-        parts = [_given(image, distance_key) for image in listed]
+        parts = [_given(image, "distance_m") for image in listed]
         if any(map(len, parts)):
             pairs = zip(listed, parts, strict=True)
             known = [part if len(part) else np.full(len(image), np.nan) for image, part in pairs]
-            column["distance_m"] = _beside(file, [image.xyxy for image in listed], known, distance_key)
+            column["distance_m"] = _beside(file, [image.xyxy for image in listed], known, "distance_m")
         columns.append(column)
     return from_arrays(
         names[0] if classes is None else tuple(classes),
@@ -160,40 +159,29 @@ def _renumbered(column: dict[str, Any], names: Sequence[str], classes: Sequence[
 
 
 def from_maite(
-    index2label: Mapping[int, str],
+    classes: Sequence[str],
     frames: Sequence[str],
     targets: Sequence[Any],
     predictions: Sequence[Any],
     reading: Reading | None = None,
     *,
     sequences: Sequence[str] | None = None,
-    distances_m: Sequence[Any] | None = None,
 ) -> DetectionSet:
     """A set from one MAITE `ObjectDetectionTarget` per frame: `boxes` (n, 4) x1, y1, x2, y2, `labels` (n,), `scores`.
 
-    Scores (n, classes) count with their greatest value. `distances_m` holds one array (n,) per frame.
+    Labels are indices into `classes`. Scores (n, classes) count with their greatest value.
 
     Raises:
         InputError: as `from_arrays`.
     """
-    known = sorted(index2label)
-    place = {index: position for position, index in enumerate(known)}
     columns = []
-    for which, listed in enumerate((targets, predictions)):
-        _check_length(FILES[which], listed, frames)
-        column = _by_frame(FILES[which], listed, {"box_2d": "boxes", "class": "labels"})
-        labels = _column(column["class"], "labels", FILES[which]).tolist()
-        column["class"] = np.array([place.get(label, len(known)) for label in labels], dtype=np.int64)
-        columns.append(column)
+    for file, listed in zip(FILES, (targets, predictions), strict=True):
+        _check_length(file, listed, frames)
+        columns.append(_by_frame(file, listed, {"box_2d": "boxes", "class": "labels"}))
     scores = [np.asarray(prediction.scores) for prediction in predictions]
     greatest = [score.max(axis=1) if score.ndim == 2 and len(score) else score for score in scores]
     columns[1]["score"] = _beside(FILES[1], [prediction.boxes for prediction in predictions], greatest, "scores")
-    if distances_m is not None:
-        _check_length(FILES[0], distances_m, frames)
-        boxes = [target.boxes for target in targets]
-        columns[0]["distance_m"] = _beside(FILES[0], boxes, distances_m, "distances_m")
-    names = [index2label[index] for index in known]
-    return from_arrays(names, frames, columns[0], columns[1], reading, sequences=sequences)
+    return from_arrays(classes, frames, columns[0], columns[1], reading, sequences=sequences)
 
 
 def _check_length(file: str, listed: Sequence[Any], frames: Sequence[str]) -> None:
@@ -296,7 +284,7 @@ def from_objects(
 
     * pandas: a `DataFrame` with the columns of tables, and another of detections;
     * torchmetrics: one dictionary per image with `boxes`, `labels`, `scores` (arrays or tensors), see `from_dicts`;
-    * supervision: one `Detections` per image, or a `DetectionDataset`, see `from_supervision`;
+    * supervision: one `Detections` per image, see `from_supervision`;
     * MAITE: one target per image, see `from_maite`;
     * pycocotools: a `COCO`, and of detections that of `loadRes` or the list that it takes.
 
@@ -317,9 +305,6 @@ def from_objects(
         raise UsageError("names and sequences are of one object for each image; tables and COCO have their own")
     if isinstance(getattr(annotations, "dataset", None), dict):
         return coco(annotations, detections, reading, **options)
-    if names is None:
-        names = getattr(annotations, "classes", None)
-    annotations, detections = (_listed(image) for image in (annotations, detections))
     if not isinstance(annotations, Mapping | Sequence) or isinstance(annotations, str):
         return tables(annotations, detections, reading, **options)
     frames = list(map(str, annotations if isinstance(annotations, Mapping) else range(len(annotations))))
@@ -332,16 +317,10 @@ def from_objects(
     if all(isinstance(value, Mapping) for value in (*truth, *seen)):
         return from_dicts(names, frames, truth, seen, reading, sequences=sequences)
     if all(hasattr(image, "boxes") and hasattr(image, "labels") for image in (*truth, *seen)):
-        return from_maite(dict(enumerate(names)), frames, truth, seen, reading, sequences=sequences)
+        return from_maite(names, frames, truth, seen, reading, sequences=sequences)
     known = "dictionaries, supervision.Detections or MAITE targets"
     kinds = sorted({type(value).__name__ for value in (*truth, *seen)})
     raise InputError(f"expected {known}, got {', '.join(kinds)}", Place(FILES[0]))
-
-
-def _listed(given: Any) -> Any:
-    """The annotations of a `supervision.DetectionDataset`; anything else as it is."""
-    inside = getattr(given, "annotations", None)
-    return inside if isinstance(inside, Mapping) else given
 
 
 def _in_order(annotations: Any, detections: Any) -> list[Any]:

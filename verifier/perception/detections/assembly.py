@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, LimitError, Place, check_known, shown, unknown_name
+from verifier.perception.detections import sources
 from verifier.perception.detections.classmap import DONT_CARE, IGNORE, classes_of_others
 from verifier.perception.detections.columns import (
     ANY_CLASS,
@@ -185,21 +186,21 @@ class Checks:
         return rows
 
     def _plausible(self, rows: Rows, kind: str) -> Rows:
-        limits = self.reading.plausible
         if rows.box_3d is not None:
             with np.errstate(over="ignore"):
                 reach = np.sqrt(sum(axis * axis for axis in rows.box_3d[:, :3].T))
-            rows = self._beyond(rows, kind, reach, limits.reach_m, "{:g} m away; are these metres in the ego frame?")
+            rows = self._beyond(rows, kind, reach, sources.REACH_M, "{:g} m away; are these metres in the ego frame?")
         if rows.box_3d is not None:
             size = np.maximum.reduce(list(rows.box_3d[:, 3:6].T))
-            rows = self._beyond(rows, kind, size, limits.size_m, "{:g} m large; are these metres?")
+            rows = self._beyond(rows, kind, size, sources.SIZE_M, "{:g} m large; are these metres?")
         if rows.box_3d is not None:
             turn = np.abs(rows.box_3d[:, 6])
-            rows = self._beyond(rows, kind, turn, limits.turn_rad, "turned by {:g} rad; are these degrees?")
+            rows = self._beyond(rows, kind, turn, sources.TURN_RAD, "turned by {:g} rad; are these degrees?")
         if rows.distance_m is not None:
-            rows = self._beyond(rows, kind, rows.distance_m, limits.reach_m, "{:g} m away; are these metres?")
+            rows = self._beyond(rows, kind, rows.distance_m, sources.REACH_M, "{:g} m away; are these metres?")
         if rows.score is not None:
-            rows = self._beyond(rows, kind, np.abs(rows.score), limits.score, "with a score of size {:g}; is it one?")
+            size = np.abs(rows.score)
+            rows = self._beyond(rows, kind, size, sources.SCORE, "with a score of size {:g}; is it one?")
         if rows.box_2d is not None:
             rows = self._pixels(rows, kind, rows.box_2d)
         return rows
@@ -210,7 +211,7 @@ class Checks:
         if known.any() and reach[known].max() <= 1.5:
             message = f"{kind} within 1.5 pixels of the corner, as is every other; are these fractions of the image?"
             return self.without(rows, known, "implausible_boxes", lambda _: message)
-        return self._beyond(rows, kind, reach, self.reading.plausible.pixels, "at {:g} pixels; are these pixels?")
+        return self._beyond(rows, kind, reach, sources.PIXELS, "at {:g} pixels; are these pixels?")
 
     def _beyond(self, rows: Rows, kind: str, value: NDArray[np.float64], limit: float, text: str) -> Rows:
         return self.without(

@@ -150,9 +150,8 @@ def _of_line(line: str, file: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Format:
-    """A format: what it is, its reader (annotations, detections, reading, **options), and the options it takes."""
+    """A format: its reader (annotations, detections, reading, **options), and the options it takes."""
 
-    title: str
     reader: Callable[..., DetectionSet]
     options: tuple[str, ...] = ()
 
@@ -175,40 +174,27 @@ def auto(
     return data.change(origin={**data.origin, "recognised": told})
 
 
-COLUMNS = ("columns", "detection_columns")
-"""Options of tables: what their columns mean."""
+_FIELDS = ("distance_field", "detection_distance_field")
 _NAMED = {
-    "kitti_object": Format("KITTI object: folders or zip archives of label and result files", kitti_object),
-    "kitti_tracking": Format(
-        "KITTI tracking: folders or zip archives, one file per sequence", kitti_tracking, ("frames",)
-    ),
-    "nuscenes": Format("nuScenes: the folder of the official tables, and official results", nuscenes),
-    "nuscenes_compact": Format("nuScenes: one scene with its poses in one file", nuscenes_compact),
-    "coco": Format("COCO: annotations and results", coco, ("distance_field", "detection_distance_field")),
-    "fiftyone": Format(
-        "FiftyOne: JSON of samples with ground_truth and predictions",
-        fiftyone,
-        ("distance_field", "detection_distance_field"),
-    ),
-    "mot": Format("MOTChallenge: folders or zip archives of sequences", mot, ("detected_class",)),
-    "yolo": Format(
-        "Ultralytics YOLO: labels with data.yaml, and labels or predictions.json",
-        yolo,
-        ("image_size", "first_category", "detection_distance_field"),
-    ),
-    "voc": Format("Pascal VOC: XML files, and XML files with scores or result files", voc),
-    "argoverse": Format(
-        "Argoverse 2: logs with annotations.feather, and detections", argoverse, ("detection_frame",)
-    ),
-    "waymo": Format("Waymo Open Dataset v2: Parquet files of lidar_box or camera_box", waymo, ("columns",)),
-    "bdd100k": Format("BDD100K and Scalabel: JSON frames with labels", bdd100k, ("columns",)),
-    "openlabel": Format("ASAM OpenLABEL: JSON", openlabel, ("columns",)),
-    "cvat": Format("CVAT: XML of images or videos", cvat, ("columns",)),
-    "table": Format("CSV or Parquet with named columns", tables, ("frames", *COLUMNS)),
+    "kitti_object": Format(kitti_object),
+    "kitti_tracking": Format(kitti_tracking, ("frames",)),
+    "nuscenes": Format(nuscenes),
+    "nuscenes_compact": Format(nuscenes_compact),
+    "coco": Format(coco, _FIELDS),
+    "fiftyone": Format(fiftyone, _FIELDS),
+    "mot": Format(mot, ("detected_class",)),
+    "yolo": Format(yolo, ("image_size", "first_category", "detection_distance_field")),
+    "voc": Format(voc),
+    "argoverse": Format(argoverse, ("detection_frame",)),
+    "waymo": Format(waymo, ("columns",)),
+    "bdd100k": Format(bdd100k, ("columns",)),
+    "openlabel": Format(openlabel, ("columns",)),
+    "cvat": Format(cvat, ("columns",)),
+    "table": Format(tables, ("frames", "columns")),
 }
 OPTIONS = tuple(dict.fromkeys(option for chosen in _NAMED.values() for option in chosen.options))
 """Every option of a reader."""
-FORMATS = {"auto": Format("recognised by the annotations", auto, OPTIONS), **_NAMED}
+FORMATS = {"auto": Format(auto, OPTIONS), **_NAMED}
 
 
 def read_detections(

@@ -232,14 +232,12 @@ class Tables:
         annotations: str | Path,
         detections: str | Path,
         columns: Mapping[str, str] | None = None,
-        detection_columns: Mapping[str, str] | None = None,
         frames: str | Path | None = None,
     ) -> Tables:
-        """Look at all files; InputError and UsageError as `stream_tables`."""
+        """Look at all files; InputError as `FilesInOrder.of`, UsageError as `check_columns`."""
         columns = check_columns(columns or {})
-        detected = columns if detection_columns is None else check_columns(detection_columns)
         listed = {name: own for name, own in columns.items() if name in ("frame", "sequence")}
-        own, paths = (columns, detected, listed), (annotations, detections, frames)
+        own, paths = (columns, columns, listed), (annotations, detections, frames)
         files = tuple(
             FilesInOrder.of(path, names, needed)
             for path, names, needed in zip(paths, own, NEEDED, strict=True)

@@ -168,24 +168,10 @@ IGNORABLE = {
 """What `Reading.ignore` may name, and what is then left out."""
 
 
-@dataclass(frozen=True)
-class Plausible:
-    """Limits beyond which a box cannot be in the stated units.
-
-    `reach_m` distance of a centre from the ego; `size_m` length, width or height (the longest road vehicles
-    measure 54 m); `pixels` an image coordinate; `turn_rad` a yaw (degrees are larger); `score` the size of a score
-    (probabilities, per cent, margins and logits are far below; beyond it differences of scores are rounded away).
-    """
-
-    reach_m: float = 1000.0
-    size_m: float = 60.0
-    pixels: float = 100_000.0
-    turn_rad: float = 10.0
-    score: float = 1e9
-
-    def __post_init__(self) -> None:
-        if not all(limit > 0 and not math.isnan(limit) for limit in vars(self).values()):
-            raise ValueError("limits must be positive")
+REACH_M, SIZE_M, PIXELS, TURN_RAD, SCORE = 1000.0, 60.0, 100_000.0, 10.0, 1e9
+"""Limits beyond which a box cannot be in the stated units: distance of a centre from the ego; length, width or height
+(the longest road vehicles measure 54 m); an image coordinate; a yaw (degrees are larger); the size of a score
+(probabilities, per cent, margins and logits are far below; beyond it differences of scores are rounded away)."""
 
 
 @dataclass(frozen=True)
@@ -205,7 +191,6 @@ class Reading:
     ignore: tuple[str, ...] = ()
     dont_care: DontCare = "keep"
     sequences: tuple[str, ...] | None = None
-    plausible: Plausible = Plausible()
     match_frames: FrameNames = "name"
 
     def __post_init__(self) -> None:

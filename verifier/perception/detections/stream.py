@@ -11,7 +11,6 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import lt
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,27 +49,22 @@ class Chunk:
 
 
 def stream_tables(
-    annotations: str | Path,
-    detections: str | Path,
+    tables: Tables,
     reading: Reading | None = None,
     *,
     classes: tuple[str, ...] = (),
-    columns: Mapping[str, str] | None = None,
-    detection_columns: Mapping[str, str] | None = None,
-    frames: str | Path | None = None,
     rows_per_chunk: int = 200_000,
     after: str | None = None,
     numbered: bool = False,
-    tables: Tables | None = None,
     part: TablePart | None = None,
     records: Sequence[Mapping[str, object]] | None = None,
 ) -> Iterator[Chunk]:
-    """The same as `tables`, for Parquet files whose rows ascend by sequence and frame.
+    """The same as `tablefiles.tables`, for Parquet files whose rows ascend by sequence and frame.
 
     Every chunk has the same classes: those of the class map or `classes`. `after` is the `last_frame` of an
     earlier run: what follows is read. Frames do not repeat between chunks, so the counts of the chunks add up. With
-    `numbered` all frames are looked through beforehand, to number them. Who has looked at the files already gives
-    `tables`, and who hashed them `records`; of a `part` nothing else is read.
+    `numbered` all frames are looked through beforehand, to number them. Who has hashed the files gives `records`; of
+    a `part` nothing else is read.
 
     Raises:
         InputError: as `tables`; rows that are not in ascending order; no frame named `after`; frames to be numbered
@@ -80,20 +74,18 @@ def stream_tables(
     reading = reading or Reading()
     if reading.class_map is None and not classes:
         raise UsageError("streaming needs a class map, or the names of the classes")
-    tables = tables or Tables.of(annotations, detections, columns, detection_columns, frames)
     rows = (part or tables.whole).rows
     sides = [_Side(*row, rows_per_chunk) for row in zip(tables.files, tables.columns, NEEDED, rows, strict=False)]
-    listed = sides[2] if frames is not None else None
     numbers = None
     if numbered:
         own = {name: given for name, given in tables.columns[0].items() if name in ("frame", "sequence")}
-        at = 0 if frames is None else 2
+        at = 2 if len(sides) > 2 else 0
         numbers = _Numbers(_Side(tables.files[at], own, ("frame",), rows[at], rows_per_chunk))
     records = tables.records() if records is None else records
     skipping = after is not None
     while any(not side.finished() for side in sides):
         parts = _next_parts(sides)
-        keys = parts[-1][1] if listed is not None else parts[0][1]
+        keys = parts[2 if len(sides) > 2 else 0].keys
         frames_read = frames_of(keys)
         names = frames_read.names
         places = {} if numbers is None else dict(zip(names, map(numbers.of, keys), strict=True))
@@ -112,7 +104,7 @@ def stream_tables(
             place = None if numbers is None else np.array([places[name] for name in data.frame_name], dtype=np.int64)
             yield Chunk(data, names[-1] if names else "", done, sum(end - first for first, end in rows), place)
     if skipping:
-        raise InputError(f"no frame named {shown(after)}, after which to resume", Place(str(annotations)))
+        raise InputError(f"no frame named {shown(after)}, after which to resume", Place(tables.files[0].name))
 
 
 def _next_parts(sides: list[_Side]) -> list[_Part]:

@@ -273,16 +273,15 @@ def tables(
     reading: Reading | None = None,
     *,
     columns: Mapping[str, str] | None = None,
-    detection_columns: Mapping[str, str] | None = None,
     frames: Any = None,
     classes: tuple[str, ...] = (),
 ) -> DetectionSet:
     """One file of annotations and one of detections, CSV or Parquet, or pandas DataFrames, in which NaN is unknown.
 
-    `columns` gives the files' own names for `frame`, `class`, ... where they differ; `detection_columns` those of the
-    detections, if different. `frames` is a file with the columns `frame` (and `sequence`) that lists every frame,
-    those without objects too. Without it the frames are those with an annotation, and a detection elsewhere is in
-    an unknown frame. `classes` are all that may occur; none for those of the annotations.
+    `columns` gives the files' own names for `frame`, `class`, ... where they differ. `frames` is a file with the
+    columns `frame` (and `sequence`) that lists every frame, those without objects too. Without it the frames are
+    those with an annotation, and a detection elsewhere is in an unknown frame. `classes` are all that may occur; none
+    for those of the annotations.
 
     Raises:
         InputError: a file cannot be read, with file and line (of a DataFrame the row, from 1, in "<annotations>",
@@ -290,7 +289,6 @@ def tables(
         UsageError: `columns` names something that does not exist.
     """
     columns = check_columns(columns or {})
-    detection_columns = columns if detection_columns is None else check_columns(detection_columns)
     records = []
 
     def read(given: Any, role: str, own: Mapping[str, str], needed: Sequence[str]) -> NamedTable:
@@ -301,7 +299,7 @@ def tables(
         return named
 
     truth = read(annotations, "annotations", columns, REQUIRED)
-    table = read(detections, "detections", detection_columns, REQUIRED_SCORED)
+    table = read(detections, "detections", columns, REQUIRED_SCORED)
     all_keys = None
     if frames is not None:
         wanted = {name: own for name, own in columns.items() if name in ("frame", "sequence")}

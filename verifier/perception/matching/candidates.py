@@ -20,8 +20,6 @@ Axes: TypeAlias = tuple[Floats, Floats]
 
 BLOCK = 1 << 15
 """Pairs compared at a time: a dozen columns of so many numbers stay in a processor's cache."""
-PART = 1 << 13
-"""Detections whose candidates are looked for at a time, for the same reason."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,50 +108,27 @@ def _window(middle: Floats, before: Floats, behind: Floats) -> tuple[Floats, Flo
     return middle - before - slack, middle + behind + slack
 
 
-def parts(detection_group: Ints, annotation_group: Ints) -> Iterator[tuple[Ints, Ints]]:
-    """Rows of detections (n,) and annotations (k,) of whole groups, about `PART` detections at a time.
-
-    Their columns stay in a processor's cache, which sorting and bisecting those of the whole data would not.
-    """
-    detections, annotations = _stable_order(detection_group), _stable_order(annotation_group)
-    group, other = detection_group.take(detections), annotation_group.take(annotations)
-    first = 0
-    while first < len(group):
-        last = int(np.searchsorted(group, group[min(first + PART, len(group)) - 1], side="right"))
-        begin, end = np.searchsorted(other, group[first]), np.searchsorted(other, group[last - 1], side="right")
-        yield detections[first:last], annotations[begin:end]
-        first = last
-
-
 def candidates(detection_group: Ints, annotation_group: Ints, windows: Windows) -> Candidates:
     """Pairs of one group in which the annotation lies in the detection's window, and few others."""
     key = windows.key[0]
     annotations = np.flatnonzero(~np.isnan(key))
-    annotations = annotations.take(np.argsort(key.take(annotations)))
-    annotations = annotations.take(_stable_order(annotation_group.take(annotations)))
-    sorted_group = annotation_group.take(annotations)
-    edges = np.flatnonzero(sorted_group[1:] != sorted_group[:-1]) + 1
-    starts, stops = np.r_[0, edges], np.r_[edges, len(annotations)]
-    # Bisecting for bounds in rising order is several times faster: each search goes where the last one went.
-    detections = np.argsort(windows.low[0]) if len(annotations) else np.zeros(0, dtype=np.int64)
-    index = _index_in(sorted_group[starts], detection_group.take(detections)) if len(detections) else detections
-    detections, index = detections[index >= 0], index[index >= 0]
-    order = _stable_order(index)
-    detections, index = detections.take(order), index.take(order)
-    begins, stops_of = starts.take(index), stops.take(index)
-    if len(detections):
-        position = np.repeat(np.arange(len(starts)), stops - starts)
+    annotations = annotations.take(np.lexsort((key.take(annotations), annotation_group.take(annotations))))
+    group, key = annotation_group.take(annotations), key.take(annotations)
+    detections = np.argsort(detection_group, kind="stable")
+    own = detection_group.take(detections)
+    begins, stops = (np.searchsorted(group, own, side=side) for side in ("left", "right"))
+    if len(annotations):
         bounds = (windows.low[0].take(detections), windows.high[0].take(detections))
-        low, high = _runs(key.take(annotations), position, *bounds, index)
-        begins, stops_of = np.maximum(low, begins), np.minimum(high, stops_of)
-    some = np.flatnonzero(stops_of > begins)
-    detections, index, begins, stops_of = (array.take(some) for array in (detections, index, begins, stops_of))
+        low, high = _runs(key, group, *bounds, own)
+        begins, stops = np.maximum(low, begins), np.minimum(high, stops)
+    some = np.flatnonzero(stops > begins)
+    detections, own, begins, stops = (array.take(some) for array in (detections, own, begins, stops))
     return Candidates(
         detections=detections,
         annotations=annotations,
         begins=begins,
-        ends=np.r_[0, np.cumsum(stops_of - begins)],
-        borders=np.flatnonzero(np.r_[True, index[1:] != index[:-1], True][: len(index) + 1]),
+        ends=np.r_[0, np.cumsum(stops - begins)],
+        borders=np.flatnonzero(np.r_[True, own[1:] != own[:-1], True][: len(own) + 1]),
         key=windows.key[1].take(annotations),
         low=windows.low[1].take(detections),
         high=windows.high[1].take(detections),
@@ -165,28 +140,6 @@ def centres(policy: MatchingPolicy, box: Floats) -> Floats:
     if policy.affinity == "centre_2d":
         return box[:, :2] / 2 + box[:, 2:] / 2
     return box[:, :3] if policy.affinity == "centre_3d" else box[:, :2]
-
-
-def _stable_order(values: Ints) -> Ints:
-    """The order that sorts integers from 0 and keeps equal ones as they stand: numpy sorts 16-bit integers, and so
-    the digits of greater ones, in linear time."""
-    order = np.arange(len(values))
-    if np.all(values[1:] >= values[:-1]):
-        return order
-    for shift in range(0, int(values.max()).bit_length(), 16):
-        order = order.take(np.argsort((values.take(order) >> shift).astype(np.uint16), kind="stable"))
-    return order
-
-
-def _index_in(groups: Ints, wanted: Ints) -> Ints:
-    """Where each wanted group stands in `groups`, sorted and all different; -1 where it does not."""
-    most = int(groups[-1])
-    if most < 8 * (len(groups) + len(wanted)):
-        table = np.full(most + 2, -1, dtype=np.int64)
-        table[groups] = np.arange(len(groups))
-        return table.take(np.minimum(wanted, most + 1))
-    index = np.minimum(np.searchsorted(groups, wanted), len(groups) - 1)
-    return np.where(groups[index] == wanted, index, -1)
 
 
 def _runs(key: Floats, group: Ints, low: Floats, high: Floats, index: Ints) -> tuple[Ints, Ints]:

@@ -31,7 +31,6 @@ from verifier.perception.matching.candidates import (
     candidates,
     centres,
     columns,
-    parts,
     reach,
 )
 from verifier.perception.matching.policy import MatchingPolicy, centre_distance, cover_2d, iou_2d, iou_3d, iou_bev
@@ -88,17 +87,14 @@ def match(data: DetectionSet, policy: MatchingPolicy) -> Matches:
     affinity = np.full(len(detections), np.nan)
     # Where numbers beyond 1e154 overflow, the IoU is NaN or the distance infinite, which reaches no threshold.
     with np.errstate(over="ignore", invalid="ignore"):
-        groups = [_groups(data, boxes, policy.class_aware) for boxes in (detections, annotations)]
-        for rows in parts(*groups):
-            boxes = [box.take(row, axis=0) for box, row in zip((detection_box, annotation_box), rows, strict=True)]
-            pool = candidates(groups[0].take(rows[0]), groups[1].take(rows[1]), reach(policy, *boxes))
-            for reaching_pair in _reaching_pairs(policy, pool, *boxes):
-                pairs = _Pairs(
-                    rows[0].take(reaching_pair.detection), rows[1].take(reaching_pair.annotation), reaching_pair.value
-                )
-                _assign(data, policy, pairs, nearest, annotation_of, detection_of)
-                matched = annotation_of[pairs.detection] == pairs.annotation
-                affinity[pairs.detection[matched]] = pairs.value[matched]
+        of_detection, of_annotation = (
+            _groups(data, boxes, policy.class_aware) for boxes in (detections, annotations)
+        )
+        pool = candidates(of_detection, of_annotation, reach(policy, detection_box, annotation_box))
+        for pairs in _reaching_pairs(policy, pool, detection_box, annotation_box):
+            _assign(data, policy, pairs, nearest, annotation_of, detection_of)
+            matched = annotation_of[pairs.detection] == pairs.annotation
+            affinity[pairs.detection[matched]] = pairs.value[matched]
         ignored = _ignored(data, policy, annotation_of < 0)
     return Matches(detection_of, annotation_of, affinity, nearest, ignored)
 
