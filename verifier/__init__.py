@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from verifier.questions.require.require_result import RequireResult
     from verifier.robustness.assessment.result import AssessmentResult
     from verifier.robustness.campaign.result import CampaignResult
-    from verifier.robustness.mutators.batch_result import BatchResult
+    from verifier.robustness.mutators.batch_result import MutateResult
     from verifier.robustness.predicting import PredictResult
     from verifier.robustness.rates import AdrResult
     from verifier.study.results import RunResult
@@ -288,7 +288,7 @@ def robroc(files: Files = (), **choices: Any) -> TradeOffs:
     return robroc_result(settings_from(RobrocSettings, {"files": files, **choices}))
 
 
-def mutate(images: Files, output: File, **choices: Any) -> BatchResult:
+def mutate(images: Files, output: File, **choices: Any) -> MutateResult:
     """Degrade images, every one under every mutation, as PNG files in OUTPUT/MUTATION/NAME.png (`verify mutate`).
 
     Args:

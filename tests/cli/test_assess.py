@@ -135,23 +135,6 @@ def test_one_system_of_several(run):
     assert "did you mean 'rms'?" in err
 
 
-def test_the_plan_names_every_image(run, tmp_path):
-    path = tmp_path / "plan.json"
-    run(EXAMPLE, "--plan", path)
-    plan = json.loads(path.read_text())["systems"]["mds"]
-    assert len(plan["images"]) == 1600
-    for share in plan["shares"]:
-        assert sum(share["circumstance"] in each["circumstances"] for each in plan["images"]) == share["images"]
-    turns = [
-        one["parameters"]["angle_deg"]
-        for each in plan["images"]
-        for one in each["mutations"]
-        if one["name"] == "rotation"
-    ]
-    assert turns
-    assert all(-20 <= each <= 20 for each in turns)
-
-
 def test_pictures(run, robust, tmp_path, thorough):
     for ending, start in (("svg", b"<?xml"), *thorough * (("png", b"\x89PNG"), ("pdf", b"%PDF"))):
         path = tmp_path / f"plot.{ending}"
@@ -173,7 +156,6 @@ def test_pictures(run, robust, tmp_path, thorough):
         ([EXAMPLE, "--plot", "x.gif"], ExitCode.USAGE, "expected a file name ending in"),
         ([EXAMPLE, "--output", EXAMPLE], ExitCode.USAGE, "is an input"),
         ([EXAMPLE, "--output", "x.out", "--markdown", "x.out"], ExitCode.USAGE, "same file"),
-        ([EXAMPLE, "--plan", "x.json", "--system", "rms"], ExitCode.USAGE, "follow_up"),
         (["README.md"], ExitCode.BAD_INPUT, "not TOML"),
     ],
 )

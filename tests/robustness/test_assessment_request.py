@@ -8,7 +8,6 @@ from verifier.base.errors import InputError, UsageError
 from verifier.base.files import document_text
 from verifier.cli import main
 from verifier.robustness.assessment.document import assess_document
-from verifier.robustness.assessment.plan import plans_text
 from verifier.robustness.assessment.request import assessed
 from verifier.robustness.settings import AssessSettings
 
@@ -86,14 +85,6 @@ def test_the_document_is_that_of_the_command(root, tmp_path):
     assert document_of(result) == document_of_command(tmp_path, path)
 
 
-def test_the_plans_are_those_of_the_command(root, tmp_path):
-    path = root / "examples/12_robustness_assessment.toml"
-    result = assessed(AssessSettings(file=str(path)))
-    document_of_command(tmp_path, path, "--plan", tmp_path / "plan.json")
-    assert list(result.plans) == [each["key"] for each in document_of(result)["systems"] if each["plan"] is not None]
-    assert plans_text(result.title, result.plans) == (tmp_path / "plan.json").read_text()
-
-
 def test_levels_are_checked_and_told(root, tmp_path, file):
     text = SYSTEM + DEGRADATION.format(root=root)
     for at, average, hits in (("inf", 0.5, 396), ("400", 0.4, 240)):
@@ -128,7 +119,6 @@ def test_data_are_made_as_by_the_command(copied, cache, tmp_path):
     [
         ({"system": ("cart",)}, UsageError, "--system: .*did you mean 'car'"),
         ({"cache": "kept"}, UsageError, "--cache keeps detections, which are made with --make"),
-        ({"plan": "plan.json"}, UsageError, "no system that is assessed has a table 'follow_up'"),
         ({"cache": __file__, "make": "made"}, InputError, "expected a folder, found a file"),
         ({"make": "made"}, UsageError, "nothing to make"),
     ],

@@ -26,7 +26,7 @@ def folder(tmp_path, monkeypatch):
     for number in range(2):
         pixels = np.random.default_rng(number).integers(0, 256, (40, 60, 3), np.uint8)
         Image.fromarray(pixels).save(tmp_path / "images" / f"{number}.png")
-    (tmp_path / "boxes.csv").write_text("frame,x1,y1,x2,y2\n0,10,10,20,30\n1,0,0,5,5\n")
+    (tmp_path / "boxes.csv").write_text("frame,class,x1,y1,x2,y2\n0,ped,10,10,20,30\n1,ped,0,0,5,5\n")
     return tmp_path
 
 
@@ -34,35 +34,19 @@ def tree(folder):
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_files_document_and_sheet_are_those_of_the_command(folder):
-    assert main(["mutate", "images", *OPTIONS, "-o", "command", "--sheet", "sheet.png"]) == 0
-    result = mutated(MutateSettings(images=("images",), **CHOICES, output="called", sheet="own.png"))
+def test_files_and_document_are_those_of_the_command(folder):
+    assert main(["mutate", "images", *OPTIONS, "-o", "command"]) == 0
+    result = mutated(MutateSettings(images=("images",), **CHOICES, output="called"))
     made = tree(folder / "command")
     document = json.loads(made.pop("mutate.json"))
     del document["command"], document["checksums"]["command"]
     assert tree(folder / "called") == made
     assert json.loads(result.json_text()) == document
-    assert result.sheet == (folder / "sheet.png").read_bytes()
-    assert not (folder / "own.png").exists()
-    assert result.left_over == ()
 
 
 def test_mutations_are_those_asked_for_each_once(folder):
     settings = MutateSettings(mutation=("rotation:angle_deg=2",), sweep=(TURNS,))
     assert [each.text for each in chosen_mutations(settings)] == ["rotation:angle_deg=2", "rotation:angle_deg=5"]
-
-
-def test_what_an_earlier_batch_left_is_told_and_its_list_goes(folder):
-    settings = MutateSettings(images=("images",), **CHOICES, output="out")
-    mutated(settings)
-    (folder / "out" / "mutate.json").write_text("of the earlier batch")
-    (folder / "images" / "1.png").unlink()
-    counts = []
-    result = mutated(settings, lambda results, count: counts.append(count) or results)
-    assert counts == [1]
-    assert result.sheet is None
-    assert [path.rpartition("/")[2] for path in result.left_over] == ["1.png"] * 3
-    assert not (folder / "out" / "mutate.json").exists()
 
 
 @pytest.mark.parametrize(
@@ -71,8 +55,6 @@ def test_what_an_earlier_batch_left_is_told_and_its_list_goes(folder):
         ({"images": ()}, UsageError, "no image is named"),
         ({"output": None}, UsageError, "name the folder to write to"),
         ({"output": "images/out"}, UsageError, "is or lies in the folder of images images"),
-        ({"sheet": "sheet.jpg"}, UsageError, "expected a file name ending in .png"),
-        ({"sheet": "nowhere/sheet.png"}, InputError, "cannot be written: no such folder"),
         ({"depth": "nowhere"}, InputError, "no such folder"),
         ({"depth_constant": 0.0}, UsageError, "expected metres above 0"),
     ],

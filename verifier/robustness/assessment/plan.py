@@ -14,9 +14,8 @@ The drawing of images, circumstances and parameters is fixed by the seed; each i
 mutations that draw noise.
 """
 
-import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Literal, TypeAlias, get_args
@@ -24,7 +23,7 @@ from typing import Annotated, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.documents import Count, Limits, json_values
+from verifier.base.documents import Count, Limits
 from verifier.base.documents import Share as Probability
 from verifier.base.errors import UsageError
 from verifier.robustness.assessment.circumstances import Circumstance
@@ -86,7 +85,7 @@ class PlannedShare:
 
 @dataclass(frozen=True)
 class PlanSummary:
-    """The plan of the target data set; image by image with --plan."""
+    """The plan of the target data set."""
 
     occurrence: Occurrence
     proportions: Proportions
@@ -111,17 +110,6 @@ class Plan:
             PlannedShare(share.name, float(share.asked), float(share.expected), share.images) for share in self.shares
         )
         return PlanSummary(self.occurrence, self.proportions, self.seed, len(self.images), shares)
-
-    def document(self) -> dict[str, object]:
-        """All of it, as JSON values."""
-        return {**json_values(self.summary()), "images": json_values(self.images)}
-
-
-def plans_text(title: str, plans: Mapping[str, Plan]) -> str:
-    """The plans of an assessment with this title, by system, as the text of a JSON document."""
-    systems = {name: plan.document() for name, plan in plans.items()}
-    document = {"schema": "verifier.follow_up_plan", "version": 1, "title": title, "systems": systems}
-    return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
 def follow_up_plan(

@@ -46,7 +46,7 @@ def assessed(settings: AssessSettings, progress: Progress = no_progress, pool: P
     """Assess the systems of a file; data are made below the folder `settings.make` where one is named.
 
     Args:
-        settings: of `verify assess`; of the outputs only `plan` plays a part: it must be one that can be drawn.
+        settings: of `verify assess`; outputs play no part.
         progress: wraps what is worked on, with what it is called in the plural.
         pool: who mutates images and looks at them, where data are made.
 
@@ -67,8 +67,6 @@ def assessed(settings: AssessSettings, progress: Progress = no_progress, pool: P
         or not any(assessment.degradation and assessment.degradation.recipe for assessment in chosen)
     ):
         raise UsageError("--refine makes levels: it needs --make and a degradation with a transformation")
-    if settings.plan is not None and not any(system.follow_up for system in chosen):
-        raise UsageError("--plan: no system that is assessed has a table 'follow_up'")
     prepared = [_prepared(system, folder, settings) for system in chosen]  # before anything is made
     systems = tuple(_with_verdicts(system, folder, settings, progress, pool) for system in prepared)
     assessment_file = InputFile.of("assessment", file.name, file.sha256)

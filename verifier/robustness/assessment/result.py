@@ -246,8 +246,3 @@ class AssessmentResult(Result):
     def verdict(self) -> Verdict:
         """The worst over the systems."""
         return worst_verdict(system.verdict for system in self.systems)
-
-    @property
-    def plans(self) -> dict[str, Plan]:
-        """The plan of each system that has one, by the system's key."""
-        return {system.assessment.key: system.plan for system in self.systems if system.plan is not None}

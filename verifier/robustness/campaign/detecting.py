@@ -22,12 +22,9 @@ from verifier.perception.detections import Reading, read_detections
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.detections.depth import depth_file
 from verifier.perception.matching import MatchingPolicy
-from verifier.robustness.campaign.definition import AnnotationFiles, Counting, DetectorChoice
+from verifier.robustness.campaign.definition import Counting, DetectorChoice
 from verifier.robustness.campaign.file import Campaign
 from verifier.robustness.campaign.looking import (
-    ANNOTATIONS_FILE,
-    DETECTIONS_FILE,
-    DISTANCE_FIELD,
     Condition,
     Opened,
     Sources,
@@ -39,6 +36,12 @@ from verifier.robustness.campaign.scenes import Scenes
 from verifier.robustness.detectors.protocol import image_size
 from verifier.robustness.detectors.run import check_classes, identity_digest
 from verifier.robustness.mutators import needs_depth
+from verifier.robustness.mutators.annotations import (
+    ANNOTATIONS_FILE,
+    DETECTIONS_FILE,
+    DISTANCE_FIELD,
+    AnnotationFiles,
+)
 from verifier.study.provenance import installed_versions
 
 
