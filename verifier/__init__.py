@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from verifier.questions.compare.compare_result import CompareResult
     from verifier.questions.explain.explain_result import ExplainResult
     from verifier.questions.require.require_result import RequireResult
-    from verifier.robustness.assessment.result import AssessmentResult
+    from verifier.robustness.assessment.document import AssessResult
     from verifier.robustness.campaign.result import CampaignResult
     from verifier.robustness.mutators.batch_result import MutateResult
     from verifier.robustness.predicting import PredictResult
@@ -352,7 +352,7 @@ def predict(rates: File, **choices: Any) -> PredictResult:
     return predict_result(settings_from(PredictSettings, {"rates": str(rates), **choices}))
 
 
-def assess(assessment: File, **choices: Any) -> AssessmentResult:
+def assess(assessment: File, **choices: Any) -> AssessResult:
     """Whether a detector is robust in the circumstances of its use (`verify assess`).
 
     Args:

@@ -5,9 +5,7 @@ import json
 import pytest
 
 from verifier.base.errors import InputError, UsageError
-from verifier.base.files import document_text
 from verifier.cli import main
-from verifier.robustness.assessment.document import assess_document
 from verifier.robustness.assessment.request import assessed
 from verifier.robustness.settings import AssessSettings
 
@@ -72,7 +70,7 @@ def document_of_command(tmp_path, *arguments):
 
 
 def document_of(result):
-    return json.loads(document_text(assess_document(result)))
+    return json.loads(result.json_text())
 
 
 def tree(folder):

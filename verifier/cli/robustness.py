@@ -9,13 +9,13 @@ from pathlib import Path
 
 from verifier.base.blocks import Pool
 from verifier.base.errors import ExitCode, InputError, Place, UsageError, one_line
-from verifier.base.files import csv_text, document_text, write_text
+from verifier.base.files import csv_text, write_text
 from verifier.base.numbers import fixed
+from verifier.checking.verdicts import Verdict
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.terminal import check_targets, give, is_watched, progress_bar, tell_shares, wants_colour, watched
 from verifier.closedloop.comparison import BASELINE
 from verifier.evidence.documents import document_of
-from verifier.robustness.assessment.document import assess_document
 from verifier.robustness.assessment.request import assessed
 from verifier.robustness.campaign.guessing import proposal
 from verifier.robustness.campaign.result import CampaignResult
@@ -66,12 +66,12 @@ def assess_command(arguments: AssessSettings, command: Command) -> int:
     tell_shares(workers.shares)
     give(
         arguments,
-        with_provenance(document_text(assess_document(result)), command),
+        with_provenance(result.json_text(), command),
         lambda: assess_tables(result),
         markdown=lambda _: assess_markdown(result),
         plot=lambda path: figure_bytes(assess_figure(result), path),
     )
-    return int(result.verdict.exit_code)
+    return int(Verdict(result.verdict).exit_code)
 
 
 def _check_folders(arguments: AssessSettings) -> None:

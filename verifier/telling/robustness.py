@@ -11,8 +11,7 @@ from verifier.base.errors import one_line
 from verifier.base.numbers import fixed, interval_text, level_text, number_text
 from verifier.base.words import counted
 from verifier.checking.verdicts import Verdict, worst_verdict
-from verifier.robustness.assessment.document import AssessResult, SystemRecord, assess_document
-from verifier.robustness.assessment.result import AssessmentResult
+from verifier.robustness.assessment.document import AssessResult, SystemRecord
 from verifier.robustness.campaign.result import BreakRow, CampaignDocument, CampaignResult, CampaignRow
 from verifier.robustness.mutators import MUTATORS, AnyMutation
 from verifier.robustness.mutators.batch_result import MutateResult
@@ -290,9 +289,8 @@ def _model_blocks(model: PairModel) -> Iterator[Block]:
     yield Table("Weights of the model of all detectors", ("mutation", *map(name_text, model.features)), weights)
 
 
-def assess_tables(result: AssessmentResult) -> str:
+def assess_tables(study: AssessResult) -> str:
     """Everything for a terminal."""
-    study = assess_document(result)
     lines = [one_line(study.title)]
     for system in study.systems:
         title = one_line(system.title)
@@ -305,9 +303,8 @@ def assess_tables(result: AssessmentResult) -> str:
     return terminal.text_of([*lines, f"verdict: {study.verdict}"])
 
 
-def assess_markdown(result: AssessmentResult) -> str:
+def assess_markdown(study: AssessResult) -> str:
     """The report: a section per system, with the questions as headings."""
-    study = assess_document(result)
     lines = [f"# {escaped(study.title)}"]
     lines += ["", "Method: Wozniak, Segura and Mazo, Electronics 13(7), 1368, 2024."]
     lines += ["", *(f"* {escaped(file.role)}: {escaped(file.name)}, SHA-256 {file.sha256}" for file in study.inputs)]
