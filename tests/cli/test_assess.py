@@ -177,6 +177,16 @@ def test_nothing_to_draw(run, tmp_path):
     assert not (tmp_path / "a.png").exists()
 
 
+def test_what_a_plan_lacks_names_file_and_system(run, robust):
+    lacking = ROBUST.replace("count = 3\n", ""), ROBUST.replace("transformation =", "# ")
+    for text, message in zip(lacking, ("needs 'images' or 'count'", "'fog' has no transformation"), strict=True):
+        robust.write_text(text)
+        code, _, err = run(robust)
+        assert code == ExitCode.BAD_INPUT
+        assert f"{robust}: systems.car.follow_up: " in err
+        assert message in err
+
+
 def test_bad_numbers_name_their_line_and_write_nothing(run, robust, tmp_path):
     robust.write_text(ROBUST.replace("AP = 0.45", "AP = 45"))
     code, _, err = run(robust, "--output", tmp_path / "out.json")

@@ -155,6 +155,7 @@ def test_show_lists_every_mutator_or_what_is_asked_for(run):
         assert f"{mutator.name}: " in out
     assert run("--show", "--sweep", "jpeg:quality=10..12")[1] == "jpeg:quality=10\njpeg:quality=11\njpeg:quality=12\n"
     assert len(run("--show", "--preset", "published-2021")[1].splitlines()) == 22
+    assert run("--show", "--mutation", "jpeg:quality=10", "--sweep", "jpeg:quality=10,11")[1].count("jpeg") == 2
 
 
 def test_names_in_the_help_are_those_there_are():

@@ -35,32 +35,12 @@ def text(value):
     return exact_text(value)
 
 
-# Boxes 1 and 3 as printed in the paper: name, frequency in use, frequency in the source data.
-BOX_1_AND_3 = [
-    ("Density contrast may vary significantly", "0.15", "0.05", "0.1"),
-    ("Some pixel lines may be shifted", "0.2", "0", "0.2"),
-    ("The cross-section may be truncated", "0.15", "0.1", "0.05"),
-    ("Images may be blurred due to motion blur", "0.1", "0.05", "0.05"),
-    ("Images may be blurred (Gaussian blur)", "0.1", "0", "0.1"),
-    ("There may be salt and pepper noise in the images", "0.1", "0", "0.1"),
-    ("The cross-sectional image can be rotated between -20° and 20°", "0.1", "0", "0.1"),
-    ("Image resolution may be altered during preprocessing", "0.1", "0", "0.1"),
-]
-
-
-def test_boxes_1_and_3(systems):
-    found = [
-        (each.label, text(each.frequency), text(each.source_frequency), text(each.missing))
-        for each in systems["mds"].circumstances
-    ]
-    assert found == BOX_1_AND_3
-    assert systems["mds"].total_frequency == 1
-
-
-def test_boxes_1_and_3_against_the_reference_table(systems, shared):
+def test_boxes_1_and_3(systems, shared):
     with (shared / "reference/004_mds_circumstances.csv").open() as stream:
         rows = list(csv.DictReader(stream))
     assert len(rows) == 8
+    assert systems["mds"].total_frequency == 1
+    assert systems["mds"].circumstances[2].label == "The cross-section may be truncated"
     for row, each in zip(rows, systems["mds"].circumstances, strict=True):
         assert Fraction(row["target_freq_box1"]) == each.frequency
         assert Fraction(row["source_freq_box3"]) == each.source_frequency

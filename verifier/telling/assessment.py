@@ -19,11 +19,11 @@ from verifier.robustness.assessment.document import (
     DegradationRecord,
     DistanceRecord,
     Level,
+    MadeHere,
     Performance,
     SystemRecord,
 )
-from verifier.robustness.assessment.measures import GQM_NUMBERS, METRICS, WORDS, Tolerance
-from verifier.robustness.assessment.result import MadeHere, Outcome
+from verifier.robustness.assessment.measures import GQM_NUMBERS, METRICS, WORDS, Outcome, Tolerance
 from verifier.robustness.detection_metrics import COUNTS
 from verifier.robustness.draws import CONFIDENCE
 from verifier.telling.blocks import Block, Cell, Row, Section, Table, told

@@ -10,11 +10,16 @@ from verifier.base.result import Result, recorded
 from verifier.checking.verdicts import Verdict, worst_verdict
 from verifier.robustness.assessment.circumstances import Circumstance, Counted, Scaling, priorities
 from verifier.robustness.assessment.definition import Assessment, DataSet, Sweep
-from verifier.robustness.assessment.degradation import CriterionName, SureOrder
-from verifier.robustness.assessment.measures import DatasetDistance, DistanceRule
+from verifier.robustness.assessment.degradation import (
+    CriterionName,
+    Degradation,
+    SureOrder,
+    in_order,
+    surely_before,
+)
+from verifier.robustness.assessment.measures import DatasetDistance, DistanceRule, Outcome, Told
 from verifier.robustness.assessment.plan import Occurrence, Plan, PlanSummary
-from verifier.robustness.assessment.result import DegradationResult, MadeHere, Outcome, Told
-from verifier.robustness.brackets import Break, Criterion, Kind, Scale
+from verifier.robustness.brackets import Break, Criterion, Kind, Scale, break_of
 
 T = TypeVar("T")
 ToldOfLevel: TypeAlias = Annotated[str, Limits(pattern="^(satisfied|violated|inconclusive|vacuous)$")]
@@ -160,6 +165,20 @@ class DegradationRecord:
 
 
 @dataclass(frozen=True)
+class MadeHere:
+    """What was made for this assessment, and with what.
+
+    Attributes:
+        detector: the identity of the one that was run; None where none was.
+        lowest_score: from which score on a detection counts; None where every detection does, or none was run.
+    """
+
+    detector: Mapping[str, Any] | None
+    lowest_score: float | None
+    follow_up_images: Count
+
+
+@dataclass(frozen=True)
 class SystemRecord:
     """Everything found about one system; its targets are in the order of the file, those of sweeps last."""
 
@@ -249,7 +268,7 @@ def system_record(
     given: Assessment,
     targets: tuple[TargetRecord, ...],
     plan: Plan | None,
-    degradation: DegradationResult | None,
+    degradation: DegradationRecord | None,
     made: MadeHere | None,
     remarks: tuple[str, ...],
 ) -> SystemRecord:
@@ -266,8 +285,8 @@ def system_record(
         source=SourceRecord(_performance(given.source)),
         targets=targets,
         sweeps=tuple(map(_sweep, given.sweeps)),
-        plan=None if plan is None else plan.summary(),
-        degradation=None if degradation is None else _degradation(degradation),
+        plan=None if plan is None else plan.summary,
+        degradation=degradation,
     )
 
 
@@ -319,12 +338,26 @@ def target_record(
     )
 
 
-def _degradation(result: DegradationResult) -> DegradationRecord:
+def degradation_record(
+    asked: Degradation,
+    criteria: Sequence[Criterion],
+    inputs: tuple[InputFile, ...],
+    settings: Mapping[str, Any] | None,
+    remarks: tuple[str, ...],
+) -> DegradationRecord:
+    """What the levels of a disturbance showed: with where each criterion breaks, and which saw it first."""
+    levels = [level.at for level in asked.levels]
+    breaks = [break_of(criterion, levels, asked.scale) for criterion in criteria]
     return recorded(
         DegradationRecord,
-        *(result, result.degradation),
-        levels=tuple(map(_level, result.levels)),
-        criteria=tuple(map(criterion_record, result.criteria, result.breaks)),
+        asked,
+        levels=tuple(map(_level, levels)),
+        inputs=inputs,
+        settings=settings,
+        remarks=remarks,
+        criteria=tuple(map(criterion_record, criteria, breaks)),
+        seen=in_order(breaks, levels),
+        surely_before=surely_before(criteria),
     )
 
 

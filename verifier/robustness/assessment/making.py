@@ -35,9 +35,9 @@ from verifier.robustness.assessment.circumstances import Circumstance
 from verifier.robustness.assessment.datasets import PAIRS_FILE
 from verifier.robustness.assessment.definition import Assessment, DataSet, changed
 from verifier.robustness.assessment.degradation import Degradation
+from verifier.robustness.assessment.document import MadeHere
 from verifier.robustness.assessment.levels import check_levels, made_levels, wanted_of
 from verifier.robustness.assessment.plan import Plan, PlannedImage
-from verifier.robustness.assessment.result import MadeHere
 from verifier.robustness.brackets import gaps
 from verifier.robustness.campaign.definition import DataFiles, DetectorChoice
 from verifier.robustness.campaign.detecting import check_detector, check_places
@@ -173,10 +173,11 @@ def make(
         levels = workshop.target / "levels"
 
         def wanted(done: Degradation) -> dict[tuple[float, float], float]:
-            from verifier.robustness.assessment.criteria import degradation_of  # Storm is loaded where it is asked
+            from verifier.robustness.assessment.criteria import criteria_of  # Storm is loaded where it is asked
 
-            judged = degradation_of(done, folder, runs=workshop.runs)
-            widths = (gaps(one, judged.levels, done.scale) for one in judged.criteria)
+            levels = [level.at for level in done.levels]
+            judged = criteria_of(done, folder, runs=workshop.runs)
+            widths = (gaps(one, levels, done.scale) for one in judged.criteria)
             return {gap: width for entry in widths for gap, width in entry.items()}
 
         refine = (workshop.refine, wanted) if workshop.refine else None
@@ -229,7 +230,7 @@ def _follow_up(
     """The target data set: its images, and what the detector makes of them, read back from their files."""
     folder = workshop.target / "follow_up"
     moved = make_follow_up(plan, scenes, folder, workshop.progress)
-    names = tuple(share.name for share in plan.shares if share.images)
+    names = tuple(share.circumstance for share in plan.summary.shares if share.images)
     target = DataSet(FOLLOW_UP, names, files=DataFiles(images=str(folder.absolute())))
     if scenes.annotated is None:
         return target, len(moved)

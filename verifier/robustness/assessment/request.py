@@ -24,17 +24,19 @@ from verifier.robustness.assessment.datasets import computed_distances, input_re
 from verifier.robustness.assessment.definition import Assessment, DataSet
 from verifier.robustness.assessment.document import (
     AssessResult,
+    DegradationRecord,
+    MadeHere,
     SystemRecord,
     TargetRecord,
     assess_result,
+    degradation_record,
     system_record,
     target_record,
 )
 from verifier.robustness.assessment.making import Workshop, check_made, make
-from verifier.robustness.assessment.measures import DatasetDistance
+from verifier.robustness.assessment.measures import DatasetDistance, outcomes
 from verifier.robustness.assessment.plan import Plan, follow_up_plan
 from verifier.robustness.assessment.reader import AssessmentFile, read_assessment
-from verifier.robustness.assessment.result import DegradationResult, MadeHere, outcomes
 from verifier.robustness.assessment.samples import with_measured, with_samples
 from verifier.robustness.campaign.detecting import PACKAGES
 from verifier.robustness.campaign.looking import Progress, no_progress
@@ -127,9 +129,10 @@ def _with_verdicts(
     computed = computed_distances(assessment, folder)
     degradation, asked = None, assessment.degradation
     if asked is not None and asked.recipe is None:
-        from verifier.robustness.assessment.criteria import degradation_of  # Storm is loaded only where it is asked
+        from verifier.robustness.assessment.criteria import criteria_of  # Storm is loaded only where it is asked
 
-        degradation = degradation_of(asked, folder, progress, None if workshop is None else workshop.runs)
+        judged = criteria_of(asked, folder, progress, None if workshop is None else workshop.runs)
+        degradation = degradation_record(asked, judged.criteria, judged.inputs, judged.settings, judged.remarks)
     return assessment, assess(assessment, computed, system.plan, degradation, made, said)
 
 
@@ -151,7 +154,7 @@ def assess(
     assessment: Assessment,
     computed: Mapping[str, Mapping[str, DatasetDistance]] | None = None,
     plan: Plan | None = None,
-    degradation: DegradationResult | None = None,
+    degradation: DegradationRecord | None = None,
     made: MadeHere | None = None,
     said: tuple[str, ...] = (),
 ) -> SystemRecord:
