@@ -296,7 +296,7 @@ def mutate(images: Files, output: File, **choices: Any) -> MutateResult:
         output: folder to write.
         choices: as the options of `verify mutate`, such as `mutation="haze:visibility_m=97.8"`, `depth="depth"`.
     """
-    from verifier.robustness.mutators.request import mutated
+    from verifier.robustness.mutators.batch import mutated
     from verifier.robustness.settings import MutateSettings
 
     chosen = {"images": images, "output": output, **choices}

@@ -251,9 +251,7 @@ def test_annotations_are_not_overwritten(run, images):
 
 
 def test_a_folder_without_permission(run, images, monkeypatch):
-    monkeypatch.setattr(
-        "verifier.robustness.mutators.request.os.access", lambda *_: False
-    )  # root may write everywhere
+    monkeypatch.setattr("verifier.robustness.mutators.batch.os.access", lambda *_: False)  # root may write everywhere
     code, _, err = run("images", "--mutation", BLUR, "-o", "out")
     assert code == ExitCode.BAD_INPUT
     assert "out: the folder cannot be written to: no permission" in err

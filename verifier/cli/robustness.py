@@ -20,9 +20,8 @@ from verifier.robustness.assessment.request import assessed
 from verifier.robustness.campaign.guessing import proposal
 from verifier.robustness.campaign.result import CampaignResult
 from verifier.robustness.campaign.running import campaign_result
-from verifier.robustness.mutators.batch import RESULT_FILE
+from verifier.robustness.mutators.batch import RESULT_FILE, chosen_mutations, mutated
 from verifier.robustness.mutators.batch_result import ImageResult
-from verifier.robustness.mutators.request import chosen_mutations, mutated
 from verifier.robustness.predicting import predict_result
 from verifier.robustness.rates import adr_result
 from verifier.robustness.settings import (

@@ -1,4 +1,4 @@
-"""Mutating files: every image under every mutation, written as PNG, one folder for each mutation.
+"""What `verify mutate` asks for: every image under every mutation, written as PNG, one folder for each mutation.
 
 What cannot be read, does not fit a mutation, or cannot be written under its name is listed, and the batch goes on. A
 full disk ends it: that will not get better. Equal inputs, mutations and seeds give equal files, in any order and with
@@ -7,22 +7,32 @@ any number of workers. Each file is written all or nothing.
 
 import errno
 import io
+import os
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TypeAlias
 
 from verifier.base.blocks import HERE, Pool
-from verifier.base.errors import InputError, Place, UsageError, one_line
-from verifier.base.files import write_bytes
+from verifier.base.errors import InputError, Place, UsageError, one_line, unknown_error
+from verifier.base.files import make_folder, write_bytes
 from verifier.base.libraries import library
 from verifier.perception.confusion.choices import default_measure
+from verifier.perception.detections.depth import UNITS_PER_M
+from verifier.perception.detections.distances import LARGEST_M
 from verifier.robustness.detectors.protocol import read_image
 from verifier.robustness.detectors.run import image_digest
-from verifier.robustness.mutators.annotations import MovedBoxes, write_coco
+from verifier.robustness.mutators.annotations import (
+    ANNOTATIONS_FILE,
+    AnnotationFiles,
+    Annotations,
+    MovedBoxes,
+    read_annotations,
+    write_coco,
+)
 from verifier.robustness.mutators.batch_result import (
     BatchSettings,
     ImageDepth,
@@ -30,22 +40,30 @@ from verifier.robustness.mutators.batch_result import (
     MutatedFile,
     MutatedImage,
     MutateFailure,
+    MutateResult,
     folder_name,
+    mutate_result,
 )
 from verifier.robustness.mutators.frames import (
     DepthMap,
     DepthSource,
     Frame,
-    GuessedDepths,
     Pixels,
+    Sky,
     check_pixels,
     guessed_depths,
 )
-from verifier.robustness.mutators.imagefiles import ImageFile
+from verifier.robustness.mutators.imagefiles import ImageFile, image_files
 from verifier.robustness.mutators.mutation import AnyMutation, apply, generator_for, needs_depth
+from verifier.robustness.mutators.sweeps import PUBLISHED, parse_mutation, parse_sweep, published
+from verifier.robustness.settings import MutateSettings
+from verifier.study.provenance import installed_versions, program_versions
 
 RESULT_FILE = "mutate.json"
 """The list of what was made, in the folder of outputs."""
+PACKAGES = ("opencv-python-headless", "opencv-python", "pillow")
+"""What images are read and changed with, under the names it is installed by."""
+OF_MAPS = ("densify", "sky", "depth_scale", "depth_inverse")
 COMPRESSION = 3
 """Of PNG, 0 to 9: twice as fast as the usual 6 and a few per cent larger."""
 HOPELESS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
@@ -87,6 +105,123 @@ def _failure(cause: BaseException | None, message: str, path: Path) -> InputErro
 
 
 Progress: TypeAlias = Callable[[Iterable[ImageResult], int], Iterable[ImageResult]]
+
+
+def chosen_mutations(settings: MutateSettings) -> tuple[AnyMutation, ...]:
+    """Every mutation asked for, each once.
+
+    Raises:
+        UsageError: a mutation, sweep or list that there is not.
+    """
+    mutations: list[AnyMutation] = [parse_mutation(text) for text in settings.mutation]
+    for text in settings.sweep:
+        mutations += parse_sweep(text)
+    for text in settings.preset:
+        mutations += _listed(text)
+    return tuple(dict.fromkeys(mutations))
+
+
+def mutated(settings: MutateSettings, progress: Progress | None = None, workers: Pool = HERE) -> MutateResult:
+    """Write every image under every mutation to the folder `settings.output`; the list of an earlier run goes.
+
+    The new list is left to the caller.
+
+    Args:
+        settings: of `verify mutate`; `show` and `json` play no part.
+        progress: wraps the results as they come in, with their number.
+        workers: who works, see `mutate_files`.
+
+    Raises:
+        UsageError: choices that do not go together, an output that would overwrite an input or be taken for one.
+        InputError: images, annotations or depth maps that cannot be read, a folder that cannot be written to.
+    """
+    mutations = chosen_mutations(settings)
+    _check_paths(settings)
+    images = image_files(settings.images)
+    batch = BatchSettings(
+        mutations,
+        _depth(settings),
+        None if settings.annotations is None else _annotations(settings.annotations, images),
+        settings.seed,
+        tuple(({**program_versions(), **installed_versions(PACKAGES)}).items()),
+    )
+    folder = Path(settings.output or "")
+    _check_folder(settings, batch, folder)
+    make_folder(folder)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError("the folder cannot be written to: no permission", Place(str(folder)))
+    return mutate_result(batch, mutate_files(images, batch, folder, progress, workers))
+
+
+def _annotations(path: str, images: Sequence[ImageFile]) -> Annotations:
+    """The annotations of the images; a frame may be called with or without the suffix of its image."""
+    called = {image.name: image.name for image in images}
+    called |= {f"{image.name}{image.path.suffix}": image.name for image in images}
+    return read_annotations(AnnotationFiles.recognised(path), Path(), called, partly=True)
+
+
+def _check_paths(settings: MutateSettings) -> None:
+    """Refuse what is missing or empty: an empty path, as of a variable not set, would be the working folder."""
+    if not settings.images:
+        raise UsageError("no image is named: verify mutate IMAGES --mutation MUTATION -o FOLDER")
+    for name in ("output", "depth", "annotations"):
+        if getattr(settings, name) == "":
+            raise UsageError(f"--{name}: the path is empty")
+    if settings.output is None:
+        raise UsageError("name the folder to write to: -o FOLDER")
+
+
+def _listed(text: str) -> Iterable[AnyMutation]:
+    name, _, group = text.partition(":")
+    if name not in PUBLISHED:
+        raise unknown_error("preset", name, PUBLISHED, "--preset: ")
+    try:
+        return published(name, group or "any")
+    except ValueError as error:
+        raise UsageError(f"--preset: {error}") from None
+
+
+def _depth(settings: MutateSettings) -> DepthSource | None:
+    folder, constant = settings.depth, settings.depth_constant
+    if folder is not None and constant is not None:
+        raise UsageError("--depth and --depth-constant: give one of them")
+    if folder is None and any(getattr(settings, name) is not None for name in OF_MAPS):
+        raise UsageError("--densify, --sky, --depth-scale and --depth-inverse go with --depth FOLDER")
+    if constant is not None:
+        if not 0 < constant <= LARGEST_M:
+            raise UsageError(f"--depth-constant: expected metres above 0 and up to {LARGEST_M:g}, got {constant:g}")
+        return DepthSource(constant_m=constant)
+    if folder is None:
+        return None
+    if not Path(folder).is_dir():
+        raise InputError("no such folder", Place(folder))
+    scale = UNITS_PER_M if settings.depth_scale is None else settings.depth_scale
+    if not 0 < scale < float("inf"):
+        raise UsageError(f"--depth-scale: expected a positive number, got {scale:g}")
+    try:
+        sky = None if settings.sky is None else Sky.of(settings.sky)
+    except ValueError as error:
+        raise UsageError(f"--sky: {error}") from None
+    if sky is not None and sky.masks is not None and not sky.masks.is_dir():
+        raise InputError("no such folder", Place(str(sky.masks)))
+    return DepthSource(Path(folder), scale=scale, densify=settings.densify, inverse=settings.depth_inverse, sky=sky)
+
+
+def _check_folder(settings: MutateSettings, batch: BatchSettings, folder: Path) -> None:
+    """Refuse a folder where outputs would overwrite annotations or be taken for images by the next run."""
+    target = folder.resolve()
+    for named in settings.images:
+        if Path(named).is_dir() and target.is_relative_to(Path(named).resolve()):
+            raise UsageError(
+                f"the folder to write to, {folder}, is or lies in the folder of images {named}: the next run would "
+                "take mutated images for images\n  hint: write to a folder beside it"
+            )
+    for path in (settings.annotations, settings.depth):
+        source = None if path is None else Path(path).resolve()
+        for mutation in batch.mutations:
+            written = target / folder_name(mutation)
+            if source in (written, written / ANNOTATIONS_FILE):
+                raise UsageError(f"{path} is an input and would be written to")
 
 
 def mutate_files(
@@ -151,72 +286,47 @@ def _image(settings: BatchSettings, folder: Path, image: ImageFile) -> ImageResu
         return ImageResult(MutatedImage(image.name, image.path.name, read.size, digest, None, (), lost))
     if annotated is not None:
         boxes = annotated.boxes(image.name)
-    scene = _Scene(image, Frame(read.pixels, None, boxes), settings.depth)
+    plain = Frame(read.pixels, None, boxes)
+    known, deep = _with_depth(settings, image, plain)
     outputs, failures, moved = [], [], []
     for number, mutation in enumerate(settings.mutations):
         try:
-            output, after = _made(scene, number, mutation, settings, folder)
+            before = deep if needs_depth(mutation) else plain  # a bad depth map must not stop the others
+            if isinstance(before, InputError):
+                raise before
+            after = apply(mutation, before, generator_for(settings.seed, image.name, mutation))
+            data, path = png_bytes(after.pixels), f"{folder_name(mutation)}/{image.name}.png"
+            write_output(folder / path, data)
         except DiskFullError:
             raise
         except (InputError, ValueError) as error:
             failures.append(MutateFailure(number, _reason(error)))
             continue
-        outputs.append(output)
+        outputs.append(MutatedFile(number, path, sha256(data).hexdigest()))
         if annotated is not None:
             moved.append((number, MovedBoxes.of(f"{image.name}.png", image.name, after)))
-    read_depth = scene.depth_if_read(settings.mutations)
-    depth = None if read_depth is None else ImageDepth(read_depth.sha256, read_depth.known, scene.guessed())
+    depth = None
+    if known is not None and settings.depth is not None:
+        full = deep.depth_m if settings.depth.guesses and isinstance(deep, Frame) else None
+        guessed = () if full is None else guessed_depths(known.depth_m, full)
+        depth = ImageDepth(known.sha256, known.known, guessed)
     record = MutatedImage(image.name, image.path.name, read.size, digest, depth, tuple(outputs), tuple(failures))
     return ImageResult(record, tuple(moved))
 
 
-@dataclass(frozen=True, eq=False)
-class _Scene:
-    """One image, and its depth once it is asked for."""
-
-    image: ImageFile
-    plain: Frame
-    source: DepthSource | None
-
-    @cached_property
-    def depth(self) -> DepthMap:
-        """What is known of the depth; an InputError where it cannot be used."""
-        assert self.source is not None  # the settings are checked
-        return self.source.read(self.image.name, self.plain.size)
-
-    @cached_property
-    def deep(self) -> Frame:
-        """The image with the depth of every pixel."""
-        assert self.source is not None  # the settings are checked
-        return replace(self.plain, depth_m=self.source.filled(self.image.name, self.depth.depth_m))
-
-    def depth_if_read(self, mutations: Iterable[AnyMutation]) -> DepthMap | None:
-        """What is known of the depth, where a mutation needs it and it can be read."""
-        try:
-            return self.depth if any(map(needs_depth, mutations)) else None
-        except InputError:
-            return None
-
-    def guessed(self) -> tuple[GuessedDepths, ...]:
-        """How much of it is a guess, by distance; empty where all depths are known, or cannot be filled."""
-        assert self.source is not None  # the settings are checked
-        try:
-            full = self.deep.depth_m if self.source.guesses else None
-        except InputError:
-            return ()
-        return () if full is None else guessed_depths(self.depth.depth_m, full)
-
-
-def _made(
-    scene: _Scene, number: int, mutation: AnyMutation, settings: BatchSettings, folder: Path
-) -> tuple[MutatedFile, Frame]:
-    """The file of one image under one mutation, and the frame after it."""
-    path = f"{folder_name(mutation)}/{scene.image.name}.png"
-    before = scene.deep if needs_depth(mutation) else scene.plain  # a bad depth map must not stop the others
-    after = apply(mutation, before, generator_for(settings.seed, scene.image.name, mutation))
-    data = png_bytes(after.pixels)
-    write_output(folder / path, data)
-    return MutatedFile(number, path, sha256(data).hexdigest()), after
+def _with_depth(
+    settings: BatchSettings, image: ImageFile, plain: Frame
+) -> tuple[DepthMap | None, Frame | InputError]:
+    """What is known of the depth, where a mutation needs it and it can be read; and the image with the depth of every
+    pixel, or why there is none."""
+    if settings.depth is None or not any(map(needs_depth, settings.mutations)):
+        return None, plain
+    known = None
+    try:
+        known = settings.depth.read(image.name, plain.size)
+        return known, replace(plain, depth_m=settings.depth.filled(image.name, known.depth_m))
+    except InputError as error:
+        return known, error
 
 
 def _reason(error: InputError | ValueError) -> str:
