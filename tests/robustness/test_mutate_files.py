@@ -590,6 +590,15 @@ def test_coco_annotations_move_along_and_keep_their_ids(tmp_path):
     assert "annotations of 1 frame that is no image of this batch are left out" in result.remarks
 
 
+def test_annotations_of_an_image_of_another_size_are_not_put_on_this_one(tmp_path):
+    path, _ = coco(tmp_path)
+    paths = [saved(tmp_path / "a.jpg", picture(height=16, width=24)), saved(tmp_path / "b.png", picture())]
+    result = batch(paths, tmp_path / "out", CUT, annotations=annotated(path, paths))
+    said = "an image of 24 x 16 pixels; its annotations are of one of 12 x 8"
+    assert [(name, each.message) for name, each in result.failures] == [("a", said)]
+    assert sorted(each.name for each in (tmp_path / "out" / CUT.slug).iterdir()) == ["annotations.json", "b.png"]
+
+
 def test_annotations_of_other_images_are_refused(tmp_path):
     path, _ = coco(tmp_path)
     with pytest.raises(InputError, match="they know no image of this batch: its first is called '000001'"):

@@ -99,12 +99,14 @@ class Annotations:
         truth: its frames are called as the images and in their order, and it has no detections.
         image_ids, category_ids: that a COCO file has for the images and classes; empty where it has none.
         strangers: how many frames with annotations are none of the images.
+        sizes: height and width of the images, where a COCO file says them.
     """
 
     truth: DetectionSet
     image_ids: Mapping[str, object] = field(default_factory=dict)
     category_ids: Mapping[str, object] = field(default_factory=dict)
     strangers: int = 0
+    sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     _rows: Mapping[str, tuple[Ints, Ints]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -222,16 +224,18 @@ def read_annotations(
     boxes = detections.annotations
     if (len(boxes) or not partly) and (boxes.box_2d is None or np.isnan(boxes.box_2d).any()):
         raise InputError("an annotation has no rectangle in its image, so that it cannot move along", place)
-    images, categories = dict[str, object](), dict[str, object]()
+    images, categories, sizes = dict[str, object](), dict[str, object](), dict[str, tuple[int, int]]()
     if given.format == "coco":  # its frames are its images, in their order
         document, _ = read_json(folder / given.file)
-        listed = zip(renamed, (entry["id"] for entry in document["images"]), strict=True)
-        images = {name: number for name, number in listed if name is not None}
+        listed = {name: entry for name, entry in zip(renamed, document["images"], strict=True) if name is not None}
+        images = {name: entry["id"] for name, entry in listed.items()}
+        said = {name: (entry.get("height"), entry.get("width")) for name, entry in listed.items()}
+        sizes = {name: size for name, size in said.items() if all(isinstance(one, int) and one > 0 for one in size)}
         if given.class_map is None:
             categories = {entry["name"]: entry["id"] for entry in reversed(document["categories"])}
     stray = {frame for frame, name in enumerate(renamed) if name is None}
     strangers = len(stray.intersection(detections.annotations.frame.tolist()))
-    return Annotations(_in_order(detections, renamed, names), images, categories, strangers)
+    return Annotations(_in_order(detections, renamed, names), images, categories, strangers, sizes)
 
 
 def _read(given: AnnotationFiles, folder: Path) -> DetectionSet:

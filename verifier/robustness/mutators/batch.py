@@ -278,10 +278,13 @@ def _image(settings: BatchSettings, folder: Path, image: ImageFile) -> ImageResu
     except InputError as error:
         failure = MutateFailure(None, _reason(error))
         return ImageResult(MutatedImage(image.name, image.path.name, None, None, None, (), (failure,)))
-    annotated, boxes = settings.annotations, None
+    annotated, boxes, reason = settings.annotations, None, ""
     if annotated is not None and not annotated.knows(image.name):
-        # Images that nobody labelled must not go among those without objects.
-        reason = "the annotations have no frame of this image"
+        reason = "the annotations have no frame of this image"  # which must not go among those without objects
+    elif annotated is not None and (said := annotated.sizes.get(image.name, read.size)) != read.size:
+        (high, wide), (height, width) = said, read.size
+        reason = f"an image of {width} x {height} pixels; its annotations are of one of {wide} x {high}"
+    if reason:
         lost = tuple(MutateFailure(number, reason) for number in range(len(settings.mutations)))
         return ImageResult(MutatedImage(image.name, image.path.name, read.size, digest, None, (), lost))
     if annotated is not None:
