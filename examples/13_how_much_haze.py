@@ -158,11 +158,12 @@ for criterion in found.criteria:
     print(f"{name:<20}" + "".join(f"{value:7.2f}" for value in criterion.values).removeprefix("  "))
 
 print("\nhow much haze it takes")
-for each in found.breaks:
+for criterion in found.criteria:
+    each = criterion.break_
     lasts = "all that was tried" if each.fails_at is None else f"down to {place(each.holds_at)}"
     fails = "" if each.fails_at is None else f", no longer at {place(each.fails_at)}"
     doubt = "" if each.fails_at is None else ", surely" if each.sure_at == each.fails_at else ", perhaps by luck"
-    print(f"  {each.name}, {each.limit}: {lasts}{fails}{doubt}")
+    print(f"  {criterion.name}, {criterion.limit}: {lasts}{fails}{doubt}")
 for number, group in enumerate(found.seen):
     print(f"{'seen first by' if number == 0 else 'then by'} {', '.join(each.name for each in group)}")
 for order in found.surely_before:

@@ -78,8 +78,8 @@ def test_repr_fits_on_a_screen_and_frame_has_rows_and_remarks(result):
 
 
 def test_plot_draws_or_says_that_there_is_nothing_to_draw(result):
-    if type(result).__name__ == "BatchResult":
-        with pytest.raises(UsageError, match="a BatchResult has no picture"):
+    if type(result).__name__ == "MutateResult":
+        with pytest.raises(UsageError, match="a MutateResult has no picture"):
             result.plot()
     else:
         assert result.plot().axes
@@ -114,7 +114,7 @@ def test_a_notebook_shows_the_sections_of_the_report_and_nothing_leaks(result):
 def test_artefacts_are_a_document_a_report_rows_and_a_picture(result, tmp_path):
     folder = verifier.write_artefacts(result, tmp_path / "new/folder")
     names = {path.name for path in folder.iterdir()}
-    picture = set() if type(result).__name__ == "BatchResult" else {"figure.png"}
+    picture = set() if type(result).__name__ == "MutateResult" else {"figure.png"}
     assert names == {"result.json", "report.html", "rows.csv"} | picture
     raw = (folder / "result.json").read_bytes()
     check_document(checked_document(json.loads(raw), raw, "result.json"))

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from verifier.questions.compare.compare_result import CompareResult
     from verifier.questions.explain.explain_result import ExplainResult
     from verifier.questions.require.require_result import RequireResult
-    from verifier.robustness.assessment.result import AssessmentResult
+    from verifier.robustness.assessment.document import AssessResult
     from verifier.robustness.campaign.result import CampaignResult
-    from verifier.robustness.mutators.batch_result import BatchResult
+    from verifier.robustness.mutators.batch_result import MutateResult
     from verifier.robustness.predicting import PredictResult
     from verifier.robustness.rates import AdrResult
     from verifier.study.results import RunResult
@@ -288,7 +288,7 @@ def robroc(files: Files = (), **choices: Any) -> TradeOffs:
     return robroc_result(settings_from(RobrocSettings, {"files": files, **choices}))
 
 
-def mutate(images: Files, output: File, **choices: Any) -> BatchResult:
+def mutate(images: Files, output: File, **choices: Any) -> MutateResult:
     """Degrade images, every one under every mutation, as PNG files in OUTPUT/MUTATION/NAME.png (`verify mutate`).
 
     Args:
@@ -296,7 +296,7 @@ def mutate(images: Files, output: File, **choices: Any) -> BatchResult:
         output: folder to write.
         choices: as the options of `verify mutate`, such as `mutation="haze:visibility_m=97.8"`, `depth="depth"`.
     """
-    from verifier.robustness.mutators.request import mutated
+    from verifier.robustness.mutators.batch import mutated
     from verifier.robustness.settings import MutateSettings
 
     chosen = {"images": images, "output": output, **choices}
@@ -352,7 +352,7 @@ def predict(rates: File, **choices: Any) -> PredictResult:
     return predict_result(settings_from(PredictSettings, {"rates": str(rates), **choices}))
 
 
-def assess(assessment: File, **choices: Any) -> AssessmentResult:
+def assess(assessment: File, **choices: Any) -> AssessResult:
     """Whether a detector is robust in the circumstances of its use (`verify assess`).
 
     Args:

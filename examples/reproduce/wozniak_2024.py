@@ -39,7 +39,7 @@ def main(words=None):
         return write_rows(output / "box_4.csv", ["circumstance", "transformation"], rows)
 
     def performance(output):
-        measured = targets[0].target.performance.values
+        measured = targets[0].performance
         rows = [[name, float(value), float(measured[name])] for name, value in mds.source.performance.values.items()]
         return write_rows(output / "box_5.csv", ["metric", "source", "target"], rows)
 
@@ -54,7 +54,7 @@ def main(words=None):
     def verdict(output):
         rows = [[*row.values()] for row in found.rows()]
         file = write_rows(output / "box_7.csv", [*next(iter(found.rows()))], rows)
-        return f"{file}, {write_figure(found.plot(), output / 'box_7.png')}; {found.verdict.value}"
+        return f"{file}, {write_figure(found.plot(), output / 'box_7.png')}; {found.verdict}"
 
     scheme = "questions and names of metrics, without numbers"
     return reproduce(

@@ -135,23 +135,6 @@ def test_one_system_of_several(run):
     assert "did you mean 'rms'?" in err
 
 
-def test_the_plan_names_every_image(run, tmp_path):
-    path = tmp_path / "plan.json"
-    run(EXAMPLE, "--plan", path)
-    plan = json.loads(path.read_text())["systems"]["mds"]
-    assert len(plan["images"]) == 1600
-    for share in plan["shares"]:
-        assert sum(share["circumstance"] in each["circumstances"] for each in plan["images"]) == share["images"]
-    turns = [
-        one["parameters"]["angle_deg"]
-        for each in plan["images"]
-        for one in each["mutations"]
-        if one["name"] == "rotation"
-    ]
-    assert turns
-    assert all(-20 <= each <= 20 for each in turns)
-
-
 def test_pictures(run, robust, tmp_path, thorough):
     for ending, start in (("svg", b"<?xml"), *thorough * (("png", b"\x89PNG"), ("pdf", b"%PDF"))):
         path = tmp_path / f"plot.{ending}"
@@ -173,7 +156,6 @@ def test_pictures(run, robust, tmp_path, thorough):
         ([EXAMPLE, "--plot", "x.gif"], ExitCode.USAGE, "expected a file name ending in"),
         ([EXAMPLE, "--output", EXAMPLE], ExitCode.USAGE, "is an input"),
         ([EXAMPLE, "--output", "x.out", "--markdown", "x.out"], ExitCode.USAGE, "same file"),
-        ([EXAMPLE, "--plan", "x.json", "--system", "rms"], ExitCode.USAGE, "follow_up"),
         (["README.md"], ExitCode.BAD_INPUT, "not TOML"),
     ],
 )
@@ -193,6 +175,16 @@ def test_nothing_to_draw(run, tmp_path):
     code, _, err = run(tmp_path / "a.toml", "--plot", tmp_path / "a.png")
     assert (code, "0 panels" in err) == (ExitCode.USAGE, True)
     assert not (tmp_path / "a.png").exists()
+
+
+def test_what_a_plan_lacks_names_file_and_system(run, robust):
+    lacking = ROBUST.replace("count = 3\n", ""), ROBUST.replace("transformation =", "# ")
+    for text, message in zip(lacking, ("needs 'images' or 'count'", "'fog' has no transformation"), strict=True):
+        robust.write_text(text)
+        code, _, err = run(robust)
+        assert code == ExitCode.BAD_INPUT
+        assert f"{robust}: systems.car.follow_up: " in err
+        assert message in err
 
 
 def test_bad_numbers_name_their_line_and_write_nothing(run, robust, tmp_path):

@@ -67,7 +67,6 @@ BEFORE = [
     ("bins", lambda f: edit(f, ("[0, 9, inf]", "[0, 7]")), 'give other edges_m, or outside = "drop"'),
     ("detector's class", lambda f: edit(f, ('class = "ped"', 'class = "person"')), "class of the detector"),
     ("class map", lambda f: edit(f, ('kind = "hog"', 'kind = "hog"\nclass_map = "no.txt"')), "no.txt: no such file"),
-    ("cropped", lambda f: edit(f, ("left = 0.4", 'left = 0.4, canvas = "cropped"')), "compares images of equal"),
     ("depth", lambda f: (f / "depth/street6.npy").unlink(), "frame 'street6.png' has no depth map"),
     ("size", lambda f: annotate(f, other_size), "'street2.png' of 640 x 200 pixels, and it has 320 x 200"),
     ("outside", lambda f: annotate(f, outside), "(320, 10, 340, 50) lies outside its image 'street1.png'"),

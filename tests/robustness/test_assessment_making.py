@@ -23,7 +23,7 @@ from verifier.robustness.assessment.degradation import LevelRecipe
 from verifier.robustness.assessment.making import Workshop, check_made, make, make_follow_up
 from verifier.robustness.assessment.plan import follow_up_plan
 from verifier.robustness.assessment.reader import read_assessment
-from verifier.robustness.campaign.scenes import moved_truth, open_scenes
+from verifier.robustness.campaign.scenes import open_scenes
 from verifier.robustness.detectors import read_image
 from verifier.robustness.detectors.protocol import Detections
 from verifier.robustness.mutators import MUTATORS, Frame, apply, moves_boxes
@@ -416,12 +416,12 @@ def test_regions_to_ignore_move_along(copied, tmp_path):
     plan = follow_up_plan(only, ["street1.png"], occurrence="independent")
     (tmp_path / "made").mkdir()
     (moved,) = make_follow_up(plan, scenes, tmp_path / "made")
-    objects, regions = scenes.rows("street1.png")
+    objects, regions = scenes.annotated.rows("street1.png")
     assert (len(objects), len(regions)) == (2, 1)
     # One person stands about x = 80 and is lost, one about 240 and is kept. The region 100..200 is cut at 128.
     assert moved.kept.tolist() == [1, 2]
     assert moved.boxes[1].tolist() == [128, 0, 200, 50]
-    truth = moved_truth(scenes, (moved,))
+    truth = scenes.annotated.moved((moved,))
     assert truth.annotations.box_2d.tolist() == [moved.boxes[0].tolist()]
     assert truth.annotations.distance_m.tolist() == [truth_of(copied, image=1)[1]]
     assert truth.ignored.box_2d.tolist() == [[128, 0, 200, 50]]
@@ -677,10 +677,8 @@ def test_depth_moves_with_what_moves_the_image(copied):
     (car,) = read_assessment(copied / "car.toml").assessments
     scenes = open_scenes(car.source.files, copied, "car")
     depth_m = np.load(copied / "depth/street1.npy")
-    cut = scenes.moved_depth_m(
-        "street1.png", parse_mutation("haze:visibility_m=9+truncation:left=0.25,canvas=cropped")
-    )
-    assert np.array_equal(cut, depth_m[:, 80:])
+    turned = scenes.moved_depth_m("street1.png", parse_mutation("haze:visibility_m=9+rotation:angle_deg=180"))
+    assert np.array_equal(turned, depth_m[::-1, ::-1])
     assert np.array_equal(scenes.moved_depth_m("street1.png", parse_mutation("haze:visibility_m=9")), depth_m)
     assert np.array_equal(scenes.moved_depth_m("street1.png", None), depth_m)
 

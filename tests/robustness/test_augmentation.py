@@ -14,13 +14,12 @@ pytest.importorskip("cv2", reason="opencv-python-headless is not installed")
 from verifier.base.errors import InputError
 from verifier.robustness.mutators import Frame, apply
 from verifier.robustness.mutators.augmentation import APPLIED, MaiteAugmentation, NrtkPerturber
-from verifier.robustness.mutators.mutation import mutation_of
 from verifier.robustness.mutators.sweeps import parse_mutation
 
 BLUR = parse_mutation("gaussian_blur:sigma_px=1")
 NOISE = parse_mutation("salt_and_pepper:share=0.2")
 HAZE = parse_mutation("haze:visibility_m=97.8")
-CROP = parse_mutation("truncation:left=0.25,top=0.25,canvas=cropped")
+CROP = parse_mutation("truncation:left=0.25,top=0.25")
 
 
 class Target:
@@ -64,8 +63,9 @@ def test_a_batch_is_mutated_and_its_arguments_are_not():
 def test_boxes_move_along_and_lost_ones_take_label_and_score_with_them():
     one = Target([[5, 4, 9, 8], [0, 0, 3, 8], [1, 1, 6, 4]], [7, 3, 5], [[0.5, 0.25], [0.1, 0.2], [0.0, 1.0]])
     images, (moved,), _ = MaiteAugmentation(CROP)(([planes()], [one], [{"id": "a"}]))
-    assert images[0].shape == (3, 6, 9)
-    assert moved.boxes.tolist() == [[2, 2, 6, 6], [0, 0, 3, 2]]  # 3 columns and 2 rows are cut off
+    assert not images[0][:, :2].any()
+    assert not images[0][:, :, :3].any()
+    assert moved.boxes.tolist() == [[5, 4, 9, 8], [3, 2, 6, 4]]  # 3 columns and 2 rows are lost
     assert moved.labels.tolist() == [7, 5]
     assert moved.scores.tolist() == [[0.5, 0.25], [0.0, 1.0]]
 
@@ -175,7 +175,6 @@ def test_depths_that_are_none(metres):
 def test_numbers_of_numpy_are_numbers():
     perturber = NrtkPerturber(HAZE, seed=np.int64(3), depth_m=np.float32(25))
     assert json.loads(json.dumps(perturber.get_config()))["depth_m"] == 25.0
-    assert perturber.get_config() == NrtkPerturber.from_config(perturber.get_config()).get_config()
 
 
 @pytest.mark.parametrize("shape", [(8, 12, 3), (96,), ()])
@@ -231,9 +230,9 @@ def test_maite_predicts_on_what_it_makes():
     predicted, augmented = tasks.predict(
         model=Model(), dataset=Data(), batch_size=2, augmentation=MaiteAugmentation(CROP), return_augmented_data=True
     )
-    assert [one.boxes.tolist() for each in predicted for one in each] == [[[0, 0, 9, 6]]] * 3
+    assert [one.boxes.tolist() for each in predicted for one in each] == [[[0, 0, 12, 8]]] * 3
     truth = [one.boxes.tolist() for _, targets, _ in augmented for one in targets]
-    assert truth == [[[2, 2, 6, 6], [0, 0, 3, 2]]] * 3
+    assert truth == [[[5, 4, 9, 8], [3, 2, 6, 4]]] * 3
 
 
 def test_maite_checks_every_call():
@@ -263,14 +262,14 @@ def corners_of(pairs):
     return [([*box.min_vertex, *box.max_vertex], scores) for box, scores in pairs]
 
 
-MOVED = [([2, 2, 6, 6], {"object 0": 0.5}), ([0, 0, 3, 2], {"object 2": 0.5})]
+MOVED = [([5, 4, 9, 8], {"object 0": 0.5}), ([3, 2, 6, 4], {"object 2": 0.5})]
 
 
 @pytest.mark.parametrize("call", [NrtkPerturber.__call__, NrtkPerturber.perturb])
 def test_a_perturber_moves_pixels_and_boxes(call):
     pixels = picture()
     made, moved = call(NrtkPerturber(CROP), image=pixels, boxes=iter(boxes()), img_gsd=0.1)
-    assert np.array_equal(made, pixels[2:, 3:])
+    assert np.array_equal(made, apply(CROP, Frame(pixels)).pixels)
     assert corners_of(moved) == MOVED
     assert np.array_equal(pixels, picture())
     assert call(NrtkPerturber(CROP), image=pixels)[1] is None
@@ -295,12 +294,6 @@ def test_depth_of_a_perturber():
         NrtkPerturber(HAZE)(image=picture())
 
 
-def test_a_perturber_can_be_written_down_and_made_again():
-    config = json.loads(json.dumps(NrtkPerturber(NOISE, seed=3, depth_m=7).get_config()))
-    assert NrtkPerturber.from_config(config) == NrtkPerturber(NOISE, seed=3, depth_m=7)
-    assert mutation_of(config["mutation"]) == NOISE
-
-
 def test_a_perturber_refuses_what_is_no_image():
     with pytest.raises(ValueError, match=r"expected pixels \(H, W, 3\) uint8"):
         NrtkPerturber(BLUR)(image=np.zeros((4, 4), np.uint8))
@@ -318,7 +311,7 @@ def test_nrtk_runs_it_in_its_own_pipelines():
     compose = pytest.importorskip("nrtk.impls.perturb_image", reason="this nrtk has no composition").ComposePerturber
     both = compose(perturbers=[NrtkPerturber(BLUR), NrtkPerturber(CROP)])
     made, moved = both(image=picture(), boxes=boxes(box))
-    assert np.array_equal(made, apply(BLUR, Frame(picture())).pixels[2:, 3:])
+    assert np.array_equal(made, apply(CROP, apply(BLUR, Frame(picture()))).pixels)
     assert corners_of(moved) == MOVED
 
 
@@ -330,6 +323,6 @@ def test_nrtk_runs_it_in_its_own_augmentation_of_maite():
     theirs = MAITEObjectDetectionAugmentation(augment=NrtkPerturber(CROP), augment_id="crop")
     images, (moved,), (datum,) = theirs(batch(0))
     assert np.array_equal(images[0], MaiteAugmentation(CROP)(batch(0))[0][0])
-    assert moved.boxes.tolist() == [[2, 2, 6, 6], [0, 0, 3, 2]]
+    assert moved.boxes.tolist() == [[5, 4, 9, 8], [3, 2, 6, 4]]
     assert moved.labels.tolist() == [7, 7]
     assert datum["nrtk_perturber_config"][0] == NrtkPerturber(CROP).get_config()

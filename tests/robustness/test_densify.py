@@ -1,7 +1,7 @@
 """Depth filled in: cases worked out by hand, every method against a definition written down once more, real LiDAR.
 
 The independent definitions are slow and plain: the nearest by comparing with every known pixel, the linear one by the
-plane through three known pixels of an empty circle, the pyramid by loops over blocks.
+plane through three known pixels of an empty circle.
 """
 
 import math
@@ -48,22 +48,6 @@ def test_linear_by_hand():
     found = densify(depth, "linear")
     wanted = np.array([[10, 40 / 3, 20], [40 / 3, 20, 20], [20, 20, 20]])
     assert found == pytest.approx(wanted, rel=1e-12, abs=0)
-
-
-def test_pyramid_by_hand():
-    # 1 / D: 1/10 in the upper left block, 1/40 in the lower right, two blocks without any. The next level is one
-    # block of all four with the mean of the two known, (1/10 + 1/40) / 2 = 1/16; so the unknown blocks become 1/16.
-    # Between the centres of blocks, 2 apart, weights are 3/4 and 1/4: pixel (0, 1) is left of the middle by 1/2 and
-    # gets 3/4 of 1/10 + 1/4 of 1/16, on the first row there is nothing above.
-    depth = np.zeros((4, 4))
-    depth[0, 0], depth[3, 3] = 10, 40
-    found = 1 / densify(depth, "pyramid")
-    a, b, c = 1 / 10, 1 / 16, 1 / 40
-    assert found[0, 1] == pytest.approx(3 / 4 * a + b / 4)
-    assert found[0, 3] == pytest.approx(b)
-    assert found[3, 0] == pytest.approx(b)
-    assert found[1, 1] == pytest.approx((9 * a + 6 * b + c) / 16)
-    assert found[2, 2] == pytest.approx((a + 6 * b + 9 * c) / 16)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -203,36 +187,6 @@ def test_too_many_triangles_are_refused_with_their_number(monkeypatch):
     assert densify(checks, "nearest") == pytest.approx(np.full((5, 5), 10.0))
 
 
-def pulled(value, known):
-    """Pull and push by recursion and loops, in the inverse of the depth."""
-    if known.all():
-        return value
-    height, width = value.shape
-    upper = np.zeros(((height + 1) // 2, (width + 1) // 2))
-    there = np.zeros(upper.shape, bool)
-    for row, column in np.ndindex(upper.shape):
-        block = (slice(2 * row, 2 * row + 2), slice(2 * column, 2 * column + 2))
-        if known[block].any():
-            upper[row, column], there[row, column] = value[block][known[block]].mean(), True
-    upper = pulled(upper, there)
-    out = value.copy()
-    for row, column in zip(*np.nonzero(~known), strict=True):
-        parts = []
-        for place, side in ((row, upper.shape[0]), (column, upper.shape[1])):
-            block = place // 2
-            other = min(max(block + (1 if place % 2 else -1), 0), side - 1)
-            parts.append(((block, 0.75), (other, 0.25)))
-        out[row, column] = sum(p * q * upper[i, j] for i, p in parts[0] for j, q in parts[1])
-    return out
-
-
-@given(SPARSE)
-def test_pyramid_pulls_and_pushes(depth):
-    known = depth > 0
-    wanted = 1 / pulled(np.where(known, 1 / np.where(known, depth, 1), 0), known)
-    assert densify(depth, "pyramid") == pytest.approx(wanted, rel=1e-12, abs=0)
-
-
 @given(SPARSE, st.sampled_from(METHODS))
 def test_laws_of_every_method(depth, method):
     found = densify(depth, method)
@@ -247,7 +201,7 @@ def test_laws_of_every_method(depth, method):
 # Real LiDAR.
 
 
-@pytest.mark.parametrize(("method", "largest"), [("nearest", 0.005), ("linear", 0.004), ("pyramid", 0.01)])
+@pytest.mark.parametrize(("method", "largest"), [("nearest", 0.005), ("linear", 0.004)])
 def test_left_out_points_of_a_real_scan_are_found_again(shared, method, largest):
     # A fifth of the points of a scan is left out and filled in from the rest. The median error is half a per cent or
     # so, against some tens of per cent for one depth everywhere: what filling is worth inside the LiDAR's view.
@@ -280,5 +234,5 @@ def test_nothing_known_and_unknown_methods():
         densify(np.zeros((3, 4)), "linear")
     with pytest.raises(InputError, match=r"\(height, width\)"):
         densify(np.ones(4), "linear")
-    with pytest.raises(UsageError, match="expected nearest, linear, pyramid, got cubic"):
+    with pytest.raises(UsageError, match="expected nearest, linear, got cubic"):
         densify(np.ones((3, 4)), "cubic")

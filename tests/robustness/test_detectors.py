@@ -1,4 +1,4 @@
-"""The protocol, suppression, images from files, and OpenCV's, window by window."""
+"""The protocol, suppression, and OpenCV's detectors, window by window."""
 
 import math
 import re
@@ -117,49 +117,6 @@ def test_suppression_is_that_of_opencv():
 def test_equal_scores_have_an_order_of_their_own():
     rows = [(5, 0, 6, 1, 0.5, 0), (0, 3, 6, 9, 0.5, 1), (0, 2, 6, 9, 0.5, 1), (1, 1, 2, 2, 0.7, 1)]
     assert surest_first(detections(*rows)).tolist() == [3, 0, 2, 1]
-
-
-# Images from files
-
-
-@pytest.fixture
-def pillow():
-    return pytest.importorskip("PIL.Image", reason="pillow is not installed")
-
-
-def test_images_are_read_as_they_are(pillow, tmp_path):
-    colours = image(5, 7).pixels
-    pillow.fromarray(colours).save(tmp_path / "a.png")
-    pillow.fromarray(colours[:, :, 0]).save(tmp_path / "grey.png")
-    (tmp_path / "0016").mkdir()
-    pillow.fromarray(colours).convert("P", palette=pillow.Palette.ADAPTIVE).save(tmp_path / "0016/000002.png")
-    assert (read_image(tmp_path / "a.png").pixels == colours).all()
-    grey = read_image(tmp_path / "grey.png").pixels
-    assert (grey == colours[:, :, :1]).all()
-    assert read_image(tmp_path / "0016/000002.png").size == (5, 7)
-
-
-def test_images_that_are_none(pillow, tmp_path):
-    rgba = np.zeros((4, 4, 4), np.uint8)
-    pillow.fromarray(rgba).save(tmp_path / "alpha.png")
-    pillow.fromarray(np.zeros((4, 4), np.uint16)).save(tmp_path / "deep.png")
-    pillow.fromarray(np.zeros((4, 4), np.uint8)).save(tmp_path / "clear.png", transparency=0)
-    pillow.fromarray(image(64, 64).pixels).save(tmp_path / "whole.png")
-    (tmp_path / "half.png").write_bytes((tmp_path / "whole.png").read_bytes()[:3000])
-    (tmp_path / "text.png").write_text("no image")
-    (tmp_path / "empty.png").write_bytes(b"")
-    for name, message in {
-        "alpha": "found mode RGBA",
-        "deep": "expected eight bits a channel, found sixteen",
-        "clear": "found mode L with transparency",
-        "half": "not a readable image",
-        "text": "not a readable image",
-        "empty": "not a readable image",
-        "nobody": "no such file",
-    }.items():
-        with pytest.raises(InputError, match=message) as caught:
-            read_image(tmp_path / f"{name}.png")
-        assert caught.value.place.file == str(tmp_path / f"{name}.png")
 
 
 # OpenCV

@@ -6,7 +6,6 @@ import json
 import random
 import re
 import struct
-import threading
 import zlib
 from pathlib import Path
 
@@ -14,16 +13,13 @@ import numpy as np
 import pytest
 
 pytest.importorskip("cv2", reason="opencv-python-headless is not installed")
-from image_batches import BLUR, batch, picture, saved
+from image_batches import BLUR, annotated, batch, picture, saved
 from PIL import Image
 
-from verifier.base.documents import json_values
 from verifier.base.errors import InputError, LimitError, UsageError
 from verifier.perception.detections.depth import depth_map
 from verifier.robustness.detectors.protocol import read_image
 from verifier.robustness.mutators import Frame, apply
-from verifier.robustness.mutators import batch as batch_module
-from verifier.robustness.mutators.annotations import read_annotations
 from verifier.robustness.mutators.batch_result import BatchSettings, folder_name
 from verifier.robustness.mutators.frames import DepthSource, Sky
 from verifier.robustness.mutators.imagefiles import ImageFile, image_files
@@ -32,7 +28,7 @@ from verifier.robustness.mutators.sweeps import parse_mutation
 
 NOISE = parse_mutation("salt_and_pepper:share=0.2")
 HAZE = parse_mutation("haze:visibility_m=97.8")
-CROP = parse_mutation("truncation:left=0.25,top=0.25,canvas=cropped")
+CUT = parse_mutation("truncation:left=0.25,top=0.25")
 
 
 def pixels_of(path):
@@ -54,7 +50,7 @@ def images(tmp_path):
 
 def test_each_image_under_each_mutation_is_what_the_mutation_makes_of_its_pixels(images, tmp_path):
     result = batch([images], tmp_path / "out", BLUR, NOISE, seed=7)
-    assert [image.record.name for image in result.images] == ["drive/000", "drive/001", "drive/002"]
+    assert [image.name for image in result.images] == ["drive/000", "drive/001", "drive/002"]
     assert not result.failures
     for mutation in (BLUR, NOISE):
         for number in range(3):
@@ -64,28 +60,17 @@ def test_each_image_under_each_mutation_is_what_the_mutation_makes_of_its_pixels
             assert np.array_equal(pixels_of(tmp_path / "out" / mutation.slug / f"{name}.png"), wanted)
 
 
-def test_equal_bytes_whatever_the_order_and_the_number_of_jobs(images, tmp_path):
+def test_equal_bytes_whatever_the_order(images, tmp_path):
     paths = sorted((images / "drive").iterdir())
     mutations = (BLUR, NOISE, HAZE, parse_mutation("additive_noise:constant_sd=5,signal_sd=0.5,exponent=0.5"))
     made = []
-    for number, jobs in enumerate((1, 4, 2)):
+    for number in range(3):
         random.Random(number).shuffle(paths)
         folder = tmp_path / f"out{number}"
-        batch(paths, folder, *mutations, seed=3, jobs=jobs, depth=DepthSource(constant_m=20))
+        batch(paths, folder, *mutations, seed=3, depth=DepthSource(constant_m=20))
         made.append(tree(folder))
     assert made[0] == made[1] == made[2]
     assert len(made[0]) == 12
-
-
-def test_as_many_images_as_jobs_are_worked_on_at_the_same_time(images, tmp_path, monkeypatch):
-    meeting, real = threading.Barrier(3, timeout=20), batch_module.apply
-
-    def met(*arguments):
-        meeting.wait()  # raises where fewer than three come
-        return real(*arguments)
-
-    monkeypatch.setattr(batch_module, "apply", met)
-    assert not batch([images], tmp_path / "out", jobs=3).failures
 
 
 def test_another_seed_changes_what_is_drawn_and_nothing_else(images, tmp_path):
@@ -288,13 +273,13 @@ def test_depth_of_every_kind_gives_the_same_haze(tmp_path):
         DepthSource(tmp_path / "png"),
         DepthSource(tmp_path / "npy"),
         DepthSource(constant_m=25),
-        *(DepthSource(tmp_path / "sparse", densify=each) for each in ("nearest", "linear", "pyramid")),
+        *(DepthSource(tmp_path / "sparse", densify=each) for each in ("nearest", "linear")),
     ]
     wanted = apply(HAZE, Frame(picture(), metres)).pixels
     for number, source in enumerate(sources):
         result = batch([path], tmp_path / f"out{number}", HAZE, depth=source)
         assert np.array_equal(pixels_of(tmp_path / f"out{number}" / HAZE.slug / "a.png"), wanted)
-        assert result.images[0].record.depth.known == (0.5 if source.densify else 1)
+        assert result.images[0].depth.known == (0.5 if source.densify else 1)
 
 
 def test_stereo_and_portable_float_maps_give_the_same_haze(tmp_path):
@@ -391,14 +376,14 @@ def test_sky_is_infinitely_far_away_and_does_not_spread(tmp_path):
     result = batch([path], tmp_path / "out", HAZE, depth=source)
     assert pixels_of(tmp_path / "out" / HAZE.slug / "a.png")[0, 45].tolist() == [205, 208, 211]  # all haze
     # Row by row by hand: sky 2 x 60 + 2 x 31; the road is known; what the method filled lies at 6 or at 20 m.
-    shares = {each.low_m: (each.pixels, each.guessed) for each in result.images[0].record.depth.guessed}
+    shares = {each.low_m: (each.pixels, each.guessed) for each in result.images[0].depth.guessed}
     assert shares[1e5] == (182, 182)
     assert (shares[0][0] - shares[0][1], shares[20][0] - shares[20][1]) == (180, 30)
     assert sum(pixels for pixels, _ in shares.values()) == 480
     assert sum(guessed for _, guessed in shares.values()) == 480 - 210
     (told,) = (note for note in result.remarks if note.startswith("pixels with a guessed depth"))
     assert "in the sky 100 % of 182" in told
-    record = json_values(result.document())
+    record = result.document()
     assert record["settings"]["depth"]["sky"] == "horizon:0.5"
     assert record["images"][0]["depth"]["guessed"][-1] == {
         "low_m": 1e5, "high_m": None, "pixels": 182, "guessed": 182
@@ -412,15 +397,6 @@ def test_sky_alone_leaves_other_unknown_depths_refused(tmp_path):
     full = np.full((8, 60), 5.0)
     full[:2] = 0
     assert source.filled("a", full)[:3, 0].tolist() == [1e5, 1e5, 5]
-
-
-def test_another_sky_is_another_image(tmp_path):
-    path = saved(tmp_path / "a.png", picture(width=60))
-    depth_png(tmp_path / "depth" / "a.png", sparse_street())
-    for text, kept in (("horizon:0.5", 0), ("horizon:0.5", 1), ("horizon:0.2", 0)):
-        source = DepthSource(tmp_path / "depth", densify="nearest", sky=Sky.of(text))
-        result = batch([path], tmp_path / "out", HAZE, depth=source, resume=True)
-        assert sum(len(each.kept) for each in result.images) == kept
 
 
 def test_unit_of_a_depth_map(tmp_path):
@@ -471,7 +447,7 @@ def test_a_depth_map_is_not_read_where_no_mutation_needs_it(tmp_path):
     (tmp_path / "depth").mkdir()
     result = batch([path], tmp_path / "out", BLUR, depth=DepthSource(tmp_path / "depth"))
     assert not result.failures
-    assert result.images[0].record.depth is None
+    assert result.images[0].depth is None
 
 
 def test_haze_without_any_depth_is_refused_before_work():
@@ -501,13 +477,13 @@ def test_a_full_disk_ends_the_batch_with_whole_files_only(images, tmp_path, monk
     with monkeypatch.context() as patch:
         failing_writes(patch, errno.ENOSPC, after=3)
         with pytest.raises(InputError, match="cannot be written") as caught:
-            batch([images], tmp_path / "out", BLUR, NOISE, jobs=2)
-    assert "--resume" in str(caught.value)
+            batch([images], tmp_path / "out", BLUR, NOISE)
+    assert "make room" in str(caught.value)
     left = tree(tmp_path / "out")
     assert len(left) == 3
     for path in left:
         assert pixels_of(tmp_path / "out" / path).shape == (8, 12, 3)
-    batch([images], tmp_path / "out", BLUR, NOISE, jobs=2, resume=True)
+    batch([images], tmp_path / "out", BLUR, NOISE)
     batch([images], tmp_path / "whole", BLUR, NOISE)
     assert tree(tmp_path / "out") == tree(tmp_path / "whole")
 
@@ -525,92 +501,45 @@ def test_one_file_that_cannot_be_written_does_not_stop_the_others(images, tmp_pa
     }  # fmt: skip
 
 
-def test_an_interrupted_batch_goes_on_where_it_was(images, tmp_path, monkeypatch):
-    made, real = [], batch_module.apply
-
-    def counted(mutation, *rest):
-        made.append(mutation)
-        return real(mutation, *rest)
-
-    monkeypatch.setattr(batch_module, "apply", counted)
-    mutations = (BLUR, NOISE, HAZE)
-    source = {"depth": DepthSource(constant_m=20)}
-    batch([images / "drive" / "000.png", images / "drive" / "001.png"], tmp_path / "out", *mutations, **source)
-    assert len(made) == 6
-    made.clear()
-    result = batch(sorted((images / "drive").iterdir()), tmp_path / "out", *mutations, **source, resume=True)
-    assert len(made) == 3
-    assert sum(len(each.kept) for each in result.images) == 6
-    fresh = batch(sorted((images / "drive").iterdir()), tmp_path / "fresh", *mutations, **source)
-    assert fresh.json_text() == result.json_text()
-    assert tree(tmp_path / "out") == tree(tmp_path / "fresh")
-
-
-@pytest.mark.parametrize("change", ["seed", "depth", "image", "program", "damage", "cut", "foreign"])
-def test_resuming_never_takes_a_file_made_from_something_else(tmp_path, change):
-    path = saved(tmp_path / "a.png", picture())
-    before = {"seed": 1, "depth": DepthSource(constant_m=20), "programs": (("verifier", "1"),)}
-    after, mutation = dict(before), BLUR
-    if change == "seed":
-        after["seed"], mutation = 2, NOISE
-    if change == "depth":
-        after["depth"], mutation = DepthSource(constant_m=21), HAZE
-    if change == "program":
-        after["programs"] = (("verifier", "2"),)
-    batch([path], tmp_path / "out", mutation, **before)
-    made = tmp_path / "out" / mutation.slug / "a.png"
-    raw = made.read_bytes()
-    if change == "image":
-        saved(path, picture(9))
-    if change == "damage":
-        made.write_bytes(raw[:-40] + bytes([raw[-40] ^ 1]) + raw[-39:])
-    if change == "cut":
-        made.write_bytes(raw[:-20])
-    if change == "foreign":
-        saved(made, picture(5))
-    result = batch([path], tmp_path / "out", mutation, **after, resume=True)
-    assert not any(each.kept for each in result.images)
-    fresh = batch([path], tmp_path / "fresh", mutation, **after)
-    assert tree(tmp_path / "out") == tree(tmp_path / "fresh")
-    assert fresh.json_text() == result.json_text()
-
-
-# Annotations. The image has 12 x 8 pixels; CROP takes 3 columns on the left and 2 rows above.
+# Annotations. The image has 12 x 8 pixels; CUT makes 3 columns on the left and 2 rows above black.
 
 TABLE = """\
-frame,label,x1,y1,x2,y2,note
-a.png,ped,5,4,9,8,"half, hidden"
-b,ped,1,1,2,2,
-a,car,0.50,0,3,8,gone
-a,car,1,1,6,4,cut
-a,sign,,,,,no box
-c,ped,0,0,1,1,of another image
+frame,class,distance_m,x1,y1,x2,y2
+a.png,ped,7,5,4,9,8
+b,ped,,1,1,2,2
+a.png,car,9,0,0,3,8
+a.png,car,9,1,1,6,4
+c,ped,1,0,0,1,1
 """
+OBJECT = "Car 0.00 1 -1.33 {} 1.47 1.60 3.66 1.07 1.55 14.44 -1.25"
+
+
+def moved_boxes(folder, mutation):
+    """By the file of its image, class and box of each object after a mutation."""
+    made = json.loads((folder / mutation.slug / "annotations.json").read_text())
+    files = {each["id"]: each["file_name"] for each in made["images"]}
+    names = {each["id"]: each["name"] for each in made["categories"]}
+    return [(files[each["image_id"]], names[each["category_id"]], each["bbox"]) for each in made["annotations"]]
 
 
 def test_a_table_moves_along(tmp_path):
     (tmp_path / "boxes.csv").write_text(TABLE)
-    paths = [saved(tmp_path / f"{name}.png", picture()) for name in "ab"]
-    found = read_annotations(tmp_path / "boxes.csv")
-    result = batch(paths, tmp_path / "out", CROP, BLUR, annotations=found)
-    assert (tmp_path / "out" / CROP.slug / "annotations.csv").read_text() == (
-        "frame,label,x1,y1,x2,y2,note\n"
-        'a.png,ped,2.0,2.0,6.0,6.0,"half, hidden"\n'  # 5 - 3, 4 - 2, 9 - 3, 8 - 2
-        "a,car,0.0,0.0,3.0,2.0,cut\n"  # 1 - 3 and 1 - 2 cut to 0, 6 - 3, 4 - 2
-        "a,sign,,,,,no box\n"
+    paths = [saved(tmp_path / f"{name}.png", picture()) for name in "abd"]
+    result = batch(paths, tmp_path / "out", CUT, BLUR, annotations=annotated(tmp_path / "boxes.csv", paths))
+    # Kept as it lies right of 3 and below 2; gone, as it ends at 3; cut to them.
+    assert moved_boxes(tmp_path / "out", CUT) == [("a.png", "ped", [5, 4, 4, 4]), ("a.png", "car", [3, 2, 3, 2])]
+    assert sorted(moved_boxes(tmp_path / "out", BLUR)) == [
+        ("a.png", "car", [0, 0, 3, 8]), ("a.png", "car", [1, 1, 5, 3]), ("a.png", "ped", [5, 4, 4, 4]),
+        ("b.png", "ped", [1, 1, 1, 1]),
+    ]  # fmt: skip
+    made = json.loads((tmp_path / "out" / CUT.slug / "annotations.json").read_text())
+    assert [each["file_name"] for each in made["images"]] == ["a.png", "b.png", "d.png"]  # d has no objects
+    assert [each["distance_m"] for each in made["annotations"]] == [7, 9]
+    assert result.remarks == (
+        "annotations of 1 frame that is no image of this batch are left out",
+        "boxes in the image move along; distances are as they were",
     )
-    assert (tmp_path / "out" / BLUR.slug / "annotations.csv").read_text() == (
-        "frame,label,x1,y1,x2,y2,note\n"
-        'a.png,ped,5,4,9,8,"half, hidden"\n'
-        "a,car,0.50,0,3,8,gone\n"
-        "a,car,1,1,6,4,cut\n"
-        "a,sign,,,,,no box\n"
-        "b,ped,1,1,2,2,\n"
-    )
-    assert "annotations of 1 frame that is no image of this batch are left out" in result.remarks
-
-
-OBJECT = "Car 0.00 1 -1.33 {} 1.47 1.60 3.66 1.07 1.55 14.44 -1.25"
+    assert not result.failures
 
 
 def test_kitti_labels_move_along(tmp_path):
@@ -619,158 +548,71 @@ def test_kitti_labels_move_along(tmp_path):
     (labels / "a.txt").write_text(OBJECT.format("5.00 4.00 9.00 8.00") + "\n" + OBJECT.format("0 0 3 8") + "\n")
     (labels / "b.txt").write_text("")
     paths = [saved(tmp_path / f"{name}.png", picture()) for name in "abc"]
-    result = batch(paths, tmp_path / "out", CROP, BLUR, annotations=read_annotations(labels))
-    moved = tmp_path / "out" / CROP.slug / "labels"
-    assert (moved / "a.txt").read_text() == OBJECT.format("2.0 2.0 6.0 6.0") + "\n"
-    assert (moved / "b.txt").read_text() == ""
-    assert (tmp_path / "out" / BLUR.slug / "labels" / "a.txt").read_bytes() == (labels / "a.txt").read_bytes()
-    said = "no labels 'c.txt'; an image without objects has an empty file"
-    assert [(name, each.mutation, each.message) for name, each in result.failures] == [("c", 0, said), ("c", 1, said)]
-
-
-def test_kitti_tracking_labels_move_along(tmp_path):
-    labels = tmp_path / "label_02"
-    labels.mkdir()
-    (labels / "0016.txt").write_text(f"4 7 {OBJECT.format('5 4 9 8')}\n11 7 {OBJECT.format('4 4 9 8')}\n")
-    for name in ("000004", "000005", "000011"):
-        saved(tmp_path / "image_02" / "0016" / f"{name}.png", picture())
-    batch([tmp_path / "image_02"], tmp_path / "out", CROP, annotations=read_annotations(labels))
-    assert (tmp_path / "out" / CROP.slug / "labels" / "0016.txt").read_text() == (
-        f"4 7 {OBJECT.format('2.0 2.0 6.0 6.0')}\n11 7 {OBJECT.format('1.0 2.0 6.0 6.0')}\n"
-    )
-    with pytest.raises(
-        InputError, match="know no image of this batch: its first is called '000004', theirs '0016/11'"
-    ):
-        batch([tmp_path / "image_02" / "0016"], tmp_path / "x", CROP, annotations=read_annotations(labels))
+    result = batch(paths, tmp_path / "out", CUT, annotations=annotated(labels, paths))
+    assert moved_boxes(tmp_path / "out", CUT) == [("a.png", "Car", [5, 4, 4, 4])]
+    said = "the annotations have no frame of this image"
+    assert [(name, each.mutation, each.message) for name, each in result.failures] == [("c", 0, said)]
 
 
 def coco(tmp_path, **changes):
     document = {
-        "info": {"year": 2026},
-        "categories": [{"id": 1, "name": "person"}],
+        "categories": [{"id": 3, "name": "person"}],
         "images": [
-            {"id": 10, "file_name": "a.jpg", "height": 8, "width": 12, "license": 1},
+            {"id": 10, "file_name": "a.jpg", "height": 8, "width": 12},
             {"id": 11, "file_name": "b.png", "height": 8, "width": 12},
             {"id": 12, "file_name": "c.png", "height": 8, "width": 12},
         ],
         "annotations": [
-            {"id": 1, "image_id": 11, "category_id": 1, "bbox": [5, 4, 4, 4], "area": 9.5, "iscrowd": 0,
-             "segmentation": [[5, 4, 9, 4, 9, 8]], "keypoints": [5, 4, 2], "num_keypoints": 1},
-            {"id": 2, "image_id": 10, "category_id": 1, "bbox": [1, 1, 5, 3], "area": 15},
-            {"id": 3, "image_id": 10, "category_id": 1, "bbox": [0, 0, 3, 8], "area": 24},
-            {"id": 4, "image_id": 12, "category_id": 1, "bbox": [0, 0, 3, 8], "area": 24},
+            {"id": 1, "image_id": 11, "category_id": 3, "bbox": [5, 4, 4, 4], "area": 9.5, "iscrowd": 0},
+            {"id": 2, "image_id": 10, "category_id": 3, "bbox": [1, 1, 5, 3], "area": 15, "iscrowd": 0},
+            {"id": 4, "image_id": 12, "category_id": 3, "bbox": [0, 0, 3, 8], "area": 24, "iscrowd": 0},
         ],
-    }  # fmt: skip
-    document |= changes
+    }
     path = tmp_path / "coco.json"
-    path.write_text(json.dumps(document))
+    path.write_text(json.dumps(document | changes))
     return path, document
 
 
-def test_coco_annotations_move_along(tmp_path):
-    path, document = coco(tmp_path)
+def test_coco_annotations_move_along_and_keep_their_ids(tmp_path):
+    path, _ = coco(tmp_path)
     paths = [saved(tmp_path / "a.jpg", picture()), saved(tmp_path / "b.png", picture())]
-    result = batch(paths, tmp_path / "out", CROP, BLUR, annotations=read_annotations(path))
-    moved = json.loads((tmp_path / "out" / CROP.slug / "annotations.json").read_text())
-    assert moved["images"] == [
-        {"id": 10, "file_name": "a.png", "height": 6, "width": 9, "license": 1},
-        {"id": 11, "file_name": "b.png", "height": 6, "width": 9},
+    result = batch(paths, tmp_path / "out", CUT, annotations=annotated(path, paths))
+    made = json.loads((tmp_path / "out" / CUT.slug / "annotations.json").read_text())
+    assert made["images"] == [
+        {"id": 10, "file_name": "a.png", "height": 8, "width": 12},
+        {"id": 11, "file_name": "b.png", "height": 8, "width": 12},
     ]
-    assert moved["annotations"] == [
-        {"id": 1, "image_id": 11, "category_id": 1, "bbox": [2, 2, 4, 4], "area": 16, "iscrowd": 0},
-        {"id": 2, "image_id": 10, "category_id": 1, "bbox": [0, 0, 3, 2], "area": 6},
+    assert made["categories"] == [{"id": 3, "name": "person"}]
+    assert sorted(made["annotations"], key=lambda each: each["id"]) == [
+        {"id": 1, "image_id": 11, "category_id": 3, "bbox": [5, 4, 4, 4], "area": 9.5, "iscrowd": 0},
+        {"id": 2, "image_id": 10, "category_id": 3, "bbox": [3, 2, 3, 2], "area": 6, "iscrowd": 0},
     ]
-    assert moved["info"] == document["info"]
-    assert moved["categories"] == document["categories"]
-    still = json.loads((tmp_path / "out" / BLUR.slug / "annotations.json").read_text())
-    assert still["annotations"] == document["annotations"][:3]
     assert "annotations of 1 frame that is no image of this batch are left out" in result.remarks
 
 
-def test_shapes_do_not_stay_where_the_canvas_changed(tmp_path):
-    # Right of the box the image is cut off: the box stays, but a mask as large as the old image fits no longer.
-    mask = {"counts": [96], "size": [8, 12]}
-    one = {"id": 1, "image_id": 11, "category_id": 1, "bbox": [1, 1, 2, 2], "area": 3, "segmentation": mask}
-    path, _ = coco(tmp_path, annotations=[one])
-    mutation = parse_mutation("truncation:right=0.25,canvas=cropped")
-    batch([saved(tmp_path / "b.png", picture())], tmp_path / "out", mutation, annotations=read_annotations(path))
-    moved = json.loads((tmp_path / "out" / mutation.slug / "annotations.json").read_text())
-    assert moved["annotations"] == [{"id": 1, "image_id": 11, "category_id": 1, "bbox": [1, 1, 2, 2], "area": 3}]
+def test_annotations_of_an_image_of_another_size_are_not_put_on_this_one(tmp_path):
+    path, _ = coco(tmp_path)
+    paths = [saved(tmp_path / "a.jpg", picture(height=16, width=24)), saved(tmp_path / "b.png", picture())]
+    result = batch(paths, tmp_path / "out", CUT, annotations=annotated(path, paths))
+    said = "an image of 24 x 16 pixels; its annotations are of one of 12 x 8"
+    assert [(name, each.message) for name, each in result.failures] == [("a", said)]
+    assert sorted(each.name for each in (tmp_path / "out" / CUT.slug).iterdir()) == ["annotations.json", "b.png"]
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"images": 5}, "expected an object with a list 'images'"),
-        ({"images": [{"id": 1}]}, "/images/0: expected an image with an id and a file_name"),
-        ({"images": [{"id": 1, "file_name": "a.png"}, {"id": 2, "file_name": "a.jpg"}]}, "/images/1: .*there twice"),
-        ({"annotations": [{"image_id": 99, "bbox": [0, 0, 1, 1]}]}, "/annotations/0: image_id: there is no image 99"),
-        ({"annotations": [{"image_id": 10, "bbox": [0, 0, 1]}]}, "/annotations/0: bbox: expected four numbers"),
-        ({"annotations": [{"image_id": 10, "bbox": [0, 0, float("nan"), 1]}]}, "bbox: expected four numbers"),
-        ({"annotations": [{"image_id": 10, "bbox": [0, 0, -1, 1]}]}, "/annotations/0: expected a box x1 <= x2"),
-        ({"annotations": [{"image_id": 10, "bbox": [0, 0, 10**300, 1]}]}, "bbox: expected four numbers"),
-        ({"annotations": [7]}, "/annotations/0: expected an object"),
-    ],
-)
-def test_bad_coco_annotations(tmp_path, changes, said):
-    path, _ = coco(tmp_path, **changes)
-    with pytest.raises(InputError, match=said):
-        read_annotations(path)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("", "boxes.csv:1: expected one column frame; there is none"),
-        ("frame,x1,y1,x2\n", "boxes.csv:1: expected one column y2; there is none"),
-        ("frame,x1,y1,x2,y2,x1\n", "expected one column x1; there are several"),
-        ("frame,x1,y1,x2,y2\na,1,2,3\n", "boxes.csv:2: 4 cells; expected 5"),
-        ("frame,x1,y1,x2,y2\na,1,2,3,4\n\na,3,2,1,4\n", "boxes.csv:4: expected a box x1 <= x2, y1 <= y2, got '3'"),
-        ("frame,x1,y1,x2,y2\na,1,2,nan,4\n", "boxes.csv:2: expected a box"),
-        ("frame,x1,y1,x2,y2\na,1,2,inf,4\n", "boxes.csv:2: expected a box"),
-        ("frame,x1,y1,x2,y2\na,1,2,,4\n", "boxes.csv:2: expected a box"),
-        ("frame,x1,y1,x2,y2\na,one,2,3,4\n", "boxes.csv:2: expected a box x1 <= x2, y1 <= y2, got 'one'"),
-    ],
-)
-def test_bad_tables(tmp_path, text, said):
-    (tmp_path / "boxes.csv").write_text(text)
-    with pytest.raises(InputError, match=said):
-        read_annotations(tmp_path / "boxes.csv")
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("Car 1 2 3\n", "a.txt:1: 4 fields; expected 15 or 16"),
-        (OBJECT.format("0 0 1 1") + "\n\n7 7 " + OBJECT.format("0 0 1 1"), "a.txt:3: 17 fields; expected 15 or 16"),
-        (OBJECT.format("5 0 1 1"), "a.txt:1: expected a box"),
-        ("x 7 " + OBJECT.format("0 0 1 1"), "a.txt:1: expected the number of a frame, got 'x'"),
-        ("Car \0", "NUL"),
-    ],
-)
-def test_bad_labels(tmp_path, text, said):
-    (tmp_path / "labels").mkdir()
-    (tmp_path / "labels" / "a.txt").write_text(text)
-    with pytest.raises(InputError, match=said):
-        read_annotations(tmp_path / "labels")
+def test_annotations_of_other_images_are_refused(tmp_path):
+    path, _ = coco(tmp_path)
+    with pytest.raises(InputError, match="they know no image of this batch: its first is called '000001'"):
+        annotated(path, [saved(tmp_path / "000001.png", picture())])
 
 
 def test_annotations_of_no_known_kind(tmp_path):
-    (tmp_path / "boxes.xml").write_text("<x/>")
-    with pytest.raises(UsageError, match="expected a folder of KITTI labels"):
-        read_annotations(tmp_path / "boxes.xml")
+    paths = [saved(tmp_path / "a.png", picture())]
+    (tmp_path / "label_02").mkdir()
+    (tmp_path / "label_02" / "0016.txt").write_text(f"4 7 {OBJECT.format('5 4 9 8')}\n")
+    with pytest.raises(InputError, match="annotations as kitti_tracking; expected coco, kitti_object, table"):
+        annotated(tmp_path / "label_02", paths)
     with pytest.raises(InputError, match="no such file or folder"):
-        read_annotations(tmp_path / "none.csv")
-
-
-def test_resuming_still_gives_annotations_of_moved_images(tmp_path):
-    (tmp_path / "boxes.csv").write_text(TABLE)
-    paths = [saved(tmp_path / f"{name}.png", picture()) for name in "ab"]
-    found = read_annotations(tmp_path / "boxes.csv")
-    batch(paths, tmp_path / "fresh", CROP, BLUR, annotations=found)
-    batch(paths[:1], tmp_path / "out", CROP, BLUR)
-    batch(paths, tmp_path / "out", CROP, BLUR, annotations=found, resume=True)
-    assert tree(tmp_path / "out") == tree(tmp_path / "fresh")
+        annotated(tmp_path / "none.csv", paths)
 
 
 def test_image_files_are_called_by_their_path_below_the_folder(images):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from verifier.base.errors import InputError, LimitError, UsageError
 from verifier.robustness.mutators import MUTATORS, Composition, Frame, Mutation, apply, needs_depth
-from verifier.robustness.mutators.mutation import generator_for, is_random, mutation_of
+from verifier.robustness.mutators.mutation import generator_for, is_random
 from verifier.robustness.mutators.sweeps import PUBLISHED, parse_mutation, parse_sweep, published
 
 EXAMPLES = [
@@ -29,7 +29,7 @@ EXAMPLES = [
     "motion_blur:length_px=5,angle_deg=30",
     "pixelation:block_px=3",
     "rotation:angle_deg=-20",
-    "truncation:left=0.25,canvas=cropped",
+    "truncation:left=0.25",
     "shifted_lines:share=0.2,most_px=3",
     "chromatic_aberration:expansion=0.01,sigma_px=1",
     "rain:rate_mm_h=50",
@@ -68,21 +68,19 @@ def mutations(draw):
     return Mutation(mutator.name, values)
 
 
-# Text and document
+# Text
 
 
 @given(mutations())
-def test_text_and_document_give_the_same_mutation_back(mutation):
+def test_a_text_gives_the_same_mutation_back(mutation):
     assert parse_mutation(mutation.text) == mutation
     assert hash(parse_mutation(mutation.text)) == hash(mutation)
-    assert mutation_of(json.loads(json.dumps(mutation.document()))) == mutation
 
 
 @given(st.lists(mutations(), min_size=2, max_size=4))
-def test_so_do_those_of_a_composition(steps):
+def test_so_does_that_of_a_composition(steps):
     composition = Composition(tuple(steps))
     assert parse_mutation(composition.text) == composition
-    assert mutation_of(json.loads(json.dumps(composition.document()))) == composition
 
 
 @given(mutations(), mutations())
@@ -145,28 +143,6 @@ def test_every_mutator_has_an_example():
 def test_values_that_are_no_mutation(name, parameters, said):
     with pytest.raises(ValueError, match=said):
         Mutation(name, parameters)
-
-
-@pytest.mark.parametrize(
-    "document",
-    [
-        *(
-            7,
-            [],
-            "jpeg",
-            {},
-            {1: 2},
-            {"name": "jpeg"},
-            {"name": "jpeg", "parameters": 3},
-            {"name": 3, "parameters": {}},
-        ),
-        *({"steps": []}, {"steps": [7]}, {"steps": 7}, {"steps": [], "name": "jpeg"}),
-        {"name": "jpeg", "parameters": {"quality": 20}, "more": 1},
-    ],
-)
-def test_documents_that_are_no_mutation(document):
-    with pytest.raises(ValueError, match=r"expected|unknown|needs a step"):
-        mutation_of(document)
 
 
 # Sweeps
@@ -363,7 +339,7 @@ def test_every_mutator_gives_a_frame_and_leaves_the_one_it_got(text):
         *("gaussian_blur:sigma_px=0", "brightness:factor=1", "contrast:factor=1", "alpha_blend:alpha=0"),
         *("salt_and_pepper:share=0", "additive_noise:constant_sd=0,signal_sd=0,exponent=1", "haze:beta_per_m=0"),
         *("defocus:kappa_m_px=0,focus_m=1", "motion_blur:length_px=0", "pixelation:block_px=1"),
-        *("rotation:angle_deg=0", "rotation:angle_deg=360", "truncation", "truncation:canvas=cropped"),
+        *("rotation:angle_deg=0", "rotation:angle_deg=360", "truncation"),
         *("shifted_lines:share=0,most_px=2", "chromatic_aberration:expansion=0"),
     ],
 )

@@ -152,7 +152,7 @@ def test_depth_turns_with_the_nearest_pixel():
 # Truncation
 
 
-def test_truncation_on_the_same_canvas_by_hand():
+def test_truncation_by_hand():
     # A quarter of 8 columns on the left: 2; an eighth of 8 rows at the top: 1; half of them at the bottom: 4.
     whole = frame(boxes=np.array([[1.0, 0, 5, 5], [0, 0, 2, 8], [4, 2, 6, 3]]))
     cut = truncate_frame(whole, left=0.25, top=0.125, bottom=0.5)
@@ -164,28 +164,19 @@ def test_truncation_on_the_same_canvas_by_hand():
     np.testing.assert_array_equal(cut.depth_m, whole.depth_m)
 
 
-def test_truncation_to_a_smaller_canvas_by_hand():
-    whole = frame(boxes=np.array([[1.0, 0, 5, 5], [0, 0, 2, 8], [4, 2, 6, 3]]))
-    cut = truncate_frame(whole, left=0.25, top=0.125, bottom=0.5, canvas="cropped")
-    np.testing.assert_array_equal(cut.pixels, whole.pixels[1:4, 2:8])
-    np.testing.assert_array_equal(cut.depth_m, whole.depth_m[1:4, 2:8])
-    assert cut.boxes.tolist() == [[0, 0, 3, 3], [2, 1, 4, 2]]
-    assert cut.kept.tolist() == [0, 2]
-    assert not np.shares_memory(cut.pixels, whole.pixels)
-
-
 def test_lost_columns_are_whole_and_ties_go_to_the_even_number():
     # Of 8: 0.3 is 2.4, so 2; 0.3125 is 2.5, so 2; 0.4375 is 3.5, so 4.
-    widths = [truncate_frame(frame(), right=share, canvas="cropped").size[1] for share in (0.3, 0.3125, 0.4375)]
-    assert widths == [6, 6, 4]
+    for share, left in ((0.3, 6), (0.3125, 6), (0.4375, 4)):
+        pixels = truncate_frame(frame(), right=share).pixels
+        assert pixels[:, :left].any(axis=(0, 2)).all()
+        assert not pixels[:, left:].any()
 
 
 def test_no_truncation_is_the_identity():
     whole = frame(boxes=np.array([[1.0, 0, 5, 5]]))
-    for canvas in ("kept", "cropped"):
-        cut = truncate_frame(whole, canvas=canvas)
-        np.testing.assert_array_equal(cut.pixels, whole.pixels)
-        np.testing.assert_array_equal(cut.boxes, whole.boxes)
+    cut = truncate_frame(whole)
+    np.testing.assert_array_equal(cut.pixels, whole.pixels)
+    np.testing.assert_array_equal(cut.boxes, whole.boxes)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +185,6 @@ def test_no_truncation_is_the_identity():
         {"left": -0.1},
         {"top": 1.1},
         {"right": math.nan},
-        {"canvas": "shrunk"},
         {"left": 0.5, "right": 0.5},
         {"top": 1},
     ],
@@ -216,7 +206,7 @@ def test_an_infinite_angle_is_refused():
 def test_a_frame_without_boxes_or_depth_stays_so():
     for change in (
         lambda each: rotate_frame(each, 30),
-        lambda each: truncate_frame(each, left=0.5, canvas="cropped"),
+        lambda each: truncate_frame(each, left=0.5),
     ):
         made = change(frame(depth=False))
         assert made.depth_m is None

@@ -422,8 +422,6 @@ def test_networks_that_are_other_than_declared(networks, tmp_path):
             opened(classes=classes)
     with pytest.raises(UsageError, match="1 class numbers for 2 classes"):
         opened(classes=("a", "b"), output=replace(PAIR, class_numbers=(1,)))
-    with pytest.raises(UsageError, match="unknown provider of onnxruntime 'TPU'"):
-        open_onnx(path, BRIGHT, ["lamp"], ["TPU"])
 
 
 def test_outputs_of_another_shape_and_nan(networks, tmp_path):

@@ -1,10 +1,13 @@
 """Small pictures in files, and batches of them."""
 
+from pathlib import Path
+
 import numpy as np
 from PIL import Image
 
+from verifier.robustness.mutators.annotations import AnnotationFiles, read_annotations
 from verifier.robustness.mutators.batch import mutate_files
-from verifier.robustness.mutators.batch_result import BatchResult, BatchSettings
+from verifier.robustness.mutators.batch_result import BatchSettings, mutate_result
 from verifier.robustness.mutators.imagefiles import image_files
 from verifier.robustness.mutators.sweeps import parse_mutation
 
@@ -25,4 +28,10 @@ def saved(path, pixels=None, **options):
 def batch(images, folder, *mutations, **settings):
     """The result of a batch."""
     what = BatchSettings(mutations or (BLUR,), **settings)
-    return BatchResult(mutate_files(image_files(images), what, folder), what)
+    return mutate_result(what, mutate_files(image_files(images), what, folder))
+
+
+def annotated(path, paths):
+    """The annotations in a file or folder, of the images at `paths`."""
+    called = {name: each.stem for each in paths for name in (each.stem, each.name)}
+    return read_annotations(AnnotationFiles.recognised(str(path)), Path(), called, partly=True)

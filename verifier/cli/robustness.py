@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
@@ -10,20 +9,19 @@ from pathlib import Path
 
 from verifier.base.blocks import Pool
 from verifier.base.errors import ExitCode, InputError, Place, UsageError, one_line
-from verifier.base.files import csv_text, document_text, write_bytes, write_text
+from verifier.base.files import csv_text, write_text
 from verifier.base.numbers import fixed
+from verifier.checking.verdicts import Verdict
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.terminal import check_targets, give, is_watched, progress_bar, tell_shares, wants_colour, watched
 from verifier.closedloop.comparison import BASELINE
 from verifier.evidence.documents import document_of
-from verifier.robustness.assessment.document import assess_document
-from verifier.robustness.assessment.plan import plans_text
 from verifier.robustness.assessment.request import assessed
 from verifier.robustness.campaign.guessing import proposal
 from verifier.robustness.campaign.result import CampaignResult
 from verifier.robustness.campaign.running import campaign_result
+from verifier.robustness.mutators.batch import RESULT_FILE, chosen_mutations, mutated
 from verifier.robustness.mutators.batch_result import ImageResult
-from verifier.robustness.mutators.request import RESULT_FILE, chosen_mutations, mutated
 from verifier.robustness.predicting import predict_result
 from verifier.robustness.rates import adr_result
 from verifier.robustness.settings import (
@@ -52,7 +50,6 @@ from verifier.telling.robustness import (
     assess_tables,
     campaign_blocks,
     campaign_table,
-    left_over_note,
     mutate_table,
     predict_table,
     shown_mutations,
@@ -68,19 +65,18 @@ def assess_command(arguments: AssessSettings, command: Command) -> int:
     tell_shares(workers.shares)
     give(
         arguments,
-        with_provenance(document_text(assess_document(result)), command),
+        with_provenance(result.json_text(), command),
         lambda: assess_tables(result),
         markdown=lambda _: assess_markdown(result),
-        plan=lambda _: plans_text(result.title, result.plans),
         plot=lambda path: figure_bytes(assess_figure(result), path),
     )
-    return int(result.verdict.exit_code)
+    return int(Verdict(result.verdict).exit_code)
 
 
 def _check_folders(arguments: AssessSettings) -> None:
     """Refuse folders that an output would lie in the way of, before anything is computed."""
     made = None if arguments.make is None else Path(arguments.make).resolve()
-    for name in ("output", "markdown", "plan", "plot"):
+    for name in ("output", "markdown", "plot"):
         target = getattr(arguments, name)
         if made is not None and target is not None and Path(target).resolve() in (made, *made.parents):
             raise UsageError(f"--{name}: {target} is or holds the folder of --make")
@@ -96,14 +92,7 @@ def mutate_command(arguments: MutateSettings, command: Command) -> int:
     tell_shares(workers.shares)
     document = with_provenance(result.json_text(), command)
     write_text(folder / RESULT_FILE, document)
-    if result.sheet is not None and arguments.sheet is not None:
-        write_bytes(arguments.sheet, result.sheet)
-    if arguments.json:
-        print(document, end="")
-        if result.left_over:
-            print(f"verify: note: {one_line(left_over_note(result.left_over, folder))}", file=sys.stderr)
-    else:
-        print(mutate_table(result, folder, RESULT_FILE, result.left_over), end="")
+    print(document if arguments.json else mutate_table(result, folder, RESULT_FILE), end="")
     return int(ExitCode.BAD_INPUT if result.failures else ExitCode.SATISFIED)
 
 

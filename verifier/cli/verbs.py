@@ -104,7 +104,7 @@ MUTATE = """\
 Degrade images: every image under every mutation, as PNG files in FOLDER/MUTATION/NAME.png, and FOLDER/mutate.json.
 
   verify mutate images --mutation gaussian_blur:sigma_px=2 --sweep haze:visibility_m=978,326,97.8 \\
-      --depth depth --densify linear -o mutated --sheet contact.png
+      --depth depth --densify linear -o mutated
 
 A mutation is NAME:PARAMETER=VALUE,...; steps are joined by +. --show lists all names and parameters. Files that
 cannot be used are listed, all others are made, and the exit code is 4.
@@ -120,7 +120,7 @@ Is a detector robust in the circumstances of its use (Wozniak, Segura and Mazo 2
 circumstances there are, how often and how significant they are, what the detector achieves on source and target data,
 how far these are apart, and how much change is accepted at that distance.
 
-  verify assess ASSESSMENT.toml --markdown REPORT.md --plan PLAN.json
+  verify assess ASSESSMENT.toml --markdown REPORT.md
   verify assess ASSESSMENT.toml --make FOLDER
 """
 

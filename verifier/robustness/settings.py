@@ -23,7 +23,7 @@ from verifier.base.options import (
 from verifier.perception.confusion.drives import GroupedBy
 from verifier.perception.settings import IMAGE_SUFFIXES, Format
 
-Densifying: TypeAlias = Literal["nearest", "linear", "pyramid"]
+Densifying: TypeAlias = Literal["nearest", "linear"]
 """How unknown depths are filled."""
 Pixels: TypeAlias = Literal["uint8", "float32"]
 """What an image is handed on as."""
@@ -110,8 +110,8 @@ class MutateSettings:
     annotations: Annotated[
         str | None,
         reads(
-            "annotations whose boxes move along: a folder of KITTI labels, COCO .json, or a table .csv with frame, "
-            "x1, y1, x2, y2; written beside the images of each mutation",
+            "annotations whose boxes move along: COCO .json, a folder of KITTI labels, or a table; written as COCO "
+            "beside the images of each mutation",
             metavar="PATH",
         ),
     ] = None
@@ -119,12 +119,7 @@ class MutateSettings:
     output: Annotated[
         str | None, writes("where to write; made if it is not there", also=("-o",), metavar="FOLDER", group="output")
     ] = None
-    sheet: Annotated[str | None, writes("a contact sheet of the first images (.png)")] = None
-    jobs: Annotated[int, writes("images at the same time", metavar="N")] = 1
-    scheduler: Scheduler = None
-    resume: Annotated[
-        bool, Option("keep what an interrupted run already made from the same inputs", role="output")
-    ] = False
+    scheduler: Annotated[str | None, Option(WHO, also=("--jobs",), metavar="N|ADDRESS", role="output")] = None
     json: Annotated[bool, Option("print what was done as JSON instead of a table", role="output")] = False
 
 
@@ -148,7 +143,6 @@ class AssessSettings:
     json: PrintedTables = False
     output: Written = None
     markdown: Annotated[str | None, writes("write the report in Markdown")] = None
-    plan: Annotated[str | None, writes("write the plan of the target data set as JSON, image by image")] = None
     plot: Annotated[str | None, writes("change of performance against distance, and margins (.png, .svg, .pdf)")] = (
         None
     )

@@ -19,12 +19,11 @@ from verifier.robustness.assessment.document import (
     DegradationRecord,
     DistanceRecord,
     Level,
-    OutcomeRecord,
+    MadeHere,
     Performance,
     SystemRecord,
 )
-from verifier.robustness.assessment.measures import GQM_NUMBERS, METRICS, WORDS, Tolerance
-from verifier.robustness.assessment.result import MadeHere
+from verifier.robustness.assessment.measures import GQM_NUMBERS, METRICS, WORDS, Outcome, Tolerance
 from verifier.robustness.detection_metrics import COUNTS
 from verifier.robustness.draws import CONFIDENCE
 from verifier.telling.blocks import Block, Cell, Row, Section, Table, told
@@ -260,7 +259,7 @@ ROBUST = {"satisfied": "robust", "violated": "not globally robust", "inconclusiv
 """What a verdict means for robustness."""
 
 
-def _outcome_row(name: str, one: OutcomeRecord, *, scaled: bool) -> Row:
+def _outcome_row(name: str, one: Outcome, *, scaled: bool) -> Row:
     scale = [_number(one.scale)] if scaled else []
     numbers = _number(one.change), one.distance_name, _number(one.distance)
     return (name, one.metric, *numbers, *scale, _number(one.tolerance), Cell(one.verdict, verdict=one.verdict))

@@ -11,11 +11,10 @@ from verifier.base.errors import one_line
 from verifier.base.numbers import fixed, interval_text, level_text, number_text
 from verifier.base.words import counted
 from verifier.checking.verdicts import Verdict, worst_verdict
-from verifier.robustness.assessment.document import AssessResult, SystemRecord, assess_document
-from verifier.robustness.assessment.result import AssessmentResult
+from verifier.robustness.assessment.document import AssessResult, SystemRecord
 from verifier.robustness.campaign.result import BreakRow, CampaignDocument, CampaignResult, CampaignRow
 from verifier.robustness.mutators import MUTATORS, AnyMutation
-from verifier.robustness.mutators.batch_result import BatchResult, MutateResult
+from verifier.robustness.mutators.batch_result import MutateResult
 from verifier.robustness.mutators.catalogue import Parameter
 from verifier.robustness.predicting import PairModel, PredictResult, r_squared_text
 from verifier.robustness.rates import AdrResult, RateRow
@@ -50,30 +49,21 @@ def _usual(parameter: Parameter) -> str:
     return f" (default: {default})" if isinstance(default, str) else f" (default: {default:g})"
 
 
-def mutate_table(result: BatchResult, folder: Path, result_file: str, left_over: Sequence[str] = ()) -> str:
-    """How many images each mutation gave, then what could not be made, and what one must know.
-
-    `left_over` are files that an earlier run left among those of this one.
-    """
-    study = result.document()
-    kept = sum(len(image.kept) for image in result.images)
-    before = f", {kept} kept from an earlier run" if kept else ""
-    made = counted(study.counts.written - kept, "image")
+def mutate_table(study: MutateResult, folder: Path, result_file: str) -> str:
+    """How many images each mutation gave, then what could not be made, and what one must know."""
+    made = counted(study.counts.written, "image")
     lines = [*block_lines(_mutations(study)), ""]
-    lines += [f"{made} written to {folder}{before}; the list is {result_file} there"]
+    lines += [f"{made} written to {folder}; the list is {result_file} there"]
     failures = list(_failures(study))
     lines += [f"failed: {failure}" for failure in failures[:MOST_FAILURES]]
     if len(failures) > MOST_FAILURES:
         lines.append(f"and {len(failures) - MOST_FAILURES} more failures, see {folder / result_file}")
     lines += [f"note: {note}" for note in study.notes]
-    if left_over:
-        lines.append(f"note: {left_over_note(left_over, folder)}")
     return text_of(one_line(line) for line in lines)
 
 
-def batch_table(result: BatchResult) -> str:
+def batch_table(study: MutateResult) -> str:
     """The same without the folder, which a result does not know."""
-    study = result.document()
     lines = [*block_lines(_mutations(study)), *(f"failed: {failure}" for failure in _failures(study))]
     return "\n".join(one_line(line) for line in [*lines, *(f"note: {note}" for note in study.notes)])
 
@@ -102,12 +92,6 @@ def _mutations(study: MutateResult) -> Table:
         for number, mutation in enumerate(study.mutations)
     )
     return Table("", ("mutation", "images", "failed"), tuple(rows))
-
-
-def left_over_note(paths: Sequence[str], folder: Path) -> str:
-    """That files of an earlier run are among those of this one."""
-    verb, first = ("is", "") if len(paths) == 1 else ("are", "the first ")
-    return f"{counted(len(paths), 'file')} in {folder} {verb} of an earlier run, not of this one: {first}{paths[0]}"
 
 
 def _failures(study: MutateResult) -> Iterator[str]:
@@ -305,9 +289,8 @@ def _model_blocks(model: PairModel) -> Iterator[Block]:
     yield Table("Weights of the model of all detectors", ("mutation", *map(name_text, model.features)), weights)
 
 
-def assess_tables(result: AssessmentResult) -> str:
+def assess_tables(study: AssessResult) -> str:
     """Everything for a terminal."""
-    study = assess_document(result)
     lines = [one_line(study.title)]
     for system in study.systems:
         title = one_line(system.title)
@@ -320,9 +303,8 @@ def assess_tables(result: AssessmentResult) -> str:
     return terminal.text_of([*lines, f"verdict: {study.verdict}"])
 
 
-def assess_markdown(result: AssessmentResult) -> str:
+def assess_markdown(study: AssessResult) -> str:
     """The report: a section per system, with the questions as headings."""
-    study = assess_document(result)
     lines = [f"# {escaped(study.title)}"]
     lines += ["", "Method: Wozniak, Segura and Mazo, Electronics 13(7), 1368, 2024."]
     lines += ["", *(f"* {escaped(file.role)}: {escaped(file.name)}, SHA-256 {file.sha256}" for file in study.inputs)]

@@ -4,6 +4,7 @@ P(phi) by `verifier.pipeline`, lambda(y, v) by `verifier.collision`, RobROC by `
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
@@ -18,7 +19,6 @@ from verifier.closedloop.curvefiles import CurveFile, read_curves
 from verifier.closedloop.curves import area, robroc
 from verifier.pipeline import verified
 from verifier.robustness.assessment.degradation import Degradation, Level, TradeOffLimit
-from verifier.robustness.assessment.result import DegradationResult
 from verifier.robustness.brackets import Criterion
 from verifier.robustness.campaign.definition import CollisionLimit, SystemModelRun
 from verifier.robustness.campaign.judging import collision_at, requirement_row, run_options
@@ -30,9 +30,19 @@ from verifier.study.inputs import read_inputs
 from verifier.study.results import RunResult, engines_of
 
 
-def degradation_of(
+@dataclass(frozen=True)
+class Found:
+    """The criteria at all levels, from which files, how the requirements were checked, and what is to be said."""
+
+    criteria: tuple[Criterion, ...]
+    inputs: tuple[InputFile, ...]
+    settings: dict[str, object] | None
+    remarks: tuple[str, ...]
+
+
+def criteria_of(
     asked: Degradation, folder: Path, progress: Progress = no_progress, runs: dict[str, RunResult] | None = None
-) -> DegradationResult:
+) -> Found:
     """All criteria at all levels.
 
     Args:
@@ -70,7 +80,7 @@ def degradation_of(
         criteria.append(criterion)
         inputs += sources
     said = list(dict.fromkeys(remarks))
-    return DegradationResult(asked, tuple(criteria), tuple(inputs), settings or None, tuple(said))
+    return Found(tuple(criteria), tuple(inputs), settings or None, tuple(said))
 
 
 def _metrics(asked: Degradation) -> Iterator[Criterion]:

@@ -1,28 +1,27 @@
 """The document of an assessment: byte-stable, without times, absolute paths and user names."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from verifier.base.documents import Count, InputFile, Limits, Magnitude, Share
-from verifier.base.result import recorded
+from verifier.base.result import Result, recorded
+from verifier.checking.verdicts import Verdict, worst_verdict
 from verifier.robustness.assessment.circumstances import Circumstance, Counted, Scaling, priorities
-from verifier.robustness.assessment.definition import DataSet, Sweep
-from verifier.robustness.assessment.degradation import CriterionName, SureOrder
-from verifier.robustness.assessment.measures import DistanceRule
-from verifier.robustness.assessment.plan import Occurrence, PlanSummary
-from verifier.robustness.assessment.result import (
-    AssessmentResult,
-    DegradationResult,
-    MadeHere,
-    SystemResult,
-    TargetResult,
+from verifier.robustness.assessment.definition import Assessment, DataSet, Sweep
+from verifier.robustness.assessment.degradation import (
+    CriterionName,
+    Degradation,
+    SureOrder,
+    in_order,
+    surely_before,
 )
-from verifier.robustness.brackets import Break, Criterion, Kind, Scale
+from verifier.robustness.assessment.measures import DatasetDistance, DistanceRule, Outcome, Told
+from verifier.robustness.assessment.plan import Occurrence, Plan, PlanSummary
+from verifier.robustness.brackets import Break, Criterion, Kind, Scale, break_of
 
 T = TypeVar("T")
-Told: TypeAlias = Annotated[str, Limits(pattern="^(satisfied|violated|inconclusive|no target)$")]
 ToldOfLevel: TypeAlias = Annotated[str, Limits(pattern="^(satisfied|violated|inconclusive|vacuous)$")]
 Grade: TypeAlias = Annotated[int, Limits(ge=1, le=5)]
 Level: TypeAlias = float | Literal["inf"] | None
@@ -90,21 +89,6 @@ class DistanceRecord:
 
 
 @dataclass(frozen=True)
-class OutcomeRecord:
-    """As `verifier.robustness.assessment.result.Outcome`."""
-
-    metric: str
-    distance_name: str
-    source: Share
-    target: Share
-    change: Share
-    distance: Magnitude
-    scale: Annotated[float, Limits(gt=0)]
-    tolerance: Magnitude
-    verdict: Told
-
-
-@dataclass(frozen=True)
 class TargetRecord:
     """One target data set against the source."""
 
@@ -114,7 +98,7 @@ class TargetRecord:
     performance: Performance | None
     distances: Mapping[str, DistanceRecord]
     unchecked: tuple[str, ...]
-    outcomes: tuple[OutcomeRecord, ...]
+    outcomes: tuple[Outcome, ...]
 
 
 @dataclass(frozen=True)
@@ -181,6 +165,20 @@ class DegradationRecord:
 
 
 @dataclass(frozen=True)
+class MadeHere:
+    """What was made for this assessment, and with what.
+
+    Attributes:
+        detector: the identity of the one that was run; None where none was.
+        lowest_score: from which score on a detection counts; None where every detection does, or none was run.
+    """
+
+    detector: Mapping[str, Any] | None
+    lowest_score: float | None
+    follow_up_images: Count
+
+
+@dataclass(frozen=True)
 class SystemRecord:
     """Everything found about one system; its targets are in the order of the file, those of sweeps last."""
 
@@ -205,9 +203,10 @@ class SystemRecord:
     tolerance_scaling: Scaling = "stated"
 
 
-@dataclass(frozen=True, kw_only=True)
-class AssessResult:
-    """Result of `verify assess`; `grid` names each system with its data sets, none of which may be left out."""
+@dataclass(frozen=True, kw_only=True, repr=False)
+class AssessResult(Result):
+    """Everything one `verify assess` found; `grid` names each system with its data sets, none of which may be left
+    out."""
 
     schema: ClassVar[str] = "verifier.assess"
     version: ClassVar[int] = 1
@@ -219,32 +218,75 @@ class AssessResult:
     grid: Mapping[str, tuple[str, ...]]
     systems: Annotated[tuple[SystemRecord, ...], Limits(min_length=1)]
 
+    TOLD = "verifier.telling.robustness:assess_tables"
+    DRAWN = "verifier.telling.figures.robustness:assess_figure"
+    NAMED_BY = ("system", "data_set", "metric", "distance_by")
+    METRICS = ("change", "distance", "tolerance")
 
-def assess_document(result: AssessmentResult) -> AssessResult:
-    """The document of an assessment."""
+    @property
+    def headline(self) -> str:
+        """Title and verdict."""
+        return f"{self.title}: {self.verdict}"
+
+    @property
+    def remarks(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Those of all systems."""
+        return tuple(remark for system in self.systems for remark in system.remarks)
+
+    def rows(self) -> Iterator[dict[str, str | float]]:
+        """One row per system, data set and metric that was compared with a tolerance."""
+        for system in self.systems:
+            for target in system.targets:
+                for outcome in target.outcomes:
+                    yield {
+                        "system": system.title,
+                        "data_set": target.name,
+                        "metric": outcome.metric,
+                        "change": outcome.change,
+                        "distance_by": outcome.distance_name,
+                        "distance": outcome.distance,
+                        "tolerance": outcome.tolerance,
+                        "verdict": outcome.verdict,
+                    }
+
+
+def assess_result(
+    title: str, inputs: tuple[InputFile, ...], versions: Mapping[str, str], systems: tuple[SystemRecord, ...]
+) -> AssessResult:
+    """The result of an assessment, from what was found about each system."""
     return AssessResult(
-        title=result.title,
-        verdict=result.verdict.value,
-        inputs=result.inputs,
-        versions=result.versions,
-        grid={system.assessment.key: tuple(data.target.name for data in system.targets) for system in result.systems},
-        systems=tuple(map(_system, result.systems)),
+        title=title,
+        verdict=worst_verdict(Verdict(system.verdict) for system in systems).value,
+        inputs=inputs,
+        versions=versions,
+        grid={system.key: tuple(target.name for target in system.targets) for system in systems},
+        systems=systems,
     )
 
 
-def _system(result: SystemResult) -> SystemRecord:
-    given = result.assessment
+def system_record(
+    given: Assessment,
+    targets: tuple[TargetRecord, ...],
+    plan: Plan | None,
+    degradation: DegradationRecord | None,
+    made: MadeHere | None,
+    remarks: tuple[str, ...],
+) -> SystemRecord:
+    """What was found about one system; its verdict is the worst over the target data sets."""
     return recorded(
         SystemRecord,
-        *(result, given),
+        given,
+        verdict=worst_verdict(Verdict(target.verdict) for target in targets).value,
+        remarks=remarks,
+        made=made,
         circumstances=tuple(map(_circumstance, given.circumstances)),
         priorities=tuple(priority.name for priority in priorities(given.circumstances)),
         rules=tuple(recorded(RuleRecord, rule, tolerance=_tolerance(rule)) for rule in given.rules.values()),
         source=SourceRecord(_performance(given.source)),
-        targets=tuple(map(_target, result.targets)),
+        targets=targets,
         sweeps=tuple(map(_sweep, given.sweeps)),
-        plan=None if result.plan is None else result.plan.summary(),
-        degradation=None if result.degradation is None else _degradation(result.degradation),
+        plan=None if plan is None else plan.summary,
+        degradation=degradation,
     )
 
 
@@ -274,22 +316,48 @@ def _sweep(sweep: Sweep) -> SweepRecord:
     return recorded(SweepRecord, sweep, settings=tuple(map(float, sweep.settings)), targets=names)
 
 
-def _target(result: TargetResult) -> TargetRecord:
+def target_record(
+    target: DataSet,
+    distances: Mapping[str, DatasetDistance],
+    outcomes: tuple[Outcome, ...] = (),
+    unchecked: tuple[str, ...] = (),
+) -> TargetRecord:
+    """One target data set against the source.
+
+    Its verdict is "satisfied" only if the relation holds for every metric and distance, and could be checked for all.
+    """
+    left = [Verdict.INCONCLUSIVE] if unchecked else []
     return recorded(
         TargetRecord,
-        *(result, result.target),
-        performance=_performance(result.target),
-        distances={name: recorded(DistanceRecord, distance) for name, distance in result.distances.items()},
-        outcomes=tuple(recorded(OutcomeRecord, outcome) for outcome in result.outcomes),
+        target,
+        verdict=worst_verdict([*left, *(Verdict(outcome.verdict) for outcome in outcomes)]).value,
+        performance=_performance(target),
+        distances={name: recorded(DistanceRecord, distance) for name, distance in distances.items()},
+        unchecked=unchecked,
+        outcomes=outcomes,
     )
 
 
-def _degradation(result: DegradationResult) -> DegradationRecord:
+def degradation_record(
+    asked: Degradation,
+    criteria: Sequence[Criterion],
+    inputs: tuple[InputFile, ...],
+    settings: Mapping[str, Any] | None,
+    remarks: tuple[str, ...],
+) -> DegradationRecord:
+    """What the levels of a disturbance showed: with where each criterion breaks, and which saw it first."""
+    levels = [level.at for level in asked.levels]
+    breaks = [break_of(criterion, levels, asked.scale) for criterion in criteria]
     return recorded(
         DegradationRecord,
-        *(result, result.degradation),
-        levels=tuple(map(_level, result.levels)),
-        criteria=tuple(map(criterion_record, result.criteria, result.breaks)),
+        asked,
+        levels=tuple(map(_level, levels)),
+        inputs=inputs,
+        settings=settings,
+        remarks=remarks,
+        criteria=tuple(map(criterion_record, criteria, breaks)),
+        seen=in_order(breaks, levels),
+        surely_before=surely_before(criteria),
     )
 
 

@@ -35,10 +35,9 @@ from verifier.robustness.assessment.circumstances import Circumstance
 from verifier.robustness.assessment.datasets import PAIRS_FILE
 from verifier.robustness.assessment.definition import Assessment, DataSet, changed
 from verifier.robustness.assessment.degradation import Degradation
+from verifier.robustness.assessment.document import MadeHere
 from verifier.robustness.assessment.levels import check_levels, made_levels, wanted_of
-from verifier.robustness.assessment.measures import IMAGE_MEASURES
 from verifier.robustness.assessment.plan import Plan, PlannedImage
-from verifier.robustness.assessment.result import MadeHere
 from verifier.robustness.brackets import gaps
 from verifier.robustness.campaign.definition import DataFiles, DetectorChoice
 from verifier.robustness.campaign.detecting import check_detector, check_places
@@ -53,15 +52,15 @@ from verifier.robustness.campaign.looking import (
     mutated_frame,
     new_folder,
     no_progress,
-    write_coco,
 )
 from verifier.robustness.campaign.making import UnderTest, depth_remarks, operating_remarks
-from verifier.robustness.campaign.scenes import MovedBoxes, Scenes, moved_truth, open_scenes
+from verifier.robustness.campaign.scenes import Scenes, open_scenes
 from verifier.robustness.detection_metrics import measured
 from verifier.robustness.detectors import Detector, Image, read_image, run_detector, with_detections
 from verifier.robustness.detectors.run import identity_digest
 from verifier.robustness.draws import ADR
 from verifier.robustness.mutators import MUTATORS, Composition, Frame, Mutation, needs_depth
+from verifier.robustness.mutators.annotations import MovedBoxes, write_coco
 from verifier.robustness.mutators.batch import png_bytes
 from verifier.robustness.rates import threshold_remarks
 from verifier.study.results import RunResult
@@ -132,7 +131,6 @@ def check_made(assessment: Assessment, plan: Plan | None, folder: Path, target: 
         if asked is not None and recipe is not None:
             check_levels(asked, scenes, assessment.detector.policy)
     _check_depth_files(assessment, plan, scenes)
-    _check_sizes(assessment, plan)
     return scenes
 
 
@@ -175,10 +173,11 @@ def make(
         levels = workshop.target / "levels"
 
         def wanted(done: Degradation) -> dict[tuple[float, float], float]:
-            from verifier.robustness.assessment.criteria import degradation_of  # Storm is loaded where it is asked
+            from verifier.robustness.assessment.criteria import criteria_of  # Storm is loaded where it is asked
 
-            judged = degradation_of(done, folder, runs=workshop.runs)
-            widths = (gaps(one, judged.levels, done.scale) for one in judged.criteria)
+            levels = [level.at for level in done.levels]
+            judged = criteria_of(done, folder, runs=workshop.runs)
+            widths = (gaps(one, levels, done.scale) for one in judged.criteria)
             return {gap: width for entry in widths for gap, width in entry.items()}
 
         refine = (workshop.refine, wanted) if workshop.refine else None
@@ -231,11 +230,11 @@ def _follow_up(
     """The target data set: its images, and what the detector makes of them, read back from their files."""
     folder = workshop.target / "follow_up"
     moved = make_follow_up(plan, scenes, folder, workshop.progress)
-    names = tuple(share.name for share in plan.shares if share.images)
+    names = tuple(share.circumstance for share in plan.summary.shares if share.images)
     target = DataSet(FOLLOW_UP, names, files=DataFiles(images=str(folder.absolute())))
-    if scenes.truth is None:
+    if scenes.annotated is None:
         return target, len(moved)
-    truth = moved_truth(scenes, moved)
+    truth = scenes.annotated.moved(moved)
     if under_test is None:
         _write(folder, truth, moved, detected=False)
         return target, len(moved)
@@ -276,19 +275,6 @@ def _check_depth_files(assessment: Assessment, plan: Plan | None, scenes: Scenes
         raise InputError("no such folder", Place(str(given.folder)))
     for name in sorted(needed):
         depth_file(given.folder, name)
-
-
-def _check_sizes(assessment: Assessment, plan: Plan | None) -> None:
-    """Refuse distances from image to image where a mutation changes the size of follow-up images; UsageError."""
-    compared = [rule.name for rule in assessment.rules.values() if rule.measure in IMAGE_MEASURES]
-    for image in () if plan is None or not compared else plan.images:
-        for step in image.mutations:
-            if step.parameters.get("canvas") == "cropped":
-                raise UsageError(
-                    f"{assessment.key}: {step.name} with canvas = 'cropped' changes the size of images, "
-                    f"and '{compared[0]}' compares images of equal size\n"
-                    '  hint: canvas = "kept", or a distance of features'
-                )
 
 
 def _check_target(target: Path, assessment: Assessment, folder: Path) -> None:

@@ -20,16 +20,31 @@ holds up to its end and including it, so the breakpoint belongs to the lower pie
     epsilon(d) = .01 for d <= .25, d beyond       Tolerance((Piece(0, .01, up_to=.25), Piece(1, 0)))
 
 Everything is exact: `Fraction` in, `Fraction` out.
+
+The metamorphic relation: is the change of performance small enough for the distance of the data?
+
+Wozniak, Segura and Mazo 2024, Sec. 5.8, eq. of Task 7 and Box 7, with x the source and x' the target:
+
+    for all (x, x'):  |P_x - P_x'| <= epsilon(d(x, x'))
+
+The detector is robust only if this holds for every performance metric that was chosen, and under every distance that
+has a tolerance. The relation is two-sided, as the paper has it: a performance that *rises* by more than epsilon
+violates it as well, and the outcome says so.
+
+"Globally robust" there means for all pairs of sets of circumstances; what is checked are the pairs that were given.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Annotated, TypeAlias
 
+from verifier.base.documents import Limits, Magnitude, Share
 from verifier.base.numbers import exact_text
-from verifier.robustness.detection_metrics import TABLE_6
+from verifier.checking.verdicts import Verdict
+from verifier.robustness.detection_metrics import TABLE_6, Performance
 
 
 @dataclass(frozen=True)
@@ -213,3 +228,57 @@ METRICS = {
     **{name: "M12" if name.startswith("AP") else "M13" for name in TABLE_6},
 }
 """The metrics of Table 6 by their numbers; others are welcome, without one."""
+
+Told: TypeAlias = Annotated[str, Limits(pattern="^(satisfied|violated|inconclusive|no target)$")]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The relation for one metric, one distance and one target data set; the verdict is of the exact numbers.
+
+    Attributes:
+        metric, distance_name: what was compared, and how far apart the data are by what.
+        source, target: P_x and P_x'.
+        change: M18, |P_x - P_x'|.
+        distance: d.
+        scale: what the tolerance is multiplied by (Circumstance.tolerance_scale).
+        tolerance: epsilon(d), times the scale.
+    """
+
+    metric: str
+    distance_name: str
+    source: Share
+    target: Share
+    change: Share
+    distance: Magnitude
+    scale: Annotated[float, Limits(gt=0)]
+    tolerance: Magnitude
+    verdict: Told
+
+
+def outcomes(
+    metrics: Sequence[str],
+    source: Performance,
+    target: Performance,
+    rules: Mapping[str, DistanceRule],
+    distances: Mapping[str, DatasetDistance],
+    scale: Fraction,
+) -> Iterator[Outcome]:
+    """Every metric under every distance that has a tolerance and a value, metrics first.
+
+    Raises:
+        ValueError: a metric that one of the two performances does not have.
+    """
+    for name in metrics:
+        for performance in (source, target):
+            if name not in performance.values:
+                raise ValueError(f"no value of {name}")
+        before, after = source.values[name], target.values[name]
+        for rule in rules.values():
+            away = distances[rule.name].distance if rule.name in distances else None
+            if rule.tolerance is None or away is None:
+                continue
+            change, accepted = abs(before - after), rule.tolerance(away) * scale
+            verdict = Verdict.SATISFIED if change <= accepted else Verdict.VIOLATED
+            shares = float(before), float(after), float(change)
+            yield Outcome(name, rule.name, *shares, float(away), float(scale), float(accepted), verdict.value)

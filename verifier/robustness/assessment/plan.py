@@ -14,9 +14,8 @@ The drawing of images, circumstances and parameters is fixed by the seed; each i
 mutations that draw noise.
 """
 
-import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Literal, TypeAlias, get_args
@@ -24,8 +23,7 @@ from typing import Annotated, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.documents import Count, Limits, json_values
-from verifier.base.documents import Share as Probability
+from verifier.base.documents import Count, Limits, Share
 from verifier.base.errors import UsageError
 from verifier.robustness.assessment.circumstances import Circumstance
 from verifier.robustness.mutators.batch_result import MutationRecord
@@ -58,35 +56,24 @@ class PlannedImage:
 
 
 @dataclass(frozen=True)
-class Share:
+class PlannedShare:
     """How often a circumstance is in the target data set.
 
     Attributes:
-        name: of the circumstance.
         asked: its frequency, or what is missing of it.
         expected: the share that the plan aims at, given that every image shows at least one.
         images: how many images of the plan show it.
     """
 
-    name: str
-    asked: Fraction
-    expected: Fraction
-    images: int
-
-
-@dataclass(frozen=True)
-class PlannedShare:
-    """As `Share`, for documents."""
-
     circumstance: str
-    asked: Probability
-    expected: Probability
+    asked: Share
+    expected: Share
     images: Count
 
 
 @dataclass(frozen=True)
 class PlanSummary:
-    """The plan of the target data set; image by image with --plan."""
+    """The plan of the target data set, without the images."""
 
     occurrence: Occurrence
     proportions: Proportions
@@ -100,28 +87,7 @@ class Plan:
     """The target data set before it is made."""
 
     images: tuple[PlannedImage, ...]
-    shares: tuple[Share, ...]
-    occurrence: Occurrence
-    proportions: Proportions
-    seed: int
-
-    def summary(self) -> PlanSummary:
-        """The shares, without the images."""
-        shares = tuple(
-            PlannedShare(share.name, float(share.asked), float(share.expected), share.images) for share in self.shares
-        )
-        return PlanSummary(self.occurrence, self.proportions, self.seed, len(self.images), shares)
-
-    def document(self) -> dict[str, object]:
-        """All of it, as JSON values."""
-        return {**json_values(self.summary()), "images": json_values(self.images)}
-
-
-def plans_text(title: str, plans: Mapping[str, Plan]) -> str:
-    """The plans of an assessment with this title, by system, as the text of a JSON document."""
-    systems = {name: plan.document() for name, plan in plans.items()}
-    document = {"schema": "verifier.follow_up_plan", "version": 1, "title": title, "systems": systems}
-    return json.dumps(document, indent=1, allow_nan=False) + "\n"
+    summary: PlanSummary
 
 
 def follow_up_plan(
@@ -162,14 +128,11 @@ def follow_up_plan(
     table = _exclusive(expected, count, rng) if occurrence == "exclusive" else _independent(shares, count, rng)
     images = _images(chosen, sources, table, seed, rng)
     drawn = table.sum(axis=0).tolist()
-    rows = zip(chosen, shares, expected, drawn, strict=True)
-    return Plan(
-        images,
-        tuple(Share(circumstance.name, *numbers) for circumstance, *numbers in rows),
-        occurrence,
-        proportions,
-        seed,
+    rows = tuple(
+        PlannedShare(circumstance.name, float(asked), float(aim), number)
+        for circumstance, asked, aim, number in zip(chosen, shares, expected, drawn, strict=True)
     )
+    return Plan(images, PlanSummary(occurrence, proportions, seed, len(images), rows))
 
 
 def _chosen(

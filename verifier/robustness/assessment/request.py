@@ -22,18 +22,21 @@ from verifier.base.statistics import FEW_UNITS, few_units_note
 from verifier.robustness.assessment.circumstances import Circumstance
 from verifier.robustness.assessment.datasets import computed_distances, input_records, source_names
 from verifier.robustness.assessment.definition import Assessment, DataSet
+from verifier.robustness.assessment.document import (
+    AssessResult,
+    DegradationRecord,
+    MadeHere,
+    SystemRecord,
+    TargetRecord,
+    assess_result,
+    degradation_record,
+    system_record,
+    target_record,
+)
 from verifier.robustness.assessment.making import Workshop, check_made, make
-from verifier.robustness.assessment.measures import DatasetDistance
+from verifier.robustness.assessment.measures import DatasetDistance, outcomes
 from verifier.robustness.assessment.plan import Plan, follow_up_plan
 from verifier.robustness.assessment.reader import AssessmentFile, read_assessment
-from verifier.robustness.assessment.result import (
-    AssessmentResult,
-    DegradationResult,
-    MadeHere,
-    SystemResult,
-    TargetResult,
-    outcomes,
-)
 from verifier.robustness.assessment.samples import with_measured, with_samples
 from verifier.robustness.campaign.detecting import PACKAGES
 from verifier.robustness.campaign.looking import Progress, no_progress
@@ -42,11 +45,11 @@ from verifier.robustness.settings import AssessSettings
 from verifier.study.provenance import installed_versions, program_versions
 
 
-def assessed(settings: AssessSettings, progress: Progress = no_progress, pool: Pool = HERE) -> AssessmentResult:
+def assessed(settings: AssessSettings, progress: Progress = no_progress, pool: Pool = HERE) -> AssessResult:
     """Assess the systems of a file; data are made below the folder `settings.make` where one is named.
 
     Args:
-        settings: of `verify assess`; of the outputs only `plan` plays a part: it must be one that can be drawn.
+        settings: of `verify assess`; outputs play no part.
         progress: wraps what is worked on, with what it is called in the plural.
         pool: who mutates images and looks at them, where data are made.
 
@@ -67,16 +70,15 @@ def assessed(settings: AssessSettings, progress: Progress = no_progress, pool: P
         or not any(assessment.degradation and assessment.degradation.recipe for assessment in chosen)
     ):
         raise UsageError("--refine makes levels: it needs --make and a degradation with a transformation")
-    if settings.plan is not None and not any(system.follow_up for system in chosen):
-        raise UsageError("--plan: no system that is assessed has a table 'follow_up'")
     prepared = [_prepared(system, folder, settings) for system in chosen]  # before anything is made
     systems = tuple(_with_verdicts(system, folder, settings, progress, pool) for system in prepared)
     assessment_file = InputFile.of("assessment", file.name, file.sha256)
-    inputs = [record for system in systems for record in input_records(system.assessment, folder)]
+    inputs = [record for one, _ in systems for record in input_records(one, folder)]
     extractors = any(rule.extractor for system in chosen for rule in system.rules.values())
     used = (*(() if settings.make is None else PACKAGES), *(("torch", "torchvision") if extractors else ()))
     versions = program_versions() | installed_versions(used)
-    return AssessmentResult(file.title, (assessment_file, *inputs), systems, versions)
+    records = tuple(record for _, record in systems)
+    return assess_result(file.title, (assessment_file, *inputs), versions, records)
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,8 @@ def _prepared(assessment: Assessment, folder: Path, settings: AssessSettings) ->
 
 def _with_verdicts(
     system: _Prepared, folder: Path, settings: AssessSettings, progress: Progress, pool: Pool
-) -> SystemResult:
+) -> tuple[Assessment, SystemRecord]:
+    """The assessment with what was made, and what was found."""
     assessment, made, workshop, said = system.assessment, None, None, tuple[str, ...]()
     if system.scenes is not None:
         cache = None if settings.cache is None else Path(settings.cache)
@@ -126,10 +129,11 @@ def _with_verdicts(
     computed = computed_distances(assessment, folder)
     degradation, asked = None, assessment.degradation
     if asked is not None and asked.recipe is None:
-        from verifier.robustness.assessment.criteria import degradation_of  # Storm is loaded only where it is asked
+        from verifier.robustness.assessment.criteria import criteria_of  # Storm is loaded only where it is asked
 
-        degradation = degradation_of(asked, folder, progress, None if workshop is None else workshop.runs)
-    return assess(assessment, computed, system.plan, degradation, made, said)
+        judged = criteria_of(asked, folder, progress, None if workshop is None else workshop.runs)
+        degradation = degradation_record(asked, judged.criteria, judged.inputs, judged.settings, judged.remarks)
+    return assessment, assess(assessment, computed, system.plan, degradation, made, said)
 
 
 def _plan(assessment: Assessment, folder: Path) -> Plan | None:
@@ -150,10 +154,10 @@ def assess(
     assessment: Assessment,
     computed: Mapping[str, Mapping[str, DatasetDistance]] | None = None,
     plan: Plan | None = None,
-    degradation: DegradationResult | None = None,
+    degradation: DegradationRecord | None = None,
     made: MadeHere | None = None,
     said: tuple[str, ...] = (),
-) -> SystemResult:
+) -> SystemRecord:
     """Judge one system.
 
     Args:
@@ -171,15 +175,15 @@ def assess(
         *_making_remarks(assessment, made),
         *said,
     )
-    return SystemResult(assessment, targets, plan, degradation, remarks, made)
+    return system_record(assessment, targets, plan, degradation, made, remarks)
 
 
-def _judged(assessment: Assessment, target: DataSet, computed: Mapping[str, DatasetDistance]) -> TargetResult:
+def _judged(assessment: Assessment, target: DataSet, computed: Mapping[str, DatasetDistance]) -> TargetRecord:
     known = {**computed, **target.distances}
     distances = {name: known[name] for name in assessment.rules if name in known}
     source = assessment.source.performance
     if source is None or target.performance is None:
-        return TargetResult(target, distances, ())
+        return target_record(target, distances)
     scales = (circumstance.scale(assessment.tolerance_scaling) for circumstance in assessment.shown_in(target))
     scale = min(scales, default=Fraction(1))  # of data that hold several circumstances the strictest one rules
     metric_outcomes = outcomes(assessment.metrics, source, target.performance, assessment.rules, distances, scale)
@@ -188,7 +192,7 @@ def _judged(assessment: Assessment, target: DataSet, computed: Mapping[str, Data
         for name, rule in assessment.rules.items()
         if rule.tolerance is not None and (name not in distances or distances[name].distance is None)
     )
-    return TargetResult(target, distances, tuple(metric_outcomes), unchecked)
+    return target_record(target, distances, tuple(metric_outcomes), unchecked)
 
 
 def _definition_remarks(assessment: Assessment) -> Iterator[str]:
@@ -223,14 +227,14 @@ def _definition_remarks(assessment: Assessment) -> Iterator[str]:
         )
 
 
-def _outcome_remarks(assessment: Assessment, targets: tuple[TargetResult, ...]) -> Iterator[str]:
+def _outcome_remarks(assessment: Assessment, targets: tuple[TargetRecord, ...]) -> Iterator[str]:
     for target in targets:
         for name in target.unchecked:
-            yield f"{target.target.name}: no distance by {name}, so the relation could not be checked with it"
+            yield f"{target.name}: no distance by {name}, so the relation could not be checked with it"
         for outcome in target.outcomes:
-            if outcome.rises and not outcome.holds:
+            if outcome.target > outcome.source and outcome.verdict == "violated":
                 yield (
-                    f"{target.target.name}: {outcome.metric} is better on the target data, which violates the "
+                    f"{target.name}: {outcome.metric} is better on the target data, which violates the "
                     "relation "
                     "as well: it asks for no change, not for a good performance"
                 )
@@ -239,7 +243,7 @@ def _outcome_remarks(assessment: Assessment, targets: tuple[TargetResult, ...]) 
         for name in assessment.metrics:
             if source.values[name] == 0:
                 yield f"{name} is 0 on the source data: it cannot fall, so that the relation says nothing by it"
-    measured = [target for target in targets if target.target.performance is not None]
+    measured = [target for target in targets if target.performance is not None]
     if measured and not any(rule.tolerance is not None for rule in assessment.rules.values()):
         yield "no distance has a tolerance: changes of performance are listed and not judged"
     if any(target.outcomes for target in targets):

@@ -34,15 +34,14 @@ from verifier.perception.detections.depth import UNITS_PER_M
 from verifier.perception.detections.distances import LARGEST_M, MEASURES
 from verifier.perception.settings import EmptyColumns, Labelling, Leftover, Outside
 from verifier.robustness.campaign.definition import (
-    ANNOTATION_FORMATS,
     DETECTOR_KINDS,
-    AnnotationFiles,
     CollisionLimit,
     Counting,
     DetectorChoice,
     SystemModelRun,
 )
 from verifier.robustness.detectors import CascadeSettings, HogSettings, OnnxInput, OnnxLayout, OnnxOutput
+from verifier.robustness.mutators.annotations import ANNOTATION_FORMATS, AnnotationFiles
 from verifier.robustness.mutators.frames import DepthSource, Sky
 from verifier.robustness.mutators.imagefiles import METHODS
 

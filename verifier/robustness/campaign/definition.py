@@ -26,6 +26,7 @@ from verifier.robustness.detectors import (
     OnnxLayout,
     open_onnx,
 )
+from verifier.robustness.mutators.annotations import AnnotationFiles
 from verifier.robustness.mutators.frames import DepthSource
 
 DetectorKind: TypeAlias = Literal["hog", "cascade", "onnx"]
@@ -110,28 +111,6 @@ class DetectorChoice:
     def policy(self) -> MatchingPolicy:
         """How detections are matched: as COCO does at `iou`."""
         return replace(CONVENTIONS["coco"], threshold=float(self.iou))
-
-
-@dataclass(frozen=True)
-class AnnotationFiles:
-    """The objects in the source images, which move along with what moves the image.
-
-    Attributes:
-        file: what its reader takes; a path as in the file.
-        class_map: file of a class map, None to keep the names of the data set.
-        distance_field: of COCO annotations, the field with the distance in metres.
-        frames: of a table, the file that lists all frames.
-    """
-
-    format: str
-    file: str
-    class_map: str | None = None
-    distance_field: str | None = None
-    frames: str | None = None
-
-
-ANNOTATION_FORMATS = ("coco", "kitti_object", "table")
-"""Those of which a frame is an image by itself."""
 
 
 @dataclass(frozen=True)

@@ -15,19 +15,16 @@ import numpy as np
 
 from verifier.base.blocks import Pool
 from verifier.base.errors import InputError, Place, UsageError, shown
-from verifier.base.files import make_folder, read_bytes, read_json, write_text
+from verifier.base.files import make_folder, read_bytes, write_text
 from verifier.base.libraries import own_versions
 from verifier.closedloop.comparison import BASELINE
 from verifier.perception.detections import Reading, read_detections
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.detections.depth import depth_file
 from verifier.perception.matching import MatchingPolicy
-from verifier.robustness.campaign.definition import AnnotationFiles, Counting, DetectorChoice
+from verifier.robustness.campaign.definition import Counting, DetectorChoice
 from verifier.robustness.campaign.file import Campaign
 from verifier.robustness.campaign.looking import (
-    ANNOTATIONS_FILE,
-    DETECTIONS_FILE,
-    DISTANCE_FIELD,
     Condition,
     Opened,
     Sources,
@@ -39,6 +36,12 @@ from verifier.robustness.campaign.scenes import Scenes
 from verifier.robustness.detectors.protocol import image_size
 from verifier.robustness.detectors.run import check_classes, identity_digest
 from verifier.robustness.mutators import needs_depth
+from verifier.robustness.mutators.annotations import (
+    ANNOTATIONS_FILE,
+    DETECTIONS_FILE,
+    DISTANCE_FIELD,
+    AnnotationFiles,
+)
 from verifier.study.provenance import installed_versions
 
 
@@ -67,7 +70,7 @@ def check_places(scenes: Scenes, given: AnnotationFiles, folder: Path) -> None:
     """
     sizes = {name: size for name, path in scenes.files.items() if (size := image_size(path)) is not None}
     place = Place(str(folder / given.file))
-    for name, said in _said(given, folder, scenes).items() if given.format == "coco" else ():
+    for name, said in () if scenes.annotated is None else scenes.annotated.sizes.items():
         if name in sizes and said != sizes[name]:
             raise InputError(
                 f"the annotations are of an image {shown(name)} of {_told(said)} pixels, and it has "
@@ -91,19 +94,6 @@ def check_places(scenes: Scenes, given: AnnotationFiles, folder: Path) -> None:
             place,
             "are these the images that the annotations were made for?",
         )
-
-
-def _said(given: AnnotationFiles, folder: Path, scenes: Scenes) -> dict[str, tuple[int, int]]:
-    """Height and width of the images, by name, where a COCO file says them."""
-    document, _ = read_json(folder / given.file)
-    by_stem = {Path(name).stem: name for name in scenes.files}
-    sizes = {}
-    for entry in document["images"]:
-        called, size = str(entry.get("file_name", entry["id"])), (entry.get("height"), entry.get("width"))
-        name = called if called in scenes.files else by_stem.get(called)
-        if name is not None and all(isinstance(side, int) and side > 0 for side in size):
-            sizes[name] = size
-    return sizes
 
 
 def _told(size: tuple[int, int]) -> str:

@@ -28,14 +28,12 @@ from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, Place, UsageError
 from verifier.base.files import read_bytes, read_json
-from verifier.perception.detections.formats import recognised
-from verifier.robustness.campaign.definition import ANNOTATION_FORMATS
-from verifier.robustness.campaign.looking import DISTANCE_FIELD
 from verifier.robustness.campaign.scenes import image_files
 from verifier.robustness.detectors import OnnxInput, OnnxLayout, OnnxOutput, open_onnx, read_image
 from verifier.robustness.detectors.onnx_decode import network_input
 from verifier.robustness.detectors.onnx_file import open_session, run_session
 from verifier.robustness.mutators import needs_depth
+from verifier.robustness.mutators.annotations import AnnotationFiles
 from verifier.robustness.mutators.sweeps import published
 from verifier.robustness.settings import CampaignInitSettings
 
@@ -257,17 +255,13 @@ def _of_several(
 
 def _annotations(settings: CampaignInitSettings) -> tuple[list[str], str]:
     """The classes of the annotations, as far as the file lists them, and the line of the campaign file."""
-    name, _ = recognised(settings.annotations)
-    if name not in ANNOTATION_FORMATS:
-        known = ", ".join(ANNOTATION_FORMATS)
-        raise InputError(f"annotations as {name}; campaigns read {known}", Place(settings.annotations))
-    told = f'format = "{name}", file = {_path(settings.annotations, settings.output)}'
-    if name != "coco":
+    given = AnnotationFiles.recognised(settings.annotations)
+    told = f'format = "{given.format}", file = {_path(given.file, settings.output)}'
+    if given.format != "coco":
         return [], told
+    if given.distance_field is not None:
+        told += f', distance_field = "{given.distance_field}"'
     document, _ = read_json(settings.annotations)
-    listed = document.get("annotations") if isinstance(document, dict) else None
-    if isinstance(listed, list) and any(isinstance(entry, dict) and DISTANCE_FIELD in entry for entry in listed):
-        told += f', distance_field = "{DISTANCE_FIELD}"'
     return [str(entry["name"]) for entry in document["categories"]], told
 
 

@@ -2,22 +2,13 @@
 
 A block is some images under one condition, and what a detector reports in them is a pure function of it: the same
 under any number of workers, and kept in the same cache. Workers see the same files under the same names.
-
-Annotations and detections of a made data set as COCO files, so that others can judge them again.
-
-`annotations.json` holds the images, the objects and, with `iscrowd`, the regions to ignore; an object's distance is
-in `distance_m`, where it is known. A region for every class stands there once per class. `detections.json` holds
-results. `verify confusion --format coco --distance-field distance_m` reads both.
 """
 
-import json
-import math
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,22 +16,18 @@ import numpy as np
 from verifier.base.blocks import HERE, Pool
 from verifier.base.budget import Cache
 from verifier.base.errors import InputError, Place, UsageError
-from verifier.base.files import make_folder, write_bytes, write_text
+from verifier.base.files import make_folder, write_bytes
 from verifier.perception.confusion.choices import default_measure
 from verifier.perception.detections import ClassMap
-from verifier.perception.detections.columns import ANY_CLASS, Boxes, DetectionSet
-from verifier.perception.detections.distances import distance
+from verifier.perception.detections.columns import DetectionSet
 from verifier.robustness.campaign.definition import DataFiles, DetectorChoice
-from verifier.robustness.campaign.scenes import MovedBoxes, Scenes, moved_truth, open_scenes
+from verifier.robustness.campaign.scenes import Scenes, open_scenes
 from verifier.robustness.detectors import Detector, Image, run_detectors, with_detections
 from verifier.robustness.detectors.protocol import Detections
 from verifier.robustness.detectors.run import DetectorRun, identity_digest
 from verifier.robustness.mutators import AnyMutation, Frame, apply, needs_depth
+from verifier.robustness.mutators.annotations import MovedBoxes, write_coco
 from verifier.robustness.mutators.batch import png_bytes
-
-ANNOTATIONS_FILE = "annotations.json"
-DETECTIONS_FILE = "detections.json"
-DISTANCE_FIELD = "distance_m"
 
 
 def check_new(path: Path, hint: str | None = None) -> None:
@@ -70,100 +57,6 @@ def new_folder(path: Path) -> None:
     """
     check_new(path)
     make_folder(path)
-
-
-def write_coco(
-    folder: Path,
-    data: DetectionSet,
-    sizes: Mapping[str, tuple[int, int]],
-    measure: str | None,
-    detected: bool,
-    image_ids: Mapping[str, object] = MappingProxyType({}),
-    category_ids: Mapping[str, object] = MappingProxyType({}),
-) -> None:
-    """Write the annotations, and the detections if there was a detector.
-
-    Args:
-        folder: where to.
-        data: with rectangles.
-        sizes: height and width of the image of each frame.
-        measure: of the distances that are written; None for none.
-        detected: whether there are results to write.
-        image_ids, category_ids: of frames and classes; numbers from 1 for those that it lacks.
-
-    Raises:
-        InputError: a file cannot be written.
-    """
-    images = _numbers(data.frame_name, image_ids)
-    categories = _numbers(data.classes, category_ids)
-    away = None if measure is None else distance(data.annotations, measure)
-    objects = _rows(data.annotations, images, categories, crowd=0)
-    if away is not None:
-        for entry, metres in zip(objects, away.tolist(), strict=True):
-            if metres == metres:  # NaN: not known
-                entry[DISTANCE_FIELD] = metres
-    regions = [] if data.ignored is None else _rows(data.ignored, images, categories, crowd=1)
-    known = [entry.get("id") for entry in (*objects, *regions)]
-    if None in known or len(set(known)) < len(known):
-        known = list(range(1, len(known) + 1))
-    document = {
-        "images": [
-            {"id": number, "file_name": name, "width": sizes[name][1], "height": sizes[name][0]}
-            for name, number in zip(data.frame_name, images, strict=True)
-        ],
-        "categories": [{"id": number, "name": name} for name, number in zip(data.classes, categories, strict=True)],
-        "annotations": [{**entry, "id": number} for number, entry in zip(known, (*objects, *regions), strict=True)],
-    }
-    write_text(folder / ANNOTATIONS_FILE, _text(document))
-    if detected:
-        write_text(folder / DETECTIONS_FILE, _lines(_rows(data.detections, images, categories)))
-
-
-def _numbers(names: Sequence[str], known: Mapping[str, object]) -> list[Any]:
-    """Known ids of the names, or all counted from 1 where one is not known."""
-    return [known[name] for name in names] if all(name in known for name in names) else [*range(1, len(names) + 1)]
-
-
-def _rows(
-    boxes: Boxes, images: list[Any], categories: list[Any], crowd: int | None = None
-) -> list[dict[str, object]]:
-    """Objects or, with `crowd` 1, regions to ignore; without it results, which have scores."""
-    entries = []
-    attributes = {name: boxes.attributes[name].tolist() for name in ("id", "area") if name in boxes.attributes}
-    rows = zip(boxes.frame.tolist(), boxes.label.tolist(), _rectangles(boxes), strict=True)
-    for row, (frame, label, box) in enumerate(rows):
-        for category in categories if label == ANY_CLASS else (categories[label],):
-            one: dict[str, object] = {"image_id": images[frame], "category_id": category, "bbox": box}
-            if crowd is None:
-                assert boxes.score is not None  # detections have scores
-                entries.append({**one, "score": float(boxes.score[row])})
-                continue
-            area = float(attributes["area"][row]) if "area" in attributes else math.nan
-            one["area"] = box[2] * box[3] if math.isnan(area) else area  # COCO's sizes are those of masks
-            entries.append({"id": attributes["id"][row] if "id" in attributes else None, **one, "iscrowd": crowd})
-    return entries
-
-
-def _rectangles(boxes: Boxes) -> list[list[float]]:
-    """Left, top, width, height."""
-    box = np.zeros((len(boxes), 4)) if boxes.box_2d is None else boxes.box_2d
-    rectangles: list[list[float]] = np.hstack([box[:, :2], box[:, 2:] - box[:, :2]]).tolist()
-    return rectangles
-
-
-def _text(document: Mapping[str, Sequence[Any]]) -> str:
-    return (
-        "{\n"
-        + ",\n".join(f"{json.dumps(key)}: {_lines(value).rstrip()}" for key, value in document.items())
-        + "\n}\n"
-    )
-
-
-def _lines(items: Sequence[Any]) -> str:
-    """A JSON list, one item per line."""
-    if not items:
-        return "[]\n"
-    return "[\n" + ",\n".join(json.dumps(item, ensure_ascii=False, allow_nan=False) for item in items) + "\n]\n"
 
 
 Progress: TypeAlias = Callable[[Any, str], Iterable[Any]]
@@ -332,8 +225,10 @@ def reported(
         InputError: a file cannot be written.
     """
     moved = [boxes for block in blocks for boxes in block.moved]
-    scenes, truth = ready.scenes, moved_truth(ready.scenes, moved)
-    ids = {boxes.name: scenes.image_ids[boxes.source] for boxes in moved} if scenes.image_ids else {}
+    annotated = ready.scenes.annotated
+    if annotated is None:
+        raise ValueError("no annotations")
+    truth, ids = annotated.moved(moved), annotated.ids_of(moved)
     sizes, detections = {boxes.name: boxes.size for boxes in moved}, list[DetectionSet]()
     for at, (detector, (class_map, folder)) in enumerate(zip(ready.detectors, to, strict=True)):
         rows, digests = dict[str, Detections](), dict[str, str]()
@@ -342,7 +237,7 @@ def reported(
             digests |= block.runs[at][1]
         run = DetectorRun(tuple(detector.classes), detector.identity, rows, digests)
         detections.append(with_detections(truth, run, class_map))
-        write_coco(folder, detections[-1], sizes, measure(detections[-1]), True, ids, scenes.category_ids)
+        write_coco(folder, detections[-1], sizes, measure(detections[-1]), True, ids, annotated.category_ids)
     return detections
 
 

@@ -44,11 +44,12 @@ from verifier.perception.detections.distances import distance
 from verifier.perception.matching import MatchingPolicy, match
 from verifier.robustness.adr import LEVELS, AdrSettings, detection_rates, pick_thresholds
 from verifier.robustness.campaign.definition import Counting, DetectorChoice
-from verifier.robustness.campaign.scenes import Scenes, by_frame
+from verifier.robustness.campaign.scenes import Scenes
 from verifier.robustness.detection_metrics import TABLE_6, judged, measured
 from verifier.robustness.detectors import Detector
 from verifier.robustness.draws import ADR, drawn_metrics
 from verifier.robustness.mutators import AnyMutation
+from verifier.robustness.mutators.annotations import by_frame
 
 ROC = "roc_a"
 KNOWN = ("precision", "recall", *TABLE_6, ADR)

@@ -62,11 +62,11 @@ def magnitudes(scenes: Scenes, mutations: Mapping[str, AnyMutation]) -> Iterator
         for name, mutation in mutations.items()
         if len(mutation.steps) == 1 and mutation.steps[0].name in _SIMPLE
     }
-    if not deep or scenes.depth is None or scenes.truth is None:
+    if not deep or scenes.depth is None or scenes.annotated is None:
         return
     depths = [np.zeros(0)]
     for name in scenes.files:
-        objects, _ = scenes.rows(name)
+        objects, _ = scenes.annotated.rows(name)
         frame = scenes.frame(name, deep=False)
         boxes = np.zeros((0, 4)) if frame.boxes is None else frame.boxes[: len(objects)]
         depth = scenes.depth_m(name, frame.size) if len(boxes) else np.zeros((0, 0))

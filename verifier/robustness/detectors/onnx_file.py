@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.errors import InputError, Place, UsageError, shown, unknown_error, unknown_name
+from verifier.base.errors import InputError, Place, UsageError, shown, unknown_name
 from verifier.base.files import read_bytes
 from verifier.base.libraries import library
 from verifier.robustness.detectors.onnx_decode import decoded, network_input, placement
 from verifier.robustness.detectors.onnx_layout import OnnxLayout
 from verifier.robustness.detectors.protocol import Detections, Image
 
+PROVIDERS = ("CPUExecutionProvider",)
+"""What onnxruntime runs on."""
 QUIET = 4
 """Severity from which onnxruntime writes to stderr: fatal. What goes wrong comes back as an error of ours."""
 
@@ -28,7 +30,6 @@ class OnnxDetector:
         file: name as given, for messages.
         classes: the names of the labels, in order.
         layout: how to read the network.
-        providers: what onnxruntime runs on.
         session: of onnxruntime.
         stacked: whether images of equal size go through together.
     """
@@ -37,7 +38,6 @@ class OnnxDetector:
     sha256: str
     classes: tuple[str, ...]
     layout: OnnxLayout
-    providers: tuple[str, ...]
     session: Any
     stacked: bool
 
@@ -50,7 +50,7 @@ class OnnxDetector:
             "sha256": self.sha256,
             "classes": list(self.classes),
             "layout": self.layout.record(),
-            "providers": list(self.providers),
+            "providers": list(PROVIDERS),
             "onnxruntime": version,
         }
 
@@ -96,38 +96,32 @@ class OnnxDetector:
         return np.asarray(value[place, ...])
 
 
-def open_onnx(
-    path: str | Path, layout: OnnxLayout, classes: Sequence[str], providers: Sequence[str] = ("CPUExecutionProvider",)
-) -> OnnxDetector:
+def open_onnx(path: str | Path, layout: OnnxLayout, classes: Sequence[str]) -> OnnxDetector:
     """Load a network. Weights must be in the file itself, not beside it: its SHA-256 stands for them.
 
     Raises:
         InputError: the file is missing or holds no network that onnxruntime can run, or the network has other
             inputs or outputs than the layout declares.
-        UsageError: classes and layout do not fit together, or there is no such provider.
+        UsageError: classes and layout do not fit together.
     """
     if isinstance(classes, str) or not classes or len(set(classes)) != len(classes):
         raise UsageError(f"expected different class names, at least one, got {shown(classes)}")
     layout.output.numbers(len(classes))
-    there = library("onnxruntime").get_available_providers()
-    for provider in providers:
-        if provider not in there:
-            raise unknown_error("provider of onnxruntime", provider, there)
     raw = read_bytes(path)
-    session = open_session(raw, str(path), providers)
+    session = open_session(raw, str(path))
     stacked = _check(session, layout, Place(str(path)))
     digest = hashlib.sha256(raw).hexdigest()
-    return OnnxDetector(str(path), digest, tuple(classes), layout, tuple(providers), session, stacked)
+    return OnnxDetector(str(path), digest, tuple(classes), layout, session, stacked)
 
 
-def open_session(raw: bytes, file: str, providers: Sequence[str] = ("CPUExecutionProvider",)) -> Any:
+def open_session(raw: bytes, file: str) -> Any:
     """The network in the bytes of a file, as onnxruntime runs it; InputError where it cannot."""
     runtime = library("onnxruntime")
     options = runtime.SessionOptions()
     options.log_severity_level = QUIET
     options.use_deterministic_compute = True
     try:
-        return runtime.InferenceSession(raw, options, providers=list(providers))
+        return runtime.InferenceSession(raw, options, providers=list(PROVIDERS))
     except _failures() as error:
         raise InputError(f"not a network that onnxruntime can run: {_first_line(error)}", Place(file)) from None
 

@@ -1,36 +1,38 @@
-"""Mutating files: every image under every mutation, written as PNG, one folder for each mutation.
+"""What `verify mutate` asks for: every image under every mutation, written as PNG, one folder for each mutation.
 
 What cannot be read, does not fit a mutation, or cannot be written under its name is listed, and the batch goes on. A
 full disk ends it: that will not get better. Equal inputs, mutations and seeds give equal files, in any order and with
-any number of workers.
-
-Each file carries a key of everything it was made from, and is written all or nothing. By the key an interrupted batch
-finds again what it already made, and does not take a file for its own that was made with another seed, from another
-depth map or by another version.
+any number of workers. Each file is written all or nothing.
 """
 
 import errno
-import hashlib
 import io
-import json
+import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TypeAlias
 
-import numpy as np
-
 from verifier.base.blocks import HERE, Pool
-from verifier.base.errors import InputError, Place, UsageError, one_line, shown
-from verifier.base.files import write_bytes
+from verifier.base.errors import InputError, Place, UsageError, one_line, unknown_error
+from verifier.base.files import make_folder, write_bytes
 from verifier.base.libraries import library
+from verifier.perception.confusion.choices import default_measure
+from verifier.perception.detections.depth import UNITS_PER_M
+from verifier.perception.detections.distances import LARGEST_M
 from verifier.robustness.detectors.protocol import read_image
 from verifier.robustness.detectors.run import image_digest
+from verifier.robustness.mutators.annotations import (
+    ANNOTATIONS_FILE,
+    AnnotationFiles,
+    Annotations,
+    MovedBoxes,
+    read_annotations,
+    write_coco,
+)
 from verifier.robustness.mutators.batch_result import (
     BatchSettings,
     ImageDepth,
@@ -38,32 +40,32 @@ from verifier.robustness.mutators.batch_result import (
     MutatedFile,
     MutatedImage,
     MutateFailure,
+    MutateResult,
     folder_name,
+    mutate_result,
 )
-from verifier.robustness.mutators.coco_annotations import Moved
 from verifier.robustness.mutators.frames import (
     DepthMap,
     DepthSource,
     Frame,
-    GuessedDepths,
     Pixels,
+    Sky,
     check_pixels,
     guessed_depths,
 )
-from verifier.robustness.mutators.imagefiles import ImageFile
-from verifier.robustness.mutators.mutation import (
-    AnyMutation,
-    apply,
-    generator_for,
-    is_random,
-    moves_boxes,
-    needs_depth,
-)
+from verifier.robustness.mutators.imagefiles import ImageFile, image_files
+from verifier.robustness.mutators.mutation import AnyMutation, apply, generator_for, needs_depth
+from verifier.robustness.mutators.sweeps import PUBLISHED, parse_mutation, parse_sweep, published
+from verifier.robustness.settings import MutateSettings
+from verifier.study.provenance import installed_versions, program_versions
 
+RESULT_FILE = "mutate.json"
+"""The list of what was made, in the folder of outputs."""
+PACKAGES = ("opencv-python-headless", "opencv-python", "pillow")
+"""What images are read and changed with, under the names it is installed by."""
+OF_MAPS = ("densify", "sky", "depth_scale", "depth_inverse")
 COMPRESSION = 3
 """Of PNG, 0 to 9: twice as fast as the usual 6 and a few per cent larger."""
-KEYWORD = "verifier.mutate"
-"""Of the text in a PNG file that holds its key."""
 HOPELESS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
 """Errors after which no later file could be written either."""
 
@@ -72,37 +74,11 @@ class DiskFullError(InputError):
     """A file cannot be written, and no other could be."""
 
 
-def output_key(mutation: AnyMutation, inputs: tuple[str, str], seed: int, name: str, programs: str) -> str:
-    """The SHA-256 of what a file is made from; `inputs` are the digests of the image and of its depth ("" if none).
-
-    Seed and name of the image count where something is drawn.
-    """
-    drawn = [seed, name] if is_random(mutation) else []
-    parts = [mutation.document(), *inputs, drawn, programs]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-
-
-def png_bytes(pixels: Pixels, key: str | None = None) -> bytes:
-    """The image as the bytes of a PNG file, with a key if there is one."""
-    info = library("PIL.PngImagePlugin").PngInfo()
-    if key is not None:
-        info.add_text(KEYWORD, key)
+def png_bytes(pixels: Pixels) -> bytes:
+    """The image as the bytes of a PNG file."""
     stream = io.BytesIO()
-    library("PIL.Image").fromarray(pixels).save(stream, "PNG", compress_level=COMPRESSION, pnginfo=info)
+    library("PIL.Image").fromarray(pixels).save(stream, "PNG", compress_level=COMPRESSION)
     return stream.getvalue()
-
-
-def kept_bytes(path: Path, key: str) -> bytes | None:
-    """The bytes of the file if it is whole, by its checksums, and has this key."""
-    images = library("PIL.Image")
-    try:
-        raw = path.read_bytes()
-        with images.open(io.BytesIO(raw), formats=("PNG",)) as opened:
-            own_key = opened.info.get(KEYWORD)
-            opened.verify()
-    except (OSError, SyntaxError, ValueError, EOFError, images.DecompressionBombError):
-        return None
-    return raw if own_key == key else None
 
 
 def write_output(path: Path, data: bytes) -> None:
@@ -123,12 +99,129 @@ def write_output(path: Path, data: bytes) -> None:
 
 def _failure(cause: BaseException | None, message: str, path: Path) -> InputError:
     if isinstance(cause, OSError) and cause.errno in HOPELESS:
-        hint = "what is there is whole; with --resume another run goes on from it"
+        hint = "what is there is whole; make room, and run it again"
         return DiskFullError(message, Place(str(path)), hint)
     return InputError(message, Place(str(path)))
 
 
 Progress: TypeAlias = Callable[[Iterable[ImageResult], int], Iterable[ImageResult]]
+
+
+def chosen_mutations(settings: MutateSettings) -> tuple[AnyMutation, ...]:
+    """Every mutation asked for, each once.
+
+    Raises:
+        UsageError: a mutation, sweep or list that there is not.
+    """
+    mutations: list[AnyMutation] = [parse_mutation(text) for text in settings.mutation]
+    for text in settings.sweep:
+        mutations += parse_sweep(text)
+    for text in settings.preset:
+        mutations += _listed(text)
+    return tuple(dict.fromkeys(mutations))
+
+
+def mutated(settings: MutateSettings, progress: Progress | None = None, workers: Pool = HERE) -> MutateResult:
+    """Write every image under every mutation to the folder `settings.output`; the list of an earlier run goes.
+
+    The new list is left to the caller.
+
+    Args:
+        settings: of `verify mutate`; `show` and `json` play no part.
+        progress: wraps the results as they come in, with their number.
+        workers: who works, see `mutate_files`.
+
+    Raises:
+        UsageError: choices that do not go together, an output that would overwrite an input or be taken for one.
+        InputError: images, annotations or depth maps that cannot be read, a folder that cannot be written to.
+    """
+    mutations = chosen_mutations(settings)
+    _check_paths(settings)
+    images = image_files(settings.images)
+    batch = BatchSettings(
+        mutations,
+        _depth(settings),
+        None if settings.annotations is None else _annotations(settings.annotations, images),
+        settings.seed,
+        tuple(({**program_versions(), **installed_versions(PACKAGES)}).items()),
+    )
+    folder = Path(settings.output or "")
+    _check_folder(settings, batch, folder)
+    make_folder(folder)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError("the folder cannot be written to: no permission", Place(str(folder)))
+    return mutate_result(batch, mutate_files(images, batch, folder, progress, workers))
+
+
+def _annotations(path: str, images: Sequence[ImageFile]) -> Annotations:
+    """The annotations of the images; a frame may be called with or without the suffix of its image."""
+    called = {image.name: image.name for image in images}
+    called |= {f"{image.name}{image.path.suffix}": image.name for image in images}
+    return read_annotations(AnnotationFiles.recognised(path), Path(), called, partly=True)
+
+
+def _check_paths(settings: MutateSettings) -> None:
+    """Refuse what is missing or empty: an empty path, as of a variable not set, would be the working folder."""
+    if not settings.images:
+        raise UsageError("no image is named: verify mutate IMAGES --mutation MUTATION -o FOLDER")
+    for name in ("output", "depth", "annotations"):
+        if getattr(settings, name) == "":
+            raise UsageError(f"--{name}: the path is empty")
+    if settings.output is None:
+        raise UsageError("name the folder to write to: -o FOLDER")
+
+
+def _listed(text: str) -> Iterable[AnyMutation]:
+    name, _, group = text.partition(":")
+    if name not in PUBLISHED:
+        raise unknown_error("preset", name, PUBLISHED, "--preset: ")
+    try:
+        return published(name, group or "any")
+    except ValueError as error:
+        raise UsageError(f"--preset: {error}") from None
+
+
+def _depth(settings: MutateSettings) -> DepthSource | None:
+    folder, constant = settings.depth, settings.depth_constant
+    if folder is not None and constant is not None:
+        raise UsageError("--depth and --depth-constant: give one of them")
+    if folder is None and any(getattr(settings, name) is not None for name in OF_MAPS):
+        raise UsageError("--densify, --sky, --depth-scale and --depth-inverse go with --depth FOLDER")
+    if constant is not None:
+        if not 0 < constant <= LARGEST_M:
+            raise UsageError(f"--depth-constant: expected metres above 0 and up to {LARGEST_M:g}, got {constant:g}")
+        return DepthSource(constant_m=constant)
+    if folder is None:
+        return None
+    if not Path(folder).is_dir():
+        raise InputError("no such folder", Place(folder))
+    scale = UNITS_PER_M if settings.depth_scale is None else settings.depth_scale
+    if not 0 < scale < float("inf"):
+        raise UsageError(f"--depth-scale: expected a positive number, got {scale:g}")
+    try:
+        sky = None if settings.sky is None else Sky.of(settings.sky)
+    except ValueError as error:
+        raise UsageError(f"--sky: {error}") from None
+    if sky is not None and sky.masks is not None and not sky.masks.is_dir():
+        raise InputError("no such folder", Place(str(sky.masks)))
+    return DepthSource(Path(folder), scale=scale, densify=settings.densify, inverse=settings.depth_inverse, sky=sky)
+
+
+def _check_folder(settings: MutateSettings, batch: BatchSettings, folder: Path) -> None:
+    """Refuse a folder where outputs would overwrite annotations or be taken for images by the next run."""
+    target = folder.resolve()
+    for named in settings.images:
+        if Path(named).is_dir() and target.is_relative_to(Path(named).resolve()):
+            raise UsageError(
+                f"the folder to write to, {folder}, is or lies in the folder of images {named}: the next run would "
+                "take mutated images for images\n  hint: write to a folder beside it"
+            )
+    for path in (settings.annotations, settings.depth):
+        source = None if path is None else Path(path).resolve()
+        for mutation in batch.mutations:
+            written = target / folder_name(mutation)
+            if source in (written, written / ANNOTATIONS_FILE):
+                raise UsageError(f"{path} is an input and would be written to")
 
 
 def mutate_files(
@@ -140,176 +233,103 @@ def mutate_files(
 ) -> tuple[ImageResult, ...]:
     """Write every image under every mutation to `folder`/MUTATION/NAME.png, and annotations beside (`annotations`).
 
+    The list of an earlier batch goes: it must not stand beside images that it is not of.
+
     Args:
         images: with unique names.
         settings: what is done.
         folder: where to; made if it is not there.
         progress: wraps the results as they come in, with their number.
-        workers: who works; elsewhere than here they see the same files, and `settings.jobs` plays no part.
+        workers: who works; elsewhere than here they see the same files.
 
     Returns:
         One result for each image, in their order.
 
     Raises:
-        InputError: the disk is full or cannot be written at all (files already written are whole); annotations of
-            other images only.
+        InputError: the disk is full or cannot be written at all (files already written are whole).
         UsageError: an output would overwrite an input; a library is missing.
     """
     _check_places(images, settings, folder)
-    _check_annotations(images, settings)
-    with warnings.catch_warnings(), ThreadPoolExecutor(settings.jobs) as pool:
-        # Pillow warns of sizes that `read_image` refuses; the filter is for all threads, and so set once, here.
-        warnings.simplefilter("ignore", library("PIL.Image").DecompressionBombWarning)
-        coming: Iterable[ImageResult] = _in_order(pool, images, settings, folder)
-        if not workers.is_here:
-            coming = workers.map(partial(_image_elsewhere, settings, folder), images)
-        results = tuple(coming if progress is None else progress(coming, len(images)))
+    try:
+        (folder / RESULT_FILE).unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot be replaced: {error.strerror}", Place(str(folder / RESULT_FILE))) from None
+    coming = workers.map(partial(_image, settings, folder), images)
+    results = tuple(coming if progress is None else progress(coming, len(images)))
     if settings.annotations is not None:
         for number, mutation in enumerate(settings.mutations):
             moved = [moved for result in results for which, moved in result.moved if which == number]
-            for path, text in settings.annotations.files(moved) if moved else ():
-                write_output(folder / folder_name(mutation) / path, text.encode())
+            if moved:
+                data, sizes = settings.annotations.moved(moved), {boxes.name: boxes.size for boxes in moved}
+                ids = settings.annotations.ids_of(moved), settings.annotations.category_ids
+                write_coco(folder / folder_name(mutation), data, sizes, default_measure(data), False, *ids)
     return results
 
 
-def _in_order(
-    pool: ThreadPoolExecutor, images: Sequence[ImageFile], settings: BatchSettings, folder: Path
-) -> Iterator[ImageResult]:
-    """The results as the images are named, with at most a few of them waiting; the first error ends it."""
-    ahead = 2 * settings.jobs
-    waiting = [pool.submit(_image, image, settings, folder) for image in images[:ahead]]
-    try:
-        for number in range(len(images)):
-            result = waiting.pop(0).result()
-            if number + ahead < len(images):
-                waiting.append(pool.submit(_image, images[number + ahead], settings, folder))
-            yield result
-    finally:
-        for task in waiting:
-            task.cancel()
-
-
-def _image_elsewhere(settings: BatchSettings, folder: Path, image: ImageFile) -> ImageResult:
-    warnings.simplefilter("ignore", library("PIL.Image").DecompressionBombWarning)
-    return _image(image, settings, folder)
-
-
-def _image(image: ImageFile, settings: BatchSettings, folder: Path) -> ImageResult:
+def _image(settings: BatchSettings, folder: Path, image: ImageFile) -> ImageResult:
     """One image under all mutations."""
     try:
-        with _enough_memory():
+        with warnings.catch_warnings():
+            # Pillow warns of sizes that `read_image` refuses.
+            warnings.simplefilter("ignore", library("PIL.Image").DecompressionBombWarning)
             read = read_image(image.path)
             check_pixels(read.pixels)
             digest = image_digest(read)
     except InputError as error:
         failure = MutateFailure(None, _reason(error))
         return ImageResult(MutatedImage(image.name, image.path.name, None, None, None, (), (failure,)))
-    try:
-        boxes = None if settings.annotations is None else settings.annotations.boxes_of(image.name, read.size)
-    except InputError as error:  # images that nobody labelled must not go among those without objects
-        lost = tuple(MutateFailure(number, _reason(error)) for number in range(len(settings.mutations)))
+    annotated, boxes, reason = settings.annotations, None, ""
+    if annotated is not None and not annotated.knows(image.name):
+        reason = "the annotations have no frame of this image"  # which must not go among those without objects
+    elif annotated is not None and (said := annotated.sizes.get(image.name, read.size)) != read.size:
+        (high, wide), (height, width) = said, read.size
+        reason = f"an image of {width} x {height} pixels; its annotations are of one of {wide} x {high}"
+    if reason:
+        lost = tuple(MutateFailure(number, reason) for number in range(len(settings.mutations)))
         return ImageResult(MutatedImage(image.name, image.path.name, read.size, digest, None, (), lost))
-    scene = _Scene(image, Frame(read.pixels, None, boxes), digest, settings.depth)
-    outputs, failures, kept, moved = [], [], [], []
+    if annotated is not None:
+        boxes = annotated.boxes(image.name)
+    plain = Frame(read.pixels, None, boxes)
+    known, deep = _with_depth(settings, image, plain)
+    outputs, failures, moved = [], [], []
     for number, mutation in enumerate(settings.mutations):
         try:
-            with _enough_memory():
-                output, after, is_kept = _made(scene, number, mutation, settings, folder)
+            before = deep if needs_depth(mutation) else plain  # a bad depth map must not stop the others
+            if isinstance(before, InputError):
+                raise before
+            after = apply(mutation, before, generator_for(settings.seed, image.name, mutation))
+            data, path = png_bytes(after.pixels), f"{folder_name(mutation)}/{image.name}.png"
+            write_output(folder / path, data)
         except DiskFullError:
             raise
         except (InputError, ValueError) as error:
             failures.append(MutateFailure(number, _reason(error)))
             continue
-        outputs.append(output)
-        kept += [output.path] if is_kept else []
-        if after.boxes is not None and after.kept is not None:
-            moved.append((number, Moved(image.name, read.size, after.size, after.kept, after.boxes)))
-    read_depth = scene.depth_if_read(settings.mutations)
-    depth = None if read_depth is None else ImageDepth(read_depth.sha256, read_depth.known, scene.guessed())
+        outputs.append(MutatedFile(number, path, sha256(data).hexdigest()))
+        if annotated is not None:
+            moved.append((number, MovedBoxes.of(f"{image.name}.png", image.name, after)))
+    depth = None
+    if known is not None and settings.depth is not None:
+        full = deep.depth_m if settings.depth.guesses and isinstance(deep, Frame) else None
+        guessed = () if full is None else guessed_depths(known.depth_m, full)
+        depth = ImageDepth(known.sha256, known.known, guessed)
     record = MutatedImage(image.name, image.path.name, read.size, digest, depth, tuple(outputs), tuple(failures))
-    return ImageResult(record, tuple(kept), tuple(moved))
+    return ImageResult(record, tuple(moved))
 
 
-@dataclass(frozen=True, eq=False)
-class _Scene:
-    """One image, its digest, and its depth once it is asked for."""
-
-    image: ImageFile
-    plain: Frame
-    digest: str
-    source: DepthSource | None
-
-    @cached_property
-    def depth(self) -> DepthMap:
-        """What is known of the depth; an InputError where it cannot be used."""
-        assert self.source is not None  # the settings are checked
-        return self.source.read(self.image.name, self.plain.size)
-
-    @cached_property
-    def deep(self) -> Frame:
-        """The image with the depth of every pixel."""
-        assert self.source is not None  # the settings are checked
-        return replace(self.plain, depth_m=self.source.filled(self.image.name, self.depth.depth_m))
-
-    @property
-    def depth_key(self) -> str:
-        """What the depth is made from."""
-        assert self.source is not None  # the settings are checked
-        filled = ""
-        if self.source.sky is not None:  # a mask is one more file, a horizon one more number
-            filled = hashlib.sha256(np.ascontiguousarray(self.deep.depth_m, "<f8").data).hexdigest()
-        return f"{self.depth.sha256} {self.source.densify}{filled}"
-
-    def depth_if_read(self, mutations: Iterable[AnyMutation]) -> DepthMap | None:
-        """What is known of the depth, where a mutation needs it and it can be read."""
-        try:
-            return self.depth if any(map(needs_depth, mutations)) else None
-        except InputError:
-            return None
-
-    def guessed(self) -> tuple[GuessedDepths, ...]:
-        """How much of it is a guess, by distance; empty where all depths are known, or cannot be filled."""
-        assert self.source is not None  # the settings are checked
-        try:
-            full = self.deep.depth_m if self.source.guesses else None
-        except InputError:
-            return ()
-        return () if full is None else guessed_depths(self.depth.depth_m, full)
-
-
-def _made(
-    scene: _Scene, number: int, mutation: AnyMutation, settings: BatchSettings, folder: Path
-) -> tuple[MutatedFile, Frame, bool]:
-    """The file of one image under one mutation, the frame after it (before it, for a file that is kept), and whether
-    it is kept."""
-    depth = scene.depth_key if needs_depth(mutation) else ""
-    programs = repr(sorted(settings.programs))
-    key = output_key(mutation, (scene.digest, depth), settings.seed, scene.image.name, programs)
-    path = f"{folder_name(mutation)}/{scene.image.name}.png"
-    still = scene.plain.boxes is None or not moves_boxes(mutation)
-    if settings.resume and still:
-        raw = kept_bytes(folder / path, key)
-        if raw is not None:
-            return MutatedFile(number, path, sha256(raw).hexdigest()), scene.plain, True
-    before = scene.deep if needs_depth(mutation) else scene.plain  # a bad depth map must not stop the others
-    after = apply(mutation, before, generator_for(settings.seed, scene.image.name, mutation))
-    data = png_bytes(after.pixels, key)
-    write_output(folder / path, data)
-    return MutatedFile(number, path, sha256(data).hexdigest()), after, False
-
-
-@contextmanager
-def _enough_memory() -> Iterator[None]:
-    """A large image for which there is no room must not end a batch of others."""
-    hint = "fewer images at the same time, --jobs, need less"
+def _with_depth(
+    settings: BatchSettings, image: ImageFile, plain: Frame
+) -> tuple[DepthMap | None, Frame | InputError]:
+    """What is known of the depth, where a mutation needs it and it can be read; and the image with the depth of every
+    pixel, or why there is none."""
+    if settings.depth is None or not any(map(needs_depth, settings.mutations)):
+        return None, plain
+    known = None
     try:
-        yield
-    except MemoryError:
-        raise InputError("not enough memory", hint=hint) from None
-    except library("cv2").error as error:
-        if error.code != library("cv2").Error.StsNoMem:
-            raise
-        raise InputError("not enough memory", hint=hint) from None
+        known = settings.depth.read(image.name, plain.size)
+        return known, replace(plain, depth_m=settings.depth.filled(image.name, known.depth_m))
+    except InputError as error:
+        return known, error
 
 
 def _reason(error: InputError | ValueError) -> str:
@@ -326,15 +346,3 @@ def _check_places(images: Sequence[ImageFile], settings: BatchSettings, folder: 
         for image in images:
             if (base / folder_name(mutation) / f"{image.name}.png").resolve() in inputs:
                 raise UsageError(f"{folder / folder_name(mutation) / image.name}.png is an input of this batch")
-
-
-def _check_annotations(images: Sequence[ImageFile], settings: BatchSettings) -> None:
-    """Refuse annotations that know none of the images: they are called otherwise there."""
-    known = settings.annotations
-    if known is None or not known.frames or any(known.knows(image.name) for image in images):
-        return
-    raise InputError(
-        f"the annotations know no image of this batch: its first is called {shown(images[0].name)}, theirs "
-        f"{shown(min(known.frames))}",
-        hint="an image is called by its path below the folder that is named, without suffix",
-    )

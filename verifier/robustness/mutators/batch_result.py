@@ -6,7 +6,7 @@ names.
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
@@ -15,12 +15,10 @@ from verifier.base.documents import Count, Limits, Sha256, Share, json_values
 from verifier.base.errors import UsageError
 from verifier.base.numbers import fixed
 from verifier.base.result import Result
-from verifier.robustness.mutators.coco_annotations import AnnotationKind, Annotations, Moved
+from verifier.robustness.mutators.annotations import Annotations, MovedBoxes
 from verifier.robustness.mutators.frames import DepthRecord, DepthSource, GuessedDepths, guessed_text
 from verifier.robustness.mutators.mutation import AnyMutation, Composition, moves_boxes, needs_depth
 
-MOST_JOBS = 256
-"""At the same time; each holds an image, its depth and what is made of it."""
 LONGEST_FOLDER = 120
 """Characters; a longer name of a folder is cut, and ends in a digest of the mutation."""
 
@@ -31,7 +29,7 @@ class MutateSettings:
 
     seed: Count
     depth: DepthRecord | None
-    annotations: AnnotationKind | None
+    annotations: str | None
 
 
 @dataclass(frozen=True)
@@ -124,9 +122,9 @@ class MutatedImage:
     failures: tuple[MutateFailure, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class MutateResult:
-    """Result of `verify mutate`; the command names its inputs without folders."""
+@dataclass(frozen=True, kw_only=True, repr=False)
+class MutateResult(Result):
+    """Everything that `verify mutate` did; the command names its inputs without folders."""
 
     schema: ClassVar[str] = "verifier.mutate"
     version: ClassVar[int] = 1
@@ -139,6 +137,50 @@ class MutateResult:
     notes: tuple[str, ...]
     images: Annotated[tuple[MutatedImage, ...], Limits(min_length=1)]
 
+    TOLD = "verifier.telling.robustness:batch_table"
+    WRITTEN = "verifier.robustness.mutators.batch_result:mutate_text"
+    METRICS = ("images", "failures")
+
+    @property
+    def headline(self) -> str:
+        """How many images were made and how many not."""
+        return f"{self.counts.written} images made of {self.counts.images}, {self.counts.failures} failures"
+
+    @property
+    def remarks(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What whoever uses the outputs must know."""
+        return self.notes
+
+    def rows(self) -> Iterator[dict[str, str]]:
+        """One row per image that was made."""
+        for image in self.images:
+            for made in image.outputs:
+                mutation = self.mutations[made.mutation].text
+                yield {"image": image.name, "mutation": mutation, "path": made.path, "sha256": made.sha256}
+
+    def measured_rows(self) -> Iterator[dict[str, int]]:
+        """How many images there are now, and how many could not be made."""
+        yield {"images": self.counts.written, "failures": self.counts.failures}
+
+    @property
+    def failures(self) -> tuple[tuple[str, MutateFailure], ...]:
+        """What could not be made, in order, with the name of its image."""
+        return tuple((image.name, failure) for image in self.images for failure in image.failures)
+
+    @property
+    def outputs(self) -> tuple[MutatedFile, ...]:
+        """All files that are there now."""
+        return tuple(output for image in self.images for output in image.outputs)
+
+
+def mutate_text(result: MutateResult) -> str:
+    """The document as text, one line for each image."""
+    document = json_values(result)
+    images = document.pop("images")
+    head = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+    lines = ",\n".join(f"    {json.dumps(image, ensure_ascii=False, allow_nan=False)}" for image in images)
+    return with_checksums(f'{head[:-2]},\n  "images": [\n{lines}\n  ]\n}}\n')
+
 
 @dataclass(frozen=True)
 class BatchSettings:
@@ -149,8 +191,6 @@ class BatchSettings:
         depth: where depth comes from, for mutations that need it.
         annotations: what moves along, or None.
         seed: of everything that is drawn; an image's numbers depend on it, its name and the mutation alone.
-        jobs: images worked on at the same time.
-        resume: keep files that are there already and were made from the same inputs by the same programs.
         programs: what computes, with versions.
 
     Raises:
@@ -161,8 +201,6 @@ class BatchSettings:
     depth: DepthSource | None = None
     annotations: Annotations | None = None
     seed: int = 0
-    jobs: int = 1
-    resume: bool = False
     programs: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
@@ -180,8 +218,6 @@ class BatchSettings:
             raise UsageError(f"{deep[0]} needs depth: give --depth FOLDER or --depth-constant METRES")
         if self.seed < 0:
             raise UsageError(f"expected a seed from 0, got {self.seed}")
-        if not 1 <= self.jobs <= MOST_JOBS:
-            raise UsageError(f"expected from 1 to {MOST_JOBS} jobs, got {self.jobs}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,92 +225,32 @@ class ImageResult:
     """What became of one image; beside its record, what is no part of the document.
 
     Attributes:
-        kept: paths of outputs that an earlier run had made.
         moved: the boxes under each mutation that was applied, by its number.
     """
 
     record: MutatedImage
-    kept: tuple[str, ...] = ()
-    moved: tuple[tuple[int, Moved], ...] = ()
+    moved: tuple[tuple[int, MovedBoxes], ...] = ()
 
 
-@dataclass(frozen=True, repr=False)
-class BatchResult(Result):
-    """Everything one `verify mutate` did.
-
-    Attributes:
-        images: what became of each, in the order in which they were named.
-        left_over: files that an earlier run left among these outputs; their paths below the folder of outputs.
-        sheet: the contact sheet as the bytes of a PNG file, where one was asked for.
-
-    The last two are not part of the document.
-    """
-
-    images: tuple[ImageResult, ...]
-    settings: BatchSettings
-    left_over: tuple[str, ...] = ()
-    sheet: bytes | None = None
-
-    TOLD = "verifier.telling.robustness:batch_table"
-    METRICS = ("images", "failures")
-
-    @property
-    def headline(self) -> str:
-        """How many images were made and how many not."""
-        return f"{len(self.outputs)} images made of {len(self.images)}, {len(self.failures)} failures"
-
-    @property
-    def remarks(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What whoever uses the outputs must know."""
-        return tuple(_notes(self))
-
-    def rows(self) -> Iterator[dict[str, str]]:
-        """One row per image that was made."""
-        for image in self.images:
-            for made in image.record.outputs:
-                mutation = self.settings.mutations[made.mutation].text
-                yield {"image": image.record.name, "mutation": mutation, "path": made.path, "sha256": made.sha256}
-
-    def measured_rows(self) -> Iterator[dict[str, int]]:
-        """How many images there are now, and how many could not be made."""
-        yield {"images": len(self.outputs), "failures": len(self.failures)}
-
-    @property
-    def failures(self) -> tuple[tuple[str, MutateFailure], ...]:
-        """What could not be made, in order, with the name of its image."""
-        return tuple((image.record.name, failure) for image in self.images for failure in image.record.failures)
-
-    @property
-    def outputs(self) -> tuple[MutatedFile, ...]:
-        """All files that are there now."""
-        return tuple(output for image in self.images for output in image.record.outputs)
-
-    def document(self) -> MutateResult:
-        """The document of the batch."""
-        settings = self.settings
-        kind = None if settings.annotations is None else settings.annotations.kind
-        return MutateResult(
-            settings=MutateSettings(settings.seed, None if settings.depth is None else settings.depth.record, kind),
-            inputs=() if settings.annotations is None else (AnnotationFiles(**settings.annotations.record),),
-            versions=dict(settings.programs),
-            mutations=tuple(map(named_mutation, settings.mutations)),
-            counts=MutateCounts(
-                images=len(self.images),
-                unreadable=sum(image.record.size is None for image in self.images),
-                written=len(self.outputs),
-                failures=len(self.failures),
-            ),
-            notes=self.remarks,
-            images=tuple(image.record for image in self.images),
-        )
-
-    def json_text(self) -> str:
-        """The document as text, one line for each image."""
-        document = json_values(self.document())
-        images = document.pop("images")
-        head = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
-        lines = ",\n".join(f"    {json.dumps(image, ensure_ascii=False, allow_nan=False)}" for image in images)
-        return with_checksums(f'{head[:-2]},\n  "images": [\n{lines}\n  ]\n}}\n')
+def mutate_result(settings: BatchSettings, images: Sequence[ImageResult]) -> MutateResult:
+    """The result of a batch, from what became of each image."""
+    origin = {} if settings.annotations is None else settings.annotations.truth.origin
+    depth = None if settings.depth is None else settings.depth.record
+    records = tuple(image.record for image in images)
+    return MutateResult(
+        settings=MutateSettings(settings.seed, depth, origin.get("format")),
+        inputs=tuple(AnnotationFiles(**source) for source in origin.get("sources", ())),
+        versions=dict(settings.programs),
+        mutations=tuple(map(named_mutation, settings.mutations)),
+        counts=MutateCounts(
+            images=len(records),
+            unreadable=sum(record.size is None for record in records),
+            written=sum(len(record.outputs) for record in records),
+            failures=sum(len(record.failures) for record in records),
+        ),
+        notes=tuple(_notes(settings, images)),
+        images=records,
+    )
 
 
 def folder_name(mutation: AnyMutation) -> str:
@@ -285,9 +261,9 @@ def folder_name(mutation: AnyMutation) -> str:
     return f"{mutation.slug[: LONGEST_FOLDER - 13]}-{digest}"
 
 
-def _notes(result: BatchResult) -> list[str]:
-    settings, notes = result.settings, []
-    depths = [image.record.depth for image in result.images if image.record.depth is not None]
+def _notes(settings: BatchSettings, images: Sequence[ImageResult]) -> list[str]:
+    notes = []
+    depths = [image.record.depth for image in images if image.record.depth is not None]
     known = sorted(depth.known for depth in depths)
     if known and known[0] < 1 and settings.depth is not None:
         shares = " to ".join(dict.fromkeys(fixed(100 * share, 1) for share in (known[0], known[-1])))
@@ -296,14 +272,14 @@ def _notes(result: BatchResult) -> list[str]:
         notes += filter(None, [guessed_text(depth.guessed for depth in depths)])
     if settings.annotations is None:
         return notes
-    strangers = settings.annotations.strangers(frozenset(image.record.name for image in result.images))
+    strangers = settings.annotations.strangers
     if strangers:
         frames = "1 frame that is" if strangers == 1 else f"{strangers} frames that are"
         notes.append(f"annotations of {frames} no image of this batch are left out")
-    if not any(len(moved.boxes) for image in result.images for _, moved in image.moved):
+    if not any(len(moved.boxes) for image in images for _, moved in image.moved):
         notes.append("no image of this batch has a box")
     if any(moves_boxes(mutation) for mutation in settings.mutations):
-        notes.append(settings.annotations.note)
+        notes.append("boxes in the image move along; distances are as they were")
     return notes
 
 

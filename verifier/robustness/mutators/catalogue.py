@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, TypeAlias, get_args
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from verifier.robustness.mutators.frames import LONGEST_SIDE, Frame
 from verifier.robustness.mutators.geometric import (
     LONGEST_PATH_PX,
     WIDEST_SIGMA_PX,
-    Canvas,
     chromatic_aberration,
     gaussian_blur,
     motion_blur,
@@ -230,12 +229,9 @@ _ALL = (
     Mutator(
         "truncation",
         "shares of the image lost at its sides, boxes along (2024)",
-        (
-            *(
-                Parameter(side, "share of the width or height lost there", high=1, default=0.0)
-                for side in ("left", "top", "right", "bottom")
-            ),
-            Parameter("canvas", "kept: what is lost is black; cropped", choices=get_args(Canvas), default="kept"),
+        tuple(
+            Parameter(side, "share of the width or height lost there, which becomes black", high=1, default=0.0)
+            for side in ("left", "top", "right", "bottom")
         ),
         truncate_frame,
         moves=True,

@@ -17,7 +17,6 @@ chromatic aberration repeats the outermost pixels where its enlarged planes end.
 
 import math
 from dataclasses import replace
-from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,9 +87,6 @@ def _put(
     parts[...] = (lines & 31) << 5 | columns & 31
 
 
-Canvas: TypeAlias = Literal["kept", "cropped"]
-
-
 def rotate(pixels: Pixels, angle_deg: float) -> Pixels:
     """Turned about the centre, counter-clockwise as seen, on a canvas of the same size; what comes in is black.
 
@@ -131,37 +127,25 @@ def rotate_frame(frame: Frame, angle_deg: float) -> Frame:
 
 
 def truncate_frame(
-    frame: Frame,
-    left: float = 0.0,
-    top: float = 0.0,
-    right: float = 0.0,
-    bottom: float = 0.0,
-    canvas: Canvas = "kept",
+    frame: Frame, left: float = 0.0, top: float = 0.0, right: float = 0.0, bottom: float = 0.0
 ) -> Frame:
-    """The given shares of width and height are lost on each side.
+    """The given shares of width and height are lost on each side: black, on a canvas of the same size.
 
-    Lost columns and rows are whole: round(share W), ties to even. With the canvas "kept" they are black; with
-    "cropped" the image is smaller, and depth and boxes count from its new corner. Boxes are cut to what is left;
-    those without area there are left out.
+    Lost columns and rows are whole: round(share W), ties to even. Boxes are cut to what is left; those without area
+    there are left out.
 
     Raises:
-        ValueError: a share outside 0..1, nothing left, another canvas.
+        ValueError: a share outside 0..1, or nothing left.
     """
     shares = (left, top, right, bottom)
-    if canvas not in get_args(Canvas) or not all(0 <= share <= 1 for share in shares):
-        raise ValueError(f"expected shares in 0..1 and a canvas kept or cropped, got {shares} and {canvas!r}")
+    if not all(0 <= share <= 1 for share in shares):
+        raise ValueError(f"expected shares in 0..1, got {shares}")
     height, width = frame.size
     x0, y0 = round(left * width), round(top * height)
     x1, y1 = width - round(right * width), height - round(bottom * height)
     if x0 >= x1 or y0 >= y1:
         raise ValueError(f"nothing is left of an image of {width} x {height} pixels")
     seen = (slice(y0, y1), slice(x0, x1))
-    if canvas == "cropped":
-        depth = None if frame.depth_m is None else frame.depth_m[seen].copy()
-        cut = replace(frame, pixels=frame.pixels[seen].copy(), depth_m=depth)
-        shift = np.array([x0, y0, x0, y0])
-        moved = None if frame.boxes is None else frame.boxes - shift
-        return cut if moved is None else _with_boxes(cut, moved, (0, 0, x1 - x0, y1 - y0))
     pixels = np.zeros_like(frame.pixels)
     pixels[seen] = frame.pixels[seen]
     cut = replace(frame, pixels=pixels)

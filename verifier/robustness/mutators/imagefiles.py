@@ -11,7 +11,6 @@ guess, and haze and defocus look like it; the method is part of the result. Inte
 the depth: on a plane, and so on a road or a wall, 1 / D is a linear function of the pixel, which D is not.
 """
 
-import math
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -40,12 +39,10 @@ def densify(depth_m: Floats, method: Densifying) -> Floats:
     """A depth map (H, W) in which every pixel has a depth; 0 in the argument means unknown. Known depths stay.
 
     * `nearest`: that of the nearest known pixel (Euclidean distance in the image). Above the top beam of a LiDAR it
-      carries what is highest in each column on upwards, which the others do worse.
+      carries what is highest in each column on upwards, which the other does worse.
     * `linear`: 1 / D linear on each triangle of the Delaunay triangulation of the known pixels with no side longer
       than `LONGEST_BRIDGE_PX`; elsewhere that of the nearest. Where four known pixels lie on a circle, either way to
       cut it in two triangles is one.
-    * `pyramid`: 1 / D averaged over blocks of 2 x 2 known pixels, again and again, and interpolated back from the
-      finest level that knows something ("pull-push", Gortler et al. 1996, section 3.4); smooth.
 
     Raises:
         InputError: no depth is known, or one is negative or not finite.
@@ -62,7 +59,7 @@ def densify(depth_m: Floats, method: Densifying) -> Floats:
         raise InputError("no pixel of the depth map has a known depth")
     if known.all():
         return depth
-    filled = {"nearest": _nearest, "linear": _linear, "pyramid": _pyramid}[method](depth, known)
+    filled = {"nearest": _nearest, "linear": _linear}[method](depth, known)
     return np.where(known, depth, filled)
 
 
@@ -78,7 +75,7 @@ def _linear(depth: Floats, known: NDArray[np.bool_]) -> Floats:
     if (count := np.count_nonzero(useful)) > MOST_CORNERS:
         raise LimitError(
             f"{count} known pixels lie beside unknown ones; at most {MOST_CORNERS} are joined to triangles",
-            hint="the methods nearest and pyramid have no such limit",
+            hint="the method nearest has no such limit",
         )
     corners = np.column_stack(np.nonzero(useful)).astype(np.float64)
     if len(corners) < 3 or np.linalg.matrix_rank(corners - corners[0]) < 2:
@@ -114,41 +111,6 @@ def _weights(triangles: Delaunay, which: NDArray[np.int64], places: NDArray[np.f
     two = np.einsum("nij,nj->ni", into[:, :2], places - into[:, 2])
     weights = np.clip(np.column_stack([two, 1 - two.sum(axis=1)]), 0, None)  # on an edge, rounding gives -1e-16
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
-
-
-def _pyramid(depth: Floats, known: NDArray[np.bool_]) -> Floats:
-    inverse = np.where(known, 1 / np.where(known, depth, 1), 0.0)
-    levels = [(inverse, known.astype(np.float64))]
-    while not (levels[-1][1] > 0).all():
-        levels.append(_halved(*levels[-1]))
-    value = levels.pop()[0]
-    while levels:
-        finer, weight = levels.pop()
-        value = np.where(weight > 0, finer, _doubled(value, finer.shape))
-    return 1 / value
-
-
-def _halved(value: Floats, weight: NDArray[np.float64]) -> tuple[Floats, NDArray[np.float64]]:
-    """Means over the known of each 2 x 2 pixels, and how many were known, one at most."""
-    even = [(0, side % 2) for side in value.shape]
-    sums, counts = (
-        np.pad(array, even)
-        .reshape(math.ceil(value.shape[0] / 2), 2, math.ceil(value.shape[1] / 2), 2)
-        .sum(axis=(1, 3))
-        for array in (value * weight, weight)
-    )
-    return np.divide(sums, counts, out=np.zeros_like(sums), where=counts > 0), np.minimum(counts, 1)
-
-
-def _doubled(value: Floats, shape: tuple[int, ...]) -> Floats:
-    """Bilinear interpolation between the centres of 2 x 2 pixels."""
-    for axis, side in enumerate(shape):
-        place = np.clip((np.arange(side) - 0.5) / 2, 0, value.shape[axis] - 1)
-        low = place.astype(int)
-        high = np.minimum(low + 1, value.shape[axis] - 1)
-        share = (place - low).reshape((-1, 1) if axis == 0 else (1, -1))
-        value = np.take(value, low, axis) * (1 - share) + np.take(value, high, axis) * share
-    return value
 
 
 MOST_IMAGES = 1_000_000

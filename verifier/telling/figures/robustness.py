@@ -13,9 +13,9 @@ from verifier.base.arrays import Floats
 from verifier.base.errors import UsageError
 from verifier.base.numbers import fixed
 from verifier.closedloop.comparison import BASELINE
-from verifier.robustness.assessment.circumstances import EXPOSURE, LIKELIHOOD, SEVERITY
-from verifier.robustness.assessment.result import AssessmentResult, SystemResult
-from verifier.robustness.brackets import Criterion, along
+from verifier.robustness.assessment.circumstances import EXPOSURE, LIKELIHOOD, SEVERITY, Risk
+from verifier.robustness.assessment.document import AssessResult, CriterionRecord, SystemRecord
+from verifier.robustness.brackets import along
 from verifier.robustness.predicting import PredictResult
 from verifier.robustness.rates import CURVE, AdrResult
 from verifier.telling.figures.drawing import MOST_ROWS, plain, shades, subplots, wrapped
@@ -185,7 +185,7 @@ RISKS = ""
 """In the place of a distance: the chart of the factors of significance."""
 
 
-def assess_figure(result: AssessmentResult) -> Figure:
+def assess_figure(result: AssessResult) -> Figure:
     """Factors of significance per system with assessed circumstances; |change| with epsilon(d) above it per distance;
     each criterion of a degradation with its target.
 
@@ -210,11 +210,11 @@ def assess_figure(result: AssessmentResult) -> Figure:
     return figure
 
 
-def _panels(result: AssessmentResult) -> list[tuple[SystemResult, str | Criterion]]:
+def _panels(result: AssessResult) -> list[tuple[SystemRecord, str | CriterionRecord]]:
     """System and distance, or criterion of its degradation, of each picture."""
-    panels: list[tuple[SystemResult, str | Criterion]] = []
+    panels: list[tuple[SystemRecord, str | CriterionRecord]] = []
     for system in result.systems:
-        if any(circumstance.risk for circumstance in system.assessment.circumstances):
+        if any(circumstance.significance for circumstance in system.circumstances):
             panels.append((system, RISKS))
         names = dict.fromkeys(one.distance_name for target in system.targets for one in target.outcomes)
         panels += [(system, name) for name in names]
@@ -223,24 +223,24 @@ def _panels(result: AssessmentResult) -> list[tuple[SystemResult, str | Criterio
     return panels
 
 
-def _draw_relation(axis: Axes, system: SystemResult, name: str) -> None:
-    tolerance = system.assessment.rules[name].tolerance
+def _draw_relation(axis: Axes, system: SystemRecord, name: str) -> None:
+    pieces = next(rule.tolerance for rule in system.rules if rule.name == name)
     outcomes = [one for target in system.targets for one in target.outcomes if one.distance_name == name]
-    farthest = max([float(one.distance) for one in outcomes] + [0.0])
-    if tolerance is not None:
-        start, pieces = 0.0, tolerance.pieces
-        bounds = [float(piece.up_to) for piece in pieces if piece.up_to is not None]
+    farthest = max([one.distance for one in outcomes] + [0.0])
+    if pieces is not None:
+        start = 0.0
+        bounds = [piece.up_to for piece in pieces if piece.up_to is not None]
         farthest = max([farthest, *bounds]) * 1.25 or 1.0
         for number, piece in enumerate(pieces):
-            end = farthest if piece.up_to is None else float(piece.up_to)
+            end = farthest if piece.up_to is None else piece.up_to
             ends = np.array([start, end])
             label = "tolerance" if number == 0 else None
-            axis.plot(ends, float(piece.slope) * ends + float(piece.constant), color="black", lw=1.2, label=label)
+            axis.plot(ends, piece.slope * ends + piece.constant, color="black", lw=1.2, label=label)
             start = end
     for number, metric in enumerate(dict.fromkeys(one.metric for one in outcomes)):
-        points = [(float(one.distance), float(one.change)) for one in outcomes if one.metric == metric]
+        points = [(one.distance, one.change) for one in outcomes if one.metric == metric]
         axis.plot(*zip(*points, strict=True), SIGNS[number % len(SIGNS)], label=plain(metric), mfc="none")
-    scaled = [(float(one.distance), float(one.tolerance)) for one in outcomes if one.scale != 1]
+    scaled = [(one.distance, one.tolerance) for one in outcomes if one.scale != 1]
     if scaled:
         axis.plot(*zip(*scaled, strict=True), "_", color="black", markersize=14, label="tolerance where it is scaled")
     axis.set_xlabel(plain(f"distance d by {name}"), fontsize="small")
@@ -248,16 +248,16 @@ def _draw_relation(axis: Axes, system: SystemResult, name: str) -> None:
     axis.set_ylim(bottom=0)
     axis.grid(True, linewidth=0.3)
     axis.legend(fontsize="small", frameon=False)
-    title = f"{system.assessment.title}: robust where no mark is above its tolerance"
+    title = f"{system.title}: robust where no mark is above its tolerance"
     axis.set_title(wrapped(title, 52), fontsize="small")
 
 
-def _draw_risks(axis: Axes, system: SystemResult) -> None:
+def _draw_risks(axis: Axes, system: SystemRecord) -> None:
     """Exposure to the right, severity upwards, likelihood as the size of a mark, significance as its colour."""
     assessed = [
-        (circumstance.name, circumstance.risk)
-        for circumstance in system.assessment.circumstances
-        if circumstance.risk is not None
+        (one.name, Risk(one.exposure, one.likelihood or 0, one.severity or 0))
+        for one in system.circumstances
+        if one.exposure is not None
     ]
     cells: dict[tuple[int, int], int] = {}
     xs, ys = [], []
@@ -284,29 +284,28 @@ def _draw_risks(axis: Axes, system: SystemResult) -> None:
     words = axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncol=5, fontsize="x-small", frameon=False)
     words.set_title("likelihood")
     words.get_title().set_fontsize("x-small")
-    axis.set_title(plain(f"{system.assessment.title}: exposure x likelihood x severity"), fontsize="small")
+    axis.set_title(plain(f"{system.title}: exposure x likelihood x severity"), fontsize="small")
 
 
-def _draw_criterion(axis: Axes, system: SystemResult, criterion: Criterion) -> None:
+def _draw_criterion(axis: Axes, system: SystemRecord, criterion: CriterionRecord) -> None:
     """The number at each level, on the scale of the disturbance, with its interval and the target."""
-    asked, result = system.assessment.degradation, system.degradation
-    if asked is None or result is None:
+    asked = system.degradation
+    if asked is None:
         raise ValueError("a system without a degradation")
-    at = np.array([along(level, asked.scale) for level in result.levels])
+    levels = [float(level or 0) for level in asked.levels]  # "inf" is one
+    at = np.array([along(level, asked.scale) for level in levels])
     at = at if np.isfinite(at).all() else np.arange(len(at), dtype=np.float64)
     values = np.array([math.nan if value is None else value for value in criterion.values])
     margins = np.array([math.nan if margin is None else margin for margin in criterion.margins])
     start = values[0] if criterion.kind == "metric" else 0.0  # its intervals are of the change from the mildest level
-    ends = np.array(
-        [(math.nan, math.nan) if one is None else one for one in criterion.intervals or (None,) * len(at)]
-    )
+    ends = np.array([(math.nan, math.nan) if one is None else one for one in criterion.intervals])
     if np.isfinite(ends).any():
         axis.fill_between(at, *(start + ends).T, color="#56b4e9", alpha=0.35, linewidth=0, label="interval")
         axis.vlines(at, *(start + ends).T, color="#0072b2", alpha=0.6, linewidth=1)
     axis.plot(at, values, "o:", color="#0072b2", markersize=4, linewidth=1, label="from these images")
-    broken = result.breaks[result.criteria.index(criterion)]
+    broken = criterion.break_
     if broken.holds_at is not None and broken.fails_at is not None:
-        bracket = (at[result.levels.index(level)] for level in (broken.holds_at, broken.fails_at))
+        bracket = (at[asked.levels.index(level)] for level in (broken.holds_at, broken.fails_at))
         axis.axvspan(*bracket, color="0.85", zorder=0, label="breaks in here")
     failing = [criterion.fails(margin) for margin in margins]
     if any(failing):
@@ -317,7 +316,7 @@ def _draw_criterion(axis: Axes, system: SystemResult, criterion: Criterion) -> N
         targets = np.array([start - margins[0], start + margins[0]])
     for number, target in enumerate(np.unique(np.round(targets[np.isfinite(targets)], 12))):
         axis.axhline(target, color="black", linestyle="--", linewidth=1, label=None if number else "target")
-    shown = ["\u221e" if math.isinf(level) else f"{level:g}" for level in result.levels]
+    shown = ["\u221e" if math.isinf(level) else f"{level:g}" for level in levels]
     axis.set_xticks(at, shown, rotation=45, fontsize="x-small")
     unit = f" ({asked.unit})" if asked.unit else ""
     axis.set_xlabel(plain(f"{asked.parameter}{unit}, {asked.scale} scale"), fontsize="small")
