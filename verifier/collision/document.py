@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, TypeAlias
 
 from verifier.base.documents import Count, Limits, Sha256
-from verifier.collision.settings import Bandwidth, Braking, Drawn, EmptyBins
+from verifier.collision.settings import Bandwidth, EmptyBins
 from verifier.collision.trust import Independence
 
 Rounded: TypeAlias = Annotated[float, Limits(ge=0, le=1.000000001)]
@@ -52,15 +52,9 @@ class LoopRecord:
     period_s: float | None
     near_m: float
     margin_m: float
-    margin_s: float | None
-    braking: Braking
-    refinement: Annotated[int, Limits(ge=1)]
     bin_m: float
-    drawn: Drawn
     empty_bins: EmptyBins
-    misses: bool
     replicates: Count
-    exact: bool
 
 
 @dataclass(frozen=True)
@@ -147,7 +141,7 @@ class ClosedLoopPoint:
         speed_mps: initial speed of the chain, the nearest to the one asked for.
         stopping_m: S(v).
         brakes_at_first_report: whether the first report makes the planner brake.
-        one_shot, closer, error_kept: probabilities of coming closer than `near_m`.
+        one_shot, closer: probabilities of coming closer than `near_m`.
         lower, upper: numerical bounds of `closer`. They say nothing about how well the pairs determine it.
         second_engine: `closer` by the second engine.
         interval: of `closer`, by bootstrap over images; None without one.
@@ -162,7 +156,6 @@ class ClosedLoopPoint:
     lower: Rounded
     upper: Rounded
     second_engine: Rounded
-    error_kept: Rounded
     interval: tuple[float, float] | None
     states: Count
 

@@ -15,11 +15,7 @@ NegativeReports: TypeAlias = Literal["error", "zero", "left_out"]
 """What becomes of reported distances below 0."""
 Heavy: TypeAlias = Literal["below", "above"]
 """Whether the heavy weight of the loss is for too low or too high a probability."""
-Braking: TypeAlias = Literal["to_rest", "while_near"]
-"""Whether braking that has begun goes on to a stop, or evaluating each detection again."""
-Drawn: TypeAlias = Literal["error", "value"]
-"""What a report in the closed loop is drawn as: an error added to the true distance, or a distance."""
-EmptyBins: TypeAlias = Literal["error", "neighbour", "no_report"]
+EmptyBins: TypeAlias = Literal["error", "neighbour"]
 """What becomes of bins of the true distance without objects."""
 
 Bandwidth: TypeAlias = Literal["normal_reference", "cross_validated", "fixed"]
@@ -140,12 +136,8 @@ class CollisionSettings:
     period: Annotated[float | None, Option("time between detections (default: about 0.1)", metavar="S")] = None
     near: Annotated[float, Option("distance to keep", metavar="M")] = 0.0
     margin: Annotated[float, Option("added to S(v)", metavar="M")] = 0.0
-    braking: Annotated[Braking, Option("brake to a stop once begun, or decide again at each detection")] = "to_rest"
     bin: Annotated[float, Option("width of bins of the true distance", metavar="M")] = 2.0
-    drawn: Annotated[Drawn, Option("what a report is drawn as")] = "error"
     empty_bins: Annotated[EmptyBins, Option("bins without objects that are driven through")] = "error"
-    no_misses: Annotated[bool, Option("leave missed objects out of the loop")] = False
-    exact: Annotated[bool, Option("exact rational arithmetic")] = False
 
     json: PrintedTables = False
     scheduler: Scheduler = None

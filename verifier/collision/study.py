@@ -17,7 +17,6 @@ from verifier.base.arrays import Floats
 from verifier.base.blocks import HERE, Pool
 from verifier.base.errors import UsageError
 from verifier.checking.process import StormProcess, own_storm
-from verifier.checking.settings import EngineSettings
 from verifier.collision.approach import DriveSettings
 from verifier.collision.bridge import REPLICATES as LOOP_REPLICATES
 from verifier.collision.bridge import closed_loop, closed_loop_intervals
@@ -53,8 +52,7 @@ class LoopSettings:
         first_report_m: reported distance at which the runs begin.
         drive: how the vehicle is driven; its policy gives way to each of the study's.
         channel: what is reported later.
-        replicates: of the bootstrap, for planners that brake to rest; 0 for no intervals.
-        engines: how the chains are checked.
+        replicates: of the bootstrap; 0 for no intervals.
     """
 
     first_report_m: float
@@ -62,7 +60,6 @@ class LoopSettings:
     drive: DriveSettings
     channel: ChannelSettings = field(default_factory=ChannelSettings)
     replicates: int = LOOP_REPLICATES
-    engines: EngineSettings = field(default_factory=EngineSettings)
 
 
 @dataclass(frozen=True)
@@ -321,8 +318,8 @@ def _loop(
     told = stages(f"{pairs.pairs.title}, closed loop")
     drive = replace(asked.drive, policy=policy)
     what = (pairs, asked.first_report_m, width_m, asked.speeds_mps, drive, asked.channel)
-    loop = closed_loop(*what, storm, asked.engines, told)
-    if drive.braking != "to_rest" or not asked.replicates:
+    loop = closed_loop(*what, storm, told)
+    if not asked.replicates:
         return loop
     rng = np.random.default_rng([settings.seed, 4])
     ends = closed_loop_intervals(*what, rng=rng, level=settings.level, replicates=asked.replicates)

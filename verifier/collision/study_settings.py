@@ -13,7 +13,6 @@ import numpy as np
 from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import read_bytes
 from verifier.base.tables import Kind, read_table
-from verifier.checking.settings import EngineSettings
 from verifier.collision.approach import DriveSettings
 from verifier.collision.comparison import THRESHOLD
 from verifier.collision.distance_channel import ChannelSettings
@@ -148,12 +147,8 @@ GOES_WITH = {
         "period",
         "near",
         "margin",
-        "braking",
         "bin",
-        "drawn",
         "empty_bins",
-        "no_misses",
-        "exact",
     ),
 }
 """What settings would change nothing without."""
@@ -206,12 +201,9 @@ def _loop_settings(settings: CollisionSettings, on: Grid, policy: BrakingPolicy)
         speeds = on.speeds_mps[:: 1 if len(on.speeds_mps) < 20 else 5].tolist()
     else:
         speeds, _ = _speeds_of(settings.loop_speeds, "--loop-speeds")
-    drive = DriveSettings(
-        policy, settings.period, near_m=settings.near, margin_m=settings.margin, braking=settings.braking
-    )
-    channel = ChannelSettings(settings.bin, settings.drawn, settings.empty_bins, not settings.no_misses)
-    engines = EngineSettings(exact=settings.exact)
-    return LoopSettings(settings.closed_loop, tuple(speeds), drive, channel, engines=engines)
+    drive = DriveSettings(policy, settings.period, near_m=settings.near, margin_m=settings.margin)
+    channel = ChannelSettings(settings.bin, settings.empty_bins)
+    return LoopSettings(settings.closed_loop, tuple(speeds), drive, channel)
 
 
 SPEED_COLUMNS: Mapping[str, str] = MappingProxyType(

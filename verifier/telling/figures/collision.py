@@ -253,8 +253,6 @@ def _closed_loop(axis: Axes, result: CollisionResult, detector: DetectorResult) 
     if ends:
         lower, upper = zip(*ends, strict=True)
         axis.fill_between(speeds, lower, upper, color="#d62728", alpha=0.2, linewidth=0)
-    axis.plot(speeds, [point.error_kept for point in loop.points], color="#1f77b4", linestyle="--", marker="s",
-              markersize=3, label="closed loop, each car keeps its error")  # fmt: skip
     axis.set_ylim(-0.03, 1.03)
     axis.grid(True, linewidth=0.3)
     axis.set_xlabel(f"initial speed ({result.settings.speed_unit})", fontsize="small")
