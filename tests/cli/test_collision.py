@@ -105,7 +105,7 @@ def test_the_document_holds_everything_and_its_bytes_are_stable(run, root, tmp_p
     first = document["policies"][0]
     assert [each["title"] for each in first["detectors"]] == ["far", "wide"]
     assert {each["kind"] for each in first["detectors"][0]["intervals"]} == {
-        "subsampling", "bootstrap_percentile", "bootstrap_basic", "exact_window", "exact_monotone",
+        "subsampling", "bootstrap_percentile", "exact_window", "exact_monotone",
         "exact_simultaneous",
     }  # fmt: skip
     for each in first["detectors"]:
@@ -292,7 +292,6 @@ def test_faulty_profiles_are_refused(run, tmp_path, text, message):
         (["perfect.csv", "--distance", "forward"], "--distance goes with --record or --detections"),
         (["perfect.csv", "--min-score", "0"], "--min-score goes with --detections"),
         (["--record", "far.csv", "--images", "9"], "--images goes with tables of pairs"),
-        (["perfect.csv", "--margin", "1"], "--margin goes with --closed-loop"),
         (["perfect.csv", "--margin", "1"], "--margin goes with --closed-loop"),
         (["--detections", "far.csv"], "--detections goes with --format NAME and --annotations PATH"),
         (["perfect.csv", "--plot", "a.jpg"], "--plot: expected a file name ending in .png, .svg, .pdf, got a.jpg"),

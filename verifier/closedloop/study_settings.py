@@ -15,7 +15,7 @@ from verifier.closedloop.curves import FPR_MAX
 from verifier.closedloop.detection_outcomes import PathifierMetric
 from verifier.closedloop.logs import IOU_HALF
 from verifier.closedloop.pathifier import PathSettings, Radii
-from verifier.closedloop.settings import USUAL_METRICS, ClosedLoopSettings, Metric, NeverStops, checked_severities
+from verifier.closedloop.settings import USUAL_METRICS, ClosedLoopSettings, Metric, checked_severities
 from verifier.closedloop.traces import VehicleSettings
 from verifier.perception.matching import MatchingPolicy
 
@@ -41,8 +41,6 @@ class StudySettings:
         pathifier: its bins, and what becomes of a first frame.
         severities: condition -> "mild" or "severe".
         groups: name -> conditions, beside Any and AnyMild.
-        never_stops: positive logs in which the reference vehicle never stops are "safe" by definition, or "drop"
-            leaves them out of every metric.
         draws: of the bootstrap over logs; 0 for none.
     """
 
@@ -57,7 +55,6 @@ class StudySettings:
     pathifier: PathifierMetric = field(default_factory=PathifierMetric)
     severities: Mapping[str, str] = field(default_factory=dict)
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    never_stops: NeverStops = "safe"
     draws: int = 1000
     seed: int = 0
     confidence: float = 0.95
@@ -85,7 +82,6 @@ class StudySettings:
             "matching": self.policy.record(),
             "fpr_max": self.fpr_max,
             "first_frame": self.pathifier.first_frame,
-            "never_stops": self.never_stops,
             "severities": dict(self.severities),
             "groups": {name: list(group) for name, group in self.groups.items()},
             "bootstrap": {"draws": self.draws, "seed": self.seed, "confidence": self.confidence},

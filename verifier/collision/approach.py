@@ -7,9 +7,9 @@ again from the channel of the vehicle's true distance. The planner commands "bra
 
 else "keep the speed"; without a report it commands "keep". T v is the way that the vehicle drives in the period T
 between two reports, without which a perfect detector brakes too late. A command takes effect after the reaction time
-t and holds for one period. Braking takes a T from the speed, or all of it where less is left; a vehicle at rest stays.
-A planner that has commanded "brake" once commands nothing else; that is what makes S(v) the way to a stop, and a
-collision certain iff the true distance is below S(v) when it begins.
+t and holds for one period. Braking takes a T from the speed, or all of it where less is left; a vehicle at rest
+stays. A planner that has commanded "brake" once commands nothing else; that is what makes S(v) the way to a stop, and
+a collision certain iff the true distance is below S(v) when it begins.
 
 It has come *closer* than `near_m` when its distance is below that; `near_m` = 0 is a collision. The planner does not
 know of `near_m`; a margin does what it needs.
@@ -260,6 +260,4 @@ def _reached_chain(edges: tuple[Ints, Ints, Ints], total: Ints, first: int, clos
     indptr = np.searchsorted(rows, np.arange(count + 1)).astype(np.int64)
     label = np.zeros(count, dtype=bool)
     label[number[closer]] = True
-    return MarkovChain(
-        indptr, keys % count, merged / below[rows], {CLOSER: label}, np.arange(number[first], count)
-    )
+    return MarkovChain(indptr, keys % count, merged / below[rows], {CLOSER: label}, np.arange(number[first], count))

@@ -69,7 +69,6 @@ class CollisionSettings:
     two_bandwidths: bool
     reach: float
     level: Rounded
-    window_m: float
     subsamples: int | None
     subsample_size: int | None
     bootstrap: Count
@@ -78,9 +77,7 @@ class CollisionSettings:
     alpha: float
     beta: float
     heavy: Heavy
-    threshold: float
     weight: str
-    held_out: Rounded
     closed_loop: LoopRecord | None
 
 
@@ -123,7 +120,7 @@ class IntervalRecord:
     kind: Annotated[
         str,
         Limits(
-            pattern="^(subsampling|bootstrap_percentile|bootstrap_basic|bootstrap_drives|exact_window|exact_monotone|exact_simultaneous|drives_(window|monotone|simultaneous))$"
+            pattern="^(subsampling|bootstrap_percentile|bootstrap_drives|exact_window|exact_monotone|exact_simultaneous|drives_(window|monotone|simultaneous))$"
         ),
     ]
     covers: str

@@ -100,7 +100,6 @@ class CollisionSettings:
     level: Annotated[float, Option("level of intervals", name="confidence", also=("--level",), metavar="LEVEL")] = (
         0.95
     )
-    window: Annotated[float | None, Option("window of exact intervals (default: 2)", metavar="M")] = None
     subsamples: Annotated[
         int | None, Option("number of subsamples (default: square root of the pairs)", metavar="N")
     ] = None
@@ -120,11 +119,9 @@ class CollisionSettings:
         Heavy, Option("beta weighs lambda below or above the oracle's; the paper prints below (default)")
     ] = "below"
     weight: Annotated[str | None, reads("operational profile: distance_m, speed_UNIT, weight (.csv)")] = None
-    good_loss: Annotated[float | None, Option("a loss below is good (default: 0.05)", metavar="X")] = None
     ranking_replicates: Annotated[
         int | None, Option("bootstrap replicates of the ranking (default: 200)", metavar="N")
     ] = None
-    held_out: Annotated[float, Option("share of images on which a combination is chosen", metavar="P")] = 0.5
 
     closed_loop: Annotated[
         float | None,

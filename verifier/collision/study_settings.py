@@ -14,10 +14,8 @@ from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import read_bytes
 from verifier.base.tables import Kind, read_table
 from verifier.collision.approach import DriveSettings
-from verifier.collision.comparison import THRESHOLD
 from verifier.collision.distance_channel import ChannelSettings
 from verifier.collision.estimator import SPEED_UNITS, BrakingPolicy, EstimatorSettings, Grid, speed_mps
-from verifier.collision.intervals import WINDOW_M
 from verifier.collision.kernel import NORMAL_REFERENCE
 from verifier.collision.ranking import REPLICATES as RANKING_REPLICATES
 from verifier.collision.resampling import Subsampling
@@ -49,15 +47,12 @@ def study_settings(settings: CollisionSettings) -> StudySettings:
         shown_mps=_shown_speeds(settings, on),
         estimator=_estimator(settings),
         level=settings.level,
-        window_m=WINDOW_M if settings.window is None else settings.window,
         subsampling=Subsampling(settings.subsample_size, settings.subsamples),
         bootstrap=_count(settings.bootstrap, 0 if settings.two_bandwidths else BOOTSTRAP, "--bootstrap", 0),
         ranking=_count(settings.ranking_replicates, RANKING_REPLICATES, "--ranking-replicates", 1),
         seed=_count(settings.seed, 0, "--seed", 0),
         penalty=Penalty(settings.alpha_loss, settings.beta_loss, settings.heavy),
-        threshold=THRESHOLD if settings.good_loss is None else settings.good_loss,
         weight=None if settings.weight is None else read_profile(settings.weight, on),
-        held_out=settings.held_out,
         loop=_loop_settings(settings, on, policies[0]),
     )
 
@@ -127,7 +122,7 @@ def _decimal(text: str) -> Fraction | None:
 
 
 GOES_WITH = {
-    "two detectors or more": ("good_loss", "ranking_replicates", "held_out"),
+    "two detectors or more": ("ranking_replicates",),
     "--detections": (
         "format",
         "annotations",

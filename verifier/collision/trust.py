@@ -59,7 +59,7 @@ from verifier.collision.intervals import (
 )
 from verifier.collision.kernel import Code
 from verifier.collision.pairs import Pairs
-from verifier.collision.resampling import ROOT_N, Progress, Subsampling, bootstrap_intervals, subsampling_interval
+from verifier.collision.resampling import ROOT_N, Progress, Subsampling, bootstrap_interval, subsampling_interval
 
 MOST, FEWEST, SHUFFLED = 999, 199, 50_000_000
 """Permutations at most and at least, and ranks that are shuffled in all of them together."""
@@ -215,7 +215,7 @@ def confidence(
     Subsampling and bootstrap have random streams of their own, so that one does not change the other.
 
     Raises:
-        UsageError: see `subsampling_interval`, `bootstrap_intervals` and `exact_interval`.
+        UsageError: see `subsampling_interval`, `bootstrap_interval` and `exact_interval`.
         LimitError: it would need more memory than the limit.
     """
     drives = len(np.unique(pairs.drive))
@@ -227,9 +227,9 @@ def confidence(
     made = [exact_interval(pairs, of.grid, of.policy, kind, level=level, window_m=window_m) for kind in exact]
     made.append(subsampling_interval(pairs, of, rng=first, level=level, subsampling=subsampling, progress=progress))
     if replicates:
-        made += bootstrap_intervals(pairs, of, rng=second, level=level, replicates=replicates, progress=progress)
+        made.append(bootstrap_interval(pairs, of, rng=second, level=level, replicates=replicates, progress=progress))
         if drives > 1:
-            made += bootstrap_intervals(pairs, of, rng=fourth, level=level, replicates=replicates, by_drive=True)[:1]
+            made.append(bootstrap_interval(pairs, of, rng=fourth, level=level, replicates=replicates, by_drive=True))
     images, collisions = window_counts(pairs, of.grid, of.policy, window_m / 2, window_m / 2)
     intervals = MappingProxyType({interval_map.kind: interval_map for interval_map in made})
     effective = effective_images(pairs, of.grid, window_m / 2, window_m / 2) if by_drives else images

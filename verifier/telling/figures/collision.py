@@ -9,7 +9,7 @@ import numpy as np
 from verifier.base.errors import UsageError, one_line
 from verifier.base.numbers import significant
 from verifier.base.words import percent
-from verifier.collision.comparison import Area
+from verifier.collision.comparison import THRESHOLD, Area
 from verifier.collision.intervals import IntervalKind
 from verifier.collision.result import CollisionResult
 from verifier.collision.study import DetectorResult, PolicyResult
@@ -100,7 +100,7 @@ def comparison_figure(result: CollisionResult) -> Figure:
     labels = [
         (AREA_COLOURS[Area.FIRST], "the first is closer to its oracle"),
         (AREA_COLOURS[Area.SECOND], "the second is"),
-        (AREA_COLOURS[Area.EITHER], f"both within {result.settings.threshold:g}"),
+        (AREA_COLOURS[Area.EITHER], f"both within {THRESHOLD:g}"),
         (UNDEFINED, "not defined"),
     ]
     _label_grid(axes, result)
