@@ -1,7 +1,7 @@
 """What each metric judges: at which sensitivity every person is found and every false positive raised, log by log.
 
-That holds for all sensitivities at once. A trade-off curve counts it over all logs (`verifier.closedloop.curves`); a
-bootstrap counts it over the logs that were drawn (`verifier.closedloop.closed_loop_curve`).
+That holds for all sensitivities at once. A trade-off curve counts it over all logs, a bootstrap over the logs that
+were drawn (`verifier.closedloop.closed_loop_curve.judged_sums`).
 """
 
 from dataclasses import dataclass
@@ -51,14 +51,6 @@ class Judged:
                 hint="add positive logs in which people come close enough",
             )
 
-    def recall(self, sensitivities: ArrayLike) -> Floats:
-        """(k,) the share that is found at each sensitivity."""
-        return _reached(self.hits, sensitivities) / len(self.hits)
-
-    def alarm_rate(self, sensitivities: ArrayLike) -> Floats:
-        """(k,) false positives per image at each sensitivity."""
-        return _reached(self.alarms, sensitivities) / int(self.images.sum())
-
     def found_by_log(self, sensitivities: ArrayLike) -> Floats:
         """(L, k) how many are found in each log."""
         return _reached_by_log(self.hits, self.hit_log, len(self.images), sensitivities)
@@ -70,12 +62,6 @@ class Judged:
     def alarms_by_log(self, sensitivities: ArrayLike) -> Floats:
         """(L, k) how many false positives are raised in each log."""
         return _reached_by_log(self.alarms, self.alarm_log, len(self.images), sensitivities)
-
-
-def _reached(values: Floats, sensitivities: ArrayLike) -> Floats:
-    """(k,) how many values are at most each sensitivity."""
-    tau = np.asarray(sensitivities, dtype=np.float64)
-    return np.searchsorted(np.sort(values), tau, side="right").astype(np.float64)
 
 
 def _reached_by_log(values: Floats, log: Ints, logs: int, sensitivities: ArrayLike) -> Floats:

@@ -33,7 +33,7 @@ from verifier.closedloop.closed_loop_curve import (
     judged_sums,
 )
 from verifier.closedloop.comparison import BASELINE, MetricTable, NamedCurve, compare
-from verifier.closedloop.curves import TradeOffCurve, area, judged_curve
+from verifier.closedloop.curves import TradeOffCurve, area
 from verifier.closedloop.detection_outcomes import (
     Judged,
     judge_pathifier,
@@ -198,7 +198,7 @@ def _curves(
                 hint = f"{error.hint}, or leave this metric out (--metric)" if error.hint else None
                 raise InputError(f"{metric}: {error.message}", error.place, hint) from None
             sums = judged_sums(judged, settings.sensitivity, np.asarray(logs.positive), settings.fpr_max)
-            by_metric[metric] = judged_curve(judged, settings.sensitivity, settings.fpr_max), (sums, None)
+            by_metric[metric] = sums.curve, (sums, None)
     if not set(settings.metrics) & set(DRIVEN):
         return by_metric, []
     ahead = courses(logs, source, standardizer, settings.control_m, settings.path)
