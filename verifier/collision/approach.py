@@ -7,30 +7,29 @@ again from the channel of the vehicle's true distance. The planner commands "bra
 
 else "keep the speed"; without a report it commands "keep". T v is the way that the vehicle drives in the period T
 between two reports, without which a perfect detector brakes too late. A command takes effect after the reaction time
-t and holds for one period. Braking takes a T from the speed, or all of it where less is left; a vehicle at rest
-stays. A planner that has commanded "brake" once commands nothing else; that is what makes S(v) the way to a stop, and
-a collision certain iff the true distance is below S(v) when it begins.
+t, and a planner that has commanded "brake" once commands nothing else: the vehicle stands after S(v), and a collision
+is certain iff the true distance is below S(v) when braking is commanded. So a run has one speed until then, and what
+follows is known.
 
 It has come *closer* than `near_m` when its distance is below that; `near_m` = 0 is a collision. The planner does not
 know of `near_m`; a margin does what it needs.
 
-**The motion is exact.** Measure distance in cells of a T^2 / 2 and speed in cells per period. Braking for a period
-takes 2 from the speed u and drives u - 1 cells; keeping drives u cells; and the last, shorter braking drives u^2 / 4.
-With u a whole number all positions are whole numbers of cells: the chain is the continuous motion, without rounding.
-Only where a run starts is rounded: its speed to the nearest whole u (off by at most a T / 4), its distance down,
-towards the obstacle, to a cell.
+**The motion is exact.** Measure distance in cells of a T^2 / 2 and speed in cells per period. In a period the vehicle
+drives u cells; braking takes u^2 / 4 cells. With u a whole number all positions until braking are whole numbers of
+cells: the chain is the continuous motion, without rounding. Only where a run starts is rounded: its speed to the
+nearest whole u (off by at most a T / 4), its distance down, towards the obstacle, to a cell.
 """
 
 import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import coo_array
 
-from verifier.base.arrays import Floats, Ints, Mask
+from verifier.base.arrays import Floats, Ints, Mask, rows_of
 from verifier.base.errors import LimitError, UsageError
 from verifier.base.numbers import significant
 from verifier.chains.chain import MarkovChain
-from verifier.checking.graphs import reachable
 from verifier.collision.distance_channel import DistanceChannel
 from verifier.collision.estimator import BrakingPolicy
 
@@ -38,8 +37,6 @@ CLOSER = "closer"
 USUAL_PERIOD_S = 0.1
 LEAST_PERIOD_S, LARGEST = 1e-9, 1e6
 """Seconds and metres beyond which no vehicle is meant."""
-MOST_PENDING = 12
-"""Commands under way at a time: a state holds them all."""
 MOST_STATES = 3_000_000
 """Larger chains are refused."""
 WHOLE = 1e-9
@@ -76,12 +73,6 @@ class DriveSettings:
             raise UsageError(
                 f"a reaction time of {self.policy.reaction_s:g} s is no whole number of periods of {self.period:g} s"
             )
-        if self.delay > MOST_PENDING:
-            raise LimitError(
-                f"{self.delay} commands are under way during a reaction time of {self.policy.reaction_s:g} s; "
-                f"at most {MOST_PENDING} are followed",
-                hint="take a longer period between two reports",
-            )
 
     @property
     def period(self) -> float:
@@ -116,47 +107,31 @@ class DriveSettings:
 
 @dataclass(frozen=True, eq=False)
 class Approach:
-    """The runs of a vehicle with one initial speed: c cells of distance, k speeds from the initial one downwards.
+    """The runs of a vehicle with one speed, over c cells of distance.
 
     Attributes:
-        units: (k,) speeds in cells per period, all above 0.
-        hits: (c,) at each distance and the initial speed, how many items of the channel make the planner brake.
+        units: the speed in cells per period, above 0.
+        hits: (c,) at each distance, how many items of the channel make the planner brake.
         items: (c,) of how many.
     """
 
     drive: DriveSettings
-    units: Ints
+    units: int
     hits: Ints
     items: Ints
 
     @property
-    def shape(self) -> tuple[int, int, int]:
-        """Number of cells, of speeds, and of sets of commands under way."""
-        return len(self.hits), len(self.units), 2**self.drive.delay
-
-    @property
     def trigger_m(self) -> float:
-        """The largest reported distance at which the planner brakes at the initial speed."""
-        return self.drive.trigger_m(self.drive.speed_mps(int(self.units[0])))
+        """The largest reported distance at which the planner brakes."""
+        return self.drive.trigger_m(self.drive.speed_mps(self.units))
 
     def cells(self, distance_m: Floats) -> Ints:
         """Cells of distances, counted from `near_m`, rounded down; negative where they are closer."""
         return np.floor((np.asarray(distance_m) - self.drive.near_m) / self.drive.cell_m + WHOLE).astype(np.int64)
 
-    def moved(self, cell: Ints, speed: Ints, brake: Mask) -> tuple[Ints, Ints]:
-        """Where one period leads: cell (negative: closer) and speed index; k for a vehicle at rest.
-
-        Args:
-            cell: cells of distance.
-            speed: indices into `units`.
-            brake: which of them brake in this period; the arrays are broadcast against each other.
-        """
-        units = self.units[speed]
-        rests = brake & (units <= 2)
-        after = np.where(brake, cell - (units - 1), cell - units)
-        # At rest after u^2 / 4 cells, no whole number: closer iff 4 cell < u^2.
-        after = np.where(rests, np.where(4 * cell < units * units, -1, 0), after)
-        return after, np.where(rests, len(self.units), speed + brake)
+    def too_late(self, cell: Ints) -> Mask:
+        """(n,) whether a command to brake at each cell comes too late: the way to a stop is longer."""
+        return np.asarray(4 * (cell - self.drive.delay * self.units) < self.units * self.units)
 
 
 def approach(channel: DistanceChannel, speed_mps: float, reach_m: float, drive: DriveSettings) -> Approach:
@@ -164,100 +139,48 @@ def approach(channel: DistanceChannel, speed_mps: float, reach_m: float, drive: 
 
     Raises:
         UsageError: the speed is less than half a unit, so the vehicle stands.
-        LimitError: the chain would have more than `MOST_STATES` states.
+        LimitError: the chain would have more than `MOST_STATES` states, or as many cells lie in a period.
     """
-    first = drive.speed_units(speed_mps)
-    if first < 1:
+    units = drive.speed_units(speed_mps)
+    if units < 1:
         raise UsageError(f"a vehicle with {speed_mps:g} m/s stands still; its least speed is {drive.speed_mps(1):g}")
-    speeds = -(-first // 2)
     count = max(math.floor((reach_m - drive.near_m) / drive.cell_m + WHOLE) + 1, 0)
-    states = count * speeds * 2**drive.delay
-    if states > MOST_STATES:
+    if max(count, units) > MOST_STATES:
         raise LimitError(
-            f"{states} states: {count} cells of {significant(drive.cell_m, 4)} m, {speeds} speeds, "
-            f"{2**drive.delay} sets of commands under way; at most {MOST_STATES} are built",
+            f"{count} states, cells of {significant(drive.cell_m, 4)} m, and {units} of them in a period; at most "
+            f"{MOST_STATES} are built",
             hint="take a longer period between two reports, or a nearer start",
         )
     distance_m = np.minimum(drive.near_m + np.arange(count) * drive.cell_m, reach_m)
-    hits, items = channel.at_most(distance_m, drive.trigger_m(drive.speed_mps(first)))
-    return Approach(drive, np.arange(first, 0, -2, dtype=np.int64), hits, items)
+    hits, items = channel.at_most(distance_m, drive.trigger_m(drive.speed_mps(units)))
+    return Approach(drive, units, hits, items)
 
 
-def approach_chain(runs: Approach, starts: Ints, first_command: bool | None) -> MarkovChain:
+def approach_chain(runs: Approach, starts: Ints) -> MarkovChain:
     """The Markov chain of the runs, with the label `closer`; its initial states are the starts, in their order.
 
-    A state is a cell, a speed and the commands under way. A run that has stopped, or has come closer, stays so.
+    A state is a cell at which the vehicle hears its next report; a run that stands, or is closer, stays so.
 
     Args:
         runs: the vehicle.
-        starts: (s,) cells at which runs begin at the initial speed, strictly increasing, from 0.
-        first_command: what the first report makes the planner do; None draws the first report like all others.
+        starts: (s,) cells at which runs begin, strictly increasing, from 0.
 
     Raises:
         ValueError: the starts are not as described.
     """
-    if not len(starts) or starts[0] < 0 or starts[-1] >= len(runs.hits) or np.any(np.diff(starts) <= 0):
+    count = len(runs.hits)
+    if not len(starts) or starts[0] < 0 or starts[-1] >= count or np.any(np.diff(starts) <= 0):
         raise ValueError("starts must be cells of the approach in strictly increasing order")
-    driving = math.prod(runs.shape)
-    cell, speed, queue = (index.ravel() for index in np.indices(runs.shape))
-    zero = np.zeros(len(starts), dtype=np.int64)
-    drives = _rows(runs, 0, (cell, speed, queue), None)
-    begins = _rows(runs, driving + 2, (starts, zero, zero), first_command)
-    # At rest, and closer: these two stay as they are.
-    ends = np.array([driving, driving + 1])
-    parts = zip(drives[0], (ends, ends, np.ones(2, dtype=np.int64)), begins[0], strict=True)
-    origin, target, weight = (np.concatenate(part) for part in parts)
-    total = np.concatenate([drives[1], np.ones(2, dtype=np.int64), begins[1]])
-    return _reached_chain((origin, target, weight), total, driving + 2, driving + 1)
-
-
-def _rows(
-    runs: Approach, first: int, states: tuple[Ints, Ints, Ints], command: bool | None
-) -> tuple[tuple[Ints, Ints, Ints], Ints]:
-    """Origin, target and weight of the transitions of states `first`, `first + 1`, ..., and the sum of each state's.
-
-    The states are given by cell, speed and commands under way; `command` is what the report makes the planner do.
-    """
-    cell, speed, queue = states
-    number = first + np.arange(len(cell))
-    if command is not None:
-        one = np.ones(len(cell), dtype=np.int64)
-        return (number, _after(runs, *states, command), one), one
-    items = runs.items[cell]
-    begun = (speed > 0) | ((queue & 1) == 1)
-    hits = np.where(begun, items, runs.hits[cell])
-    target = np.concatenate([_after(runs, *states, False), _after(runs, *states, True)])
-    return (np.concatenate([number, number]), target, np.concatenate([items - hits, hits])), items
-
-
-def _after(runs: Approach, cell: Ints, speed: Ints, queue: Ints, command: bool) -> Ints:
-    """The state after one period in which the planner gives this command."""
-    _, speeds, queues = runs.shape
-    waiting = (queue << 1) | int(command)
-    acts = (waiting >> runs.drive.delay).astype(bool)
-    after, slower = runs.moved(cell, speed, acts)
-    state = (after * speeds + slower) * queues + (waiting & (queues - 1))
-    driving = math.prod(runs.shape)
-    return np.asarray(np.where(after < 0, driving + 1, np.where(slower == speeds, driving, state)))
-
-
-def _reached_chain(edges: tuple[Ints, Ints, Ints], total: Ints, first: int, closer: int) -> MarkovChain:
-    """The chain of whole weights over their row's total, without the states that no run from `first` on reaches."""
-    n = len(total)
-    some = edges[2] > 0
-    origin, target, weight = (edge[some] for edge in edges)
-    start = np.zeros(n, dtype=bool)
-    start[first:] = True
-    kept = reachable(n, origin, target, start)
-    kept[closer] = True
-    number = np.cumsum(kept) - 1
-    inside = kept[origin]
-    origin, target, weight = number[origin[inside]], number[target[inside]], weight[inside]
-    count = int(kept.sum())
-    keys, where = np.unique(origin * count + target, return_inverse=True)
-    merged = np.bincount(where, weights=weight, minlength=len(keys)).astype(np.int64)
-    rows, below = keys // count, total[kept]
-    indptr = np.searchsorted(rows, np.arange(count + 1)).astype(np.int64)
-    label = np.zeros(count, dtype=bool)
-    label[number[closer]] = True
-    return MarkovChain(indptr, keys % count, merged / below[rows], {CLOSER: label}, np.arange(number[first], count))
+    cell, rest, closer = np.arange(count), count, count + 1
+    keeps = np.where(cell < runs.units, closer, cell - runs.units)
+    brakes = np.where(runs.too_late(cell), closer, rest)
+    origin = np.concatenate([cell, cell, [rest, closer]])
+    target = np.concatenate([keeps, brakes, [rest, closer]])
+    weight = np.concatenate([runs.items - runs.hits, runs.hits, [1, 1]])
+    matrix = coo_array((weight, (origin, target)), shape=(count + 2, count + 2)).tocsr()  # equal targets add up
+    matrix.eliminate_zeros()
+    matrix.sort_indices()
+    indptr = matrix.indptr.astype(np.int64)
+    probability = matrix.data / np.append(runs.items, [1, 1])[rows_of(indptr)]
+    label = np.arange(count + 2) == closer
+    return MarkovChain(indptr, matrix.indices.astype(np.int64), probability, {CLOSER: label}, starts)

@@ -20,7 +20,7 @@ missing, where the data say how often objects are missed.
 How sure the closed loop is: a bootstrap over images.
 
 The planner has one decision: the first report that makes it brake. Let b(c) be the probability that the report at
-cell c does, u the initial speed in cells per period, and L the cells that a stop takes, reaction time included. Then
+cell c does, u the speed in cells per period, and L the cells that a stop takes, reaction time included. Then
 
     V(c) = b(c) [c < L] + (1 - b(c)) V(c - u),      V = 1 below 0,
 
@@ -173,11 +173,13 @@ def _verified(
 ) -> tuple[tuple[float, float, float, float], int]:
     """The probability of coming closer over all cars: Storm's, its bounds, the second engine's; and the states."""
     cells = runs.cells(cars.true_m)
-    lost = cells < 0
-    if lost.all():
-        return (1.0, 1.0, 1.0, 1.0), 0
-    starts, where = np.unique(cells[~lost], return_inverse=True)
-    chain = approach_chain(runs, starts, brakes)
+    ahead = cells - runs.units  # where they hear their next report, if they keep their speed
+    lost = (cells < 0) | (runs.too_late(cells) if brakes else ahead < 0)
+    if brakes or lost.all():
+        share = cars.share(lost)
+        return (share, share, share, share), 0
+    starts, where = np.unique(ahead[~lost], return_inverse=True)
+    chain = approach_chain(runs, starts)
     (values,) = check_formulas(chain, [STAYS_AWAY], storm)
 
     def mixed(stays: Floats) -> float:
@@ -268,9 +270,9 @@ def _from_each_cell(runs: Approach, index: Ints, weights: _Resampled) -> Floats:
         with np.errstate(invalid="ignore", divide="ignore"):
             rate = weights.drawn[number][runs.hits[rows]] / weights.items[number]
         brake[rows, 0], brake[rows, 1] = np.where(np.isnan(rate), 1.0, rate), np.where(np.isnan(rate), 0.0, rate)
-    units = int(runs.units[0])
+    units = runs.units
     closer = np.empty_like(brake)
-    late = too_late(runs, np.arange(cells))[:, None, None]
+    late = runs.too_late(np.arange(cells))[:, None, None]
     for start in range(0, cells, units):
         block = slice(start, min(start + units, cells))
         after = closer[start - units : block.stop - units] if start else 1.0
@@ -280,14 +282,8 @@ def _from_each_cell(runs: Approach, index: Ints, weights: _Resampled) -> Floats:
 
 def _of_cars(runs: Approach, cell: Ints, brakes: bool, ahead: Floats) -> Floats:
     """(n, 2, R or 1) the probability of each car, whose first report is known."""
-    late = (cell < 0) | too_late(runs, cell)
+    late = (cell < 0) | runs.too_late(cell)
     if brakes or not len(ahead):  # without a cell every car is closer from the start
         return np.repeat(late[:, None], 2, axis=1)[:, :, None].astype(np.float64)
-    after = cell - int(runs.units[0])
+    after = cell - runs.units
     return np.where((after < 0)[:, None, None], 1.0, ahead[np.maximum(after, 0)])
-
-
-def too_late(runs: Approach, cell: Ints) -> Mask:
-    """(n,) whether a command at the cell comes too late: it is nearer than the reaction time and a full stop take."""
-    units = int(runs.units[0])
-    return np.asarray(4 * (cell - runs.drive.delay * units) < units * units)

@@ -142,7 +142,8 @@ class ClosedLoopPoint:
         lower, upper: numerical bounds of `closer`. They say nothing about how well the pairs determine it.
         second_engine: `closer` by the second engine.
         interval: of `closer`, by bootstrap over images; None without one.
-        states: of the chain; 0 where none was needed, for a vehicle at rest or cars that are closer from the start.
+        states: of the chain; 0 where none was needed: for a vehicle at rest, cars that are closer from the start, and
+            where the first report makes the planner brake.
     """
 
     speed_mps: float
