@@ -19,10 +19,10 @@ def roc_b(logs, source, standardizer, levels, policy=IOU_HALF, fpr_max=0.1):
     return curve_of(judge_roc_b(logs, source, standardizer, policy), logs, levels, fpr_max)
 
 
-def roboticizer_curve(logs, source, standardizer, levels, metric=None, fpr_max=0.1):
-    return curve_of(judge_roboticizer(logs, source, standardizer, metric), logs, levels, fpr_max)
+def roboticizer_curve(logs, source, standardizer, levels, fpr_max=0.1):
+    return curve_of(judge_roboticizer(logs, source, standardizer), logs, levels, fpr_max)
 
 
-def pathifier_curve(logs, source, standardizer, levels, radius_m, metric=None, fpr_max=0.1, settings=None):
-    judged = judge_pathifier(logs, source, standardizer, radius_m, metric, settings)
+def pathifier_curve(logs, source, standardizer, levels, radius_m, first="forgiven", fpr_max=0.1, settings=None):
+    judged = judge_pathifier(logs, source, standardizer, radius_m, first, settings)
     return curve_of(judged, logs, levels, fpr_max)

@@ -251,7 +251,7 @@ def _judged(metric: Metric, logs: Logs, source: str, standardizer: Standardizer,
         return judge_roc_b(logs, source, standardizer, settings.policy)
     if metric == "roboticizer":
         return judge_roboticizer(logs, source, standardizer)
-    return judge_pathifier(logs, source, standardizer, settings.control_m, settings.pathifier, settings.path)
+    return judge_pathifier(logs, source, standardizer, settings.control_m, settings.first_frame, settings.path)
 
 
 def _draws(logs: Logs, settings: StudySettings) -> tuple[Draws | None, list[str]]:
