@@ -135,15 +135,15 @@ def test_a_rising_share_of_collisions_is_noticed():
     images = np.full(len(y), 30)
     # Falling from all to none, and the other way round.
     falling = np.where(y < 20, 30, 0)[:, None]
-    assert contradicted(y, images, falling, 2.0).tolist() == [False]
-    assert contradicted(y, images, 30 - falling, 2.0).tolist() == [True]
+    assert contradicted(y, images, falling).tolist() == [False]
+    assert contradicted(y, images, 30 - falling).tolist() == [True]
     # Chance alone: two windows of 30 images with 3 and 6 collisions.
-    assert contradicted(np.array([5.0, 10]), np.array([30, 30]), np.array([[3], [6]]), 2.0).tolist() == [False]
+    assert contradicted(np.array([5.0, 10]), np.array([30, 30]), np.array([[3], [6]])).tolist() == [False]
     # Of three, the last two overlap; the first and the last do not, and agree.
-    three = contradicted(np.array([5.0, 8, 9]), np.array([30, 30, 30]), np.array([[30], [0], [30]]), 2.0)
+    three = contradicted(np.array([5.0, 8, 9]), np.array([30, 30, 30]), np.array([[30], [0], [30]]))
     assert three.tolist() == [False]
     # Windows that overlap share images: no contradiction between them.
-    assert contradicted(np.array([5.0, 6]), np.array([30, 30]), np.array([[0], [30]]), 2.0).tolist() == [False]
+    assert contradicted(np.array([5.0, 6]), np.array([30, 30]), np.array([[0], [30]])).tolist() == [False]
 
 
 def confidence_of(pairs, distances_m, speeds_mps, settings=None, **options):

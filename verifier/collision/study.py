@@ -30,7 +30,7 @@ from verifier.collision.pairs_reader import ReadPairs, on_common_images
 from verifier.collision.ranking import REPLICATES as RANKING_REPLICATES
 from verifier.collision.ranking import Combination, Ranking, combine, rank
 from verifier.collision.resampling import REPLICATES, ROOT_N, Progress, Subsampling
-from verifier.collision.score import EVEN, Penalty, Score, Weight, oracle_map, score, weight_on
+from verifier.collision.score import Penalty, Score, Weight, oracle_map, score, weight_on
 from verifier.collision.trust import Confidence, confidence
 
 Stages = Callable[[str], Progress]
@@ -242,7 +242,7 @@ def _ranked(
             progress=stages("ranking"),
         )
     rng = np.random.default_rng([settings.seed, 3])
-    combination = combine(*what, rng=rng, weight=settings.weight, penalty=EVEN)
+    combination = combine(*what, rng=rng, weight=settings.weight)
     return ranking, combination
 
 
