@@ -159,8 +159,6 @@ def _detected(settings: CollisionSettings, name: str, path: str) -> ReadPairs:
             policy = MatchingPolicy(settings.affinity, threshold)
         except ValueError as error:
             raise UsageError(f"matching: {error}") from None
-    elif settings.match_threshold is not None:
-        raise UsageError("--match-threshold goes with --affinity")
     return pairs_of_detections(
         data,
         classes=settings.classes,

@@ -123,30 +123,11 @@ def _decimal(text: str) -> Fraction | None:
 
 GOES_WITH = {
     "two detectors or more": ("ranking_replicates",),
-    "--detections": (
-        "format",
-        "annotations",
-        "class_map",
-        "frames",
-        "sequence",
-        "ignore",
-        "affinity",
-        "match_threshold",
-        "min_score",
-    ),
     "tables of pairs": ("images", "negative_reports"),
     "tables": ("column",),
     "--record or --detections": ("distance", "same_class"),
-    "--closed-loop": (
-        "loop_speeds",
-        "period",
-        "near",
-        "margin",
-        "bin",
-        "empty_bins",
-    ),
 }
-"""What settings would change nothing without."""
+"""What settings would change nothing without, where that is no single option (`Option.of`)."""
 
 
 def _check_that_options_apply(settings: CollisionSettings) -> None:
@@ -157,11 +138,9 @@ def _check_that_options_apply(settings: CollisionSettings) -> None:
     """
     met = {
         "two detectors or more": len(settings.tables) + len(settings.record) + len(settings.detections) > 1,
-        "--detections": bool(settings.detections),
         "tables of pairs": bool(settings.tables),
         "tables": bool(settings.tables or settings.detections),
         "--record or --detections": bool(settings.record or settings.detections),
-        "--closed-loop": settings.closed_loop is not None,
     }
     usual = CollisionSettings()
     for condition, names in GOES_WITH.items():
