@@ -17,7 +17,7 @@ from scipy.stats import gaussian_kde
 from verifier.collision.estimator import BrakingPolicy, EstimatorSettings, Grid, collision_map
 from verifier.collision.intervals import exact_interval
 from verifier.collision.pairs import Pairs
-from verifier.collision.resampling import Subsampling, bootstrap_intervals, subsampling_interval
+from verifier.collision.resampling import Subsampling, bootstrap_interval, subsampling_interval
 
 GRID = Grid(np.linspace(1, 50, 100), np.linspace(5, 75, 100) * 0.44704)
 POLICY = BrakingPolicy(6.86, 0.1)
@@ -144,7 +144,7 @@ def all_intervals() -> Measured:
     of = collision_map(pairs, GRID, POLICY)
     fixed = EstimatorSettings("fixed", width_m=of.width_m)
     started = time.perf_counter()
-    bootstrap_intervals(pairs, of, rng=np.random.default_rng(1), replicates=1000)
+    bootstrap_interval(pairs, of, rng=np.random.default_rng(1), replicates=1000)
     exact_interval(pairs, GRID, POLICY)
     ours_s = time.perf_counter() - started
     peak = peak_mib()

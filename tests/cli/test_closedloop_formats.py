@@ -79,7 +79,7 @@ def test_a_field_by_hand(field, capsys):
     given = ["--cm", "sharp.json", "--cm", "none=blind.json", "--cm", "sharp@fog=blind.json", "--validation", "drawn"]
     document = result(capsys, *FIELD, *given)
     assert document["logs"] == {
-        "positive": 2, "negative": 2, "truth_never_stops": [], "truth_breaks_safety_radius": [], "left_out": []
+        "positive": 2, "negative": 2, "truth_never_stops": [], "truth_breaks_safety_radius": []
     }  # fmt: skip
     for metric in ("closed_loop", "safety_radius"):
         assert areas(document, metric) == {("baseline", "sharp"): 1, ("baseline", "none"): 0, ("fog", "sharp"): 0}

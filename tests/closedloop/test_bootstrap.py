@@ -129,7 +129,7 @@ def test_what_is_refused():
         sums(wanted=np.array([1.0, 0, 0, 0]))
     with pytest.raises(ValueError, match="part must hold finite numbers from 0"):
         sums(part=np.full((4, 1), -1.0))
-    with pytest.raises(ValueError, match="limit must be above 0"):
+    with pytest.raises(ValueError, match="expected a positive rate"):
         replace(sums(), limit=0.0)
     with pytest.raises(ValueError, match="confidence must lie in"):
         Draws(np.ones((1, 4)), 1.0)

@@ -13,7 +13,6 @@ from small_logs import HAND, made_detections, made_logs, random_logs, straight
 
 from verifier.base.errors import InputError, UsageError
 from verifier.closedloop.curves import TradeOffCurve
-from verifier.closedloop.detection_outcomes import PathifierMetric, RoboticizerMetric
 from verifier.closedloop.logs import Detections, Standardizer
 from verifier.closedloop.pathifier import PathSettings
 from verifier.perception.matching import MatchingPolicy
@@ -100,15 +99,6 @@ def test_roboticizer_by_hand():
     # one 10 m away lies outside [0, 10).
     curve = roboticizer_curve(HAND, "a", STANDARD, LEVELS, fpr_max=1.0)
     assert same(curve, [0, 0.2, 0.2, 0.4, 0.6, 0.6], [1, 1, 0.8, 0.6, 0.4, 0.4])
-    # Range [2, 4.5): people at 4, 3, 2 m, found from .2 and .6; false positives at 3 and 4 m.
-    metric = RoboticizerMetric(range_m=(2, 4.5))
-    curve = roboticizer_curve(HAND, "a", STANDARD, LEVELS, metric, fpr_max=1.0)
-    assert same(curve, [0, 1 / 3, 1 / 3, 2 / 3, 2 / 3, 2 / 3], [1, 1, 0.8, 0.6, 0.6, 0.6])
-    # Within 0.25 m only the first report is right.
-    metric = RoboticizerMetric(match_radius_m=0.25)
-    assert same(
-        roboticizer_curve(HAND, "a", STANDARD, LEVELS, metric, 1.0), [0] + [0.2] * 5, [1, 1, 0.8, 0.6, 0.4, 0.4]
-    )
 
 
 def test_a_metre_away_is_within_a_metre():
@@ -134,8 +124,7 @@ def test_pathifier_by_hand():
     curve = pathifier_curve(HAND, "a", STANDARD, LEVELS, 2.0, fpr_max=1.0)
     assert same(curve, [0.2, 0.4, 0.4, 0.6, 0.8, 0.8], [1, 1, 1, 0.8, 0.6, 0.6])
     # Counted, image 0 is a miss.
-    metric = PathifierMetric(first_frame="counted")
-    curve = pathifier_curve(HAND, "a", STANDARD, LEVELS, 2.0, metric, fpr_max=1.0)
+    curve = pathifier_curve(HAND, "a", STANDARD, LEVELS, 2.0, "counted", fpr_max=1.0)
     assert same(curve, [0, 0.2, 0.2, 0.4, 0.6, 0.6], [1, 1, 1, 0.8, 0.6, 0.6])
     # Efficiency by the paper's ceiling of 0.1.
     assert pathifier_curve(HAND, "a", STANDARD, LEVELS, 2.0).efficiency.tolist() == [1, 1, 1, 0, 0, 0]
@@ -145,18 +134,18 @@ def with_rows(logs, rows):
     return logs.with_source("b", made_detections(rows))
 
 
-def pathified(rows, **metric):
-    curve = pathifier_curve(with_rows(HAND, rows), "b", STANDARD, LEVELS, 2.0, PathifierMetric(**metric), 1.0)
+def pathified(rows, first="forgiven"):
+    curve = pathifier_curve(with_rows(HAND, rows), "b", STANDARD, LEVELS, 2.0, first, 1.0)
     return [round(5 * each, 9) for each in curve.safety], [round(5 - 5 * each, 9) for each in curve.efficiency]
 
 
 def test_a_miss_in_the_lenient_bin_is_healed_by_the_frame_before():
     # Image 0 finds the person from .2 (3 m <= 3 m), image 1 does not: both lenient frames are right.
-    assert pathified([(0, 0.95, 5, 0)], first_frame="counted")[0] == [0, 2, 2, 2, 2, 2]
+    assert pathified([(0, 0.95, 5, 0)], "counted")[0] == [0, 2, 2, 2, 2, 2]
     # The stronger of the two frames: .2 before, .8 now.
-    assert pathified([(0, 0.95, 5, 0), (1, 0.3, 5, 0)], first_frame="counted")[0] == [0, 2, 2, 2, 2, 2]
+    assert pathified([(0, 0.95, 5, 0), (1, 0.3, 5, 0)], "counted")[0] == [0, 2, 2, 2, 2, 2]
     # The frame after does not heal: image 0 stays a miss.
-    assert pathified([(1, 0.95, 5, 0)], first_frame="counted")[0] == [0, 1, 1, 1, 1, 1]
+    assert pathified([(1, 0.95, 5, 0)], "counted")[0] == [0, 1, 1, 1, 1, 1]
     # In the strict bin nothing heals: image 1 is right, image 2 is not.
     assert pathified([(1, 0.95, 5, 0)])[0] == [1, 2, 2, 2, 2, 2]
 
@@ -173,7 +162,7 @@ def test_a_false_positive_in_the_lenient_bin_needs_one_before():
     assert pathified([(6, 0.95, 3.5, 0), (7, 0.95, 6.5, 0)])[1] == [0, 1, 1, 1, 1, 1]
     # The first frame of the log, which the log "person" before it has nothing to do with.
     assert pathified([(4, 0.95, 8, 0), (5, 0.95, 4.5, 0)])[1] == [0, 0, 0, 0, 0, 0]
-    assert pathified([(5, 0.95, 4.5, 0)], first_frame="counted")[1] == [0, 1, 1, 1, 1, 1]
+    assert pathified([(5, 0.95, 4.5, 0)], "counted")[1] == [0, 1, 1, 1, 1, 1]
     # The stronger of the two bins: lenient from .8, strict from .4.
     assert pathified([(7, 0.3, 6.5, 0), (8, 0.3, 7.5, 0), (8, 0.7, 6, 0)])[1] == [0, 0, 1, 1, 1, 1]
 
@@ -182,8 +171,7 @@ def test_a_person_that_comes_into_the_way():
     # Somebody steps in front of the vehicle 2.5 m ahead of image 1; before, nobody was in the way to be missed.
     logs = made_logs({"person": (True, straight(2)), "nobody": (False, straight(2))}, [(0, 5, 9), (1, 5.5, 0)])
     assert pathifier_curve(logs, "a", STANDARD, [1], 2.0).safety.tolist() == [1]
-    counted = PathifierMetric(first_frame="counted")
-    assert pathifier_curve(logs, "a", STANDARD, [1], 2.0, counted).safety.tolist() == [0]
+    assert pathifier_curve(logs, "a", STANDARD, [1], 2.0, "counted").safety.tolist() == [0]
 
 
 def test_a_lucky_detection_counts_as_found():
@@ -224,25 +212,19 @@ def test_against_plain_counting(logs, false, images):
             assert curve.efficiency[at] == pytest.approx(efficiency, abs=1e-12)
 
 
-@given(random_logs(), st.sampled_from([(0, 10), (1, 4), (2, 7.5)]))
-def test_roboticizer_against_plain_counting(logs, range_m):
-    metric = RoboticizerMetric(1.0, range_m)
+@given(random_logs())
+def test_roboticizer_against_plain_counting(logs):
     plain = [Plain(logs, "a", lambda x: 1 - x, tau) for tau in TAUS]
-    expected = [each.roboticizer(1.0, *range_m, 0.7) for each in plain]
-    compare(expected, lambda: roboticizer_curve(logs, "a", ONE_MINUS, TAUS, metric, 0.7))
+    expected = [each.roboticizer(1.0, 0, 10, 0.7) for each in plain]
+    compare(expected, lambda: roboticizer_curve(logs, "a", ONE_MINUS, TAUS, 0.7))
 
 
-@given(
-    random_logs(),
-    st.sampled_from([((0, 2), (2, 5)), ((0, 1), (1, 8)), ((1, 2), (3, 4))]),
-    st.booleans(),
-    st.integers(1, 3),
-)
-def test_pathifier_against_plain_counting(logs, bins, forgiven, radius):
-    metric = PathifierMetric(*bins, "forgiven" if forgiven else "counted")
+@given(random_logs(), st.booleans(), st.integers(1, 3))
+def test_pathifier_against_plain_counting(logs, forgiven, radius):
+    first = "forgiven" if forgiven else "counted"
     plain = [Plain(logs, "a", lambda x: 1 - x, tau, radius) for tau in TAUS]
-    expected = [each.pathifier(*bins, forgiven, 0.7) for each in plain]
-    compare(expected, lambda: pathifier_curve(logs, "a", ONE_MINUS, TAUS, radius, metric, 0.7, SETTINGS))
+    expected = [each.pathifier((0, 2), (2, 5), forgiven, 0.7) for each in plain]
+    compare(expected, lambda: pathifier_curve(logs, "a", ONE_MINUS, TAUS, radius, first, 0.7, SETTINGS))
 
 
 # st(x) = 1 - x at the strengths 0.1, ..., 0.6 of random logs: ten false positives on ten images, below 0.1 each step.
@@ -335,19 +317,3 @@ def test_a_curve_keeps_its_own_numbers():
     assert curve.safety.tolist() == [0.5, 1]
     with pytest.raises(ValueError, match="read-only"):
         curve.safety[0] = 0.7
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        (lambda: RoboticizerMetric(match_radius_m=0), "positive radius"),
-        (lambda: RoboticizerMetric(range_m=(3, 3)), "range of distances"),
-        (lambda: PathifierMetric(strict_m=(-1, 2)), "range of distances"),
-        (lambda: PathifierMetric(lenient_m=(2, math.inf)), "range of distances"),
-        (lambda: PathifierMetric(strict_m=(0, 2.5)), "the bins overlap"),
-        (lambda: PathifierMetric(first_frame="ignored"), "first_frame must be"),
-    ],
-)
-def test_metrics_are_checked(wrong, message):
-    with pytest.raises(ValueError, match=message):
-        wrong()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from small_logs import HAND, made_detections, made_logs, random_logs, straight
 
 from verifier.base.errors import InputError, UsageError
-from verifier.closedloop.cutting import in_view, positive_by_path, selected, windows
+from verifier.closedloop.cutting import in_view, positive_by_path, windows
 from verifier.closedloop.logs import Detections, LogLimits, Logs, check_plausible
 from verifier.closedloop.pathifier import PathSettings
 
@@ -217,37 +217,3 @@ def test_no_field_of_view():
     for angle, reach in ((0, 5), (4, 5), (1, 0), (math.nan, 5)):
         with pytest.raises(UsageError, match="half angle"):
             in_view(headed, angle, reach)
-
-
-def same(a, b):
-    """Whether two values of logs are equal in everything."""
-    names = ("positive", "image_log", "time_s", "position_m", "heading_rad", "person_image", "person_m")
-    names += ("person_box_2d",)
-    assert (a.names, a.remarks, list(a.detections)) == (b.names, b.remarks, list(b.detections))
-    for one, other, fields in [
-        (a, b, names),
-        *(
-            (a.detections[each], b.detections[each], ("image", "strength", "point_m", "box_2d"))
-            for each in b.detections
-        ),
-    ]:
-        for name in fields:
-            assert np.array_equal(np.array(getattr(one, name)), np.array(getattr(other, name)), equal_nan=False), name
-
-
-def test_some_of_the_logs_by_hand():
-    drives = {"a": (True, straight(2)), "b": (False, straight(3)), "c": (True, straight(2, 5))}
-    reports = {"x": [(6, 0.9, 8, 0), (0, 0.5, 3, 0), (3, 0.1, 1, 1)], "y": []}
-    logs = made_logs(drives, [(0, 4, 0), (5, 9, 0)], reports, headings=range(7))
-    expected = made_logs(
-        {"a": (True, straight(2)), "c": (True, straight(2, 5))},
-        [(0, 4, 0), (2, 9, 0)],
-        {"x": [(3, 0.9, 8, 0), (0, 0.5, 3, 0)], "y": []},
-        headings=[0, 1, 5, 6],
-    )
-    same(selected(logs, np.array([True, False, True])), expected)
-
-
-@given(random_logs())
-def test_all_of_the_logs_are_the_logs(logs):
-    same(selected(logs, np.ones(logs.log_count, dtype=bool)), logs)

@@ -5,7 +5,6 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from small_logs import made_logs, straight
 
@@ -17,7 +16,6 @@ from verifier.closedloop.curvefiles import curves_csv
 from verifier.closedloop.logfiles import write_logs
 from verifier.closedloop.request import ClosedLoopRequest, robroc_result, trade_offs
 from verifier.closedloop.settings import ClosedLoopSettings, RobrocSettings
-from verifier.perception.confusion.document import read_counts, write_confusion
 
 DRIVES = {name: (name < "free", straight(30)) for name in ("a person", "another person", "free 1", "free 2")}
 CHOICES = {"control_radius": 2.0, "safety_radius": 1.5, "match_distance": 1.0, "engine": "events", "levels": 5,
@@ -77,31 +75,6 @@ def test_hashes_are_of_the_bytes_that_were_read(logs):
     recorded = {file.name: file.sha256 for file in request.trade_offs().inputs}
     assert recorded == {name: before[name] for name in recorded}
     assert len(recorded) >= 4
-
-
-def test_the_worst_case_of_files_is_that_of_the_command(tmp_path, monkeypatch, capfd):
-    monkeypatch.chdir(tmp_path)
-    Path("a.csv").write_text("detector,condition,sensitivity,safety,efficiency\nd,baseline,1,0.5,1\nd,fog,1,0.25,1\n")
-    result = robroc_result(RobrocSettings(files=("a.csv",), severity={"fog": "severe"}))
-    assert result.tables[0].severities["fog"] == "severe"
-    assert same_document(capfd, result, "robroc", "a.csv", "--severity", "fog=severe")
-
-
-def test_verified_curves_are_those_of_the_command(root, tmp_path, monkeypatch, capfd):
-    monkeypatch.chdir(root)
-    counts = read_counts("examples/nuscenes_yolov3_class.json")
-    family = replace(counts, thresholds=(0.25, 0.75), counts=np.stack([counts.counts[0]] * 2), sequences=None)
-    file = str(tmp_path / "clear.json")
-    write_confusion(family, file)
-    asked = {"spec": "specs/car_pedestrian.ltl", "safety": "stops_for_pedestrians"}
-    asked["progress"] = "stops_only_for_pedestrians"
-    listed = []
-    settings = RobrocSettings(**asked, environment=("ped",), cm=(file,))
-    result = robroc_result(settings, lambda members: listed.extend(members) or members)
-    assert [(member.name, member.threshold) for member in listed] == [("clear", 0.25), ("clear", 0.75)]
-    assert same_document(capfd, result, "robroc", *options(asked), "--environment", "ped", "--cm", file)
-    with pytest.raises(UsageError, match="--cm belongs to --spec"):
-        robroc_result(RobrocSettings(files=("a.csv",), cm=(file,)))
 
 
 def test_a_severity_that_is_none_is_refused_before_anything_is_verified(monkeypatch):

@@ -49,13 +49,13 @@ def test_steps_are_those_of_plain_python(seed, vehicle):
     for c, one in enumerate(courses):
         for k, level in enumerate([*LEVELS, None]):
             if level is None:
-                own = (found.true_stop_m[c], found.true_time_s[c], found.true_stops[c])
+                own = (found.true_stop_m[c], found.true_time_s[c])
             else:
                 own = (found.stop_m[c, k], found.time_s[c, k], found.stops[c, k])
             if own[1] > 5000:
                 continue  # a held speed next to nothing; plain Python would take too long
             other = plain(one, level, vehicle)
-            assert own == pytest.approx((other.stop_m, other.steps * 0.05, other.stops), abs=1e-7)
+            assert own == pytest.approx((other.stop_m, other.steps * 0.05, other.stops)[: len(own)], abs=1e-7)
 
 
 @given(seeds, vehicles)
@@ -75,12 +75,12 @@ def test_a_trace_ends_as_the_run_does(seed, vehicle):
         found = simulate([one], LEVELS[2:3], vehicle, "steps")
         row = [found.stop_m[0, 0], found.time_s[0, 0], found.stops[0, 0]]
         if level is None:
-            row = [found.true_stop_m[0], found.true_time_s[0], found.true_stops[0]]
+            row = [found.true_stop_m[0], found.true_time_s[0]]
         if row[1] > 100:
             continue
         seen = trace(one, level, vehicle)
         stop = seen.position_m[-1] if one.positive and seen.stopped[-1] else np.inf
-        assert row == pytest.approx([stop, seen.time_s[-1], seen.stopped.sum()], abs=1e-7)
+        assert row == pytest.approx([stop, seen.time_s[-1], seen.stopped.sum()][: len(row)], abs=1e-7)
 
 
 @given(seeds, vehicles)
@@ -168,7 +168,7 @@ def test_batches_of_any_size_give_the_same(monkeypatch):
     for size in (1, 200, 1000):
         monkeypatch.setattr(simulator_module, "LARGEST_TABLE", size)
         parts = simulate(iter(courses), LEVELS, VehicleSettings(), "steps")
-        for name in ("stop_m", "time_s", "stops", "true_stop_m", "true_time_s", "true_stops"):
+        for name in ("stop_m", "time_s", "stops", "true_stop_m", "true_time_s"):
             assert np.array_equal(getattr(whole, name), getattr(parts, name)), name
 
 

@@ -19,7 +19,7 @@ from verifier.closedloop.fieldsafe import Drawing, drawn_detections, fieldsafe_l
 from verifier.closedloop.from_sets import nuscenes_logs
 from verifier.closedloop.logs import standardizer_of
 from verifier.closedloop.pathifier import PathSettings, Radii, courses, paths_of, violation_m
-from verifier.closedloop.study import never_stopped, sources_of, study
+from verifier.closedloop.study import sources_of, study
 from verifier.closedloop.study_settings import METRICS, StudySettings
 from verifier.closedloop.traces import VehicleSettings
 from verifier.perception.confusion.bins import Bins
@@ -114,22 +114,12 @@ def test_logs_in_which_the_truth_never_stops():
     drives = {"gone": (True, straight(9)), "free": (False, straight(9)), "there": (True, straight(9))}
     people = [(0, 5, 0), *((image, 7, 0) for image in range(18, 27))]
     logs = made_logs(drives, people, {"x": [(image, 0.5, 7, 0) for image in range(18, 27)]})
-    radii = Radii(2.0, 1.5)
-    chosen = replace(settings(2.0, metrics=("closed_loop",)), radii=radii)
-    assert never_stopped(logs, chosen).tolist() == [True, False, False]
-    kept, dropped = study(logs, None, chosen), study(logs, None, replace(chosen, never_stops="drop"))
-    assert (kept.logs.positive, kept.logs.truth_never_stops, kept.logs.left_out) == (2, ("gone",), ())
-    assert (dropped.logs.positive, dropped.logs.truth_never_stops, dropped.logs.left_out) == (1, (), ("gone",))
-    assert any("left out, for the reference vehicle never stops in them: 1 positive log (gone)" in each
-               for each in dropped.remarks)  # fmt: skip
-    # Where "x" stays silent, one of two positive logs is safe by definition, or none of one.
+    chosen = replace(settings(2.0, metrics=("closed_loop",)), radii=Radii(2.0, 1.5))
+    found = study(logs, None, chosen)
+    assert (found.logs.positive, found.logs.truth_never_stops) == (2, ("gone",))
+    # Where "x" stays silent, one of two positive logs is safe by definition.
     silent = replace(logs, detections={"x": made_detections([])})
-    areas = [study(silent, None, replace(chosen, never_stops=each)).tables[0].rows[0].cells[0].area
-             for each in ("safe", "drop")]  # fmt: skip
-    assert areas == [0.5, 0]
-    alone = made_logs({"gone": (True, straight(9))}, [(0, 5, 0)], {"x": []})
-    with pytest.raises(InputError, match="never stops in any log, so that none is left"):
-        study(alone, None, replace(chosen, never_stops="drop"))
+    assert study(silent, None, chosen).tables[0].rows[0].cells[0].area == 0.5
 
 
 def test_a_bootstrap_too_large_is_refused_with_its_size():

@@ -14,7 +14,7 @@ from verifier.collision import resampling
 from verifier.collision.estimator import BrakingPolicy, EstimatorSettings, Grid, collision_map
 from verifier.collision.intervals import IntervalKind, end_quantiles
 from verifier.collision.pairs import Pairs
-from verifier.collision.resampling import Weighted, bootstrap_intervals, image_draws
+from verifier.collision.resampling import Weighted, bootstrap_interval, image_draws
 from verifier.collision.score import oracle_map
 
 POLICY = BrakingPolicy(6.86, 0.1)
@@ -65,7 +65,7 @@ def test_intervals_are_quantiles_of_the_replicates(monkeypatch):
     low, high = end_quantiles(Weighted.of(pairs, of).estimates(GRID.distances_m, draws), 0.8)
     monkeypatch.setattr(resampling, "BLOCK_BYTES", 8 * 3 * (50 * 2 + len(pairs)))
     seen = []
-    percentile, basic = bootstrap_intervals(
+    percentile = bootstrap_interval(
         pairs,
         of,
         rng=np.random.default_rng(2),
@@ -76,25 +76,21 @@ def test_intervals_are_quantiles_of_the_replicates(monkeypatch):
     assert seen == [(1, 3), (2, 3), (3, 3)]
     np.testing.assert_allclose(percentile.lower, low, rtol=1e-9)
     np.testing.assert_allclose(percentile.upper, high, rtol=1e-9)
-    np.testing.assert_allclose(basic.lower, 2 * of.probability - high, rtol=1e-9)
-    np.testing.assert_allclose(basic.upper, 2 * of.probability - low, rtol=1e-9)
-    assert (percentile.kind, basic.kind) == (IntervalKind.PERCENTILE, IntervalKind.BASIC)
-    assert percentile.resamples == 50
+    assert (percentile.kind, percentile.resamples) == (IntervalKind.PERCENTILE, 50)
 
 
 def test_nothing_without_estimate():
     one = Pairs(np.array([9.0]), np.array([10.0]), np.array([0]), 1)
-    for found in bootstrap_intervals(one, collision_map(one, GRID, POLICY), rng=np.random.default_rng(0)):
-        assert np.isnan(found.lower).all()
-        assert not found.undefined.any()
+    found = bootstrap_interval(one, collision_map(one, GRID, POLICY), rng=np.random.default_rng(0))
+    assert np.isnan(found.lower).all()
+    assert np.isnan(found.upper).all()
 
 
-def test_replicates_without_value_are_counted():
+def test_replicates_without_value_count_as_the_worst():
     # Two images: a replicate of the second alone has nothing near y = 8; one in four has the first not at all.
     pairs = Pairs(np.array([5.0, 40.0]), np.array([8.0, 40.0]), np.array([0, 1]), 2)
     of = collision_map(pairs, GRID, POLICY, EstimatorSettings("fixed", width_m=1.0))
-    percentile, _ = bootstrap_intervals(pairs, of, rng=np.random.default_rng(0), replicates=400)
-    assert 70 <= percentile.undefined[0, 0] <= 130
+    percentile = bootstrap_interval(pairs, of, rng=np.random.default_rng(0), replicates=400)
     # Defined ones are all 1 at 25 mph, D = 5 < 10.2; undefined ones count as 0 below.
     assert percentile.lower[0, 0] == 0
     assert percentile.upper[0, 0] == 1
@@ -104,11 +100,11 @@ def test_what_cannot_be_bootstrapped():
     pairs = WIDE.draw(50, np.random.default_rng(1))
     of = collision_map(pairs, GRID, POLICY, EstimatorSettings(two_bandwidths=True))
     with pytest.raises(UsageError, match=r"^the bootstrap goes with one bandwidth$"):
-        bootstrap_intervals(pairs, of, rng=np.random.default_rng(0))
+        bootstrap_interval(pairs, of, rng=np.random.default_rng(0))
     of = collision_map(pairs, GRID, POLICY)
     with pytest.raises(UsageError, match=r"^at least one bootstrap replicate is needed, got 0$"):
-        bootstrap_intervals(pairs, of, rng=np.random.default_rng(0), replicates=0)
+        bootstrap_interval(pairs, of, rng=np.random.default_rng(0), replicates=0)
     with pytest.raises(LimitError, match=r"^this would need about [\d.]+ [GM]iB; the limit is 1 GiB"):
-        bootstrap_intervals(pairs, of, rng=np.random.default_rng(0), replicates=10**8)
+        bootstrap_interval(pairs, of, rng=np.random.default_rng(0), replicates=10**8)
     with pytest.raises(ValueError, match="not of these"):
-        bootstrap_intervals(pairs.take(np.arange(10)), of, rng=np.random.default_rng(0))
+        bootstrap_interval(pairs.take(np.arange(10)), of, rng=np.random.default_rng(0))

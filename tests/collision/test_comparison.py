@@ -17,7 +17,7 @@ from verifier.collision.estimator import BrakingPolicy, EstimatorSettings, Grid,
 from verifier.collision.pairs import Pairs, split
 from verifier.collision.ranking import Crossing, Ranking, combine, rank, trusted
 from verifier.collision.resampling import Subsampling
-from verifier.collision.score import EVEN, Penalty, Score, Weight, oracle_map, score
+from verifier.collision.score import EVEN, Score, Weight, oracle_map, score
 
 POLICY = BrakingPolicy(6.86, 0.1)
 GRID = Grid(np.arange(8.0, 32, 4), np.array([20, 25, 33]) * 0.44704)
@@ -322,11 +322,9 @@ def test_what_cannot_be_ranked():
 def test_trusted_by_hand():
     probabilities = np.array([[[0.5, math.nan, math.nan, 0.3]], [[0.4, 0.9, math.nan, 0.3]]])
     oracles = np.array([[[0.2, 0.5, 0.5, 0.2]], [[0.2, 0.5, 0.5, 0.2]]])
-    assert trusted(probabilities, oracles, EVEN).tolist() == [[1, 1, -1, 0]]
-    # .5 and .1 beside .2: above by .3, below by .1; heavy below: 10 * .1 > .3.
-    turned = np.array([[[0.5]], [[0.1]]])
-    assert trusted(turned, np.full((2, 1, 1), 0.2), EVEN).tolist() == [[1]]
-    assert trusted(turned, np.full((2, 1, 1), 0.2), Penalty(1, 10)).tolist() == [[0]]
+    assert trusted(probabilities, oracles).tolist() == [[1, 1, -1, 0]]
+    # .5 and .1 beside .2: above by .3, below by .1.
+    assert trusted(np.array([[[0.5]], [[0.1]]]), np.full((2, 1, 1), 0.2)).tolist() == [[1]]
 
 
 def test_each_detector_is_trusted_where_it_is_good():

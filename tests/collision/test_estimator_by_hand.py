@@ -130,12 +130,6 @@ def test_two_widths_without_spread_among_the_far():
     assert found.probability[0, 1] == 1
 
 
-def test_density_per_metre():
-    found = collision_map(FOUR, Grid(np.array([10.0]), np.array([1.0])), POLICY, HALVING)
-    # 33/16 kernel masses of 4 pairs: 33 / 64 / (h sqrt(2 pi)), h = 1 / sqrt(2 ln 2).
-    assert found.density_per_m[0] == pytest.approx(33 / 64 * math.sqrt(math.log(2) / math.pi), rel=1e-14, abs=0)
-
-
 def test_one_object():
     one = pairs_of((0, 9, 10))
     found = collision_map(one, Grid(np.array([10.0]), np.array([1.0, 3.0])), POLICY)

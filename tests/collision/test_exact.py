@@ -110,7 +110,7 @@ def test_exact_intervals_that_are_none():
     with pytest.raises(UsageError, match=r"^the window must be positive, and at most 1e\+300, got 0 m$"):
         exact_interval(STEP, grid, POLICY, window_m=0.0)
     with pytest.raises(ValueError, match="is not exact"):
-        exact_interval(STEP, grid, POLICY, IntervalKind.BASIC)
+        exact_interval(STEP, grid, POLICY, IntervalKind.PERCENTILE)
     with pytest.raises(UsageError, match="confidence level"):
         exact_interval(STEP, grid, POLICY, level=1.0)
 
@@ -135,15 +135,15 @@ def test_a_rising_share_of_collisions_is_noticed():
     images = np.full(len(y), 30)
     # Falling from all to none, and the other way round.
     falling = np.where(y < 20, 30, 0)[:, None]
-    assert contradicted(y, images, falling, 2.0).tolist() == [False]
-    assert contradicted(y, images, 30 - falling, 2.0).tolist() == [True]
+    assert contradicted(y, images, falling).tolist() == [False]
+    assert contradicted(y, images, 30 - falling).tolist() == [True]
     # Chance alone: two windows of 30 images with 3 and 6 collisions.
-    assert contradicted(np.array([5.0, 10]), np.array([30, 30]), np.array([[3], [6]]), 2.0).tolist() == [False]
+    assert contradicted(np.array([5.0, 10]), np.array([30, 30]), np.array([[3], [6]])).tolist() == [False]
     # Of three, the last two overlap; the first and the last do not, and agree.
-    three = contradicted(np.array([5.0, 8, 9]), np.array([30, 30, 30]), np.array([[30], [0], [30]]), 2.0)
+    three = contradicted(np.array([5.0, 8, 9]), np.array([30, 30, 30]), np.array([[30], [0], [30]]))
     assert three.tolist() == [False]
     # Windows that overlap share images: no contradiction between them.
-    assert contradicted(np.array([5.0, 6]), np.array([30, 30]), np.array([[0], [30]]), 2.0).tolist() == [False]
+    assert contradicted(np.array([5.0, 6]), np.array([30, 30]), np.array([[0], [30]])).tolist() == [False]
 
 
 def confidence_of(pairs, distances_m, speeds_mps, settings=None, **options):

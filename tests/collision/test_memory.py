@@ -12,7 +12,7 @@ from verifier.base.errors import LimitError
 from verifier.collision import kernel, resampling
 from verifier.collision.comparison import compare
 from verifier.collision.estimator import BrakingPolicy, EstimatorSettings, Grid, collision_map, predicted_bytes
-from verifier.collision.resampling import bootstrap_intervals, subsampling_interval
+from verifier.collision.resampling import bootstrap_interval, subsampling_interval
 
 POLICY = BrakingPolicy(6.86, 0.1)
 
@@ -60,9 +60,7 @@ def test_bootstrap_does_not_grow_with_the_grid(monkeypatch):
     needed = []
     for distances in (20, 80):
         of = collision_map(pairs, grid(distances, 20), POLICY)
-        needed.append(
-            peak(lambda of=of: bootstrap_intervals(pairs, of, rng=np.random.default_rng(1), replicates=200))
-        )
+        needed.append(peak(lambda of=of: bootstrap_interval(pairs, of, rng=np.random.default_rng(1), replicates=200)))
     assert needed[1] < 1.2 * needed[0]
     assert max(needed) < 200 * 1500 + 6 * 2**22
 
@@ -71,4 +69,4 @@ def test_a_bootstrap_that_cannot_fit_is_refused():
     pairs = WIDE.draw(20, np.random.default_rng(1))
     of = collision_map(pairs, grid(2, 5000), POLICY)
     with pytest.raises(LimitError, match=r"^this would need about [\d.]+ [GM]iB; the limit is 1 GiB"):
-        bootstrap_intervals(pairs, of, rng=np.random.default_rng(1), replicates=10_000)
+        bootstrap_interval(pairs, of, rng=np.random.default_rng(1), replicates=10_000)

@@ -10,14 +10,13 @@ from fractions import Fraction
 
 @dataclass(frozen=True)
 class Drive:
-    """Deceleration, reaction time, period, margins and way of braking; metres, seconds."""
+    """Deceleration, reaction time, period and margins; metres, seconds."""
 
     a: float
     reaction: float
     period: float
     near: float = 0.0
     margin: float = 0.0
-    to_rest: bool = True
 
     def brakes(self, report, v):
         """Whether a report makes the planner brake; the time margin is one period."""
@@ -35,7 +34,7 @@ def comes_closer(d, v, first_report, draw, drive):
         return True
     report, begun = first_report, False
     while True:
-        brake = (begun and drive.to_rest) or (report is not None and drive.brakes(report, v))
+        brake = begun or (report is not None and drive.brakes(report, v))
         begun = begun or brake
         pending.append(brake)
         if pending.pop(0):
@@ -50,8 +49,8 @@ def comes_closer(d, v, first_report, draw, drive):
         report = draw(d)
 
 
-def reporter(true_m, predicted_m, missed_m, bin_m, rng, of_errors=True):
-    """A `draw` that takes any item of the bin of d: an error or a report of a pair, or none for a missed object."""
+def reporter(true_m, predicted_m, missed_m, bin_m, rng):
+    """A `draw` that takes any item of the bin of d: the error of a pair, or none for a missed object."""
     items = {}
     for true, predicted in zip(true_m, predicted_m, strict=True):
         items.setdefault(math.floor(true / bin_m), []).append((true, predicted))
@@ -62,7 +61,7 @@ def reporter(true_m, predicted_m, missed_m, bin_m, rng, of_errors=True):
         found = rng.choice(items[math.floor(d / bin_m)])
         if found is None:
             return None
-        return d + found[1] - found[0] if of_errors else found[1]
+        return d + found[1] - found[0]
 
     return draw
 

@@ -124,5 +124,3 @@ def _check_plots(arguments: CollisionSettings, detectors: int) -> None:
             raise UsageError(f"--{name.replace('_', '-')} needs two detectors or more")
     if arguments.plot_ranking is not None and arguments.two_bandwidths:
         raise UsageError("--plot-ranking: with two bandwidths there is no ranking")
-    if arguments.plot_closed_loop is not None and arguments.closed_loop is None:
-        raise UsageError("--plot-closed-loop needs --closed-loop METRES")

@@ -229,7 +229,7 @@ VERBS: Mapping[str, Verb] = {
         COLLISION,
         COLLISION_EPILOG,
         common="pairs record detections format annotations class-map class distance deceleration reaction distances"
-        " speeds at confidence closed-loop exact json output csv plot plot-comparison plot-ranking plot-closed-loop",
+        " speeds at confidence closed-loop json output csv plot plot-comparison plot-ranking plot-closed-loop",
     ),
     "closed-loop": Verb(
         "verifier.closedloop.settings:ClosedLoopSettings",

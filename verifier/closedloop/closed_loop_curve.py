@@ -226,8 +226,8 @@ class LogSums:
                 raise ValueError(f"{name} must hold finite numbers from 0")
         if np.any(self.found > self.wanted[:, None]):
             raise ValueError("more is found than wanted")
-        if self.limit is not None and not self.limit > 0:
-            raise ValueError(f"the limit must be above 0, got {self.limit}")
+        if self.limit is not None and not 0 < self.limit < math.inf:
+            raise ValueError(f"expected a positive rate, got {self.limit}")
 
     @property
     def informative(self) -> tuple[Floats, Floats]:
@@ -273,7 +273,7 @@ def closed_loop_sums(loop: ClosedLoop, limit_m: Floats | None = None) -> LogSums
 
 
 def judged_sums(judged: Judged, sensitivity: Floats, positive: Mask, fpr_max: float = FPR_MAX) -> LogSums:
-    """What each log adds to the curve of `judged_curve`: what is found, and false positives per image."""
+    """What each log adds to a curve of recall against 1 - min(rate of false positives / `fpr_max`, 1)."""
     return LogSums(
         sensitivity,
         positive,

@@ -29,10 +29,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from verifier.base.arrays import Floats, Ints, freeze
-from verifier.closedloop.detection_outcomes import Judged
 
 FPR_MAX = 0.1
 """False positives per image from which on a system is of no use: efficiency 0 (section 8)."""
@@ -72,18 +70,6 @@ class TradeOffCurve:
         increases = bool((self.sensitivity[1:] > self.sensitivity[:-1]).all())  # as most do; then nothing is sorted
         if not increases and len(np.unique(self.sensitivity)) != len(self.sensitivity):
             raise ValueError("a sensitivity occurs twice")
-
-
-def judged_curve(judged: Judged, sensitivities: ArrayLike, fpr_max: float = FPR_MAX) -> TradeOffCurve:
-    """Recall against 1 - min(rate of false positives / `fpr_max`, 1).
-
-    Raises:
-        ValueError: sensitivities as in `TradeOffCurve`, or `fpr_max` is not positive.
-    """
-    if not 0 < fpr_max < np.inf:
-        raise ValueError(f"expected a positive rate, got {fpr_max}")
-    tau = np.asarray(sensitivities, dtype=np.float64)
-    return TradeOffCurve(tau, judged.recall(tau), 1.0 - np.minimum(judged.alarm_rate(tau) / fpr_max, 1.0))
 
 
 def robroc(curves: Sequence[TradeOffCurve]) -> TradeOffCurve:

@@ -45,31 +45,6 @@ def windows(logs: Logs, length_s: float) -> Logs:
     return replace(logs, names=names, positive=logs.positive[parent], image_log=image_log.reshape(-1))
 
 
-def selected(logs: Logs, kept: Mask) -> Logs:
-    """Some of the logs, with their images, people and detections.
-
-    Args:
-        logs: to choose from.
-        kept: (L,) at least one.
-    """
-    image_kept = kept[logs.image_log]
-    seen = _seen(logs, lambda image, _: image_kept[image])
-    number = np.cumsum(image_kept) - 1
-    return replace(
-        seen,
-        names=tuple(name for name, keep in zip(logs.names, kept.tolist(), strict=True) if keep),
-        positive=logs.positive[kept],
-        image_log=(np.cumsum(kept) - 1)[logs.image_log[image_kept]],
-        time_s=logs.time_s[image_kept],
-        position_m=logs.position_m[image_kept],
-        heading_rad=None if logs.heading_rad is None else logs.heading_rad[image_kept],
-        person_image=number[seen.person_image],
-        detections={
-            name: replace(detection, image=number[detection.image]) for name, detection in seen.detections.items()
-        },
-    )
-
-
 def _seen(logs: Logs, kept: Callable[[Ints, Floats], Mask]) -> Logs:
     """The logs with the people and detections that are kept, by their image (n,) and point (n, 2)."""
     people = kept(logs.person_image, logs.person_m)

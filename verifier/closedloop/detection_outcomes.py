@@ -1,11 +1,10 @@
 """What each metric judges: at which sensitivity every person is found and every false positive raised, log by log.
 
-That holds for all sensitivities at once. A trade-off curve counts it over all logs (`verifier.closedloop.curves`); a
-bootstrap counts it over the logs that were drawn (`verifier.closedloop.closed_loop_curve`).
+That holds for all sensitivities at once. A trade-off curve counts it over all logs, a bootstrap over the logs that
+were drawn (`verifier.closedloop.closed_loop_curve.judged_sums`).
 """
 
 from dataclasses import dataclass
-from typing import get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -51,14 +50,6 @@ class Judged:
                 hint="add positive logs in which people come close enough",
             )
 
-    def recall(self, sensitivities: ArrayLike) -> Floats:
-        """(k,) the share that is found at each sensitivity."""
-        return _reached(self.hits, sensitivities) / len(self.hits)
-
-    def alarm_rate(self, sensitivities: ArrayLike) -> Floats:
-        """(k,) false positives per image at each sensitivity."""
-        return _reached(self.alarms, sensitivities) / int(self.images.sum())
-
     def found_by_log(self, sensitivities: ArrayLike) -> Floats:
         """(L, k) how many are found in each log."""
         return _reached_by_log(self.hits, self.hit_log, len(self.images), sensitivities)
@@ -72,12 +63,6 @@ class Judged:
         return _reached_by_log(self.alarms, self.alarm_log, len(self.images), sensitivities)
 
 
-def _reached(values: Floats, sensitivities: ArrayLike) -> Floats:
-    """(k,) how many values are at most each sensitivity."""
-    tau = np.asarray(sensitivities, dtype=np.float64)
-    return np.searchsorted(np.sort(values), tau, side="right").astype(np.float64)
-
-
 def _reached_by_log(values: Floats, log: Ints, logs: int, sensitivities: ArrayLike) -> Floats:
     tau = np.asarray(sensitivities, dtype=np.float64)
     order = np.argsort(tau)
@@ -89,59 +74,14 @@ def _reached_by_log(values: Floats, log: Ints, logs: int, sensitivities: ArrayLi
     return reached
 
 
-@dataclass(frozen=True)
-class RoboticizerMetric:
-    """What is judged after localization (section 8.2.1); ranges are half-open, from the vehicle to the point.
-
-    Of several people in an image only the nearest counts, as if the image had one person: the paper's unit is the
-    image.
-
-    Attributes:
-        match_radius_m: a detection at most so far from where the person stands has found that person.
-        range_m: people, and false positives, at distances [low, high) count.
-
-    Raises:
-        ValueError: a number is out of range.
-    """
-
-    match_radius_m: float = 1.0
-    range_m: tuple[float, float] = (0.0, 10.0)
-
-    def __post_init__(self) -> None:
-        _check_bins(self.range_m)
-        if not 0 < self.match_radius_m < np.inf:
-            raise ValueError(f"expected a positive radius, got {self}")
-
-
-@dataclass(frozen=True)
-class PathifierMetric:
-    """Which pathified distances are critical (section 8.2.2); bins are half-open, [low, high).
-
-    In the strict bin every miss and every false positive counts. In the lenient bin a miss counts only when the
-    previous frame of the log was a miss as well, whatever the distance there, and a false positive only when the
-    previous frame had one in that bin, too.
-
-    Attributes:
-        strict_m: about the stopping distance at full speed.
-        lenient_m: ends where nothing has to happen yet.
-        first_frame: what becomes of a lenient frame without such a previous frame: the first of a log, and, for a
-            miss, one before which nobody was in the way. "forgiven": a mistake there does not count, for there was
-            none before (literal). "counted": it counts as in the strict bin.
-
-    Raises:
-        ValueError: a bin is empty, the bins overlap, or there is no such choice.
-    """
-
-    strict_m: tuple[float, float] = (0.0, 2.0)
-    lenient_m: tuple[float, float] = (2.0, 5.0)
-    first_frame: FirstFrame = "forgiven"
-
-    def __post_init__(self) -> None:
-        _check_bins(self.strict_m, self.lenient_m)
-        if max(self.strict_m[0], self.lenient_m[0]) < min(self.strict_m[1], self.lenient_m[1]):
-            raise ValueError(f"the bins overlap: {self.strict_m} and {self.lenient_m}")
-        if self.first_frame not in get_args(FirstFrame):
-            raise ValueError(f"first_frame must be 'forgiven' or 'counted', got {self.first_frame!r}")
+MATCH_RADIUS_M = 1.0
+"""A detection at most so far from where the person stands has found that person (section 8.2.1)."""
+RANGE_M = (0.0, 10.0)
+"""People, and false positives, at distances [low, high) from the vehicle count (section 8.2.1)."""
+STRICT_M, LENIENT_M = (0.0, 2.0), (2.0, 5.0)
+"""Pathified distances [low, high) that are critical (section 8.2.2): in the strict bin every miss and every false
+positive counts. In the lenient bin a miss counts only when the previous frame of the log was a miss as well, whatever
+the distance there, and a false positive only when the previous frame had one in that bin, too."""
 
 
 def judge_roc_a(logs: Logs, source: str, standardizer: Standardizer, policy: MatchingPolicy = IOU_HALF) -> Judged:
@@ -180,32 +120,30 @@ def judge_roc_b(logs: Logs, source: str, standardizer: Standardizer, policy: Mat
     return _judged_people(logs, _recall(matches, strength), matches.judged, alarms)
 
 
-def judge_roboticizer(
-    logs: Logs, source: str, standardizer: Standardizer, metric: RoboticizerMetric | None = None
-) -> Judged:
+def judge_roboticizer(logs: Logs, source: str, standardizer: Standardizer) -> Judged:
     """After localization (section 8.2.1).
 
     Safety: of the people of positive logs in range, those with a detection within the match radius. Efficiency: the
-    images of negative logs with a detection in range that is not within the match radius of a person.
+    images of negative logs with a detection in range that is not within the match radius of a person. Of several
+    people in an image only the nearest counts, as if the image had one person: the paper's unit is the image.
 
     Raises:
         InputError: nobody in the positive logs is in range, or there is no negative log.
         UsageError: no such source.
     """
-    metric = metric or RoboticizerMetric()
     detections = logs.source(source)
     strength = standardizer(detections.strength)
     hits = np.full(len(logs.person_image), np.inf)
     explained = np.zeros(len(detections), dtype=np.bool_)
-    radius = metric.match_radius_m
-    for people, rows in near_pairs(logs.person_image, logs.person_m, detections.image, detections.point_m, radius):
-        close = np.hypot(*(logs.person_m[people] - detections.point_m[rows]).T) <= radius
+    places = (logs.person_image, logs.person_m, detections.image, detections.point_m)
+    for people, rows in near_pairs(*places, MATCH_RADIUS_M):
+        close = np.hypot(*(logs.person_m[people] - detections.point_m[rows]).T) <= MATCH_RADIUS_M
         people, rows = people[close], rows[close]
         np.minimum.at(hits, people, strength[rows])
         explained[rows] = True
-    false = ~explained & _within(_distance(logs, detections.image, detections.point_m), metric.range_m)
+    false = ~explained & _within(_distance(logs, detections.image, detections.point_m), RANGE_M)
     alarms = _strongest(logs, detections.image, np.where(false, strength, np.inf))
-    return _judged_people(logs, hits, _counted_people(logs, metric), alarms)
+    return _judged_people(logs, hits, _counted_people(logs), alarms)
 
 
 def judge_pathifier(
@@ -213,7 +151,7 @@ def judge_pathifier(
     source: str,
     standardizer: Standardizer,
     control_radius_m: float,
-    metric: PathifierMetric | None = None,
+    first_frame: FirstFrame = "forgiven",
     settings: PathSettings | None = None,
 ) -> Judged:
     """Along the path (section 8.2.2).
@@ -222,27 +160,31 @@ def judge_pathifier(
     a detection blocks the path no later than that person, wherever it stands. A frame of a negative log has a false
     positive when a detection's pathified distance lies in a bin. The paper gives no control radius.
 
+    Args:
+        first_frame: what becomes of a lenient frame without such a previous frame: the first of a log, and, for a
+            miss, one before which nobody was in the way. "forgiven": a mistake there does not count, for there was
+            none before (literal). "counted": it counts as in the strict bin.
+
     Raises:
         InputError: no frame of a positive log has a person in the bins, there is no negative log, a negative log
             has somebody in the way, or a path has no direction.
         UsageError: no such source.
     """
-    metric = metric or PathifierMetric()
     detections = logs.source(source)
     paths = paths_of(logs, settings)
     strength = standardizer(detections.strength)
     ahead = pathified_distance(paths, detections.image, detections.point_m, control_radius_m)
     truth = _strongest(logs, logs.person_image, people_ahead(logs, paths, control_radius_m))
     match = _strongest(logs, detections.image, np.where(ahead <= truth[detections.image], strength, np.inf))
-    strict, lenient = _within(truth, metric.strict_m), _within(truth, metric.lenient_m)
+    strict, lenient = _within(truth, STRICT_M), _within(truth, LENIENT_M)
     # A frame before which nothing could be missed is found at every sensitivity, or only by its own match.
-    none = -np.inf if metric.first_frame == "forgiven" else np.inf
+    none = -np.inf if first_frame == "forgiven" else np.inf
     before = _previous(logs, np.where(np.isfinite(truth), match, none), none)
     twice = np.minimum(match, before)
     counted = (strict | lenient) & _positive(logs)
     alarm, soft = (
         _strongest(logs, detections.image, np.where(_within(ahead, bin_m), strength, np.inf))
-        for bin_m in (metric.strict_m, metric.lenient_m)
+        for bin_m in (STRICT_M, LENIENT_M)
     )
     alarms = np.minimum(alarm, np.maximum(soft, _previous(logs, soft, -none)))
     return _on_images(logs, np.where(strict, match, twice)[counted], logs.image_log[counted], alarms)
@@ -295,22 +237,16 @@ def _distance(logs: Logs, image: Ints, point_m: Floats) -> Floats:
     return np.hypot(away[:, 0], away[:, 1])
 
 
-def _counted_people(logs: Logs, metric: RoboticizerMetric) -> Mask:
+def _counted_people(logs: Logs) -> Mask:
     """(P,) in range, and the nearest of their image (the first of several equally near)."""
     away = _distance(logs, logs.person_image, logs.person_m)
     order = np.lexsort((away, logs.person_image))  # NaN comes last
     nearest = np.zeros(len(order), dtype=np.bool_)
     nearest[order[np.unique(logs.person_image[order], return_index=True)[1]]] = True
-    return nearest & _within(away, metric.range_m)
+    return nearest & _within(away, RANGE_M)
 
 
 def _within(value: Floats, bin_m: tuple[float, float]) -> Mask:
     low, high = bin_m
     inside: Mask = (value >= low) & (value < high)
     return inside
-
-
-def _check_bins(*bins: tuple[float, float]) -> None:
-    for low, high in bins:
-        if not 0 <= low < high < np.inf:
-            raise ValueError(f"expected a range of distances [low, high) with 0 <= low < high, got {(low, high)}")

@@ -34,8 +34,6 @@ from verifier.systems.settings import constant
 
 Metric: TypeAlias = Literal["roc_a", "roc_b", "roboticizer", "pathifier", "safety_radius", "closed_loop"]
 """What a study judges by, in rising order of context."""
-NeverStops: TypeAlias = Literal["safe", "drop"]
-"""What a positive log is in which even the reference vehicle never stops."""
 FirstFrame: TypeAlias = Literal["forgiven", "counted"]
 """What a mistake is in a lenient frame that has no previous one."""
 EngineName: TypeAlias = Literal["steps", "events"]
@@ -265,10 +263,6 @@ class ClosedLoopSettings:
     first_frame: Annotated[
         FirstFrame, Option("pathifier, lenient bin: a mistake in a frame that has no previous one")
     ] = "forgiven"
-    never_stops: Annotated[
-        NeverStops,
-        Option("positive logs in which even the reference vehicle never stops: count as safe, or are left out"),
-    ] = "safe"
 
     top_speed: Annotated[float, Option(metavar="M/S", parse=above_0, group="vehicle and controller")] = 3.0
     deceleration: Annotated[float, Option(metavar="M/S2", parse=above_0)] = 4.572

@@ -134,7 +134,7 @@ class Outcomes:
         stop_m: (C, K) arc length of the stop that ended the run; inf where none did. Negative logs: inf.
         time_s: (C, K) from start to end of the run.
         stops: (C, K) int64 stops that were recorded.
-        true_stop_m, true_time_s, true_stops: (C,) the same of the run driven by the truth.
+        true_stop_m, true_time_s: (C,) the same of the run driven by the truth.
     """
 
     stop_m: Floats
@@ -142,7 +142,6 @@ class Outcomes:
     stops: Ints
     true_stop_m: Floats
     true_time_s: Floats
-    true_stops: Ints
 
 
 @dataclass(frozen=True)
@@ -210,7 +209,7 @@ def simulate(
         raise ValueError("there are no courses")
     whole = [np.concatenate(column) for column in zip(*parts, strict=True)]
     return Outcomes(
-        *(np.ascontiguousarray(array[:, :-1]) for array in whole), *(array[:, -1].copy() for array in whole)
+        *(np.ascontiguousarray(array[:, :-1]) for array in whole), *(array[:, -1].copy() for array in whole[:2])
     )
 
 

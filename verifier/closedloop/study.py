@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from verifier.base.arrays import Floats, Mask
+from verifier.base.arrays import Floats
 from verifier.base.blocks import HERE, Pool
 from verifier.base.errors import InputError, LimitError, UsageError, check_known, shown, unknown_error
 from verifier.base.numbers import memory_text, significant
@@ -33,8 +33,7 @@ from verifier.closedloop.closed_loop_curve import (
     judged_sums,
 )
 from verifier.closedloop.comparison import BASELINE, MetricTable, NamedCurve, compare
-from verifier.closedloop.curves import TradeOffCurve, area, judged_curve
-from verifier.closedloop.cutting import selected
+from verifier.closedloop.curves import TradeOffCurve, area
 from verifier.closedloop.detection_outcomes import (
     Judged,
     judge_pathifier,
@@ -42,10 +41,9 @@ from verifier.closedloop.detection_outcomes import (
     judge_roc_a,
     judge_roc_b,
 )
-from verifier.closedloop.logs import Detections, Logs, Standardizer, standardizer_of
+from verifier.closedloop.logs import Logs, Standardizer, standardizer_of
 from verifier.closedloop.pathifier import courses, paths_of, violation_m
 from verifier.closedloop.settings import EngineName, Metric
-from verifier.closedloop.simulator import simulate
 from verifier.closedloop.study_settings import DRIVEN, StudySettings
 from verifier.closedloop.traces import Trace, trace
 from verifier.closedloop.trade_offs import LogsUsed, SecondEngine, UndefinedMetric
@@ -99,7 +97,6 @@ def study(
         name: standardizer_of(nominal, name, settings.policy)
         for name in dict.fromkeys(source.detector for source in sources)
     }
-    logs, left_out = _without_unstopped(logs, settings)
     if set(settings.metrics) != {"roc_a"}:  # which judges all logs alike
         check_logs(np.asarray(logs.positive))
     draws, remarks = _draws(logs, settings)
@@ -115,7 +112,7 @@ def study(
         loops += driven
         for metric, (curve, sums) in curves.items():
             by_metric[metric].append(NamedCurve(metric, source.detector, source.condition, curve, severity, *sums))
-    used, second = _logs_used(logs, left_out, loops), _second(loops, settings)
+    used, second = _logs_used(logs, loops), _second(loops, settings)
     if len(used.truth_never_stops) == used.positive and by_metric.pop("closed_loop", None) is not None:
         undefined.append(UndefinedMetric("closed_loop", "the reference vehicle stops in no positive log"))
     if not by_metric:
@@ -175,16 +172,6 @@ def _check(sources: Sequence[Source], settings: StudySettings) -> None:
             raise unknown_error("condition", name, conditions, before="severity: ")
 
 
-def _without_unstopped(logs: Logs, settings: StudySettings) -> tuple[Logs, tuple[str, ...]]:
-    """The logs to judge by, and the names of those that are left out."""
-    if settings.never_stops == "safe":
-        return logs, ()
-    out = never_stopped(logs, settings)
-    if out.all():
-        raise InputError("the reference vehicle never stops in any log, so that none is left")
-    return selected(logs, ~out), tuple(logs.names[at] for at in np.flatnonzero(out).tolist())
-
-
 @dataclass(frozen=True)
 class _Driven:
     """What is kept of a source's runs: what the truth does, and how the other engine differs."""
@@ -211,7 +198,7 @@ def _curves(
                 hint = f"{error.hint}, or leave this metric out (--metric)" if error.hint else None
                 raise InputError(f"{metric}: {error.message}", error.place, hint) from None
             sums = judged_sums(judged, settings.sensitivity, np.asarray(logs.positive), settings.fpr_max)
-            by_metric[metric] = judged_curve(judged, settings.sensitivity, settings.fpr_max), (sums, None)
+            by_metric[metric] = sums.curve, (sums, None)
     if not set(settings.metrics) & set(DRIVEN):
         return by_metric, []
     ahead = courses(logs, source, standardizer, settings.control_m, settings.path)
@@ -264,7 +251,7 @@ def _judged(metric: Metric, logs: Logs, source: str, standardizer: Standardizer,
         return judge_roc_b(logs, source, standardizer, settings.policy)
     if metric == "roboticizer":
         return judge_roboticizer(logs, source, standardizer)
-    return judge_pathifier(logs, source, standardizer, settings.control_m, settings.pathifier, settings.path)
+    return judge_pathifier(logs, source, standardizer, settings.control_m, settings.first_frame, settings.path)
 
 
 def _draws(logs: Logs, settings: StudySettings) -> tuple[Draws | None, list[str]]:
@@ -290,11 +277,11 @@ def _draws(logs: Logs, settings: StudySettings) -> tuple[Draws | None, list[str]
     return Draws(weights, settings.confidence), few
 
 
-def _logs_used(logs: Logs, left_out: tuple[str, ...], loops: Sequence[_Driven]) -> LogsUsed:
+def _logs_used(logs: Logs, loops: Sequence[_Driven]) -> LogsUsed:
     positive = int(np.count_nonzero(logs.positive))
     numbers = (loops[0].never_stops, loops[0].truth_breaks) if loops else ((), ())
     never, breaks = (tuple(logs.names[at] for at in number) for number in numbers)
-    return LogsUsed(positive, len(logs.names) - positive, never, breaks, left_out)
+    return LogsUsed(positive, len(logs.names) - positive, never, breaks)
 
 
 def _second(loops: Sequence[_Driven], settings: StudySettings) -> SecondEngine | None:
@@ -332,7 +319,6 @@ def _remarks(
         )
     for names, what in (
         (used.truth_never_stops, "the reference vehicle never stops in {}, where every detector counts as safe"),
-        (used.left_out, "left out, for the reference vehicle never stops in them: {}"),
         (used.truth_breaks_safety_radius, "even the reference vehicle does not keep the safety radius in {}"),
     ):
         if names:
@@ -344,20 +330,3 @@ def _counted(names: Sequence[str]) -> str:
     """How many positive logs, and the names of the first."""
     more = ", ..." if len(names) > FEW_NAMES else ""
     return f"{len(names)} positive log{'s' * (len(names) > 1)} ({', '.join(names[:FEW_NAMES])}{more})"
-
-
-def never_stopped(logs: Logs, settings: StudySettings) -> Mask:
-    """(L,) the positive logs in which the reference vehicle never stops.
-
-    Somebody is in its way in some image, but leaves before the vehicle comes near. Such a log is safe by definition,
-    whatever the detector does, and says nothing about it.
-
-    Raises:
-        InputError: as `courses`.
-        LimitError: as `simulate`.
-    """
-    nothing = Detections(np.zeros(0, np.int64), np.zeros(0), np.zeros((0, 2)))
-    blind = replace(logs, detections={"": nothing})
-    ahead = courses(blind, "", Standardizer.from_validation([], 1), settings.control_m, settings.path)
-    stop_m = simulate(ahead, np.array([1.0]), settings.loop.vehicle, settings.loop.engine).true_stop_m
-    return np.asarray(logs.positive & np.isinf(stop_m))

@@ -12,10 +12,9 @@ from verifier.base.errors import UsageError
 from verifier.base.result import recorded
 from verifier.closedloop.closed_loop_curve import LoopSettings, standard_sensitivities
 from verifier.closedloop.curves import FPR_MAX
-from verifier.closedloop.detection_outcomes import PathifierMetric
 from verifier.closedloop.logs import IOU_HALF
 from verifier.closedloop.pathifier import PathSettings, Radii
-from verifier.closedloop.settings import USUAL_METRICS, ClosedLoopSettings, Metric, NeverStops, checked_severities
+from verifier.closedloop.settings import USUAL_METRICS, ClosedLoopSettings, FirstFrame, Metric, checked_severities
 from verifier.closedloop.traces import VehicleSettings
 from verifier.perception.matching import MatchingPolicy
 
@@ -38,11 +37,9 @@ class StudySettings:
         path: how the path goes on after the last image.
         policy: what counts as a match with a person, for the standardizer and both ROCs.
         fpr_max: rate of false positives per image at which efficiency is 0, for the metrics that are not simulated.
-        pathifier: its bins, and what becomes of a first frame.
+        first_frame: what becomes of a lenient frame without a previous one, see `judge_pathifier`.
         severities: condition -> "mild" or "severe".
         groups: name -> conditions, beside Any and AnyMild.
-        never_stops: positive logs in which the reference vehicle never stops are "safe" by definition, or "drop"
-            leaves them out of every metric.
         draws: of the bootstrap over logs; 0 for none.
     """
 
@@ -54,10 +51,9 @@ class StudySettings:
     path: PathSettings = field(default_factory=PathSettings)
     policy: MatchingPolicy = IOU_HALF
     fpr_max: float = FPR_MAX
-    pathifier: PathifierMetric = field(default_factory=PathifierMetric)
+    first_frame: FirstFrame = "forgiven"
     severities: Mapping[str, str] = field(default_factory=dict)
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    never_stops: NeverStops = "safe"
     draws: int = 1000
     seed: int = 0
     confidence: float = 0.95
@@ -84,8 +80,7 @@ class StudySettings:
             "tolerance_m": self.loop.tolerance_m,
             "matching": self.policy.record(),
             "fpr_max": self.fpr_max,
-            "first_frame": self.pathifier.first_frame,
-            "never_stops": self.never_stops,
+            "first_frame": self.first_frame,
             "severities": dict(self.severities),
             "groups": {name: list(group) for name, group in self.groups.items()},
             "bootstrap": {"draws": self.draws, "seed": self.seed, "confidence": self.confidence},
@@ -119,7 +114,6 @@ def study_settings(settings: ClosedLoopSettings) -> StudySettings:
         skip_undefined=not settings.metric,
         path=PathSettings(settings.path_extension),
         policy=_matching_policy(settings),
-        pathifier=PathifierMetric(first_frame=settings.first_frame),
         severities=checked_severities(settings.severity),
         groups=settings.group,
     )

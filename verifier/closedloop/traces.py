@@ -154,16 +154,15 @@ class Trace:
         return (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
 
 
-def trace(course: Course, sensitivity: float | None, vehicle: VehicleSettings, most_steps: int = MOST_STEPS) -> Trace:
+def trace(course: Course, sensitivity: float | None, vehicle: VehicleSettings) -> Trace:
     """Play one log back and keep every state.
 
     Args:
         course: to drive.
         sensitivity: the level; None for the run driven by the truth.
-        most_steps: a run that needs more is refused.
 
     Raises:
-        LimitError: the run needs more steps. A safe speed that is held (`hold`) can be next to nothing.
+        LimitError: the run needs more than `MOST_STEPS`. A safe speed that is held (`hold`) can be next to nothing.
     """
     nearest_m = _nearest(course, sensitivity)
     near_m = NEAR * vehicle.top_speed_mps * vehicle.dt_s
@@ -185,9 +184,9 @@ def trace(course: Course, sensitivity: float | None, vehicle: VehicleSettings, m
         rows.append((position, speed, image, distance, held, stopped))
         if ended or (stopped and course.positive):
             return _trace(rows, vehicle.dt_s)
-        if len(rows) > most_steps:
+        if len(rows) > MOST_STEPS:
             raise LimitError(
-                f"a run needs more than {most_steps} steps of {vehicle.dt_s:g} s; it has come to "
+                f"a run needs more than {MOST_STEPS} steps of {vehicle.dt_s:g} s; it has come to "
                 f"{significant(position, 6)} of {significant(course.finish_m, 6)} m at {significant(speed)} m/s"
             )
         after = _towards(speed, held, vehicle)

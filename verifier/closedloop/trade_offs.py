@@ -111,14 +111,12 @@ class LogsUsed:
         truth_never_stops: positive logs in which the reference vehicle never stops; they are safe by definition.
         truth_breaks_safety_radius: positive logs in which the reference vehicle moves within the safety radius of
             a person.
-        left_out: logs that were left out because the reference vehicle never stops in them.
     """
 
     positive: Count
     negative: Count
     truth_never_stops: tuple[str, ...]
     truth_breaks_safety_radius: tuple[str, ...]
-    left_out: tuple[str, ...]
 
 
 @dataclass(frozen=True)

@@ -6,24 +6,21 @@ was given, hears the detector once per period, and brakes by the policy (`approa
 that it never comes closer than `near_m`, and a second engine checks it. The cars that start are those of the pairs
 whose reported distance is near y, with the weights of the map's kernel (cut at `KERNEL_REACH` widths).
 
-Three numbers stand beside each other for every speed:
+Two numbers stand beside each other for every speed:
 
 * `one_shot`: the weight of the cars with D < S(v) + near_m. They cannot be helped: whatever is reported next, they
   come closer. So the closed loop can only be worse than this part, never better. It is lambda for one obstacle; the
   lambda of the map is about the nearest of all objects of an image.
 * `closer`: the closed loop in which every report is drawn independently. That is what a Markov chain of
   detector and planner assumes; a bad report is soon followed by another draw.
-* `error_kept`: the other extreme. Each car keeps the error of its first report for the whole approach: as high among
-  the errors of every bin as it was in its own. A real detector's errors on one object depend on each other to a
-  degree in between; its probability need not lie between the two.
 
 Everything is conditional on a first report: objects that are never reported are not here. Later reports may be
 missing, where the data say how often objects are missed.
 
-How sure the closed loop is: a bootstrap over images, for a planner that brakes to rest.
+How sure the closed loop is: a bootstrap over images.
 
-Such a planner has one decision: the first report that makes it brake. Let b(c) be the probability that the report at
-cell c does, u the initial speed in cells per period, and L the cells that a stop takes, reaction time included. Then
+The planner has one decision: the first report that makes it brake. Let b(c) be the probability that the report at
+cell c does, u the speed in cells per period, and L the cells that a stop takes, reaction time included. Then
 
     V(c) = b(c) [c < L] + (1 - b(c)) V(c - u),      V = 1 below 0,
 
@@ -45,7 +42,6 @@ from verifier.base.errors import UsageError
 from verifier.base.numbers import significant
 from verifier.base.statistics import effective_number
 from verifier.checking.process import StormProcess
-from verifier.checking.settings import EngineSettings
 from verifier.checking.two_engines import check_formulas
 from verifier.collision.approach import CLOSER, Approach, DriveSettings, approach, approach_chain
 from verifier.collision.distance_channel import ChannelSettings, DistanceChannel, distance_channel
@@ -64,13 +60,11 @@ STAYS_AWAY = Temporal("G", (Operation("!", (Name(CLOSER),)),))
 class Cars:
     """The cars that start.
 
-    `rows` (n,) index into the pairs, `true_m` (n,), `drawn_m` (n,) the error or the report by which a car is ranked,
-    `weight` (n,) of the kernel, above 0.
+    `rows` (n,) index into the pairs, `true_m` (n,), `weight` (n,) of the kernel, above 0.
     """
 
     rows: Ints
     true_m: Floats
-    drawn_m: Floats
     weight: Floats
 
     def share(self, which: Mask) -> float:
@@ -87,7 +81,6 @@ def closed_loop(
     drive: DriveSettings,
     channel: ChannelSettings,
     storm: StormProcess,
-    engines: EngineSettings = EngineSettings(),
     progress: Progress | None = None,
 ) -> ClosedLoop:
     """Verify the closed loop from a first report of `first_report_m`, at every initial speed.
@@ -100,7 +93,6 @@ def closed_loop(
         drive: how the vehicle is driven.
         channel: what later reports are drawn from.
         storm: a running worker.
-        engines: how to check.
         progress: told how many speeds are done.
 
     Raises:
@@ -109,12 +101,12 @@ def closed_loop(
         LimitError: a chain would be too large.
         EngineError: the engines disagree or fail.
     """
-    cars = cars_near(pairs, first_report_m, width_m, channel)
+    cars = cars_near(pairs, first_report_m, width_m)
     reach_m = float(cars.true_m.max())
     table = distance_channel(pairs, reach_m, channel)
     points = []
     for speed in speeds_mps:
-        points.append(_point(speed, first_report_m, reach_m, cars, table, drive, storm, engines))
+        points.append(_point(speed, first_report_m, reach_m, cars, table, drive, storm))
         if progress is not None:
             progress(len(points), len(speeds_mps))
     borrowed = np.flatnonzero(table.source != np.arange(len(table.source)))
@@ -123,7 +115,7 @@ def closed_loop(
         width_m,
         len(cars.weight),
         effective_number(cars.weight),
-        len(pairs.missed_m) if channel.misses else 0,
+        len(pairs.missed_m),
         drive.period,
         drive.cell_m,
         tuple(borrowed.tolist()),
@@ -131,7 +123,7 @@ def closed_loop(
     )
 
 
-def cars_near(read: ReadPairs, first_report_m: float, width_m: float, channel: ChannelSettings) -> Cars:
+def cars_near(read: ReadPairs, first_report_m: float, width_m: float) -> Cars:
     """The cars of the pairs that are reported within `KERNEL_REACH` widths of `first_report_m`.
 
     Raises:
@@ -150,7 +142,7 @@ def cars_near(read: ReadPairs, first_report_m: float, width_m: float, channel: C
         reach = f"{significant(KERNEL_REACH * width_m)} m"
         raise UsageError(f"{read.name}no pair is reported within {reach} of the first report at {first_report_m:g} m")
     weight = np.exp(-0.5 * away[near] ** 2)
-    return Cars(near, pairs.true_m[near], channel.drawn_of(pairs)[near], weight)
+    return Cars(near, pairs.true_m[near], weight)
 
 
 def _point(
@@ -161,7 +153,6 @@ def _point(
     channel: DistanceChannel,
     drive: DriveSettings,
     storm: StormProcess,
-    engines: EngineSettings,
 ) -> ClosedLoopPoint:
     units = drive.speed_units(speed_mps)
     speed = drive.speed_mps(units)
@@ -170,25 +161,26 @@ def _point(
     one_shot = cars.share(cars.true_m < stopping_m + drive.near_m)
     if units == 0:
         same = one_shot
-        return ClosedLoopPoint(speed, stopping_m, False, one_shot, same, same, same, same, same, None, states=0)
+        return ClosedLoopPoint(speed, stopping_m, False, one_shot, same, same, same, same, None, states=0)
     runs = approach(channel, speed_mps, reach_m, drive)
-    brakes = runs.brakes(first_report_m)
-    (closer, lower, upper, second), states = _verified(runs, cars, brakes, storm, engines)
-    kept = cars.share(runs_with_kept_error(runs, channel, cars.true_m, cars.drawn_m, brakes))
-    return ClosedLoopPoint(speed, stopping_m, brakes, one_shot, closer, lower, upper, second, kept, None, states)
+    brakes = first_report_m <= runs.trigger_m
+    (closer, lower, upper, second), states = _verified(runs, cars, brakes, storm)
+    return ClosedLoopPoint(speed, stopping_m, brakes, one_shot, closer, lower, upper, second, None, states)
 
 
 def _verified(
-    runs: Approach, cars: Cars, brakes: bool, storm: StormProcess, engines: EngineSettings
+    runs: Approach, cars: Cars, brakes: bool, storm: StormProcess
 ) -> tuple[tuple[float, float, float, float], int]:
     """The probability of coming closer over all cars: Storm's, its bounds, the second engine's; and the states."""
     cells = runs.cells(cars.true_m)
-    lost = cells < 0
-    if lost.all():
-        return (1.0, 1.0, 1.0, 1.0), 0
-    starts, where = np.unique(cells[~lost], return_inverse=True)
-    chain = approach_chain(runs, starts, brakes, engines.exact)
-    (values,) = check_formulas(chain, [STAYS_AWAY], storm, engines)
+    ahead = cells - runs.units  # where they hear their next report, if they keep their speed
+    lost = (cells < 0) | (runs.too_late(cells) if brakes else ahead < 0)
+    if brakes or lost.all():
+        share = cars.share(lost)
+        return (share, share, share, share), 0
+    starts, where = np.unique(ahead[~lost], return_inverse=True)
+    chain = approach_chain(runs, starts)
+    (values,) = check_formulas(chain, [STAYS_AWAY], storm)
 
     def mixed(stays: Floats) -> float:
         parts = [*cars.weight[lost].tolist(), *(cars.weight[~lost] * (1 - stays[where])).tolist()]
@@ -198,46 +190,6 @@ def _verified(
     slack = 4 * float(np.finfo(np.float64).eps)
     lower, upper = max(mixed(values.upper) - slack, 0.0), min(mixed(values.lower) + slack, 1.0)
     return (mixed(values.probability), lower, upper, mixed(values.second)), chain.state_count
-
-
-def runs_with_kept_error(
-    runs: Approach, channel: DistanceChannel, true_m: Floats, drawn_m: Floats, first_command: bool
-) -> Mask:
-    """(n,) which cars come closer if each keeps the rank of its first report among the items of every bin.
-
-    A car whose report is the r-th of the items of its bin hears at every later distance the report of the same rank:
-    the comonotone coupling of the channel's rows, with the same probabilities at each distance as drawing again.
-    Among equal reports its rank is the middle one; objects without a report stand above all others.
-
-    Args:
-        runs: the vehicle.
-        channel: what is reported.
-        true_m: (n,) true distances at the first report.
-        drawn_m: (n,) the error or the report itself, as the channel draws it.
-        first_command: what the first report makes the planner do.
-    """
-    own = channel.bin_of(true_m)
-    twice_rank = np.empty(len(true_m), dtype=np.int64)
-    for number in np.unique(own).tolist():
-        rows, values = np.flatnonzero(own == number), channel.reports[number]
-        twice_rank[rows] = sum(np.searchsorted(values, drawn_m[rows], side=side) for side in ("left", "right"))
-    own_items = channel.items[own]
-    delay = runs.drive.delay
-    cell, speed = runs.cells(true_m), np.zeros(len(true_m), dtype=np.int64)
-    queue = np.full(len(true_m), int(first_command), dtype=np.int64)
-    closer = cell < 0
-    driving = np.flatnonzero(~closer)
-    while len(driving):
-        acts = (queue[driving] >> delay).astype(bool)
-        cell[driving], speed[driving] = runs.moved(cell[driving], speed[driving], acts)
-        closer[driving] = cell[driving] < 0
-        driving = driving[(cell[driving] >= 0) & (speed[driving] < len(runs.units))]
-        at = (cell[driving], speed[driving])
-        # hits / items > rank / own items, in whole numbers
-        command = 2 * runs.hits[at] * own_items[driving] > twice_rank[driving] * runs.items[at[0]]
-        command |= runs.bound_to_brake(at[1], queue[driving])
-        queue[driving] = (queue[driving] << 1 | command) & (2 ** (delay + 1) - 1)
-    return closer
 
 
 REPLICATES = 500
@@ -271,13 +223,11 @@ def closed_loop_intervals(
     """Lower and upper ends (V,) of percentile intervals for `ClosedLoopPoint.closer`, at every speed.
 
     Raises:
-        UsageError: the planner does not brake to rest, or the level is outside (0, 1).
+        UsageError: the level is outside (0, 1), or no pair is reported near `first_report_m`.
         InputError, LimitError: as `closed_loop`.
     """
     check_level(level)
-    if drive.braking != "to_rest":
-        raise UsageError("the bootstrap of the closed loop is for planners that brake to rest")
-    cars = cars_near(pairs, first_report_m, width_m, channel)
+    cars = cars_near(pairs, first_report_m, width_m)
     reach_m = float(cars.true_m.max())
     table = distance_channel(pairs, reach_m, channel)
     draws = image_draws(pairs.pairs.image_count, replicates, rng)
@@ -291,7 +241,7 @@ def closed_loop_intervals(
             runs = approach(table, speed, reach_m, drive)
             index = table.bin_of(np.minimum(drive.near_m + np.arange(len(runs.items)) * drive.cell_m, reach_m))
             ahead = _from_each_cell(runs, index, weights)
-            closer = _of_cars(runs, runs.cells(cars.true_m), runs.brakes(first_report_m), ahead)
+            closer = _of_cars(runs, runs.cells(cars.true_m), first_report_m <= runs.trigger_m, ahead)
         with np.errstate(invalid="ignore", divide="ignore"):
             shares = np.einsum("cr,cer->er", car_weight, np.broadcast_to(closer, (*closer.shape[:2], len(draws))))
             shares /= car_weight.sum(axis=0)
@@ -307,9 +257,7 @@ def _resampled(pairs: ReadPairs, channel: DistanceChannel, draws: NDArray[np.uin
     for number, rows in zip(channel.source.tolist(), channel.rows, strict=True):
         own = draws[:, pairs.pairs.image[rows]].T.astype(np.float64)
         drawn.append(np.concatenate([np.zeros((1, len(draws))), np.cumsum(own, axis=0)]))
-        missed = draws[:, pairs.missed_image[lost == number]].sum(axis=1) if channel.settings.misses else 0.0
-        # A bin without a source gives no report, whatever is drawn.
-        items.append(drawn[-1][-1] + missed if number >= 0 else np.ones(len(draws)))
+        items.append(drawn[-1][-1] + draws[:, pairs.missed_image[lost == number]].sum(axis=1))
     return _Resampled(tuple(drawn), tuple(items))
 
 
@@ -320,11 +268,11 @@ def _from_each_cell(runs: Approach, index: Ints, weights: _Resampled) -> Floats:
     for number in np.unique(index).tolist():
         rows = np.flatnonzero(index == number)
         with np.errstate(invalid="ignore", divide="ignore"):
-            rate = weights.drawn[number][runs.hits[rows, 0]] / weights.items[number]
+            rate = weights.drawn[number][runs.hits[rows]] / weights.items[number]
         brake[rows, 0], brake[rows, 1] = np.where(np.isnan(rate), 1.0, rate), np.where(np.isnan(rate), 0.0, rate)
-    units = int(runs.units[0])
+    units = runs.units
     closer = np.empty_like(brake)
-    late = too_late(runs, np.arange(cells))[:, None, None]
+    late = runs.too_late(np.arange(cells))[:, None, None]
     for start in range(0, cells, units):
         block = slice(start, min(start + units, cells))
         after = closer[start - units : block.stop - units] if start else 1.0
@@ -334,14 +282,8 @@ def _from_each_cell(runs: Approach, index: Ints, weights: _Resampled) -> Floats:
 
 def _of_cars(runs: Approach, cell: Ints, brakes: bool, ahead: Floats) -> Floats:
     """(n, 2, R or 1) the probability of each car, whose first report is known."""
-    late = (cell < 0) | too_late(runs, cell)
+    late = (cell < 0) | runs.too_late(cell)
     if brakes or not len(ahead):  # without a cell every car is closer from the start
         return np.repeat(late[:, None], 2, axis=1)[:, :, None].astype(np.float64)
-    after = cell - int(runs.units[0])
+    after = cell - runs.units
     return np.where((after < 0)[:, None, None], 1.0, ahead[np.maximum(after, 0)])
-
-
-def too_late(runs: Approach, cell: Ints) -> Mask:
-    """(n,) whether a command at the cell comes too late: it is nearer than the reaction time and a full stop take."""
-    units, delay, m = int(runs.units[0]), runs.drive.delay, runs.drive.refinement
-    return np.asarray(4 * m * (cell - delay * units) < units * units)

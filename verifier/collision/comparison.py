@@ -116,7 +116,8 @@ def compare(
             not finite.
         LimitError: it would need more memory than the limit.
     """
-    check_threshold(threshold)
+    if not 0 <= threshold < math.inf:
+        raise UsageError(f"the threshold of the losses must be a finite number from 0, got {threshold:g}")
     joint = joined([first, second])
     if not len(first) or not len(second):
         raise UsageError("a detector without pairs cannot be compared")
@@ -175,12 +176,6 @@ def bootstrap_p_values(
         sampled = _losses(estimates, oracles)
         p_value[block] = _p_values(of.area[block], of.losses[:, block], sampled, of.threshold, 1.0)
     return p_value
-
-
-def check_threshold(threshold: float) -> None:
-    """UsageError unless the threshold of the losses is a finite number from 0."""
-    if not 0 <= threshold < math.inf:
-        raise UsageError(f"the threshold of the losses must be a finite number from 0, got {threshold:g}")
 
 
 def areas(losses: Floats, threshold: float) -> NDArray[np.uint8]:

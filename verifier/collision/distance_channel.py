@@ -5,12 +5,7 @@ each with the same probability; objects of the bin without a report stand for "n
 a matrix whose rows sum to 1, given by whole numbers: *hits* of *items*. Nothing is rounded to bins on the reported
 side: a planner asks whether the report is at most some distance, and the pairs are counted that say so.
 
-Two readings of a pair in a bin, by name:
-
-* `error`: the report is the obstacle's true distance plus the pair's error D^_i - D_i. The bin says which errors
-  occur.
-* `value`: the report is the pair's D^_i itself. The bin says which reports occur, wherever in it the obstacle stands.
-  A perfect detector then reports with an error of up to the width of the bin.
+The report is the obstacle's true distance plus the pair's error D^_i - D_i: the bin says which errors occur.
 """
 
 from dataclasses import dataclass
@@ -21,9 +16,8 @@ import numpy as np
 
 from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import InputError, LimitError, UsageError, check_known
-from verifier.collision.pairs import Pairs
 from verifier.collision.pairs_reader import ReadPairs
-from verifier.collision.settings import Drawn, EmptyBins
+from verifier.collision.settings import EmptyBins
 
 MOST_BINS = 100_000
 
@@ -34,29 +28,20 @@ class ChannelSettings:
 
     Attributes:
         bin_m: width of the bins of the true distance.
-        drawn: `error` or `value`, see above.
         empty_bins: a bin without items is an `error`; or has the items of the nearest bin with any (`neighbour`, of
-            two the nearer to the ego); or gives `no_report`.
-        misses: whether objects without a report count.
+            two the nearer to the ego).
 
     Raises:
         UsageError: no such choice, or a width that is not positive.
     """
 
     bin_m: float = 2.0
-    drawn: Drawn = "error"
     empty_bins: EmptyBins = "error"
-    misses: bool = True
 
     def __post_init__(self) -> None:
         if not 0 < self.bin_m < np.inf:
             raise UsageError(f"the width of the bins must be positive, got {self.bin_m:g} m")
-        check_known("way of drawing", self.drawn, get_args(Drawn))
         check_known("policy for empty bins", self.empty_bins, get_args(EmptyBins))
-
-    def drawn_of(self, pairs: Pairs) -> Floats:
-        """(n,) what each pair stands for: its error, or the reported distance."""
-        return pairs.predicted_m - pairs.true_m if self.drawn == "error" else pairs.predicted_m
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,15 +49,15 @@ class DistanceChannel:
     """P(report | true bin), as counted.
 
     Attributes:
-        rows: per bin the pairs that can be reported, (n_b,), by rising error or reported distance.
-        reports: per bin these errors or distances, (n_b,) metres.
+        rows: per bin the pairs that can be reported, (n_b,), by rising error.
+        errors_m: per bin their errors, (n_b,) metres.
         items: (bins,) number of pairs and objects without a report, n_b and the missed ones; from 1.
-        source: (bins,) the bin whose items these are, -1 for `no_report`: another one where a bin is empty.
+        source: (bins,) the bin whose items these are: another one where a bin is empty.
     """
 
     settings: ChannelSettings
     rows: tuple[Ints, ...]
-    reports: tuple[Floats, ...]
+    errors_m: tuple[Floats, ...]
     items: Ints
     source: Ints
 
@@ -87,22 +72,21 @@ class DistanceChannel:
             raise ValueError("a distance lies in no bin of the channel")
         return index
 
-    def at_most(self, distance_m: Floats, limit_m: Floats) -> tuple[Ints, Ints]:
-        """How many items report at most each limit, for an obstacle at each distance.
+    def at_most(self, distance_m: Floats, limit_m: float) -> tuple[Ints, Ints]:
+        """How many items report at most a distance, for an obstacle at each of some distances.
 
         Args:
             distance_m: (c,) true distances.
-            limit_m: (k,) limits of the reported distance.
+            limit_m: of the reported distance.
 
         Returns:
-            hits (c, k) and items (c,); hits / items is the probability.
+            hits (c,) and items (c,); hits / items is the probability.
         """
         index = self.bin_of(distance_m)
-        hits = np.empty((len(distance_m), len(limit_m)), dtype=np.int64)
+        hits = np.empty(len(distance_m), dtype=np.int64)
         for number in np.unique(index).tolist():
             rows = np.flatnonzero(index == number)
-            shift = distance_m[rows, None] if self.settings.drawn == "error" else np.zeros((len(rows), 1))
-            hits[rows] = np.searchsorted(self.reports[number], limit_m[None, :] - shift, side="right")
+            hits[rows] = np.searchsorted(self.errors_m[number], limit_m - distance_m[rows], side="right")
         return hits, self.items[index]
 
 
@@ -120,19 +104,15 @@ def distance_channel(read: ReadPairs, reach_m: float, settings: ChannelSettings)
         )
     pairs = read.pairs
     index = np.floor(pairs.true_m / settings.bin_m).astype(np.int64)
-    value = settings.drawn_of(pairs)
-    order = np.lexsort((value, index))
+    error_m = pairs.predicted_m - pairs.true_m
+    order = np.lexsort((error_m, index))
     edges = np.searchsorted(index[order], np.arange(count + 1))
     own = [order[low:high] for low, high in pairwise(edges.tolist())]
-    missed = np.zeros(count, dtype=np.int64)
-    if settings.misses:
-        lost = np.floor(read.missed_m / settings.bin_m).astype(np.int64)
-        missed = np.bincount(lost[lost < count], minlength=count).astype(np.int64)
-    items = np.diff(edges).astype(np.int64) + missed
+    lost = np.floor(read.missed_m / settings.bin_m).astype(np.int64)
+    items = np.diff(edges).astype(np.int64) + np.bincount(lost[lost < count], minlength=count)
     source = _sources(items, settings, read.name)
-    rows = tuple(own[place] if place >= 0 else order[:0] for place in source.tolist())
-    reports = tuple(value[row] for row in rows)
-    return DistanceChannel(settings, rows, reports, np.where(source >= 0, items[source], 1), source)
+    rows = tuple(own[place] for place in source.tolist())
+    return DistanceChannel(settings, rows, tuple(error_m[row] for row in rows), items[source], source)
 
 
 def _sources(items: Ints, settings: ChannelSettings, name: str) -> Ints:
@@ -140,15 +120,15 @@ def _sources(items: Ints, settings: ChannelSettings, name: str) -> Ints:
     filled = np.flatnonzero(items > 0)
     empty = np.flatnonzero(items == 0)
     source = np.arange(len(items), dtype=np.int64)
-    if not len(empty) or settings.empty_bins == "no_report":
-        return np.where(items > 0, source, -1)
+    if not len(empty):
+        return source
     if settings.empty_bins == "error" or not len(filled):
         width = settings.bin_m
         first = ", ".join(f"[{number * width:g}, {(number + 1) * width:g}) m" for number in empty[:4].tolist())
         more = f" and {len(empty) - 4} more" if len(empty) > 4 else ""
         raise InputError(
             f"{name}no object in the bins {first}{more} of the true distance, which the vehicle drives through",
-            hint="use wider bins (--bin), or name what to assume there (--empty-bins neighbour or no_report)",
+            hint="use wider bins (--bin), or name what to assume there (--empty-bins neighbour)",
         )
     after = np.minimum(np.searchsorted(filled, empty), len(filled) - 1)
     before = np.maximum(after - 1, 0)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, TypeAlias
 
 from verifier.base.documents import Count, Limits, Sha256
-from verifier.collision.settings import Bandwidth, Braking, Drawn, EmptyBins
+from verifier.collision.settings import Bandwidth, EmptyBins
 from verifier.collision.trust import Independence
 
 Rounded: TypeAlias = Annotated[float, Limits(ge=0, le=1.000000001)]
@@ -52,15 +52,9 @@ class LoopRecord:
     period_s: float | None
     near_m: float
     margin_m: float
-    margin_s: float | None
-    braking: Braking
-    refinement: Annotated[int, Limits(ge=1)]
     bin_m: float
-    drawn: Drawn
     empty_bins: EmptyBins
-    misses: bool
     replicates: Count
-    exact: bool
 
 
 @dataclass(frozen=True)
@@ -75,7 +69,6 @@ class CollisionSettings:
     two_bandwidths: bool
     reach: float
     level: Rounded
-    window_m: float
     subsamples: int | None
     subsample_size: int | None
     bootstrap: Count
@@ -84,9 +77,7 @@ class CollisionSettings:
     alpha: float
     beta: float
     heavy: Heavy
-    threshold: float
     weight: str
-    held_out: Rounded
     closed_loop: LoopRecord | None
 
 
@@ -129,7 +120,7 @@ class IntervalRecord:
     kind: Annotated[
         str,
         Limits(
-            pattern="^(subsampling|bootstrap_percentile|bootstrap_basic|bootstrap_drives|exact_window|exact_monotone|exact_simultaneous|drives_(window|monotone|simultaneous))$"
+            pattern="^(subsampling|bootstrap_percentile|bootstrap_drives|exact_window|exact_monotone|exact_simultaneous|drives_(window|monotone|simultaneous))$"
         ),
     ]
     covers: str
@@ -147,11 +138,12 @@ class ClosedLoopPoint:
         speed_mps: initial speed of the chain, the nearest to the one asked for.
         stopping_m: S(v).
         brakes_at_first_report: whether the first report makes the planner brake.
-        one_shot, closer, error_kept: probabilities of coming closer than `near_m`.
+        one_shot, closer: probabilities of coming closer than `near_m`.
         lower, upper: numerical bounds of `closer`. They say nothing about how well the pairs determine it.
         second_engine: `closer` by the second engine.
         interval: of `closer`, by bootstrap over images; None without one.
-        states: of the chain; 0 where none was needed, for a vehicle at rest or cars that are closer from the start.
+        states: of the chain; 0 where none was needed: for a vehicle at rest, cars that are closer from the start, and
+            where the first report makes the planner brake.
     """
 
     speed_mps: float
@@ -162,7 +154,6 @@ class ClosedLoopPoint:
     lower: Rounded
     upper: Rounded
     second_engine: Rounded
-    error_kept: Rounded
     interval: tuple[float, float] | None
     states: Count
 

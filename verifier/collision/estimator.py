@@ -229,7 +229,6 @@ class CollisionMap:
         stopping_m: (V,) S(v).
         probability: (Y, V); NaN where it is not defined. In [0, 1] with one bandwidth.
         reason: (Y, V) codes of `kernel.Reason`; 0 where it is defined.
-        density_per_m: (Y,) kernel density of the reported distances.
         width_m: kernel width h; NaN or 0 where the pairs have no spread.
         cross_validated_m: the width that forecasts best, whatever `width_m` is; NaN where there is none.
         rule: the rule that gave `width_m`, for samples of other sizes.
@@ -241,7 +240,6 @@ class CollisionMap:
     stopping_m: Floats
     probability: Floats
     reason: NDArray[np.uint8]
-    density_per_m: Floats
     width_m: float
     cross_validated_m: float
     rule: WidthRule
@@ -306,7 +304,6 @@ def collision_map(
         stopping_m=policy.stopping_distance_m(grid.speeds_mps),
         probability=np.full(grid.shape, np.nan),
         reason=np.full(grid.shape, np.uint8(Reason.NO_PAIRS)),
-        density_per_m=np.full(grid.shape[0], 0.0 if len(pairs) else np.nan),
         width_m=_width_m(rule, pairs),
         cross_validated_m=_width_m(best, pairs),
         rule=rule,
@@ -321,13 +318,12 @@ def filled(of: CollisionMap, sample: Samples) -> CollisionMap:
     """The map with the estimates of one sample, a block of distances after the other."""
     grid = of.grid
     probability, reason = np.empty(grid.shape), np.empty(grid.shape, dtype=np.uint8)
-    density = np.empty(grid.shape[0])
     step = rows_per_block(1, sample.true_m.shape[1], grid.shape[1])
     for start in range(0, grid.shape[0], step):
         block = slice(start, start + step)
         arrays = estimate(sample, grid.distances_m[block], of.settings.reach)
-        probability[block], reason[block], density[block] = (array[0] for array in arrays)
-    return replace(of, probability=probability, reason=reason, density_per_m=density)
+        probability[block], reason[block] = (array[0] for array in arrays)
+    return replace(of, probability=probability, reason=reason)
 
 
 def with_common_width(

@@ -1,7 +1,7 @@
 """What a confidence interval for lambda is, of each kind: what it `covers`, and what it `assumes`.
 
-SUBSAMPLING is Algorithm 1 of Xu et al. (WSC 2021). PERCENTILE and BASIC resample images (Davison and Hinkley 1997,
-Sec. 5.2 and 5.3), BY_DRIVE whole drives. The exact kinds are Clopper and Pearson's (Biometrika 26, 1934): at least
+SUBSAMPLING is Algorithm 1 of Xu et al. (WSC 2021). PERCENTILE resamples images (Davison and Hinkley 1997,
+Sec. 5.3), BY_DRIVE whole drives. The exact kinds are Clopper and Pearson's (Biometrika 26, 1934): at least
 the level at any number of images, for any detector. EXACT_SIMULTANEOUS is a band: EXACT_MONOTONE at the level that
 leaves each point its share of what may be missed (Bonferroni). Where it covers all points, none lies beyond what the
 others allow: lambda does not fall with the speed, and is assumed not to rise with the distance. So neither do its
@@ -63,7 +63,6 @@ class IntervalKind(Enum):
 
     SUBSAMPLING = "subsampling", _AT, "many pairs, independent of each other, and a kernel narrow beside the error"
     PERCENTILE = "bootstrap_percentile", _SMOOTHED, "many images, independent of each other"
-    BASIC = "bootstrap_basic", _SMOOTHED, "many images, independent of each other"
     EXACT_WINDOW = "exact_window", _AVERAGED, _IMAGES
     EXACT_MONOTONE = "exact_monotone", _AT, _IMAGES + _FALLING
     BY_DRIVE = "bootstrap_drives", _SMOOTHED, "many drives, independent of each other"
@@ -86,19 +85,15 @@ class IntervalMap:
     """Intervals of one kind on a grid: pointwise, but for EXACT_SIMULTANEOUS and DRIVES_SIMULTANEOUS.
 
     Attributes:
-        level: nominal probability that an interval covers, at each point on its own; that all do, of a band.
         lower, upper: (Y, V) ends as they come out, not cut to [0, 1]; NaN where the estimate is not defined.
-        resamples: number of subsamples or bootstrap replicates; 0 for exact kinds.
-        undefined: (Y, V) how many of them had no value at the point. Each end takes the worst such a value could
-            be, 0 or 1, so a missing value can only widen the interval.
+        resamples: number of subsamples or bootstrap replicates; 0 for exact kinds. Where one had no value at a point,
+            each end takes the worst that it could be, 0 or 1, so a missing value can only widen the interval.
     """
 
     kind: IntervalKind
-    level: float
     lower: Floats
     upper: Floats
     resamples: int
-    undefined: Ints
 
     @property
     def clipped(self) -> tuple[Floats, Floats]:
@@ -210,7 +205,8 @@ def exact_interval(
         ValueError: another kind, or one by drives of pairs whose drives are not known.
     """
     check_level(level)
-    check_window(window_m)
+    if not 0 < window_m <= LARGEST_NUMBER:
+        raise UsageError(f"the window must be positive, and at most {LARGEST_NUMBER:g}, got {window_m:g} m")
     by_drives = kind in BY_DRIVES.values()
     if not kind.value.startswith("exact") and not by_drives:
         raise ValueError(f"{kind} is not exact")
@@ -235,10 +231,4 @@ def exact_interval(
         low = np.maximum.accumulate(np.maximum.accumulate(lower[::-1])[::-1], axis=1)
         high = np.minimum.accumulate(np.minimum.accumulate(upper)[:, ::-1], axis=1)[:, ::-1]
         lower, upper = (low, high) if np.all(low <= high) else (lower, upper)
-    return IntervalMap(kind, level, lower, upper, 0, np.zeros(grid.shape, dtype=np.int64))
-
-
-def check_window(window_m: float) -> None:
-    """UsageError unless the window is positive and finite."""
-    if not 0 < window_m <= LARGEST_NUMBER:
-        raise UsageError(f"the window must be positive, and at most {LARGEST_NUMBER:g}, got {window_m:g} m")
+    return IntervalMap(kind, lower, upper, 0)

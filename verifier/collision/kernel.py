@@ -164,7 +164,6 @@ def _quantile(rows: Floats, sizes: Ints, level: float) -> Floats:
         return np.asarray(below + (at - low) * (above - below))
 
 
-SQRT_TAU = float(np.sqrt(2 * np.pi))
 BLOCK_BYTES = 32 * 2**20
 """Working memory of one block of rows; larger blocks leave the processor's cache and gain nothing."""
 
@@ -246,7 +245,7 @@ def samples_of(
     return Samples(true_m, predicted_m, sizes, beyond, factors, lowest, rule.widths_m(predicted_m, sizes), subset)
 
 
-def estimate(samples: Samples, distances_m: Floats, reach: float) -> tuple[Floats, NDArray[np.uint8], Floats]:
+def estimate(samples: Samples, distances_m: Floats, reach: float) -> tuple[Floats, NDArray[np.uint8]]:
     """lambda by equation (1), and why it is not defined where it is NaN.
 
         lambda = 1 - r1 r2,    r1 = f(y | D > S) P(D > S) / f(y),    r2 = sum m c_m p^(m-1) / sum m c_m q^(m-1),
@@ -258,8 +257,7 @@ def estimate(samples: Samples, distances_m: Floats, reach: float) -> tuple[Float
         reach: lambda is defined where the kernel has at least the mass of one pair `reach` widths away.
 
     Returns:
-        (B, Y, V) probabilities, (B, Y, V) codes of `Reason`, and (B, Y) kernel density of the reported distances in
-        1/m.
+        (B, Y, V) probabilities and (B, Y, V) codes of `Reason`.
     """
     valid = samples.widths_m > 0
     width = np.where(valid, samples.widths_m, 1.0)
@@ -268,7 +266,6 @@ def estimate(samples: Samples, distances_m: Floats, reach: float) -> tuple[Float
     share = _gather(masses, samples.beyond) if samples.subset_widths_m is None else _own_widths(samples, distances_m)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = share / total[:, :, None]
-        density = np.where(valid[:, None], total, np.nan) / (samples.sizes * width * SQRT_TAU)[:, None]
     reason = np.zeros(total.shape, dtype=np.uint8)
     reason[total < np.exp(-0.5 * reach**2)] = Reason.NO_PAIR_NEAR
     reason[(total == 0) & (reason == 0)] = Reason.UNDERFLOW
@@ -281,7 +278,7 @@ def estimate(samples: Samples, distances_m: Floats, reach: float) -> tuple[Float
         none = (samples.beyond > 0) & ~(samples.subset_widths_m > 0)
         reasons[none[:, None, :] & (reasons == 0)] = Reason.NO_SPREAD
     with np.errstate(invalid="ignore"):
-        return np.where(reasons == 0, 1 - share * ratio, np.nan), reasons, density
+        return np.where(reasons == 0, 1 - share * ratio, np.nan), reasons
 
 
 def rows_per_block(samples: int, pairs: int, speeds: int) -> int:

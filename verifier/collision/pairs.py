@@ -106,18 +106,13 @@ def split(image_count: int, fraction: float, rng: np.random.Generator) -> tuple[
     Raises:
         UsageError: the fraction is not between 0 and 1, or there are fewer than two images.
     """
-    check_share(fraction)
+    if not 0 < fraction < 1:
+        raise UsageError(f"the share of images must be between 0 and 1, got {fraction:g}")
     if image_count < 2:
         raise UsageError(f"at least two images are needed to divide them, there is {image_count}")
     order = rng.permutation(image_count)
     first = min(max(round(fraction * image_count), 1), image_count - 1)
     return np.sort(order[:first]), np.sort(order[first:])
-
-
-def check_share(fraction: float) -> None:
-    """UsageError unless a share of images is between 0 and 1."""
-    if not 0 < fraction < 1:
-        raise UsageError(f"the share of images must be between 0 and 1, got {fraction:g}")
 
 
 SAME_M = 0.001

@@ -225,10 +225,8 @@ def combine(
     *,
     rng: np.random.Generator,
     weight: Weight | None = None,
-    penalty: Penalty = EVEN,
-    fraction: float = 0.5,
 ) -> Combination:
-    """Choose on about `fraction` of the images, or drives, divided at random, and score on the others.
+    """Choose on half of the images, or drives, divided at random, and score on the others.
 
     Scores are over the points where the choice and every detector are defined.
 
@@ -239,14 +237,14 @@ def combine(
     joint = joined(detectors)
     drive = joint.pairs[0].drive
     units = drive if drive.max(initial=0) else np.arange(joint.image_count)  # images of a drive stay together
-    parts = [np.flatnonzero(np.isin(units, array)) for array in split(int(units.max()) + 1, fraction, rng)]
+    parts = [np.flatnonzero(np.isin(units, array)) for array in split(int(units.max()) + 1, 0.5, rng)]
     maps: list[list[CollisionMap]] = []
     oracles: list[list[CollisionMap]] = []
     for images in parts:
         kept = [pair.take(images) for pair in joint.pairs]
         maps.append(with_common_width(kept, grid, policy, settings))
         oracles.append([oracle_map(pairs, of) for pairs, of in zip(kept, maps[-1], strict=True)])
-    choice = trusted(_stacked(maps[0]), _stacked(oracles[0]), penalty)
+    choice = trusted(_stacked(maps[0]), _stacked(oracles[0]))
     probability, oracle = _chosen(choice, _stacked(maps[1])), _chosen(choice, _stacked(oracles[1]))
     weight = weight_on(grid, weight)
     among = common_points([*maps[1], *oracles[1]]) & (choice >= 0)
@@ -258,15 +256,14 @@ def combine(
     return Combination(choice, probability, oracle, single, combined, len(parts[0]), len(parts[1]))
 
 
-def trusted(probabilities: Floats, oracles: Floats, penalty: Penalty) -> Ints:
+def trusted(probabilities: Floats, oracles: Floats) -> Ints:
     """(Y, V) the detector with the smallest loss, the first of equals; -1 where none is defined.
 
     Args:
         probabilities: (K, Y, V) lambda of each detector.
         oracles: (K, Y, V) lambda* of each.
-        penalty: weights of the loss.
     """
-    losses = penalty.loss(probabilities, oracles)
+    losses = EVEN.loss(probabilities, oracles)
     losses = np.where(np.isnan(losses), np.inf, losses)
     return np.where(np.isinf(losses).all(axis=0), -1, losses.argmin(axis=0))
 

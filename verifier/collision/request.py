@@ -159,8 +159,6 @@ def _detected(settings: CollisionSettings, name: str, path: str) -> ReadPairs:
             policy = MatchingPolicy(settings.affinity, threshold)
         except ValueError as error:
             raise UsageError(f"matching: {error}") from None
-    elif settings.match_threshold is not None:
-        raise UsageError("--match-threshold goes with --affinity")
     return pairs_of_detections(
         data,
         classes=settings.classes,
@@ -281,16 +279,16 @@ def _of_loop(loop: ClosedLoop, title: str, settings: StudySettings) -> Iterator[
             f"[{number * channel.bin_m:g}, {(number + 1) * channel.bin_m:g}) m" for number in loop.borrowed_bins[:4]
         ]
         more = f" and {len(loop.borrowed_bins) - 4} more" if len(loop.borrowed_bins) > 4 else ""
-        assumed = "those of the nearest bin" if channel.empty_bins == "neighbour" else "no report"
-        yield f"{title}: closed loop: no object in the bins {', '.join(first)}{more}; reports there are {assumed}"
-    if channel.misses and not loop.missed:
+        bins = ", ".join(first)
+        yield f"{title}: closed loop: no object in the bins {bins}{more}; reports there are those of the nearest bin"
+    if not loop.missed:
         yield (
             f"{title}: closed loop: the data name no object without a report, so after the first report one comes in "
             "every period"
         )
     yield (
-        "closed loop: every report is drawn independently of those before; 'error kept' is the other extreme "
-        "of dependence, not of the result. The numbers hold for objects that are reported at all"
+        "closed loop: every report is drawn independently of those before; errors that last are not in the numbers. "
+        "They hold for objects that are reported at all"
     )
 
 

@@ -107,9 +107,8 @@ def subsampling_interval(
     of.check_made_from(pairs)
     shape = of.grid.shape
     lower, upper = np.full(shape, np.nan), np.full(shape, np.nan)
-    undefined = np.zeros(shape, dtype=np.int64)
     if not len(pairs):
-        return IntervalMap(IntervalKind.SUBSAMPLING, level, lower, upper, 0, undefined)
+        return IntervalMap(IntervalKind.SUBSAMPLING, lower, upper, 0)
     count, size = subsampling.counts(len(pairs))
     check_memory(predicted_bytes(max(len(pairs), count * size), of.grid.shape, count))
     drawn = subsampling.draw(len(pairs), rng)
@@ -124,9 +123,7 @@ def subsampling_interval(
     ratio = (size / len(pairs)) ** RATE
     for block, (estimates,) in subsample_blocks([batch], of.grid, of.settings.reach, progress):
         lower[block], upper[block] = subsampling_ends(of.probability[block], estimates, level, ratio)
-        undefined[block] = np.isnan(estimates).sum(axis=0)
-    undefined[np.isnan(of.probability)] = 0
-    return IntervalMap(IntervalKind.SUBSAMPLING, level, lower, upper, count, undefined)
+    return IntervalMap(IntervalKind.SUBSAMPLING, lower, upper, count)
 
 
 def subsampling_ends(estimate_n: Floats, estimates_b: Floats, level: float, ratio: float) -> tuple[Floats, Floats]:
@@ -134,7 +131,7 @@ def subsampling_ends(estimate_n: Floats, estimates_b: Floats, level: float, rati
 
     Args:
         estimate_n: (...) lambda_n.
-        estimates_b: (s, ...) lambda_b,i; NaN where a subsample has none, see `IntervalMap.undefined`.
+        estimates_b: (s, ...) lambda_b,i; NaN where a subsample has none.
         level: of confidence.
         ratio: tau_b / tau_n.
     """
@@ -271,7 +268,7 @@ class Weighted:
         return np.asarray(ratio)
 
 
-def bootstrap_intervals(
+def bootstrap_interval(
     pairs: Pairs,
     of: CollisionMap,
     *,
@@ -280,12 +277,10 @@ def bootstrap_intervals(
     replicates: int = REPLICATES,
     progress: Progress | None = None,
     by_drive: bool = False,
-) -> tuple[IntervalMap, IntervalMap]:
-    """Percentile and basic bootstrap intervals at every point of a map of these pairs, from the same replicates.
-    With `by_drive` whole drives are drawn, as many as there are; the first is then of kind BY_DRIVE.
+) -> IntervalMap:
+    """Percentile bootstrap intervals at every point of a map of these pairs.
 
-    With q the quantiles of the replicates, percentile is (q_low, q_high) and basic
-    (2 lambda_n - q_high, 2 lambda_n - q_low).
+    With `by_drive` whole drives are drawn, as many as there are; they are then of kind BY_DRIVE.
 
     Raises:
         UsageError: the map has two bandwidths, the level is outside (0, 1), or no replicate is asked for.
@@ -296,20 +291,13 @@ def bootstrap_intervals(
     of.check_made_from(pairs)
     check_bootstrap(of.settings, replicates)
     low, high = np.full(of.grid.shape, np.nan), np.full(of.grid.shape, np.nan)
-    undefined = np.zeros(of.grid.shape, dtype=np.int64)
     if of.width_m > 0:
         draws = unit_draws(pairs.image_count, pairs.drive if by_drive else pairs.drive[:0], replicates, rng)
         for block, (estimates,) in replicate_blocks([Weighted.of(pairs, of)], of.grid, draws, progress):
             low[block], high[block] = end_quantiles(estimates, level)
-            undefined[block] = np.isnan(estimates).sum(axis=0)
     none = np.isnan(of.probability)
-    low[none], high[none], undefined[none] = np.nan, np.nan, 0
-    twice = 2 * of.probability
-    kind = IntervalKind.BY_DRIVE if by_drive else IntervalKind.PERCENTILE
-    return (
-        IntervalMap(kind, level, low, high, replicates, undefined),
-        IntervalMap(IntervalKind.BASIC, level, twice - high, twice - low, replicates, undefined),
-    )
+    low[none], high[none] = np.nan, np.nan
+    return IntervalMap(IntervalKind.BY_DRIVE if by_drive else IntervalKind.PERCENTILE, low, high, replicates)
 
 
 def check_bootstrap(settings: EstimatorSettings, replicates: int) -> None:

@@ -144,7 +144,7 @@ def _settings(settings: StudySettings) -> CollisionSettings:
         subsamples=settings.subsampling.count,
         subsample_size=settings.subsampling.size,
         weight="uniform" if settings.weight is None else settings.weight.name,
-        closed_loop=None if loop is None else recorded(LoopRecord, loop, loop.drive, loop.channel, loop.engines),
+        closed_loop=None if loop is None else recorded(LoopRecord, loop, loop.drive, loop.channel),
     )
 
 

@@ -85,7 +85,7 @@ EVEN = Penalty(1.0, 1.0)
 
 
 def oracle_map(pairs: Pairs, of: CollisionMap) -> CollisionMap:
-    """lambda* on the grid of a map of these pairs, with that map's kernel widths; its density is of true distances.
+    """lambda* on the grid of a map of these pairs, with that map's kernel widths.
 
     Raises:
         ValueError: the map was made from other pairs.

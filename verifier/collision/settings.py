@@ -15,11 +15,7 @@ NegativeReports: TypeAlias = Literal["error", "zero", "left_out"]
 """What becomes of reported distances below 0."""
 Heavy: TypeAlias = Literal["below", "above"]
 """Whether the heavy weight of the loss is for too low or too high a probability."""
-Braking: TypeAlias = Literal["to_rest", "while_near"]
-"""Whether braking that has begun goes on to a stop, or evaluating each detection again."""
-Drawn: TypeAlias = Literal["error", "value"]
-"""What a report in the closed loop is drawn as: an error added to the true distance, or a distance."""
-EmptyBins: TypeAlias = Literal["error", "neighbour", "no_report"]
+EmptyBins: TypeAlias = Literal["error", "neighbour"]
 """What becomes of bins of the true distance without objects."""
 
 Bandwidth: TypeAlias = Literal["normal_reference", "cross_validated", "fixed"]
@@ -31,8 +27,8 @@ BOOTSTRAP = 200
 """Replicates, where nobody says how many."""
 
 
-def _plot(text: str) -> Option:
-    return writes(f"{text} (.png, .svg, .pdf)")
+def _plot(text: str, of: str = "") -> Option:
+    return writes(f"{text} (.png, .svg, .pdf)", of=of)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,21 +54,37 @@ class CollisionSettings:
         tuple[str, ...],
         Option("output of a detector, with --format and --annotations", metavar="[NAME=]PATH", role="named_file"),
     ] = ()
-    format: Annotated[Format | None, Option("{choices}", metavar="NAME")] = None
-    annotations: Annotated[str | None, reads("ground truth: file, folder or zip archive", metavar="PATH")] = None
-    class_map: Annotated[str | None, reads("file of lines such as 'human.* -> ped'; * is any text")] = None
-    frames: Annotated[str | None, reads("lists every frame, also empty ones (kitti_tracking, table)")] = None
-    sequence: Annotated[tuple[str, ...], Option("only this sequence (repeatable)", metavar="NAME")] = ()
-    ignore: Annotated[tuple[str, ...], Option("skip input errors of this kind (repeatable)", metavar="KIND")] = ()
-    min_score: Annotated[float | None, Option("leave out detections below", metavar="X")] = None
+    format: Annotated[Format | None, Option("{choices}", metavar="NAME", of="detections")] = None
+    annotations: Annotated[
+        str | None, reads("ground truth: file, folder or zip archive", metavar="PATH", of="detections")
+    ] = None
+    class_map: Annotated[
+        str | None, reads("file of lines such as 'human.* -> ped'; * is any text", of="detections")
+    ] = None
+    frames: Annotated[
+        str | None, reads("lists every frame, also empty ones (kitti_tracking, table)", of="detections")
+    ] = None
+    sequence: Annotated[
+        tuple[str, ...], Option("only this sequence (repeatable)", metavar="NAME", of="detections")
+    ] = ()
+    ignore: Annotated[
+        tuple[str, ...], Option("skip input errors of this kind (repeatable)", metavar="KIND", of="detections")
+    ] = ()
+    min_score: Annotated[float | None, Option("leave out detections below", metavar="X", of="detections")] = None
     classes: Annotated[tuple[str, ...], Option("only this class (repeatable)", name="class", metavar="NAME")] = ()
     same_class: Annotated[bool, Option("a detection of another class counts as missed")] = False
     distance: Annotated[Measure | None, Option("{choices}", metavar="MEASURE")] = None
     affinity: Annotated[
         Affinity | None,
-        Option("match by this ({choices}) in place of the paper's rule, highest 2-D and 3-D IoU", metavar="NAME"),
+        Option(
+            "match by this ({choices}) in place of the paper's rule, highest 2-D and 3-D IoU",
+            metavar="NAME",
+            of="detections",
+        ),
     ] = None
-    match_threshold: Annotated[float | None, Option("least IoU, or largest distance", metavar="X")] = None
+    match_threshold: Annotated[float | None, Option("least IoU, or largest distance", metavar="X", of="affinity")] = (
+        None
+    )
     images: Annotated[int | None, Option("number of images, where a table names only some", metavar="N")] = None
     column: OwnColumns = field(default_factory=dict)
     negative_reports: Annotated[NegativeReports, Option("reported distances below 0 in a table")] = "error"
@@ -104,7 +116,6 @@ class CollisionSettings:
     level: Annotated[float, Option("level of intervals", name="confidence", also=("--level",), metavar="LEVEL")] = (
         0.95
     )
-    window: Annotated[float | None, Option("window of exact intervals (default: 2)", metavar="M")] = None
     subsamples: Annotated[
         int | None, Option("number of subsamples (default: square root of the pairs)", metavar="N")
     ] = None
@@ -124,28 +135,27 @@ class CollisionSettings:
         Heavy, Option("beta weighs lambda below or above the oracle's; the paper prints below (default)")
     ] = "below"
     weight: Annotated[str | None, reads("operational profile: distance_m, speed_UNIT, weight (.csv)")] = None
-    good_loss: Annotated[float | None, Option("a loss below is good (default: 0.05)", metavar="X")] = None
     ranking_replicates: Annotated[
         int | None, Option("bootstrap replicates of the ranking (default: 200)", metavar="N")
     ] = None
-    held_out: Annotated[float, Option("share of images on which a combination is chosen", metavar="P")] = 0.5
 
     closed_loop: Annotated[
         float | None,
         Option("verify the loop from a first detection at this distance", metavar="M", group="closed loop"),
     ] = None
     loop_speeds: Annotated[
-        str | None, Option("initial speeds (default: every fifth of the grid)", metavar="RANGE UNIT")
+        str | None,
+        Option("initial speeds (default: every fifth of the grid)", metavar="RANGE UNIT", of="closed-loop"),
     ] = None
-    period: Annotated[float | None, Option("time between detections (default: about 0.1)", metavar="S")] = None
-    near: Annotated[float, Option("distance to keep", metavar="M")] = 0.0
-    margin: Annotated[float, Option("added to S(v)", metavar="M")] = 0.0
-    braking: Annotated[Braking, Option("brake to a stop once begun, or decide again at each detection")] = "to_rest"
-    bin: Annotated[float, Option("width of bins of the true distance", metavar="M")] = 2.0
-    drawn: Annotated[Drawn, Option("what a report is drawn as")] = "error"
-    empty_bins: Annotated[EmptyBins, Option("bins without objects that are driven through")] = "error"
-    no_misses: Annotated[bool, Option("leave missed objects out of the loop")] = False
-    exact: Annotated[bool, Option("exact rational arithmetic")] = False
+    period: Annotated[
+        float | None, Option("time between detections (default: about 0.1)", metavar="S", of="closed-loop")
+    ] = None
+    near: Annotated[float, Option("distance to keep", metavar="M", of="closed-loop")] = 0.0
+    margin: Annotated[float, Option("added to S(v)", metavar="M", of="closed-loop")] = 0.0
+    bin: Annotated[float, Option("width of bins of the true distance", metavar="M", of="closed-loop")] = 2.0
+    empty_bins: Annotated[EmptyBins, Option("bins without objects that are driven through", of="closed-loop")] = (
+        "error"
+    )
 
     json: PrintedTables = False
     scheduler: Scheduler = None
@@ -155,7 +165,7 @@ class CollisionSettings:
     plot_intervals: Annotated[str | None, _plot("intervals against distance at the speeds shown")] = None
     plot_comparison: Annotated[str | None, _plot("where which detector is better, with p-values")] = None
     plot_ranking: Annotated[str | None, _plot("scores against beta / alpha")] = None
-    plot_closed_loop: Annotated[str | None, _plot("single detection and closed loop")] = None
+    plot_closed_loop: Annotated[str | None, _plot("single detection and closed loop", of="closed-loop")] = None
 
     @property
     def tables(self) -> tuple[str, ...]:

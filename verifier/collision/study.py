@@ -17,21 +17,20 @@ from verifier.base.arrays import Floats
 from verifier.base.blocks import HERE, Pool
 from verifier.base.errors import UsageError
 from verifier.checking.process import StormProcess, own_storm
-from verifier.checking.settings import EngineSettings
 from verifier.collision.approach import DriveSettings
 from verifier.collision.bridge import REPLICATES as LOOP_REPLICATES
 from verifier.collision.bridge import closed_loop, closed_loop_intervals
-from verifier.collision.comparison import THRESHOLD, Comparison, bootstrap_p_values, check_threshold, compare
+from verifier.collision.comparison import Comparison, bootstrap_p_values, compare
 from verifier.collision.distance_channel import ChannelSettings
 from verifier.collision.document import ClosedLoop
 from verifier.collision.estimator import BrakingPolicy, CollisionMap, EstimatorSettings, Grid, collision_map
-from verifier.collision.intervals import WINDOW_M, check_level, check_window
-from verifier.collision.pairs import Pairs, check_share
+from verifier.collision.intervals import check_level
+from verifier.collision.pairs import Pairs
 from verifier.collision.pairs_reader import ReadPairs, on_common_images
 from verifier.collision.ranking import REPLICATES as RANKING_REPLICATES
 from verifier.collision.ranking import Combination, Ranking, combine, rank
 from verifier.collision.resampling import REPLICATES, ROOT_N, Progress, Subsampling
-from verifier.collision.score import EVEN, Penalty, Score, Weight, oracle_map, score, weight_on
+from verifier.collision.score import Penalty, Score, Weight, oracle_map, score, weight_on
 from verifier.collision.trust import Confidence, confidence
 
 Stages = Callable[[str], Progress]
@@ -53,8 +52,7 @@ class LoopSettings:
         first_report_m: reported distance at which the runs begin.
         drive: how the vehicle is driven; its policy gives way to each of the study's.
         channel: what is reported later.
-        replicates: of the bootstrap, for planners that brake to rest; 0 for no intervals.
-        engines: how the chains are checked.
+        replicates: of the bootstrap; 0 for no intervals.
     """
 
     first_report_m: float
@@ -62,7 +60,6 @@ class LoopSettings:
     drive: DriveSettings
     channel: ChannelSettings = field(default_factory=ChannelSettings)
     replicates: int = LOOP_REPLICATES
-    engines: EngineSettings = field(default_factory=EngineSettings)
 
 
 @dataclass(frozen=True)
@@ -75,19 +72,16 @@ class StudySettings:
         speed_unit: of `stopping.SPEED_UNITS`, in which people are told speeds.
         shown_mps: speeds of the grid at which intervals are shown.
         level: nominal coverage of all intervals.
-        window_m: of the exact intervals.
         subsampling: number and size of subsamples.
         bootstrap: replicates of the bootstrap intervals of the maps and the p-values; 0 for none.
         ranking: replicates of the ranking.
         seed: of everything that is drawn.
         penalty: of the scores and the ranking.
-        threshold: losses below are good, in comparisons.
         weight: of the points of the grid, None for all alike.
-        held_out: share of the images that a combination is chosen on.
 
     Raises:
         UsageError: no policy, a speed to show that is not on the grid, a stopping distance beyond all numbers, or a
-            level, a window, a threshold or a share out of range.
+            level out of range.
     """
 
     grid: Grid
@@ -96,15 +90,12 @@ class StudySettings:
     shown_mps: tuple[float, ...] = ()
     estimator: EstimatorSettings = field(default_factory=EstimatorSettings)
     level: float = 0.95
-    window_m: float = WINDOW_M
     subsampling: Subsampling = ROOT_N
     bootstrap: int = REPLICATES
     ranking: int = RANKING_REPLICATES
     seed: int = 0
     penalty: Penalty = field(default_factory=Penalty)
-    threshold: float = THRESHOLD
     weight: Weight | None = None
-    held_out: float = 0.5
     loop: LoopSettings | None = None
 
     def __post_init__(self) -> None:
@@ -116,9 +107,6 @@ class StudySettings:
             if speed not in self.grid.speeds_mps:
                 raise UsageError(f"the speed of {speed:g} m/s is not on the grid")
         check_level(self.level)
-        check_window(self.window_m)
-        check_threshold(self.threshold)
-        check_share(self.held_out)
         for policy in self.policies:
             policy.stopping_distance_m(self.grid.speeds_mps)  # refused now rather than after minutes of work
 
@@ -254,7 +242,7 @@ def _ranked(
             progress=stages("ranking"),
         )
     rng = np.random.default_rng([settings.seed, 3])
-    combination = combine(*what, rng=rng, weight=settings.weight, penalty=EVEN, fraction=settings.held_out)
+    combination = combine(*what, rng=rng, weight=settings.weight)
     return ranking, combination
 
 
@@ -269,7 +257,6 @@ def _compared(
         policy,
         settings.estimator,
         rng=np.random.default_rng([settings.seed, 1, one, other]),
-        threshold=settings.threshold,
         subsampling=settings.subsampling,
         progress=stages(name),
     )
@@ -297,7 +284,6 @@ def _detector(
         chart,
         seed=settings.seed,
         level=settings.level,
-        window_m=settings.window_m,
         subsampling=settings.subsampling,
         replicates=settings.bootstrap,
         progress=stages(f"{pairs.title}, intervals"),
@@ -321,8 +307,8 @@ def _loop(
     told = stages(f"{pairs.pairs.title}, closed loop")
     drive = replace(asked.drive, policy=policy)
     what = (pairs, asked.first_report_m, width_m, asked.speeds_mps, drive, asked.channel)
-    loop = closed_loop(*what, storm, asked.engines, told)
-    if drive.braking != "to_rest" or not asked.replicates:
+    loop = closed_loop(*what, storm, told)
+    if not asked.replicates:
         return loop
     rng = np.random.default_rng([settings.seed, 4])
     ends = closed_loop_intervals(*what, rng=rng, level=settings.level, replicates=asked.replicates)

@@ -13,12 +13,9 @@ import numpy as np
 from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import read_bytes
 from verifier.base.tables import Kind, read_table
-from verifier.checking.settings import EngineSettings
 from verifier.collision.approach import DriveSettings
-from verifier.collision.comparison import THRESHOLD
 from verifier.collision.distance_channel import ChannelSettings
 from verifier.collision.estimator import SPEED_UNITS, BrakingPolicy, EstimatorSettings, Grid, speed_mps
-from verifier.collision.intervals import WINDOW_M
 from verifier.collision.kernel import NORMAL_REFERENCE
 from verifier.collision.ranking import REPLICATES as RANKING_REPLICATES
 from verifier.collision.resampling import Subsampling
@@ -50,15 +47,12 @@ def study_settings(settings: CollisionSettings) -> StudySettings:
         shown_mps=_shown_speeds(settings, on),
         estimator=_estimator(settings),
         level=settings.level,
-        window_m=WINDOW_M if settings.window is None else settings.window,
         subsampling=Subsampling(settings.subsample_size, settings.subsamples),
         bootstrap=_count(settings.bootstrap, 0 if settings.two_bandwidths else BOOTSTRAP, "--bootstrap", 0),
         ranking=_count(settings.ranking_replicates, RANKING_REPLICATES, "--ranking-replicates", 1),
         seed=_count(settings.seed, 0, "--seed", 0),
         penalty=Penalty(settings.alpha_loss, settings.beta_loss, settings.heavy),
-        threshold=THRESHOLD if settings.good_loss is None else settings.good_loss,
         weight=None if settings.weight is None else read_profile(settings.weight, on),
-        held_out=settings.held_out,
         loop=_loop_settings(settings, on, policies[0]),
     )
 
@@ -128,35 +122,12 @@ def _decimal(text: str) -> Fraction | None:
 
 
 GOES_WITH = {
-    "two detectors or more": ("good_loss", "ranking_replicates", "held_out"),
-    "--detections": (
-        "format",
-        "annotations",
-        "class_map",
-        "frames",
-        "sequence",
-        "ignore",
-        "affinity",
-        "match_threshold",
-        "min_score",
-    ),
+    "two detectors or more": ("ranking_replicates",),
     "tables of pairs": ("images", "negative_reports"),
     "tables": ("column",),
     "--record or --detections": ("distance", "same_class"),
-    "--closed-loop": (
-        "loop_speeds",
-        "period",
-        "near",
-        "margin",
-        "braking",
-        "bin",
-        "drawn",
-        "empty_bins",
-        "no_misses",
-        "exact",
-    ),
 }
-"""What settings would change nothing without."""
+"""What settings would change nothing without, where that is no single option (`Option.of`)."""
 
 
 def _check_that_options_apply(settings: CollisionSettings) -> None:
@@ -167,11 +138,9 @@ def _check_that_options_apply(settings: CollisionSettings) -> None:
     """
     met = {
         "two detectors or more": len(settings.tables) + len(settings.record) + len(settings.detections) > 1,
-        "--detections": bool(settings.detections),
         "tables of pairs": bool(settings.tables),
         "tables": bool(settings.tables or settings.detections),
         "--record or --detections": bool(settings.record or settings.detections),
-        "--closed-loop": settings.closed_loop is not None,
     }
     usual = CollisionSettings()
     for condition, names in GOES_WITH.items():
@@ -206,12 +175,9 @@ def _loop_settings(settings: CollisionSettings, on: Grid, policy: BrakingPolicy)
         speeds = on.speeds_mps[:: 1 if len(on.speeds_mps) < 20 else 5].tolist()
     else:
         speeds, _ = _speeds_of(settings.loop_speeds, "--loop-speeds")
-    drive = DriveSettings(
-        policy, settings.period, near_m=settings.near, margin_m=settings.margin, braking=settings.braking
-    )
-    channel = ChannelSettings(settings.bin, settings.drawn, settings.empty_bins, not settings.no_misses)
-    engines = EngineSettings(exact=settings.exact)
-    return LoopSettings(settings.closed_loop, tuple(speeds), drive, channel, engines=engines)
+    drive = DriveSettings(policy, settings.period, near_m=settings.near, margin_m=settings.margin)
+    channel = ChannelSettings(settings.bin, settings.empty_bins)
+    return LoopSettings(settings.closed_loop, tuple(speeds), drive, channel)
 
 
 SPEED_COLUMNS: Mapping[str, str] = MappingProxyType(

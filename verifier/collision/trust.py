@@ -59,7 +59,7 @@ from verifier.collision.intervals import (
 )
 from verifier.collision.kernel import Code
 from verifier.collision.pairs import Pairs
-from verifier.collision.resampling import ROOT_N, Progress, Subsampling, bootstrap_intervals, subsampling_interval
+from verifier.collision.resampling import ROOT_N, Progress, Subsampling, bootstrap_interval, subsampling_interval
 
 MOST, FEWEST, SHUFFLED = 999, 199, 50_000_000
 """Permutations at most and at least, and ranks that are shuffled in all of them together."""
@@ -205,7 +205,6 @@ def confidence(
     *,
     seed: int,
     level: float = 0.95,
-    window_m: float = WINDOW_M,
     subsampling: Subsampling = ROOT_N,
     replicates: int = 0,
     progress: Progress | None = None,
@@ -215,7 +214,7 @@ def confidence(
     Subsampling and bootstrap have random streams of their own, so that one does not change the other.
 
     Raises:
-        UsageError: see `subsampling_interval`, `bootstrap_intervals` and `exact_interval`.
+        UsageError: see `subsampling_interval`, `bootstrap_interval` and `exact_interval`.
         LimitError: it would need more memory than the limit.
     """
     drives = len(np.unique(pairs.drive))
@@ -224,16 +223,16 @@ def confidence(
     exact = [IntervalKind.EXACT_WINDOW, IntervalKind.EXACT_MONOTONE, IntervalKind.EXACT_SIMULTANEOUS]
     by_drives = tested.drives is not None and tested.drives <= REFUTED
     exact += BY_DRIVES.values() if by_drives else ()
-    made = [exact_interval(pairs, of.grid, of.policy, kind, level=level, window_m=window_m) for kind in exact]
+    made = [exact_interval(pairs, of.grid, of.policy, kind, level=level) for kind in exact]
     made.append(subsampling_interval(pairs, of, rng=first, level=level, subsampling=subsampling, progress=progress))
     if replicates:
-        made += bootstrap_intervals(pairs, of, rng=second, level=level, replicates=replicates, progress=progress)
+        made.append(bootstrap_interval(pairs, of, rng=second, level=level, replicates=replicates, progress=progress))
         if drives > 1:
-            made += bootstrap_intervals(pairs, of, rng=fourth, level=level, replicates=replicates, by_drive=True)[:1]
-    images, collisions = window_counts(pairs, of.grid, of.policy, window_m / 2, window_m / 2)
+            made.append(bootstrap_interval(pairs, of, rng=fourth, level=level, replicates=replicates, by_drive=True))
+    images, collisions = window_counts(pairs, of.grid, of.policy, WINDOW_M / 2, WINDOW_M / 2)
     intervals = MappingProxyType({interval_map.kind: interval_map for interval_map in made})
-    effective = effective_images(pairs, of.grid, window_m / 2, window_m / 2) if by_drives else images
-    trust = which(of, images, collisions, window_m, effective)
+    effective = effective_images(pairs, of.grid, WINDOW_M / 2, WINDOW_M / 2) if by_drives else images
+    trust = which(of, images, collisions, effective)
     monotone = intervals[safer(IntervalKind.EXACT_MONOTONE, intervals)]
     crossed = (monotone.lower > monotone.upper) & (trust != Trust.SUBSAMPLING) & (trust != Trust.RISING)
     trust = np.where(crossed, np.uint8(Trust.CROSSED), trust)
@@ -245,14 +244,12 @@ def confidence(
     return Confidence(intervals, trust, images, tested)
 
 
-def which(
-    of: CollisionMap, images: Ints, collisions: Ints, window_m: float, effective: Ints | Floats
-) -> NDArray[np.uint8]:
-    """(Y, V) codes of `Trust`, from the map and the images (Y,) and collisions (Y, V) in windows of `window_m`;
+def which(of: CollisionMap, images: Ints, collisions: Ints, effective: Ints | Floats) -> NDArray[np.uint8]:
+    """(Y, V) codes of `Trust`, from the map and the images (Y,) and collisions (Y, V) in windows of `WINDOW_M`;
     `effective` is as how many independent ones the images count."""
     fewest = np.minimum(collisions, images[:, None] - collisions) * (effective / np.maximum(images, 1))[:, None]
     near_zero = of.grid.distances_m[:, None] < WIDTHS_FROM_0 * of.width_m
-    rising = contradicted(of.grid.distances_m, images, collisions, window_m)
+    rising = contradicted(of.grid.distances_m, images, collisions)
     code = np.select(
         [
             np.isnan(of.probability),
@@ -266,7 +263,7 @@ def which(
     return np.where((code != Trust.SUBSAMPLING) & rising, Trust.RISING, code).astype(np.uint8)
 
 
-def contradicted(distances_m: Floats, images: Ints, collisions: Ints, window_m: float) -> Mask:
+def contradicted(distances_m: Floats, images: Ints, collisions: Ints) -> Mask:
     """(V,) whether the data contradict "lambda does not rise with y" at each speed.
 
     Two windows that do not overlap contradict it when the exact interval of the further one lies above that of the
@@ -275,6 +272,6 @@ def contradicted(distances_m: Floats, images: Ints, collisions: Ints, window_m: 
     """
     lower, upper = clopper_pearson(collisions, images[:, None], CONTRADICTION / len(distances_m) / 2)
     smallest = np.minimum.accumulate(upper, axis=0)
-    nearer = np.searchsorted(distances_m, distances_m - window_m, side="left")
+    nearer = np.searchsorted(distances_m, distances_m - WINDOW_M, side="left")
     refuted = (nearer > 0)[:, None] & (smallest[np.maximum(nearer - 1, 0)] < lower)
     return np.asarray(refuted.any(axis=0))

@@ -214,26 +214,15 @@ def _loop(study: CollisionStudy, detector: DetectorRecord, loop: ClosedLoop) -> 
                 _cell(point.closer),
                 f"+- {error_text(bound)}" if bound else "certain",
                 "-" if point.interval is None else interval_text(*point.interval),
-                _cell(point.error_kept),
             )
         )
-    braking = "" if drive is None else f", braking {drive.braking.replace('_', ' ')}"
-    braking += f", margin {margin:g} m" if margin else ""
+    kept = f", margin {margin:g} m" if margin else ""
     title = (
         f"{name_text(detector.title)}: closed loop from a first report at {loop.first_report_m:g} m, a report every"
     )
-    caption = f"{title} {loop.period_s:g} s{braking}; {what}"
+    caption = f"{title} {loop.period_s:g} s{kept}; {what}"
     interval = f"{level_text(study.settings.level)} interval"
-    header = (
-        "speed",
-        "S(v)",
-        "first report",
-        "one report",
-        "closed loop (Storm)",
-        "numerical",
-        interval,
-        "error kept",
-    )
+    header = ("speed", "S(v)", "first report", "one report", "closed loop (Storm)", "numerical", interval)
     yield Table(caption, header, tuple(rows), sortable=True)
     apart = max((abs(point.closer - point.second_engine) for point in loop.points), default=0.0)
     yield Paragraph(

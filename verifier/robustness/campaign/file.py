@@ -71,7 +71,7 @@ DATA_KEYS = ("images", "annotations", "depth", "calibration", "poses", "people")
 MUTATION_KEYS = ("list", "sweep", "severity", "seed", "keep_images")
 LOOP_KEYS = (
     "control_radius", "safety_radius", "path_extension", "metric", "levels", "lowest", "highest", "stop_cost",
-    "tolerance", "fpr_max", "first_frame", "never_stops", "top_speed", "deceleration", "acceleration", "start_speed",
+    "tolerance", "fpr_max", "first_frame", "top_speed", "deceleration", "acceleration", "start_speed",
     "engine", "step", "between_images", "too_close", "match_iou", "draws", "seed", "confidence",
 )  # fmt: skip
 ADR_KEYS = ("level", "iou", "draws", "seed", "confidence")

@@ -31,7 +31,7 @@ from verifier.collision.estimator import BrakingPolicy, CollisionMap, Grid, coll
 from verifier.collision.intervals import WINDOW_M
 from verifier.collision.pairs import Pairs
 from verifier.collision.pairs_reader import read_pairs
-from verifier.collision.resampling import bootstrap_intervals
+from verifier.collision.resampling import bootstrap_interval
 from verifier.language.specs import read_spec
 from verifier.perception.confusion.document import named_file
 from verifier.perception.detections.cameras import in_space, read_cameras
@@ -174,7 +174,7 @@ def _lambda_interval(pairs: Pairs, estimate: CollisionMap) -> tuple[float, float
     if pairs.image_count < FEWEST_UNITS or math.isnan(float(estimate.probability[0, 0])):
         return None
     rng = np.random.default_rng(0)
-    interval_map, _ = bootstrap_intervals(pairs, estimate, rng=rng, level=CONFIDENCE, replicates=DRAWS)
+    interval_map = bootstrap_interval(pairs, estimate, rng=rng, level=CONFIDENCE, replicates=DRAWS)
     low, high = float(interval_map.lower[0, 0]), float(interval_map.upper[0, 0])
     near = np.abs(pairs.predicted_m - estimate.grid.distances_m) <= max(WINDOW_M / 2, estimate.width_m)
     return reaching((low, high), float(estimate.probability[0, 0]), len(np.unique(pairs.image[near])))

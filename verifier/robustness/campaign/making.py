@@ -28,7 +28,7 @@ from verifier.base.numbers import exact_text
 from verifier.closedloop.closed_loop_curve import judged_sums, standard_sensitivities
 from verifier.closedloop.comparison import NamedCurve
 from verifier.closedloop.curvefiles import REMARKS, curves_json, with_remarks
-from verifier.closedloop.curves import FPR_MAX, judged_curve
+from verifier.closedloop.curves import FPR_MAX
 from verifier.closedloop.detection_outcomes import Judged
 from verifier.closedloop.logs import Standardizer
 from verifier.perception.confusion.bins import Bins
@@ -215,13 +215,10 @@ class Maker:
         most, weights = self.wanted.most_false_positives, self.wanted.weights
         # As the paper's 100, up to the rate at which efficiency is 0 where that is higher.
         sensitivities = standard_sensitivities(highest=max(1.0, most))
-        curve = judged_curve(one, sensitivities, most)
-        drawn = None
-        if weights is not None:
-            sums = judged_sums(one, sensitivities, np.ones(judgement.images, np.bool_), most)
-            drawn = sums.drawn(weights.astype(float))
-        write_text(path, curves_json([NamedCurve(ROC, self.wanted.curve or "", condition, curve)], "", self.remarks))
-        return str(path.absolute()), drawn
+        sums = judged_sums(one, sensitivities, np.ones(judgement.images, np.bool_), most)
+        named = NamedCurve(ROC, self.wanted.curve or "", condition, sums.curve)
+        write_text(path, curves_json([named], "", self.remarks))
+        return str(path.absolute()), None if weights is None else sums.drawn(weights.astype(float))
 
 
 def localized(scenes: Scenes, boxes: Boxes, mutation: AnyMutation | None) -> Floats:

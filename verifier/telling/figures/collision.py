@@ -9,7 +9,7 @@ import numpy as np
 from verifier.base.errors import UsageError, one_line
 from verifier.base.numbers import significant
 from verifier.base.words import percent
-from verifier.collision.comparison import Area
+from verifier.collision.comparison import THRESHOLD, Area
 from verifier.collision.intervals import IntervalKind
 from verifier.collision.result import CollisionResult
 from verifier.collision.study import DetectorResult, PolicyResult
@@ -100,7 +100,7 @@ def comparison_figure(result: CollisionResult) -> Figure:
     labels = [
         (AREA_COLOURS[Area.FIRST], "the first is closer to its oracle"),
         (AREA_COLOURS[Area.SECOND], "the second is"),
-        (AREA_COLOURS[Area.EITHER], f"both within {result.settings.threshold:g}"),
+        (AREA_COLOURS[Area.EITHER], f"both within {THRESHOLD:g}"),
         (UNDEFINED, "not defined"),
     ]
     _label_grid(axes, result)
@@ -253,8 +253,6 @@ def _closed_loop(axis: Axes, result: CollisionResult, detector: DetectorResult) 
     if ends:
         lower, upper = zip(*ends, strict=True)
         axis.fill_between(speeds, lower, upper, color="#d62728", alpha=0.2, linewidth=0)
-    axis.plot(speeds, [point.error_kept for point in loop.points], color="#1f77b4", linestyle="--", marker="s",
-              markersize=3, label="closed loop, each car keeps its error")  # fmt: skip
     axis.set_ylim(-0.03, 1.03)
     axis.grid(True, linewidth=0.3)
     axis.set_xlabel(f"initial speed ({result.settings.speed_unit})", fontsize="small")
