@@ -276,6 +276,11 @@ class RequirementSettings:
     output: Written = None
     csv: Annotated[str | None, writes("write one row per planner and cell")] = None
 
+    def check_given(self, names: frozenset[str]) -> None:
+        """Refuse a seed of which nothing would come; UsageError."""
+        if "seed" in names and self.question.mode != "cost" and self.cost is None:
+            raise UsageError("--seed belongs to --mode cost")
+
     @property
     def run_options(self) -> RunOptions:
         """Those of the runs that are asked for."""
