@@ -22,7 +22,7 @@ from verifier.checking.process import StormProcess
 from verifier.cli.invocation import Command
 from verifier.cli.terminal import check_targets, give, progress_bar, tell_shares, wants_colour
 from verifier.language.specs import Specification
-from verifier.pipeline import CheckedStudy, checked_and_told, verified
+from verifier.pipeline import verified
 from verifier.questions.settings import RunSettings, drop_rule, largest_drop, share
 from verifier.study.case import Case, Study
 from verifier.study.exporting import exported_region, model_of, require_one_case, vertex_model_of
@@ -53,15 +53,6 @@ def run_command(arguments: RunSettings, command: Command) -> int:
     if arguments.cm is None:
         raise UsageError("name the confusion matrices: --cm RESULTS.json")
     options, gates = arguments.options, asked_gates(arguments)
-    for name in ("certificates", "check_certificates"):
-        if getattr(arguments, name) is not None and not options.dependence_free:
-            raise UsageError(
-                f"--{name.replace('_', '-')} of verify run is about the bounds of --dependence-free: add that; "
-                "certificates of other bounds are in bundles (verify evidence build)"
-            )
-    if arguments.check_certificates is not None:
-        study = Study.of(read_inputs(arguments.spec, arguments.cm, options), options)
-        return _check_certificates(study, arguments.check_certificates)
     check_targets(arguments)
     exports = {"--export": arguments.export, "--export-bounds": arguments.export_bounds}
     for option, path in exports.items():
@@ -75,7 +66,7 @@ def run_command(arguments: RunSettings, command: Command) -> int:
             require_one_case(study)
         if arguments.export_bounds is not None:
             exported_region(study)
-        checked, result = checked_and_told(study, storm, watch.around(progress_bar), partial=True, pool=pool)
+        result = verified(study, storm, watch.around(progress_bar), partial=True, pool=pool)
         held = gates_of(gates, arguments, result, storm)
         draw = None if arguments.plot is None else _figure(arguments, inputs, options, storm, result)
     tell_shares(pool.shares)
@@ -89,7 +80,6 @@ def run_command(arguments: RunSettings, command: Command) -> int:
         lambda: run_table(recorded, points=arguments.all_scenarios, colour=wants_colour()),
         csv=lambda _: csv_text(result.rows()),
         plot=lambda path: _picture(draw, path),
-        certificates=lambda _: _certificates(checked),
         **ci_outputs(arguments, recorded, document, inputs.spec, watch),
     )
     for model, path in models:
@@ -113,32 +103,6 @@ def _parsed(arguments: RunSettings) -> ParsedStudy:
     shares, remarks = tuple(look.share for look in looks), tuple(model_remarks(looks))
     files = input_files(inputs.spec, inputs.model, inputs.confusion)
     return parsed_study(inputs.model, study.grid, files, shares, remarks)
-
-
-def _certificates(checked: CheckedStudy) -> bytes:
-    """An archive with the certificate of every bound whatever the dependence."""
-    from verifier.evidence.bundle.archive import zip_bytes
-    from verifier.evidence.bundle.layout import free_certificate_file
-    from verifier.study.free import free_certificates  # linear programs take long to load
-
-    return zip_bytes(free_certificates(checked.cases, free_certificate_file))
-
-
-def _check_certificates(study: Study, path: str) -> int:
-    """Decide certificates about a system; exit code 0 where all of its bounds are proven."""
-    from verifier.evidence.bundle.archive import read_bundle
-    from verifier.evidence.bundle.layout import free_certificate_file
-    from verifier.study.free import wrong_certificates
-
-    files = read_bundle(path)
-    wrong = wrong_certificates(study, files, free_certificate_file)
-    for name in wrong:
-        print(f"WRONG {one_line(name)}")
-    if not wrong:
-        print(
-            f"{len(files)} certificates prove every bound whatever the dependence of these spec, model and matrices."
-        )
-    return int(ExitCode.BAD_INPUT if wrong else ExitCode.SATISFIED)
 
 
 def _figure(

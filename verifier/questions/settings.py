@@ -74,17 +74,6 @@ class RunSettings:
             "write the chain or decision process (.umb, .drn, .prism, .jani) of one planner and environment, no sweep"
         ),
     ] = None
-    certificates: Annotated[
-        str | None,
-        writes("with --dependence-free: write the proof of every bound (.zip), for verifier/analysis/flow_kernel.py"),
-    ] = None
-    check_certificates: Annotated[
-        str | None,
-        reads(
-            "with --dependence-free: decide these certificates (.zip) about spec, model and matrices, and stop; "
-            "nothing is solved"
-        ),
-    ] = None
     export_bounds: Annotated[
         str | None,
         writes("write, as --export does, the decision process of all matrices within the confidence region"),
