@@ -33,6 +33,7 @@ from verifier.questions.compare.compare_result import (
     Configuration,
     Detector,
     Drawn,
+    ScoreInterval,
     SpecComparison,
 )
 from verifier.questions.compare.gating import gate_of
@@ -219,6 +220,7 @@ class _Task:
         """Everything about the spec; `data` of each detector, with as many draws of each."""
         (count,) = {evidence.draws for evidence in data.values()}
         scores, points = Scores(count), dict[tuple[int, int], list[Point]]()
+        bounds = dict[tuple[int, int], list[ScoreInterval]]()
         weighed = {name: profiles(study, None) for name, study in self.studies.items()}
         asked_means = [
             number for number, requirement in enumerate(self.grid.requirements) if requirement.over_profile
@@ -243,6 +245,9 @@ class _Task:
             assumed.setdefault(detector, []).extend(case.assumed)
             configuration = configurations.index(Configuration(detector, case.planner.name))
             self._collect(checked, configuration, data[detector], draws, scores, points, means)
+            for index, held in enumerate(draws[0] or ()):
+                ends = zip(held.lower.tolist(), held.upper.tolist(), strict=True)
+                bounds.setdefault((index, configuration), []).extend(ScoreInterval(*pair) for pair in ends)
             for index, objective in enumerate(case.objectives if self.asked.metrics else ()):
                 sign = -1 if self.grid.requirements[index].is_upper else 1
                 swaps.add(index, configuration, detector, objective, sign)
@@ -265,6 +270,7 @@ class _Task:
                 settings.level,
                 reach[index],
                 [means[index, k][0] for k in range(len(configurations))] if requirement.over_profile else (),
+                [bounds.get((index, k), ()) for k in range(len(configurations))],
             )
             for index, requirement in enumerate(self.grid.requirements)
         )
