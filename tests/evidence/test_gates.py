@@ -359,15 +359,15 @@ def test_what_the_gates_do_not_look_at_is_said_by_every_reader(tmp_path, monkeyp
 
 MATRICES = ["--max-drop", "0.1", "--baseline", BY_SET]
 REFUSED = [
-    (["--max-drop", "0.1"], ExitCode.USAGE, "--max-drop and --baseline belong together"),
-    (["--baseline", BY_SET], ExitCode.USAGE, "--max-drop and --baseline belong together"),
+    (["--max-drop", "0.1"], ExitCode.USAGE, "--max-drop belongs to --baseline"),
+    (["--baseline", BY_SET], ExitCode.USAGE, "--baseline belongs to --max-drop"),
     (["--fail-under", "0"], ExitCode.USAGE, "--fail-under: every probability is at least 0"),
     (["--fail-under", "95"], ExitCode.USAGE, "--fail-under: expected a number from 0 to 1, got '95'"),
     (["--fail-under", "nan"], ExitCode.USAGE, "--fail-under: expected a number from 0 to 1"),
     (["--max-drop=-1", "--baseline", BY_SET], ExitCode.USAGE, "--max-drop: expected a number from 0 to 1"),
     (["--max-drop", BY_SET], ExitCode.USAGE, f"hint: as --max-drop 0.01 --baseline {BY_SET}"),
     (["--max-drop", "0.1", "--max-drop", "old.json"], ExitCode.USAGE, "--max-drop 0.01 --baseline old.json"),
-    (["--drop-from", "point"], ExitCode.USAGE, "--drop-from belongs to --max-drop and --baseline"),
+    (["--drop-from", "point"], ExitCode.USAGE, "--drop-from belongs to --max-drop"),
     (["--drop-from", "luck", *MATRICES], ExitCode.USAGE, "--drop-from: expected point, or probability:C"),
     (["--drop-from", "probability:1", *MATRICES], ExitCode.USAGE, "lies strictly between 0 and 1"),
     (

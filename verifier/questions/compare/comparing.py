@@ -24,7 +24,6 @@ from verifier.base.arrays import Floats
 from verifier.base.blocks import HERE, Pool
 from verifier.base.budget import memory_limit
 from verifier.base.errors import UsageError
-from verifier.base.numbers import decimal_text
 from verifier.checking.process import StormProcess
 from verifier.checking.verdicts import verdict_of
 from verifier.questions.compare.compare_result import (
@@ -118,7 +117,7 @@ def compare(
         with clock_of(options, checks).running("the comparison"):
             data = [task.data() for task in tasks]
             count = shared_draws([evidence for mine in data for evidence in mine.values()], settings)
-            check_enough_draws(count, asked.least_chance)
+            check_enough_draws(count, asked.drop_from)
             outcomes = [
                 task.compared(
                     {name: replace(data, draws=count) for name, data in mine.items()}, settings, storm, progress, pool
@@ -132,7 +131,7 @@ def compare(
     if asked.baseline is not None:
         hashes = {name: study.inputs.confusion.sha256 for name, study in tasks[0].studies.items()}
         compared = [(compared.comparison, compared.scores) for compared in outcomes]
-        gate = gate_of(asked.baseline, asked.max_drop, asked.least_chance, compared, hashes, options.selection)
+        gate = gate_of(asked.baseline, asked, compared, hashes, options.selection)
     compared_specs = tuple(compared.comparison for compared in outcomes)
     entries = [entry for spec in compared_specs for requirement in spec.requirements for entry in requirement.entries]
     return CompareResult(
@@ -146,7 +145,7 @@ def compare(
         settings=CompareChoices(
             pareto=asked.pareto,
             best_planner=asked.best_planner,
-            max_drop=None if asked.baseline is None else decimal_text(asked.max_drop),
+            max_drop=None if gate is None else gate.max_drop,
             specs={compared.comparison.spec: compared.settings for compared in outcomes},
         ),
         versions={**program_versions(), "storm": version},
