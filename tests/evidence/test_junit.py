@@ -39,14 +39,6 @@ def test_one_case_for_each_requirement_and_scenario():
     )
 
 
-def test_what_is_inconclusive_can_be_skipped_by_request():
-    found = cases(junit_xml(document_of(every_verdict()), "car.ltl", inconclusive="skipped"))
-    assert found["unsure [planner p, ped x=1]"].find("failure") is None
-    assert found["unsure [planner p, ped x=1]"].find("skipped").get("message").startswith("inconclusive: ")
-    with pytest.raises(ValueError, match="failure"):
-        junit_xml(document_of(every_verdict()), "car.ltl", inconclusive="passed")
-
-
 def test_measured_times_are_shared_out_and_add_up():
     seconds = {"p, ped": 8.0, "p, obs": 0.5}
     root = ET.fromstring(junit_xml(document_of(every_verdict()), "car.ltl", seconds))

@@ -103,17 +103,13 @@ def mutate_command(arguments: MutateSettings, command: Command) -> int:
         if result.left_over:
             print(f"verify: note: {one_line(left_over_note(result.left_over, folder))}", file=sys.stderr)
     else:
-        print(mutate_table(result, folder, RESULT_FILE, result.left_over), end="")
+        print(mutate_table(result, folder), end="")
     return int(ExitCode.BAD_INPUT if result.failures else ExitCode.SATISFIED)
 
 
 def _bar(results: Iterable[ImageResult], count: int) -> Iterable[ImageResult]:
     """The results, with a progress bar on a terminal."""
-    if not is_watched():
-        return results
-    from tqdm import tqdm
-
-    return tqdm(results, desc="images", total=count, leave=False, delay=0.5)
+    return watched(results, count, "images") if is_watched() else results
 
 
 OBJECT_COLUMNS = ("detector", "condition", "image", "object", "before", "after")

@@ -296,7 +296,7 @@ def ci_outputs(
     seconds = None if "SOURCE_DATE_EPOCH" in os.environ else taken
     name = Path(arguments.spec).name
     return {
-        "junit": lambda _: junit_xml(run, name, seconds, arguments.junit_inconclusive),
+        "junit": lambda _: junit_xml(run, name, seconds),
         "sarif": lambda _: sarif_log(run, _path_in_repository(arguments.spec), requirement_places(spec)),
         "in_toto": lambda _: statement(run, _subjects(result)),
     }

@@ -9,7 +9,7 @@ values of the swept constants.
 | satisfied    | passed                                                                     |
 | violated     | `failure` of type "violated"                                               |
 | vacuous      | `skipped`: the check says nothing about the system there                   |
-| inconclusive | `failure` of type "inconclusive", or `skipped` where that is asked for     |
+| inconclusive | `failure` of type "inconclusive": what is not shown does not pass          |
 | no target    | `skipped`: nothing was asked, so nothing passed                            |
 
 The message holds the condition of a verdict; a case that passed on a condition says so in `system-out`.
@@ -24,7 +24,6 @@ written out (`\\x1b`), so that what is shown is what is there.
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
-from typing import get_args
 from xml.etree import ElementTree as ET
 
 from verifier.base.arrays import grouped
@@ -33,18 +32,16 @@ from verifier.evidence.checked import Checked, Gated, checked, gated, run_ground
 from verifier.evidence.documents import Document
 from verifier.evidence.exchange.xml import under, xml_text
 from verifier.evidence.status import Standing, Status
-from verifier.questions.settings import Inconclusive
 from verifier.study.results import RunResult, Unanswered
 
-INCONCLUSIVE = get_args(Inconclusive)
-"""What an inconclusive requirement can be in JUnit, which knows no third verdict."""
+TAGS = {"violated": "failure", "inconclusive": "failure", "vacuous": "skipped", "no target": "skipped"}
+"""What a verdict is in JUnit, which knows no third one; satisfied passes."""
 
 
 def junit_xml(
     run: Document,
     spec_name: str,
     seconds: Mapping[str, float] | None = None,
-    inconclusive: str = "failure",
     standings: Sequence[Standing] = (),
 ) -> str:
     """The document of a run as JUnit XML.
@@ -54,14 +51,11 @@ def junit_xml(
         seconds: measured seconds of each Markov chain, by "PLANNER, ENVIRONMENT NAME=VALUE ..." (`suite_name`). All
             cases of a chain are checked together: each is given an equal share, so that sums are right. None for no
             times, which makes the bytes repeatable.
-        inconclusive: one of `INCONCLUSIVE`; by default what is not shown does not pass.
         standings: of the requirements in a bundle, over all its runs.
 
     Raises:
-        ValueError: the document is not that of a run, `inconclusive` is unknown, or a chain has no time.
+        ValueError: the document is not that of a run, or a chain has no time.
     """
-    if inconclusive not in INCONCLUSIVE:
-        raise ValueError(f"expected one of {INCONCLUSIVE}, got {inconclusive!r}")
     result = run_of(run)
     suites = grouped((suite_name(one.result.planner, one.point.block), one) for one in checked(result))
     if seconds is not None and not suites.keys() <= seconds.keys():
@@ -70,7 +64,7 @@ def junit_xml(
     spec = PurePath(spec_name).stem
     for name, cases in suites.items():
         taken = None if seconds is None else seconds[name]
-        _suite(root, name, cases, spec, taken, inconclusive, result)
+        _suite(root, name, cases, spec, taken, result)
     untimed = None if seconds is None else 0.0
     if result.unanswered:
         _unanswered_suite(root, result.unanswered, spec, untimed)
@@ -94,7 +88,6 @@ def _suite(
     cases: Sequence[Checked],
     spec: str,
     seconds: float | None,
-    inconclusive: str,
     run: RunResult,
 ) -> None:
     suite = under(root, "testsuite", name=name)
@@ -103,7 +96,7 @@ def _suite(
     _properties(suite, [*said, *run_grounds(run)])
     share = None if seconds is None else seconds / len(cases)
     for case in cases:
-        _judged(_case(suite, f"{spec}.{case.result.planner}", case.name, share), case, inconclusive)
+        _judged(_case(suite, f"{spec}.{case.result.planner}", case.name, share), case)
     _count(suite, seconds)
 
 
@@ -144,7 +137,7 @@ def _case(suite: ET.Element, class_name: str, name: str, seconds: float | None) 
     return under(suite, "testcase", {"classname": class_name, "name": name, **time})
 
 
-def _judged(case: ET.Element, checked: Checked, inconclusive: str) -> None:
+def _judged(case: ET.Element, checked: Checked) -> None:
     point = checked.point
     values = {
         "verdict": point.verdict.value,
@@ -160,8 +153,7 @@ def _judged(case: ET.Element, checked: Checked, inconclusive: str) -> None:
             if ends is not None:
                 values |= {f"{kind}_lower": repr(ends.lower), f"{kind}_upper": repr(ends.upper)}
     _properties(case, values.items())
-    tags = {"violated": "failure", "inconclusive": inconclusive, "vacuous": "skipped", "no target": "skipped"}
-    result = tags.get(point.verdict.value)
+    result = TAGS.get(point.verdict.value)
     if result is not None:
         element = under(case, result, message=checked.message)
         if result == "failure":

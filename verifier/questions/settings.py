@@ -32,8 +32,6 @@ Mode: TypeAlias = Literal["common", "factor", "bin", "cell", "cost"]
 """Which recalls change, see `verifier.questions.require.question`."""
 Rest: TypeAlias = Literal["free", "measured"]
 """What the columns of a box are that have no floor."""
-Inconclusive: TypeAlias = Literal["failure", "skipped"]
-"""What an inconclusive requirement is in JUnit."""
 Scale: TypeAlias = Literal["linear", "log"]
 """Of the probabilities in a plot."""
 MOST_DECIMALS = 9
@@ -138,9 +136,6 @@ class RunSettings:
     junit: Annotated[
         str | None, writes("write JUnit XML, one case per requirement and scenario", group="continuous integration")
     ] = None
-    junit_inconclusive: Annotated[
-        Inconclusive, Option("JUnit outcome of an inconclusive requirement", role="output", of="junit")
-    ] = "failure"
     sarif: Annotated[str | None, writes("write SARIF: every finding at its line of the spec")] = None
     in_toto: Annotated[str | None, writes("write an in-toto statement (test-result) to be signed")] = None
     fail_under: Annotated[

@@ -17,6 +17,7 @@ from verifier.robustness.campaign.result import BreakRow, CampaignDocument, Camp
 from verifier.robustness.mutators import MUTATORS, AnyMutation
 from verifier.robustness.mutators.batch_result import BatchResult, MutateResult
 from verifier.robustness.mutators.catalogue import Parameter
+from verifier.robustness.mutators.request import RESULT_FILE
 from verifier.robustness.predicting import PairModel, PredictResult, r_squared_text
 from verifier.robustness.rates import AdrResult, RateRow
 from verifier.telling import markdown, terminal
@@ -50,32 +51,25 @@ def _usual(parameter: Parameter) -> str:
     return f" (default: {default})" if isinstance(default, str) else f" (default: {default:g})"
 
 
-def mutate_table(result: BatchResult, folder: Path, result_file: str, left_over: Sequence[str] = ()) -> str:
+def mutate_table(result: BatchResult, folder: Path | None = None) -> str:
     """How many images each mutation gave, then what could not be made, and what one must know.
 
-    `left_over` are files that an earlier run left among those of this one.
+    `folder` is where they are, which a result does not know.
     """
     study = result.document()
     kept = sum(len(image.kept) for image in result.images)
-    before = f", {kept} kept from an earlier run" if kept else ""
-    made = counted(study.counts.written - kept, "image")
-    lines = [*block_lines(_mutations(study)), ""]
-    lines += [f"{made} written to {folder}{before}; the list is {result_file} there"]
-    failures = list(_failures(study))
+    lines, failures = [*block_lines(_mutations(study))], list(_failures(study))
+    if folder is not None:
+        made = counted(study.counts.written - kept, "image")
+        before = f", {kept} kept from an earlier run" if kept else ""
+        lines += ["", f"{made} written to {folder}{before}; the list is {RESULT_FILE} there"]
     lines += [f"failed: {failure}" for failure in failures[:MOST_FAILURES]]
     if len(failures) > MOST_FAILURES:
-        lines.append(f"and {len(failures) - MOST_FAILURES} more failures, see {folder / result_file}")
+        lines.append(f"and {len(failures) - MOST_FAILURES} more failures, see {(folder or Path()) / RESULT_FILE}")
     lines += [f"note: {note}" for note in study.notes]
-    if left_over:
-        lines.append(f"note: {left_over_note(left_over, folder)}")
+    if folder is not None and result.left_over:
+        lines.append(f"note: {left_over_note(result.left_over, folder)}")
     return text_of(one_line(line) for line in lines)
-
-
-def batch_table(result: BatchResult) -> str:
-    """The same without the folder, which a result does not know."""
-    study = result.document()
-    lines = [*block_lines(_mutations(study)), *(f"failed: {failure}" for failure in _failures(study))]
-    return "\n".join(one_line(line) for line in [*lines, *(f"note: {note}" for note in study.notes)])
 
 
 def mutate_blocks(study: MutateResult) -> Iterator[Block]:

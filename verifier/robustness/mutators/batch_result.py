@@ -215,7 +215,7 @@ class BatchResult(Result):
     left_over: tuple[str, ...] = ()
     sheet: bytes | None = None
 
-    TOLD = "verifier.telling.robustness:batch_table"
+    TOLD = "verifier.telling.robustness:mutate_table"
     METRICS = ("images", "failures")
 
     @property
