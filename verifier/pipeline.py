@@ -90,21 +90,15 @@ def verify_spec(
     # Storm starts at once, so that it loads while files are read.
     with StormProcess() as storm, Pool(scheduler, options.limits.memory_bytes) as pool:
         study = Study.of(read_inputs(spec_path, confusion_path, options, system), options)
-        return checked_and_told(study, storm, progress, pool=pool)[1]
+        return verified(study, storm, progress, pool=pool)
 
 
-def verified(study: Study, storm: StormProcess, progress: Progress = iter, *, partial: bool = False) -> RunResult:
-    """As `verify_spec`, for a study and a worker that runs; `partial` as for `checked_study`."""
-    return checked_and_told(study, storm, progress, partial=partial)[1]
-
-
-def checked_and_told(
+def verified(
     study: Study, storm: StormProcess, progress: Progress = iter, *, partial: bool = False, pool: Pool = HERE
-) -> tuple[CheckedStudy, RunResult]:
-    """What was computed, proofs included, and the result; as `verified` and `checked_study`."""
+) -> RunResult:
+    """As `verify_spec`, for a study and a worker that runs; `partial` and `pool` as for `checked_study`."""
     with memory_limit(study.options.limits.memory_bytes):
-        checked = checked_study(study, storm, progress, partial=partial, pool=pool)
-        return checked, result_of(checked, study.options)
+        return result_of(checked_study(study, storm, progress, partial=partial, pool=pool), study.options)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,14 @@ from context_cases import latch
 from scipy.optimize import linprog
 
 from verifier.analysis import step_kernel
-from verifier.cli import main
+from verifier.checking.process import StormProcess
 from verifier.evidence.bundle.archive import zip_bytes
+from verifier.evidence.bundle.layout import free_certificate_file
+from verifier.pipeline import checked_study, result_of
+from verifier.study.case import Study
+from verifier.study.free import checked_ends, free_certificates
+from verifier.study.inputs import read_inputs
+from verifier.study.options import RunOptions
 
 SPEC = 'model "m.toml"\nsome: P >= 0.75 [ F seen = 1 ]\nnever: P <= 0.9 [ F (t = 2 & seen = 1) ]\n'
 
@@ -30,9 +36,23 @@ def archive(tmp_path_factory):
         "labels": ["ped", "empty"], "bins": [{"distance_m": [0, 10], "counts": [[80, 0], [20, 0]]}],
     }  # fmt: skip
     (folder / "c.json").write_text(json.dumps(document))
-    asked = ["run", str(folder / "s.ltl"), "--cm", str(folder / "c.json"), "--dependence-free", "--point-only"]
-    assert main([*asked, "--certificates", str(folder / "p.zip"), "-o", str(folder / "r.json")]) in (0, 1, 3)
+    result, proofs = proven(folder)
+    (folder / "r.json").write_text(result.json_text())
+    (folder / "p.zip").write_bytes(zip_bytes(proofs))
     return folder
+
+
+def study_of(folder):
+    options = RunOptions(dependence_free=True, confidence=None)
+    return Study.of(read_inputs(folder / "s.ltl", folder / "c.json", options), options)
+
+
+def proven(folder):
+    """What a run with these bounds gives, and their certificates by path."""
+    study = study_of(folder)
+    with StormProcess() as storm:
+        checked = checked_study(study, storm)
+    return result_of(checked, study.options), free_certificates(checked.cases, free_certificate_file)
 
 
 @pytest.fixture(scope="module")
@@ -64,10 +84,9 @@ def test_bounds_and_their_proofs_are_of_one_solution(archive, monkeypatch):
         return linprog(*arguments, **more)
 
     monkeypatch.setattr("verifier.analysis.dependence_free.linprog", counted)
-    asked = ["run", str(archive / "s.ltl"), "--cm", str(archive / "c.json"), "--dependence-free", "--point-only"]
-    main([*asked, "--certificates", str(archive / "again.zip")])
+    _, proofs = proven(archive)
     assert len(solved) == 4
-    assert (archive / "again.zip").read_bytes() == (archive / "p.zip").read_bytes()
+    assert zip_bytes(proofs) == (archive / "p.zip").read_bytes()
 
 
 def test_the_kernel_needs_nothing_but_itself(archive):
@@ -148,32 +167,18 @@ def test_random_multipliers_never_prove_more(certificates):
                 assert step_kernel.proven_cost(each["program"], changed) <= best
 
 
-def test_certificates_belong_to_the_bounds_that_they_prove(archive, capsys):
-    asked = ["run", str(archive / "s.ltl"), "--cm", str(archive / "c.json"), "--certificates", str(archive / "q.zip")]
-    assert main(asked) == 2
-    assert "--certificates of verify run is about the bounds of --dependence-free" in capsys.readouterr().err
-
-
 # --- About the system: the programs are built again from spec, model and matrices.
 
 
-def decided(archive, files, capsys, **texts):
-    """Exit code and output of deciding some certificates; `texts` replace the file of that name."""
-    for name, text in texts.items():
-        (archive / name).write_text(text)
-    (archive / "q.zip").write_bytes(
-        zip_bytes({path: (json.dumps(each) + "\n").encode() for path, each in files.items()})
-    )
-    code = main(
-        ["run", str(archive / "s.ltl"), "--cm", str(archive / "c.json"), "--dependence-free", "--point-only",
-         "--check-certificates", str(archive / "q.zip")]
-    )  # fmt: skip
-    return code, capsys.readouterr().out
+def wrong(archive, files):
+    """What is wrong with certificates about the system, by path."""
+    raw = {path: (json.dumps(each) + "\n").encode() for path, each in files.items()}
+    ends = checked_ends(study_of(archive), raw, free_certificate_file)
+    return {path: message for end in ends for path, message in end.wrong}
 
 
-def test_certificates_are_decided_about_the_inputs(archive, certificates, capsys):
-    code, told = decided(archive, certificates, capsys)
-    assert (code, told.split(" prove")[0]) == (0, "4 certificates")
+def test_certificates_are_decided_about_the_inputs(archive, certificates):
+    assert wrong(archive, certificates) == {}
 
 
 RELAXED = [
@@ -192,30 +197,28 @@ RELAXED = [
 
 
 @pytest.mark.parametrize(("what", "change"), RELAXED, ids=[what for what, _ in RELAXED])
-def test_certificates_about_another_system_are_refused(what, change, archive, certificates, capsys):
+def test_certificates_about_another_system_are_refused(what, change, archive, certificates):
     """Programs that the kernel alone may accept: they are not those of spec, model and matrices."""
     for path in certificates:
         changed = copy.deepcopy(certificates)
         change(changed[path])
-        code, told = decided(archive, changed, capsys)
-        assert (code, f"WRONG {path}: " in told, told.count("WRONG")) == (4, True, 1), (path, told)
+        assert list(wrong(archive, changed)) == [path]
 
 
-def test_every_bound_needs_its_certificate(archive, certificates, capsys):
+def test_every_bound_needs_its_certificate(archive, certificates):
     path = sorted(certificates)[0]
-    code, told = decided(archive, {name: each for name, each in certificates.items() if name != path}, capsys)
-    assert (code, told) == (4, f"WRONG {path}: missing\n")
-    code, told = decided(archive, {**certificates, "certificates/more.json": {}}, capsys)
-    assert (code, told) == (4, "WRONG certificates/more.json: about nothing that is asked\n")
+    others = {name: each for name, each in certificates.items() if name != path}
+    assert wrong(archive, others) == {path: "missing"}
 
 
-def test_certificates_of_other_matrices_are_refused(archive, certificates, capsys):
-    document = json.loads((archive / "c.json").read_text())
-    kept = json.dumps(document)
+def test_certificates_of_other_matrices_are_refused(archive, certificates):
+    kept = (archive / "c.json").read_text()
+    document = json.loads(kept)
     document["bins"][0]["counts"] = [[81, 0], [19, 0]]
-    code, told = decided(archive, certificates, capsys, **{"c.json": json.dumps(document)})
+    (archive / "c.json").write_text(json.dumps(document))
+    told = wrong(archive, certificates)
     (archive / "c.json").write_text(kept)
-    assert (code, told.count("about another system than spec, model and matrices give")) == (4, 4)
+    assert list(told.values()) == ["about another system than spec, model and matrices give"] * 4
 
 
 # --- A program by hand: what its multipliers prove, in fractions.

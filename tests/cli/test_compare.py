@@ -389,7 +389,10 @@ def test_a_drop_closes_the_gate_and_is_named(compare, baseline, worse):
     arguments = (*GATE, "--baseline", baseline, "--max-drop", "0.01")
     code, out, _ = compare(*arguments, cm=(worse,))
     assert code == ExitCode.VIOLATED
-    assert "stops_for_pedestrians dropped by 0.101266, from 0.196203 to 0.0949367 (worse, published)" in out
+    row = next(line for line in out.splitlines() if "0.0949367" in line and "failed" in line)
+    assert re.split(r" {2,}", row)[1:6] == [
+        "stops_for_pedestrians", "worse, published", "0.196203", "0.0949367", "+0.101",
+    ]  # fmt: skip
     assert "Gate, no drop by more than 0.01 against run.json: failed by" in out
     code, out, _ = compare(*GATE, "--baseline", baseline, "--max-drop", "0.11", cm=(worse,))
     assert (code, "against run.json: passed" in out) == (ExitCode.SATISFIED, True)
@@ -586,9 +589,9 @@ def test_pairs_are_shown_on_request(compare):
 
 
 USAGE = [
-    (["--max-drop", "0.1"], "--max-drop and --baseline belong together"),
+    (["--max-drop", "0.1"], "--max-drop belongs to --baseline"),
     (["--pareto", "stops_for_pedestrians"], "--pareto: expected two requirements as A,B"),
-    (["--pareto", "all_three,all_three"], "the Pareto view needs two different requirements"),
+    (["--pareto", "all_three,all_three"], "--pareto: expected two different requirements"),
     (["--pareto", "all_three,all_tree", "--draws", "9"], "no spec has both requirements of the Pareto view"),
     (["--seed=-1"], "expected a seed"),
     (["--interval", "bootstrap"], "--interval bootstrap needs sequences, but"),
@@ -637,6 +640,22 @@ def test_nothing_is_written_when_it_fails_and_no_input_is_overwritten(compare, r
     code, _, err = compare("--csv", BY_CLASS)
     assert (code, "is an input of this comparison" in err) == (ExitCode.USAGE, True)
     assert (root / BY_CLASS).read_bytes() == before
+
+
+def test_the_bounds_that_decide_are_told_and_are_those_of_verify_run(compare, tmp_path, capfd):
+    asked = ("--env", "ped", "--requirement", "stops_for_pedestrians", "--draws", "200")
+    _, found = document(compare, *asked)
+    main(["run", SPEC, "--cm", BY_CLASS, *asked, "--json"])
+    (point,) = json.loads(capfd.readouterr().out)["requirements"][0]["points"]
+    (entry,) = requirement(found, "stops_for_pedestrians")["entries"]
+    bounds = {end: point["uncertainty"]["confidence_bounds"][end] for end in ("lower", "upper")}
+    assert entry["confidence_bounds"] == pytest.approx(bounds, rel=1e-9)
+    _, out, _ = compare(*asked)
+    header, _, row = out.splitlines()[out.splitlines().index("Configurations for stops_for_pedestrians") + 1 :][:3]
+    told = dict(zip(re.split(r" {2,}", header), re.split(r" {2,}", row), strict=True))
+    assert (told["95 % confidence bounds"], told["verdict"][:8]) == ("[0.126, 0.283]", "violated")
+    _, found = document(compare, *asked, "--verdict-from", "point")
+    assert "confidence_bounds" not in requirement(found, "stops_for_pedestrians")["entries"][0]
 
 
 def test_verdicts_come_from_the_robust_bounds_as_in_verify_run(compare):
@@ -816,9 +835,3 @@ def test_an_edited_best_planner_is_refused(compare, looks, tmp_path, pointer, va
         reach["upper"] = reach["lower"] = 0.0
     target.write_text(json.dumps(found))
     assert main(["report", str(target), "-o", str(tmp_path / "r.html")]) == 4
-
-
-def test_a_best_planner_of_no_steps_is_refused(compare):
-    code, _, err = compare("--best-planner", 0)
-    assert code == ExitCode.USAGE
-    assert "--best-planner: expected a number of steps of at least 1, got 0" in err

@@ -335,6 +335,7 @@ REFUSED = [
     (["--assignment", "optimal", "--score-thresholds", "0.1,0.5", "--record", "a.csv"],
      "--record: under this matching", ExitCode.USAGE),
     (["--stream", "--classes", "ped,obs", "--chunk-rows", "0"], "--chunk-rows: expected at least 1", ExitCode.USAGE),
+    (["--chunk-rows", "9"], "--chunk-rows belongs to --stream, --checkpoint, --scheduler or --shard", ExitCode.USAGE),
     (["--stream", "--classes", "ped,obs", "--distance-field", "d"], "belong to other formats", ExitCode.USAGE),
     (["--distance-field", "d"], "unknown option of the format 'table' 'distance_field'", ExitCode.USAGE),
     (["--stream"], "--stream needs the classes beforehand", ExitCode.USAGE),

@@ -388,8 +388,7 @@ def fault_of(one, name, folder, rng):
 
 def prepare(targets, folder, monkeypatch):
     """A folder with its files for each target, and no model checker."""
-    for name in ("cli.run.verified", "cli.run.checked_and_told", "questions.require.requiring.required",
-                 "cli.questions.explained"):  # fmt: skip
+    for name in ("cli.run.verified", "questions.require.requiring.required", "cli.questions.explained"):
         monkeypatch.setattr(f"verifier.{name}", only_read)
     monkeypatch.setenv("VERIFIER_DEBUG", "1")
     for name, one in targets.items():

@@ -27,6 +27,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 from verifier.base.errors import UsageError, shown
 from verifier.base.numbers import number_words
+from verifier.base.words import listed
 
 Settings = TypeVar("Settings")
 Role = Literal["choice", "file", "named_file", "output"]
@@ -52,7 +53,7 @@ class Option:
         listed: whether it is an option here, and not only has the value of another of its name.
         opposite: name and help of the flag that says no.
         default: how the default is spelled, where `number_words` would not do.
-        of: the name of what must be typed, too, for it to mean anything.
+        of: the names of what must be typed, too, one of them, for it to mean anything.
         alone: whether it is refused where it is given twice; of other options with one value the last counts.
     """
 
@@ -265,8 +266,9 @@ def settings_of(arguments: argparse.Namespace, settings: type[Settings], part: P
         elif isinstance(note, Option):
             setting = Setting(own.name, kind, note, None)
             if setting.name in given:
-                if note.of and note.of.replace("-", "_") not in given:
-                    raise UsageError(f"{setting.full} belongs to --{note.of}")
+                needed = note.of.split()
+                if needed and given.keys().isdisjoint(name.replace("-", "_") for name in needed):
+                    raise UsageError(f"{setting.full} belongs to {listed([f'--{name}' for name in needed], 'or')}")
                 values[own.name] = _value(setting, given[setting.name])
     chosen = settings(**values)
     check = getattr(chosen, "check_given", None)

@@ -67,7 +67,7 @@ def compare_command(arguments: ComparisonSettings, command: Command) -> int:
     check_targets(arguments, "comparison")
     baseline = None if arguments.baseline is None else read_baseline(arguments.baseline)
     asked, files = compare_options(arguments, baseline), named_files("--cm", arguments.cm)
-    options = with_default_memory(arguments.options, arguments.best_planner)
+    options = with_default_memory(arguments.options, asked.best_planner)
     with Pool(arguments.scheduler, options.limits.memory_bytes) as pool:
         result = compare(arguments.spec, files, asked, options, progress_bar, pool=pool)
     tell_shares(pool.shares)

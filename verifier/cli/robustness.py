@@ -20,8 +20,8 @@ from verifier.robustness.assessment.request import assessed
 from verifier.robustness.campaign.guessing import proposal
 from verifier.robustness.campaign.result import CampaignResult
 from verifier.robustness.campaign.running import campaign_result
-from verifier.robustness.mutators.batch import RESULT_FILE, chosen_mutations, mutated
-from verifier.robustness.mutators.batch_result import ImageResult
+from verifier.robustness.mutators.batch import chosen_mutations, mutated
+from verifier.robustness.mutators.batch_result import RESULT_FILE, ImageResult
 from verifier.robustness.predicting import predict_result
 from verifier.robustness.rates import adr_result
 from verifier.robustness.settings import (
@@ -92,17 +92,13 @@ def mutate_command(arguments: MutateSettings, command: Command) -> int:
     tell_shares(workers.shares)
     document = with_provenance(result.json_text(), command)
     write_text(folder / RESULT_FILE, document)
-    print(document if arguments.json else mutate_table(result, folder, RESULT_FILE), end="")
+    print(document if arguments.json else mutate_table(result, folder), end="")
     return int(ExitCode.BAD_INPUT if result.failures else ExitCode.SATISFIED)
 
 
 def _bar(results: Iterable[ImageResult], count: int) -> Iterable[ImageResult]:
     """The results, with a progress bar on a terminal."""
-    if not is_watched():
-        return results
-    from tqdm import tqdm
-
-    return tqdm(results, desc="images", total=count, leave=False, delay=0.5)
+    return watched(results, count, "images") if is_watched() else results
 
 
 OBJECT_COLUMNS = ("detector", "condition", "image", "object", "before", "after")

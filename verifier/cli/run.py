@@ -7,8 +7,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
@@ -22,8 +21,8 @@ from verifier.checking.process import StormProcess
 from verifier.cli.invocation import Command
 from verifier.cli.terminal import check_targets, give, progress_bar, tell_shares, wants_colour
 from verifier.language.specs import Specification
-from verifier.pipeline import CheckedStudy, checked_and_told, verified
-from verifier.questions.settings import RunSettings, drop_rule, largest_drop, share
+from verifier.pipeline import verified
+from verifier.questions.settings import RunSettings
 from verifier.study.case import Case, Study
 from verifier.study.exporting import exported_region, model_of, require_one_case, vertex_model_of
 from verifier.study.inputs import Inputs, make_grid, read_inputs, read_spec_and_model
@@ -52,16 +51,7 @@ def run_command(arguments: RunSettings, command: Command) -> int:
         return 0
     if arguments.cm is None:
         raise UsageError("name the confusion matrices: --cm RESULTS.json")
-    options, gates = arguments.options, asked_gates(arguments)
-    for name in ("certificates", "check_certificates"):
-        if getattr(arguments, name) is not None and not options.dependence_free:
-            raise UsageError(
-                f"--{name.replace('_', '-')} of verify run is about the bounds of --dependence-free: add that; "
-                "certificates of other bounds are in bundles (verify evidence build)"
-            )
-    if arguments.check_certificates is not None:
-        study = Study.of(read_inputs(arguments.spec, arguments.cm, options), options)
-        return _check_certificates(study, arguments.check_certificates)
+    options, recorded = arguments.options, recorded_baseline(arguments)
     check_targets(arguments)
     exports = {"--export": arguments.export, "--export-bounds": arguments.export_bounds}
     for option, path in exports.items():
@@ -75,22 +65,21 @@ def run_command(arguments: RunSettings, command: Command) -> int:
             require_one_case(study)
         if arguments.export_bounds is not None:
             exported_region(study)
-        checked, result = checked_and_told(study, storm, watch.around(progress_bar), partial=True, pool=pool)
-        held = gates_of(gates, arguments, result, storm)
+        result = verified(study, storm, watch.around(progress_bar), partial=True, pool=pool)
+        held = gates_of(arguments, recorded, result, storm)
         draw = None if arguments.plot is None else _figure(arguments, inputs, options, storm, result)
     tell_shares(pool.shares)
-    recorded = replace(result, command=command, gates=held)
-    document = recorded.json_text()
+    result = replace(result, command=command, gates=held)
+    document = result.json_text()
     asked = (arguments.export, model_of), (arguments.export_bounds, vertex_model_of)
     models = [(make(study), path) for path, make in asked if path is not None]
     give(
         arguments,
         document,
-        lambda: run_table(recorded, points=arguments.all_scenarios, colour=wants_colour()),
+        lambda: run_table(result, points=arguments.all_scenarios, colour=wants_colour()),
         csv=lambda _: csv_text(result.rows()),
         plot=lambda path: _picture(draw, path),
-        certificates=lambda _: _certificates(checked),
-        **ci_outputs(arguments, recorded, document, inputs.spec, watch),
+        **ci_outputs(arguments, result, document, inputs.spec, watch),
     )
     for model, path in models:
         write_model(model, path)
@@ -113,32 +102,6 @@ def _parsed(arguments: RunSettings) -> ParsedStudy:
     shares, remarks = tuple(look.share for look in looks), tuple(model_remarks(looks))
     files = input_files(inputs.spec, inputs.model, inputs.confusion)
     return parsed_study(inputs.model, study.grid, files, shares, remarks)
-
-
-def _certificates(checked: CheckedStudy) -> bytes:
-    """An archive with the certificate of every bound whatever the dependence."""
-    from verifier.evidence.bundle.archive import zip_bytes
-    from verifier.evidence.bundle.layout import free_certificate_file
-    from verifier.study.free import free_certificates  # linear programs take long to load
-
-    return zip_bytes(free_certificates(checked.cases, free_certificate_file))
-
-
-def _check_certificates(study: Study, path: str) -> int:
-    """Decide certificates about a system; exit code 0 where all of its bounds are proven."""
-    from verifier.evidence.bundle.archive import read_bundle
-    from verifier.evidence.bundle.layout import free_certificate_file
-    from verifier.study.free import wrong_certificates
-
-    files = read_bundle(path)
-    wrong = wrong_certificates(study, files, free_certificate_file)
-    for name in wrong:
-        print(f"WRONG {one_line(name)}")
-    if not wrong:
-        print(
-            f"{len(files)} certificates prove every bound whatever the dependence of these spec, model and matrices."
-        )
-    return int(ExitCode.BAD_INPUT if wrong else ExitCode.SATISFIED)
 
 
 def _figure(
@@ -192,33 +155,13 @@ CONTRADICTED = (
 RECORDED = "worst probabilities found here and those that the baseline records; no draws, for it has no matrices"
 
 
-@dataclass(frozen=True)
-class Asked:
-    """The gates that were asked for; None where one was not.
-
-    Attributes:
-        least: for every requirement.
-        max_drop: against `baseline`.
-        baseline: file of the earlier result, or of the earlier matrices.
-        recorded: the earlier result, where the file is one; else its matrices are verified.
-        least_chance: the chance from which on a drop fails; None to go by the probabilities alone.
-    """
-
-    least: Fraction | None
-    max_drop: Fraction | None
-    baseline: str | None
-    recorded: Baseline | None
-    least_chance: Fraction | None = None
-
-
-def asked_gates(arguments: RunSettings) -> Asked:
-    """What the arguments ask.
+def recorded_baseline(arguments: RunSettings) -> Baseline | None:
+    """The earlier result that a run is held against; None where there is none, or the baseline is of matrices.
 
     Raises:
-        UsageError: an argument that cannot be read, or a chance for which there are no draws; InputError: a baseline
-            that cannot be read.
+        UsageError: a drop without a baseline or the other way round, or a chance for which there are no draws;
+            InputError: a baseline that cannot be read.
     """
-    drop = largest_drop(arguments.max_drop, arguments.baseline)
     recorded = None
     if arguments.baseline is not None:
         document, _ = read_json(arguments.baseline)
@@ -226,20 +169,16 @@ def asked_gates(arguments: RunSettings) -> Asked:
             from verifier.evidence.consistency import read_baseline
 
             recorded = read_baseline(arguments.baseline)
-    least = None if arguments.fail_under is None else share("--fail-under", arguments.fail_under)
-    if least == 0:
-        raise UsageError("--fail-under: every probability is at least 0; name a number above 0")
-    chance = drop_rule(arguments.drop_from, gated=drop is not None)
-    if chance is not None and recorded is not None:
+    if arguments.drop_from is not None and recorded is not None:
         raise UsageError(
             "--drop-from probability: the baseline records probabilities and has no matrices to draw\n"
             "  hint: give the earlier matrices as --baseline, or use --drop-from point"
         )
-    if chance is not None and not _draws(arguments.options):
+    if arguments.drop_from is not None and not _draws(arguments.options):
         raise UsageError(
             "--drop-from probability takes draws: leave out --point-only, --round-transitions, --mix and --persist"
         )
-    return Asked(least, drop, arguments.baseline, recorded, chance)
+    return recorded
 
 
 def _draws(options: RunOptions) -> bool:
@@ -248,42 +187,43 @@ def _draws(options: RunOptions) -> bool:
     return options.confidence is not None and options.decimals is None and not alone
 
 
-def gates_of(asked: Asked, arguments: RunSettings, result: RunResult, storm: StormProcess) -> Gates | None:
+def gates_of(
+    arguments: RunSettings, recorded: Baseline | None, result: RunResult, storm: StormProcess
+) -> Gates | None:
     """Hold a run against the gates that were asked for, if any; VerifierError as the pipeline and `gate_of_run`."""
     options, floor = arguments.options, None
-    if asked.least is not None:
+    if arguments.fail_under is not None:
         from verifier.questions.compare.floor import floor_of
 
-        floor = floor_of(result, asked.least)
-    if asked.max_drop is None or asked.baseline is None:
+        floor = floor_of(result, arguments.fail_under)
+    if arguments.max_drop is None or arguments.baseline is None:
         return None if floor is None else Gates(floor)
     from verifier.questions.compare.gating import gate_of_run, rule_text
 
-    if asked.recorded is not None:
-        baseline, compared = asked.recorded, RECORDED
-        gate = gate_of_run(baseline, asked.max_drop, result, options.selection)
+    if recorded is not None:
+        baseline, compared = recorded, RECORDED
+        gate = gate_of_run(baseline, arguments.max_drop, result, options.selection)
     else:
         if options.persist is None:  # the memory of the run, whatever the earlier data support
             options = replace(options, memory=result.settings.memory or "none")
-        inputs = read_inputs(arguments.spec, asked.baseline, options)
+        inputs = read_inputs(arguments.spec, arguments.baseline, options)
         baseline = _verified_baseline(inputs, options, storm)
-        if next(file.sha256 for file in result.inputs if file.role == "confusion") == inputs.confusion.sha256:
-            gate, compared = gate_of_run(baseline, asked.max_drop, result, options.selection), SAME
-            gate = replace(gate, drop_from=rule_text(asked.least_chance))
-        elif not _draws(options):
-            gate, compared = gate_of_run(baseline, asked.max_drop, result, options.selection), POINTS
-        else:
+        same = next(file.sha256 for file in result.inputs if file.role == "confusion") == inputs.confusion.sha256
+        if not same and _draws(options):
             names = dict.fromkeys(requirement.name for requirement in result.requirements if requirement.is_plain)
-            gate, compared = _paired(asked, baseline, replace(arguments, options=options), names), PAIRED
+            gate, compared = _paired(baseline, replace(arguments, options=options), names), PAIRED
+        else:
+            gate = gate_of_run(baseline, arguments.max_drop, result, options.selection)
+            gate = replace(gate, drop_from=rule_text(arguments.drop_from))
+            compared = SAME if same else POINTS
     if result.channel.test == "contradicted":
         compared += CONTRADICTED.format(detector_text(result.channel.contexts))
     known = {(requirement, planner) for _, requirement, _, planner in baseline.worst}
-    new = [
-        requirement
+    added = tuple(
+        NewRequirement(requirement.name, requirement.planner)
         for requirement in result.requirements
         if requirement.is_plain and (requirement.name, requirement.planner) not in known
-    ]
-    added = tuple(NewRequirement(requirement.name, requirement.planner) for requirement in new)
+    )
     return Gates(floor, Regression(**vars(gate), compared=compared, not_in_baseline=added))
 
 
@@ -295,15 +235,15 @@ def _verified_baseline(inputs: Inputs, options: RunOptions, storm: StormProcess)
     return baseline_of(verified(Study.of(inputs, options.point_alone()), storm), file, file.name)
 
 
-def _paired(asked: Asked, baseline: Baseline, arguments: RunSettings, names: Iterable[str]) -> DropGate:
+def _paired(baseline: Baseline, arguments: RunSettings, names: Iterable[str]) -> DropGate:
     """Both files of matrices drawn together, as `verify compare` does, for the requirements of these names."""
     from verifier.questions.compare.comparing import compare
     from verifier.questions.compare.request import CompareOptions
 
     selection = replace(arguments.options.selection, requirements=tuple(names))
     plain = replace(arguments.options, verdict_from="point", strategies=False, selection=selection)
-    gated = CompareOptions(baseline=baseline, max_drop=asked.max_drop or Fraction(0), least_chance=asked.least_chance)
-    files = {"baseline": str(asked.baseline), "now": str(arguments.cm)}
+    gated = CompareOptions(max_drop=arguments.max_drop, drop_from=arguments.drop_from, baseline=baseline)
+    files = {"baseline": str(arguments.baseline), "now": str(arguments.cm)}
     gate = compare([arguments.spec], files, gated, plain).gate
     if gate is None:
         raise ValueError("a comparison with a baseline has a gate")

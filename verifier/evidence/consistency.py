@@ -332,8 +332,9 @@ def _entry_misfits(
     where: str, requirement: RequirementComparison, entry: Entry, chosen: SettingsRecord, channel: Channel
 ) -> Misfits:
     """A configuration under a requirement, of a detector with these choices and this channel."""
-    if entry.interval.lower > entry.interval.upper:
-        yield f"{where}/interval", "expected the lower end below the upper"
+    for name, ends in (("interval", entry.interval), ("confidence_bounds", entry.confidence_bounds)):
+        if ends is not None and ends.lower > ends.upper:
+            yield f"{where}/{name}", "expected the lower end below the upper"
     yield from position_apart(f"{where}/worst", entry.worst, len(entry.points))
     for n, point in enumerate(entry.points):
         yield from below(f"{where}/points/{n}", contradictions(point, chosen))

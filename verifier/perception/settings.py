@@ -248,7 +248,10 @@ class CountSettings:
         Option("count the I-th of N shards of whole sequences, to be merged", metavar="I/N", role="output"),
     ] = None
     checkpoint: Annotated[str | None, writes("continue from this file after an interruption")] = None
-    chunk_rows: Annotated[int, Option("rows in memory, and least rows of a partition", metavar="N")] = 200_000
+    chunk_rows: Annotated[
+        int,
+        Option("rows in memory, and least rows of a partition", metavar="N", of="stream checkpoint scheduler shard"),
+    ] = 200_000
 
 
 @dataclass(frozen=True, kw_only=True)

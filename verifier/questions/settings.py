@@ -43,12 +43,62 @@ Spec = Annotated[
     str, reads("requirements in LTL (.ltl); the file names the system model", metavar="SPEC", positional=True)
 ]
 Matrices = Annotated[str, reads("confusion matrices (.json)", alone=True)]
+
+
+def share(option: str, text: str) -> Fraction:
+    """A number from 0 to 1; UsageError."""
+    if not re.fullmatch(r"\s*\d{1,30}(\.\d{1,30})?([eE][+-]?\d{1,2})?\s*", text) or Fraction(text.strip()) > 1:
+        raise UsageError(f"{option}: expected a number from 0 to 1, got {shown(text)}")
+    return Fraction(text.strip())
+
+
+def least_share(text: str) -> Fraction:
+    """What every requirement must reach, a number above 0 and at most 1; UsageError."""
+    if not (least := share("--fail-under", text)):
+        raise UsageError("--fail-under: every probability is at least 0; name a number above 0")
+    return least
+
+
+def largest_drop(text: str) -> Fraction:
+    """The drop that is allowed against a baseline, from 0 to 1; UsageError."""
+    if PurePath(text).suffix.lower() == ".json":
+        raise UsageError(
+            f"--max-drop: expected a number from 0 to 1, got the file {shown(text)}\n"
+            f"  hint: as --max-drop 0.01 --baseline {one_line(text)}; 0 allows no drop at all"
+        )
+    return share("--max-drop", text)
+
+
+def drop_rule(text: str) -> Fraction | None:
+    """The chance from which on a drop fails; None for the rule "point". UsageError: no such rule."""
+    if text.strip() == "point":
+        return None
+    rule, colon, chance = text.partition(":")
+    if rule.strip() != "probability" or not colon:
+        raise UsageError(f"--drop-from: expected point, or probability:C such as probability:0.95, got {shown(text)}")
+    fraction = share("--drop-from probability", chance)
+    if not 0 < fraction < 1:
+        raise UsageError(f"--drop-from: a probability that decides lies strictly between 0 and 1, got {shown(text)}")
+    return fraction
+
+
+MaxDrop = Annotated[
+    Fraction | None,
+    Option(
+        "exit with 1 if a probability is worse than in --baseline by more than X",
+        metavar="X",
+        parse=largest_drop,
+        of="baseline",
+    ),
+]
 DropFrom = Annotated[
-    str | None,
+    Fraction | None,
     Option(
         "rule for a drop: point, the point estimates (default), or probability:C, the posterior probability that it "
         "exceeds --max-drop is at least C (paired draws of both matrices)",
         metavar="RULE",
+        parse=drop_rule,
+        of="max-drop",
     ),
 ]
 
@@ -72,17 +122,6 @@ class RunSettings:
             "write the chain or decision process (.umb, .drn, .prism, .jani) of one planner and environment, no sweep"
         ),
     ] = None
-    certificates: Annotated[
-        str | None,
-        writes("with --dependence-free: write the proof of every bound (.zip), for verifier/analysis/step_kernel.py"),
-    ] = None
-    check_certificates: Annotated[
-        str | None,
-        reads(
-            "with --dependence-free: decide these certificates (.zip) about spec, model and matrices, and stop; "
-            "nothing is solved"
-        ),
-    ] = None
     export_bounds: Annotated[
         str | None,
         writes("write, as --export does, the decision process of all matrices within the confidence region"),
@@ -100,17 +139,20 @@ class RunSettings:
     sarif: Annotated[str | None, writes("write SARIF: every finding at its line of the spec")] = None
     in_toto: Annotated[str | None, writes("write an in-toto statement (test-result) to be signed")] = None
     fail_under: Annotated[
-        str | None,
+        Fraction | None,
         Option(
-            "exit with 1 if the compared quantity of a requirement is below P (1 - P for <= targets)", metavar="P"
+            "exit with 1 if the compared quantity of a requirement is below P (1 - P for <= targets)",
+            metavar="P",
+            parse=least_share,
         ),
     ] = None
-    max_drop: Annotated[
-        str | None, Option("exit with 1 if a probability is worse than in --baseline by more than X", metavar="X")
-    ] = None
+    max_drop: MaxDrop = None
     baseline: Annotated[
         str | None,
-        reads("result of an earlier verify run, or earlier matrices, for which the run is repeated (.json)"),
+        reads(
+            "result of an earlier verify run, or earlier matrices, for which the run is repeated (.json)",
+            of="max-drop",
+        ),
     ] = None
     drop_from: DropFrom = None
 
@@ -271,10 +313,55 @@ class RequirementSettings:
     output: Written = None
     csv: Annotated[str | None, writes("write one row per planner and cell")] = None
 
+    def check_given(self, names: frozenset[str]) -> None:
+        """Refuse a seed of which nothing would come; UsageError."""
+        if "seed" in names and self.question.mode != "cost" and self.cost is None:
+            raise UsageError("--seed belongs to --mode cost")
+
     @property
     def run_options(self) -> RunOptions:
         """Those of the runs that are asked for."""
         return replace(self.options, assume_memoryless=self.assume_memoryless)
+
+
+def _two_names(text: str) -> tuple[str, ...]:
+    names = tuple(part.strip() for part in text.split(","))
+    if len(names) != 2 or not all(names):
+        raise UsageError(f"--pareto: expected two requirements as A,B, got {shown(text)}")
+    if names[0] == names[1]:
+        raise UsageError("--pareto: expected two different requirements")
+    return names
+
+
+@dataclass(frozen=True)
+class LookSettings:
+    """What a comparison looks at, and which drop against a baseline is allowed.
+
+    Attributes:
+        pareto: two requirements to look at together.
+        best_planner: steps within which the episodes of the best possible planner end; None to leave it out.
+        metrics: whether detection metrics stand beside P.
+        max_drop: None without a baseline.
+        drop_from: the chance from which on a larger drop fails; None to go by the probabilities alone.
+    """
+
+    pareto: Annotated[
+        tuple[str, str] | None,
+        Option("Pareto front of two requirements", metavar="A,B", group="comparison", parse=_two_names, once=True),
+    ] = None
+    best_planner: Annotated[
+        int | None,
+        Option(
+            "also bound what any planner can reach that sees reports and what is not hidden, and ends within N steps",
+            metavar="N",
+            parse=whole_above_0,
+        ),
+    ] = None
+    metrics: Annotated[
+        bool, Option("also AP, recall and precision, and which bins explain that AP ranks detectors otherwise than P")
+    ] = False
+    max_drop: MaxDrop = None
+    drop_from: DropFrom = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -285,25 +372,10 @@ class ComparisonSettings:
     cm: Annotated[
         tuple[str, ...], Option("matrices of a detector (.json; repeatable)", metavar="NAME=FILE", role="named_file")
     ]
-    pareto: Annotated[str | None, Option("Pareto front of two requirements", metavar="A,B", group="comparison")] = (
-        None
-    )
-    best_planner: Annotated[
-        int | None,
-        Option(
-            "also bound what any planner can reach that sees reports and what is not hidden, and ends within N steps",
-            metavar="N",
-            group="comparison",
-        ),
+    look: Annotated[LookSettings, Part()] = LookSettings()
+    baseline: Annotated[
+        str | None, reads("result of an earlier verify run or verify compare (.json)", of="max-drop")
     ] = None
-    metrics: Annotated[
-        bool, Option("also AP, recall and precision, and which bins explain that AP ranks detectors otherwise than P")
-    ] = False
-    baseline: Annotated[str | None, reads("result of an earlier verify run or verify compare (.json)")] = None
-    max_drop: Annotated[
-        str | None, Option("exit with 1 if a probability is worse than in the baseline by more than X", metavar="X")
-    ] = None
-    drop_from: DropFrom = None
     options: Annotated[
         RunOptions, Part({"mix": None}, {SCENARIOS: "scenarios (what is named here replaces what the specs name)"})
     ] = RunOptions()
@@ -319,54 +391,3 @@ class ComparisonSettings:
     ] = None
     scheduler: Scheduler = None
     pairs: Annotated[bool, Option("also show the posterior probabilities of all pairs", role="output")] = False
-
-
-def largest_drop(max_drop: str | None, baseline: str | None) -> Fraction | None:
-    """The drop that is allowed against a baseline; None where there is no such gate.
-
-    Args:
-        max_drop, baseline: as given; None where they are not.
-
-    Raises:
-        UsageError: one without the other, or no number from 0 to 1.
-    """
-    if max_drop is not None and PurePath(max_drop).suffix.lower() == ".json":
-        raise UsageError(
-            f"--max-drop: expected a number from 0 to 1, got the file {shown(max_drop)}\n"
-            f"  hint: as --max-drop 0.01 --baseline {one_line(max_drop)}; 0 allows no drop at all"
-        )
-    if (baseline is None) != (max_drop is None):
-        raise UsageError("--max-drop and --baseline belong together: name both or none")
-    return None if max_drop is None else share("--max-drop", max_drop)
-
-
-def drop_rule(text: str | None, *, gated: bool) -> Fraction | None:
-    """The chance from which on a drop fails; None for the rule "point".
-
-    Args:
-        text: of the argument; None where it is not given.
-        gated: whether there is a gate for it.
-
-    Raises:
-        UsageError: no such rule, or nothing for it to judge.
-    """
-    if text is None:
-        return None
-    if not gated:
-        raise UsageError("--drop-from belongs to --max-drop and --baseline")
-    if text.strip() == "point":
-        return None
-    rule, colon, chance = text.partition(":")
-    if rule.strip() != "probability" or not colon:
-        raise UsageError(f"--drop-from: expected point, or probability:C such as probability:0.95, got {shown(text)}")
-    fraction = share("--drop-from probability", chance)
-    if not 0 < fraction < 1:
-        raise UsageError(f"--drop-from: a probability that decides lies strictly between 0 and 1, got {shown(text)}")
-    return fraction
-
-
-def share(option: str, text: str) -> Fraction:
-    """A number from 0 to 1; UsageError."""
-    if not re.fullmatch(r"\s*\d{1,30}(\.\d{1,30})?([eE][+-]?\d{1,2})?\s*", text) or Fraction(text.strip()) > 1:
-        raise UsageError(f"{option}: expected a number from 0 to 1, got {shown(text)}")
-    return Fraction(text.strip())

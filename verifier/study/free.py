@@ -110,15 +110,6 @@ def checked_ends(study: Study, files: Mapping[str, bytes], named: Named) -> Iter
             yield CheckedEnds(block, number, start, lower, upper, *size, paths, tuple(wrong))
 
 
-def wrong_certificates(study: Study, files: Mapping[str, bytes], named: Named) -> list[str]:
-    """What is wrong with certificates: as `checked_ends`, and certificates of nothing that is asked."""
-    wrong, left = [], set(files)
-    for checked_end in checked_ends(study, files, named):
-        left -= {*checked_end.paths}
-        wrong += [f"{path}: {message}" for path, message in checked_end.wrong]
-    return wrong + [f"{path}: about nothing that is asked" for path in sorted(left)]
-
-
 def _proven(files: Mapping[str, bytes], path: str, about: object, side: Side, program: Program) -> Fraction:
     """The end that a certificate proves; Rejected or InputError where it proves none of this program."""
     if path not in files:

@@ -28,7 +28,7 @@ from verifier.telling.grounds import (
     scenario_text,
 )
 from verifier.telling.pictures import Line, plot
-from verifier.telling.run import drop_gate_text, drops_table, gate_verdict, rule_words
+from verifier.telling.run import drop_blocks, drop_gate_text, gate_verdict
 from verifier.telling.run_summary import remark_lines
 from verifier.telling.terminal import blocks_lines, text_of
 
@@ -112,6 +112,7 @@ def _requirement(result: CompareResult, spec: SpecComparison, requirement: Requi
     yield Paragraph(f"{before}{name_text(requirement.name)}: {requirement.target_text}", "lead")
     yield Paragraph(requirement.formula, "formula")
     target = None if requirement.target is None else requirement.target.probability
+    bounded = any(entry.confidence_bounds is not None for entry in requirement.entries)
     rows = []
     for entry in requirement.entries:
         worst, ends = entry.worst_point, entry.interval
@@ -120,15 +121,19 @@ def _requirement(result: CompareResult, spec: SpecComparison, requirement: Requi
             name_text(entry.planner),
             _probability_cell(entry, target),
             Cell(interval_text(ends.lower, ends.upper), ends.lower),
+            *([_bounds_cell(entry)] if bounded else []),
             Cell(chance_text(entry.best), entry.best, heat=entry.best),
             "profile" if entry.means else scenario_text(worst),
             Cell(entry.verdict_text, verdict=entry.verdict.value),
         )
         rows.append(row)
     for reach in requirement.reach:
-        rows.append(_reach_row(reach, requirement))
-    interval = f"{level_text(result.level)} interval"
-    header = ("detector", "planner", "P", interval, "probability to be best", "worst scenario", "verdict")
+        told = _reach_row(reach, requirement)
+        rows.append((*told[:4], *([""] if bounded else []), *told[4:]))
+    level = level_text(result.level)
+    bounds = (f"{level} confidence bounds",) if bounded else ()
+    rest = "probability to be best", "worst scenario", "verdict"
+    header = ("detector", "planner", "P", f"{level} interval", *bounds, *rest)
     yield Table(f"Configurations for {name_text(requirement.name)}", header, tuple(rows), sortable=True)
 
 
@@ -136,6 +141,12 @@ def _probability_cell(entry: Entry, target: Fraction | None = None) -> Cell:
     """The probability that is compared: of the worst scenario, or a mean over the profile."""
     exact = None if entry.means else entry.worst_point.exact
     return Cell(exact_or_number(entry.probability, exact, target, least=3), entry.probability)
+
+
+def _bounds_cell(entry: Entry) -> Cell:
+    """The bounds that decide the verdict."""
+    ends = entry.confidence_bounds
+    return Cell("-") if ends is None or entry.means else Cell(interval_text(ends.lower, ends.upper), ends.lower)
 
 
 def _reach_row(reach: Reach, requirement: RequirementComparison) -> Row:
@@ -339,17 +350,9 @@ def _pareto(spec: SpecComparison) -> Iterator[Block]:
 
 
 def _gate(gate: DropGate) -> Iterator[Block]:
-    """What each requirement was and is, and whether that is too large a drop."""
-    yield drops_table(gate)
-    yield Paragraph(f"A drop counts {rule_words(gate.least_chance)}.", "note")
-    for drop in gate.drops:
-        if drop.failed:
-            yield Paragraph(
-                f"{name_text(drop.requirement)} dropped by {significant(drop.drop, 6)}, from "
-                f"{number_text(drop.before)} to {number_text(drop.now)} ({name_text(drop.detector)}, "
-                f"{name_text(drop.planner)})."
-            )
+    """Whether the gate failed, and what became of every requirement."""
     yield Paragraph(f"Gate, {drop_gate_text(gate)}", "verdict", gate_verdict(failed=gate.failed))
+    yield from drop_blocks(gate)
 
 
 def _notes(result: CompareResult) -> Iterator[str]:

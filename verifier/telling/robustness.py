@@ -14,7 +14,7 @@ from verifier.checking.verdicts import Verdict, worst_verdict
 from verifier.robustness.assessment.document import AssessResult, SystemRecord
 from verifier.robustness.campaign.result import BreakRow, CampaignDocument, CampaignResult, CampaignRow
 from verifier.robustness.mutators import MUTATORS, AnyMutation
-from verifier.robustness.mutators.batch_result import MutateResult
+from verifier.robustness.mutators.batch_result import RESULT_FILE, MutateResult
 from verifier.robustness.mutators.catalogue import Parameter
 from verifier.robustness.predicting import PairModel, PredictResult, r_squared_text
 from verifier.robustness.rates import AdrResult, RateRow
@@ -49,23 +49,20 @@ def _usual(parameter: Parameter) -> str:
     return f" (default: {default})" if isinstance(default, str) else f" (default: {default:g})"
 
 
-def mutate_table(study: MutateResult, folder: Path, result_file: str) -> str:
-    """How many images each mutation gave, then what could not be made, and what one must know."""
-    made = counted(study.counts.written, "image")
-    lines = [*block_lines(_mutations(study)), ""]
-    lines += [f"{made} written to {folder}; the list is {result_file} there"]
-    failures = list(_failures(study))
+def mutate_table(study: MutateResult, folder: Path | None = None) -> str:
+    """How many images each mutation gave, then what could not be made, and what one must know.
+
+    `folder` is where they are, which a result does not know.
+    """
+    lines, failures = [*block_lines(_mutations(study))], list(_failures(study))
+    if folder is not None:
+        made = counted(study.counts.written, "image")
+        lines += ["", f"{made} written to {folder}; the list is {RESULT_FILE} there"]
     lines += [f"failed: {failure}" for failure in failures[:MOST_FAILURES]]
     if len(failures) > MOST_FAILURES:
-        lines.append(f"and {len(failures) - MOST_FAILURES} more failures, see {folder / result_file}")
+        lines.append(f"and {len(failures) - MOST_FAILURES} more failures, see {(folder or Path()) / RESULT_FILE}")
     lines += [f"note: {note}" for note in study.notes]
     return text_of(one_line(line) for line in lines)
-
-
-def batch_table(study: MutateResult) -> str:
-    """The same without the folder, which a result does not know."""
-    lines = [*block_lines(_mutations(study)), *(f"failed: {failure}" for failure in _failures(study))]
-    return "\n".join(one_line(line) for line in [*lines, *(f"note: {note}" for note in study.notes)])
 
 
 def mutate_blocks(study: MutateResult) -> Iterator[Block]:

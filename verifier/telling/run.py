@@ -15,17 +15,16 @@ from verifier.base.numbers import (
     level_text,
     number_text,
     signed,
-    significant,
 )
 from verifier.base.words import bounds_text, counted
 from verifier.checking.verdicts import Verdict
 from verifier.study.points import Point, WorldDecisions
-from verifier.study.records import Drop, DropGate, Floor, Gates, Held, Regression
+from verifier.study.records import Drop, DropGate, Floor, Gates, Held
 from verifier.study.results import ProfileMean, RequirementResult, RunResult
 from verifier.telling.blocks import Block, Cell, Paragraph, Row, Section, Table, name_text
 from verifier.telling.grounds import chance_text, decided_lines, told_verdict, world_aim
 from verifier.telling.run_summary import decision_lines, evidence_lines, farthest, summary_lines, tipping_lines
-from verifier.telling.terminal import aligned, text_of
+from verifier.telling.terminal import aligned, blocks_lines, text_of
 
 if TYPE_CHECKING:
     from verifier.questions.explain.explain_result import ExplainResult
@@ -79,7 +78,7 @@ def run_table(result: RunResult, *, points: bool = False, colour: bool = False) 
     lines += evidence_lines(result)
     lines += tipping_lines(result)
     lines += ["", *summary_lines(result)]
-    lines += [] if result.gates is None else map(one_line, _gate_lines(result.gates, result))
+    lines += [] if result.gates is None else ["", *blocks_lines(_gate_blocks(result.gates, result))]
     return text_of(lines)
 
 
@@ -216,48 +215,44 @@ COUNTED = {"bounds": "confidence bounds", "interval": "ends of intervals", "poin
 """What a floor is held against."""
 
 
-def _gate_lines(gates: Gates, result: RunResult) -> Iterator[str]:
-    yield from _unheld(result)
-    if gates.fail_under is not None:
-        yield f"gate, {_floor_text(gates.fail_under)}"
-        for held in gates.fail_under.requirements:
-            if held.failed:
-                why = f"; not shown: {one_line(held.reason)}" if held.reason else ""
-                value = number_text(held.value)
-                yield f"  {held.requirement}, planner {held.planner}: {value} in {held.scenario}{why}"
-        yield from (f"  {text}" for text in _conditions(gates.fail_under))
-    if gates.regression is not None:
-        gate = gates.regression
-        yield f"gate, {drop_gate_text(gate)}"
-        yield f"  a drop counts {rule_words(gate.least_chance)}"
-        yield f"  compared: {gate.compared}"
-        yield from (f"  {_drop_text(drop, gate.max_drop)}" for drop in gate.drops if drop.failed)
-        yield from (f"  {text}" for text in _new(gate))
+def _gate_blocks(gates: Gates, result: RunResult, document: str = "") -> Iterator[Block]:
+    """What each gate asked for, whether it failed, and what became of every requirement."""
+    for sentence, verdict in gate_sentences(gates, document):
+        yield Paragraph(sentence, "verdict", verdict)
+    others = dict.fromkeys(
+        f"{requirement.name} ({requirement.question})"
+        for requirement in result.requirements
+        if not requirement.is_plain
+    )
+    if others:
+        listed = ", ".join(map(name_text, others))
+        yield Paragraph(f"gates are for probabilities of formulas; not held: {listed}", "note")
+    if (floor := gates.fail_under) is not None:
+        yield _floor_table(floor)
+        told = dict.fromkeys(held.condition for held in floor.requirements if not held.failed and held.condition)
+        for condition in told:
+            yield Paragraph(f"what passed holds {one_line(condition)}", "note")
+    if (gate := gates.regression) is not None:
+        yield from drop_blocks(gate)
+        yield Paragraph(f"compared: {gate.compared}", "note")
+        if gate.not_in_baseline:
+            names = ", ".join(f"{name_text(new.requirement)} (planner {name_text(new.planner)})"
+                              for new in gate.not_in_baseline)  # fmt: skip
+            yield Paragraph(f"not in the baseline, not compared: {names}", "note")
 
 
 def gates_section(gates: Gates, result: RunResult, document: str, anchor: str) -> Section:
     """The same in a report."""
-    blocks: list[Block] = [
-        Paragraph(sentence, "verdict", verdict) for sentence, verdict in gate_sentences(gates, document)
-    ]
-    blocks += [Paragraph(text, "note") for text in _unheld(result)]
-    if gates.fail_under is not None:
-        blocks.append(_floor_table(gates.fail_under))
-        blocks += [Paragraph(text, "note") for text in _conditions(gates.fail_under)]
-    if gates.regression is not None:
-        gate = gates.regression
-        blocks += [drops_table(gate), Paragraph(f"A drop counts {rule_words(gate.least_chance)}.", "note")]
-        blocks += [Paragraph(text, "note") for text in (f"compared: {gate.compared}", *_new(gate))]
-    return Section(f"Gates: {document}", tuple(blocks), id=anchor)
+    return Section(f"Gates: {document}", tuple(_gate_blocks(gates, result, document)), id=anchor)
 
 
 def gate_sentences(gates: Gates, document: str) -> Iterator[tuple[str, str]]:
     """Whether each gate of a run failed, and what it takes for failed."""
+    name = f"Gate of {document}" if document else "Gate"
     if gates.fail_under is not None:
-        yield f"Gate of {document}, {_floor_text(gates.fail_under)}", gate_verdict(failed=gates.fail_under.failed)
+        yield f"{name}, {_floor_text(gates.fail_under)}", gate_verdict(failed=gates.fail_under.failed)
     if gates.regression is not None:
-        gate = gates.regression
-        yield f"Gate of {document}, {drop_gate_text(gate)}", gate_verdict(failed=gate.failed)
+        yield f"{name}, {drop_gate_text(gates.regression)}", gate_verdict(failed=gates.regression.failed)
 
 
 def gate_verdict(*, failed: bool) -> str:
@@ -271,15 +266,15 @@ def drop_gate_text(gate: DropGate) -> str:
     return f"no drop by more than {allowed} against {name_text(gate.baseline.name)}: {_outcome(gate.drops)}"
 
 
-def rule_words(least_chance: Fraction | None) -> str:
+def _rule_words(least_chance: Fraction | None) -> str:
     """The rule of a gate."""
     if least_chance is None:
         return "by the point estimates; their statistical uncertainty is ignored (point)"
     return f"where the probability of that is {decimal_text(least_chance)} or more, by common draws of the matrices"
 
 
-def drops_table(gate: DropGate) -> Table:
-    """What each requirement was and is, and whether that is too large a drop."""
+def drop_blocks(gate: DropGate) -> Iterator[Block]:
+    """What each requirement was and is, whether that is too large a drop, and by which rule."""
     rows = tuple(
         (
             name_text(drop.spec),
@@ -295,7 +290,8 @@ def drops_table(gate: DropGate) -> Table:
     )
     header = ("spec", "requirement", "of", "before", "now", "drop", "probability of more than allowed", "gate")
     caption = f"Drop against {name_text(gate.baseline.name)}; allowed is {decimal_text(gate.max_drop)}"
-    return Table(caption, header, rows, sortable=True)
+    yield Table(caption, header, rows, sortable=True)
+    yield Paragraph(f"A drop counts {_rule_words(gate.least_chance)}.", "note")
 
 
 def _floor_text(floor: Floor) -> str:
@@ -305,38 +301,6 @@ def _floor_text(floor: Floor) -> str:
 def _outcome(parts: Sequence[Drop | Held]) -> str:
     failed = sum(part.failed for part in parts)
     return f"failed by {failed}" if failed else "passed"
-
-
-def _unheld(result: RunResult) -> Iterator[str]:
-    others = dict.fromkeys(
-        f"{requirement.name} ({requirement.question})"
-        for requirement in result.requirements
-        if not requirement.is_plain
-    )
-    if others:
-        yield f"gates are for probabilities of formulas; not held: {', '.join(map(name_text, others))}"
-
-
-def _conditions(floor: Floor) -> Iterator[str]:
-    told = dict.fromkeys(held.condition for held in floor.requirements if not held.failed and held.condition)
-    return (f"what passed holds {one_line(condition)}" for condition in told)
-
-
-def _new(gate: Regression) -> Iterator[str]:
-    if gate.not_in_baseline:
-        names = ", ".join(f"{name_text(new.requirement)} (planner {name_text(new.planner)})"
-                          for new in gate.not_in_baseline)  # fmt: skip
-        yield f"not in the baseline, not compared: {names}"
-
-
-def _drop_text(drop: Drop, allowed: str) -> str:
-    chance = f"; posterior probability of a drop above {allowed}: {significant(drop.chance or 0)}"
-    if drop.chance is None:
-        chance = ""
-    return (
-        f"{drop.requirement}, planner {drop.planner}: worse by {significant(drop.drop, 6)}, P from "
-        f"{number_text(drop.before)} to {number_text(drop.now)}{chance}"
-    )
 
 
 def _floor_table(floor: Floor) -> Table:

@@ -56,7 +56,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class ScoreInterval:
-    """Of the worst probability of a configuration, from the draws."""
+    """Of the worst probability of a configuration: from the draws, or the confidence bounds of its scenario."""
 
     lower: Share
     upper: Share
@@ -73,6 +73,7 @@ class Entry(Judged):
         points: Storm's probability in every scenario.
         weights: what each counts for, where the mean over the profile is asked for.
         means: one per value of the swept constants, likewise; the worst of them is compared.
+        confidence_bounds: of the worst point, from which the verdict is; None where the point estimate decides.
     """
 
     detector: str
@@ -85,6 +86,7 @@ class Entry(Judged):
     points: Annotated[tuple[Point, ...], Limits(min_length=1)]
     weights: tuple[Exact, ...] = ()
     means: tuple[ProfileMean, ...] = ()
+    confidence_bounds: ScoreInterval | None = None
 
     def __post_init__(self) -> None:
         refuse_other_means(self.weights, self.points, self.means)
@@ -98,13 +100,14 @@ class Entry(Judged):
         interval: ScoreInterval,
         best: float,
         profile: Profile | None = None,
+        bounds: ScoreInterval | None = None,
     ) -> Entry:
         """With the verdict over the points."""
         verdict = verdict_over(point.verdict for point in points)
         condition = condition_over(verdict, ((point.verdict, point.condition) for point in points))
         weights, means = ((), ()) if profile is None else (profile.weights, profile.means(points))
         who = configuration.detector, configuration.planner
-        return cls(*who, verdict, condition, worst, interval, best, points, weights, means)
+        return cls(*who, verdict, condition, worst, interval, best, points, weights, means, bounds)
 
     @property
     def worst_point(self) -> Point:
@@ -320,6 +323,8 @@ class CompareResult(Result):
                         "level": self.level,
                         "interval_lower": entry.interval.lower,
                         "interval_upper": entry.interval.upper,
+                        "bounds_lower": "" if entry.confidence_bounds is None else entry.confidence_bounds.lower,
+                        "bounds_upper": "" if entry.confidence_bounds is None else entry.confidence_bounds.upper,
                         "best": entry.best,
                         "reach_lower": reach[entry.detector].lower if reach else "",
                         "reach_upper": reach[entry.detector].upper if reach else "",

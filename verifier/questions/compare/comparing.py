@@ -24,7 +24,6 @@ from verifier.base.arrays import Floats
 from verifier.base.blocks import HERE, Pool
 from verifier.base.budget import memory_limit
 from verifier.base.errors import UsageError
-from verifier.base.numbers import decimal_text
 from verifier.checking.process import StormProcess
 from verifier.checking.verdicts import verdict_of
 from verifier.questions.compare.compare_result import (
@@ -33,6 +32,7 @@ from verifier.questions.compare.compare_result import (
     Configuration,
     Detector,
     Drawn,
+    ScoreInterval,
     SpecComparison,
 )
 from verifier.questions.compare.gating import gate_of
@@ -117,7 +117,7 @@ def compare(
         with clock_of(options, checks).running("the comparison"):
             data = [task.data() for task in tasks]
             count = shared_draws([evidence for mine in data for evidence in mine.values()], settings)
-            check_enough_draws(count, asked.least_chance)
+            check_enough_draws(count, asked.drop_from)
             outcomes = [
                 task.compared(
                     {name: replace(data, draws=count) for name, data in mine.items()}, settings, storm, progress, pool
@@ -131,7 +131,7 @@ def compare(
     if asked.baseline is not None:
         hashes = {name: study.inputs.confusion.sha256 for name, study in tasks[0].studies.items()}
         compared = [(compared.comparison, compared.scores) for compared in outcomes]
-        gate = gate_of(asked.baseline, asked.max_drop, asked.least_chance, compared, hashes, options.selection)
+        gate = gate_of(asked.baseline, asked, compared, hashes, options.selection)
     compared_specs = tuple(compared.comparison for compared in outcomes)
     entries = [entry for spec in compared_specs for requirement in spec.requirements for entry in requirement.entries]
     return CompareResult(
@@ -145,7 +145,7 @@ def compare(
         settings=CompareChoices(
             pareto=asked.pareto,
             best_planner=asked.best_planner,
-            max_drop=None if asked.baseline is None else decimal_text(asked.max_drop),
+            max_drop=None if gate is None else gate.max_drop,
             specs={compared.comparison.spec: compared.settings for compared in outcomes},
         ),
         versions={**program_versions(), "storm": version},
@@ -219,6 +219,7 @@ class _Task:
         """Everything about the spec; `data` of each detector, with as many draws of each."""
         (count,) = {evidence.draws for evidence in data.values()}
         scores, points = Scores(count), dict[tuple[int, int], list[Point]]()
+        bounds = dict[tuple[int, int], list[ScoreInterval]]()
         weighed = {name: profiles(study, None) for name, study in self.studies.items()}
         asked_means = [
             number for number, requirement in enumerate(self.grid.requirements) if requirement.over_profile
@@ -243,6 +244,9 @@ class _Task:
             assumed.setdefault(detector, []).extend(case.assumed)
             configuration = configurations.index(Configuration(detector, case.planner.name))
             self._collect(checked, configuration, data[detector], draws, scores, points, means)
+            for index, held in enumerate(draws[0] or ()):
+                ends = zip(held.lower.tolist(), held.upper.tolist(), strict=True)
+                bounds.setdefault((index, configuration), []).extend(ScoreInterval(*pair) for pair in ends)
             for index, objective in enumerate(case.objectives if self.asked.metrics else ()):
                 sign = -1 if self.grid.requirements[index].is_upper else 1
                 swaps.add(index, configuration, detector, objective, sign)
@@ -265,6 +269,7 @@ class _Task:
                 settings.level,
                 reach[index],
                 [means[index, k][0] for k in range(len(configurations))] if requirement.over_profile else (),
+                [bounds.get((index, k), ()) for k in range(len(configurations))],
             )
             for index, requirement in enumerate(self.grid.requirements)
         )

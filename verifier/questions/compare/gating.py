@@ -16,7 +16,7 @@ probability:C
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -27,6 +27,7 @@ from verifier.base.errors import InputError, Place, shown
 from verifier.base.numbers import decimal_text
 from verifier.questions.compare.compare_result import CompareResult, Entry, RequirementComparison, SpecComparison
 from verifier.questions.compare.scores import Scores
+from verifier.questions.settings import LookSettings
 from verifier.study.options import Selection
 from verifier.study.points import Point
 from verifier.study.records import BaselineFile, Drop, DropGate
@@ -35,8 +36,7 @@ from verifier.study.results import ProfileMean, RequirementResult, RunResult
 
 def gate_of(
     baseline: Baseline,
-    max_drop: Fraction,
-    least_chance: Fraction | None,
+    asked: LookSettings,
     compared: Sequence[tuple[SpecComparison, Scores]],
     hashes: Mapping[str, str],
     selection: Selection,
@@ -45,8 +45,7 @@ def gate_of(
 
     Args:
         baseline: the earlier result.
-        max_drop: largest drop that is allowed.
-        least_chance: from which on a larger drop fails; None to go by the probabilities alone.
+        asked: the drop that is allowed, and by which rule.
         compared: the specs with their scores.
         hashes: detector -> SHA-256 of its matrices.
         selection: requirements and planners that the user names are all that is looked at.
@@ -55,26 +54,21 @@ def gate_of(
         InputError: something of the baseline is not compared here, or over other scenarios, or is another formula;
             or a chance is asked for, and the earlier matrices are not among the detectors.
     """
+    specs = {comparison.spec: (comparison, scores) for comparison, scores in compared}
     drops = []
-    for (spec, requirement, detector, planner), before in baseline.worst.items():
-        if not _looked_at(selection, requirement, planner):
-            continue
-        place = Place(baseline.file.name, path=f"{spec}: {requirement}, planner {planner}")
-        same_spec = [(comparison, scores) for comparison, scores in compared if comparison.spec == spec]
-        if not same_spec:
+    for (spec, requirement, detector, planner), before, place in _looked_at(baseline, selection):
+        if spec not in specs:
             raise InputError("the baseline is about a spec that is not compared here", place)
-        comparison, scores = same_spec[0]
+        comparison, scores = specs[spec]
         names = [requirement.name for requirement in comparison.requirements]
         if requirement not in names:
             raise InputError("the baseline has a requirement that is not compared here", place)
         index = names.index(requirement)
-        old = _known(baseline.detectors[detector], hashes)
+        old = next((name for name, mine in hashes.items() if mine == baseline.detectors[detector]), None)
         for name in _held_against(detector, baseline, hashes, place):
-            drop = _drop(before, comparison, index, name, planner, old, max_drop, scores, place)
-            drops.append(drop if least_chance is None else _by_chance(drop, least_chance, place))
-    if not drops:
-        raise InputError("nothing of the baseline is compared here", Place(baseline.file.name))
-    return _gate(baseline, max_drop, least_chance, drops)
+            drop = _drop(before, comparison, index, name, planner, old, asked.max_drop or Fraction(0), scores, place)
+            drops.append(drop if asked.drop_from is None else _by_chance(drop, asked.drop_from, place))
+    return _gate(baseline, asked.max_drop or Fraction(0), asked.drop_from, drops)
 
 
 def gate_of_run(baseline: Baseline, max_drop: Fraction, run: RunResult, selection: Selection) -> DropGate:
@@ -98,10 +92,7 @@ def gate_of_run(baseline: Baseline, max_drop: Fraction, run: RunResult, selectio
     (spec,) = (file.name for file in run.inputs if file.role == "spec")
     results = {(requirement.name, requirement.planner): requirement for requirement in run.requirements}
     drops = []
-    for (old_spec, requirement, _, planner), before in baseline.worst.items():
-        if not _looked_at(selection, requirement, planner):
-            continue
-        place = Place(baseline.file.name, path=f"{old_spec}: {requirement}, planner {planner}")
+    for (old_spec, requirement, _, planner), before, place in _looked_at(baseline, selection):
         if old_spec != spec:
             raise InputError(f"the baseline is about another spec than {shown(spec)}", place)
         if (requirement, planner) not in results:
@@ -109,12 +100,21 @@ def gate_of_run(baseline: Baseline, max_drop: Fraction, run: RunResult, selectio
         result = results[requirement, planner]
         drop = _judged(before, worst_of(result, result), max_drop, place)
         drops.append(drop(spec=spec, requirement=requirement, planner=planner, chance=None))
-    if not drops:
-        raise InputError("nothing of the baseline is in this run", Place(baseline.file.name))
     return _gate(baseline, max_drop, None, drops)
 
 
+def _looked_at(baseline: Baseline, selection: Selection) -> Iterator[tuple[tuple[str, str, str, str], Worst, Place]]:
+    """What of a baseline is looked at: its key, its worst probability, and where it stands."""
+    for key, before in baseline.worst.items():
+        spec, requirement, _, planner = key
+        chosen = not selection.requirements or requirement in selection.requirements
+        if chosen and (not selection.planners or not {planner, "all"}.isdisjoint(selection.planners)):
+            yield key, before, Place(baseline.file.name, path=f"{spec}: {requirement}, planner {planner}")
+
+
 def _gate(baseline: Baseline, max_drop: Fraction, least_chance: Fraction | None, drops: Sequence[Drop]) -> DropGate:
+    if not drops:
+        raise InputError("nothing of the baseline is compared here", Place(baseline.file.name))
     rule = rule_text(least_chance)
     return DropGate(baseline=baseline.file, max_drop=decimal_text(max_drop), drop_from=rule, drops=tuple(drops))
 
@@ -122,12 +122,6 @@ def _gate(baseline: Baseline, max_drop: Fraction, least_chance: Fraction | None,
 def rule_text(least_chance: Fraction | None) -> str:
     """The rule of a gate as it is asked for: `point`, or `probability:0.95`."""
     return "point" if least_chance is None else f"probability:{decimal_text(least_chance)}"
-
-
-def _looked_at(selection: Selection, requirement: str, planner: str) -> bool:
-    if selection.requirements and requirement not in selection.requirements:
-        return False
-    return not selection.planners or not {planner, "all"}.isdisjoint(selection.planners)
 
 
 def _check_comparable(before: Worst, now: Worst, place: Place) -> None:
@@ -153,11 +147,6 @@ def _check_comparable(before: Worst, now: Worst, place: Place) -> None:
         place,
         "compare with the same environments, initial states and constants, or make a new baseline",
     )
-
-
-def _known(sha256: str, hashes: Mapping[str, str]) -> str | None:
-    """The detector that has the matrices of the baseline."""
-    return next((name for name, mine in hashes.items() if mine == sha256), None)
 
 
 def _held_against(detector: str, baseline: Baseline, hashes: Mapping[str, str], place: Place) -> list[str]:

@@ -286,6 +286,7 @@ def requirement_comparison(
     level: float,
     reach: tuple[Reach, ...] = (),
     profiles: Sequence[Profile | None] = (),
+    bounds: Sequence[Sequence[ScoreInterval]] = (),
 ) -> RequirementComparison:
     """One requirement over all configurations.
 
@@ -297,6 +298,7 @@ def requirement_comparison(
         kinds: of each configuration's draws.
         reach: of the best possible planner.
         profiles: what the scenarios of each configuration count for, where means are asked for.
+        bounds: the confidence bounds of the points, where these decide.
     """
     sign = -1 if requirement.is_upper else 1
     table = scores.table(index, len(configurations))
@@ -307,7 +309,9 @@ def requirement_comparison(
         worst = min(range(len(points[k])), key=lambda at, k=k: sign * points[k][at].probability)  # type: ignore[misc]
         records = tuple(points[k])
         profile = profiles[k] if profiles else None
-        entries.append(Entry.of(configuration, records, worst, ScoreInterval(lower, upper), float(best[k]), profile))
+        ends = bounds[k][worst] if bounds and bounds[k] else None
+        interval = ScoreInterval(lower, upper)
+        entries.append(Entry.of(configuration, records, worst, interval, float(best[k]), profile, ends))
     return RequirementComparison(
         requirement.name,
         to_text(requirement.formula, parenthesise=True),

@@ -34,6 +34,7 @@ from verifier.robustness.mutators.annotations import (
     write_coco,
 )
 from verifier.robustness.mutators.batch_result import (
+    RESULT_FILE,
     BatchSettings,
     ImageDepth,
     ImageResult,
@@ -59,8 +60,6 @@ from verifier.robustness.mutators.sweeps import PUBLISHED, parse_mutation, parse
 from verifier.robustness.settings import MutateSettings
 from verifier.study.provenance import installed_versions, program_versions
 
-RESULT_FILE = "mutate.json"
-"""The list of what was made, in the folder of outputs."""
 PACKAGES = ("opencv-python-headless", "opencv-python", "pillow")
 """What images are read and changed with, under the names it is installed by."""
 OF_MAPS = ("densify", "sky", "depth_scale", "depth_inverse")

@@ -19,6 +19,8 @@ from verifier.robustness.mutators.annotations import Annotations, MovedBoxes
 from verifier.robustness.mutators.frames import DepthRecord, DepthSource, GuessedDepths, guessed_text
 from verifier.robustness.mutators.mutation import AnyMutation, Composition, moves_boxes, needs_depth
 
+RESULT_FILE = "mutate.json"
+"""The list of what was made, in the folder of outputs."""
 LONGEST_FOLDER = 120
 """Characters; a longer name of a folder is cut, and ends in a digest of the mutation."""
 
@@ -137,7 +139,7 @@ class MutateResult(Result):
     notes: tuple[str, ...]
     images: Annotated[tuple[MutatedImage, ...], Limits(min_length=1)]
 
-    TOLD = "verifier.telling.robustness:batch_table"
+    TOLD = "verifier.telling.robustness:mutate_table"
     WRITTEN = "verifier.robustness.mutators.batch_result:mutate_text"
     METRICS = ("images", "failures")
 
