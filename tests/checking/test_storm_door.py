@@ -172,7 +172,6 @@ def test_operators_of_chains_and_of_processes(made_up, model, operator):
 @pytest.mark.parametrize(
     ("formula", "more", "wrong"),
     [
-        ("C<=5", {}, "unexpected text"),
         ('F ("b")', {}, r"no labels \['b'\]"),
         ('F ("b")', {"operator": GAINS[0]}, r"no labels \['b'\]"),
         ("true", {"exact": True}, "needs the fractions"),

@@ -24,6 +24,7 @@ import contextlib
 import fcntl
 import math
 import os
+import re
 import shutil
 import tempfile
 import threading
@@ -43,13 +44,14 @@ from verifier.chains.chain import DecisionProcess, MarkovChain
 from verifier.chains.texts import Model
 from verifier.chains.umb import Gains, write_umb
 from verifier.checking.enclosure import CheckedValues
-from verifier.checking.storm import GAINS, OPERATORS, formula_labels
+from verifier.checking.storm import GAINS, OPERATORS
 from verifier.checking.worker import DiedError, OverdueError, Worker
 
 DEFAULT_TIME_LIMIT_S = 600.0
 """Seconds for one formula; building the model counts towards the first."""
 
 MEMORY_FOLDER = Path("/dev/shm")
+_LABEL = re.compile(r'"([^"]*)"')
 LARGEST_IDLE_BYTES = 256 * 2**20
 """A worker that holds more when it has answered is ended: its allocator keeps what others may need."""
 
@@ -107,7 +109,7 @@ class StormProcess:
 
         Args:
             model: the chain, or the decision process for Pmin and Pmax (values only, no scheduler).
-            formulas: in the form that `formula_labels` documents, over labels of the model.
+            formulas: as `verifier.language.ltl.to_storm` writes them, over labels of the model.
             exact: compute with the fractions of the model, without any error, which can be very much slower.
             direct: factorise the equations in place of iterating, for chains that mix slowly; without bounds.
             operator: "P=?" for a chain; "Pmin=?" or "Pmax=?" for a decision process; those of `GAINS` where there are
@@ -214,8 +216,7 @@ class StormProcess:
             raise ValueError(f"{operator!r} does not fit a {type(model).__name__}; expected one of {allowed}")
         if exact and model.fractions is None:
             raise ValueError("an exact check needs the fractions of the model")
-        plain = (formula for formula in formulas if operator not in GAINS or not formula.startswith("C<="))
-        names = frozenset[str]().union(*map(formula_labels, plain))
+        names = frozenset(_LABEL.findall(" ".join(formulas)))
         if not names <= model.labels.keys():
             raise ValueError(f"the model has no labels {sorted(names - model.labels.keys())}")
         return names
