@@ -9,6 +9,7 @@ import pytest
 from cyclic_bundles import write_cyclic
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from interval_iteration import optimal_probabilities
 from interval_models import (
     RECURRENT,
     SIMPLE,
@@ -41,7 +42,6 @@ from verifier.base.errors import EngineError, NoAnswerError
 from verifier.chains.chain import DecisionProcess, MarkovChain
 from verifier.checking import graphs
 from verifier.checking.process import StormProcess
-from verifier.checking.strategies import optimal_probabilities
 from verifier.cli import main
 from verifier.language.ltl import parse_formula, to_storm
 from verifier.study.case import Study
