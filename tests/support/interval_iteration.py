@@ -8,7 +8,7 @@ every strategy ends up in states that only loop, as in episodes that end.
 import numpy as np
 
 from verifier.base.arrays import rows_of
-from verifier.checking.graphs import ranges
+from verifier.base.graphs import ranges
 from verifier.checking.plan import decide
 from verifier.checking.product import build_product
 from verifier.language.ltl.progression import ACCEPT, REJECT

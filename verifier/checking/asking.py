@@ -28,10 +28,10 @@ from numpy.typing import NDArray
 from verifier.base.arrays import rows_of
 from verifier.base.budget import Clock, out_of_memory, share_of_memory
 from verifier.base.errors import LimitError, NoAnswerError
+from verifier.base.graphs import components
 from verifier.chains.chain import MarkovChain
 from verifier.checking.batch import BatchResult, satisfaction_probabilities
 from verifier.checking.enclosure import CheckedValues, NoProbabilityError
-from verifier.checking.graphs import components
 from verifier.checking.plan import Decided, decide
 from verifier.checking.process import Answers, RefusedError, StormProcess
 from verifier.checking.product import Product, build_product

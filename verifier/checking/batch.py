@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from verifier.base.arrays import ROUNDOFF, Ints
+from verifier.base.graphs import ranges
 from verifier.chains.chain import ROW_SUM_TOLERANCE, MarkovChain
-from verifier.checking.graphs import ranges
 from verifier.checking.linear import Solution, solve
 from verifier.checking.plan import Decided, decide
 from verifier.checking.product import Product, build_product

@@ -28,7 +28,7 @@ from scipy.sparse.csgraph import breadth_first_order
 from verifier.base.arrays import Ints, Mask, rows_of
 from verifier.base.budget import Cache
 from verifier.base.errors import NoAnswerError
-from verifier.checking.graphs import ranges
+from verifier.base.graphs import ranges
 from verifier.language.expressions.syntax import Boolean, Name, Node, Operation
 from verifier.language.ltl.progression import ACCEPT, REJECT, Obligations
 

@@ -23,14 +23,13 @@ import numpy as np
 
 from verifier.base.arrays import Ints, Mask, rows_of
 from verifier.base.errors import NoAnswerError
+from verifier.base.graphs import coreachable, on_cycle
 from verifier.chains.chain import MarkovChain
 from verifier.checking.batch import BatchResult
-from verifier.checking.graphs import coreachable
 from verifier.checking.powers import NEGLIGIBLE, Expected, SubChain, after_steps
 from verifier.checking.product import MOST_OBLIGATIONS, truth_of
 from verifier.language.expressions.syntax import Node
 from verifier.language.ltl.normal_form import FALSE_NODE, TRUE_NODE, PositiveFormula
-from verifier.systems.reachability import on_cycle, rows
 
 LONGEST_UNROLLED = 20_000
 """Obligations, one for each step left, beyond which a formula is counted."""
@@ -101,7 +100,7 @@ def long_window(formula: Node, labels: Mapping[str, Mask], indptr: Ints, indices
         sources = rows_of(indptr)
         undecided = window.left & (~window.right if window.low == 0 else True)
         inside = undecided[sources] & undecided[indices]
-        if not np.any(on_cycle(*rows(n, sources[inside], indices[inside]))):
+        if not np.any(on_cycle(n, sources[inside], indices[inside])):
             return None
     return window
 

@@ -31,9 +31,9 @@ import numpy as np
 
 from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import LimitError, UsageError, check_known
+from verifier.base.graphs import reachable
 from verifier.base.numbers import significant
 from verifier.chains.chain import MarkovChain
-from verifier.checking.graphs import reachable
 from verifier.collision.distance_channel import DistanceChannel
 from verifier.collision.estimator import BrakingPolicy
 from verifier.collision.settings import Braking
