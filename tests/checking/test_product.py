@@ -84,15 +84,16 @@ def test_connectives_of_names_are_one_proposition():
         assert np.flatnonzero(product.propositions[0]).tolist() == expected
 
 
-def test_errors_name_what_is_wrong():
+def test_errors_name_what_is_wrong(monkeypatch):
     n = 300
     chain = chain_of([{(i + 1) % n: 1} for i in range(n)], {"a": {0}, "b": {150}})
     with pytest.raises(LimitError, match="at least 201 states; the limit is 200"):
         product_of(chain, G(F(a)), max_states=200)
-    with pytest.raises(LimitError, match="obligations"):
-        product_of(chain, F(op("&", b, X(a)), (0, 200)), max_obligations=50)
     with pytest.raises(ValueError, match="no label named 'missing'"):
         product_of(chain, F(Name("missing")))
+    monkeypatch.setattr(product_module, "MOST_OBLIGATIONS", 50)
+    with pytest.raises(LimitError, match="obligations"):
+        product_of(chain, F(op("&", b, X(a)), (0, 200)))
     with pytest.raises(ValueError, match="not a connective: '<'"):
         product_of(chain, F(Operation("<", (a, a))))
 

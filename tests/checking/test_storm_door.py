@@ -182,12 +182,6 @@ def test_what_a_caller_must_not_pass(made_up, formula, more, wrong):
         storm.check(CHAIN, [formula], **more)
 
 
-def test_precision_lies_between_0_and_1():
-    for wrong in (Fraction(0), Fraction(1), Fraction(-1, 2), Fraction(3, 2)):
-        with pytest.raises(ValueError, match="precision"):
-            StormProcess(precision=wrong)
-
-
 def test_answers_become_numbers():
     bounded = _checked_values({"values": [0.5], "lower": [0.25], "upper": [0.75]}, "Storm", 1, 1.0)
     assert (bounded.lower.tolist(), bounded.upper.tolist(), bounded.fractions) == ([0.25], [0.75], None)

@@ -55,7 +55,7 @@ _LABEL = re.compile(r'"([^"]*)"')
 LARGEST_IDLE_BYTES = 256 * 2**20
 """A worker that holds more when it has answered is ended: its allocator keeps what others may need."""
 
-DEFAULT_PRECISION = Fraction(1, 10**12)
+PRECISION = Fraction(1, 10**12)
 """Largest relative error that Storm's sound methods may leave; its own default is 10^-6."""
 
 
@@ -70,10 +70,7 @@ class StormProcess:
     side: Storm itself must not check two LTL formulas at once in one process, in two it may.
     """
 
-    def __init__(self, *, precision: Fraction = DEFAULT_PRECISION) -> None:
-        if not 0 < precision < 1:
-            raise ValueError(f"precision must lie between 0 and 1, got {precision}")
-        self._precision = precision
+    def __init__(self) -> None:
         self._worker: Worker | None = None
         self._entered = False
 
@@ -165,7 +162,7 @@ class StormProcess:
                 "padded": True,
                 "exact": exact,
                 "direct": direct,
-                "precision": str(self._precision),
+                "precision": str(PRECISION),
                 "memory": memory_bytes,
                 "queries": [{"formula": formula, "operator": operator} for formula in formulas],
             }

@@ -124,7 +124,6 @@ def build_product(
     initial: Ints,
     *,
     max_states: int = 50_000_000,
-    max_obligations: int = MOST_OBLIGATIONS,
 ) -> Product:
     """Product of the chain's graph with the progression of `formula`, from every initial state.
 
@@ -135,14 +134,13 @@ def build_product(
         formula: names, `true`, `false`, connectives and temporal operators.
         initial: (m,) int64, the states asked about; each is read as position 0 of its paths.
         max_states: most product states to build.
-        max_obligations: most obligations to tell apart.
 
     Raises:
         NoAnswerError: if the product or the progression would be larger.
         ValueError: if a name has no label.
         TypeError: if a state formula is no Boolean combination of names.
     """
-    obligations = Obligations(formula, max_obligations)
+    obligations = Obligations(formula, MOST_OBLIGATIONS)
     n = len(indptr) - 1
     propositions = tuple(truth_of(node, labels, n) for node in obligations.formula.propositions)
     letter_class, letters = _letter_classes(propositions, n)
