@@ -282,7 +282,7 @@ _SUM_WAYS = [
     ("if len(terms) == most * (block.last - block.first):", "-"),
     ("FEW_EDGES = 300", "300"),
 ]
-_PER_CHOICE = "per_choice = np.bincount(owners, minlength=len(choices.indptr) - 1)"
+_PER_CHOICE = "lengths = np.bincount(rows_of(skeleton.indptr)[kept], minlength=len(skeleton.indptr) - 1)"
 _BLOCKED = "size = max(_BLOCK // len(self.branches.observation), 1)"
 _LEFT = "left, kept, least = np.ones((_LEFT_AT_ONCE, count)), 0, np.ones(count)"
 _LEAST = "self.least_leave = np.minimum(least, left[:kept].min(axis=0, initial=1))"
@@ -987,11 +987,6 @@ EQUIVALENT = {
     },
     ("verifier/systems/planners/prism.py", "if not names_in(node) & meanings.keys():", "&"): "then nothing is put in",
     ("verifier/checking/expectations.py", _QUOTIENTS, "and"): "only a gain may be infinite, and have no fraction",
-    (
-        "verifier/checking/asking.py",
-        "elif len(product.chain_indices) > chain.transition_count:",
-        ">",
-    ): "a part that is all",
     **{("verifier/checking/recurrence.py", _HORIZON, token): "farther than is asked" for token in ("0", "-")},
     ("verifier/base/graphs.py", "_ROUNDS = 500", "500"): "how, not what",
     ("verifier/base/graphs.py", "found = np.zeros(n + 1, dtype=bool)", "1"): "a place that is not read",

@@ -177,7 +177,7 @@ def check(chain: MarkovChain, formula: Node) -> BatchResult:
 
     Raises:
         LimitError: if the product or the formula's progression would be too large.
-        ValueError: if the formula names no label.
+        InputError: the formula names no label.
     """
     product = build_product(chain.indptr, chain.indices, chain.labels, formula, chain.initial)
     return satisfaction_probabilities(product, chain.probabilities, rounding_defect=chain.rounding_defect)
