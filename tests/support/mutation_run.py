@@ -246,7 +246,6 @@ _WIDEST_LEVEL = "widest = max((block.last_edge - block.first_edge for block in p
 _KEPT_SYSTEM = (
     "plan.systems.kept((id(entry), stochastic, matrices, roughly), made) if plan.size <= LARGEST_KEPT else made()"
 )
-_KEPT_ROOM = "self._values = x if self._plan.size > LARGEST_KEPT else None"
 _BETTER_ERROR = "better = better_ones.error[start] < error[:, concerned]"
 _EXITS = "least = np.minimum(equation.least_leave, exits.min(axis=0, initial=1, where=exits > 0))"
 _ROUNDED = "verifier/base/numbers.py"
@@ -1301,7 +1300,6 @@ EQUIVALENT = {
     (_LINEAR, _LEVEL_COUNT, "0"): "of no states",
     (_LINEAR, _AT_ONCE_MOST, "1"): "of no edges",
     (_LINEAR, "relative[relative >= 1] = np.inf", ">="): "no whole number of roundings makes it 1",
-    (_LINEAR, _KEPT_ROOM, ">"): "how long it is kept, not what",
     (_LINEAR, _BETTER_ERROR, "<"): "of equal bounds either will do",
     (_LINEAR, _EXITS, "1"): "`least_leave` is at most 1",
     (_LINEAR, _PAID, ">="): "a tie of a rounded margin; a state of 0 pays nothing",
