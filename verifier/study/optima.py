@@ -28,6 +28,7 @@ from verifier.checking.enclosure import (
     TwoEngineValues,
     alone,
     doubles_around,
+    holds,
 )
 from verifier.checking.expectations import Expectation, Expecting, conditional, confirmed_by, refuse_long
 from verifier.checking.process import RefusedError, StormProcess
@@ -267,10 +268,7 @@ class _Asking:
         lower, upper = bracket.lower[self._finite], bracket.upper[self._finite]
         if np.any(~(upper - lower <= WIDTH * np.maximum(upper, 1))):
             return True
-        if self._requirement.target is None:
-            return False
-        below, above = doubles_around(self._requirement.target)
-        return bool(np.any((lower < upper) & (lower <= above) & (upper >= below)))
+        return holds(lower, upper, self._requirement.target)
 
     def _settled(self, memory: int | None) -> CheckedValues | None:
         """Storm's fractions, if it has them soon."""
