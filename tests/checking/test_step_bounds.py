@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from plain_windows import response_by_definition, until_by_definition
-from small_chains import chain_of
+from small_chains import chain_of, check_formulas
 
 from verifier.base.arrays import ROUNDOFF
 from verifier.base.errors import ExitCode, NoAnswerError
@@ -20,7 +20,6 @@ from verifier.checking.process import StormProcess
 from verifier.checking.product import build_product
 from verifier.checking.settings import EngineSettings
 from verifier.checking.step_bounds import counted, long_window
-from verifier.checking.two_engines import check_formulas
 from verifier.language.expressions import Source
 from verifier.language.ltl import normal_form, parse_formula
 

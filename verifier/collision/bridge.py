@@ -41,12 +41,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats, Ints, Mask
-from verifier.base.errors import UsageError
+from verifier.base.errors import LimitError, UsageError
 from verifier.base.numbers import significant
 from verifier.base.statistics import effective_number
 from verifier.checking.process import StormProcess
 from verifier.checking.settings import EngineSettings
-from verifier.checking.two_engines import check_formulas
+from verifier.checking.two_engines import answers_within_limits
 from verifier.collision.approach import CLOSER, Approach, DriveSettings, approach, approach_chain
 from verifier.collision.distance_channel import ChannelSettings, DistanceChannel, distance_channel
 from verifier.collision.document import ClosedLoop, ClosedLoopPoint
@@ -188,7 +188,9 @@ def _verified(
         return (1.0, 1.0, 1.0, 1.0), 0
     starts, where = np.unique(cells[~lost], return_inverse=True)
     chain = approach_chain(runs, starts, brakes, engines.exact)
-    (values,) = check_formulas(chain, [STAYS_AWAY], storm, engines)
+    (values,) = answers_within_limits(chain, [STAYS_AWAY], storm, engines)
+    if isinstance(values, LimitError):
+        raise values
 
     def mixed(stays: Floats) -> float:
         parts = [*cars.weight[lost].tolist(), *(cars.weight[~lost] * (1 - stays[where])).tolist()]
