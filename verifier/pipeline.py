@@ -28,7 +28,6 @@ from verifier.base.errors import EngineError, LimitError, NoAnswerError
 from verifier.chains import DecisionProcess
 from verifier.checking.enclosure import TwoEngineValues
 from verifier.checking.process import StormProcess, own_storm
-from verifier.checking.strategies import StrategyRange, strategy_range
 from verifier.language.expressions import to_text
 from verifier.study.case import Case, Study
 from verifier.study.collection import (
@@ -42,7 +41,7 @@ from verifier.study.collection import (
 )
 from verifier.study.inputs import read_inputs, refuse_others
 from verifier.study.model_checks import look_at, model_remarks
-from verifier.study.optima import answers_of, optima_of
+from verifier.study.optima import StrategyRange, answers_of, optima_of, strategy_ranges
 from verifier.study.options import RunOptions, clock_of
 from verifier.study.profile import Profile, profiles
 from verifier.study.provenance import (
@@ -228,11 +227,8 @@ def check_case(case: Case, storm: StormProcess, *, partial: bool = False) -> Che
     strategies: tuple[StrategyRange, ...] = ()
     if options.strategies and case.planner.kind == "synthesis":
         refuse_others(case.study.requirements, "--strategies")
-        process = case.process(case.study.conditions)
         with _explained(case):
-            strategies = tuple(
-                strategy_range(process, formula.formula, storm, options.engines) for formula in case.study.formulas
-            )
+            strategies = strategy_ranges(case, storm)
     look, whole = look_at(case), clock_of(study.options, len(study.requirements))
     whole.spend(time.monotonic() - begun)
     with whole.running(f"{case}: looking for vacuous requirements"):

@@ -12,9 +12,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from asking_worlds import AskingWorld
+from formula_strategies import formulas
 from hypothesis import example, given
 from hypothesis import strategies as st
-from random_ltl import formulas
 from small_objectives import channel_of, objective_of, random_objective, random_rates
 
 from verifier.analysis.objective import build_objective
@@ -225,7 +225,7 @@ def test_finite_differences_on_random_objectives(draws, zero):
         check_against_differences(objective, random_rates(rng, 2, 3, zero), rng)
 
 
-@given(formulas(depth=2), st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.5]), st.integers(1, 2))
+@given(formulas("abc", 2), st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.5]), st.integers(1, 2))
 @example(Temporal("F", (Name("a"),)), 48, 0.5, 2)  # the cell that opens a bottom component is the one that reaches it
 def test_finite_differences_for_random_formulas(formula, seed, zero, draws):
     rng = np.random.default_rng(seed)

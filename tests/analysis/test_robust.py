@@ -9,6 +9,7 @@ import pytest
 from cyclic_bundles import write_cyclic
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from interval_iteration import optimal_probabilities
 from interval_models import (
     RECURRENT,
     SIMPLE,
@@ -39,15 +40,12 @@ from verifier.analysis.robust.step import UncertainStep, greatest_masses, inner_
 from verifier.analysis.sensitivity.adjoint import expected_visits, gradient, state_values
 from verifier.base.errors import EngineError, NoAnswerError
 from verifier.chains.chain import DecisionProcess, MarkovChain
-from verifier.checking import graphs
 from verifier.checking.process import StormProcess
-from verifier.checking.strategies import optimal_probabilities
 from verifier.cli import main
 from verifier.language.ltl import parse_formula, to_storm
 from verifier.study.case import Study
 from verifier.study.inputs import Selection, read_inputs
 from verifier.study.options import RunOptions
-from verifier.systems import reachability
 
 TWO, THREE = ((), ("a",)), ((), ("a",), ("b",))
 NANO = Fraction(1, UNIT)
@@ -1389,15 +1387,6 @@ def test_choices_in_a_component_are_tried_once_for_all_regions_that_allow_them(t
     monkeypatch.setattr(robust_graph, "_bottom_values", lambda *found: tried.append(1) or values(*found))
     assert main(["run", str(spec), "--cm", str(matrices), "--draws", "20"]) in (0, 1, 3)
     assert 0 < len(tried) <= 4 * 64
-
-
-@given(st.integers(1, 12), st.data())
-def test_searches_in_python_and_in_compiled_code_reach_the_same_nodes(n, data):
-    nodes = st.integers(0, n - 1)
-    edges = np.array(data.draw(st.lists(st.tuples(nodes, nodes), max_size=20)), dtype=np.int64).reshape(-1, 2)
-    start = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)))
-    found = graphs.reachable(n, edges[:, 0], edges[:, 1], start)
-    assert found.tolist() == reachability.reachable(*reachability.rows(n, edges[:, 0], edges[:, 1]), start).tolist()
 
 
 def test_bounds_that_are_none_and_efforts_that_are_none_are_refused():

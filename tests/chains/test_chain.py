@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from verifier.chains.chain import MarkovChain
+from verifier.chains.chain import DecisionProcess, MarkovChain
 
 GOOD = MarkovChain(
     indptr=np.array([0, 2, 3]),
@@ -49,6 +49,28 @@ GOOD = MarkovChain(
 def test_what_does_not_hold_together_is_refused(field, value, message):
     with pytest.raises(ValueError, match=message):
         replace(GOOD, **{field: value})
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("choice_starts", [0, 2, 2, 4], "leave no state empty"),
+        ("choice_starts", [0, 2, 3, 5], "number of choices"),
+        ("choice_starts", [1, 2, 3, 4], "begin at 0"),
+        ("choice_starts", [0], "begin at 0"),
+        ("indptr", [0, 2, 2, 4, 5], "leave no row empty"),
+        ("indices", [2, 1, 0, 1, 2], "increase strictly within a row"),
+        ("initial", [3], "must be states"),
+    ],
+)
+def test_choices_that_do_not_hold_together_are_refused(field, value, message):
+    """State 0 has two choices (evens to 1 or 2; stay), 1 and 2 have one each (stay)."""
+    rows = {"choice_starts": [0, 2, 3, 4], "indptr": [0, 2, 3, 4, 5], "indices": [1, 2, 0, 1, 2], "initial": [0, 2]}
+    probabilities, labels = np.array([0.5, 0.5, 1.0, 1.0, 1.0]), {"goal": np.array([False, True, False])}
+    process = DecisionProcess(**{k: np.array(v) for k, v in rows.items()}, probabilities=probabilities, labels=labels)
+    assert (process.state_count, process.choice_count, process.transition_count) == (3, 4, 5)
+    with pytest.raises(ValueError, match=message):
+        replace(process, **{field: np.array(value)})
 
 
 def test_a_chain_is_a_graph_of_networkx():

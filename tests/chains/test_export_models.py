@@ -243,43 +243,6 @@ def test_a_file_that_cannot_be_written_is_an_input_error_that_names_it(tmp_path,
     assert [path.name for path in tmp_path.rglob("*")] == ["folder"]
 
 
-@pytest.mark.parametrize("name", ["/dev/null", "a\0b"])
-def test_umb_replaces_regular_files_only(name):
-    with pytest.raises(InputError, match="cannot be written"):
-        write_umb(passing(), name)
-
-
-def test_a_failure_while_writing_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
-    target = tmp_path / "m.umb"
-    target.write_bytes(b"old")
-
-    def full(*_, **__):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(tarfile.TarInfo, "tobuf", full)
-    with pytest.raises(InputError, match=r"m\.umb: cannot be written: No space left on device"):
-        write_umb(passing(), target)
-    assert target.read_bytes() == b"old"
-    assert list(tmp_path.iterdir()) == [target]
-
-
-def test_an_interrupt_while_writing_leaves_nothing(tmp_path, monkeypatch):
-    def interrupt(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(tarfile.TarInfo, "tobuf", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        write_umb(passing(), tmp_path / "m.umb")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_umb_through_a_link_writes_the_file_it_points_to(tmp_path):
-    (tmp_path / "link").symlink_to(tmp_path / "real")
-    write_umb(passing(), tmp_path / "link")
-    assert (tmp_path / "link").is_symlink()
-    assert read_umb(tmp_path / "real").nr_states == 4
-
-
 def test_an_array_larger_than_an_archive_holds_is_a_limit(tmp_path, monkeypatch):
     assert int("7" * 11, 8) == LARGEST_MEMBER  # the size of a file in an archive of tar has eleven octal digits
     monkeypatch.setattr("verifier.chains.umb.LARGEST_MEMBER", 1607)

@@ -10,7 +10,6 @@ from counted_work import calls_of
 from random_ltl import F, G, U, X, a, b, neg, op, temporal
 from small_chains import chain_of
 
-from verifier.base.errors import LimitError
 from verifier.checking.batch import check
 from verifier.language.expressions.syntax import FALSE, TRUE, Node, conjunction
 
@@ -224,13 +223,6 @@ def test_large_windows_take_little_work_in_a_small_component():
     work = calls_of(lambda: found.extend(probability(chain, formula) for formula, _ in cases))
     assert found == [[value] for _, value in cases]
     assert work < 500_000  # not some for each of 200 steps, 40 states and 200 obligations
-
-
-def test_limits_name_their_numbers():
-    n = 50
-    chain = chain_of([{(i + 1) % n: 1} for i in range(n)], {"a": {0}})
-    with pytest.raises(LimitError, match="at least 31 states; the limit is 30"):
-        check(chain, G(F(a)), max_states=30)
 
 
 def test_many_requirements_together():

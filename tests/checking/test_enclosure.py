@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from slow_chains import ladder
-from small_chains import chain_of
+from small_chains import chain_of, check_formulas
 
 from verifier.base.errors import EngineError, NoAnswerError
 from verifier.checking import enclosure, two_engines
@@ -29,7 +29,6 @@ from verifier.checking.enclosure import (
 )
 from verifier.checking.process import RefusedError, StormProcess
 from verifier.checking.settings import EngineSettings
-from verifier.checking.two_engines import check_formulas
 from verifier.language.ltl import parse_formula
 
 FORMULA = parse_formula("F a")

@@ -7,12 +7,13 @@ import pytest
 from formula_strategies import formulas
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from small_chains import check_formulas
 
 from verifier.base.errors import NoAnswerError
 from verifier.chains.chain import MarkovChain
 from verifier.checking.process import StormProcess
 from verifier.checking.settings import EngineSettings
-from verifier.checking.two_engines import abstracted, check_formulas
+from verifier.checking.two_engines import abstracted
 from verifier.language.ltl import holds_on_lasso
 
 NAMES = ("a", "b", "c")

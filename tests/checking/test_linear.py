@@ -300,17 +300,6 @@ def test_a_chain_without_loops_needs_memory_for_its_values_only():
     assert found.representation[0, 0] == pytest.approx(0.375 * 4 * UNIT, rel=1e-9)
 
 
-def test_room_that_is_kept_serves_matrices_of_the_same_number_only(monkeypatch):
-    values = np.random.default_rng(1).random((9, 5))
-    values[:, 1], values[:, 2:] = 1 - values[:, 0], values[:, 2:] / values[:, 2:].sum(axis=1, keepdims=True)
-    expected = values[:, 2] * values[:, 0] + values[:, 3]
-    for kept in (linear.LARGEST_KEPT, 1):
-        monkeypatch.setattr(linear, "LARGEST_KEPT", kept)
-        for room in (8 * 21 * 5, 1 << 30):
-            found = linear.solve(chain_of_two(), values, np.arange(5), stochastic=True, memory_bytes=room)
-            assert found.value[:, 0] == pytest.approx(expected, rel=1e-14, abs=0)
-
-
 @pytest.mark.parametrize("thorough", [False, True])
 @pytest.mark.parametrize("roughly", [False, True])
 @pytest.mark.parametrize(

@@ -11,14 +11,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from exact_oracle import reach_probabilities
-from small_chains import chain_of
+from small_chains import chain_of, check_formulas
 
 from verifier.base.errors import EngineError, NoAnswerError
 from verifier.checking import recurrence
 from verifier.checking.batch import check
 from verifier.checking.process import StormProcess
 from verifier.checking.recurrence import _SplitGraph, _truth_at
-from verifier.checking.two_engines import check_formulas
 from verifier.language.expressions import Source
 from verifier.language.ltl import holds_on_lasso, parse_formula
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from small_chains import chain_of
+from small_chains import chain_of, check_formulas
 
 from verifier.base.errors import EngineError
 from verifier.chains.chain import MarkovChain
@@ -17,7 +17,7 @@ from verifier.checking.plan import decide
 from verifier.checking.process import StormProcess
 from verifier.checking.product import build_product
 from verifier.checking.settings import EngineSettings
-from verifier.checking.two_engines import abstracted, check_formulas
+from verifier.checking.two_engines import abstracted
 from verifier.language.expressions.syntax import Interval
 from verifier.language.ltl import parse_formula
 

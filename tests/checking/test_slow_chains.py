@@ -9,12 +9,11 @@ import pytest
 from exact_oracle import reach_probabilities
 from random_ltl import F, a
 from slow_chains import drawn_chain, reach_by_elimination, walk, walk_probability
-from small_chains import chain_of
+from small_chains import chain_of, check_formulas
 
 from verifier.checking.batch import check, satisfaction_probabilities
 from verifier.checking.process import StormProcess
 from verifier.checking.product import build_product
-from verifier.checking.two_engines import check_formulas
 from verifier.language.ltl import parse_formula
 
 WIDTH = 1e-9

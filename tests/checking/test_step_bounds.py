@@ -9,17 +9,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from plain_windows import response_by_definition, until_by_definition
-from small_chains import chain_of
+from small_chains import chain_of, check_formulas
 
 from verifier.base.arrays import ROUNDOFF
 from verifier.base.errors import ExitCode, NoAnswerError
 from verifier.checking import powers, step_bounds
+from verifier.checking import product as product_module
 from verifier.checking.batch import satisfaction_probabilities
 from verifier.checking.process import StormProcess
 from verifier.checking.product import build_product
 from verifier.checking.settings import EngineSettings
 from verifier.checking.step_bounds import counted, long_window
-from verifier.checking.two_engines import check_formulas
 from verifier.language.expressions import Source
 from verifier.language.ltl import normal_form, parse_formula
 
@@ -340,12 +340,13 @@ def test_rounded_rows_are_not_counted():
 def test_what_cannot_be_unrolled_is_what_the_product_refuses(monkeypatch, formula):
     """`F<=100000 b` on 45 states once took half a minute to be refused by a product that could have none."""
     monkeypatch.setattr(step_bounds, "LONGEST_UNROLLED", 10)
-    monkeypatch.setattr(step_bounds, "MOST_OBLIGATIONS", 30)
+    for module in (step_bounds, product_module):
+        monkeypatch.setattr(module, "MOST_OBLIGATIONS", 30)
     chain = chain_of([{0: 0.5, 1: 0.5}, {0: 0.5, 1: 0.25, 2: 0.25}, {2: 1.0}], {"a": {0, 1}, "b": {2}})
     for high in range(20, 35):
         asked = parsed(formula.format(high))
         try:
-            build_product(chain.indptr, chain.indices, chain.labels, asked, chain.initial, max_obligations=30)
+            build_product(chain.indptr, chain.indices, chain.labels, asked, chain.initial)
             refused = False
         except NoAnswerError:
             refused = True

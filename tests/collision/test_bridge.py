@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from plain_approach import Drive, comes_closer, reporter, stops_too_late
+from small_chains import check_formulas
 
 from verifier.base.errors import InputError, LimitError, UsageError
 from verifier.checking.process import StormProcess
-from verifier.checking.two_engines import check_formulas
 from verifier.collision.approach import DriveSettings, approach, approach_chain
 from verifier.collision.bridge import STAYS_AWAY, closed_loop
 from verifier.collision.distance_channel import ChannelSettings, distance_channel

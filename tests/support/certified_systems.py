@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 from interval_models import vertices
 
-from verifier.checking.graphs import components
+from verifier.base.graphs import components
 from verifier.checking.product import build_product
 from verifier.checking.recurrence import component_values
 from verifier.language.expressions.syntax import FALSE, TRUE, Interval, Name, Operation, Temporal

@@ -1,6 +1,7 @@
 """Documents and systems of detectors with memory."""
 
 import json
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -78,3 +79,27 @@ def counted_drives(drives, contexts, **head):
         for number, rows in enumerate(drives)
     ]
     return found
+
+
+def drawn_document(labels, contexts, labelling, bins, seed, **more):
+    """Counts by context without zeros, drawn; and (bin, true label, context) -> {reported label: rate}."""
+    rng = np.random.default_rng(seed)
+    written, columns = [], {}
+    for at in range(bins):
+        by_context = {}
+        for name in contexts.names:
+            matrix = rng.integers(1, 20, (len(labels), len(labels)))
+            by_context[name] = matrix.tolist()
+            for true, label in enumerate(labels):
+                total = int(matrix[:, true].sum())
+                column = {each: Fraction(int(matrix[k, true]), total) for k, each in enumerate(labels)}
+                columns[at, label, name] = column
+        whole = np.sum(list(by_context.values()), axis=0).tolist()
+        written.append({"distance_m": [10 * at, 10 * at + 10], "counts": whole, "contexts": by_context})
+    texts = [sorted(label) if labelling == "proposition" else next(iter(label), "empty") for label in labels]
+    found = {
+        "schema": "verifier.confusion", "version": 2, "labelling": labelling, "axes": ["predicted", "true"],
+        "labels": texts, "bins": written, "false_positives": "counted",
+        "contexts": {"kind": contexts.kind, "cap": contexts.cap, "of": "outcome", "gaps": "break"},
+    }  # fmt: skip
+    return found | more, columns

@@ -76,7 +76,7 @@ PARTS = {
     ],
     **{
         f"verifier/base/{name}.py": ["tests/base", "tests/evidence/test_report_wording.py"]
-        for name in ("numbers", "statistics")
+        for name in ("numbers", "statistics", "graphs")
     },
 }
 """Part -> the tests that judge it; the longest name that a module begins with is its part."""
@@ -134,7 +134,7 @@ _REQUIREMENTS = "verifier/analysis/recall/requirements.py"
 _COST = "verifier/analysis/recall/least_cost.py"
 _PATTERNS_OF_LOSS = "verifier/analysis/counterexamples/patterns.py"
 _IN_OPEN = "equations = Equations(n + 1, states, self.sources[kept], targets[kept], self.weight[kept])"
-_BY_PLACE = "edges, place = distinct(self.edge, int(self.edge.max(initial=0)) + 1)"
+_BY_PLACE = "edges, place = numbered(self.edge, int(self.edge.max(initial=0)) + 1)"
 _BYTES = "at_once = max(1, PART_BYTES // (2 * problem.rates.nbytes))"
 _RUNS = "verifier/analysis/counterexamples/runs.py"
 _PERFECT = "perfect = state_values(objective, np.broadcast_to(np.eye(values.rates.shape[-1]), values.rates.shape))"
@@ -246,7 +246,6 @@ _WIDEST_LEVEL = "widest = max((block.last_edge - block.first_edge for block in p
 _KEPT_SYSTEM = (
     "plan.systems.kept((id(entry), stochastic, matrices, roughly), made) if plan.size <= LARGEST_KEPT else made()"
 )
-_KEPT_ROOM = "self._values = x if self._plan.size > LARGEST_KEPT else None"
 _BETTER_ERROR = "better = better_ones.error[start] < error[:, concerned]"
 _EXITS = "least = np.minimum(equation.least_leave, exits.min(axis=0, initial=1, where=exits > 0))"
 _ROUNDED = "verifier/base/numbers.py"
@@ -282,7 +281,7 @@ _SUM_WAYS = [
     ("if len(terms) == most * (block.last - block.first):", "-"),
     ("FEW_EDGES = 300", "300"),
 ]
-_PER_CHOICE = "per_choice = np.bincount(owners, minlength=len(choices.indptr) - 1)"
+_PER_CHOICE = "lengths = np.bincount(rows_of(skeleton.indptr)[kept], minlength=len(skeleton.indptr) - 1)"
 _BLOCKED = "size = max(_BLOCK // len(self.branches.observation), 1)"
 _LEFT = "left, kept, least = np.ones((_LEFT_AT_ONCE, count)), 0, np.ones(count)"
 _LEAST = "self.least_leave = np.minimum(least, left[:kept].min(axis=0, initial=1))"
@@ -295,7 +294,7 @@ _SUMMED_AT_ONCE = "at_once = int(np.clip(_SUMS_AT_ONCE // len(rows), 1, _CHUNK))
 _KINDS = "_, kind = np.unique(np.ravel_multi_index((kind, digit), (n, width + 1)), return_inverse=True)"
 _GIVEN = "if answer.lower is not None or outcome.direct or outcome.product is None:"
 _NUMBERS_OF_BAND = "numbers.append(block.size * (2 * band.width + 4 + 3 * columns))"
-_PATTERNS = "patterns, pattern = distinct(pattern * len(unique) + place, pattern_count * len(unique))"
+_PATTERNS = "patterns, pattern = numbered(pattern * len(unique) + place, pattern_count * len(unique))"
 _SORTS_BEHIND = "constant = (int(row_of_state.max()) + 1) * pattern_count  # sorts behind the code of every sum"
 _HORIZON = "self._horizons[family] = max(self._horizons.get(family, 0), node.high - node.low)"
 _QUOTIENTS = "fractions = tuple(a / b for a, b in pairs if a is not None and b is not None)"
@@ -395,7 +394,6 @@ _POLICY_BEGUN = {
 """With which policy a search begins."""
 _SOLVE = "verifier/analysis/robust/solve.py"
 _ROUGHLY = "value = search.optimum(target.astype(np.float64), np.zeros(step.state_count), roughly=True)"
-_MANY_CODES = "if bound > 2**16 + 4 * len(codes):"
 _DIGITS = "digits = np.floor(np.log10(np.maximum(items, 1)))"
 _NO_RATES = "rates = np.where(np.isnan(measured.rates), 1 / measured.rates.shape[1], measured.rates)"
 _NEXT_SIZE = "size = high if best is None else (math.sqrt(low * high) if low > 0 else high / 1024)"
@@ -445,7 +443,6 @@ _NEARLY_ONE = (
     "return float(np.mean(np.where(precision > 1 - 1e-15, 1.0, precision)))  # it adds 2.2e-16 to what it divides by"
 )
 _TALLY, _STREAMING = "verifier/perception/confusion/tally.py", "verifier/perception/confusion/streaming.py"
-_SPARSE = "if size > max(DENSE_CELLS_ALWAYS, DENSE_CELLS_PER_ENTRY * len(keys)):"
 _OF_CONTEXTS = (
     "if before.by_context is not None and now.by_context is not None:",
     "if memory is not None and by_context is not None:",
@@ -555,9 +552,6 @@ EQUIVALENT = {
     (_PRECISION, _ONLY_AREA, "0"): "the only range of areas, whatever its ends",
     (_PRECISION, _NEARLY_ONE, ">"): "no share of whole numbers below 10^15 is there",
     (_REPLAY, _NOT_LISTED, "1"): "any number below 0",
-    **{(_TALLY, _SPARSE, token): "which way, not what it finds" for token in (">", "max", "*")},
-    (_TALLY, "DENSE_CELLS_PER_ENTRY = 16", "16"): "which way, not what it finds",
-    **{(_TALLY, "DENSE_CELLS_ALWAYS = 2**18", token): "which way, not what it finds" for token in ("2", "18")},
     (_TALLY, "sizes = tuple(int(column.max()) + 1 for column in index.T)", "1"): "wider: keys that are only compared",
     **{(_STREAMING, line, "and"): "both are there where contexts are counted" for line in _OF_CONTEXTS},
     (_STREAMING, _LAST_OF_PART, "1"): "any number below 0",
@@ -602,7 +596,6 @@ EQUIVALENT = {
     ("verifier/perception/detections/assembly.py", _UNKNOWN, "all"): "a box that is partly unknown is a fault anyway",
     ("verifier/perception/detections/gathered.py", _POINTERS, "any"): "all of a format have one, or none",
     ("verifier/systems/open_system.py", _MAY_NOT, "1"): "any number below 0",
-    ("verifier/systems/reachability.py", "reached = np.zeros(n + 1, dtype=bool)", "1"): "a place that is not read",
     (_SELECTION, _RIGHT, "=="): "the loss of right and wrong reports is the same if they change places",
     **{(_CANDIDATES, "BLOCK = 1 << 15", token): "how many at once" for token in ("1", "15")},
     **{
@@ -862,10 +855,6 @@ EQUIVALENT = {
     (_GAIN, "def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:", "False"): "not read",
     (_STATISTICS, "_HALVINGS = 100", "100"): "how near, and never beyond",
     **{
-        ("verifier/systems/reachability.py", _MANY_CODES, token): "how, not what"
-        for token in (">", "2", "16", "+", "4", "*")
-    },
-    **{
         (
             "verifier/checking/enclosure.py",
             "if self.lower is not None and self.upper is not None:",
@@ -971,25 +960,23 @@ EQUIVALENT = {
         for line, tokens, why in (
             ("pattern, pattern_count = np.zeros(len(told), dtype=np.int64), 1", "1", "a wider bound of codes"),
             (
-                "unique, place = distinct(bits, 1 << min(_BITS, width - word * _BITS))",
+                "unique, place = numbered(bits, 1 << min(_BITS, width - word * _BITS))",
                 "1 min -",
                 "a wider bound of codes",
             ),
             (_PATTERNS, "+", "numbers that are only compared"),
             (_SORTS_BEHIND, "1", "farther behind every other code"),
-            ("codes, entry = distinct(code, constant + 1)", "1", "a wider bound of codes"),
+            ("codes, entry = numbered(code, constant + 1)", "1", "a wider bound of codes"),
         )
         for token in tokens.split()
     },
     ("verifier/systems/planners/prism.py", "if not names_in(node) & meanings.keys():", "&"): "then nothing is put in",
     ("verifier/checking/expectations.py", _QUOTIENTS, "and"): "only a gain may be infinite, and have no fraction",
-    (
-        "verifier/checking/asking.py",
-        "elif len(product.chain_indices) > chain.transition_count:",
-        ">",
-    ): "a part that is all",
     **{("verifier/checking/recurrence.py", _HORIZON, token): "farther than is asked" for token in ("0", "-")},
-    ("verifier/checking/graphs.py", "_ROUNDS = 500", "500"): "how, not what",
+    ("verifier/base/graphs.py", "_ROUNDS = 500", "500"): "how, not what",
+    ("verifier/base/graphs.py", "found = np.zeros(n + 1, dtype=bool)", "1"): "a place that is not read",
+    ("verifier/base/graphs.py", "if len(sources) <= FEW:", "<="): "which search, not what it finds",
+    ("verifier/base/graphs.py", "FEW = 300", "300"): "which search, not what it finds",
     ("verifier/checking/enclosure.py", _BOTH, "lower"): "both are given, or none",
     ("verifier/checking/enclosure.py", _BOTH, "upper"): "both are given, or none",
     ("verifier/checking/enclosure.py", _BOTH, "and"): "both are given, or none",
@@ -1095,8 +1082,6 @@ EQUIVALENT = {
     ): "a number at an end is whole, and within",
     ("verifier/systems/space.py", _ROWS, "1"): "how wide a table without rows is",
     (_LEVELS, _BELOW, "1"): "a row that is not read",
-    ("verifier/checking/graphs.py", "if len(sources) <= FEW:", "<="): "which search, not what it finds",
-    ("verifier/checking/graphs.py", "FEW = 300", "300"): "which search, not what it finds",
     **{(_LINEAR, _SOLVED, token): "a row or column that is not read" for token in ("2", "1")},
     (_ROUNDED, "few = abs(exact) < SMALLEST_WRITTEN_OUT", "<"): "0.0001 is spelt alike",
     (_ROUNDED, _ALL_DIGITS, ">"): "1/2 has been returned",
@@ -1301,7 +1286,6 @@ EQUIVALENT = {
     (_LINEAR, _LEVEL_COUNT, "0"): "of no states",
     (_LINEAR, _AT_ONCE_MOST, "1"): "of no edges",
     (_LINEAR, "relative[relative >= 1] = np.inf", ">="): "no whole number of roundings makes it 1",
-    (_LINEAR, _KEPT_ROOM, ">"): "how long it is kept, not what",
     (_LINEAR, _BETTER_ERROR, "<"): "of equal bounds either will do",
     (_LINEAR, _EXITS, "1"): "`least_leave` is at most 1",
     (_LINEAR, _PAID, ">="): "a tie of a rounded margin; a state of 0 pays nothing",

@@ -15,7 +15,7 @@ import numpy as np
 from certified_systems import column_of, drawn_on, formula_of, motion_of, told_after, ways_on
 from interval_models import vertices
 
-from verifier.checking.graphs import components
+from verifier.base.graphs import components
 from verifier.checking.product import build_product
 from verifier.checking.recurrence import component_values
 from verifier.language.ltl import holds_on_lasso

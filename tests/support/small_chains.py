@@ -7,7 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from verifier.base.errors import LimitError
 from verifier.chains.chain import MarkovChain
+from verifier.checking.two_engines import answers_within_limits
 
 Rows = Sequence[Mapping[int, Fraction | float | int]]
 
@@ -25,3 +27,12 @@ def chain_of(
         initial=np.array(initial, dtype=np.int64),
         rounding_defect=defect,
     )
+
+
+def check_formulas(*asked, **more):
+    """What both engines say about each formula, where each has an answer."""
+    answers = answers_within_limits(*asked, **more)
+    for answer in answers:
+        if isinstance(answer, LimitError):
+            raise answer
+    return answers

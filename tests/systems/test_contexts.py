@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from context_cases import document, files_of, latch, systems_of, tracked_document
+from context_cases import document, drawn_document, files_of, latch, systems_of, tracked_document
 from plain_memory import histories
 
 from verifier.analysis.settings import ConfidenceSettings
@@ -85,30 +85,6 @@ rules = [
 [environments]
 """
 PED, OBS, NOTHING, BOTH = frozenset({"ped"}), frozenset({"obs"}), frozenset(), frozenset({"ped", "obs"})
-
-
-def drawn_document(labels, contexts, labelling, bins, seed):
-    """Counts by context without zeros, drawn; and the columns that they are."""
-    rng = np.random.default_rng(seed)
-    written, columns = [], {}
-    for at in range(bins):
-        by_context = {}
-        for name in contexts.names:
-            matrix = rng.integers(1, 20, (len(labels), len(labels)))
-            by_context[name] = matrix.tolist()
-            for true, label in enumerate(labels):
-                total = int(matrix[:, true].sum())
-                column = {each: Fraction(int(matrix[k, true]), total) for k, each in enumerate(labels)}
-                columns[at, label, name] = column
-        whole = np.sum(list(by_context.values()), axis=0).tolist()
-        written.append({"distance_m": [10 * at, 10 * at + 10], "counts": whole, "contexts": by_context})
-    texts = [sorted(label) if labelling == "proposition" else next(iter(label), "empty") for label in labels]
-    found = {
-        "schema": "verifier.confusion", "version": 2, "labelling": labelling, "axes": ["predicted", "true"],
-        "labels": texts, "bins": written, "false_positives": "counted",
-        "contexts": {"kind": contexts.kind, "cap": contexts.cap, "of": "outcome", "gaps": "break"},
-    }  # fmt: skip
-    return found, columns
 
 
 def remembering(folder, environment, written, options, model=HISTORY):

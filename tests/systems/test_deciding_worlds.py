@@ -7,12 +7,12 @@ from fractions import Fraction as Fr
 
 import numpy as np
 import pytest
+from interval_iteration import optimal_probabilities
 from world_specs import matrices_of
 
 from verifier.base.errors import InputError, LimitError, NoAnswerError
 from verifier.chains.chain import decision_process
 from verifier.checking.process import StormProcess
-from verifier.checking.strategies import optimal_probabilities
 from verifier.language.expressions import parse_expression
 from verifier.language.ltl import parse_formula, to_storm
 from verifier.perception.confusion import read_confusion

@@ -1,4 +1,4 @@
-"""Worlds that draw, by hand: a pedestrian who may step away, exports, many outcomes, outcomes without probability."""
+"""Worlds that draw, by hand: a pedestrian who may step away, many outcomes, outcomes without probability."""
 
 import json
 import random
@@ -6,14 +6,12 @@ from fractions import Fraction as Fr
 
 import numpy as np
 import pytest
-import stormpy
 from plain_worlds import GOALS, ChoosingWorld, PlainWorld, optima
 
 from verifier.analysis.objective import build_objective
 from verifier.analysis.sensitivity.adjoint import expected_visits, gradient, state_values
 from verifier.base.arrays import rows_of
 from verifier.base.errors import InputError
-from verifier.chains import write_model
 from verifier.chains.chain import decision_process, markov_chain
 from verifier.language.expressions import parse_expression
 from verifier.language.ltl import parse_formula
@@ -91,23 +89,6 @@ def test_the_chain_is_that_by_hand_in_fractions(tmp_path):
         [0, 0, 0, 1, 0],
         [0, 0, 0, 0, 1],
     ]
-
-
-@pytest.mark.parametrize("ending", ["drn", "prism", "umb"])
-def test_exports_are_read_back_by_storm_to_the_same_probability(tmp_path, ending):
-    skeleton, matrices = built(tmp_path)
-    goal = skeleton.mask_of(parse_expression("x = 2 & y = 1"))
-    path = tmp_path / f"chain.{ending}"
-    write_model(markov_chain(skeleton, matrices.counts, {"goal": goal}, exact=True), path)
-    formula = stormpy.parse_property('P=? [ F "goal" ]')
-    if ending == "prism":
-        program = stormpy.parse_prism_program(str(path))
-        formula = stormpy.parse_property('P=? [ F "goal" ]', program)
-        model = stormpy.build_model(program, [formula])
-    else:
-        model = {"drn": stormpy.build_model_from_drn, "umb": stormpy.build_model_from_umb}[ending](str(path))
-    found = stormpy.model_checking(model, formula)
-    assert [float(found.get_value(state)) for state in model.initial_states] == [pytest.approx(19 / 40, abs=1e-12)]
 
 
 def test_an_outcome_without_probability_leads_nowhere_even_where_it_could_not(tmp_path):

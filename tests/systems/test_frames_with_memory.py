@@ -3,9 +3,8 @@
 from dataclasses import replace
 from fractions import Fraction
 
-import numpy as np
 import pytest
-from context_cases import files_of, latch, tracked_document
+from context_cases import drawn_document, files_of, latch, tracked_document
 from plain_memory import context_of, histories
 
 from verifier.analysis.settings import ConfidenceSettings
@@ -48,35 +47,6 @@ here = [{objects}]
 """
 
 
-def drawn(contexts, labels, seed):
-    """A document by context without zeros, and its columns."""
-    rng = np.random.default_rng(seed)
-    size = len(labels)
-    counts = rng.integers(1, 9, (2, contexts.count, size, size))
-    bins = [
-        {
-            "distance_m": [10 * at, 10 * at + 10],
-            "counts": each.sum(axis=0).tolist(),
-            "contexts": {name: own.tolist() for name, own in zip(contexts.names, each, strict=True)},
-        }
-        for at, each in enumerate(counts)
-    ]
-    written = {
-        "schema": "verifier.confusion", "version": 2, "labelling": "class", "axes": ["predicted", "true"],
-        "labels": ["+".join(sorted(label)) or "empty" for label in labels], "bins": bins,
-        "contexts": {"kind": contexts.kind, "cap": contexts.cap, "of": "outcome", "gaps": "break"},
-    }  # fmt: skip
-    columns = {
-        (at, true, name): {
-            said: Fraction(int(counts[at, c, p, x]), int(counts[at, c, :, x].sum())) for p, said in enumerate(labels)
-        }
-        for at in range(2)
-        for c, name in enumerate(contexts.names)
-        for x, true in enumerate(labels)
-    }
-    return written, columns
-
-
 def read(seen, reading):
     """The classes that a step of these frames shows."""
     if reading == '"last"':
@@ -110,7 +80,9 @@ ONE = '{ class = "ped", distance_m = "5 + 10 * t" }'
 )  # fmt: skip
 def test_every_frame_is_remembered(frames, reading, objects, contexts, tmp_path):
     contexts = Contexts.parsed(contexts)
-    written, columns = drawn(contexts, [PED, OBS, NOTHING] if objects is TWO else [PED, NOTHING], 4)
+    written, columns = drawn_document(
+        [PED, OBS, NOTHING] if objects is TWO else [PED, NOTHING], contexts, "class", 2, 4
+    )
     steps = [[("ped", t, PED), *([("obs", 1, OBS)] if objects is TWO else [])] for t in range(STEPS)]
 
     def noted(by_step):
@@ -135,7 +107,7 @@ def test_every_frame_is_remembered(frames, reading, objects, contexts, tmp_path)
 def test_trackers_see_every_frame_and_remember(tmp_path):
     """Confirmed by two right reports in a row, the last of a step and the first of the next among them."""
     contexts = Contexts("run", 2)
-    written, columns = drawn(contexts, [PED, NOTHING], 9)
+    written, columns = drawn_document([PED, NOTHING], contexts, "class", 2, 9)
     more = 'trackers.ped = { of = "sees(ped)", confirm = [2, 2], delete = [2, 2] }'
     model = model_of(3, '"last"', ONE, more).replace("sees(ped) & sees(obs)", "false").replace("sees(obs)", "false")
     model = model.replace('when = "sees(ped)"', 'when = "confirmed(ped)"')
@@ -177,7 +149,7 @@ QUESTIONS = {
 )
 def test_steps_are_counted_and_not_frames(frames, reading, contexts, tmp_path):
     contexts = Contexts.parsed(contexts)
-    written, columns = drawn(contexts, [PED, NOTHING], 6)
+    written, columns = drawn_document([PED, NOTHING], contexts, "class", 2, 6)
 
     def noted(by_step):
         return [2 * ("ped" in seen) for seen in (read(each, reading) for each in by_step)]
@@ -255,7 +227,7 @@ def test_violating_runs_are_told_frame_by_frame(tmp_path):
 
 
 def test_periods_of_frames(tmp_path):
-    written, _ = drawn(Contexts("run", 1), [PED, NOTHING], 1)
+    written, _ = drawn_document([PED, NOTHING], Contexts("run", 1), "class", 2, 1)
     model = model_of(2, '"last"', ONE).replace("sees(obs)", "false")
     written["contexts"]["period_s"] = 1.0
     verify_spec(*files_of(tmp_path, model, written, "here", ["F h = 2"]), replace(EXACT, memory="run:1"))

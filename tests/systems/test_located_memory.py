@@ -4,9 +4,8 @@ import itertools
 from dataclasses import replace
 from fractions import Fraction
 
-import numpy as np
 import pytest
-from context_cases import files_of
+from context_cases import drawn_document, files_of
 from plain_memory import context_of
 
 from verifier.analysis.settings import ConfidenceSettings
@@ -48,31 +47,15 @@ here = [{objects}]
 
 
 def drawn(contexts, seed):
-    """A document without zeros, and its columns: (bin, true label, context) -> {reported label: rate}."""
-    rng = np.random.default_rng(seed)
-    counts = rng.integers(1, 9, (3, contexts.count, 3, 3))
-    bins = [
-        {
-            "distance_m": [10 * at, 10 * at + 10],
-            "counts": each.sum(axis=0).tolist(),
-            "contexts": {name: own.tolist() for name, own in zip(contexts.names, each, strict=True)},
-        }
-        for at, each in enumerate(counts)
-    ]
-    written = {
-        "schema": "verifier.confusion", "version": 2, "labelling": "class", "axes": ["predicted", "true"],
-        "labels": list(LABELS), "bins": bins, "localisation": {"axes": ["reported", "true"], "counts": REPORTED},
-        "contexts": {"kind": contexts.kind, "cap": contexts.cap, "of": "outcome", "gaps": "break"},
-    }  # fmt: skip
-    columns = {
-        (at, true, name): {
-            said: Fraction(int(counts[at, c, p, x]), int(counts[at, c, :, x].sum())) for p, said in enumerate(LABELS)
-        }
-        for at in range(3)
-        for c, name in enumerate(contexts.names)
-        for x, true in enumerate(LABELS)
+    """A document without zeros, and its columns, by names of labels."""
+    labels = [frozenset({name}) - {"empty"} for name in LABELS]
+    located = {"axes": ["reported", "true"], "counts": REPORTED}
+    written, columns = drawn_document(labels, contexts, "class", 3, seed, localisation=located)
+    name = dict(zip(labels, LABELS, strict=True))
+    return written, {
+        (at, name[true], context): {name[said]: rate for said, rate in column.items()}
+        for (at, true, context), column in columns.items()
     }
-    return written, columns
 
 
 def expected(steps, columns, contexts, frames):

@@ -51,8 +51,8 @@ from verifier.analysis.robust.inner_bounds import Side
 from verifier.analysis.robust.region import Region, Told, by_group, told_of
 from verifier.base.arrays import Ints, Mask
 from verifier.base.errors import EngineError, NoAnswerError
+from verifier.base.graphs import components
 from verifier.base.numbers import significant
-from verifier.checking.graphs import components
 
 SIDES: tuple[Side, ...] = get_args(Side)
 DEFAULT_HORIZON = 50

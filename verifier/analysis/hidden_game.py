@@ -21,7 +21,7 @@ from scipy.sparse import csr_array
 
 from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import NoAnswerError, UsageError
-from verifier.checking.graphs import components
+from verifier.base.graphs import components
 from verifier.checking.plan import decide
 from verifier.checking.product import build_product
 from verifier.language.expressions.syntax import Node

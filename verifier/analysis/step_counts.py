@@ -26,9 +26,9 @@ import numpy as np
 from verifier.analysis.objective import Objective, by_observation
 from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask
 from verifier.base.errors import NoAnswerError
+from verifier.base.graphs import coreachable
 from verifier.chains.chain import chain_of_entries
 from verifier.checking.batch import BatchResult, satisfaction_probabilities
-from verifier.checking.graphs import coreachable
 from verifier.checking.product import MOST_OBLIGATIONS, build_product
 from verifier.checking.step_bounds import MOST_APART, LongWindow, any_window, counted, long_window
 from verifier.checking.stepping import Steps

@@ -32,7 +32,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, auto
-from functools import cached_property
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -40,6 +39,7 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import Mask, rows_of
 from verifier.base.errors import InputError
+from verifier.base.graphs import coreachable
 from verifier.language.expressions import to_text
 from verifier.language.expressions.syntax import (
     COMPARISONS,
@@ -55,7 +55,6 @@ from verifier.language.expressions.syntax import (
 )
 from verifier.language.ltl import abstract
 from verifier.language.ltl.semantics import Settled, connective, temporal
-from verifier.systems import reachability
 from verifier.systems.model_parts import EMPTY_CLASS
 from verifier.systems.skeleton import Skeleton
 from verifier.systems.space import StateSpace, truth
@@ -291,15 +290,10 @@ class _Search:
         if (condition, wanted) not in self._reaching:
             mask = self.skeleton.mask_of(condition) == wanted
             if mask.any() and not mask.all():
-                mask = reachability.reachable(*self._reversed, mask)
+                skeleton = self.skeleton
+                mask = coreachable(skeleton.state_count, rows_of(skeleton.indptr), skeleton.indices, mask)
             self._reaching[condition, wanted] = mask[self.skeleton.starts]
         return self._reaching[condition, wanted]
-
-    @cached_property
-    def _reversed(self) -> tuple[reachability.Numbers, reachability.Numbers]:
-        skeleton = self.skeleton
-        sources = rows_of(skeleton.indptr)
-        return reachability.rows(skeleton.state_count, skeleton.indices, sources)
 
     def _at_start(self, condition: Node) -> NDArray[np.int8]:
         if condition not in self._started:

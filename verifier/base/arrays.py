@@ -40,6 +40,38 @@ def distinct(numbers: Ints) -> Ints:
     return np.flatnonzero(there)
 
 
+def numbered(codes: Ints, bound: int) -> tuple[Ints, Ints]:
+    """The distinct codes, increasing, and the position of each code among them.
+
+    Args:
+        codes: (k,) int64, each in 0..bound-1.
+        bound: how many codes there could be; where that is not many more than there are, nothing is sorted.
+    """
+    if bound > 2**16 + 4 * len(codes):
+        unique, position = np.unique(codes, return_inverse=True)
+        return unique, position.ravel().astype(np.int64)
+    occurs = np.zeros(bound, dtype=bool)
+    occurs[codes] = True
+    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[codes]
+
+
+def numbered_rows(columns: Iterable[Ints], count: int) -> tuple[Ints, Ints]:
+    """The number of each of `count` rows, equal rows alike, in their order, and the first row of each number.
+
+    Args:
+        columns: (count,) int64 each, not below 0; at least one.
+        count: number of rows.
+    """
+    row, rows = np.zeros(count, dtype=np.int64), 1
+    for column in columns:  # numbered again for every column, so that no code outgrows an integer
+        kinds = int(column.max(initial=0)) + 1
+        unique, row = numbered(row * kinds + column, rows * kinds)
+        rows = len(unique)
+    first = np.empty(rows, dtype=np.int64)
+    first[row[::-1]] = np.arange(count)[::-1]
+    return row, first
+
+
 def row_sums(table: Floats) -> Floats:
     """(k,) the sums of the rows of a (k, few) table, from left to right, which numpy is slow at."""
     if not 0 < table.shape[1] <= _SHORT:

@@ -12,12 +12,15 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from verifier.base.checksums import with_checksums
 from verifier.base.documents import json_values
 from verifier.base.errors import InputError, LimitError, Place, UsageError, one_line, shown
 from verifier.base.numbers import LARGEST_NUMBER, extreme_numbers, significant
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 LARGEST_FILE = 256 * 2**20
 """Bytes; a larger text file is refused before it is read."""
@@ -239,8 +242,8 @@ def write_text(path: str | Path, text: str) -> None:
     write_bytes(path, text.encode())
 
 
-def write_bytes(path: str | Path, data: bytes) -> None:
-    """Write a file all or nothing: beside its place first, then renamed.
+def write_bytes(path: str | Path, *parts: "ReadableBuffer") -> None:
+    """Write a file all or nothing, one part after the other: beside its place first, then renamed.
 
     A symbolic link is followed. A device or a pipe is written to and never replaced; so is what is already open
     under a name such as /dev/stdout, a file behind it is written at its end.
@@ -252,12 +255,12 @@ def write_bytes(path: str | Path, data: bytes) -> None:
     try:
         if _is_open_file(given):
             with given.open("ab") as stream:  # a shell's >> has put it behind what is there
-                stream.write(data)
+                stream.writelines(parts)
         elif given.exists() and not given.is_file() and not given.is_dir():
             with given.open("wb") as stream:
-                stream.write(data)
+                stream.writelines(parts)
         else:
-            _write_beside(Path(os.path.realpath(path)), data)
+            _write_beside(Path(os.path.realpath(path)), parts)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"cannot be written: {reason}", Place(str(path))) from None
@@ -335,12 +338,12 @@ def _harmless(cell: Any) -> Any:
     return text
 
 
-def _write_beside(target: Path, data: bytes) -> None:
+def _write_beside(target: Path, parts: "Iterable[ReadableBuffer]") -> None:
     handle, name = tempfile.mkstemp(prefix=f".{target.name[:40]}.", dir=target.parent)
     temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
+            stream.writelines(parts)
             stream.flush()
             os.fsync(stream.fileno())
         umask = os.umask(0)

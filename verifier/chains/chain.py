@@ -310,19 +310,28 @@ def chain_of_entries(
     defect: float = 0.0,
 ) -> MarkovChain:
     """The chain with the probabilities of these (entries,) values, and with their fractions where there are some."""
+    return MarkovChain(**_filled(skeleton, entries, labels, fractions), rounding_defect=defect)
+
+
+def _filled(
+    skeleton: Skeleton,
+    entries: NDArray[np.float64],
+    labels: Mapping[str, NDArray[np.bool_]],
+    fractions: Sequence[Fraction] | None,
+) -> dict[str, Any]:
+    """What a chain or process of these values is made of, its rows those of the skeleton."""
     kept = (entries > 0)[skeleton.entry]
-    lengths = np.bincount(rows_of(skeleton.indptr)[kept], minlength=skeleton.state_count)
+    lengths = np.bincount(rows_of(skeleton.indptr)[kept], minlength=len(skeleton.indptr) - 1)
     entry = skeleton.entry[kept]
-    return MarkovChain(
-        indptr=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        indices=skeleton.indices[kept],
-        probabilities=entries[entry],
-        labels=dict(labels),
-        initial=skeleton.starts,
-        fractions=None if fractions is None else tuple(fractions[place] for place in entry),
-        valuations=valuations_of(skeleton),
-        rounding_defect=defect,
-    )
+    return {
+        "indptr": np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        "indices": skeleton.indices[kept],
+        "probabilities": entries[entry],
+        "labels": dict(labels),
+        "initial": skeleton.starts,
+        "fractions": None if fractions is None else tuple(fractions[place] for place in entry),
+        "valuations": valuations_of(skeleton),
+    }
 
 
 def valuations_of(skeleton: Skeleton) -> dict[str, NDArray[np.int64]]:
@@ -346,18 +355,6 @@ def decision_process(
     """The decision process of all winning strategies, or of a world that decides, for one family of matrices;
     arguments as `markov_chain`."""
     choices = strategies.choices
-    probabilities = choices.fill(rates(counts))
-    kept = probabilities > 0
-    fractions = choices.fill(exact_rates(counts))[kept] if exact else None
-    owners = rows_of(choices.indptr)[kept]
-    per_choice = np.bincount(owners, minlength=len(choices.indptr) - 1)
-    return DecisionProcess(
-        choice_starts=strategies.choice_starts,
-        indptr=np.concatenate([[0], np.cumsum(per_choice)]).astype(np.int64),
-        indices=choices.indices[kept],
-        probabilities=probabilities[kept],
-        labels=dict(labels),
-        initial=choices.starts,
-        fractions=None if fractions is None else tuple(map(Fraction, fractions)),
-        valuations=valuations_of(choices),
-    )
+    fractions = list(map(Fraction, choices.entry_values(exact_rates(counts)))) if exact else None
+    filled = _filled(choices, choices.entry_values(rates(counts)), labels, fractions)
+    return DecisionProcess(choice_starts=strategies.choice_starts, **filled)

@@ -18,18 +18,17 @@ allows: a chain of 10^6 states takes a fraction of a second.
 from __future__ import annotations
 
 import json
-import secrets
 import tarfile
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.errors import InputError, LimitError, Place
+from verifier.base.errors import LimitError, Place
+from verifier.base.files import write_bytes
 from verifier.chains.chain import DecisionProcess
 from verifier.chains.texts import Model, labels_to_write
 
@@ -53,13 +52,13 @@ def write_umb(
     storm_padding: bool = False,
     gains: Gains | None = None,
 ) -> None:
-    """Write a model as a UMB archive, all or nothing: beside its place first, then renamed.
+    """Write a model as a UMB archive, all or nothing.
 
     Equal models give equal bytes: members, keys and labels are ordered, and no time or user is recorded.
 
     Args:
         model: the chain or decision process.
-        path: where to write; an existing regular file is replaced.
+        path: where to write, as `write_bytes` does.
         exact: write `model.fractions`, of any length, instead of the doubles.
         labels: the labels to write; None means all.
         valuations: whether to write what the states mean.
@@ -74,19 +73,16 @@ def write_umb(
         ValueError: exact is asked for a model without fractions, or a label is unknown.
     """
     members = _members(model, labels_to_write(model, labels), exact, valuations, storm_padding, gains)
-    with _replaced_file(Path(path)) as stream:
-        for name, parts in members.items():
-            size = sum(len(part) if isinstance(part, bytes) else part.nbytes for part in parts)
-            if size > LARGEST_MEMBER:
-                message = f"the array {name} has {size} bytes; an archive holds at most {LARGEST_MEMBER}"
-                raise LimitError(message, Place(str(path)))
-            header = tarfile.TarInfo(name)
-            header.size = size
-            stream.write(header.tobuf(tarfile.USTAR_FORMAT))
-            for part in parts:
-                stream.write(part if isinstance(part, bytes) else part.data)
-            stream.write(bytes(-size % tarfile.BLOCKSIZE))
-        stream.write(bytes(2 * tarfile.BLOCKSIZE))
+    archive: list[bytes | memoryview] = []
+    for name, parts in members.items():
+        header = tarfile.TarInfo(name)
+        views = [memoryview(part) if isinstance(part, bytes) else part.data for part in parts]
+        header.size = sum(view.nbytes for view in views)
+        if header.size > LARGEST_MEMBER:
+            message = f"the array {name} has {header.size} bytes; an archive holds at most {LARGEST_MEMBER}"
+            raise LimitError(message, Place(str(path)))
+        archive += [header.tobuf(tarfile.USTAR_FORMAT), *views, bytes(-header.size % tarfile.BLOCKSIZE)]
+    write_bytes(path, *archive, bytes(2 * tarfile.BLOCKSIZE))
 
 
 def _members(
@@ -189,24 +185,3 @@ def _valuations(model: Model, padded: bool) -> tuple[dict[str, object], _Parts]:
     return {"states": {"unique": False, "classes": [{"variables": variables}]}}, (
         [*parts, table[:1]] if padded else parts
     )
-
-
-@contextmanager
-def _replaced_file(path: Path) -> Iterator[BinaryIO]:
-    """A stream whose content takes the place of `path` when the block ends, and vanishes when it fails."""
-    temporary: Path | None = None
-    try:
-        target = path.resolve()
-        if target.exists() and not target.is_file():
-            raise InputError("cannot be written: it exists and is not a regular file", Place(str(path)))
-        temporary = target.with_name(f".verifier-{secrets.token_hex(8)}.tmp")
-        with temporary.open("xb") as stream:
-            yield stream
-        temporary.replace(target)
-        temporary = None
-    except (OSError, RuntimeError, ValueError) as error:  # loops of links and NUL bytes are not OSErrors
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"cannot be written: {reason}", Place(str(path))) from None
-    finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)

@@ -28,13 +28,13 @@ from numpy.typing import NDArray
 from verifier.base.arrays import rows_of
 from verifier.base.budget import Clock, out_of_memory, share_of_memory
 from verifier.base.errors import LimitError, NoAnswerError
+from verifier.base.graphs import components
 from verifier.chains.chain import MarkovChain
 from verifier.checking.batch import BatchResult, satisfaction_probabilities
 from verifier.checking.enclosure import CheckedValues, NoProbabilityError
-from verifier.checking.graphs import components
 from verifier.checking.plan import Decided, decide
 from verifier.checking.process import Answers, RefusedError, StormProcess
-from verifier.checking.product import Product, build_product
+from verifier.checking.product import Product, product_with
 from verifier.checking.settings import EngineSettings
 from verifier.checking.step_bounds import LongWindow, counted, long_window
 from verifier.language.expressions import to_text
@@ -245,16 +245,10 @@ class Asking:
         return Found(task, product, batch, time.monotonic() - begun)
 
     def _batch(self, task: Task) -> tuple[Product | None, BatchResult]:
-        chain, limit = self.chain, self.settings.product_states
+        chain = self.chain
         if task.window is not None:
             return None, counted(chain, task.window, self.value_error, task.clock.left_s)
-        product = task.product()
-        if product is None:
-            product = build_product(
-                chain.indptr, chain.indices, chain.labels, task.formula, chain.initial, max_states=limit
-            )
-        elif len(product.chain_indices) > chain.transition_count:
-            product = product.on_part(chain.indptr, chain.indices)
+        product = product_with(chain, task.formula, task.product(), self.settings.product_states)
         return product, satisfaction_probabilities(
             product, chain.probabilities, rounding_defect=chain.rounding_defect, value_error=self.value_error
         )

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from verifier.base.arrays import ROUNDOFF, Ints
+from verifier.base.graphs import ranges
 from verifier.chains.chain import ROW_SUM_TOLERANCE, MarkovChain
-from verifier.checking.graphs import ranges
 from verifier.checking.linear import Solution, solve
 from verifier.checking.plan import Decided, decide
 from verifier.checking.product import Product, build_product
@@ -168,19 +168,18 @@ def _of_gains(solution: Solution, rounding: float, value_error: float) -> dict[s
     }
 
 
-def check(chain: MarkovChain, formula: Node, *, max_states: int = 50_000_000) -> BatchResult:
+def check(chain: MarkovChain, formula: Node) -> BatchResult:
     """Probability of `formula` from every initial state of one chain; arrays of shape (1, m).
 
     Args:
         chain: the chain; its labels give the names in `formula` their meaning.
         formula: names of labels, `true`, `false`, connectives and temporal operators.
-        max_states: most product states to build.
 
     Raises:
         LimitError: if the product or the formula's progression would be too large.
-        ValueError: if the formula names no label.
+        InputError: the formula names no label.
     """
-    product = build_product(chain.indptr, chain.indices, chain.labels, formula, chain.initial, max_states=max_states)
+    product = build_product(chain.indptr, chain.indices, chain.labels, formula, chain.initial)
     return satisfaction_probabilities(product, chain.probabilities, rounding_defect=chain.rounding_defect)
 
 

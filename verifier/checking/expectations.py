@@ -36,13 +36,14 @@ from verifier.checking.enclosure import (
     outwards,
 )
 from verifier.checking.process import RefusedError, StormProcess
-from verifier.checking.product import Product, build_product, truth_of
+from verifier.checking.product import Product, product_with
 from verifier.checking.settings import EngineSettings
 from verifier.checking.stepping import NEVER, Steps, exact_quantiles, gained
 from verifier.checking.storm import GAINS, OPERATORS
 from verifier.checking.two_engines import EXACT_S, EXACT_STATES, WIDTH
 from verifier.language.expressions.syntax import Interval, Node, Temporal, children
 from verifier.language.ltl import to_storm
+from verifier.systems.space import truth
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,14 +108,7 @@ class Expecting:
             return out_of_memory(self.settings.memory_bytes)
 
     def _product(self, asked: Expectation, product: Product | None) -> Product:
-        chain = self.chain
-        if product is None:
-            limit = self.settings.product_states
-            return build_product(
-                chain.indptr, chain.indices, chain.labels, asked.formula, chain.initial, max_states=limit
-            )
-        fits = len(product.chain_indices) == chain.transition_count
-        return product if fits else product.on_part(chain.indptr, chain.indices)
+        return product_with(self.chain, asked.formula, product, self.settings.product_states)
 
     def _reached(self, product: Product) -> BatchResult:
         """The probability that the condition holds at some time."""
@@ -229,7 +223,7 @@ class Expecting:
 
     def _quantile(self, asked: Expectation, product: Product, memory: int | None) -> TwoEngineValues:
         chain, (condition,) = self.chain, children(asked.formula)
-        goal = truth_of(condition, chain.labels, chain.state_count)
+        goal = truth(condition, chain.labels, chain.state_count)
         assert asked.level is not None
 
         def surely() -> list[Fraction]:

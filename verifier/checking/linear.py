@@ -231,7 +231,6 @@ class _System:
         self.most_at_once = _CHUNK
         if self._by_levels:  # more would only leave the processor's cache
             self.most_at_once = max(_FEW_AT_ONCE, _NUMBERS_OF_LEVEL * len(plan.blocks) // max(len(plan.edge), 1))
-        self._values: Floats | None = None  # of one chunk, whose memory serves the next
 
     def bytes_per_matrix(self, probabilities: int, gains: bool) -> int:
         """Working memory for one matrix of a chunk, given by so many probabilities."""
@@ -277,13 +276,12 @@ class _System:
     def _solved(self, equation: Equation | LevelEquation, gains: Floats | None) -> tuple[Floats, NDArray[np.bool_]]:
         """x of the probabilities (or gains) and, beside them, the jumps; and (matrices,) whether all are numbers."""
         shape = (self._plan.size + 2, self._columns, len(equation.least_leave))
+        x = np.zeros(shape)
+        x[self._plan.size, 0] = gains is None
         if isinstance(equation, LevelEquation):
-            x = self._kept(shape)
-            x[self._plan.size, 0] = gains is None
             equation.solve(x, None if gains is None else gains[:, None])
             return x, np.ones(shape[2], dtype=bool)  # what is no number would be none in an initial state, either
-        x, right = np.zeros(shape), np.zeros((self._plan.size, *shape[1:]))
-        x[self._plan.size, 0] = gains is None
+        right = np.zeros((self._plan.size, *shape[1:]))
         if gains is not None:
             right[:, 0] = gains
         if self._columns == 2:
@@ -294,14 +292,6 @@ class _System:
             # A useless factorisation may give anything; the certificate finds it out if it is told numbers.
             x[:, 0] = np.clip(np.nan_to_num(x[:, 0]), 0, 1 if self._stochastic and gains is None else None)
         return x, solved
-
-    def _kept(self, shape: tuple[int, ...]) -> Floats:
-        """Room for x, used again for the next matrices where it is large."""
-        if self._values is not None and self._values.shape == shape:
-            return self._values
-        x = np.zeros(shape)
-        self._values = x if self._plan.size > LARGEST_KEPT else None
-        return x
 
     def _relative_bound(self, equation: Equation | LevelEquation, value: Floats) -> Floats:
         """(m, matrices) the relative bound with underflow; infinite where something was factorised."""

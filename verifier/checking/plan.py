@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 
 from verifier.base.arrays import Ints, Mask, distinct
 from verifier.base.budget import Cache
-from verifier.checking.graphs import components, coreachable, levels, ranges, reachable
+from verifier.base.graphs import components, coreachable, levels, ranges, reachable
 from verifier.checking.product import Product
 from verifier.checking.recurrence import component_values
 from verifier.language.ltl.progression import ACCEPT, REJECT

@@ -36,9 +36,9 @@ from scipy.sparse import csr_array
 from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask
 from verifier.base.budget import memory_left
 from verifier.base.errors import NoAnswerError
+from verifier.base.graphs import coreachable
 from verifier.base.numbers import significant
 from verifier.chains.chain import MarkovChain
-from verifier.checking.graphs import coreachable
 
 NEGLIGIBLE = 2.0**-70
 FIRST_STEPS = 20_000

@@ -24,6 +24,7 @@ import contextlib
 import fcntl
 import math
 import os
+import re
 import shutil
 import tempfile
 import threading
@@ -43,17 +44,18 @@ from verifier.chains.chain import DecisionProcess, MarkovChain
 from verifier.chains.texts import Model
 from verifier.chains.umb import Gains, write_umb
 from verifier.checking.enclosure import CheckedValues
-from verifier.checking.storm import GAINS, OPERATORS, formula_labels
+from verifier.checking.storm import GAINS, OPERATORS
 from verifier.checking.worker import DiedError, OverdueError, Worker
 
 DEFAULT_TIME_LIMIT_S = 600.0
 """Seconds for one formula; building the model counts towards the first."""
 
 MEMORY_FOLDER = Path("/dev/shm")
+_LABEL = re.compile(r'"([^"]*)"')
 LARGEST_IDLE_BYTES = 256 * 2**20
 """A worker that holds more when it has answered is ended: its allocator keeps what others may need."""
 
-DEFAULT_PRECISION = Fraction(1, 10**12)
+PRECISION = Fraction(1, 10**12)
 """Largest relative error that Storm's sound methods may leave; its own default is 10^-6."""
 
 
@@ -68,10 +70,7 @@ class StormProcess:
     side: Storm itself must not check two LTL formulas at once in one process, in two it may.
     """
 
-    def __init__(self, *, precision: Fraction = DEFAULT_PRECISION) -> None:
-        if not 0 < precision < 1:
-            raise ValueError(f"precision must lie between 0 and 1, got {precision}")
-        self._precision = precision
+    def __init__(self) -> None:
         self._worker: Worker | None = None
         self._entered = False
 
@@ -107,7 +106,7 @@ class StormProcess:
 
         Args:
             model: the chain, or the decision process for Pmin and Pmax (values only, no scheduler).
-            formulas: in the form that `formula_labels` documents, over labels of the model.
+            formulas: as `verifier.language.ltl.to_storm` writes them, over labels of the model.
             exact: compute with the fractions of the model, without any error, which can be very much slower.
             direct: factorise the equations in place of iterating, for chains that mix slowly; without bounds.
             operator: "P=?" for a chain; "Pmin=?" or "Pmax=?" for a decision process; those of `GAINS` where there are
@@ -163,7 +162,7 @@ class StormProcess:
                 "padded": True,
                 "exact": exact,
                 "direct": direct,
-                "precision": str(self._precision),
+                "precision": str(PRECISION),
                 "memory": memory_bytes,
                 "queries": [{"formula": formula, "operator": operator} for formula in formulas],
             }
@@ -214,8 +213,7 @@ class StormProcess:
             raise ValueError(f"{operator!r} does not fit a {type(model).__name__}; expected one of {allowed}")
         if exact and model.fractions is None:
             raise ValueError("an exact check needs the fractions of the model")
-        plain = (formula for formula in formulas if operator not in GAINS or not formula.startswith("C<="))
-        names = frozenset[str]().union(*map(formula_labels, plain))
+        names = frozenset(_LABEL.findall(" ".join(formulas)))
         if not names <= model.labels.keys():
             raise ValueError(f"the model has no labels {sorted(names - model.labels.keys())}")
         return names

@@ -28,9 +28,11 @@ from scipy.sparse.csgraph import breadth_first_order
 from verifier.base.arrays import Ints, Mask, rows_of
 from verifier.base.budget import Cache
 from verifier.base.errors import NoAnswerError
-from verifier.checking.graphs import ranges
-from verifier.language.expressions.syntax import Boolean, Name, Node, Operation
+from verifier.base.graphs import ranges
+from verifier.chains.chain import MarkovChain
+from verifier.language.expressions.syntax import Node
 from verifier.language.ltl.progression import ACCEPT, REJECT, Obligations
+from verifier.systems.space import truth
 
 MOST_OBLIGATIONS = 100_000
 """Obligations of one formula that are told apart."""
@@ -124,7 +126,6 @@ def build_product(
     initial: Ints,
     *,
     max_states: int = 50_000_000,
-    max_obligations: int = MOST_OBLIGATIONS,
 ) -> Product:
     """Product of the chain's graph with the progression of `formula`, from every initial state.
 
@@ -135,16 +136,14 @@ def build_product(
         formula: names, `true`, `false`, connectives and temporal operators.
         initial: (m,) int64, the states asked about; each is read as position 0 of its paths.
         max_states: most product states to build.
-        max_obligations: most obligations to tell apart.
 
     Raises:
         NoAnswerError: if the product or the progression would be larger.
-        ValueError: if a name has no label.
-        TypeError: if a state formula is no Boolean combination of names.
+        InputError: a name has no label.
     """
-    obligations = Obligations(formula, max_obligations)
+    obligations = Obligations(formula, MOST_OBLIGATIONS)
     n = len(indptr) - 1
-    propositions = tuple(truth_of(node, labels, n) for node in obligations.formula.propositions)
+    propositions = tuple(truth(node, labels, n) for node in obligations.formula.propositions)
     letter_class, letters = _letter_classes(propositions, n)
     successor = _Successors(obligations, letters)
     numbering = _Numbering(n, max_states)
@@ -185,6 +184,18 @@ def build_product(
         chain_indices=indices,
         propositions=propositions,
     )
+
+
+def product_with(chain: MarkovChain, formula: Node, known: Product | None, max_states: int) -> Product:
+    """The product of a chain with a formula; errors as `build_product`.
+
+    Args:
+        known: that of the formula with a graph that the chain is a part of, if there is one.
+    """
+    if known is None:
+        return build_product(chain.indptr, chain.indices, chain.labels, formula, chain.initial, max_states=max_states)
+    whole = len(known.chain_indices) == chain.transition_count
+    return known if whole else known.on_part(chain.indptr, chain.indices)
 
 
 def _closed(successor: _Successors, first: Ints, letters: int) -> Ints | None:
@@ -262,37 +273,6 @@ def _too_large(states: int, limit: int) -> NoAnswerError:
     return NoAnswerError(
         f"the product of the chain with the formula has at least {states} states; the limit is {limit}"
     )
-
-
-def truth_of(formula: Node, labels: Mapping[str, Mask], n: int) -> Mask:
-    """(n,) bool: where a Boolean combination of names holds.
-
-    Raises:
-        ValueError: a name has no label; TypeError: the formula is something else.
-    """
-    if isinstance(formula, Boolean):
-        return np.full(n, formula.value)
-    if isinstance(formula, Name):
-        if formula.name not in labels:
-            raise ValueError(f"no label named {formula.name!r}")
-        return labels[formula.name]
-    if not isinstance(formula, Operation):
-        raise TypeError(f"not a Boolean combination of names: {formula!r}")
-    operands = [truth_of(operand, labels, n) for operand in formula.operands]
-    match formula.operator:
-        case "!":
-            return ~operands[0]
-        case "&":
-            return operands[0] & operands[1]
-        case "|":
-            return operands[0] | operands[1]
-        case "->":
-            return ~operands[0] | operands[1]
-        case "xor":
-            return operands[0] ^ operands[1]
-        case "<->":
-            return ~(operands[0] ^ operands[1])
-    raise ValueError(f"not a connective: {formula.operator!r}")
 
 
 def _letter_classes(propositions: tuple[Mask, ...], n: int) -> tuple[Ints, list[int]]:

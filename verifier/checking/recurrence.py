@@ -28,7 +28,7 @@ import numpy as np
 
 from verifier.base.arrays import Ints, Mask
 from verifier.base.errors import EngineError, NoAnswerError
-from verifier.checking.graphs import coreachable, ranges
+from verifier.base.graphs import coreachable, ranges
 from verifier.checking.product import Product
 from verifier.language.ltl.normal_form import PositiveNode
 

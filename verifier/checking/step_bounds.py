@@ -23,14 +23,14 @@ import numpy as np
 
 from verifier.base.arrays import Ints, Mask, rows_of
 from verifier.base.errors import NoAnswerError
+from verifier.base.graphs import coreachable, on_cycle
 from verifier.chains.chain import MarkovChain
 from verifier.checking.batch import BatchResult
-from verifier.checking.graphs import coreachable
 from verifier.checking.powers import NEGLIGIBLE, Expected, SubChain, after_steps
-from verifier.checking.product import MOST_OBLIGATIONS, truth_of
+from verifier.checking.product import MOST_OBLIGATIONS
 from verifier.language.expressions.syntax import Node
 from verifier.language.ltl.normal_form import FALSE_NODE, TRUE_NODE, PositiveFormula
-from verifier.systems.reachability import on_cycle, rows
+from verifier.systems.space import truth
 
 LONGEST_UNROLLED = 20_000
 """Obligations, one for each step left, beyond which a formula is counted."""
@@ -101,7 +101,7 @@ def long_window(formula: Node, labels: Mapping[str, Mask], indptr: Ints, indices
         sources = rows_of(indptr)
         undecided = window.left & (~window.right if window.low == 0 else True)
         inside = undecided[sources] & undecided[indices]
-        if not np.any(on_cycle(*rows(n, sources[inside], indices[inside]))):
+        if not np.any(on_cycle(n, sources[inside], indices[inside])):
             return None
     return window
 
@@ -118,7 +118,7 @@ class _Reader:
     def __init__(self, formula: PositiveFormula, labels: Mapping[str, Mask], n: int) -> None:
         self._nodes = formula.nodes
         self._root = formula.nodes[formula.root]
-        self._truth = [truth_of(node, labels, n) for node in formula.propositions]
+        self._truth = [truth(node, labels, n) for node in formula.propositions]
         self._n = n
 
     def until(self) -> LongWindow | None:

@@ -24,10 +24,9 @@ from scipy.sparse import csr_array
 
 from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask, rows_of
 from verifier.base.errors import NoAnswerError
+from verifier.base.graphs import coreachable, on_cycle
 from verifier.chains.chain import MarkovChain
 from verifier.checking.component_solving import add_up
-from verifier.checking.graphs import coreachable
-from verifier.systems.reachability import on_cycle, rows
 
 NEVER = -1
 """The number of steps that stands for no number of steps."""
@@ -190,7 +189,7 @@ def _cyclic(indptr: Ints, indices: Ints, goal: Mask) -> Mask:
     inside = coreachable(n, sources, indices, goal) & ~goal
     kept = inside[sources] & inside[indices]
     sources, targets = sources[kept], indices[kept]
-    return coreachable(n, sources, targets, on_cycle(*rows(n, sources, targets)))
+    return coreachable(n, sources, targets, on_cycle(n, sources, targets))
 
 
 class _Masses:

@@ -19,93 +19,16 @@ limits). The folder named by "owned" is removed when the parent process dies bef
 
 import json
 import os
-import re
 import shutil
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 OPERATORS = ("P=?", "Pmin=?", "Pmax=?")
 GAINS = ('R{"gain"}=?', 'R{"gain"}min=?', 'R{"gain"}max=?')
 """Of what is gained until a state formula holds, `F ...`, or within some steps, `C<=N`."""
-_CUMULATED = re.compile(r"C<=[0-9]{1,9}\Z")
-
-_NUMBER = r"\ *[0-9]{1,18}"
-_BOUND = rf"(?:\ *(?:<=?{_NUMBER} | ={_NUMBER} | \[{_NUMBER}\ *,{_NUMBER}\ *\]))?"
-_END = r"(?![A-Za-z0-9_])"
-_TOKEN = re.compile(
-    rf"""\ *(?:
-        (?P<atom>    (?:!\ *)?"(?P<label>[A-Za-z_][A-Za-z0-9_]*)" | (?:true|false){_END} )
-      | (?P<prefix>  ! | [XG]{_END} | F{_END}{_BOUND} )
-      | (?P<infix>   [&|] | U{_END}{_BOUND} )
-      | (?P<open>    \( )
-      | (?P<close>   \) )
-    )\ *""",
-    re.VERBOSE,
-)
-
-
-def formula_labels(text: str) -> frozenset[str]:
-    """The labels in a formula that may be handed to Storm's parser; anything else is refused.
-
-    Storm's grammar differs from every other one: `||` is conditional probability, and F, G, X and ! bind weaker
-    than & and |. What passes here therefore reads the same under any precedence:
-
-        formula  =  prefix* closed  |  closed & closed & ...  |  closed "|" closed "|" ...  |  closed U closed
-        closed   =  ( formula )  |  true  |  false  |  "label"  |  !"label"
-        prefix   =  !  |  X  |  G  |  F, F<=k, F<k, F=k, F[a,b]          (U takes the same bounds as F)
-
-    Raises:
-        ValueError: the text is not of this form. It is an error of the program: users' formulas are parsed and
-            printed into this form before they come here.
-    """
-    labels: set[str] = set()
-    open_levels: list[_Level] = []
-    level, position = _Level(), 0
-    while position < len(text):
-        token = _TOKEN.match(text, position)
-        kind = (token and token.lastgroup) or ""
-        if token is None or (kind in ("atom", "prefix", "open")) != level.wants_operand:
-            raise ValueError(f"unexpected text at character {position + 1} of the formula {text[:200]!r}")
-        if kind == "open":
-            open_levels.append(level)
-            level = _Level()
-        elif kind == "close":
-            if not open_levels:
-                raise ValueError(f"unbalanced parenthesis at character {position + 1} of {text[:200]!r}")
-            level = open_levels.pop()
-            level.wants_operand = False
-        elif kind == "atom":
-            level.wants_operand = False
-            labels.update(filter(None, [token["label"]]))
-        elif not level.accepts(kind, token[kind][0]):
-            raise ValueError(f"missing parentheses at character {position + 1} of {text[:200]!r}")
-        position = token.end()
-    if open_levels or level.wants_operand:
-        raise ValueError(f"the formula {text[:200]!r} is incomplete")
-    return frozenset(labels)
-
-
-@dataclass
-class _Level:
-    """What has been read between one pair of parentheses."""
-
-    wants_operand: bool = True
-    has_prefix: bool = False
-    infix: str | None = None
-
-    def accepts(self, kind: str, operator: str) -> bool:
-        """Take in an operator, or say that only parentheses could tell what it applies to."""
-        if kind == "prefix":
-            self.has_prefix = True
-            return self.infix is None
-        repeated = self.infix == operator and operator != "U"
-        allowed = not self.has_prefix and (self.infix is None or repeated)
-        self.infix, self.wants_operand = operator, True
-        return allowed
 
 
 def main() -> None:
@@ -209,10 +132,6 @@ class _Checker:
     def _answer(
         self, model: Any, asked: list[int], environment: Any, query: dict[str, str], exact: bool
     ) -> dict[str, object]:
-        if query["operator"] not in GAINS or not _CUMULATED.match(query["formula"]):
-            formula_labels(query["formula"])
-        if query["operator"] not in OPERATORS + GAINS:
-            raise ValueError(f"unknown operator {query['operator']!r}")
         parsed = self._stormpy.parse_property(f"{query['operator']} [ {query['formula']} ]")
         # For LTL the values of other states would be garbage, so only initial states are asked for and read.
         result = self._stormpy.model_checking(model, parsed, only_initial_states=True, environment=environment)

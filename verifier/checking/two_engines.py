@@ -289,33 +289,6 @@ def abstracted(formulas: Sequence[Node]) -> list[AbstractFormula]:
     return result
 
 
-def check_formulas(
-    chain: MarkovChain,
-    formulas: Sequence[Node],
-    storm: StormProcess,
-    settings: EngineSettings = EngineSettings(),
-    value_error: float = ROUNDOFF,
-    *,
-    targets: Sequence[Fraction | None] = (),
-    exact_chain: Callable[[], MarkovChain] | None = None,
-) -> list[TwoEngineValues]:
-    """As `answers_within_limits`, for callers who need every answer.
-
-    Raises:
-        EngineError: as `answers_within_limits`.
-        LimitError: a limit of time, memory or size was reached before an answer.
-    """
-    answers = answers_within_limits(
-        chain, formulas, storm, settings, value_error, targets=targets, exact_chain=exact_chain
-    )
-    values = []
-    for answer in answers:
-        if isinstance(answer, LimitError):
-            raise answer
-        values.append(answer)
-    return values
-
-
 def answers_within_limits(
     chain: MarkovChain,
     formulas: Sequence[Node],

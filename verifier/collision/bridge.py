@@ -38,11 +38,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats, Ints, Mask
-from verifier.base.errors import UsageError
+from verifier.base.errors import LimitError, UsageError
 from verifier.base.numbers import significant
 from verifier.base.statistics import effective_number
 from verifier.checking.process import StormProcess
-from verifier.checking.two_engines import check_formulas
+from verifier.checking.two_engines import answers_within_limits
 from verifier.collision.approach import CLOSER, Approach, DriveSettings, approach, approach_chain
 from verifier.collision.distance_channel import ChannelSettings, DistanceChannel, distance_channel
 from verifier.collision.document import ClosedLoop, ClosedLoopPoint
@@ -180,7 +180,9 @@ def _verified(
         return (share, share, share, share), 0
     starts, where = np.unique(ahead[~lost], return_inverse=True)
     chain = approach_chain(runs, starts)
-    (values,) = check_formulas(chain, [STAYS_AWAY], storm)
+    (values,) = answers_within_limits(chain, [STAYS_AWAY], storm)
+    if isinstance(values, LimitError):
+        raise values
 
     def mixed(stays: Floats) -> float:
         parts = [*cars.weight[lost].tolist(), *(cars.weight[~lost] * (1 - stays[where])).tolist()]

@@ -229,10 +229,11 @@ class Case(Block):
 
     @property
     def choices(self) -> StrategySkeleton:
-        """The choices of a world that decides; errors as `build_decisions`."""
+        """The choices of a world that decides, or all winning strategies of a synthesised planner; errors as
+        `build_decisions` and `build_strategies`."""
         return self.study.cache.kept(
             (*self._key, "choices"),
-            lambda: build_decisions(*self._scene),
+            lambda: (build_decisions if self.decides else build_strategies)(*self._scene),
             lambda choices: array_bytes(choices, choices.choices),
         )
 
@@ -347,7 +348,7 @@ class Case(Block):
         study = self.study
         if study.options.decimals is not None:
             raise UsageError("the least and greatest values over choices are not computed for rounded transitions")
-        choices = self.choices if self.decides else build_strategies(*self._scene)
+        choices = self.choices
         labels = {name: choices.choices.mask_of(node) for name, node in conditions.items()}
         counts = filled_counts(choices.choices, study.matrices, study.options.empty_columns)
         return decision_process(choices, counts, labels, exact=exact)

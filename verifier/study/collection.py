@@ -22,13 +22,13 @@ from verifier.analysis.tipping import tipping_points
 from verifier.analysis.vacuity import Vacuity
 from verifier.base.errors import LimitError
 from verifier.checking.enclosure import TwoEngineValues
-from verifier.checking.strategies import StrategyRange
 from verifier.checking.verdicts import Decision, Verdict, WithinBounds, decide, verdict_of
 from verifier.language.specs.specification import Requirement
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.matrices import label_text
 from verifier.study.case import Case, Study
 from verifier.study.model_checks import Look
+from verifier.study.optima import StrategyRange
 from verifier.study.options import VerdictSource
 from verifier.study.points import FreeBounds, Numbers, Point, PointBounds, PointInterval, RatesOf, Uncertainty
 from verifier.study.profile import Profile

@@ -6,7 +6,7 @@ says of the negation contradicts it; then, and where Storm has no answer, the en
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from verifier.analysis.robust.optimal_conditional import GOAL, REACHED, OptimalConditional
 from verifier.analysis.robust.optimal_steps import GainBracket, OptimalGain, OptimalQuantile, OptimalSteps
-from verifier.analysis.robust.optimum import Bracket, Optimum
+from verifier.analysis.robust.optimum import Bracket, Optimum, build_optimum
 from verifier.base.arrays import ROUNDOFF, Floats
 from verifier.base.budget import Clock, out_of_memory, share_of_memory
 from verifier.base.errors import EngineError, InputError, LimitError, NoAnswerError
@@ -28,6 +28,7 @@ from verifier.checking.enclosure import (
     TwoEngineValues,
     alone,
     doubles_around,
+    holds,
 )
 from verifier.checking.expectations import Expectation, Expecting, conditional, confirmed_by, refuse_long
 from verifier.checking.process import RefusedError, StormProcess
@@ -63,15 +64,49 @@ def optima_of(
     for number in range(len(case.study.requirements)):
         clock = Clock(settings.timeout_s)
         clock.spend(spent_s)
-        asking = _Asking(case, number, process, conditions, storm, clock)
         try:
-            with clock.running(f"checking {to_text(asking.formula)[:200]}"), share_of_memory() as memory:
-                answers.append(asking.answer(memory))
+            with clock.running(f"checking {to_text(case.study.formulas[number].formula)[:200]}"):
+                objective = case.objectives[number]
+                assert isinstance(objective, Optimum)
+                asking = _Asking(case, number, objective, process, conditions, storm, clock)
+                with share_of_memory() as memory:
+                    answers.append(asking.answer(memory))
         except LimitError as error:
             answers.append(error)
         except MemoryError:
             answers.append(out_of_memory(settings.memory_bytes))
     return answers
+
+
+@dataclass(frozen=True, eq=False)
+class StrategyRange:
+    """Least and greatest probability over all winning strategies of a synthesised planner.
+
+    Attributes:
+        smallest, largest: (m,) at the initial states.
+        confirmed: whether both engines found these numbers.
+    """
+
+    smallest: Floats
+    largest: Floats
+    confirmed: bool
+
+
+def strategy_ranges(case: Case, storm: StormProcess) -> tuple[StrategyRange, ...]:
+    """The range of each requirement's probability; errors as `optima_of`, LimitError included."""
+    study, ranges = case.study, list[StrategyRange]()
+    process, settings = case.process(study.conditions), study.options.engines
+    for number, formula in enumerate(study.formulas):
+        ends = []
+        for greatest in (False, True):
+            asked = formula.formula, formula.propositions, settings.product_states
+            objective = build_optimum(case.choices, *asked, greatest)
+            clock = Clock(settings.timeout_s)
+            ends.append(_Asking(case, number, objective, process, study.conditions, storm, clock).answer(None))
+        least, most = ends
+        confirmed = least.remark is None and most.remark is None
+        ranges.append(StrategyRange(least.probability, most.probability, confirmed))
+    return tuple(ranges)
 
 
 class _Asking:
@@ -81,23 +116,24 @@ class _Asking:
         self,
         case: Case,
         number: int,
+        objective: Optimum,
         process: DecisionProcess,
         conditions: Mapping[str, Node],
         storm: StormProcess,
         clock: Clock,
     ) -> None:
         self._case, self._number, self._process, self._conditions = case, number, process, conditions
+        self._objective = objective
         self._storm, self._clock = storm, clock
         self._requirement = case.study.requirements[number]
-        self._greatest = self._requirement.asked.end == "max"
+        self._greatest = objective.greatest
         self._exact = case.study.options.engines.exact
         self.formula = case.study.formulas[number].formula
 
     def answer(self, memory: int | None) -> TwoEngineValues:
         """What both say."""
         refuse_unknown(self._requirement, self._case.system.model)
-        objective = self._case.objectives[self._number]
-        assert isinstance(objective, Optimum)
+        objective = self._objective
         error, measured = ROUNDOFF * objective.skeleton.channel.rounding_steps, rates(self._case.counts)
         if isinstance(objective, OptimalQuantile):
             return self._quantile(objective, measured, error, memory)
@@ -171,7 +207,7 @@ class _Asking:
 
     def _conditional(self, memory: int | None, *, exact: bool) -> CheckedValues:
         """Storm's greatest probability of the goal in the world that begins again."""
-        objective, counts = self._case.objectives[self._number], self._case.counts
+        objective, counts = self._objective, self._case.counts
         assert isinstance(objective, OptimalConditional)
         again = objective.restarting(objective.skeleton.entry_values(rates(counts)))
         (told,) = self._storm.check(
@@ -232,10 +268,7 @@ class _Asking:
         lower, upper = bracket.lower[self._finite], bracket.upper[self._finite]
         if np.any(~(upper - lower <= WIDTH * np.maximum(upper, 1))):
             return True
-        if self._requirement.target is None:
-            return False
-        below, above = doubles_around(self._requirement.target)
-        return bool(np.any((lower < upper) & (lower <= above) & (upper >= below)))
+        return holds(lower, upper, self._requirement.target)
 
     def _settled(self, memory: int | None) -> CheckedValues | None:
         """Storm's fractions, if it has them soon."""

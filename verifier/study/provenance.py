@@ -18,7 +18,6 @@ from verifier.base.numbers import decimal_text, level_text
 from verifier.base.words import counted, first_of
 from verifier.chains.chain import FROM
 from verifier.checking.enclosure import TwoEngineValues
-from verifier.checking.strategies import StrategyRange
 from verifier.language.expressions import to_text
 from verifier.language.ltl import read_otherwise_by_prism
 from verifier.language.specs import Specification
@@ -28,6 +27,7 @@ from verifier.perception.confusion.matrices import label_text
 from verifier.perception.confusion.sanity import remark_texts
 from verifier.study.case import Case, Study
 from verifier.study.inputs import Block, Grid
+from verifier.study.optima import StrategyRange
 from verifier.study.options import RunOptions
 from verifier.study.records import ConfidenceRecord, MatricesRecord, PlannerRecord, SettingsRecord
 from verifier.study.results import RunInput

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.arrays import Columns, Ints, Mask
+from verifier.base.graphs import coreachable
 from verifier.language.expressions import evaluate
 from verifier.language.expressions.evaluation import Value
 from verifier.language.expressions.syntax import TRUE, Node, names_in
@@ -23,7 +24,6 @@ from verifier.perception.confusion.matrices import Label
 from verifier.systems.model import BoundedVariable, System
 from verifier.systems.model_parts import EMPTY_CLASS, Planner, Rule, Run
 from verifier.systems.observation import Questions, frames_read, in_frames, tracked, what_rules_read
-from verifier.systems.reachability import reachable, rows
 from verifier.systems.space import Codes, StateSpace, World, successors, truth
 
 DEFAULTS = (Rule(TRUE, {}),)
@@ -291,7 +291,7 @@ class Moves:
     def leading_to(self, goal: Mask) -> Mask:
         """(n,) the states from which some moves lead to `goal`, the goal itself included."""
         sources, targets = self.edges()
-        return reachable(*rows(len(goal), targets, sources), goal)
+        return coreachable(len(goal), sources, targets, goal)
 
     def between(self, sources: Mask, targets: Mask) -> Moves:
         """Only the moves from `sources` into `targets`."""

@@ -29,14 +29,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from verifier.base.arrays import Ints, Mask
+from verifier.base.arrays import Ints, Mask, numbered_rows
 from verifier.base.errors import InputError, LimitError, NoAnswerError, Place
 from verifier.perception.confusion.contexts import RIGHT, WRONG, Contexts
 from verifier.perception.confusion.matrices import ConfusionMatrices, Label, label_text
 from verifier.systems.channel import FRAME, TOLD_BEFORE, Channel, of_one_frame, told_in_frames
 from verifier.systems.exploration import Reached
 from verifier.systems.observation import Frames
-from verifier.systems.reachability import distinct_rows
 from verifier.systems.scene import BYTES_PER_STATE, BYTES_PER_TRANSITION, MOST_STATES, Scene
 from verifier.systems.settings import InitialContext
 
@@ -116,7 +115,7 @@ def remembering(
     state, held = walk.parts(nodes)
     after = np.searchsorted(nodes, walk.after(nodes).ravel()).reshape(len(nodes), -1)
     pairs = np.concatenate([np.where(ended[state], 0, row[state])[:, None], held], axis=1)
-    number, sample = distinct_rows(pairs.T, len(pairs))
+    number, sample = numbered_rows(pairs.T, len(pairs))
     lifted = branches.channel.at(pairs[sample, 0])
     lifted = replace(lifted, bins=lifted.bins * contexts.count + held[sample])
     begun = np.searchsorted(nodes, first)

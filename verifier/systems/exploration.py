@@ -16,6 +16,7 @@ import numpy as np
 
 from verifier.base.arrays import Ints, Mask
 from verifier.base.errors import InputError, NoAnswerError, Place
+from verifier.base.graphs import reachable
 from verifier.base.numbers import memory_text
 from verifier.language.expressions import evaluate, resolve_sees
 from verifier.language.expressions.syntax import Node
@@ -23,7 +24,6 @@ from verifier.perception.confusion.matrices import Label
 from verifier.systems.behaviour import Behaviour, asked, steps, view_of
 from verifier.systems.model import BoundedVariable
 from verifier.systems.observation import remembered
-from verifier.systems.reachability import reachable
 from verifier.systems.scene import MOST_STATES, Scene, reached_bytes
 from verifier.systems.space import Codes, whole_in_range
 from verifier.systems.standing import state_text
@@ -210,10 +210,10 @@ def reachable_part(scene: Scene, behaviour: Behaviour) -> Reached:
     following[ended] = np.flatnonzero(ended)[:, None]
     first = behaviour.memory_of_start * size + scene.starts
     sources, _ = np.nonzero(following >= 0)
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(sources, minlength=len(following)))])
     begun: Mask = np.zeros(len(following), dtype=bool)
     begun[first] = True
-    kept = np.flatnonzero(begun if begun.all() else reachable(indptr, following[following >= 0], begun))
+    graph = len(following), sources, following[following >= 0]
+    kept = np.flatnonzero(begun if begun.all() else reachable(*graph, begun))
     number = np.full(len(following) + 1, -1, dtype=np.int64)  # the last one answers for -1
     number[kept] = np.arange(len(kept))
     after = number[following[kept]]

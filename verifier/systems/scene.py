@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from verifier.base.arrays import Ints, Mask
+from verifier.base.arrays import Ints, Mask, numbered_rows
 from verifier.base.errors import InputError, LimitError, NoAnswerError, Place, UsageError, shown, unknown_name
 from verifier.base.numbers import memory_text, significant
 from verifier.language.expressions import Source, exact_number, to_text
@@ -26,7 +26,6 @@ from verifier.systems.declarations import VIEW_AND_PLACE
 from verifier.systems.model import BoundedVariable, System
 from verifier.systems.model_parts import EMPTY_CLASS, PlacedObject, Planner
 from verifier.systems.observation import Frames, Questions, remembered
-from verifier.systems.reachability import distinct_rows
 from verifier.systems.settings import InitialContext, Limits
 from verifier.systems.space import Codes, StateSpace, World, truth
 from verifier.systems.standing import edges_text, standing_in, viewed_bins
@@ -325,7 +324,7 @@ def _distinct_rows(standing: Standing, moved: Ints, ended: Mask) -> tuple[Ints, 
     combination of each state; terminal states borrow one."""
     looking = np.flatnonzero(ended.all() | ~ended)
     there = np.stack([standing.what + 1, standing.bins], axis=2)[looking]
-    number, first = distinct_rows([*there.reshape(len(looking), -1).T, moved[looking]], len(looking))
+    number, first = numbered_rows([*there.reshape(len(looking), -1).T, moved[looking]], len(looking))
     row = np.full(len(ended), number[0])
     row[looking] = number
     return looking[first], row

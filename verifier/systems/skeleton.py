@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.arrays import Ints, Mask
+from verifier.base.arrays import Ints, Mask, numbered
 from verifier.base.errors import NoAnswerError, Place, UsageError
 from verifier.language.expressions.syntax import Node
 from verifier.perception.confusion import ConfusionMatrices
@@ -37,7 +37,6 @@ from verifier.systems.contexts import remembering
 from verifier.systems.exploration import explored, reachable_part
 from verifier.systems.model import System, SystemModel
 from verifier.systems.model_parts import Planner
-from verifier.systems.reachability import distinct
 from verifier.systems.scene import Scene, SkeletonOptions, set_scene
 from verifier.systems.space import truth
 from verifier.systems.synthesis import synthesised_behaviour
@@ -258,14 +257,14 @@ def merged_transitions(following: Ints, row_of_state: Ints, ended: Mask) -> tupl
     indices, told, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
     pattern, pattern_count = np.zeros(len(told), dtype=np.int64), 1
     for word, bits in enumerate(told.T):
-        unique, place = distinct(bits, 1 << min(_BITS, width - word * _BITS))
-        patterns, pattern = distinct(pattern * len(unique) + place, pattern_count * len(unique))
+        unique, place = numbered(bits, 1 << min(_BITS, width - word * _BITS))
+        patterns, pattern = numbered(pattern * len(unique) + place, pattern_count * len(unique))
         pattern_count = len(patterns)
     constant = (int(row_of_state.max()) + 1) * pattern_count  # sorts behind the code of every sum
     code = np.repeat(row_of_state * pattern_count, counts)
     code += pattern
     code[np.repeat(ended, counts)] = constant
-    codes, entry = distinct(code, constant + 1)
+    codes, entry = numbered(code, constant + 1)
     entry_row, entry_pattern = np.divmod(codes[codes < constant], pattern_count)
     sample = np.empty(pattern_count, dtype=np.int64)
     sample[pattern] = np.arange(len(pattern))

@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import Ints, Mask
 from verifier.base.errors import NoAnswerError, Place, UsageError
+from verifier.base.graphs import reachable
 from verifier.base.numbers import memory_text
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.systems.behaviour import Moves, rules_behaviour, steps
 from verifier.systems.exploration import Known, no_valid_step, watch, where_possible
 from verifier.systems.model import System
 from verifier.systems.model_parts import Planner
-from verifier.systems.reachability import reachable, rows
 from verifier.systems.scene import BYTES_PER_STATE, BYTES_PER_TRANSITION, Scene, SkeletonOptions, set_scene
 from verifier.systems.skeleton import Skeleton, digest_of, merged_transitions, synthesis_formula
 from verifier.systems.space import Codes
@@ -149,7 +149,7 @@ def _reached(scene: Scene, open_moves: list[NDArray[np.int32]]) -> Ints:
     begun[scene.starts] = True
     edges = [Moves(move).edges() for move in open_moves]
     sources, targets = (np.concatenate(column) for column in zip(*edges, strict=True))
-    return np.flatnonzero(reachable(*rows(len(begun), sources, targets), begun))
+    return np.flatnonzero(reachable(len(begun), sources, targets, begun))
 
 
 def _compacted(step: Ints) -> Ints:

@@ -25,6 +25,7 @@ import numpy as np
 
 from verifier.base.arrays import Ints, Mask
 from verifier.base.errors import InputError, Place
+from verifier.base.graphs import coreachable, distances, on_cycle, reachable
 from verifier.language.expressions import Source, to_text
 from verifier.language.expressions.syntax import (
     FALSE,
@@ -40,7 +41,6 @@ from verifier.perception.confusion.matrices import Label
 from verifier.systems.behaviour import Moves, rules_behaviour
 from verifier.systems.model import System
 from verifier.systems.model_parts import Planner
-from verifier.systems.reachability import distances, on_cycle, reachable, rows
 from verifier.systems.space import StateSpace
 
 
@@ -177,11 +177,11 @@ class Winning:
     def moves_terminate(self) -> bool:
         """Whether every way of choosing winning moves reaches the goal: no cycle among them outside of it."""
         before = self.region & ~self.goal
-        return not before.any() or not on_cycle(*rows(len(before), *self.moves.between(before, before).edges())).any()
+        return not before.any() or not on_cycle(len(before), *self.moves.between(before, before).edges()).any()
 
     def goal_is_forgotten(self) -> bool:
         """Whether a run may return, after the goal, to a state before it, where its moves are those of a new run."""
-        after = reachable(*rows(len(self.region), *self.moves.edges()), self.goal)
+        after = reachable(len(self.region), *self.moves.edges(), self.goal)
         return bool((after & self.region & ~self.goal).any())
 
 
@@ -192,7 +192,7 @@ def winning(space: StateSpace, moves: Moves, objective: Objective, source: Sourc
         return Winning(safe, staying, safe)
     goal = safe & space.where(objective.goal, source)
     region = staying.leading_to(goal)
-    afterwards = reachable(*rows(len(safe), *staying.edges()), goal)
+    afterwards = reachable(len(safe), *staying.edges(), goal)
     before = region & ~goal
     won = staying.between(before, region).following
     np.maximum(won, staying.between(afterwards & ~before, safe).following, out=won)  # no state is in both
@@ -201,9 +201,8 @@ def winning(space: StateSpace, moves: Moves, objective: Objective, source: Sourc
 
 def safe_moves(moves: Moves, allowed: Mask) -> tuple[Moves, Mask]:
     """The greatest set of `allowed` states in which every state has a move into the set, and the moves inside it."""
-    sources, targets = moves.between(allowed, allowed).edges()
-    incoming = rows(len(allowed), targets, sources)
-    safe = reachable(*incoming, on_cycle(*incoming))
+    graph = len(allowed), *moves.between(allowed, allowed).edges()
+    safe = coreachable(*graph, on_cycle(*graph))
     return moves.between(safe, safe), safe
 
 
@@ -245,7 +244,7 @@ def winning_moves(
 def _nearer_moves(won: Winning) -> Moves:
     """The winning moves, before the goal only those to a state that is one step nearer to it."""
     sources, targets = won.moves.between(won.region, won.region).edges()
-    steps = distances(*rows(len(won.region), targets, sources), won.goal)
+    steps = distances(len(won.region), targets, sources, won.goal)
     before, kept = won.region & ~won.goal, won.moves.following.copy()
     for row in kept:
         row[before & (steps[row] != steps - 1)] = -1

@@ -9,7 +9,6 @@ from plain_counter import Object, Report, detection_set
 from shorthands import count_detections
 
 from verifier.base.errors import InputError
-from verifier.perception.confusion import tally as module
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.context_counts import Memory
 from verifier.perception.confusion.context_selection import Begun
@@ -27,7 +26,7 @@ from verifier.perception.confusion.streaming import (
     added_parts,
     finish,
 )
-from verifier.perception.confusion.tally import Items, Tally, counted, distinct
+from verifier.perception.confusion.tally import Items, Tally, counted
 from verifier.perception.detections.stream import Chunk
 
 
@@ -49,16 +48,6 @@ def test_cells_without_items_are_left_out():
     items = Items(index, *np.array([[1, 1, 0, 0], [2, 1, 2, 2], [1, 1, 0, 3]], dtype=np.int64))
     found = counted([items], 2)
     assert (found.index.tolist(), found.counts.tolist()) == ([[0, 0, 0, 0]], [[3, 4]])
-
-
-@pytest.mark.parametrize("size", [50, 10**9])
-def test_distinct_keys_are_found_by_counting_and_by_sorting(size, monkeypatch):
-    keys = np.random.default_rng(1).integers(0, 50, 200)
-    for always in (2**18, 1):
-        monkeypatch.setattr(module, "DENSE_CELLS_ALWAYS", always)
-        found, place = distinct(keys, size)
-        assert found.tolist() == sorted(set(keys.tolist()))
-        assert np.array_equal(found[place], keys)
 
 
 RULE = CountingRule("class", ("ped", "obs"), Bins((0.0, 10.0, 20.0)), "ground_plane", outside="drop")

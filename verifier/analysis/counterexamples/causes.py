@@ -44,12 +44,11 @@ from verifier.analysis.counterexamples.patterns import (
 from verifier.analysis.counterexamples.runs import Prospects
 from verifier.analysis.objective import Objective, led_by_observation
 from verifier.analysis.sensitivity.adjoint import Values
-from verifier.base.arrays import Floats, Ints
+from verifier.base.arrays import Floats, Ints, numbered_rows
 from verifier.base.errors import NoAnswerError
+from verifier.base.graphs import components
 from verifier.base.numbers import significant
 from verifier.checking.enclosure import AGREEMENT
-from verifier.checking.graphs import components
-from verifier.systems.reachability import distinct_rows
 
 MOST_KINDS = 5
 """Kinds of detection errors whose sets are told apart, at most."""
@@ -175,7 +174,7 @@ class Losses:
         drawing, led = np.flatnonzero(~quiet), edges[~quiet]
         ranks, alike = _ranks(self._prospects.risk[product.indices[led]]), _first_alike(led)
         columns = (column.astype(np.int64) for column in (row[drawing], *ranks.T, *alike.T))
-        profile, profiles = distinct_rows(columns, len(drawing))
+        profile, profiles = numbered_rows(columns, len(drawing))
         steps = _Steps(objective, self._rates, row[drawing[profiles]].tolist())
         symbols: dict[Reports, int] = {frozenset(): 0}
         parts = [(edges[quiet, 0], chance[quiet], np.zeros(np.count_nonzero(quiet), dtype=int))]

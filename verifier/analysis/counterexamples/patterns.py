@@ -20,9 +20,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from verifier.analysis.sensitivity.adjoint import Equations
-from verifier.base.arrays import Floats, Ints, Mask
-from verifier.checking.graphs import reachable
-from verifier.systems.reachability import distinct
+from verifier.base.arrays import Floats, Ints, Mask, numbered
+from verifier.base.graphs import reachable
 
 MOST_STATES = 2**21
 """Of product and memory together, for more than the fewest sets of causes or beginnings of patterns."""
@@ -82,8 +81,8 @@ class Moves:
 
     def by_edge(self) -> Moves:
         """The moves with one for each transition of the product; what counts are alternatives."""
-        edges, place = distinct(self.edge, int(self.edge.max(initial=0)) + 1)
-        pairs, _ = distinct(place * len(self.symbols) + self.symbol, len(edges) * len(self.symbols))
+        edges, place = numbered(self.edge, int(self.edge.max(initial=0)) + 1)
+        pairs, _ = numbered(place * len(self.symbols) + self.symbol, len(edges) * len(self.symbols))
         owner, number = np.divmod(pairs, len(self.symbols))
         ends = np.searchsorted(owner, np.arange(len(edges) + 1))
         symbols: dict[Alternatives, int] = {NOTHING: 0}

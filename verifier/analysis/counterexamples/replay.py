@@ -21,11 +21,10 @@ from verifier.analysis.counterexamples.runs import Run, exact_probability
 from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.adjoint import Values
 from verifier.base.errors import EngineError
-from verifier.checking.graphs import reachable
+from verifier.base.graphs import Nodes, reachable, rows
 from verifier.language.expressions.syntax import Node
 from verifier.language.ltl import holds_on_lasso
 from verifier.language.ltl.progression import ACCEPT, REJECT
-from verifier.systems.reachability import Numbers, rows
 from verifier.systems.skeleton import Skeleton
 
 LONGEST_WORD = 2000
@@ -145,5 +144,5 @@ def _wandering(objective: Objective, values: Values, run: Run, times: int) -> tu
     return run.states[:-1].tolist(), objective.product.state[np.array(walk)].tolist()
 
 
-def _wander(rng: np.random.Generator, indptr: Numbers, targets: Numbers, node: int) -> int:
+def _wander(rng: np.random.Generator, indptr: Nodes, targets: Nodes, node: int) -> int:
     return int(rng.choice(targets[indptr[node] : indptr[node + 1]]))

@@ -48,7 +48,7 @@ from scipy.sparse.csgraph import dijkstra
 from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.adjoint import Values, state_values
 from verifier.base.arrays import Floats, Ints, Mask
-from verifier.checking.graphs import ranges
+from verifier.base.graphs import ranges
 from verifier.checking.linear import solve
 from verifier.checking.plan import decide
 from verifier.language.ltl.progression import ACCEPT, REJECT

@@ -36,8 +36,8 @@ from verifier.analysis.objective import Objective
 from verifier.analysis.settings import Prior, check_draws, prior_weight
 from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import UsageError, shown
+from verifier.base.graphs import components
 from verifier.checking.component_solving import DENSE_LIMIT
-from verifier.checking.graphs import components
 from verifier.checking.product import Product
 
 BLOCK = 1000

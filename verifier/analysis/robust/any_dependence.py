@@ -29,7 +29,7 @@ from verifier.analysis.robust.graph import decided_components
 from verifier.analysis.robust.region import Region
 from verifier.analysis.robust.step import uncertain_step
 from verifier.base.arrays import Mask
-from verifier.checking.graphs import coreachable
+from verifier.base.graphs import coreachable
 
 Bounds = NDArray[np.int64]
 

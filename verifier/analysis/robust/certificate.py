@@ -46,7 +46,7 @@ from verifier.analysis.robust.step import UncertainStep
 from verifier.analysis.robust.subject import Subject, region_document
 from verifier.base.arrays import Ints, grouped
 from verifier.base.errors import EngineError
-from verifier.checking.graphs import components, levels, ranges
+from verifier.base.graphs import components, levels, ranges
 
 SCHEMA_NAME = "verifier.certificate"
 SCHEMA_VERSION = 5

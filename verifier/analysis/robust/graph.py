@@ -39,7 +39,7 @@ from verifier.analysis.objective import Objective
 from verifier.analysis.robust.recurrent import component_meeting, recurrences
 from verifier.analysis.robust.step import UncertainStep
 from verifier.base.arrays import Ints, Mask, distinct
-from verifier.checking.graphs import components, ranges
+from verifier.base.graphs import components, ranges
 from verifier.checking.product import Product
 from verifier.checking.recurrence import component_values
 from verifier.language.ltl.progression import ACCEPT, REJECT

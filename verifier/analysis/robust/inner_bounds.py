@@ -41,7 +41,7 @@ from verifier.analysis.robust.step import UncertainStep, greatest_masses, inner_
 from verifier.analysis.sensitivity.adjoint import expected_visits, gradient, state_values
 from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import EngineError, NoAnswerError
-from verifier.checking.graphs import reachable
+from verifier.base.graphs import reachable
 
 MOST_ROUNDS = 12
 _ON_THE_WAY = (1.0, 0.5, 0.25, 0.125, 0.0625)

@@ -24,8 +24,8 @@ from verifier.analysis.robust.optimum import Bracket, Optimum, complement, optim
 from verifier.base.arrays import Floats, Ints, Mask, rows_of
 from verifier.base.budget import Cache
 from verifier.base.errors import NoAnswerError
+from verifier.base.graphs import coreachable, ranges, reachable
 from verifier.checking.batch import BatchResult
-from verifier.checking.graphs import coreachable, ranges, reachable
 from verifier.checking.product import build_product
 from verifier.language.expressions.syntax import Name, Temporal
 from verifier.systems.strategies import StrategySkeleton

@@ -40,9 +40,9 @@ from verifier.analysis.robust.graph import end_components
 from verifier.analysis.robust.optimum import Optimum
 from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask
 from verifier.base.errors import NoAnswerError
+from verifier.base.graphs import coreachable
 from verifier.chains.chain import DecisionProcess
 from verifier.checking.batch import BatchResult
-from verifier.checking.graphs import coreachable
 from verifier.checking.linear import Solution, solve
 from verifier.checking.plan import towards
 from verifier.checking.stepping import MOST_STEPS, NEVER, Steps, gained

@@ -31,8 +31,8 @@ from verifier.analysis.robust.step import UncertainStep
 from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask, grouped, rows_of
 from verifier.base.budget import Cache
 from verifier.base.errors import EngineError, NoAnswerError
+from verifier.base.graphs import ranges
 from verifier.checking.batch import BatchResult
-from verifier.checking.graphs import ranges
 from verifier.checking.linear import Solution, solve
 from verifier.checking.plan import towards
 from verifier.checking.product import Product

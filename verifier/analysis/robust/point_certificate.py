@@ -40,8 +40,8 @@ from verifier.analysis.robust.solve import greatest_reach
 from verifier.analysis.robust.staying import LARGEST_CERTIFIED
 from verifier.analysis.robust.subject import point_document, subject_of
 from verifier.base.arrays import ROUNDOFF, Ints, Mask
+from verifier.base.graphs import components, coreachable
 from verifier.checking.enclosure import doubles_around
-from verifier.checking.graphs import components, coreachable
 from verifier.checking.plan import decide
 from verifier.checking.step_bounds import LongWindow
 from verifier.perception.confusion import exact_rates, rates

@@ -27,8 +27,8 @@ from scipy.sparse.linalg import SuperLU, splu, spsolve_triangular
 from verifier.analysis.robust.step import UncertainStep
 from verifier.base.arrays import Floats, Ints, Mask, distinct, row_sums, rows_of
 from verifier.base.errors import EngineError
+from verifier.base.graphs import components, levels, ranges
 from verifier.checking.elimination import one_minus
-from verifier.checking.graphs import components, levels, ranges
 
 MOST_ITERATIONS = 1000
 _NOISE = 2.0**-46

@@ -48,7 +48,7 @@ from verifier.analysis.robust.policy import Nodes, PolicySearch, make_nodes
 from verifier.analysis.robust.step import UncertainStep
 from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import EngineError
-from verifier.checking.graphs import components, coreachable
+from verifier.base.graphs import components, coreachable
 
 _LEAST_LIFT = 2.0**-42
 _LIFTS = 12

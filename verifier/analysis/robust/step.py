@@ -43,7 +43,7 @@ from verifier.analysis.intervals.drive_items import UNIT
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.region import Region, Told, told_of
 from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask, distinct, row_sums
-from verifier.checking.graphs import ranges
+from verifier.base.graphs import ranges
 
 Masses: TypeAlias = "dict[tuple[int, int], NDArray[Any]]"
 """(draw, observation before it) -> (k, groups) billionths."""

@@ -17,8 +17,8 @@ from scipy.sparse.linalg import spsolve
 from verifier.analysis.objective import led_by_observation
 from verifier.analysis.robust.optimum import Bracket, Optimum
 from verifier.base.arrays import Floats, Ints, Mask, rows_of
+from verifier.base.graphs import coreachable, reachable
 from verifier.chains.chain import MarkovChain
-from verifier.checking.graphs import coreachable, reachable
 from verifier.systems.channel import Channel
 from verifier.systems.skeleton import Skeleton, merged_transitions
 from verifier.systems.strategies import StrategySkeleton

@@ -27,8 +27,8 @@ from scipy.sparse.linalg import splu
 from verifier.analysis.objective import Objective
 from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import EngineError
+from verifier.base.graphs import components, coreachable, reachable
 from verifier.checking.elimination import Band
-from verifier.checking.graphs import components, coreachable, reachable
 from verifier.checking.plan import decide
 from verifier.systems.channel import Channel
 

@@ -10,12 +10,11 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.arrays import Ints, Mask
+from verifier.base.arrays import Ints, Mask, numbered_rows
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.matrices import EMPTY, Label
 from verifier.perception.confusion.record import Record
 from verifier.perception.settings import Labelling
-from verifier.systems.reachability import distinct_rows
 
 
 def document_bins(bins: Bins, where: Mapping[str, str], distance_bin: int | None = None) -> Ints:
@@ -151,4 +150,4 @@ def _leftover(record: Record) -> Mask:
 def _alike(record: Record, name: str) -> Ints:
     """(n,) a number for each row; rows of one frame in which this column holds the same have the same."""
     columns = (np.unique(record[name].astype(str), return_inverse=True)[1] for name in ("sequence", "frame", name))
-    return distinct_rows((column.astype(np.int64) for column in columns), len(record))[0]
+    return numbered_rows((column.astype(np.int64) for column in columns), len(record))[0]

@@ -52,18 +52,17 @@ _BINARY = (
 )
 
 
-def parse_expression(text: str, source: Source | None = None, start: Position = _START, end: str = "the end") -> Node:
+def parse_expression(text: str, source: Source | None = None, start: Position = _START) -> Node:
     """The expression that `text` spells.
 
     Args:
         source: the whole text of which `text` is a part, for positions and messages; `text` itself by default.
         start: where in `source` the text begins.
-        end: what follows the text, as messages call it.
 
     Raises:
         InputError: with the place, what was expected and what was found.
     """
-    return read(_parser(), text, source or Source(text), start, end)
+    return read(_parser(), text, source or Source(text), start, "the end")
 
 
 @cache

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.arrays import Floats, Ints
+from verifier.base.arrays import Floats, Ints, numbered
 from verifier.base.errors import UsageError
 from verifier.perception.confusion.places import Layout
 from verifier.perception.confusion.rules import CountingRule
-from verifier.perception.confusion.tally import Items, distinct
+from verifier.perception.confusion.tally import Items
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +131,7 @@ def proposition_sets(scene: Scene, rule: CountingRule) -> PropositionSets:
     objects = scene.objects.take(rows)
     leftovers = scene.leftovers.take(scene.leftovers.reported >= 0)
     keys = np.concatenate([objects.frame, leftovers.frame]) * bins + np.concatenate([objects.bin, leftovers.place])
-    occupied, at = distinct(keys, len(scene.sequence) * bins)
+    occupied, at = numbered(keys, len(scene.sequence) * bins)
     object_at, classes = at[: len(objects.frame)], len(rule.classes)
     present = np.zeros((len(occupied), classes), dtype=bool)
     present[object_at, objects.label] = True
@@ -194,7 +194,7 @@ def _empty_items(scene: Scene, rule: CountingRule) -> list[Items]:
     bins, empty = scene.frames_at.shape[1], len(rule.classes)
     standing = scene.objects.place >= 0
     keys = scene.objects.frame[standing] * bins + scene.objects.place[standing]
-    taken, _ = distinct(keys, len(scene.sequence) * bins)
+    taken, _ = numbered(keys, len(scene.sequence) * bins)
     at, alarms = surest_leftovers(scene, taken)
     none, top = np.zeros(len(at), np.int64), np.full(len(at), rule.threshold_count)
     nothing, sequence = np.full(len(at), empty), scene.sequence[alarms.frame]

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-DENSE_CELLS_PER_ENTRY = 16
-DENSE_CELLS_ALWAYS = 2**18
-"""A table with few cells for its entries is summed by counting, a larger one by sorting."""
+from verifier.base.arrays import numbered
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,17 +107,5 @@ def distinct_rows(index: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[
     if not len(index):
         return index, np.zeros(0, dtype=np.int64)
     sizes = tuple(int(column.max()) + 1 for column in index.T)
-    keys, place = distinct(np.ravel_multi_index(tuple(index.T), sizes), math.prod(sizes))
+    keys, place = numbered(np.ravel_multi_index(tuple(index.T), sizes), math.prod(sizes))
     return np.stack(np.unravel_index(keys, sizes), axis=1).astype(np.int64), place
-
-
-def distinct(keys: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The distinct keys in increasing order, and for each key its place among them; keys lie in 0..size - 1."""
-    if size > max(DENSE_CELLS_ALWAYS, DENSE_CELLS_PER_ENTRY * len(keys)):
-        keys_there, place = np.unique(keys, return_inverse=True)
-        return keys_there, place.reshape(-1)
-    present = np.zeros(size, dtype=bool)
-    present[keys] = True
-    keys_there = np.flatnonzero(present)
-    number = np.cumsum(present) - 1
-    return keys_there, number[keys]

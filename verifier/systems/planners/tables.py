@@ -23,14 +23,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.arrays import Columns, Ints, Mask
+from verifier.base.arrays import Columns, Ints, Mask, numbered_rows
 from verifier.base.errors import InputError, LimitError, Place, shown
 from verifier.base.files import csv_rows, decoded
 from verifier.language.expressions import Source, parse_expression
 from verifier.language.expressions.evaluation import Value
 from verifier.language.expressions.syntax import ATOMS, Call, Name, Node, Number, Operation
 from verifier.systems.model_parts import Type
-from verifier.systems.reachability import distinct_rows
 
 LARGEST_SETS = 2**30
 """Bytes of all sets of rows together."""
@@ -118,7 +117,7 @@ class DecisionTable:
             np.searchsorted(ends, values) + np.searchsorted(ends, values, "right")
             for ends, values in zip(self._ends, cases.T, strict=True)
         ]
-        number, sample = distinct_rows(codes, len(cases))
+        number, sample = numbered_rows(codes, len(cases))
         row_of = np.empty(len(sample), dtype=np.int64)
         for first in range(0, len(sample), _CASES_AT_ONCE):
             few = slice(first, first + _CASES_AT_ONCE)

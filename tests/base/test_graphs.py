@@ -1,4 +1,4 @@
-"""Searches in graphs, in both places that have them, against networkx."""
+"""Searches in graphs against networkx, in Python and in compiled code."""
 
 import networkx as nx
 import numpy as np
@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from verifier.base import graphs
 from verifier.base.errors import LimitError
-from verifier.checking import graphs
-from verifier.systems import reachability
 
 
 @st.composite
@@ -30,15 +29,21 @@ def columns(edges):
     return np.array([s for s, _ in edges], dtype=np.int64), np.array([t for _, t in edges], dtype=np.int64)
 
 
+@pytest.fixture(params=[0, 300], ids=["compiled", "in Python"], autouse=True)
+def few(request):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(graphs, "FEW", request.param)
+        yield
+
+
 @given(graph_and_sources())
 def test_reachable_nodes_and_their_distances(case):
     n, edges, sources = case
     expected = nx.multi_source_dijkstra_path_length(as_networkx(n, edges), set(np.flatnonzero(sources).tolist())) if (
         sources.any()
     ) else {}  # fmt: skip
-    rows = reachability.rows(n, *columns(edges))
-    assert reachability.distances(*rows, sources).tolist() == [expected.get(node, -1) for node in range(n)]
-    assert reachability.reachable(*rows, sources).tolist() == [node in expected for node in range(n)]
+    found = graphs.distances(n, *columns(edges), sources)
+    assert found.tolist() == [expected.get(node, -1) for node in range(n)]
     assert graphs.reachable(n, *columns(edges), sources).tolist() == [node in expected for node in range(n)]
 
 
@@ -57,7 +62,7 @@ def test_cycles_and_components(case):
     graph = as_networkx(n, edges)
     components = list(nx.strongly_connected_components(graph))
     cyclic = {node for part in components for node in part if len(part) > 1 or graph.has_edge(node, node)}
-    assert reachability.on_cycle(*reachability.rows(n, *columns(edges))).tolist() == [k in cyclic for k in range(n)]
+    assert graphs.on_cycle(n, *columns(edges)).tolist() == [k in cyclic for k in range(n)]
     found = graphs.components(n, *columns(edges))
     assert {frozenset(np.flatnonzero(found == k).tolist()) for k in set(found.tolist())} == set(
         map(frozenset, components)
@@ -94,12 +99,15 @@ def test_levels_by_hand_and_too_many(n, edges, most, expected, monkeypatch):
     assert (None if levels is None else levels.tolist()) == expected
 
 
+def test_edges_in_rows_stand_once_each():
+    starts, targets = graphs.rows(3, *columns([(2, 1), (0, 2), (2, 0), (2, 1)]))
+    assert (starts.tolist(), targets.tolist()) == ([0, 1, 1, 3], [2, 0, 1])
+
+
 def test_more_moves_than_the_searches_number_are_refused(monkeypatch):
-    reachability._refuse_too_many(2**31 - 1)
-    with pytest.raises(LimitError, match=r"has 2147483648 moves between its states; at most 2147483647 can be"):
-        reachability._refuse_too_many(2**31)
-    monkeypatch.setattr(reachability, "_MOST_EDGES", 3)
-    rows = reachability.rows(2, *columns([(0, 1), (1, 0)]))
-    assert reachability.reachable(*rows, np.array([True, False])).all()
-    with pytest.raises(LimitError, match="has 4 moves"):  # a move to each state where the search begins, too
-        reachability.reachable(*rows, np.array([True, True]))
+    monkeypatch.setattr(graphs, "FEW", 0)
+    monkeypatch.setattr(graphs, "_MOST_EDGES", 3)
+    edges = columns([(0, 1), (1, 0)])
+    assert graphs.reachable(2, *edges, np.array([True, False])).all()
+    with pytest.raises(LimitError, match=r"has 4 moves between its states; at most 3 can be searched"):
+        graphs.reachable(2, *edges, np.array([True, True]))  # a move to each state where the search begins, too

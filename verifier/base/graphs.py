@@ -1,25 +1,30 @@
-"""Questions about the graph of a chain, answered in compiled code over arrays of edges.
+"""Questions about a directed graph, answered in compiled code over arrays of edges.
 
-A graph is a number of nodes n and two equally long int64 arrays, the source and the target of each edge. Parallel
-edges are allowed. Nothing here looks at probabilities.
+A graph is a number of nodes n and two equally long arrays of whole numbers, the source and the target of each edge.
+Parallel edges and self-loops are allowed.
 """
 
 from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
-from scipy.sparse.csgraph import connected_components
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from verifier.base.arrays import Ints, Mask
-from verifier.systems import reachability
+from verifier.base.errors import LimitError
+
+Nodes = NDArray[np.int64] | NDArray[np.int32]
 
 _ROUNDS = 500
 """Levels after which the number of all of them is foreseen."""
 FEW = 300
 """Edges up to which a search in Python is faster than to hand the graph to compiled code."""
+_MOST_EDGES = 2**31 - 1
+"""The compiled searches number edges with 32 bits."""
 
 
-def reachable(n: int, sources: Ints, targets: Ints, start: Mask) -> Mask:
+def reachable(n: int, sources: Nodes, targets: Nodes, start: Mask) -> Mask:
     """(n,) bool: the nodes with a path, possibly empty, from a node of the (n,) mask `start`."""
     if len(sources) <= FEW:
         after: dict[int, list[int]] = {}
@@ -32,18 +37,47 @@ def reachable(n: int, sources: Ints, targets: Ints, start: Mask) -> Mask:
                     reached[target] = True
                     pending.append(target)
         return reached
-    return reachability.reachable(*reachability.rows(n, sources, targets), start)
+    found = np.zeros(n + 1, dtype=bool)
+    found[breadth_first_order(_rooted(n, sources, targets, start), n, return_predecessors=False)] = True
+    return found[:n]
 
 
-def coreachable(n: int, sources: Ints, targets: Ints, goal: Mask) -> Mask:
+def coreachable(n: int, sources: Nodes, targets: Nodes, goal: Mask) -> Mask:
     """(n,) bool: the nodes with a path, possibly empty, to a node of the (n,) mask `goal`."""
     return reachable(n, targets, sources, goal)
 
 
-def components(n: int, sources: Ints, targets: Ints) -> Ints:
+def distances(n: int, sources: Nodes, targets: Nodes, start: Mask) -> Ints:
+    """(n,) int64: least number of edges from some node of `start` to each node; -1 where there is no path."""
+    order, parent = breadth_first_order(_rooted(n, sources, targets, start), n)
+    depth = np.zeros(n + 1, dtype=np.int64)
+    depth[order[1:]] = 1
+    parent[parent < 0] = n
+    # The search tree gives each node's parent; doubling adds up the steps to the root.
+    while np.any(parent != n):
+        depth += depth[parent]
+        parent = parent[parent]
+    return depth[:n] - 1
+
+
+def components(n: int, sources: Nodes, targets: Nodes) -> Ints:
     """(n,) int64: the number of each node's strongly connected component, from 0 without gaps."""
     _, labels = connected_components(_adjacency(n, sources, targets), directed=True, connection="strong")
     return labels.astype(np.int64)
+
+
+def on_cycle(n: int, sources: Nodes, targets: Nodes) -> Mask:
+    """(n,) bool: the nodes that lie on a cycle; a self-loop is one. The same for the reversed graph."""
+    component = components(n, sources, targets)
+    cyclic: Mask = (np.bincount(component, minlength=n) > 1)[component]
+    cyclic[sources[sources == targets]] = True
+    return cyclic
+
+
+def rows(n: int, sources: Nodes, targets: Nodes) -> tuple[Nodes, Nodes]:
+    """The graph in compressed sparse rows, each edge once: row starts and, increasing in each row, targets."""
+    graph = _adjacency(n, sources, targets)
+    return graph.indptr, graph.indices
 
 
 def levels(n: int, sources: Ints, targets: Ints, max_levels: int) -> Ints | None:
@@ -85,6 +119,19 @@ def ranges(begin: Ints, end: Ints) -> Ints:
     return offsets + np.arange(total)
 
 
-def _adjacency(n: int, sources: Ints, targets: Ints) -> csr_array[Any, Any]:
-    # csgraph works on doubles; ones everywhere, so that no edge counts as absent.
-    return coo_array((np.ones(len(sources)), (sources, targets)), shape=(n, n)).tocsr()
+def _adjacency(n: int, sources: Nodes, targets: Nodes) -> csr_array[Any, Any]:
+    if len(sources) > _MOST_EDGES:
+        raise LimitError(
+            f"the model has {len(sources)} moves between its states; at most {_MOST_EDGES} can be searched",
+            hint="narrow the ranges of the variables or of the inputs",
+        )
+    # Ones everywhere, so that no edge counts as absent.
+    return csr_array((np.ones(len(sources), dtype=bool), (sources, targets)), shape=(n, n))
+
+
+def _rooted(n: int, sources: Nodes, targets: Nodes, start: Mask) -> csr_array[Any, Any]:
+    """The graph with one more node, n, that points at every node of `start`: a single search answers for all."""
+    begun = np.flatnonzero(start)
+    root = np.full(len(begun), n, dtype=sources.dtype)
+    ends = np.concatenate([targets, begun.astype(targets.dtype)])
+    return _adjacency(n + 1, np.concatenate([sources, root]), ends)
