@@ -1,5 +1,6 @@
 """Documents and systems of detectors with memory."""
 
+import copy
 import json
 from fractions import Fraction
 
@@ -14,7 +15,7 @@ def document(case, **more):
         "version": 2,
         **{key: case[key] for key in ("labelling", "axes", "labels")},
     }
-    return {**head, "bins": case["bins"], "contexts": contexts, **more}
+    return {**head, "bins": copy.deepcopy(case["bins"]), "contexts": contexts, **more}
 
 
 def files_of(folder, model, confusion, environment, formulas):
