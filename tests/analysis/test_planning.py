@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from recall_chains import binary, measured_of, product_of_recalls
 from scipy.optimize import linprog
 from scipy.stats import beta
-from shorthands import confidence_region, drives_without_a_miss
+from shorthands import confidence_region
 from small_objectives import channel_of, objective_of
 
 from verifier.analysis import planning
@@ -62,18 +62,6 @@ def test_equal_drives_without_a_miss_need_the_published_number(rate, number):
     assert plan.columns.shape == (0, 2)
     assert (plan.items.tolist(), plan.further.tolist(), plan.total) == ([], [], 0)
     assert number <= 10 + plan.drives <= 1.01 * number + 1
-
-
-@pytest.mark.parametrize("tail", [Fraction(1, 40), Fraction(1, 400)])
-def test_what_it_takes_at_least_to_show_a_rate(tail):
-    found = {rate: drives_without_a_miss(rate, tail) for rate in (0.9, 0.95, 0.99, 0.999)}
-    published = {Fraction(1, 40): [39, 80, 407, 4084], Fraction(1, 400): [62, 126, 641, 6439]}
-    assert list(found.values()) == published[tail]
-    # That many equal drives show it, and one fewer do not.
-    for rate, least in list(found.items())[:2]:
-        for number, shows in ((least, True), (least - 1, False)):
-            full = np.ones((number, 1), dtype=np.int64)
-            assert (lower_ends(full, full, np.array([1]), tail)[0] / 1e9 >= rate - 1e-8) == shows
 
 
 def test_drives_like_these_decide_and_a_few_fewer_do_not():
