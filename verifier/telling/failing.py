@@ -7,13 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from verifier.analysis.counterexamples.explanation import (
-    CauseRecord,
-    CorrectionRecord,
-    PatternRecord,
-    RunRecord,
-    StepRecord,
-)
+from verifier.analysis.counterexamples.explanation import PatternRecord, RunRecord, StepRecord
+from verifier.analysis.counterexamples.patterns import CauseRecord, CorrectionRecord
 from verifier.base.numbers import fixed, number_text, significant
 from verifier.base.words import counted, listed, percent
 from verifier.questions.explain.explain_result import (

@@ -15,7 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.analysis.counterexamples.causes import Attribution, Losses
-from verifier.analysis.counterexamples.patterns import DetectionError, Patterns
+from verifier.analysis.counterexamples.patterns import (
+    CauseRecord,
+    CorrectionRecord,
+    DetectionError,
+    Patterns,
+    Position,
+)
 from verifier.analysis.counterexamples.replay import Replay, replay
 from verifier.analysis.counterexamples.runs import Run, RunGraph, prospects, violation_probability, with_exact
 from verifier.analysis.intervals.intervals import Measured
@@ -109,35 +115,6 @@ class RunRecord:
                 return None
             product *= Fraction(step.probability)
         return product
-
-
-Position = Count
-"""In the list of kinds of detection errors."""
-
-
-@dataclass(frozen=True)
-class CauseRecord:
-    """A set of detection errors that counted together; none where planner and dynamics lose, unless others counted.
-
-    Attributes:
-        others: whether detection errors that are not told apart counted as well.
-        probability: of losing by exactly this cause; share: of the violation.
-        corrected: P with all of these detection errors corrected.
-    """
-
-    detection_errors: tuple[Position, ...]
-    others: bool
-    probability: Magnitude
-    share: float
-    corrected: Magnitude
-
-
-@dataclass(frozen=True)
-class CorrectionRecord:
-    """The best set of so many kinds to correct, and P with all of them corrected."""
-
-    detection_errors: Annotated[tuple[Position, ...], Limits(min_length=1)]
-    corrected: Magnitude
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from verifier.analysis.channel_test import Channel
-from verifier.analysis.counterexamples.explanation import CauseRecord, CorrectionRecord, PatternRecord
+from verifier.analysis.counterexamples.explanation import PatternRecord
+from verifier.analysis.counterexamples.patterns import CauseRecord, CorrectionRecord
 from verifier.analysis.planning import EvidencePlan
 from verifier.analysis.sensitivity.priorities import FixRecord, MoveRecord
 from verifier.analysis.tipping import TippingPoints
