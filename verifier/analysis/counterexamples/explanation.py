@@ -39,7 +39,7 @@ from verifier.analysis.sensitivity.priorities import (
     moves,
     sensitivity,
 )
-from verifier.analysis.sensitivity.state_map import StateMap, state_map
+from verifier.analysis.sensitivity.state_map import MapRecord, state_map
 from verifier.analysis.settings import ExplainSettings
 from verifier.base.arrays import Floats
 from verifier.base.documents import Count, FractionText, Limits, Magnitude, fraction_text
@@ -182,7 +182,7 @@ class Explanation:
     moves: tuple[MoveRecord, ...]
     columns: ColumnShares
     fixes: Fixes
-    map: StateMap | None
+    map: MapRecord | None
 
 
 def explain(
