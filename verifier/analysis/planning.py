@@ -37,6 +37,7 @@ from typing import Annotated, get_args
 
 import numpy as np
 
+from verifier.analysis.intervals.drive_items import rounded_to
 from verifier.analysis.intervals.intervals import Measured
 from verifier.analysis.intervals.rate_intervals import RateIntervals
 from verifier.analysis.objective import Objective
@@ -246,12 +247,7 @@ def planned_counts(measured: Measured, further: Ints) -> Ints:
     The further items of each column are divided among the labels in proportion, what is left over by largest
     remainders.
     """
-    wanted = np.nan_to_num(measured.rates) * further[:, None, :]
-    more = np.floor(wanted).astype(np.int64)
-    missing = further - more.sum(axis=1)
-    place = np.argsort(np.argsort(-(wanted - more), axis=1, kind="stable"), axis=1, kind="stable")
-    result: Ints = measured.counts + more + (place < missing[:, None, :])
-    return result
+    return measured.counts + rounded_to(np.nan_to_num(measured.rates) * further[:, None, :], further)
 
 
 def _useful(objective: Objective, measured: Measured) -> Mask:
