@@ -403,7 +403,7 @@ _WEIGHTING = "result[self._rows] = np.where(self._leaving, (jumps / out)[self._r
 _WAIT = "steps, wait, answer = self.window.high - self.window.low, self.window.response or 0, self._answer"
 _ENDLESS = "return done | coreachable(p, owner[sources], targets, (of >= 0) & ~done), first"
 _DRIVES = "verifier/analysis/intervals/drive_items.py"
-_WANTED = "wanted = shares / np.where(total > 0, total, 1) * wholes[:, :, None] * UNIT"
+_WANTED = "result = rounded_to(shares / np.where(total > 0, total, 1) * wholes[:, :, None] * UNIT, wholes * UNIT)"
 _BETS_AT_ONCE = "size = max(1, _AT_ONCE // max(1, len(STAKES) * len(hits)))"
 _RICH = "rich = log_capital(seen[:, part], present[:, part], middle, times) >= goal"
 _DRAWING = "verifier/analysis/intervals/drawing.py"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.analysis.sensitivity.state_map import MapRecord
 from verifier.base.errors import UsageError, one_line
 from verifier.base.numbers import fixed, level_text, significant
 from verifier.questions.compare.compare_result import (
@@ -19,7 +20,7 @@ from verifier.questions.compare.compare_result import (
     RequirementComparison,
     SpecComparison,
 )
-from verifier.questions.explain.explain_result import Explained, ExplainResult, MapRecord
+from verifier.questions.explain.explain_result import Explained, ExplainResult
 from verifier.telling.compare import short_name
 from verifier.telling.figures.drawing import MOST_ROWS, shades, subplots
 
