@@ -208,6 +208,7 @@ REFUSED = [
         ({"sequences": [0.5]}, ": expected one value for each sequence, or none"),
         ({"sequences": [0.5] * 3}, ": expected one value for each sequence, or none"),
         ({"value": None}, "/value: expected a number"),
+        ({"value": 1.5}, "/value: input should be less than or equal to 1, got 1.5"),
         ({"objects": 0}, "/value: expected null"),
         ({"lower": None}, "/lower: expected both ends of an interval, or none"),
         ({"upper": 0}, "/lower: expected both ends of an interval, or none"),
