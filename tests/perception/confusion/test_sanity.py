@@ -348,7 +348,8 @@ def test_absurd_counts_are_refused_with_what_may_have_caused_them(kind, metadata
 
 @pytest.mark.parametrize("number", [1, 6, 7])
 def test_six_classes_that_are_left_out_are_named(number):
-    classes = dict.fromkeys("gfedcba"[:number], 2)
-    told = ", ".join(f"{name} (2)" for name in "gfedcb"[:number]) + " and 1 more classes" * (number > 6)
+    classes = {name: 2**at for at, name in enumerate("gfedcba"[:number])}
+    told = ", ".join(f"{name} ({many})" for name, many in list(reversed(classes.items()))[:6])
+    told += " and 1 more classes" * (number > 6)
     (text,) = left_out_texts({"source": {"classes_left_out": {"detections": classes}}})
-    assert text == f"the class map leaves out {2 * number} detections: {told}"
+    assert text == f"the class map leaves out {2**number - 1} detections: {told}"
