@@ -210,8 +210,6 @@ def test_what_cannot_be_compared():
     two = compare(bad, good, GRID, POLICY, EstimatorSettings(two_bandwidths=True), rng=rng)
     with pytest.raises(UsageError, match=r"^the bootstrap goes with one bandwidth$"):
         bootstrap_p_values(bad, good, two, rng=rng)
-    with pytest.raises(ValueError, match="not of these"):
-        bootstrap_p_values(bad.take(np.arange(10)), good.take(np.arange(10)), found, rng=rng)
 
 
 def lines(*scores, above=None, below=None, heavy="below"):

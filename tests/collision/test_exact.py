@@ -109,8 +109,6 @@ def test_exact_intervals_that_are_none():
     grid = Grid(np.array([2.0]), np.array([1.0]))
     with pytest.raises(UsageError, match=r"^the window must be positive, and at most 1e\+300, got 0 m$"):
         exact_interval(STEP, grid, POLICY, window_m=0.0)
-    with pytest.raises(ValueError, match="is not exact"):
-        exact_interval(STEP, grid, POLICY, IntervalKind.PERCENTILE)
     with pytest.raises(UsageError, match="confidence level"):
         exact_interval(STEP, grid, POLICY, level=1.0)
 

@@ -166,11 +166,8 @@ def bootstrap_p_values(
     Raises:
         UsageError: two bandwidths, no replicate, or a detector without spread in its reported distances.
         LimitError: it would need more memory than the limit.
-        ValueError: the comparison is of other pairs.
     """
     joint = joined([first, second])
-    for pairs, collision_map in zip(joint.pairs, of.maps, strict=True):
-        collision_map.check_made_from(pairs)
     p_value = np.full(of.area.shape, np.nan)
     for block, estimates, oracles in oracle_blocks(joint.pairs, of.maps, replicates, rng, progress):
         sampled = _losses(estimates, oracles)

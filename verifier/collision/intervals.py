@@ -202,16 +202,11 @@ def exact_interval(
 
     Raises:
         UsageError: a level outside (0, 1), or a window that is not positive.
-        ValueError: another kind, or one by drives of pairs whose drives are not known.
     """
     check_level(level)
     if not 0 < window_m <= LARGEST_NUMBER:
         raise UsageError(f"the window must be positive, and at most {LARGEST_NUMBER:g}, got {window_m:g} m")
     by_drives = kind in BY_DRIVES.values()
-    if not kind.value.startswith("exact") and not by_drives:
-        raise ValueError(f"{kind} is not exact")
-    if by_drives and not len(pairs.drive):
-        raise ValueError("the drives of the images are not known")
     points = grid.shape[0] * grid.shape[1] if "simultaneous" in kind.value else 1
     tail = (1 - level) / 2 / points
 

@@ -81,16 +81,8 @@ class Pairs:
         return np.bincount(self.per_image).astype(np.int64)
 
     def take(self, images: Ints) -> Pairs:
-        """The pairs of some images, which are renumbered in the given order.
-
-        Raises:
-            ValueError: no image, an image twice, or an image that does not exist.
-        """
+        """The pairs of some images, each at most once, which are renumbered in the given order."""
         images = np.asarray(images, dtype=np.int64)
-        if not len(images) or np.any((images < 0) | (images >= self.image_count)):
-            raise ValueError(f"expected at least one image of 0..{self.image_count - 1}")
-        if len(np.unique(images)) != len(images):
-            raise ValueError("an image can be taken only once")
         number = np.full(self.image_count, -1, dtype=np.int64)
         number[images] = np.arange(len(images))
         kept = number[self.image] >= 0

@@ -101,10 +101,8 @@ def subsampling_interval(
     Raises:
         UsageError: a level outside (0, 1), or subsamples larger than the data.
         LimitError: it would need more memory than the limit.
-        ValueError: the map was made from other pairs.
     """
     check_level(level)
-    of.check_made_from(pairs)
     shape = of.grid.shape
     lower, upper = np.full(shape, np.nan), np.full(shape, np.nan)
     if not len(pairs):
@@ -285,10 +283,8 @@ def bootstrap_interval(
     Raises:
         UsageError: the map has two bandwidths, the level is outside (0, 1), or no replicate is asked for.
         LimitError: it would need more memory than the limit.
-        ValueError: the map was made from other pairs.
     """
     check_level(level)
-    of.check_made_from(pairs)
     check_bootstrap(of.settings, replicates)
     low, high = np.full(of.grid.shape, np.nan), np.full(of.grid.shape, np.nan)
     if of.width_m > 0:
