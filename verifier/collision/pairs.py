@@ -96,10 +96,8 @@ def split(image_count: int, fraction: float, rng: np.random.Generator) -> tuple[
     """Divide images at random: about `fraction` of them, and the others; both sorted, neither empty.
 
     Raises:
-        UsageError: the fraction is not between 0 and 1, or there are fewer than two images.
+        UsageError: there are fewer than two images.
     """
-    if not 0 < fraction < 1:
-        raise UsageError(f"the share of images must be between 0 and 1, got {fraction:g}")
     if image_count < 2:
         raise UsageError(f"at least two images are needed to divide them, there is {image_count}")
     order = rng.permutation(image_count)

@@ -24,7 +24,6 @@ from verifier.collision.comparison import Comparison, bootstrap_p_values, compar
 from verifier.collision.distance_channel import ChannelSettings
 from verifier.collision.document import ClosedLoop
 from verifier.collision.estimator import BrakingPolicy, CollisionMap, EstimatorSettings, Grid, collision_map
-from verifier.collision.intervals import check_level
 from verifier.collision.pairs import Pairs
 from verifier.collision.pairs_reader import ReadPairs, on_common_images
 from verifier.collision.ranking import REPLICATES as RANKING_REPLICATES
@@ -100,7 +99,8 @@ class StudySettings:
     def __post_init__(self) -> None:
         if self.estimator.two_bandwidths and self.bootstrap:
             raise UsageError("the bootstrap goes with one bandwidth")
-        check_level(self.level)
+        if not 0 < self.level < 1:
+            raise UsageError(f"the confidence level must be between 0 and 1, got {self.level:g}")
         for policy in self.policies:
             policy.stopping_distance_m(self.grid.speeds_mps)  # refused now rather than after minutes of work
 
