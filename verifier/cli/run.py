@@ -238,7 +238,7 @@ def _verified_baseline(inputs: Inputs, options: RunOptions, storm: StormProcess)
 def _paired(baseline: Baseline, arguments: RunSettings, names: Iterable[str]) -> DropGate:
     """Both files of matrices drawn together, as `verify compare` does, for the requirements of these names."""
     from verifier.questions.compare.comparing import compare
-    from verifier.questions.compare.request import CompareOptions
+    from verifier.questions.compare.gating import CompareOptions
 
     selection = replace(arguments.options.selection, requirements=tuple(names))
     plain = replace(arguments.options, verdict_from="point", strategies=False, selection=selection)

@@ -75,7 +75,7 @@ def run_table(result: RunResult, *, points: bool = False, colour: bool = False) 
     lines += [_coloured(line) for line in table] if colour else table
     lines += _strategy_lines(result)
     lines += decision_lines(result)
-    lines += evidence_lines(result)
+    lines += evidence_lines(result, [(asked, asked.worst_point) for asked in result.requirements])
     lines += tipping_lines(result)
     lines += ["", *summary_lines(result)]
     lines += [] if result.gates is None else ["", *blocks_lines(_gate_blocks(result.gates, result))]
