@@ -244,33 +244,31 @@ def test_an_infeasible_requirement_names_planner_and_best_value(require, scene):
     assert "Certified floor: none" in out
 
 
-def test_what_is_not_in_question_may_be_the_limit(require, scene, tmp_path, root):
-    # False positives in the first bin: nobody is there, and a pedestrian is reported in 1 of 10 frames.
+@pytest.fixture
+def alarms(tmp_path, root):
+    """Matrices with false positives in the first bin: nobody is there, and a pedestrian is reported in 1 of 10."""
     data = json.loads((root / BY_CLASS).read_text())
     data["bins"][0]["counts"] = [[31, 0, 1], [0, 191, 0], [127, 734, 9]]
     data["false_positives"] = "counted"
-    cm = tmp_path / "alarms.json"
-    cm.write_text(json.dumps(data))
+    (tmp_path / "alarms.json").write_text(json.dumps(data))
+    return tmp_path / "alarms.json"
+
+
+def test_what_is_not_in_question_may_be_the_limit(require, scene, alarms):
     spec = scene("planner attentive", "right: P >= 0.95 [ (ped -> F s = 1) & (!ped -> F s = 2) ]")
-    code, found = answer(require, spec=spec, cm=cm)
+    code, found = answer(require, spec=spec, cm=alarms)
     assert (code, found["outcome"], found["planner_is_limit"]) == (ExitCode.VIOLATED, "infeasible", False)
     assert found["others"] == ["empty in [0, 10) m"]
     assert found["at_value"]["exact"] == "9/10"
     assert found["perfect"]["exact"] == "1"
-    _, out, _ = require(spec=spec, cm=cm)
+    _, out, _ = require(spec=spec, cm=alarms)
     assert "The limit is outside the selected recalls: empty in [0, 10) m" in out
 
 
-def test_what_stays_as_it_is_may_lie_exactly_on_the_target(require, scene, tmp_path, root):
-    # Nobody is there, and a pedestrian is reported in 1 of 10 frames: P = 9/10 is exactly enough, which numerical
-    # bounds cannot say. With a pedestrian there P = recall.
-    data = json.loads((root / BY_CLASS).read_text())
-    data["bins"][0]["counts"] = [[31, 0, 1], [0, 191, 0], [127, 734, 9]]
-    data["false_positives"] = "counted"
-    cm = tmp_path / "alarms.json"
-    cm.write_text(json.dumps(data))
+def test_what_stays_as_it_is_may_lie_exactly_on_the_target(require, scene, alarms):
+    # P = 9/10 is exactly enough, which numerical bounds cannot say. With a pedestrian there P = recall.
     spec = scene("planner attentive", "right: P >= 0.9 [ (ped -> F s = 1) & (!ped -> F s = 2) ]")
-    code, found = answer(require, spec=spec, cm=cm)
+    code, found = answer(require, spec=spec, cm=alarms)
     assert (code, found["value"]) == (ExitCode.SATISFIED, "0.9")
     assert found["at_value"]["exact"] == "9/10"
 
