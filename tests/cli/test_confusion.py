@@ -12,7 +12,6 @@ import pyarrow.parquet
 import pytest
 
 from verifier.base.errors import ExitCode
-from verifier.cli import main
 from verifier.evidence.documents import schema_of
 from verifier.perception.confusion.document import read_counts
 from verifier.pipeline import verify_spec
@@ -39,31 +38,14 @@ TWO_BINS = ["--bins", "0,10,20"]
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capfd):
+def run(tmp_path, monkeypatch, verify):
     """Run `verify confusion` in a folder with the tables above; exit code, standard output, standard error."""
     monkeypatch.chdir(tmp_path)
     for name, text in (("truth.csv", ANNOTATIONS), ("found.csv", DETECTIONS), ("frames.csv", FRAMES)):
         (tmp_path / name).write_text(text)
-
-    def call(*arguments, data=True):
-        tables = [
-            "--format",
-            "table",
-            "--annotations",
-            "truth.csv",
-            "--detections",
-            "found.csv",
-            "--frames",
-            "frames.csv",
-        ]
-        try:
-            code = main(["confusion", *(tables if data else []), *map(str, arguments)])
-        except SystemExit as stop:
-            code = stop.code
-        captured = capfd.readouterr()
-        return code, captured.out, captured.err
-
-    return call
+    tables = ["--format", "table", "--annotations", "truth.csv"]
+    tables += ["--detections", "found.csv", "--frames", "frames.csv"]
+    return lambda *arguments, data=True: verify("confusion", *(tables if data else []), *arguments)
 
 
 def test_the_main_job_prints_matrices_and_writes_the_document(run, tmp_path, root):
