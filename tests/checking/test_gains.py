@@ -177,17 +177,6 @@ def test_missing_the_goal_is_infinite_whatever_is_gained(storm):
     assert found.remark == "'F a' has probability 0.5 < 1; ask P, or R given"
 
 
-def test_an_engine_that_disagrees_is_named(storm, monkeypatch):
-    chain = exactly([{0: half, 1: half}, {1: 1}], {"a": {1}})
-    right = storm.check
-    monkeypatch.setattr(storm, "check", lambda *args, **more: [replace(right(*args, **more)[0], value=np.array([3.0]),
-                                                                     lower=None, upper=None)])  # fmt: skip
-    with pytest.raises(
-        EngineError, match=r"the engines disagree on F a: Storm .* says 3\.0, the batch engine says 2\.0"
-    ):
-        asked(chain, [1, 0], storm)
-
-
 def test_rounded_transitions_have_no_gains(storm):
     chain = chain_of([{0: 0.33, 1: 0.66}, {1: 1}], {"a": {1}}, defect=0.01)
     with pytest.raises(NoAnswerError, match="rounded transitions"):
