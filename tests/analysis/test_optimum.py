@@ -78,7 +78,6 @@ def test_what_is_told_of_a_solution_by_hand(greatest):
     assert told.lower.tolist() == [[0.125, 0, 1 - 2.0**-40] if greatest else [0.625, 0, 0]]
     assert told.upper.tolist() == [[0.375, 1, 1] if greatest else [0.875, 1, 2.0**-40]]
     assert told.representation_bound.tolist() == [[0.25, 1, 2.0**-39]]
-    assert told.expected_jumps.tolist() == [[0.375, 21, 3 * 2.0**-40]]
     assert told.expected_steps.tolist() == [[0.5, 28, 2.0**-38]]
 
 
