@@ -96,9 +96,8 @@ def test_gains_are_computed_well_unless_roughly_is_enough():
 def test_errors_of_gains_by_hand():
     # A gain of 2 off by 1/4, and of 1 off by 2; each gained with rounding of 1/8, from probabilities and gains off by
     # 1/16: errors 1/4 + (2 + 1/4)/8 = 17/32 and 2 + 3/8; moved by 1/2 + (2 + 17/32 + 1/2)/8 and 0 + (1 + 19/8)/8.
-    one = np.ones((1, 3))
     value, error, moved = ([[2, 1, np.inf]], [[1 / 4, 2, 0]], [[1 / 2, 0, 0]])
-    found = _of_gains(Solution(*map(np.array, (value, error, moved)), one, 2 * one), 1 / 8, 1 / 16)
+    found = _of_gains(Solution(*map(np.array, (value, error, moved)), np.full((1, 3), 2.0)), 1 / 8, 1 / 16)
     errors, near = [17 / 32, 19 / 8], 1 + 2.0**-49  # 4 roundings of each are covered
     for name, least in {"error_bound": errors, "representation_bound": [1 / 2 + 97 / 256, 27 / 64]}.items():
         for low, bound in zip([*least, 0], found[name][0].tolist(), strict=True):
