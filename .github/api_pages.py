@@ -14,7 +14,7 @@ RESULTS = (
     "verifier.questions.compare.compare_result.CompareResult",
     "verifier.collision.result.CollisionResult",
     "verifier.closedloop.trade_offs.TradeOffs",
-    "verifier.robustness.assessment.result.AssessmentResult",
+    "verifier.robustness.assessment.document.AssessResult",
     "verifier.robustness.campaign.result.CampaignResult",
     "verifier.perception.confusion.counts.ConfusionCounts",
     "verifier.perception.confusion.request.ConfusionMetric",

@@ -3,7 +3,9 @@
 import importlib
 import importlib.metadata
 import json
+import math
 import pkgutil
+from fractions import Fraction
 from types import FunctionType
 
 import networkx as nx
@@ -12,7 +14,9 @@ import pytest
 
 import verifier
 from verifier.base.errors import InputError, UsageError
+from verifier.base.keywords import settings_from
 from verifier.cli import main
+from verifier.questions.settings import ComparisonSettings
 
 SPEC, MATRICES = "specs/car_pedestrian.ltl", "examples/nuscenes_yolov3_class.json"
 ONE = {"environment": "ped", "requirement": "stops_for_pedestrians"}
@@ -111,12 +115,34 @@ def test_a_result_prints_what_the_command_prints_and_its_remarks_go_with_its_tab
         ({"environment": [["ped"]]}, "environments: expected one value, got ['ped']"),
         ({"largest_drive": 3}, "--largest-drive needs matrices that say which drive an item is from"),
         ({"sweep": "vmax"}, "--sweep"),
+        ({"shift": math.nan}, "shift: expected"),
+        ({"icc_at_most": -0.5}, "icc_at_most: expected"),
     ],
 )
 def test_wrong_choices_are_refused(choices, message):
     with pytest.raises(UsageError) as error:
         verifier.run(SPEC, MATRICES, **choices)
     assert str(error.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("choices", "message"),
+    [
+        ({"best_planner": 0}, "--best-planner: expected a number of steps of at least 1, got 0"),
+        ({"max_drop": -1, "baseline": "run.json"}, "--max-drop: expected a number from 0 to 1, got '-1'"),
+        ({"max_drop": math.nan, "baseline": "run.json"}, "--max-drop: expected a number from 0 to 1, got 'nan'"),
+        ({"max_drop": 0.1, "drop_from": 2, "baseline": "run.json"}, "--drop-from: expected point, or probability:C"),
+    ],
+)
+def test_wrong_choices_of_a_comparison_are_refused(choices, message):
+    with pytest.raises(UsageError) as error:
+        verifier.compare(SPEC, {"yolo": MATRICES}, **choices)
+    assert str(error.value).startswith(message)
+
+
+def test_a_decimal_number_is_the_fraction_that_is_written():
+    chosen = {"spec": SPEC, "cm": "yolo=m.json", "max_drop": 0.1, "baseline": "run.json"}
+    assert settings_from(ComparisonSettings, chosen).look.max_drop == Fraction(1, 10)
 
 
 ANNOTATIONS = "sequence,frame,class,x,y\nA,0,ped,5,0\nA,1,ped,5,0\nA,2,obs,15,0\nB,0,ped,15,0\n"

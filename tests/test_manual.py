@@ -7,6 +7,7 @@ init` writes, it must be accepted. A block of LTL without a title must parse.
 
 import argparse
 import datetime
+import importlib
 import json
 import os
 import re
@@ -201,6 +202,12 @@ def test_every_page_is_a_topic_and_stands_in_the_site():
     made = ["api.md", "api-results.md"]  # by mkdocstrings, from docstrings
     assert [name for name in site["nav"] if name not in made] == [f"{topic}.md" for topic in TOPICS]
     assert [name for name in site["nav"] if name in made] == made
+
+
+def test_what_the_pages_of_python_show_is_there():
+    for name in re.findall(r'"(verifier[.\w]+)",', (ROOT / ".github/api_pages.py").read_text()):
+        module, _, kind = name.rpartition(".")
+        assert hasattr(importlib.import_module(module), kind), name
 
 
 def test_links_lead_to_pages_and_headings_that_are_there():

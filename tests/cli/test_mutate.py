@@ -229,6 +229,25 @@ def test_depth_maps_are_not_overwritten(run, images):
     assert tree(images) == before
 
 
+def test_files_of_an_earlier_run_are_not_taken_for_those_of_this_one(run, images):
+    arguments = ["images", "--mutation", BLUR, "--annotations", "boxes.csv", "-o", "out"]
+    for _ in range(2):
+        code, _, err = run(*arguments)
+        assert (code, err) == (ExitCode.SATISFIED, "")
+    (images / "images" / "1.png").write_text("no pixels")
+    (images / "images" / "2.png").unlink()
+    said = f"verify: note: {{}} of an earlier run, not of this one: {{}}{BLUR_FOLDER}/{{}}\n".format
+    two = "2 files in out are", "the first "
+    assert run(*arguments)[::2] == (ExitCode.BAD_INPUT, said(*two, "1.png"))
+    (images / "out" / BLUR_FOLDER / "1.png").unlink()
+    (images / "images" / "1.png").unlink()
+    code, out, err = run(*arguments[:3], *arguments[5:], "--json")
+    assert (code, err) == (ExitCode.SATISFIED, said(*two, "2.png"))
+    assert out == (images / "out" / "mutate.json").read_text()
+    (images / "out" / BLUR_FOLDER / "2.png").unlink()
+    assert run(*arguments[:3], *arguments[5:])[2] == said("1 file in out is", "", "annotations.json")
+
+
 def test_the_list_of_an_earlier_run_does_not_stand_beside_images_of_another(run, images, monkeypatch):
     assert run("images", "--mutation", BLUR, "-o", "out")[0] == ExitCode.SATISFIED
     assert run("images", "--mutation", BLUR, "-o", "out", "--annotations", "none")[0] == ExitCode.BAD_INPUT

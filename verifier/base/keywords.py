@@ -93,6 +93,8 @@ def _one(setting: Setting) -> Callable[[Any], Any]:
         if plain and isinstance(value, list | tuple | Mapping):
             raise UsageError(f"{setting.field or setting.name}: expected one value, got {shown(list(value))}")
         text = str(value) if isinstance(value, PurePath) else value
+        if setting.kind is Fraction and isinstance(value, int | float):
+            text = repr(value)  # the decimals that are written are meant
         if setting.kind is bool or not isinstance(text, str):
             return text
         try:

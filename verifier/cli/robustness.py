@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
@@ -11,6 +12,7 @@ from verifier.base.blocks import Pool
 from verifier.base.errors import ExitCode, InputError, Place, UsageError, one_line
 from verifier.base.files import csv_text, write_text
 from verifier.base.numbers import fixed
+from verifier.base.words import counted
 from verifier.checking.verdicts import Verdict
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.terminal import check_targets, give, is_watched, progress_bar, tell_shares, wants_colour, watched
@@ -20,7 +22,7 @@ from verifier.robustness.assessment.request import assessed
 from verifier.robustness.campaign.guessing import proposal
 from verifier.robustness.campaign.result import CampaignResult
 from verifier.robustness.campaign.running import campaign_result
-from verifier.robustness.mutators.batch import chosen_mutations, mutated
+from verifier.robustness.mutators.batch import chosen_mutations, left_over, mutated
 from verifier.robustness.mutators.batch_result import RESULT_FILE, ImageResult
 from verifier.robustness.predicting import predict_result
 from verifier.robustness.rates import adr_result
@@ -93,6 +95,10 @@ def mutate_command(arguments: MutateSettings, command: Command) -> int:
     document = with_provenance(result.json_text(), command)
     write_text(folder / RESULT_FILE, document)
     print(document if arguments.json else mutate_table(result, folder), end="")
+    if left := left_over(result, folder):
+        are, first = ("is", "") if len(left) == 1 else ("are", "the first ")
+        note = f"{counted(len(left), 'file')} in {folder} {are} of an earlier run, not of this one: {first}{left[0]}"
+        print(f"verify: note: {one_line(note)}", file=sys.stderr)
     return int(ExitCode.BAD_INPUT if result.failures else ExitCode.SATISFIED)
 
 

@@ -152,6 +152,17 @@ def mutated(settings: MutateSettings, progress: Progress | None = None, workers:
     return mutate_result(batch, mutate_files(images, batch, folder, progress, workers))
 
 
+def left_over(result: MutateResult, folder: Path) -> list[str]:
+    """The files in the folders of the mutations that earlier batches left there, by their paths below `folder`."""
+    made = {output.path for output in result.outputs}
+    if result.settings.annotations is not None:
+        made |= {f"{mutation.folder}/{ANNOTATIONS_FILE}" for mutation in result.mutations}
+    files = (
+        path for mutation in result.mutations for path in (folder / mutation.folder).rglob("*") if path.is_file()
+    )
+    return sorted({path.relative_to(folder).as_posix() for path in files} - made)
+
+
 def _annotations(path: str, images: Sequence[ImageFile]) -> Annotations:
     """The annotations of the images; a frame may be called with or without the suffix of its image."""
     called = {image.name: image.name for image in images}
