@@ -11,7 +11,6 @@ Run it from anywhere: python examples/12_robustness_assessment.py
 
 from pathlib import Path
 
-from verifier.base.numbers import exact_text
 from verifier.robustness.assessment.reader import read_assessment
 from verifier.robustness.assessment.request import assess
 
@@ -31,7 +30,7 @@ print("Box 5: performance on the source and on the target data")
 found = assess(mds)
 (target,) = found.targets
 for name, value in mds.source.performance.values.items():
-    print(f"  {name:<9} {float(value):<5g}  {float(target.target.performance.values[name]):g}")
+    print(f"  {name:<9} {float(value):<5g}  {float(target.performance[name]):g}")
 
 (sweep,) = rms.sweeps
 print("Box 6: distance by SSIM against the amount of chromatic aberration")
@@ -41,7 +40,7 @@ print("  " + "  ".join(f"{float(each.distances['ssim'].distance):<5g}" for each 
 
 print(f"Box 7: epsilon(d) = {mds.rules['cw_ssim'].tolerance}")
 for one in target.outcomes:
-    told = ", ".join(map(exact_text, (one.change, one.distance, one.tolerance)))
+    told = ", ".join(f"{number:g}" for number in (one.change, one.distance, one.tolerance))
     print(f"  {one.metric:<9} |change|, d, epsilon(d): {told}: {one.verdict.value}")
 print(f"{mds.title}: {'robust' if found.verdict.value == 'satisfied' else 'not globally robust'}")
 

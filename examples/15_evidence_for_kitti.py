@@ -138,7 +138,7 @@ with tempfile.TemporaryDirectory() as name:
 # never_stalls_early          undeveloped   not selected for this run
 # all_three                   undeveloped   not selected for this run
 # 0 findings, exit code 0
-#   108 files read
+#   107 files read
 #   107 files compared with their SHA-256
 #    10 documents compared with their JSON Schema
 #    56 certificates proven in rational arithmetic about the rebuilt chains

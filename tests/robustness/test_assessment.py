@@ -84,14 +84,14 @@ def test_box_6_distance_by_ssim(systems, boxes):
 def test_box_7_not_globally_robust(systems):
     found = assess(systems["mds"])
     (target,) = found.targets
-    rows = [(each.metric, each.change, each.distance, each.verdict) for each in target.outcomes]
+    rows = [(each.metric, each.change, each.distance, each.verdict.value) for each in target.outcomes]
     assert rows == [
         ("AP", 0.094, 0.154, "violated"),
         ("precision", 0.066, 0.154, "violated"),
         ("recall", 0.126, 0.154, "violated"),
     ]
     assert all(each.tolerance == 0.01 for each in target.outcomes)
-    assert found.verdict == "violated"
+    assert found.verdict.value == "violated"
 
 
 def test_table_3_relates_two_points_of_view(systems, boxes):
@@ -229,38 +229,38 @@ def assessment(source, target, distance, tolerance=BOX_7, metrics=("AP",), circu
 def test_the_relation_is_exact_at_its_limit(after, distance, verdict):
     assert 0.34 - 0.33 > 0.01  # what floats would have said
     found = assess(assessment({"AP": "0.34"}, {"AP": after}, distance))
-    assert found.verdict == verdict.value
+    assert found.verdict is verdict
 
 
 def test_robust_only_if_every_metric_is():
     found = assess(
         assessment({"AP": "0.34", "recall": "0.5"}, {"AP": "0.34", "recall": "0.4"}, "0.1", metrics=("AP", "recall"))
     )
-    assert [each.verdict for each in found.targets[0].outcomes] == ["satisfied", "violated"]
-    assert found.verdict == "violated"
+    assert [each.verdict.value for each in found.targets[0].outcomes] == ["satisfied", "violated"]
+    assert found.verdict.value == "violated"
 
 
 def test_only_the_chosen_metrics_count():
     found = assess(assessment({"AP": "0.34", "recall": "0.5"}, {"AP": "0.34", "recall": "0.4"}, "0.1"))
-    assert found.verdict == "satisfied"
+    assert found.verdict.value == "satisfied"
 
 
 def test_without_a_distance_nothing_is_decided():
     found = assess(assessment({"AP": "0.34"}, {"AP": "0.34"}, None))
-    assert found.verdict == "inconclusive"
+    assert found.verdict.value == "inconclusive"
     assert found.targets[0].unchecked == ("cw_ssim",)
     assert any("could not be checked" in each for each in found.remarks)
 
 
 def test_without_a_tolerance_nothing_is_judged():
     found = assess(assessment({"AP": "0.34"}, {"AP": "0.1"}, "0.1", tolerance=None))
-    assert found.verdict == "no target"
+    assert found.verdict.value == "no target"
     assert any("no distance has a tolerance" in each for each in found.remarks)
 
 
 def test_a_violation_by_getting_better_is_told():
     found = assess(assessment({"AP": "0.34"}, {"AP": "0.5"}, "0.1"))
-    assert found.verdict == "violated"
+    assert found.verdict.value == "violated"
     assert any("better on the target data" in each for each in found.remarks)
 
 
@@ -276,7 +276,7 @@ def test_the_strictest_scale_of_the_circumstances_shown_rules():
     ):
         found = assess(assessment({"AP": "0.34"}, {"AP": "0.32"}, "0.1", circumstances=both, shown=shown))
         assert found.targets[0].outcomes[0].tolerance == float(tolerance)
-        assert found.verdict == verdict.value
+        assert found.verdict is verdict
 
 
 decimals = st.integers(0, 1000).map(lambda number: Fraction(number, 1000))
@@ -287,7 +287,7 @@ def test_the_relation_by_its_definition(before, after, distance, end, constant):
     tolerance = Tolerance((Piece(Fraction(0), constant, end + 1), Piece(Fraction(1), Fraction(0))))
     found = assess(assessment({"AP": before}, {"AP": after}, distance * 3, tolerance))
     allowed = constant if distance * 3 <= end + 1 else distance * 3
-    assert (found.verdict == "satisfied") == (-allowed <= before - after <= allowed)
+    assert (found.verdict.value == "satisfied") == (-allowed <= before - after <= allowed)
 
 
 # --- performance ------------------------------------------------------------------------------------------------

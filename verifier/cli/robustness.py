@@ -13,7 +13,6 @@ from verifier.base.errors import ExitCode, InputError, Place, UsageError, one_li
 from verifier.base.files import csv_text, write_text
 from verifier.base.numbers import fixed
 from verifier.base.words import counted
-from verifier.checking.verdicts import Verdict
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.terminal import check_targets, give, is_watched, progress_bar, tell_shares, wants_colour, watched
 from verifier.closedloop.comparison import BASELINE
@@ -72,7 +71,7 @@ def assess_command(arguments: AssessSettings, command: Command) -> int:
         markdown=lambda _: assess_markdown(result),
         plot=lambda path: figure_bytes(assess_figure(result), path),
     )
-    return int(Verdict(result.verdict).exit_code)
+    return int(result.verdict.exit_code)
 
 
 def _check_folders(arguments: AssessSettings) -> None:

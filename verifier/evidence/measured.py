@@ -196,10 +196,10 @@ def assess_misfits(result: AssessResult) -> Misfits:
             for m, outcome in enumerate(target.outcomes):
                 if not near(outcome.change, outcome.tolerance):  # where they are equal, doubles do not tell
                     follows = "satisfied" if outcome.change < outcome.tolerance else "violated"
-                    yield from misfits(f"{here}/outcomes/{m}/verdict", outcome.verdict, follows)
-            verdicts.append(worst_verdict([*left, *(Verdict(outcome.verdict) for outcome in target.outcomes)]))
-            yield from misfits(f"{here}/verdict", target.verdict, verdicts[-1].value)
-        yield from misfits(f"{where}/verdict", system.verdict, worst_verdict(verdicts).value)
+                    yield from misfits(f"{here}/outcomes/{m}/verdict", outcome.verdict.value, follows)
+            verdicts.append(worst_verdict([*left, *(outcome.verdict for outcome in target.outcomes)]))
+            yield from misfits(f"{here}/verdict", target.verdict.value, verdicts[-1].value)
+        yield from misfits(f"{where}/verdict", system.verdict.value, worst_verdict(verdicts).value)
         if not {*system.priorities} <= {told.name for told in system.circumstances}:
             yield f"{where}/priorities", "expected circumstances of the system"
         targets = {target.name for target in system.targets}
@@ -217,8 +217,8 @@ def assess_misfits(result: AssessResult) -> Misfits:
             for name in ("values", "margins", "verdicts", "intervals"):
                 if degradation is not None and len(getattr(told, name)) != len(degradation.levels):
                     yield f"{where}/degradation/criteria/{n}/{name}", "expected one entry for each level"
-    verdict = worst_verdict(Verdict(system.verdict) for system in result.systems).value
-    yield from misfits("/verdict", result.verdict, verdict)
+    verdict = worst_verdict(system.verdict for system in result.systems).value
+    yield from misfits("/verdict", result.verdict.value, verdict)
 
 
 def trade_offs_misfits(result: TradeOffsResult) -> Misfits:

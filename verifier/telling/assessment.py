@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from verifier.base.numbers import exact_text, fixed, interval_text, significant
 from verifier.base.words import percent
+from verifier.checking.verdicts import Verdict
 from verifier.robustness.assessment.circumstances import Counted, Risk
 from verifier.robustness.assessment.document import (
     BreakRecord,
@@ -250,7 +251,7 @@ def _impact(system: SystemRecord) -> Iterator[Block | str]:
         yield Table("", (*header, "verdict"), tuple(_outcome_row(name, one, scaled=scaled) for name, one in outcomes))
     for target in system.targets:
         if target.outcomes or target.unchecked:
-            yield f"{target.name}: {ROBUST[target.verdict]}."
+            yield f"{target.name}: {ROBUST[target.verdict.value]}."
     if not outcomes:
         yield "No tolerance was given, so nothing was assessed."
 
@@ -262,7 +263,14 @@ ROBUST = {"satisfied": "robust", "violated": "not globally robust", "inconclusiv
 def _outcome_row(name: str, one: Outcome, *, scaled: bool) -> Row:
     scale = [_number(one.scale)] if scaled else []
     numbers = _number(one.change), one.distance_name, _number(one.distance)
-    return (name, one.metric, *numbers, *scale, _number(one.tolerance), Cell(one.verdict, verdict=one.verdict))
+    return (
+        name,
+        one.metric,
+        *numbers,
+        *scale,
+        _number(one.tolerance),
+        Cell(one.verdict.value, verdict=one.verdict.value),
+    )
 
 
 def _vocabulary(system: SystemRecord) -> Iterator[Block | str]:
@@ -347,7 +355,7 @@ def _cells(criterion: CriterionRecord) -> Iterator[str]:
         if value is None or margin is None:
             yield "not defined"
         else:
-            told = significant(value, 6) + (f" ({verdict})" if verdict else "")
+            told = significant(value, 6) + (f" ({verdict.value})" if verdict else "")
             yield f"{told} fails" if criterion.fails(margin) else told
 
 
@@ -366,7 +374,7 @@ def _break_sentence(degradation: DegradationRecord, criterion: CriterionRecord) 
     again += f"; {_confirmed(degradation, one)}" if any(criterion.verdicts) else ""
     if one.can_narrow:
         again += "; levels between can narrow what is known"
-    elif {known.get(one.holds_at), known.get(one.fails_at)} == {"inconclusive"}:
+    elif {known.get(one.holds_at), known.get(one.fails_at)} == {Verdict.INCONCLUSIVE}:
         again += "; these images do not allow a narrower bracket"
     if one.holds_at is None:
         mildest = level_text(degradation, one.fails_at)

@@ -297,7 +297,7 @@ def assess_tables(study: AssessResult) -> str:
         for section in sections(system):
             lines += ["", *terminal.section_lines(section)]
         lines += ["", *(f"note: {one_line(note)}" for note in _notes(system)), f"{title}: {_verdict(system)}"]
-    return terminal.text_of([*lines, f"verdict: {study.verdict}"])
+    return terminal.text_of([*lines, f"verdict: {study.verdict.value}"])
 
 
 def assess_markdown(study: AssessResult) -> str:
@@ -321,13 +321,13 @@ def assess_sections(study: AssessResult) -> Iterator[Section]:
     """A section per system."""
     for system in study.systems:
         blocks = (Paragraph(f"Source: {system.citation}"),) if system.citation else ()
-        yield Section(name_text(system.title), blocks, sections(system), verdict=system.verdict)
+        yield Section(name_text(system.title), blocks, sections(system), verdict=system.verdict.value)
 
 
 def assess_sentences(study: AssessResult) -> Iterator[tuple[str, str]]:
     """How each system maintains its performance, with the verdict, for a summary."""
     for system in study.systems:
-        yield f"Robustness of {name_text(system.title)}: {_verdict(system)}.", system.verdict
+        yield f"Robustness of {name_text(system.title)}: {_verdict(system)}.", system.verdict.value
 
 
 def _notes(system: SystemRecord) -> tuple[str, ...]:
@@ -335,4 +335,4 @@ def _notes(system: SystemRecord) -> tuple[str, ...]:
 
 
 def _verdict(system: SystemRecord) -> str:
-    return ROBUST.get(system.verdict, "no tolerance was given")
+    return ROBUST.get(system.verdict.value, "no tolerance was given")

@@ -17,12 +17,11 @@ from verifier.robustness.assessment.degradation import (
     in_order,
     surely_before,
 )
-from verifier.robustness.assessment.measures import DatasetDistance, DistanceRule, Outcome, Told
+from verifier.robustness.assessment.measures import DatasetDistance, DistanceRule, Outcome
 from verifier.robustness.assessment.plan import Occurrence, Plan, PlanSummary
 from verifier.robustness.brackets import Break, Criterion, Kind, Scale, break_of
 
 T = TypeVar("T")
-ToldOfLevel: TypeAlias = Annotated[str, Limits(pattern="^(satisfied|violated|inconclusive|vacuous)$")]
 Grade: TypeAlias = Annotated[int, Limits(ge=1, le=5)]
 Level: TypeAlias = float | Literal["inf"] | None
 """JSON has no infinity; a level can be."""
@@ -94,7 +93,7 @@ class TargetRecord:
 
     name: str
     circumstances: tuple[str, ...]
-    verdict: Told
+    verdict: Verdict
     performance: Performance | None
     distances: Mapping[str, DistanceRecord]
     unchecked: tuple[str, ...]
@@ -133,7 +132,7 @@ class CriterionRecord:
     limit: str
     values: tuple[float | None, ...]
     margins: tuple[float | None, ...]
-    verdicts: tuple[ToldOfLevel | None, ...]
+    verdicts: tuple[Verdict | None, ...]
     intervals: tuple[tuple[float, float] | None, ...]
     break_: BreakRecord
 
@@ -185,7 +184,7 @@ class SystemRecord:
     key: str
     title: str
     citation: str
-    verdict: Told
+    verdict: Verdict
     remarks: tuple[str, ...]
     viewpoint: str
     perspectives: Mapping[str, tuple[str, ...]]
@@ -212,7 +211,7 @@ class AssessResult(Result):
     version: ClassVar[int] = 1
     command: tuple[str, ...] = ()
     title: str
-    verdict: Told
+    verdict: Verdict
     inputs: tuple[InputFile, ...]
     versions: Mapping[str, str]
     grid: Mapping[str, tuple[str, ...]]
@@ -226,7 +225,7 @@ class AssessResult(Result):
     @property
     def headline(self) -> str:
         """Title and verdict."""
-        return f"{self.title}: {self.verdict}"
+        return f"{self.title}: {self.verdict.value}"
 
     @property
     def remarks(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -246,7 +245,7 @@ class AssessResult(Result):
                         "distance_by": outcome.distance_name,
                         "distance": outcome.distance,
                         "tolerance": outcome.tolerance,
-                        "verdict": outcome.verdict,
+                        "verdict": outcome.verdict.value,
                     }
 
 
@@ -256,7 +255,7 @@ def assess_result(
     """The result of an assessment, from what was found about each system."""
     return AssessResult(
         title=title,
-        verdict=worst_verdict(Verdict(system.verdict) for system in systems).value,
+        verdict=worst_verdict(system.verdict for system in systems),
         inputs=inputs,
         versions=versions,
         grid={system.key: tuple(target.name for target in system.targets) for system in systems},
@@ -276,7 +275,7 @@ def system_record(
     return recorded(
         SystemRecord,
         given,
-        verdict=worst_verdict(Verdict(target.verdict) for target in targets).value,
+        verdict=worst_verdict(target.verdict for target in targets),
         remarks=remarks,
         made=made,
         circumstances=tuple(map(_circumstance, given.circumstances)),
@@ -330,7 +329,7 @@ def target_record(
     return recorded(
         TargetRecord,
         target,
-        verdict=worst_verdict([*left, *(Verdict(outcome.verdict) for outcome in outcomes)]).value,
+        verdict=worst_verdict([*left, *(outcome.verdict for outcome in outcomes)]),
         performance=_performance(target),
         distances={name: recorded(DistanceRecord, distance) for name, distance in distances.items()},
         unchecked=unchecked,
@@ -363,12 +362,11 @@ def degradation_record(
 
 def criterion_record(criterion: Criterion, one: Break) -> CriterionRecord:
     """A criterion and where it breaks."""
-    verdicts = (None if verdict is None else verdict.value for verdict in _all(criterion, criterion.verdicts))
     levels = {name: _level(getattr(one, name)) for name in ("holds_at", "fails_at", "sure_at", "sure_until")}
     return recorded(
         CriterionRecord,
         criterion,
-        verdicts=tuple(verdicts),
+        verdicts=tuple(_all(criterion, criterion.verdicts)),
         intervals=tuple(_all(criterion, criterion.intervals)),
         break_=recorded(BreakRecord, one, **levels),
     )

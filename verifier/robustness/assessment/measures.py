@@ -39,7 +39,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, TypeAlias
+from typing import Annotated
 
 from verifier.base.documents import Limits, Magnitude, Share
 from verifier.base.numbers import exact_text
@@ -229,8 +229,6 @@ METRICS = {
 }
 """The metrics of Table 6 by their numbers; others are welcome, without one."""
 
-Told: TypeAlias = Annotated[str, Limits(pattern="^(satisfied|violated|inconclusive|no target)$")]
-
 
 @dataclass(frozen=True)
 class Outcome:
@@ -253,7 +251,7 @@ class Outcome:
     distance: Magnitude
     scale: Annotated[float, Limits(gt=0)]
     tolerance: Magnitude
-    verdict: Told
+    verdict: Verdict
 
 
 def outcomes(
@@ -281,4 +279,4 @@ def outcomes(
             change, accepted = abs(before - after), rule.tolerance(away) * scale
             verdict = Verdict.SATISFIED if change <= accepted else Verdict.VIOLATED
             shares = float(before), float(after), float(change)
-            yield Outcome(name, rule.name, *shares, float(away), float(scale), float(accepted), verdict.value)
+            yield Outcome(name, rule.name, *shares, float(away), float(scale), float(accepted), verdict)

@@ -19,6 +19,7 @@ from verifier.base.documents import InputFile
 from verifier.base.errors import InputError, Place, UsageError, unknown_name
 from verifier.base.numbers import exact_text
 from verifier.base.statistics import FEW_UNITS, few_units_note
+from verifier.checking.verdicts import Verdict
 from verifier.robustness.assessment.circumstances import Circumstance
 from verifier.robustness.assessment.datasets import computed_distances, input_records, source_names
 from verifier.robustness.assessment.definition import Assessment, DataSet
@@ -232,7 +233,7 @@ def _outcome_remarks(assessment: Assessment, targets: tuple[TargetRecord, ...]) 
         for name in target.unchecked:
             yield f"{target.name}: no distance by {name}, so the relation could not be checked with it"
         for outcome in target.outcomes:
-            if outcome.target > outcome.source and outcome.verdict == "violated":
+            if outcome.target > outcome.source and outcome.verdict is Verdict.VIOLATED:
                 yield (
                     f"{target.name}: {outcome.metric} is better on the target data, which violates the "
                     "relation "
