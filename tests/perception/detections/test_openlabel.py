@@ -169,6 +169,7 @@ LOCAL, SENSOR = {"type": "local_cs"}, {"type": "sensor_cs"}
             document({"cuboid": [{"val": CUBOID, "coordinate_system": 3}]}),
             "/coordinate_system: expected a name, got 3",
         ),
+        (document({"cuboid": [{"val": CUBOID, "coordinate_system": "lidar"}]}), NO_WAY),
         (
             document(
                 {"cuboid": [{"val": CUBOID, "coordinate_system": "lidar"}]}, systems={"c": LOCAL, "lidar": SENSOR}
