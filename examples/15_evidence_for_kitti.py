@@ -26,7 +26,7 @@ from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.detections import Reading, class_map, read_detections
 from verifier.perception.matching import MatchingPolicy
 from verifier.questions.compare.comparing import compare
-from verifier.questions.compare.request import CompareOptions
+from verifier.questions.compare.gating import CompareOptions
 from verifier.study.inputs import Selection
 from verifier.study.options import RunOptions
 

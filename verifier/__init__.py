@@ -190,7 +190,7 @@ def compare(
     from verifier.evidence.consistency import read_baseline
     from verifier.perception.confusion.document import named_file
     from verifier.questions.compare.comparing import compare as compared
-    from verifier.questions.compare.request import compare_options
+    from verifier.questions.compare.gating import CompareOptions
     from verifier.questions.settings import ComparisonSettings
 
     with ExitStack() as stack:
@@ -199,7 +199,7 @@ def compare(
         asked = settings_from(ComparisonSettings, {"spec": specs, "cm": named, **choices}, ("scheduler",))
         baseline = None if asked.baseline is None else read_baseline(asked.baseline)
         pool = stack.enter_context(Pool(asked.scheduler, asked.options.limits.memory_bytes))
-        options = compare_options(asked, baseline)
+        options = CompareOptions(**vars(asked.look), baseline=baseline)
         return compared(asked.spec, files, options, asked.options, system=system, pool=pool)
 
 

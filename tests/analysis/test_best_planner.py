@@ -8,7 +8,7 @@ from math import comb
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
+from lots import best_with_lots
 
 from verifier.analysis import best_planner
 from verifier.analysis.best_planner import means, worst_cases
@@ -388,23 +388,7 @@ def lots_value(game):
             rows.append((parent, mine))
 
     follow(0, None, np.ones(len(game.told)))
-    size, environments = count + 1, len(game.told)
-    equal, right = np.zeros((len(rows), size)), np.zeros(len(rows))
-    for k, (parent, mine) in enumerate(rows):
-        equal[k, mine] = 1
-        if parent is None:
-            right[k] = 1
-        else:
-            equal[k, parent] -= 1
-    worth = np.zeros((environments, size))
-    for parent, gain in ends:
-        worth[:, parent] -= gain
-    worth[:, -1] = 1
-    found = linprog(
-        np.append(np.zeros(count), -1), A_ub=worth, b_ub=np.zeros(environments), A_eq=equal, b_eq=right,
-        bounds=[(0, None)] * count + [(None, None)], method="highs",
-    )  # fmt: skip
-    return -found.fun
+    return best_with_lots(rows, ends, count, len(game.told))
 
 
 @pytest.mark.parametrize("seed", range(12))

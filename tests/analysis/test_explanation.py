@@ -8,7 +8,6 @@ import pytest
 from small_objectives import channel_of, objective_of
 
 from verifier.analysis.counterexamples.explanation import (
-    CorrectionRecord,
     Report,
     RunRecord,
     StepRecord,
@@ -17,7 +16,7 @@ from verifier.analysis.counterexamples.explanation import (
     _seen,
     explain,
 )
-from verifier.analysis.counterexamples.patterns import DetectionError
+from verifier.analysis.counterexamples.patterns import CorrectionRecord, DetectionError
 from verifier.analysis.intervals.intervals import Measured
 from verifier.analysis.settings import ExplainSettings
 from verifier.checking.two_engines import AbstractFormula

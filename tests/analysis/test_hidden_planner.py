@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from lots import best_with_lots
 from scipy.optimize import linprog
 
 from verifier.analysis import hidden_search
@@ -428,22 +429,7 @@ def lots_value(game, weights):
             rows.append((parent, mine))
 
     follow(weights, None)
-    equal, right = np.zeros((len(rows), count + 1)), np.zeros(len(rows))
-    worth = np.zeros((game.environments, count + 1))
-    for k, (parent, mine) in enumerate(rows):
-        equal[k, mine] = 1
-        if parent is None:
-            right[k] = 1
-        else:
-            equal[k, parent] -= 1
-    for at, gain in ends:
-        worth[:, at] -= gain
-    worth[:, -1] = 1
-    found = linprog(
-        np.append(np.zeros(count), -1), A_ub=worth, b_ub=np.zeros(len(worth)), A_eq=equal, b_eq=right,
-        bounds=[(0, None)] * count + [(None, None)], method="highs",
-    )  # fmt: skip
-    return -found.fun
+    return best_with_lots(rows, ends, count, game.environments)
 
 
 def deciding_value(game, prior=None):

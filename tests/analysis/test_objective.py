@@ -187,7 +187,7 @@ def test_a_result_without_steps():
     value = np.array([[0.5, np.inf]])
     found = without_steps(value)
     assert [getattr(found, part.name).tolist() for part in fields(found)] == [
-        [[0.5, np.inf]], [[1, 1]], [[0, 0]], [[0, 0]], [[0, 0]], [[0.5, np.inf]], [[0.5, np.inf]],
+        [[0.5, np.inf]], [[1, 1]], [[0, 0]], [[0, 0]], [[0.5, np.inf]], [[0.5, np.inf]],
     ]  # fmt: skip
     assert without_steps(value, value).error_bound is value
 

@@ -69,7 +69,7 @@ def against_storm(rng, storm, formula):
 def test_what_is_told_of_a_solution_by_hand(greatest):
     # Of failing where the least is asked. An error of more than 1 says nothing more; values are cut to [0, 1].
     value, error = np.array([[9.0, 0.25, 1 + 2.0**-52, 0.875]]), np.array([[9.0, 0.125, 2.0**-40, 7.0]])
-    found = Solution(value, error, 2 * error, 3 * error, 4 * error)
+    found = Solution(value, error, 2 * error, 4 * error)
     asked = SimpleNamespace(product=SimpleNamespace(start=np.array([1, 3, 2])), greatest=greatest)
     told = Optimum._told(asked, found)
     probability = [0.25, 0.875, 1] if greatest else [0.75, 0.125, 0]
@@ -78,7 +78,6 @@ def test_what_is_told_of_a_solution_by_hand(greatest):
     assert told.lower.tolist() == [[0.125, 0, 1 - 2.0**-40] if greatest else [0.625, 0, 0]]
     assert told.upper.tolist() == [[0.375, 1, 1] if greatest else [0.875, 1, 2.0**-40]]
     assert told.representation_bound.tolist() == [[0.25, 1, 2.0**-39]]
-    assert told.expected_jumps.tolist() == [[0.375, 21, 3 * 2.0**-40]]
     assert told.expected_steps.tolist() == [[0.5, 28, 2.0**-38]]
 
 
@@ -252,7 +251,7 @@ def test_how_much_better_a_choice_is_than_the_policy_by_hand(greatest, value_err
 def test_a_choice_is_better_if_it_gains_more_than_could_be_rounding(more, reached, worths, better):
     """State 3 has three alternatives, of which the policy takes the last; state 2 is a target, with two."""
     values, nothing = np.array([[0.0, 1, 0.5, reached], [0, 1, 0.5, 0.5]]), np.zeros((2, 4))
-    solution = Solution(values, *[nothing] * 4)
+    solution = Solution(values, *[nothing] * 3)
     asked = SimpleNamespace(
         _solved=lambda target, policy, values: solution,
         _worth=lambda values, reached: np.array([[0.0, 0, 0.25, 0.75, *worths], [0.0, 0, 0.25, 0.75, 1, 1, 1]]),
@@ -273,7 +272,7 @@ def test_policies_are_exchanged_until_each_is_best_for_its_rates():
     def improved(target, own, values):
         asked.append(own.tolist())
         better = np.where(values < 0, 1 - own, values).astype(int)
-        return better, Solution(*[values] * 5)
+        return better, Solution(*[values] * 4)
 
     asked, rates, target = [], np.array([[7.0], [3.0], [7.0], [5.0]]), np.zeros(1, dtype=bool)
     told = Optimum._best(SimpleNamespace(_improved=improved), target, rates, np.array([7]))

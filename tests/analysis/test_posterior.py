@@ -24,7 +24,6 @@ from verifier.analysis.intervals.drawing import (
     probability_draws,
 )
 from verifier.analysis.intervals.intervals import measured, percentile_interval
-from verifier.analysis.settings import prior_weight
 from verifier.base.errors import UsageError
 from verifier.perception.confusion import ConfusionMatrices
 
@@ -261,16 +260,6 @@ def test_the_default_number_of_draws_is_a_rule_of_size():
         effort = 7 if size > 2 else 3001
         harder = SimpleNamespace(product=circle.product, effort=effort)
         assert default_draws([harder]) == 2 * 10**8 // (effort * (edges + more)) // 100 * 100
-
-
-@pytest.mark.parametrize("prior", ["flat", "", "nan", "inf", 0, -1, 1e-7, 1e7, float("nan"), None, "0"])
-def test_unknown_priors_are_refused(prior):
-    with pytest.raises(UsageError, match=r"unknown prior .*; known: jeffreys, uniform, or the weight of each label"):
-        prior_weight(prior)
-
-
-def test_priors_are_names_or_numbers():
-    assert [prior_weight(each) for each in ("jeffreys", "uniform", 2, "0.25")] == [0.5, 1.0, 2.0, 0.25]
 
 
 @pytest.mark.parametrize(

@@ -1201,15 +1201,6 @@ def test_bounds_where_steps_are_counted_hold_what_is_attained(bounds, attained, 
         assert found.conservative == (any(wide) or (outcome and semantics == "shared_matrix"))
 
 
-@pytest.mark.parametrize("most", [0, 1])
-def test_better_matrices_are_climbed_for_few_initial_states(most, monkeypatch):
-    calls = []
-    monkeypatch.setattr(solutions, "MOST_STARTS", most)
-    monkeypatch.setattr(solutions, "climbed", lambda objective, region, known, sign: calls.append(sign) or known)
-    bounds_of(Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(0, 1), (0, 1)]}), "F g")
-    assert calls == [1.0, -1.0] * most
-
-
 @pytest.mark.parametrize("seed", range(24))
 def test_a_step_is_that_of_its_definition(seed):
     rng = np.random.default_rng(seed)

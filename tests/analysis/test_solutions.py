@@ -151,30 +151,6 @@ def test_regions_are_divided_only_where_one_matrix_holds_throughout(semantics, b
     assert (proven.bounds().tolist(), known) == ([bound], better)
 
 
-@pytest.mark.parametrize("semantics", ["per_state", "shared_matrix"])
-@pytest.mark.parametrize(
-    ("off", "conservative", "told"), [((0, 0.125), False, False), ((0, 0.25), False, True), ((0, 0), True, True)]
-)
-@pytest.mark.parametrize("side", ["lower", "upper"])
-def test_counted_bounds_are_wider_than_need_be_where_one_matrix_does_not_come_near(
-    semantics, off, conservative, told, side, monkeypatch
-):
-    """By more than an eighth from some initial state, on some side."""
-
-    def counted(objective, region, own, attained):
-        bounds = np.array([0.25, 0.5]) if own == "lower" else np.array([0.75, 0.5])
-        away = np.array(off if own == side else (0, 0)) * (1 if own == "lower" else -1)
-        return SimpleNamespace(
-            bounds=bounds, attained=attained_with(*(bounds + away)), conservative=conservative and own == side
-        )  # fmt: skip
-
-    monkeypatch.setattr(solutions, "counted_side", counted)
-    found = solutions._counted_bounds(objective_with(2), None, semantics, Effort(gap=0.125))
-    assert found.conservative is (told and (conservative or semantics == "shared_matrix"))
-    assert (found.lower.tolist(), found.upper.tolist()) == ([0.25, 0.5], [0.75, 0.5])
-    assert (found.semantics, found.certificates) == (semantics, ())
-
-
 @pytest.mark.parametrize(("semantics", "attained"), [("per_state", False), ("shared_matrix", True)])
 def test_one_side_alone_asks_for_what_is_attained_where_one_matrix_holds_throughout(semantics, attained, monkeypatch):
     asked = []

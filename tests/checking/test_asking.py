@@ -132,7 +132,7 @@ def test_storm_factorises_what_lasts_longer_than_it_iterates_well(monkeypatch):
 
     def solved(product, probabilities, **_):
         one = np.ones((1, 2))
-        return BatchResult(one, one, one, one, np.array([next(steps)]), one, one)
+        return BatchResult(one, one, one, np.array([next(steps)]), one, one)
 
     monkeypatch.setattr(asking, "satisfaction_probabilities", solved)
     ticks = iter([1.0, 1.25, 2.0, 2.5, 3.0, 3.75])

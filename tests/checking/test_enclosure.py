@@ -42,7 +42,7 @@ def array(*numbers):
 
 def batch(lower, upper, representation=0.0, steps=1.0):
     one = [array(number)[None] for number in (lower, upper, (lower + upper) / 2, representation, steps)]
-    return BatchResult(one[2], (one[1] - one[0]) / 2, one[3], one[4], one[4], one[0], one[1])
+    return BatchResult(one[2], (one[1] - one[0]) / 2, one[3], one[4], one[0], one[1])
 
 
 def storm_answer(value, lower=None, upper=None, fractions=None):

@@ -103,7 +103,6 @@ def test_moving_the_probabilities_moves_gains_by_the_largest_in_each_jump():
     for off, by_jump, by_states in ((1e-9, 2e-9, 4e-9), (1 / 9, 1 / 4, 9 / 16)):
         found = linear.solve(pair(), weights, np.arange(5), stochastic=True, value_error=off, gains=gains)
         assert found.value[0] == pytest.approx([4 / 15, 1 / 15], rel=1e-15, abs=0)
-        assert found.jumps[0] == pytest.approx([4 / 3] * 2, rel=1e-12, abs=0)
         assert found.steps[0] == pytest.approx([8 / 3] * 2, rel=1e-12, abs=0)
         assert found.representation[0] == pytest.approx([4 / 15 * by_jump * 4 / 3, 1 / 15 * by_states], rel=1e-6)
         assert found.value[1] == pytest.approx(10 * found.value[0], rel=1e-15, abs=0)
@@ -166,7 +165,7 @@ def test_what_stays_coarse_in_a_large_component_is_solved_again(monkeypatch, lim
 
     def chosen(number, errors):
         made = np.arange(2.0 * len(errors)).reshape(-1, 2) / 16 + number
-        return linear.Solution(made, np.array(errors), made + 2, np.full(made.shape, 9.0 - number), made + 4)
+        return linear.Solution(made, np.array(errors), made + 2, np.full(made.shape, 9.0 - number))
 
     def in_chunks(system, values, gains, value_error, memory_bytes):
         solved.append((values[:, 0].tolist(), gains[:, 0].tolist()))
@@ -184,8 +183,7 @@ def test_what_stays_coarse_in_a_large_component_is_solved_again(monkeypatch, lim
     assert found.error.tolist() == ([[0.125, 0.5], [0, 0], [0, 0]] if again else [[0.25, 0.5], [0, 0.25], [0, 0]])
     for name in ("value", "representation"):
         assert getattr(found, name).tolist() == np.where(better, other[name], getattr(first, name)).tolist()
-    assert found.jumps.tolist() == [[7.0 if again else 8.0] * 2] * 2 + [[8.0] * 2]  # the fewer of both
-    assert found.steps.tolist() == first.steps.tolist()
+    assert found.steps.tolist() == [[7.0 if again else 8.0] * 2] * 2 + [[8.0] * 2]  # the fewer of both
 
 
 def test_transitions_of_probability_0_do_not_underflow():
@@ -293,7 +291,6 @@ def test_a_chain_without_loops_needs_memory_for_its_values_only():
     assert system.most_at_once == (1 << 17) * 2 // 5
     found = linear.solve(chain_of_two(), np.array([[0.5, 0.5, 0.25, 0.25, 0.5]]), np.arange(5), stochastic=True)
     assert found.value.tolist() == [[0.375]]
-    assert found.jumps.tolist() == [[2]]
     assert found.steps.tolist() == [[2 + 2.0**-49]]  # 2^-50 of it for rounding
     # Twice 2 edges and 2 more roundings of the one level, twice 3 and 2 of the other.
     assert found.error[0, 0] == pytest.approx(0.375 * 1.1 * 14 * UNIT, rel=1e-9)

@@ -33,7 +33,7 @@ def test_it_is_the_same_as_one_probability_for_each_transition(chances, formula)
     product = product_of(formula)
     shared = satisfaction_probabilities(product, values, ENTRY)
     own = satisfaction_probabilities(product, values[:, ENTRY])
-    for name in ("probability", "error_bound", "representation_bound", "expected_jumps", "lower", "upper"):
+    for name in ("probability", "error_bound", "representation_bound", "expected_steps", "lower", "upper"):
         assert np.array_equal(getattr(shared, name), getattr(own, name)), name
 
 

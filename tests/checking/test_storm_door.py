@@ -76,7 +76,6 @@ def test_a_request_says_all_that_the_worker_must_know(made_up):
         (request,) = worker.sent
         umb, owned = Path(request.pop("umb")), Path(request.pop("owned"))
         assert request == {
-            "padded": True,
             "exact": False,
             "direct": False,
             "precision": "1/1000000000000",

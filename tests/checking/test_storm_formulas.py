@@ -106,22 +106,21 @@ class MadeUp:
         return state / 8 + 1 / 16
 
 
-def answers_of(storm, formula='F "a"', operator=OPERATORS[0], padded=False, direct=False):
+def answers_of(storm, formula='F "a"', operator=OPERATORS[0], direct=False):
     checker = object.__new__(_Checker)
     checker._stormpy, checker._environments, checker._loaded_bytes = storm, storm, 0
     checker._failures = (ValueError, TypeError)
-    request = {"umb": "", "memory": None, "padded": padded, "exact": False, "direct": direct, "precision": "1/8"}
+    request = {"umb": "", "memory": None, "exact": False, "direct": direct, "precision": "1/8"}
     return list(checker.answers({**request, "queries": [{"formula": formula, "operator": operator}]}))
 
 
 @pytest.mark.parametrize("direct", [False, True])
 @pytest.mark.parametrize("above", [False, True])
 @pytest.mark.parametrize("below", [False, True])
-@pytest.mark.parametrize("padded", [False, True])
-def test_answers_are_of_initial_states_in_their_order(padded, below, above, direct):
-    storm, states = MadeUp(below, above), [0, 3] if padded else [0, 3, 4]
+def test_answers_are_of_initial_states_in_their_order(below, above, direct):
+    storm, states = MadeUp(below, above), [0, 3]
     bounded = below and above and not direct
-    assert answers_of(storm, padded=padded, direct=direct) == [
+    assert answers_of(storm, direct=direct) == [
         {
             "values": [state / 8 for state in states],
             "lower": [state / 8 - 1 / 16 for state in states] if bounded else None,
@@ -130,7 +129,7 @@ def test_answers_are_of_initial_states_in_their_order(padded, below, above, dire
     ]
     assert storm.asked == [('P=? [ F "a" ]', True)]
     storm.initial_states = [3]
-    assert answers_of(storm, padded=True)[0]["values"] == [3 / 8]
+    assert answers_of(storm)[0]["values"] == [3 / 8]
 
 
 @pytest.mark.parametrize(

@@ -18,3 +18,17 @@ def verify(capfd):
         return code, captured.out, captured.err
 
     return call
+
+
+@pytest.fixture
+def shipped(root, monkeypatch, verify):
+    """What runs a command of some name on the shipped spec and matrices, or others, in the project's folder."""
+    monkeypatch.chdir(root)
+
+    def command(name):
+        def call(*arguments, cm="examples/nuscenes_yolov3_class.json", spec="specs/car_pedestrian.ltl"):
+            return verify(name, spec, *(["--cm", cm] if cm else []), *arguments)
+
+        return call
+
+    return command

@@ -111,19 +111,13 @@ def test_an_unknown_distance_is_inconclusive(run, robust):
     assert "not decided" in out
 
 
-def test_the_document_follows_its_schema_and_is_byte_stable(run, root, tmp_path):
-    texts = []
-    for name in ("one.json", "two.json"):
-        code, out, _ = run(EXAMPLE, "--json", "--output", tmp_path / name)
-        assert code == ExitCode.VIOLATED
-        assert (tmp_path / name).read_text() == out
-        texts.append(out)
-    assert texts[0] == texts[1]
-    document = json.loads(texts[0])
+def test_the_document_follows_its_schema(run):
+    code, out, _ = run(EXAMPLE, "--json")
+    assert code == ExitCode.VIOLATED
+    document = json.loads(out)
     read_back(document)
     mds = document["systems"][0]
     assert [each["change"] for each in mds["targets"][0]["outcomes"]] == [0.094, 0.066, 0.126]
-    assert str(tmp_path) not in texts[0]
 
 
 def test_one_system_of_several(run):
@@ -151,10 +145,7 @@ def test_pictures(run, robust, tmp_path, thorough):
     [
         (["none.toml"], ExitCode.BAD_INPUT, "no such file"),
         ([], ExitCode.USAGE, "ASSESSMENT"),
-        ([EXAMPLE, "--output", "nowhere/x.json"], ExitCode.BAD_INPUT, "cannot be written"),
-        ([EXAMPLE, "--output", "."], ExitCode.BAD_INPUT, "cannot be written"),
         ([EXAMPLE, "--plot", "x.gif"], ExitCode.USAGE, "expected a file name ending in"),
-        ([EXAMPLE, "--output", EXAMPLE], ExitCode.USAGE, "is an input"),
         ([EXAMPLE, "--output", "x.out", "--markdown", "x.out"], ExitCode.USAGE, "same file"),
         (["README.md"], ExitCode.BAD_INPUT, "not TOML"),
     ],

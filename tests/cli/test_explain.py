@@ -24,16 +24,8 @@ FEEDBACK = ("--planner", "feedback", "--set", "vmax=3", "--requirement", "stops_
 
 
 @pytest.fixture
-def run(root, monkeypatch, capfd):
-    """Run `verify explain` in the project's folder and give exit code, standard output and standard error."""
-    monkeypatch.chdir(root)
-
-    def call(*arguments, cm=BY_CLASS, spec=SPEC):
-        code = main(["explain", str(spec), "--cm", str(cm), *map(str, arguments)])
-        captured = capfd.readouterr()
-        return code, captured.out, captured.err
-
-    return call
+def run(shipped):
+    return shipped("explain")
 
 
 @pytest.fixture
@@ -532,20 +524,9 @@ def test_bad_input(run, root, arguments, code, message):
         ["--draws", "0"],
     ],
 )
-def test_arguments_that_cannot_be(root, monkeypatch, capsys, arguments):
-    monkeypatch.chdir(root)
-    with pytest.raises(SystemExit) as caught:
-        main(["explain", SPEC, "--cm", BY_CLASS, *arguments])
-    assert caught.value.code == ExitCode.USAGE
-    assert "see verify explain --help" in capsys.readouterr().err
-
-
-def test_matrices_must_be_named(root, monkeypatch, capsys):
-    monkeypatch.chdir(root)
-    with pytest.raises(SystemExit) as caught:
-        main(["explain", SPEC])
-    assert caught.value.code == ExitCode.USAGE
-    assert "--cm" in capsys.readouterr().err
+def test_arguments_that_cannot_be(run, arguments):
+    code, _, err = run(*arguments)
+    assert (code, "see verify explain --help" in err) == (ExitCode.USAGE, True)
 
 
 def test_an_empty_file_is_no_record(run, tmp_path):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from context_cases import counted_drives, document, files_of, latch, systems_of, tracked_document
 
-from verifier.cli import main
 from verifier.perception.confusion.contexts import Contexts
 
 RUNS = Contexts("run", 2)
@@ -18,18 +17,6 @@ BETTER = {"start": [1, 3], "right*1": [1, 9], "wrong*1": [3, 7], "wrong*2": [5, 
 def drives(rows, count=8):
     """So many times these rows, not all of them alike."""
     return [{name: [miss + at % 2, hit + at % 3] for name, (miss, hit) in rows.items()} for at in range(count)]
-
-
-@pytest.fixture
-def verify(capsys):
-    """Run a command and give exit code, standard output and standard error."""
-
-    def call(*arguments):
-        code = main(list(map(str, arguments)))
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return call
 
 
 @pytest.fixture

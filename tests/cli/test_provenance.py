@@ -139,6 +139,21 @@ def test_equal_inputs_give_equal_bytes_wherever_they_lie_and_whoever_runs_it(
             assert hashlib.sha256(file.read_bytes()).hexdigest() in text, each
 
 
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "mutate"])
+def test_no_output_goes_where_it_cannot_or_over_an_input(name, folders, monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(folders[0])
+    arguments = [each.replace("@", "") for each in COMMANDS[name]]
+    given = next(each.partition("@")[2] for each in COMMANDS[name] if "@" in each)
+    given = given if Path(given).is_file() else f"{given}/logs.csv"
+    before = Path(given).read_bytes()
+    assert main([*arguments, "--output", given]) == ExitCode.USAGE
+    assert f"{given} is an input of this" in capsys.readouterr().err
+    assert Path(given).read_bytes() == before
+    assert main([*arguments, "--output", str(tmp_path / "none/out.json")]) == ExitCode.BAD_INPUT
+    assert "cannot be written" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
 def expected(argument):
     before, at, path = argument.partition("@")
     return before + Path(path).name if at else argument

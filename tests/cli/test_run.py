@@ -24,16 +24,8 @@ BY_SET = "examples/nuscenes_yolov3_proposition.json"
 
 
 @pytest.fixture
-def run(root, monkeypatch, capfd):
-    """Run `verify run` in the project's folder and give exit code, standard output and standard error."""
-    monkeypatch.chdir(root)
-
-    def call(*arguments, cm=BY_CLASS, spec=SPEC):
-        code = main(["run", str(spec), *(["--cm", str(cm)] if cm else []), *map(str, arguments)])
-        captured = capfd.readouterr()
-        return code, captured.out, captured.err
-
-    return call
+def run(shipped):
+    return shipped("run")
 
 
 def document(run, *arguments, **files):
@@ -156,15 +148,11 @@ def test_without_an_end_every_imperfect_detector_fails_for_certain(run):
     assert "paths are infinite" in " ".join(found["remarks"])
 
 
-def test_the_document_matches_its_schema_and_is_stable(run, root, tmp_path):
+def test_the_document_matches_its_schema(run):
     schema = schema_of("verifier.run")
     arguments = ["--sweep", "vmax=1..2", "--planner", "published", "--planner", "correct", "--strategies"]
     arguments += ["--env", "ped", "--requirement", "stops_for_pedestrians", "--requirement", "all_three"]
-    _, first, _ = run(*arguments, "--json")
-    _, again, _ = run(*arguments, "--json", "--output", tmp_path / "run.json")
-    assert first == again == (tmp_path / "run.json").read_text()
-    jsonschema.Draft202012Validator(schema).validate(json.loads(first))
-    assert str(root) not in first
+    jsonschema.Draft202012Validator(schema).validate(document(run, *arguments))
     exact = document(run, "--exact", "--round-transitions", "4", "--initial", "v = 1", "--env", "obs")
     jsonschema.Draft202012Validator(schema).validate(exact)
 
@@ -340,9 +328,6 @@ def test_nothing_is_written_when_the_run_fails(run, tmp_path):
     target = tmp_path / "out.json"
     run("--env", "nobody", "--output", target, "--csv", tmp_path / "out.csv", "--plot", tmp_path / "out.png")
     assert list(tmp_path.iterdir()) == []
-    code, _, err = run("--output", tmp_path / "no such folder/out.json")
-    assert code == ExitCode.BAD_INPUT
-    assert "cannot be written" in err
 
 
 def whole_process(root, *arguments, **options):

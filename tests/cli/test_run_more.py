@@ -27,16 +27,8 @@ PED = Fraction(31, 158)  # vmax = 1: one look at the pedestrian, 2 m before the 
 
 
 @pytest.fixture
-def run(root, monkeypatch, capfd):
-    """Run `verify run` in the project's folder and give exit code, standard output and standard error."""
-    monkeypatch.chdir(root)
-
-    def call(*arguments, cm=BY_CLASS):
-        code = main(["run", SPEC, "--cm", str(cm), *map(str, arguments)])
-        captured = capfd.readouterr()
-        return code, captured.out, captured.err
-
-    return call
+def run(shipped):
+    return shipped("run")
 
 
 def shifted_engine(by):
@@ -91,11 +83,9 @@ def test_more_memory_than_allowed_is_refused_before_it_is_taken(run):
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "nan", "inf", "much"])
-def test_a_memory_limit_is_a_number_above_0(run, value, capfd):
-    with pytest.raises(SystemExit) as caught:
-        run(f"--max-memory={value}")
-    assert caught.value.code == ExitCode.USAGE
-    assert "--max-memory" in capfd.readouterr().err
+def test_a_memory_limit_is_a_number_above_0(run, value):
+    code, _, err = run(f"--max-memory={value}")
+    assert (code, "--max-memory" in err) == (ExitCode.USAGE, True)
 
 
 def ranges(run, *arguments, **files):

@@ -16,16 +16,8 @@ STOPS = ("--env", "ped", "--requirement", "stops_for_pedestrians")
 
 
 @pytest.fixture
-def run(root, monkeypatch, capfd):
-    """Run a command on the shipped spec in the project's folder; exit code, standard output and standard error."""
-    monkeypatch.chdir(root)
-
-    def call(command, *arguments, cm=BY_CLASS):
-        code = main([command, SPEC, "--cm", str(cm), *map(str, arguments)])
-        captured = capfd.readouterr()
-        return code, captured.out, captured.err
-
-    return call
+def run(shipped):
+    return lambda command, *arguments, **files: shipped(command)(*arguments, **files)
 
 
 @pytest.mark.parametrize("command", ["run", "explain", "compare"])

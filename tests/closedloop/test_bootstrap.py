@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from made_courses import random_course
 
 from verifier.base.statistics import percentile_ends
 from verifier.closedloop.closed_loop_curve import (
-    Draws,
     LogSums,
     LoopSettings,
     closed_loop,
@@ -114,22 +112,3 @@ def test_intervals_cover_about_as_often_as_they_say():
         covered += low <= 0.7 <= high
     # 0.9 with a standard error of 0.015; the share of 60 logs moves in steps, which costs or gives some.
     assert 0.84 <= covered / 400 <= 0.95
-
-
-def test_what_is_refused():
-    with pytest.raises(ValueError, match=r"at least 2 logs of each kind, got 1"):
-        draw_logs(np.array([True, False, False]), 10, np.random.default_rng(0))
-    with pytest.raises(ValueError, match="at least one draw"):
-        draw_logs(POSITIVE, 0, np.random.default_rng(0))
-    with pytest.raises(ValueError, match=r"found has shape \(4, 2\), expected \(4, 3\)"):
-        sums(found=np.zeros((4, 2)))
-    with pytest.raises(ValueError, match=r"whole has shape \(4, 2\), expected \(4, 3\) or \(4, 1\)"):
-        sums(whole=np.ones((4, 2)))
-    with pytest.raises(ValueError, match="more is found than wanted"):
-        sums(wanted=np.array([1.0, 0, 0, 0]))
-    with pytest.raises(ValueError, match="part must hold finite numbers from 0"):
-        sums(part=np.full((4, 1), -1.0))
-    with pytest.raises(ValueError, match="expected a positive rate"):
-        replace(sums(), limit=0.0)
-    with pytest.raises(ValueError, match="confidence must lie in"):
-        Draws(np.ones((1, 4)), 1.0)

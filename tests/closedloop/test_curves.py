@@ -285,12 +285,6 @@ def test_somebody_in_the_way_of_a_negative_log():
         CURVES["pathifier"](wrong)
 
 
-@pytest.mark.parametrize("fpr_max", [0, -1, math.nan, math.inf])
-def test_a_ceiling_has_to_be_positive(fpr_max):
-    with pytest.raises(ValueError, match="positive rate"):
-        roc_a(HAND, "a", STANDARD, LEVELS, TWO_METRES, fpr_max)
-
-
 @pytest.mark.parametrize(
     ("fields", "message"),
     [

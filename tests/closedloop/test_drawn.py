@@ -175,11 +175,3 @@ def test_what_cannot_be_drawn_from():
         draw(CROWD, SURE, empty_columns="guess")
     with pytest.raises(ValueError, match="a source 'drawn' already"):
         draw(draw(CROWD, SURE)[0], SURE)
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"half_angle_rad": 0}, {"half_angle_rad": 4}, {"position_error_m": -1}, {"strength": math.nan}]
-)
-def test_settings_are_checked(wrong):
-    with pytest.raises(ValueError, match=r"expected an angle|not finite"):
-        Drawing(**wrong)

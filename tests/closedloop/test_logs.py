@@ -111,12 +111,6 @@ def test_gaps_and_jumps():
     check_plausible(fast, LogLimits(longest_gap_s=0.2))
 
 
-@pytest.mark.parametrize("wrong", [{"longest_gap_s": 0}, {"greatest_speed_mps": -1}, {"longest_gap_s": math.nan}])
-def test_limits_are_checked(wrong):
-    with pytest.raises(ValueError, match="positive limits"):
-        LogLimits(**wrong)
-
-
 def test_cutting_by_hand():
     # 10 s at one image a second: three pieces of 10/3 s, from 0, 3.33 and 6.67 s.
     drive = made_logs({"d": (True, straight(11)), "e": (False, straight(2))}, [(4, 3, 3)])
@@ -138,9 +132,6 @@ def test_names_of_pieces_that_are_taken():
     logs = made_logs({"d": (True, straight(11)), "d/2": (True, straight(2))})
     with pytest.raises(InputError, match="name of another log, 'd/2'"):
         windows(logs, 3.0)
-    for wrong in (0, -1, math.nan, math.inf):
-        with pytest.raises(UsageError, match="seconds above 0"):
-            windows(logs, wrong)
 
 
 @given(st.lists(st.lists(st.floats(0.05, 2), max_size=20), min_size=1, max_size=3), st.floats(0.1, 20))
@@ -213,7 +204,3 @@ def test_a_field_of_view_looks_across_the_cut_of_angles():
 def test_no_field_of_view():
     with pytest.raises(UsageError, match="needs the headings"):
         in_view(HAND, 1.0)
-    headed = replace(HAND, heading_rad=np.zeros(10))
-    for angle, reach in ((0, 5), (4, 5), (1, 0), (math.nan, 5)):
-        with pytest.raises(UsageError, match="half angle"):
-            in_view(headed, angle, reach)

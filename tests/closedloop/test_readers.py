@@ -160,8 +160,6 @@ def test_nuscenes_that_is_refused(scene, tmp_path):
     assert read(gap, limits=LogLimits(longest_gap_s=11)).image_count == 4
     with pytest.raises(InputError, match="m/s"):
         read(jump)
-    with pytest.raises(UsageError, match="at least one source"):
-        nuscenes_logs(scene / "gt.json", {})
     with pytest.raises(UsageError, match="name the classes"):
         nuscenes_logs(scene / "gt.json", found, people=())
     assert len(read(people=("*",)).person_image) == sum(len(frame["boxes"]) for frame in frames)
@@ -220,9 +218,6 @@ def test_kitti_that_is_refused(shared):
         kitti_tracking_logs(
             folder / "label_02", {"rrc": folder / "det_rrc2d"}, 3.0, folder / "sequences.csv", ("0016",)
         )
-    for speed in (-1, math.nan, math.inf):
-        with pytest.raises(UsageError, match="expected a speed"):
-            kitti_tracking_logs(folder / "label_02", {}, speed, folder / "sequences.csv")
 
 
 @pytest.fixture(scope="module")
@@ -282,9 +277,6 @@ def test_fieldsafe_smoothed(field, derived):
 
 def test_every_nth_frame(field):
     assert fieldsafe(field, every=25).image_count == pytest.approx(289, abs=1)
-    for wrong in ({"every": 0}, {"smoothing_s": 0}, {"smoothing_s": math.nan}):
-        with pytest.raises(UsageError, match="expected every"):
-            fieldsafe(field, **wrong)
 
 
 def meridian_utm(latitude_deg, longitude_deg):

@@ -73,11 +73,6 @@ def test_robustness_without_a_baseline_is_undefined():
     assert robustness(0.0, 0.5) == 0
 
 
-def test_the_worst_case_of_nothing_is_refused():
-    with pytest.raises(ValueError, match="no curve"):
-        robroc([])
-
-
 @given(st.lists(point_lists(), min_size=1, max_size=4))
 def test_it_is_algorithm_1_point_by_point(lists):
     assert points_of(robroc([curve_of(each) for each in lists])) == worst_case(lists)

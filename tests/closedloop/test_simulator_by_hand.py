@@ -176,6 +176,11 @@ def test_only_the_last_of_several_images_at_one_place_is_ever_in_view():
     assert near(outcome(course(True, [0, 5, 5, 5, 9], [(3, 0, 0.5)]))[0], 5 + BRAKE_M)
 
 
+def test_where_a_run_ends_that_was_not_stopped():
+    assert course(True, [0, 1, 1, 3]).finish_m == 13
+    assert course(False, [0, 1, 3]).finish_m == 3
+
+
 def test_courses_without_length():
     # A negative log that stands still is over at once; a positive one still has its ten metres.
     assert outcome(course(False, [0, 0, 0], [(2, 0, 0.5)])) == (math.inf, 0, 0)
@@ -222,24 +227,11 @@ def test_a_speed_that_is_held_can_be_next_to_nothing(monkeypatch):
         ({"a_max_mps2": math.nan}, "a_max_mps2 must lie in"),
         ({"dt_s": math.inf}, "dt_s"),
         ({"start_speed_mps": 3.1}, r"start_speed_mps must lie in 0\.\.3"),
-        ({"between_images": "linear"}, "between_images must be one of continuous, hold"),
-        ({"too_close": "zero"}, "too_close must be one of cannot_stop, zero_distance"),
     ],
 )
 def test_settings_that_are_refused(setting, message):
     with pytest.raises(ValueError, match=message):
         VehicleSettings(**setting)
-
-
-def test_calls_that_are_refused():
-    one = course(True, [0])
-    for levels in ([], [1.0, 0.5], [0.5, 0.5]):
-        with pytest.raises(ValueError, match="one increasing row"):
-            simulate([one], np.array(levels), PAPER, "steps")
-    with pytest.raises(ValueError, match="unknown engine 'exact'; known: steps, events"):
-        simulate([one], LEVEL, PAPER, "exact")
-    with pytest.raises(ValueError, match="no courses"):
-        simulate([], LEVEL, PAPER, "steps")
 
 
 def test_runs_that_would_take_for_ever_are_refused(monkeypatch):

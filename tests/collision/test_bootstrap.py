@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from collision_strategies import distances, grid_of, some_pairs, speeds
 from collision_world import WIDE
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verifier.base.errors import LimitError, UsageError
 from verifier.collision import resampling
 from verifier.collision.estimator import BrakingPolicy, EstimatorSettings, Grid, collision_map
 from verifier.collision.intervals import IntervalKind, end_quantiles
@@ -94,17 +92,3 @@ def test_replicates_without_value_count_as_the_worst():
     # Defined ones are all 1 at 25 mph, D = 5 < 10.2; undefined ones count as 0 below.
     assert percentile.lower[0, 0] == 0
     assert percentile.upper[0, 0] == 1
-
-
-def test_what_cannot_be_bootstrapped():
-    pairs = WIDE.draw(50, np.random.default_rng(1))
-    of = collision_map(pairs, GRID, POLICY, EstimatorSettings(two_bandwidths=True))
-    with pytest.raises(UsageError, match=r"^the bootstrap goes with one bandwidth$"):
-        bootstrap_interval(pairs, of, rng=np.random.default_rng(0))
-    of = collision_map(pairs, GRID, POLICY)
-    with pytest.raises(UsageError, match=r"^at least one bootstrap replicate is needed, got 0$"):
-        bootstrap_interval(pairs, of, rng=np.random.default_rng(0), replicates=0)
-    with pytest.raises(LimitError, match=r"^this would need about [\d.]+ [GM]iB; the limit is 1 GiB"):
-        bootstrap_interval(pairs, of, rng=np.random.default_rng(0), replicates=10**8)
-    with pytest.raises(ValueError, match="not of these"):
-        bootstrap_interval(pairs.take(np.arange(10)), of, rng=np.random.default_rng(0))

@@ -220,8 +220,6 @@ def test_the_channel_by_hand():
     for limit, expected in ((1.0, [1, 0]), (3.0, [2, 1])):
         hits, items = table.at_most(np.array([0.0, 3.5]), limit)
         assert (hits.tolist(), items.tolist()) == (expected, [2, 2])
-    with pytest.raises(ValueError, match="no bin of the channel"):
-        table.bin_of(np.array([6.0]))
 
 
 def test_empty_bins_are_refused_or_filled_as_named():
@@ -264,8 +262,6 @@ def test_what_does_not_fit_is_refused(storm, monkeypatch):
             DriveSettings(BrakingPolicy(4.0), **{name: value})
     with pytest.raises(UsageError, match="the width of the bins must be positive, got 0 m"):
         ChannelSettings(0.0)
-    with pytest.raises(UsageError, match="unknown policy for empty bins 'both'\n  hint: known: error, neighbour"):
-        ChannelSettings(empty_bins="both")
     with pytest.raises(LimitError, match="bins of 1e-06 m up to 5 m are 5000001; at most 100000 are made"):
         distance_channel(THREE, 5.0, ChannelSettings(1e-6))
     with pytest.raises(UsageError, match=r"no pair is reported within 0.6 m of the first report at 40 m"):
@@ -282,7 +278,3 @@ def test_what_does_not_fit_is_refused(storm, monkeypatch):
             point(storm, THREE, 5, 36.0)
     with pytest.raises(UsageError, match=r"a vehicle with 0.2 m/s stands still; its least speed is 1"):
         approach(distance_channel(THREE, 9.0, WIDE), 0.2, 9.0, METRES)
-    runs = approach(distance_channel(THREE, 9.0, WIDE), 2.0, 9.0, METRES)
-    for starts in ([], [3, 3], [-1], [10]):
-        with pytest.raises(ValueError, match="starts must be cells of the approach"):
-            approach_chain(runs, np.array(starts, dtype=np.int64))

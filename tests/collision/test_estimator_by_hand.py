@@ -193,31 +193,17 @@ def test_grids_that_are_none(distances, speeds, message):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (
-            {"bandwidth": "silverman"},
-            "unknown bandwidth 'silverman'\n  hint: known: cross_validated, fixed, normal_reference",
-        ),
         ({"constant": 0.0}, "the constant of the kernel width must be positive, got 0"),
-        ({"bandwidth": "fixed"}, "a width in metres goes with bandwidth 'fixed', and is needed there"),
-        ({"width_m": 1.0}, "a width in metres goes with bandwidth 'fixed', and is needed there"),
         ({"bandwidth": "fixed", "width_m": -1.0}, "the kernel width must be positive, got -1 m"),
         (
             {"bandwidth": "fixed", "width_m": 1.0, "two_bandwidths": True},
             "a fixed kernel width is one width: it does not go with two bandwidths",
         ),
-        ({"reach": 0.0}, "the reach must be positive, got 0 widths"),
-        ({"reach": math.nan}, "the reach must be positive, got nan widths"),
     ],
 )
 def test_settings_that_are_none(settings, message):
     with pytest.raises(UsageError, match=f"^{re.escape(message)}$"):
         EstimatorSettings(**settings)
-
-
-def test_a_map_belongs_to_its_pairs():
-    found = collision_map(FOUR, Grid(np.array([10.0]), np.array([3.0])), POLICY, HALVING)
-    with pytest.raises(ValueError, match="the map is of 4 pairs in 4 images, not of these"):
-        oracle_map(FOUR.take(np.array([0, 1])), found)
 
 
 def test_too_large_a_grid_is_refused_with_its_number():

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from verifier.base.errors import UsageError
 from verifier.base.statistics import clopper_pearson
 from verifier.collision.estimator import BrakingPolicy, EstimatorSettings, Grid, collision_map
 from verifier.collision.intervals import BY_DRIVES, IntervalKind, exact_interval, image_minima, window_counts
@@ -103,16 +102,6 @@ def test_exact_intervals_by_hand():
     # [6, 10] before it: none of five.
     assert far.upper[0, 0] == pytest.approx(1 - 0.025**0.2)
     assert far.resamples == 0
-
-
-def test_exact_intervals_that_are_none():
-    grid = Grid(np.array([2.0]), np.array([1.0]))
-    with pytest.raises(UsageError, match=r"^the window must be positive, and at most 1e\+300, got 0 m$"):
-        exact_interval(STEP, grid, POLICY, window_m=0.0)
-    with pytest.raises(ValueError, match="is not exact"):
-        exact_interval(STEP, grid, POLICY, IntervalKind.PERCENTILE)
-    with pytest.raises(UsageError, match="confidence level"):
-        exact_interval(STEP, grid, POLICY, level=1.0)
 
 
 @pytest.mark.parametrize("world", [WIDE, SHARP])

@@ -95,7 +95,5 @@ def test_intervals_cover_about_as_often_as_they_say(storm):
 
 def test_what_cannot_be_is_refused():
     found = Made(100, 0).found
-    with pytest.raises(UsageError, match="level must be between 0 and 1"):
-        closed_loop_intervals(found, 20.0, 1.0, [5.0], METRES, CHANNEL, rng=np.random.default_rng(0), level=1.0)
     with pytest.raises(UsageError, match="no pair is reported within"):
         closed_loop_intervals(found, 80.0, 1.0, [5.0], METRES, CHANNEL, rng=np.random.default_rng(0))

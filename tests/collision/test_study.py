@@ -74,16 +74,8 @@ def test_a_single_detector_is_not_compared():
 
 
 def test_what_does_not_fit_is_refused():
-    settings = StudySettings(GRID, (BRAKING,))
-    for detectors in ([], [made("a", 1, 0.0), made("a", 2, 0.0)]):
-        with pytest.raises(ValueError, match="at least one detector, and different titles"):
-            collision_study(detectors, settings)
     with pytest.raises(UsageError, match="the bootstrap goes with one bandwidth"):
         StudySettings(GRID, (BRAKING,), estimator=EstimatorSettings(two_bandwidths=True))
-    with pytest.raises(UsageError, match="at least one braking policy is needed"):
-        StudySettings(GRID, ())
-    with pytest.raises(UsageError, match=r"the speed of 3 m/s is not on the grid"):
-        StudySettings(GRID, (BRAKING,), shown_mps=(3.0,))
 
 
 # Real detectors. Numbers of objects and signs of mean errors are those of the data's own description: M3D-RPN reports

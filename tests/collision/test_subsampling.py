@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 
 import numpy as np
 import pytest
@@ -180,13 +179,6 @@ def test_where_there_is_no_estimate_there_is_no_interval():
     found = subsampling_interval(none, collision_map(none, GRID, POLICY), rng=np.random.default_rng(0))
     assert np.isnan(found.upper).all()
     assert found.resamples == 0
-
-
-@pytest.mark.parametrize("level", [0.0, 1.0, -0.5, math.nan])
-def test_levels_that_are_none(level):
-    pairs = WIDE.draw(30, np.random.default_rng(4))
-    with pytest.raises(UsageError, match=re.escape(f"the confidence level must be between 0 and 1, got {level:g}")):
-        subsampling_interval(pairs, collision_map(pairs, GRID, POLICY), rng=np.random.default_rng(0), level=level)
 
 
 def test_too_many_subsamples_are_refused_before_they_are_drawn():

@@ -251,7 +251,6 @@ _EXITS = "least = np.minimum(equation.least_leave, exits.min(axis=0, initial=1, 
 _ROUNDED = "verifier/base/numbers.py"
 _ALL_DIGITS = 'return repr(value) if value > 0.5 or moved(shown) else f"{shown:.{digits}g}"'
 _FEWEST = 'fewest = 3 - missing.adjusted() if 0 < missing < Decimal("0.5") else 0'
-_SIGN = 'sign, digits_text = ("-" if scaled < 0 else ""), str(abs(scaled.numerator)).rjust(digits + 1, "0")'
 _MEMORY = 'return f"{count / size:.4g} {unit}" if count < 9999 * size else f"{count / size:.0f} {unit}"'
 _STATISTICS = "verifier/base/statistics.py"
 _WRONG = "wrong = ~(np.abs(betainc(least, rest, end) / tail - 1) < _TOLERANCE)"
@@ -403,7 +402,7 @@ _WEIGHTING = "result[self._rows] = np.where(self._leaving, (jumps / out)[self._r
 _WAIT = "steps, wait, answer = self.window.high - self.window.low, self.window.response or 0, self._answer"
 _ENDLESS = "return done | coreachable(p, owner[sources], targets, (of >= 0) & ~done), first"
 _DRIVES = "verifier/analysis/intervals/drive_items.py"
-_WANTED = "wanted = shares / np.where(total > 0, total, 1) * wholes[:, :, None] * UNIT"
+_WANTED = "result = rounded_to(shares / np.where(total > 0, total, 1) * wholes[:, :, None] * UNIT, wholes * UNIT)"
 _BETS_AT_ONCE = "size = max(1, _AT_ONCE // max(1, len(STAKES) * len(hits)))"
 _RICH = "rich = log_capital(seen[:, part], present[:, part], middle, times) >= goal"
 _DRAWING = "verifier/analysis/intervals/drawing.py"
@@ -1086,7 +1085,6 @@ EQUIVALENT = {
     (_ROUNDED, "few = abs(exact) < SMALLEST_WRITTEN_OUT", "<"): "0.0001 is spelt alike",
     (_ROUNDED, _ALL_DIGITS, ">"): "1/2 has been returned",
     (_ROUNDED, _FEWEST, "<"): "1 and 1/2 need one digit",
-    **{(_ROUNDED, _SIGN, token): "a whole number, and 0 has been returned" for token in ("<", "0")},
     (_ROUNDED, "if 10 * count >= size:", ">="): "no unit has a whole tenth",
     (_ROUNDED, _MEMORY, "<"): "9999 is spelt alike",
     (_STATISTICS, _NONE_SEEN, "1"): "the end is 0 there",

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Set
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.analysis.intervals.drive_items import UNIT, log_capital
+from verifier.analysis.intervals.drive_items import UNIT
 from verifier.analysis.intervals.intervals import Measured, alpha_of
 from verifier.analysis.intervals.rate_intervals import Event, RateIntervals, lower_end
 from verifier.analysis.robust.region import Region, events_of, region_of
@@ -39,23 +37,6 @@ def confidence_region(
 def ends_in_billionths(items: Ints, total: Ints, tail: float) -> tuple[Ints, Ints]:
     """Ends of two-sided Clopper-Pearson intervals in billionths, rounded outwards."""
     return lower_end(items, total, tail), UNIT - lower_end(total - items, total, tail)
-
-
-def drives_without_a_miss(rate: float, tail: Fraction) -> int:
-    """The fewest equal drives without a miss that show a rate, by bisection."""
-    goal = -(math.log(tail.numerator) - math.log(tail.denominator))
-
-    def shows(drives):
-        return log_capital(np.ones((1, 1)), np.ones((1, 1)), np.array([rate]), drives)[0] >= goal
-
-    high = 1.0
-    while not shows(high):
-        high *= 2
-    low = 0.0
-    for _ in range(90):
-        middle = (low + high) / 2
-        low, high = (low, middle) if shows(middle) else (middle, high)
-    return math.ceil(high)
 
 
 def count_detections(data: DetectionSet, policy: MatchingPolicy, rule: CountingRule) -> Count:

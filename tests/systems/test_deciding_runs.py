@@ -18,7 +18,7 @@ from verifier.checking.verdicts import Verdict
 from verifier.cli import main
 from verifier.pipeline import verify_spec
 from verifier.questions.compare.comparing import compare
-from verifier.questions.compare.request import CompareOptions
+from verifier.questions.compare.gating import CompareOptions
 from verifier.questions.explain.explaining import explain_spec
 from verifier.questions.require.question import Question
 from verifier.questions.require.requiring import require

@@ -327,7 +327,7 @@ def test_the_first_state_may_be_terminal(files):
 
 def test_other_commands_refuse_by_name(files):
     from verifier.questions.compare.comparing import compare
-    from verifier.questions.compare.request import CompareOptions
+    from verifier.questions.compare.gating import CompareOptions
     from verifier.questions.explain.explaining import explain_spec
 
     spec, matrices = files()

@@ -329,4 +329,4 @@ def without_steps(value: Floats, error: Floats | None = None) -> BatchResult:
     """A result of which nobody asks how many steps were taken; an `error` of 0 is what the graph alone decides, and 1
     where none is given."""
     zero = np.zeros_like(value)
-    return BatchResult(value, zero + 1 if error is None else error, zero, zero, zero, value, value)
+    return BatchResult(value, zero + 1 if error is None else error, zero, zero, value, value)

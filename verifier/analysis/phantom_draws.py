@@ -29,7 +29,6 @@ from verifier.analysis.intervals.drawing import (
     LogGammas,
     NeededColumns,
     blocks,
-    check_seed,
     counts_entropy,
     probability_draws,
     shares,
@@ -39,7 +38,7 @@ from verifier.analysis.intervals.drive_items import DriveItems
 from verifier.analysis.intervals.intervals import Interval, Measured, PercentileStream
 from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.adjoint import expected_visits, gradient, state_values
-from verifier.analysis.settings import Prior, check_draws, prior_weight
+from verifier.analysis.settings import Prior, check_draws, check_seed, prior_weight
 from verifier.base.arrays import Floats, Ints
 
 _PHANTOM, _REPORTS = 2, 3

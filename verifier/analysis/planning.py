@@ -37,6 +37,7 @@ from typing import Annotated, get_args
 
 import numpy as np
 
+from verifier.analysis.intervals.drive_items import rounded_to
 from verifier.analysis.intervals.intervals import Measured
 from verifier.analysis.intervals.rate_intervals import RateIntervals
 from verifier.analysis.objective import Objective
@@ -48,6 +49,7 @@ from verifier.analysis.settings import Semantics
 from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.documents import Count, Limits, MisfitError
 from verifier.checking.verdicts import Verdict, verdict_of
+from verifier.perception.confusion.matrices import label_text
 
 MOST_ITEMS = 10**9
 """Further items, over all columns, beyond which no plan is looked for."""
@@ -115,57 +117,33 @@ class Question:
             raise ValueError(f"nothing to decide in P {self.comparison} {self.target}")
 
 
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """Further drives, or items (the cheaper of the two shapes), that would decide if they show the present rates.
-
-    Attributes:
-        columns: (k, 2) the (bin, true label) columns that get items, those that get most first.
-        items: (k,) int64, what they have.
-        further: (k,) int64, what they get.
-        lower, upper: the confidence bounds with them.
-        verdict: what those decide.
-        uniform: further items of the uniform plan; None where it does not decide.
-        drives: so many more drives like the present ones, and no columns; None for a plan in items.
-    """
-
-    columns: Ints
-    items: Ints
-    further: Ints
-    lower: float
-    upper: float
-    verdict: Verdict
-    uniform: int | None = None
-    drives: int | None = None
-
-    @property
-    def total(self) -> int:
-        """Number of further items."""
-        return int(self.further.sum())
-
-
 def additional_data(
-    objective: Objective, intervals: RateIntervals, question: Question, drives: int | None = None
-) -> Plan | None:
-    """The further data with which the bounds decide a question.
+    objective: Objective,
+    intervals: RateIntervals,
+    question: Question,
+    drives: int | None = None,
+    bin_text: Callable[[int], str] = str,
+) -> EvidencePlan | None:
+    """The further data with which the bounds decide a question: drives, or items by the cheaper of the two shapes.
 
     Args:
         objective: the formula on the skeleton.
         intervals: of all rates of the run, with rates in every column that the chain needs.
         drives: how many there are, where the file knows them: then the plan is in drives.
+        bin_text: words for a bin, from its number.
 
     Returns:
-        The plan; without any further data where the present ones decide. None where no number of drives up to
-        `MOST_DRIVES` or items up to `MOST_ITEMS` does: the probability is the target, or too close to it, or what is
-        uncertain is not estimated from data.
+        The plan. None where the present data decide, and where no number of drives up to `MOST_DRIVES` or items up
+        to `MOST_ITEMS` does: the probability is the target, or too close to it, or what is uncertain is not estimated
+        from data.
 
     Raises:
         ValueError: a column that is needed has no rates.
         EngineError, LimitError: as `robust_bounds`.
     """
-    useful = _useful(objective, intervals.measured)
-    verdict = _verdict_of_point(objective, intervals.measured, question)
-    if verdict is Verdict.INCONCLUSIVE:
+    measured = intervals.measured
+    useful, verdict = _useful(objective, measured), _verdict_of_point(objective, measured, question)
+    if verdict is Verdict.INCONCLUSIVE or stands(objective, intervals, question, verdict):
         return None
 
     if drives is not None:
@@ -174,15 +152,12 @@ def additional_data(
         )
         if enough is None:
             return None
-        times = None if enough == drives else enough / drives
-        columns = np.zeros((0, 2), dtype=np.int64)
-        items, further = columns.T
-        shown, _ = verdict_from(objective, replace(intervals, times=times), question)
-        return Plan(columns, items, further, *shown, verdict, drives=enough - drives)
+        (lower, upper), _ = verdict_from(objective, replace(intervals, times=enough / drives), question)
+        return EvidencePlan((), enough - drives, lower, upper, verdict)
 
     def with_items(further: Ints) -> RateIntervals:
-        planned = planned_counts(intervals.measured, further)
-        return replace(intervals, measured=Measured(planned, intervals.measured.rates, intervals.measured.fixed))
+        planned = planned_counts(measured, further)
+        return replace(intervals, measured=Measured(planned, measured.rates, measured.fixed))
 
     known: dict[bytes, bool] = {}  # rounded to two digits, many sizes are the same items
 
@@ -192,16 +167,23 @@ def additional_data(
             known[key] = stands(objective, with_items(further), question, verdict)
         return known[key]
 
-    plans = _in_items(objective, intervals.measured, question.start, decided, useful)
-    if plans is None:
+    further = _in_items(objective, measured, question.start, decided, useful)
+    if further is None:
         return None
-    further, uniform = plans
     columns = np.argwhere(further > 0)
     columns = columns[np.argsort(-further[columns[:, 0], columns[:, 1]], kind="stable")]
-    at = columns[:, 0], columns[:, 1]
-    present = intervals.measured.counts.sum(axis=1)
-    shown, _ = verdict_from(objective, with_items(further), question)
-    return Plan(columns, present[at], further[at], *shown, verdict, uniform)
+    present, labels = measured.counts.sum(axis=1), objective.skeleton.channel.labels
+    (lower, upper), _ = verdict_from(objective, with_items(further), question)
+    return EvidencePlan(
+        tuple(
+            PlannedColumn(label_text(labels[true]), bin_text(at), int(present[at, true]), int(further[at, true]))
+            for at, true in columns.tolist()
+        ),
+        None,
+        lower,
+        upper,
+        verdict,
+    )
 
 
 def stands(objective: Objective, intervals: RateIntervals, question: Question, verdict: Verdict) -> bool:
@@ -230,11 +212,9 @@ def _verdict_of_point(objective: Objective, measured: Measured, question: Questi
     return verdict_of(point - margin, point + margin, question.comparison, question.target)
 
 
-def _in_drives(decided: Callable[[float | None], bool], drives: int) -> int | None:
-    """The fewest drives, by bisection to one in a hundred."""
+def _in_drives(decided: Callable[[float], bool], drives: int) -> int | None:
+    """The fewest drives, by bisection to one in a hundred, where those that are there are too few."""
     none = enough = drives
-    if decided(None):
-        return drives
     while none == enough or not decided(enough / drives):
         none, enough = enough, 2 * enough
         if not enough or enough > MOST_DRIVES:
@@ -247,21 +227,18 @@ def _in_drives(decided: Callable[[float | None], bool], drives: int) -> int | No
 
 def _in_items(
     objective: Objective, measured: Measured, start: int, decided: Callable[[Ints], bool], useful: Mask
-) -> tuple[Ints, int | None] | None:
-    """Further items of the best plan, and how many the uniform one has."""
+) -> Ints | None:
+    """Further items of the best plan, where those that are there are too few."""
     present = measured.counts.sum(axis=1)
-    nothing = np.zeros_like(present)
-    if decided(nothing):
-        return nothing, 0
     base = np.maximum(present, 1)
-    uniform = _smallest(decided, lambda size: np.where(useful, base * (1 + size) - present, 0))
-    best, worth = uniform, np.where(useful, _worth(objective, measured, start), 0) ** (2 / 3)
+    best = _smallest(decided, lambda size: np.where(useful, base * (1 + size) - present, 0))
+    worth = np.where(useful, _worth(objective, measured, start), 0) ** (2 / 3)
     if worth.any():
         share = worth / worth.max()
         focused = _smallest(decided, lambda size: np.maximum(size * share - present, 0))
         if focused is not None and (best is None or focused.sum() <= best.sum()):
             best = focused
-    return None if best is None else (best, None if uniform is None else int(uniform.sum()))
+    return best
 
 
 def planned_counts(measured: Measured, further: Ints) -> Ints:
@@ -270,12 +247,7 @@ def planned_counts(measured: Measured, further: Ints) -> Ints:
     The further items of each column are divided among the labels in proportion, what is left over by largest
     remainders.
     """
-    wanted = np.nan_to_num(measured.rates) * further[:, None, :]
-    more = np.floor(wanted).astype(np.int64)
-    missing = further - more.sum(axis=1)
-    place = np.argsort(np.argsort(-(wanted - more), axis=1, kind="stable"), axis=1, kind="stable")
-    result: Ints = measured.counts + more + (place < missing[:, None, :])
-    return result
+    return measured.counts + rounded_to(np.nan_to_num(measured.rates) * further[:, None, :], further)
 
 
 def _useful(objective: Objective, measured: Measured) -> Mask:

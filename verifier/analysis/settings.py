@@ -112,10 +112,11 @@ def prior_weight(prior: Prior) -> float:
     return weight
 
 
-def check_seed(seed: int) -> None:
-    """Refuse a seed below 0, used or not: nobody learns of it after minutes of work; UsageError."""
-    if seed < 0:
-        raise UsageError(f"expected a seed that is a whole number from 0 on, got {seed}")
+def check_seed(seed: int) -> int:
+    """`seed`, if it can be one, used or not: nobody learns of it after minutes of work; UsageError if not."""
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise UsageError(f"expected a seed that is a whole number from 0 on, got {shown(seed)}")
+    return seed
 
 
 def _prior(text: str) -> Prior:

@@ -103,7 +103,7 @@ class StepCount(Objective):
         value = np.clip(np.concatenate(parts_of, axis=1).T, 0.0, 1.0)
         value = 1 - value if self.window.negated else value
         some = np.full_like(value, 2.0**-30)  # nobody asks: what was drawn is a guess
-        return BatchResult(value, some, some, some, some, value, value)
+        return BatchResult(value, some, some, some, value, value)
 
     def numbers(self, walk: Walk, meets: bool) -> tuple[Floats, float]:
         """(m, ...) how probable it is that the window, without its negation, is met (or else fails), and how far the

@@ -113,15 +113,11 @@ def decimal_text(value: int | str | Fraction) -> str:
     ('0.95', '1/3', '0.950001')
     """
     number = Fraction(value)
-    if number.denominator == 1:
-        return str(number.numerator)
-    scaled, digits = number, 0
-    while scaled.denominator != 1 and digits < 12:
-        scaled, digits = scaled * 10, digits + 1
-    if scaled.denominator != 1:
+    scaled = number * 10**MOST_DECIMALS
+    if number.denominator == 1 or scaled.denominator != 1:
         return str(number)
-    sign, digits_text = ("-" if scaled < 0 else ""), str(abs(scaled.numerator)).rjust(digits + 1, "0")
-    return f"{sign}{digits_text[:-digits]}.{digits_text[-digits:]}"
+    whole, rest = divmod(abs(scaled.numerator), 10**MOST_DECIMALS)
+    return f"{'-' if number < 0 else ''}{whole}.{rest:0{MOST_DECIMALS}d}".rstrip("0")
 
 
 def exact_text(value: Fraction) -> str:

@@ -44,8 +44,7 @@ class BatchResult:
         representation_bound: bound on the distance from there to the solution for the true probabilities, of
             which the given doubles have the stated relative error; apart from `error_bound`. Infinite with a
             `rounding_defect`, which is larger than any representation error.
-        expected_jumps: bound on the expected number of jumps to another state until the formula is decided.
-        expected_steps: the same with the steps that stay in a state.
+        expected_steps: bound on the expected number of steps until the formula is decided.
         lower: lower end of the enclosure.
         upper: upper end of the enclosure.
     """
@@ -53,7 +52,6 @@ class BatchResult:
     probability: NDArray[np.float64]
     error_bound: NDArray[np.float64]
     representation_bound: NDArray[np.float64]
-    expected_jumps: NDArray[np.float64]
     expected_steps: NDArray[np.float64]
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
@@ -161,7 +159,6 @@ def _of_gains(solution: Solution, rounding: float, value_error: float) -> dict[s
         "probability": solution.value,
         "error_bound": error,
         "representation_bound": moved,
-        "expected_jumps": solution.jumps,
         "expected_steps": solution.steps,
         "lower": np.maximum(solution.value - error, 0),
         "upper": solution.value + error,
@@ -252,7 +249,6 @@ def _enclosure(solution: Solution) -> dict[str, NDArray[np.float64]]:
         "probability": np.clip(solution.value, 0, 1),
         "error_bound": np.minimum(solution.error, 1),
         "representation_bound": np.minimum(solution.representation, 1),
-        "expected_jumps": solution.jumps,
         "expected_steps": solution.steps,
         "lower": np.maximum(solution.value - solution.error, 0),
         "upper": np.minimum(solution.value + solution.error, 1),
@@ -264,7 +260,6 @@ def _bracket(accept: Solution, reject: Solution) -> dict[str, NDArray[np.float64
         "probability": accept.value,
         "error_bound": accept.error,
         "representation_bound": np.full_like(accept.value, np.inf),
-        "expected_jumps": np.maximum(accept.jumps, reject.jumps),
         "expected_steps": np.maximum(accept.steps, reject.steps),
         "lower": np.minimum(accept.value - accept.error, 1 - reject.value - reject.error),
         "upper": np.maximum(accept.value + accept.error, 1 - reject.value + reject.error),

@@ -153,7 +153,7 @@ class Expecting:
         rounding, moved = steps.error_after(count, self.value_error)
         error, off = (value * share * (1 + 2.0**-40) for share in (rounding + asked.gain_error, moved))
         zero = np.zeros_like(value)
-        return BatchResult(value, error, off, zero, zero + count, np.maximum(value - error, 0), value + error)
+        return BatchResult(value, error, off, zero + count, np.maximum(value - error, 0), value + error)
 
     def _storm_gains(
         self,

@@ -103,14 +103,12 @@ class Solution:
         error: bound on |value - the exact solution for the given doubles|, rows scaled to sum 1 if stochastic.
         representation: bound on the distance from there to the solution for the true probabilities; it means
             nothing unless `stochastic`.
-        jumps: bound on the expected number of jumps to another state before the value is decided.
-        steps: bound on the expected number of steps, those that stay in a state included.
+        steps: bound on the expected number of steps before the value is decided, those that stay included.
     """
 
     value: Floats
     error: Floats
     representation: Floats
-    jumps: Floats
     steps: Floats
 
 
@@ -153,9 +151,7 @@ def solve(
             for name in ("value", "error", "representation"):
                 old, new = getattr(solution, name), getattr(again, name)
                 old[coarse] = np.where(better, new, old[coarse])
-            for name in ("jumps", "steps"):
-                old = getattr(solution, name)
-                old[coarse] = np.minimum(old[coarse], getattr(again, name))
+            solution.steps[coarse] = np.minimum(solution.steps[coarse], again.steps)
     return solution
 
 
@@ -270,7 +266,7 @@ class _System:
             value = np.where((plan.start == plan.size + 1)[:, None], np.inf, value)
         with np.errstate(divide="ignore", over="ignore"):
             steps = jumps / equation.least_leave * (1 + 2.0**-50)
-        arrays = {"value": value, "error": error, "representation": representation, "jumps": jumps, "steps": steps}
+        arrays = {"value": value, "error": error, "representation": representation, "steps": steps}
         return {name: np.array(array) for name, array in arrays.items()}
 
     def _solved(self, equation: Equation | LevelEquation, gains: Floats | None) -> tuple[Floats, NDArray[np.bool_]]:

@@ -159,7 +159,6 @@ class StormProcess:
             request = {
                 "umb": str(path),
                 "owned": folder,
-                "padded": True,
                 "exact": exact,
                 "direct": direct,
                 "precision": str(PRECISION),

@@ -190,7 +190,6 @@ def counted(chain: MarkovChain, window: LongWindow, value_error: float, seconds:
         probability=((lower + upper) / 2)[None],
         error_bound=np.nextafter((upper - lower) / 2, np.inf)[None],
         representation_bound=expected.representation[chain.initial][None],
-        expected_jumps=steps,
         expected_steps=steps,
         lower=lower[None],
         upper=upper[None],

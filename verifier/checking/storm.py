@@ -4,13 +4,13 @@
 on standard output, all of it JSON. A worker can be killed, which is the only safe way to end a Storm query:
 an interrupted check in the same process returns wrong values, and some queries crash.
 
-    request   {"umb": path, "owned": folder, "padded": bool, "exact": bool, "direct": bool,
+    request   {"umb": path, "owned": folder, "exact": bool, "direct": bool,
                "precision": "1/1000000000000", "memory": bytes | null,
                "queries": [{"formula": text, "operator": one of `OPERATORS` or `GAINS`}, ...]}
     answers   {"version": "2.0.0"} once at the start, then one per query:
               {"values": [...], "lower": [...] | null, "upper": [...] | null}   or   {"error": text}
 
-Values belong to the initial states in increasing order, without the last state of a padded model. They are
+Values belong to the initial states in increasing order, without the last state, which is padding. They are
 numbers, or "numerator/denominator" in hexadecimal when exact. A direct solver factorises the equations, which takes
 as long for a chain that mixes slowly as for any other, and gives no bounds. An error ends the request it belongs to.
 "memory" is what the process may take beyond what it holds with Storm loaded (its address space, which the system
@@ -108,8 +108,7 @@ class _Checker:
         _limit_address_space(self._loaded_bytes, request["memory"])
         try:
             model = self._stormpy.build_model_from_umb(request["umb"])
-            states = sorted(model.initial_states)
-            asked = [state for state in states if not (request["padded"] and state == model.nr_states - 1)]
+            asked = [state for state in sorted(model.initial_states) if state != model.nr_states - 1]
             environment = self._environment(request["exact"], request["direct"], request["precision"])
             for query in request["queries"]:
                 answer = self._answer(model, asked, environment, query, request["exact"])

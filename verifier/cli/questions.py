@@ -13,8 +13,8 @@ from verifier.cli.terminal import check_targets, give, progress_bar, tell_shares
 from verifier.evidence.bundle.archive import zip_bytes
 from verifier.evidence.bundle.certificates import certificates_of_comparison
 from verifier.evidence.consistency import read_baseline
-from verifier.questions.compare.comparing import compare
-from verifier.questions.compare.request import compare_options, with_default_memory
+from verifier.questions.compare.comparing import compare, with_default_memory
+from verifier.questions.compare.gating import CompareOptions
 from verifier.questions.explain.explaining import explained
 from verifier.questions.explain.frames import cell_sheets, read_traced
 from verifier.questions.require.question import question_of
@@ -66,7 +66,8 @@ def compare_command(arguments: ComparisonSettings, command: Command) -> int:
     """Run `verify compare` and give its exit code."""
     check_targets(arguments, "comparison")
     baseline = None if arguments.baseline is None else read_baseline(arguments.baseline)
-    asked, files = compare_options(arguments, baseline), named_files("--cm", arguments.cm)
+    asked = CompareOptions(**vars(arguments.look), baseline=baseline)
+    files = named_files("--cm", arguments.cm)
     options = with_default_memory(arguments.options, asked.best_planner)
     with Pool(arguments.scheduler, options.limits.memory_bytes) as pool:
         result = compare(arguments.spec, files, asked, options, progress_bar, pool=pool)

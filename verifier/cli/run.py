@@ -19,7 +19,7 @@ from verifier.base.files import csv_text, document_text, ending_of, read_json
 from verifier.chains import EXPORT_FORMATS, write_model
 from verifier.checking.process import StormProcess
 from verifier.cli.invocation import Command
-from verifier.cli.terminal import check_targets, give, progress_bar, tell_shares, wants_colour
+from verifier.cli.terminal import check_targets, give, progress_bar, tell_shares
 from verifier.language.specs import Specification
 from verifier.pipeline import verified
 from verifier.questions.settings import RunSettings
@@ -76,7 +76,7 @@ def run_command(arguments: RunSettings, command: Command) -> int:
     give(
         arguments,
         document,
-        lambda: run_table(result, points=arguments.all_scenarios, colour=wants_colour()),
+        lambda: run_table(result, points=arguments.all_scenarios),
         csv=lambda _: csv_text(result.rows()),
         plot=lambda path: _picture(draw, path),
         **ci_outputs(arguments, result, document, inputs.spec, watch),
@@ -238,7 +238,7 @@ def _verified_baseline(inputs: Inputs, options: RunOptions, storm: StormProcess)
 def _paired(baseline: Baseline, arguments: RunSettings, names: Iterable[str]) -> DropGate:
     """Both files of matrices drawn together, as `verify compare` does, for the requirements of these names."""
     from verifier.questions.compare.comparing import compare
-    from verifier.questions.compare.request import CompareOptions
+    from verifier.questions.compare.gating import CompareOptions
 
     selection = replace(arguments.options.selection, requirements=tuple(names))
     plain = replace(arguments.options, verdict_from="point", strategies=False, selection=selection)

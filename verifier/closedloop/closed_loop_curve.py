@@ -59,20 +59,12 @@ class LoopSettings:
         stop_cost_s: nu of eq. (12), >= 0; 0 in the paper.
         tolerance_m: a stop counts as no later up to so much beyond the reference vehicle; it covers the rounding of
             positions, nothing physical.
-
-    Raises:
-        ValueError: a value is negative or not finite.
     """
 
     vehicle: VehicleSettings
     engine: EngineName = "events"
     stop_cost_s: float = 0.0
     tolerance_m: float = 1e-6
-
-    def __post_init__(self) -> None:
-        for name in ("stop_cost_s", "tolerance_m"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise ValueError(f"{name} must be a number from 0, got {getattr(self, name)}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,9 +192,6 @@ class LogSums:
         whole: (L, K) or (L, 1).
         limit: None where the efficiency is the rate.
         idle: how many of the logs with something wanted say nothing: all detectors find it there.
-
-    Raises:
-        ValueError: a shape is not as said, a number is negative or not finite.
     """
 
     sensitivity: Floats
@@ -213,21 +202,6 @@ class LogSums:
     whole: Floats
     limit: float | None = None
     idle: int = 0
-
-    def __post_init__(self) -> None:
-        logs, levels = len(self.positive), len(self.sensitivity)
-        full, single = (logs, levels), (logs, 1)
-        shapes: dict[str, tuple[tuple[int, ...], ...]] = {"found": (full,), "wanted": ((logs,),)}
-        for name, known in {**shapes, "part": (full, single), "whole": (full, single)}.items():
-            values = getattr(self, name)
-            if values.shape not in known:
-                raise ValueError(f"{name} has shape {values.shape}, expected {' or '.join(map(str, known))}")
-            if not np.all(np.isfinite(values) & (values >= 0)):
-                raise ValueError(f"{name} must hold finite numbers from 0")
-        if np.any(self.found > self.wanted[:, None]):
-            raise ValueError("more is found than wanted")
-        if self.limit is not None and not 0 < self.limit < math.inf:
-            raise ValueError(f"expected a positive rate, got {self.limit}")
 
     @property
     def informative(self) -> tuple[Floats, Floats]:
@@ -292,18 +266,10 @@ def draw_logs(positive: Mask, draws: int, rng: np.random.Generator) -> Floats:
         positive: (L,) at least `FEWEST_LOGS` of each kind.
         draws: B.
         rng: randomness.
-
-    Raises:
-        ValueError: too few logs or draws.
     """
-    if draws < 1:
-        raise ValueError(f"expected at least one draw, got {draws}")
     weights = np.zeros((draws, len(positive)))
     for kind in (positive, ~positive):
-        count = int(np.count_nonzero(kind))
-        if count < FEWEST_LOGS:
-            raise ValueError(f"expected at least {FEWEST_LOGS} logs of each kind, got {count}")
-        weights[:, kind] = drawn_with_replacement(count, draws, rng)
+        weights[:, kind] = drawn_with_replacement(int(np.count_nonzero(kind)), draws, rng)
     return weights
 
 
@@ -313,7 +279,3 @@ class Draws:
 
     weights: Floats
     confidence: float = 0.95
-
-    def __post_init__(self) -> None:
-        if not 0 < self.confidence < 1:
-            raise ValueError(f"the confidence must lie in (0, 1), got {self.confidence}")

@@ -78,9 +78,6 @@ def robroc(curves: Sequence[TradeOffCurve]) -> TradeOffCurve:
     >>> two_trivial_points = TradeOffCurve([0, 1], [0, 1], [1, 0])
     >>> area(robroc([two_trivial_points, two_trivial_points]))
     0.0
-
-    Raises:
-        ValueError: there is no curve.
     """
     sensitivity, safety, efficiency = worst_case(
         [curve.sensitivity for curve in curves],
@@ -101,12 +98,7 @@ def worst_case(
 
     Returns:
         (n,) all sensitivities, increasing; (..., n) the worst safety and (..., n) the worst efficiency there.
-
-    Raises:
-        ValueError: there is no curve.
     """
-    if not sensitivities:
-        raise ValueError("the worst case of no curve")
     curves = [_increasing(*array) for array in zip(sensitivities, safety, efficiency, strict=True)]
     union, places = _union([curve[0] for curve in curves])
     shape = (*safety[0].shape[:-1], len(union))

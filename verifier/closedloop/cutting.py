@@ -20,11 +20,8 @@ def windows(logs: Logs, length_s: float) -> Logs:
     without images gives no piece.
 
     Raises:
-        UsageError: the length is not positive and finite.
         InputError: the name of a piece is that of another log.
     """
-    if not 0 < length_s < math.inf:
-        raise UsageError(f"expected a length in seconds above 0, got {length_s:g}")
     start = logs.time_s[logs.first_image[:-1]]
     duration = logs.time_s[logs.first_image[1:] - 1] - start
     pieces = np.maximum(np.floor(duration / length_s), 1).astype(np.int64)
@@ -68,7 +65,6 @@ def positive_by_path(logs: Logs, control_radius_m: float, settings: PathSettings
 
     Raises:
         InputError: a path has no direction, see `paths_of`.
-        ValueError: the radius is not positive and finite.
     """
     paths = paths_of(logs, settings)
     ahead = pathified_distance(paths, logs.person_image, logs.person_m, control_radius_m)
@@ -87,12 +83,10 @@ def in_view(logs: Logs, half_angle_rad: float, range_m: float = math.inf) -> Log
     What has no known point stays.
 
     Raises:
-        UsageError: the logs have no headings, or the angle or range is not positive.
+        UsageError: the logs have no headings.
     """
     if logs.heading_rad is None:
         raise UsageError("a field of view needs the headings of the images, which these logs do not have")
-    if not (0 < half_angle_rad <= math.pi and range_m > 0):
-        raise UsageError("expected a half angle in (0, pi] and a range above 0")
     heading = logs.heading_rad
 
     def seen(image: Ints, point_m: Floats) -> Mask:

@@ -65,10 +65,7 @@ def fieldsafe_logs(
 
     Raises:
         InputError: a file cannot be read, the GPS clock runs backwards or stops, no frame lies within its time.
-        UsageError: `every` or `smoothing_s` is not positive.
     """
-    if every < 1 or not 0 < smoothing_s < math.inf:
-        raise UsageError(f"expected every >= 1 and smoothing_s > 0, got {every} and {smoothing_s:g}")
     limits = limits or LogLimits()
     fixes = _table(positions, "positions", FIXES)
     clock = fixes.columns["clock"]
@@ -215,21 +212,12 @@ class Drawing:
         position_error_m: standard deviation of a report of a person along x and along y.
         strength: of all reports where the file is no family over score thresholds.
         empty_columns: what to do with bins without items, a policy of `EMPTY_COLUMN_POLICIES`.
-
-    Raises:
-        ValueError: the angle is not in (0, pi], the error is negative, or a number is not finite.
     """
 
     half_angle_rad: float = math.pi / 4
     position_error_m: float = 0.0
     strength: float = 1.0
     empty_columns: str = "error"
-
-    def __post_init__(self) -> None:
-        if not (0 < self.half_angle_rad <= math.pi and 0 <= self.position_error_m < math.inf):
-            raise ValueError(f"expected an angle in (0, pi] and an error from 0, got {self}")
-        if not math.isfinite(self.strength):
-            raise ValueError("the strength is not finite")
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,6 @@ JSON file has the ego poses recorded there (see `nuscenes_compact`).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,12 +67,6 @@ def people_map(names: Sequence[str]) -> ClassMap:
     if not rules or "" in rules:
         raise UsageError("name the classes that are people")
     return class_map({**rules, "*": rules.get("*", "ignore")})
-
-
-def check_sources(sources: Mapping[str, str | Path]) -> None:
-    """Refuse no source at all; UsageError."""
-    if not sources:
-        raise UsageError("name at least one source of detections")
 
 
 def logs_of(sets: Mapping[str, DetectionSet], drive: Drive, remarks: Sequence[str], *, placed: bool = True) -> Logs:
@@ -174,11 +167,8 @@ def kitti_tracking_logs(
 
     Raises:
         InputError: a file cannot be read.
-        UsageError: no source, a source without boxes in space, or the speed is negative or not finite.
+        UsageError: a source without boxes in space.
     """
-    if speed_mps is not None and not 0 <= speed_mps < math.inf:
-        raise UsageError(f"expected a speed in m/s from 0, got {speed_mps:g}")
-    check_sources(sources)
     chosen = None if sequences is None else tuple(sequences)
     reading = Reading(class_map=people_map(people), ignore=ignore, dont_care="drop", sequences=chosen)
     sets = {name: kitti_tracking(annotations, path, reading, frames=frames) for name, path in sources.items()}
@@ -251,9 +241,8 @@ def nuscenes_logs(
 
     Raises:
         InputError: a file cannot be read, frames are not in the order of time, there is a gap or jump.
-        UsageError: no source, or `ignore` names an unknown fault.
+        UsageError: `ignore` names an unknown fault.
     """
-    check_sources(sources)
     reading = Reading(class_map=people_map(people), ignore=ignore)
     sets = {name: nuscenes_compact(annotations, path, reading) for name, path in sources.items()}
     logs = logs_of(sets, _nuscenes_drive(str(annotations), next(iter(sets.values())).frame_name), ())

@@ -46,17 +46,10 @@ class PathSettings:
     Attributes:
         extension_m: length of the straight piece (the paper's 10 m); 0 for none.
         knot_spacing_m: least distance between knots of the spline.
-
-    Raises:
-        ValueError: a length is negative or beyond `LONGEST_M`, or the spacing is 0.
     """
 
     extension_m: float = 10.0
     knot_spacing_m: float = 0.5
-
-    def __post_init__(self) -> None:
-        if not (0 <= self.extension_m <= LONGEST_M and 0 < self.knot_spacing_m <= LONGEST_M):
-            raise ValueError(f"expected lengths up to {LONGEST_M:g} m, the spacing above 0, got {self}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,12 +205,7 @@ def pathified_distance(paths: Paths, image: Ints, point_m: Floats, radius_m: flo
         image: (n,) the image in which each point is seen.
         point_m: (n, 2) in the ground plane; a point of NaN is in nobody's way.
         radius_m: of the disc, above 0 and at most `LONGEST_M`.
-
-    Raises:
-        ValueError: the radius is not.
     """
-    if not 0 < radius_m <= LONGEST_M:
-        raise ValueError(f"expected a radius above 0, at most {LONGEST_M:g} m, got {radius_m}")
     nearest = np.full(len(image), np.inf)
     for rows, segments in _candidates(paths, image, point_m, radius_m):
         ahead = segments >= image[rows]
@@ -284,9 +272,6 @@ def violation_m(logs: Logs, paths: Paths, safety_radius_m: float) -> Floats:
 
     People stand where the image shows them that is replayed there, the last one taken no further along the path. A
     vehicle that stops before this point has not violated the safety radius; one that stops behind it has.
-
-    Raises:
-        ValueError: the radius is not positive and finite.
     """
     ahead = pathified_distance(paths, logs.person_image, logs.person_m, safety_radius_m)
     until = np.append(paths.image_s_m[1:], np.inf)
@@ -308,7 +293,6 @@ def courses(
     Raises:
         UsageError: no such source.
         InputError: a negative log with somebody in the way; a path without direction, see `paths_of`.
-        ValueError: the radius is not positive and finite.
     """
     detections = logs.source(source)
     paths = paths_of(logs, settings)

@@ -46,7 +46,7 @@ from verifier.checking.two_engines import answers_within_limits
 from verifier.collision.approach import CLOSER, Approach, DriveSettings, approach, approach_chain
 from verifier.collision.distance_channel import ChannelSettings, DistanceChannel, distance_channel
 from verifier.collision.document import ClosedLoop, ClosedLoopPoint
-from verifier.collision.intervals import check_level, end_quantiles
+from verifier.collision.intervals import end_quantiles
 from verifier.collision.pairs_reader import ReadPairs
 from verifier.collision.resampling import Progress, image_draws
 from verifier.language.expressions.syntax import Name, Operation, Temporal
@@ -225,10 +225,8 @@ def closed_loop_intervals(
     """Lower and upper ends (V,) of percentile intervals for `ClosedLoopPoint.closer`, at every speed.
 
     Raises:
-        UsageError: the level is outside (0, 1), or no pair is reported near `first_report_m`.
-        InputError, LimitError: as `closed_loop`.
+        UsageError, InputError, LimitError: as `closed_loop`.
     """
-    check_level(level)
     cars = cars_near(pairs, first_report_m, width_m)
     reach_m = float(cars.true_m.max())
     table = distance_channel(pairs, reach_m, channel)

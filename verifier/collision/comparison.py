@@ -16,7 +16,6 @@ same with tau_b = tau_n. The bootstrap keeps the number of objects and the kerne
 the two detectors' noise is common; in worlds where neither detector is better its p-values were closer to uniform.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -24,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats, Ints
-from verifier.base.errors import UsageError
 from verifier.collision.estimator import (
     DEFAULT,
     BrakingPolicy,
@@ -112,15 +110,10 @@ def compare(
     Subsamples are of objects: of all that either detector has a pair for, b = s = floor(sqrt(n)).
 
     Raises:
-        UsageError: images that cannot be recognised (`pairs.joined`), no pair, or a threshold that is negative or
-            not finite.
+        UsageError: images that cannot be recognised (`pairs.joined`).
         LimitError: it would need more memory than the limit.
     """
-    if not 0 <= threshold < math.inf:
-        raise UsageError(f"the threshold of the losses must be a finite number from 0, got {threshold:g}")
     joint = joined([first, second])
-    if not len(first) or not len(second):
-        raise UsageError("a detector without pairs cannot be compared")
     count, size = subsampling.counts(joint.object_count)
     check_memory(predicted_bytes(4 * max(joint.object_count, count * size), grid.shape, 6 * count))
     maps = with_common_width(joint.pairs, grid, policy, settings)
@@ -164,13 +157,10 @@ def bootstrap_p_values(
     """(Y, V) p-values of a comparison of these detectors, from replicates of whole images, or drives, common to both.
 
     Raises:
-        UsageError: two bandwidths, no replicate, or a detector without spread in its reported distances.
+        UsageError: a detector without spread in its reported distances.
         LimitError: it would need more memory than the limit.
-        ValueError: the comparison is of other pairs.
     """
     joint = joined([first, second])
-    for pairs, collision_map in zip(joint.pairs, of.maps, strict=True):
-        collision_map.check_made_from(pairs)
     p_value = np.full(of.area.shape, np.nan)
     for block, estimates, oracles in oracle_blocks(joint.pairs, of.maps, replicates, rng, progress):
         sampled = _losses(estimates, oracles)

@@ -10,12 +10,11 @@ The report is the obstacle's true distance plus the pair's error D^_i - D_i: the
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import get_args
 
 import numpy as np
 
 from verifier.base.arrays import Floats, Ints
-from verifier.base.errors import InputError, LimitError, UsageError, check_known
+from verifier.base.errors import InputError, LimitError, UsageError
 from verifier.collision.pairs_reader import ReadPairs
 from verifier.collision.settings import EmptyBins
 
@@ -32,7 +31,7 @@ class ChannelSettings:
             two the nearer to the ego).
 
     Raises:
-        UsageError: no such choice, or a width that is not positive.
+        UsageError: a width that is not positive.
     """
 
     bin_m: float = 2.0
@@ -41,7 +40,6 @@ class ChannelSettings:
     def __post_init__(self) -> None:
         if not 0 < self.bin_m < np.inf:
             raise UsageError(f"the width of the bins must be positive, got {self.bin_m:g} m")
-        check_known("policy for empty bins", self.empty_bins, get_args(EmptyBins))
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,15 +60,8 @@ class DistanceChannel:
     source: Ints
 
     def bin_of(self, distance_m: Floats) -> Ints:
-        """The bin of each distance; [lower, upper) by the multiples of the width.
-
-        Raises:
-            ValueError: a distance is negative or beyond the last bin.
-        """
-        index = np.floor(np.asarray(distance_m) / self.settings.bin_m).astype(np.int64)
-        if index.size and (index.min() < 0 or index.max() >= len(self.items)):
-            raise ValueError("a distance lies in no bin of the channel")
-        return index
+        """The bin of each distance up to the reach of the channel; [lower, upper) by the multiples of the width."""
+        return np.floor(np.asarray(distance_m) / self.settings.bin_m).astype(np.int64)
 
     def at_most(self, distance_m: Floats, limit_m: float) -> tuple[Ints, Ints]:
         """How many items report at most a distance, for an obstacle at each of some distances.

@@ -21,7 +21,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
-from typing import get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -188,7 +187,7 @@ class EstimatorSettings:
             widths away; infinite: wherever double precision can tell.
 
     Raises:
-        UsageError: a choice that does not exist, or numbers that are not positive.
+        UsageError: numbers that are not positive, or a fixed width beside two bandwidths.
     """
 
     bandwidth: Bandwidth = "cross_validated"
@@ -198,17 +197,12 @@ class EstimatorSettings:
     reach: float = 3.0
 
     def __post_init__(self) -> None:
-        check_known("bandwidth", self.bandwidth, get_args(Bandwidth))
         if not math.isfinite(self.constant) or self.constant <= 0:
             raise UsageError(f"the constant of the kernel width must be positive, got {self.constant:g}")
-        if (self.bandwidth == "fixed") != (self.width_m is not None):
-            raise UsageError("a width in metres goes with bandwidth 'fixed', and is needed there")
         if self.width_m is not None and (not math.isfinite(self.width_m) or self.width_m <= 0):
             raise UsageError(f"the kernel width must be positive, got {self.width_m:g} m")
         if self.two_bandwidths and self.bandwidth == "fixed":
             raise UsageError("a fixed kernel width is one width: it does not go with two bandwidths")
-        if not self.reach > 0:
-            raise UsageError(f"the reach must be positive, got {self.reach:g} widths")
 
 
 DEFAULT = EstimatorSettings()
@@ -247,18 +241,8 @@ class CollisionMap:
     image_count: int
     title: str = ""
 
-    def check_made_from(self, pairs: Pairs) -> None:
-        """ValueError unless the map can be of these pairs."""
-        if (len(pairs), pairs.image_count) != (self.pair_count, self.image_count):
-            raise ValueError(f"the map is of {self.pair_count} pairs in {self.image_count} images, not of these")
-
     def sample(self, pairs: Pairs) -> Samples:
-        """Its pairs as one sample, with its thresholds and its width rule.
-
-        Raises:
-            ValueError: the map was made from other pairs.
-        """
-        self.check_made_from(pairs)
+        """Its pairs as one sample, with its thresholds and its width rule."""
         true, predicted = pairs.true_m[None, :], pairs.predicted_m[None, :]
         two = self.settings.two_bandwidths
         return samples_of(true, predicted, pairs.count_distribution, self.stopping_m, self.rule, two)

@@ -34,8 +34,6 @@ from typing import Self
 import numpy as np
 
 from verifier.base.arrays import Floats, Ints
-from verifier.base.errors import UsageError
-from verifier.base.numbers import LARGEST_NUMBER
 from verifier.base.statistics import clopper_pearson
 from verifier.collision.estimator import BrakingPolicy, Grid, check_memory
 from verifier.collision.pairs import Pairs
@@ -105,12 +103,6 @@ def safer(kind: IntervalKind, made: Container[IntervalKind | str]) -> IntervalKi
     """That of `BY_DRIVES` where it was made, which it is where the data ask for it; `made` by kind or its name."""
     by_drives = BY_DRIVES.get(kind, kind)
     return by_drives if by_drives in made or by_drives.value in made else kind
-
-
-def check_level(level: float) -> None:
-    """UsageError unless the level is between 0 and 1."""
-    if not 0 < level < 1:
-        raise UsageError(f"the confidence level must be between 0 and 1, got {level:g}")
 
 
 def end_quantiles(values: Floats, level: float) -> tuple[Floats, Floats]:
@@ -201,17 +193,9 @@ def exact_interval(
     They are defined everywhere: where no image lies in the window they are [0, 1].
 
     Raises:
-        UsageError: a level outside (0, 1), or a window that is not positive.
-        ValueError: another kind, or one by drives of pairs whose drives are not known.
+        LimitError: it would need more memory than the limit.
     """
-    check_level(level)
-    if not 0 < window_m <= LARGEST_NUMBER:
-        raise UsageError(f"the window must be positive, and at most {LARGEST_NUMBER:g}, got {window_m:g} m")
     by_drives = kind in BY_DRIVES.values()
-    if not kind.value.startswith("exact") and not by_drives:
-        raise ValueError(f"{kind} is not exact")
-    if by_drives and not len(pairs.drive):
-        raise ValueError("the drives of the images are not known")
     points = grid.shape[0] * grid.shape[1] if "simultaneous" in kind.value else 1
     tail = (1 - level) / 2 / points
 

@@ -81,16 +81,8 @@ class Pairs:
         return np.bincount(self.per_image).astype(np.int64)
 
     def take(self, images: Ints) -> Pairs:
-        """The pairs of some images, which are renumbered in the given order.
-
-        Raises:
-            ValueError: no image, an image twice, or an image that does not exist.
-        """
+        """The pairs of some images, each at most once, which are renumbered in the given order."""
         images = np.asarray(images, dtype=np.int64)
-        if not len(images) or np.any((images < 0) | (images >= self.image_count)):
-            raise ValueError(f"expected at least one image of 0..{self.image_count - 1}")
-        if len(np.unique(images)) != len(images):
-            raise ValueError("an image can be taken only once")
         number = np.full(self.image_count, -1, dtype=np.int64)
         number[images] = np.arange(len(images))
         kept = number[self.image] >= 0
@@ -104,10 +96,8 @@ def split(image_count: int, fraction: float, rng: np.random.Generator) -> tuple[
     """Divide images at random: about `fraction` of them, and the others; both sorted, neither empty.
 
     Raises:
-        UsageError: the fraction is not between 0 and 1, or there are fewer than two images.
+        UsageError: there are fewer than two images.
     """
-    if not 0 < fraction < 1:
-        raise UsageError(f"the share of images must be between 0 and 1, got {fraction:g}")
     if image_count < 2:
         raise UsageError(f"at least two images are needed to divide them, there is {image_count}")
     order = rng.permutation(image_count)

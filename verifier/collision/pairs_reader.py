@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from types import MappingProxyType
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,11 +75,6 @@ class ReadPairs:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "origin", MappingProxyType(dict(self.origin)))
-        if self.missed_m.ndim != 1 or not np.all(np.isfinite(self.missed_m) & (self.missed_m >= 0)):
-            raise ValueError("distances of missed objects are finite and not negative")
-        image = self.missed_image
-        if image.shape != self.missed_m.shape or np.any((image < 0) | (image >= self.pairs.image_count)):
-            raise ValueError("every missed object is in an image")
 
     @property
     def name(self) -> str:
@@ -130,7 +125,6 @@ def read_pairs(
         check_known("column", name, (*REQUIRED, "class"))
     if len(set(own.values())) < len(own):
         raise UsageError("one column of the file cannot be two columns of a table of pairs")
-    check_known("policy for negative reports", negative_reports, get_args(NegativeReports))
     kinds: dict[str, Kind] = {own["image"]: "text", own["true_m"]: "measured", own["predicted_m"]: "measured"}
     kinds |= {own["class"]: "note"} if classes else {}
     others: dict[str, Kind] = {"drive": "text", "remarks": "note"}

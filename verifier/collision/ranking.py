@@ -36,7 +36,7 @@ from verifier.collision.estimator import (
     Grid,
     with_common_width,
 )
-from verifier.collision.intervals import check_level, end_quantiles
+from verifier.collision.intervals import end_quantiles
 from verifier.collision.pairs import Pairs, joined, split
 from verifier.collision.resampling import Progress, oracle_blocks
 from verifier.collision.score import (
@@ -162,11 +162,10 @@ def rank(
     Of the penalty only the heavy side matters here.
 
     Raises:
-        UsageError: images that cannot be recognised (`pairs.joined`), two bandwidths, a detector without spread in
-            its reported distances, no replicate, or a level outside (0, 1).
+        UsageError: images that cannot be recognised (`pairs.joined`), or a detector without spread in its reported
+            distances.
         LimitError: it would need more memory than the limit.
     """
-    check_level(level)
     joint = joined(detectors)
     weight = weight_on(grid, weight)
     maps = with_common_width(joint.pairs, grid, policy, settings)

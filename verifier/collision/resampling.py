@@ -35,8 +35,8 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import UsageError
-from verifier.collision.estimator import CollisionMap, EstimatorSettings, Grid, check_memory, predicted_bytes
-from verifier.collision.intervals import IntervalKind, IntervalMap, check_level, end_quantiles
+from verifier.collision.estimator import CollisionMap, Grid, check_memory, predicted_bytes
+from verifier.collision.intervals import IntervalKind, IntervalMap, end_quantiles
 from verifier.collision.kernel import Samples, estimate, rows_per_block, samples_of
 from verifier.collision.pairs import Pairs
 
@@ -99,12 +99,9 @@ def subsampling_interval(
     Subsamples take the map's width rule with their own spread; a cross-validated constant stays that of all pairs.
 
     Raises:
-        UsageError: a level outside (0, 1), or subsamples larger than the data.
+        UsageError: subsamples larger than the data.
         LimitError: it would need more memory than the limit.
-        ValueError: the map was made from other pairs.
     """
-    check_level(level)
-    of.check_made_from(pairs)
     shape = of.grid.shape
     lower, upper = np.full(shape, np.nan), np.full(shape, np.nan)
     if not len(pairs):
@@ -278,18 +275,13 @@ def bootstrap_interval(
     progress: Progress | None = None,
     by_drive: bool = False,
 ) -> IntervalMap:
-    """Percentile bootstrap intervals at every point of a map of these pairs.
+    """Percentile bootstrap intervals at every point of a map of these pairs, with one bandwidth.
 
     With `by_drive` whole drives are drawn, as many as there are; they are then of kind BY_DRIVE.
 
     Raises:
-        UsageError: the map has two bandwidths, the level is outside (0, 1), or no replicate is asked for.
         LimitError: it would need more memory than the limit.
-        ValueError: the map was made from other pairs.
     """
-    check_level(level)
-    of.check_made_from(pairs)
-    check_bootstrap(of.settings, replicates)
     low, high = np.full(of.grid.shape, np.nan), np.full(of.grid.shape, np.nan)
     if of.width_m > 0:
         draws = unit_draws(pairs.image_count, pairs.drive if by_drive else pairs.drive[:0], replicates, rng)
@@ -298,14 +290,6 @@ def bootstrap_interval(
     none = np.isnan(of.probability)
     low[none], high[none] = np.nan, np.nan
     return IntervalMap(IntervalKind.BY_DRIVE if by_drive else IntervalKind.PERCENTILE, low, high, replicates)
-
-
-def check_bootstrap(settings: EstimatorSettings, replicates: int) -> None:
-    """Refuse settings that the reweighting cannot follow."""
-    if settings.two_bandwidths:
-        raise UsageError("the bootstrap goes with one bandwidth")
-    if replicates < 1:
-        raise UsageError(f"at least one bootstrap replicate is needed, got {replicates}")
 
 
 def image_draws(image_count: int, replicates: int, rng: np.random.Generator) -> NDArray[np.uint8]:
@@ -356,15 +340,14 @@ def oracle_blocks(
     """As `replicate_blocks`, the estimates of every detector and those of its oracle, for the same images or drives.
 
     Args:
-        pairs, maps: of detectors over the same images and grid.
+        pairs, maps: of detectors over the same images and grid; the maps have one bandwidth.
         replicates: how many are drawn.
         rng: decides which.
         progress: told of the distances that are done.
 
     Raises:
-        UsageError: two bandwidths, no replicate, or a detector without spread in its reported distances.
+        UsageError: a detector without spread in its reported distances.
     """
-    check_bootstrap(maps[0].settings, replicates)
     for at, collision_map in enumerate(maps, start=1):
         if not collision_map.width_m > 0:
             name = collision_map.title or f"detector {at}"

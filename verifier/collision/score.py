@@ -24,12 +24,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import get_args
 
 import numpy as np
 
 from verifier.base.arrays import Floats, Mask
-from verifier.base.errors import UsageError, check_known
+from verifier.base.errors import UsageError
 from verifier.collision.estimator import CollisionMap, Grid, filled
 from verifier.collision.pairs import Pairs
 from verifier.collision.settings import Heavy
@@ -45,7 +44,7 @@ class Penalty:
         heavy: which side has beta: "below" the oracle, as the paper prints it, or "above" it; see the module.
 
     Raises:
-        UsageError: a weight that is negative or not finite, both 0, a ratio beyond all numbers, or an unknown side.
+        UsageError: a weight that is negative or not finite, both 0, or a ratio beyond all numbers.
     """
 
     alpha: float = 1.0
@@ -60,7 +59,6 @@ class Penalty:
             raise UsageError("alpha and beta cannot both be 0")
         if self.alpha and not math.isfinite(self.beta / self.alpha):
             raise UsageError(f"beta / alpha is too large for a number: {self.beta:g} / {self.alpha:g}")
-        check_known("heavy side", self.heavy, get_args(Heavy))
 
     @property
     def above(self) -> float:
@@ -85,11 +83,7 @@ EVEN = Penalty(1.0, 1.0)
 
 
 def oracle_map(pairs: Pairs, of: CollisionMap) -> CollisionMap:
-    """lambda* on the grid of a map of these pairs, with that map's kernel widths.
-
-    Raises:
-        ValueError: the map was made from other pairs.
-    """
+    """lambda* on the grid of a map of these pairs, with that map's kernel widths."""
     if not len(pairs):
         return of
     return replace(filled(of, of.sample(pairs).as_oracle()), title=f"oracle of {of.title}" if of.title else "oracle")
@@ -105,25 +99,15 @@ class Weight:
 
     Attributes:
         share: (Y, V) at least 0, with sum 1.
-
-    Raises:
-        ValueError: another shape, a negative share, or a sum off 1 by more than rounding.
     """
 
-    grid: Grid
     share: Floats
     name: str
-
-    def __post_init__(self) -> None:
-        if self.share.shape != self.grid.shape or not np.all(self.share >= 0):
-            raise ValueError("expected a weight of at least 0 for every point of the grid")
-        if abs(self.share.sum() - 1) > 1e-9:
-            raise ValueError(f"the weights sum to {self.share.sum()!r}, not to 1")
 
     @classmethod
     def uniform(cls, grid: Grid) -> Weight:
         """Every point of the grid alike."""
-        return cls(grid, np.full(grid.shape, 1 / (grid.shape[0] * grid.shape[1])), "uniform")
+        return cls(np.full(grid.shape, 1 / (grid.shape[0] * grid.shape[1])), "uniform")
 
     @classmethod
     def profile(cls, grid: Grid, rows: Sequence[tuple[float, float, float]], name: str = "profile") -> Weight:
@@ -155,7 +139,7 @@ class Weight:
         total = math.fsum(share.ravel().tolist())
         if total == 0:
             raise UsageError("the weights of the profile add up to nothing")
-        return cls(grid, share / total, name)
+        return cls(share / total, name)
 
 
 @dataclass(frozen=True)
@@ -197,32 +181,13 @@ def score(probability: Floats, oracle: Floats, weight: Weight, among: Mask | Non
 
 
 def weight_on(grid: Grid, weight: Weight | None) -> Weight:
-    """The weight, uniform where none is given.
-
-    Raises:
-        ValueError: the weight is of another grid.
-    """
-    if weight is None:
-        return Weight.uniform(grid)
-    if not _same(weight.grid, grid):
-        raise ValueError("the weight is of another grid")
-    return weight
+    """The weight, uniform where none is given."""
+    return Weight.uniform(grid) if weight is None else weight
 
 
 def common_points(maps: Sequence[CollisionMap]) -> Mask:
-    """(Y, V) where every map is defined.
-
-    Raises:
-        ValueError: the maps have different grids.
-    """
-    if not all(_same(maps[0].grid, collision_map.grid) for collision_map in maps[1:]):
-        raise ValueError("the maps have different grids")
+    """(Y, V) where every map, all of one grid, is defined."""
     return np.asarray(np.all([np.isfinite(collision_map.probability) for collision_map in maps], axis=0))
-
-
-def _same(one: Grid, other: Grid) -> bool:
-    same = np.array_equal(one.distances_m, other.distances_m)
-    return same and np.array_equal(one.speeds_mps, other.speeds_mps)
 
 
 def _nearest(values: Floats, value: float) -> int | None:

@@ -24,7 +24,6 @@ from verifier.collision.comparison import Comparison, bootstrap_p_values, compar
 from verifier.collision.distance_channel import ChannelSettings
 from verifier.collision.document import ClosedLoop
 from verifier.collision.estimator import BrakingPolicy, CollisionMap, EstimatorSettings, Grid, collision_map
-from verifier.collision.intervals import check_level
 from verifier.collision.pairs import Pairs
 from verifier.collision.pairs_reader import ReadPairs, on_common_images
 from verifier.collision.ranking import REPLICATES as RANKING_REPLICATES
@@ -80,8 +79,7 @@ class StudySettings:
         weight: of the points of the grid, None for all alike.
 
     Raises:
-        UsageError: no policy, a speed to show that is not on the grid, a stopping distance beyond all numbers, or a
-            level out of range.
+        UsageError: a bootstrap with two bandwidths, a stopping distance beyond all numbers, or a level out of range.
     """
 
     grid: Grid
@@ -101,12 +99,8 @@ class StudySettings:
     def __post_init__(self) -> None:
         if self.estimator.two_bandwidths and self.bootstrap:
             raise UsageError("the bootstrap goes with one bandwidth")
-        if not self.policies:
-            raise UsageError("at least one braking policy is needed")
-        for speed in self.shown_mps:
-            if speed not in self.grid.speeds_mps:
-                raise UsageError(f"the speed of {speed:g} m/s is not on the grid")
-        check_level(self.level)
+        if not 0 < self.level < 1:
+            raise UsageError(f"the confidence level must be between 0 and 1, got {self.level:g}")
         for policy in self.policies:
             policy.stopping_distance_m(self.grid.speeds_mps)  # refused now rather than after minutes of work
 
@@ -180,14 +174,8 @@ def collision_study(
 
     Raises:
         UsageError, LimitError, InputError, EngineError: as the functions that are called.
-        ValueError: no detector, equal titles, or a closed loop without a worker.
     """
-    titles = [detector.pairs.title for detector in detectors]
-    if not titles or len(set(titles)) < len(titles):
-        raise ValueError("expected at least one detector, and different titles")
     if settings.loop is not None:
-        if storm is None:
-            raise ValueError("a closed loop needs a running Storm")
         for policy in settings.policies:
             replace(settings.loop.drive, policy=policy)  # refused now rather than after minutes of work
     sources = on_common_images(detectors)

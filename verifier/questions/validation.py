@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from verifier.analysis.intervals.drawing import check_seed
+from verifier.analysis.settings import check_seed
 from verifier.base.errors import UsageError
 from verifier.perception.confusion.context_selection import FEWEST_SEQUENCES
 from verifier.perception.confusion.contexts import Contexts

@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.analysis.channel_test import ClassTest, channel_test
-from verifier.analysis.confidence import Confidence, Data
-from verifier.analysis.intervals.rate_intervals import RateIntervals
+from verifier.analysis.confidence import Confidence
 from verifier.analysis.objective import Objective
-from verifier.analysis.planning import EvidencePlan, PlannedColumn, Question, additional_data
+from verifier.analysis.planning import Question, additional_data
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.analysis.tipping import tipping_points
 from verifier.analysis.vacuity import Vacuity
@@ -24,8 +23,6 @@ from verifier.base.errors import LimitError
 from verifier.checking.enclosure import TwoEngineValues
 from verifier.checking.verdicts import Decision, Verdict, WithinBounds, decide, verdict_of
 from verifier.language.specs.specification import Requirement
-from verifier.perception.confusion import ConfusionMatrices
-from verifier.perception.confusion.matrices import label_text
 from verifier.study.case import Case, Study
 from verifier.study.model_checks import Look
 from verifier.study.optima import StrategyRange
@@ -345,7 +342,10 @@ def with_plans(results: Sequence[RequirementResult], study: Study) -> tuple[Requ
     for result in results:
         asked = _worst_question(result, study, settings)
         if asked is not None:
-            plan = _plan(result, *asked, data.intervals, study.matrices, data)
+            plan = None
+            if result.verdict is Verdict.INCONCLUSIVE:
+                known = None if data.drives is None else len(data.drives.names)
+                plan = additional_data(asked[0], data.intervals, asked[1], known, study.matrices.bin_text)
             # A chain that is too large cannot be asked often.
             tipping = tipping_points(asked[0], data, asked[1]) if asked[0].state_count <= LARGEST_TIPPED else None
             result = replace(result, additional_data=plan, tipping_points=tipping)
@@ -371,25 +371,3 @@ def _worst_question(
     question = Question(initial, result.target.comparison, result.target.probability, settings.semantics)
     asked = objective.state_count <= LARGEST_PLANNED and not objective.is_undecided(study.measured.rates)
     return (objective, question) if asked else None
-
-
-def _plan(
-    result: RequirementResult,
-    objective: Objective,
-    question: Question,
-    intervals: RateIntervals,
-    matrices: ConfusionMatrices,
-    data: Data,
-) -> EvidencePlan | None:
-    if result.verdict is not Verdict.INCONCLUSIVE:
-        return None
-    known = None if data.drives is None else len(data.drives.names)
-    plan = additional_data(objective, intervals, question, known)
-    if plan is None:
-        return None
-    rows = zip(plan.columns.tolist(), plan.items.tolist(), plan.further.tolist(), strict=True)
-    columns = tuple(
-        PlannedColumn(label_text(matrices.labels[column]), matrices.bin_text(at), items, further)
-        for (at, column), items, further in rows
-    )
-    return EvidencePlan(columns, plan.drives, plan.lower, plan.upper, plan.verdict)

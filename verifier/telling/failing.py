@@ -7,13 +7,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from verifier.analysis.counterexamples.explanation import (
-    CauseRecord,
-    CorrectionRecord,
-    PatternRecord,
-    RunRecord,
-    StepRecord,
-)
+from verifier.analysis.counterexamples.explanation import PatternRecord, RunRecord, StepRecord
+from verifier.analysis.counterexamples.patterns import CauseRecord, CorrectionRecord
+from verifier.analysis.sensitivity.state_map import MapRecord
 from verifier.base.numbers import fixed, number_text, significant
 from verifier.base.words import counted, listed, percent
 from verifier.questions.explain.explain_result import (
@@ -21,7 +17,6 @@ from verifier.questions.explain.explain_result import (
     Explained,
     ExplainResult,
     Frame,
-    MapRecord,
 )
 from verifier.systems.channel import FRAME
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Paragraph, Row, Table, name_text

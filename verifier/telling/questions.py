@@ -6,7 +6,7 @@ from fractions import Fraction
 from verifier.base.errors import one_line
 from verifier.base.numbers import decimal_text, fixed, interval_text, level_text, number_text, signed, significant
 from verifier.base.words import listed, percent, some_of
-from verifier.checking.verdicts import Verdict, WithinBounds
+from verifier.checking.verdicts import Verdict
 from verifier.questions.explain.explain_result import Explained, ExplainResult
 from verifier.questions.require.require_result import Answer, Outcome, RequireResult
 from verifier.study.points import Point
@@ -25,7 +25,7 @@ from verifier.telling.grounds import (
     vacuity_text,
 )
 from verifier.telling.run import bound_text, choices_made, probability_text
-from verifier.telling.run_summary import evidence_line, remark_lines, says_what_decides
+from verifier.telling.run_summary import evidence_lines, remark_lines
 from verifier.telling.terminal import blocks_lines, section_lines, text_of
 
 MOST_LISTED = 10
@@ -48,7 +48,7 @@ def explain_table(result: ExplainResult) -> str:
         ):
             part_lines = list(blocks_lines(blocks))
             lines += ["", *part_lines] if part_lines else []
-    lines += _evidence_lines(result)
+    lines += evidence_lines(result, [(explained, explained.point) for explained in result.explanations])
     difference = difference_text(result.engines.largest_difference)
     lines += ["", f"Probabilities by Storm {result.versions['storm']} and by a second engine; {difference}."]
     lines += remark_lines(result.remarks)
@@ -78,18 +78,6 @@ def _headed(result: ExplainResult, explained: Explained) -> Section:
         texts.append("it holds whatever the detector predicts")
     head = f"{explained.name}, planner {explained.planner}: {asked}, {marked_verdict(point)}"
     return Section(head, tuple(map(Paragraph, texts)))
-
-
-def _evidence_lines(result: ExplainResult) -> list[str]:
-    """What would decide each requirement that the confidence bounds leave open, a blank line first."""
-    lines = []
-    for explained in result.explanations:
-        reason, plan = explained.point.reason, explained.additional_data
-        if explained.verdict is Verdict.INCONCLUSIVE and (reason is None or isinstance(reason, WithinBounds)):
-            where = f"{explained.name}, planner {explained.planner}, {explained.point.scenario}"
-            mixed = result.matrices is not None and result.matrices.mix is not None
-            lines.append(evidence_line(where, plan, result.settings, mixed=mixed))
-    return ["", *lines] if lines and says_what_decides(result.settings) else []
 
 
 def improving_blocks(result: ExplainResult, explained: Explained) -> Iterator[Block]:

@@ -29,20 +29,12 @@ from verifier.telling.terminal import aligned, blocks_lines, text_of
 if TYPE_CHECKING:
     from verifier.questions.explain.explain_result import ExplainResult
 
-COLOURS = {
-    Verdict.SATISFIED: "\x1b[32m",
-    Verdict.VIOLATED: "\x1b[31m",
-    Verdict.INCONCLUSIVE: "\x1b[33m",
-    Verdict.VACUOUS: "\x1b[33m",
-    Verdict.NO_ANSWER: "\x1b[33m",
-}
-PLAIN = "\x1b[0m"
 NOT_KNOWN = "-"
 """In place of confidence bounds, where there are none."""
 SWITCHES = ("canonical", "endless", "exact", "strict", "assume_memoryless", "assume_contexts")
 
 
-def run_table(result: RunResult, *, points: bool = False, colour: bool = False) -> str:
+def run_table(result: RunResult, *, points: bool = False) -> str:
     """The output of `verify run`: a table of the worst scenario of each requirement, or with `points` of every one,
     its cells broken where its lines would be wider than `columns`; then what follows from it, and the gates.
 
@@ -71,11 +63,10 @@ def run_table(result: RunResult, *, points: bool = False, colour: bool = False) 
         for cells in _cells(requirement, points)
     ]
     header = [*(["planner"] if len(planners) > 1 else []), *header]
-    table = aligned(header, rows)
-    lines += [_coloured(line) for line in table] if colour else table
+    lines += aligned(header, rows)
     lines += _strategy_lines(result)
     lines += decision_lines(result)
-    lines += evidence_lines(result)
+    lines += evidence_lines(result, [(asked, asked.worst_point) for asked in result.requirements])
     lines += tipping_lines(result)
     lines += ["", *summary_lines(result)]
     lines += [] if result.gates is None else ["", *blocks_lines(_gate_blocks(result.gates, result))]
@@ -175,14 +166,6 @@ def bound_text(point: Point) -> str:
         return "exact"
     widest = farthest(point)
     return "exact for the measured matrix" if widest == 0 else f"+- {error_text(widest)}"
-
-
-def _coloured(line: str) -> str:
-    before, gap, last = line.rpartition("  ")
-    for verdict, colour in COLOURS.items():
-        if last.startswith(verdict.value):
-            return before + gap + colour + verdict.value + PLAIN + last.removeprefix(verdict.value)
-    return line
 
 
 def _strategy_lines(result: RunResult) -> list[str]:

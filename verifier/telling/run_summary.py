@@ -1,7 +1,10 @@
 """What stands below the table of `verify run`: what its numbers assume, what the data say of that, what is open."""
 
+from __future__ import annotations
+
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from verifier.analysis.channel_test import Channel, Untested, detector_text
 from verifier.analysis.intervals.tiers import UNITS
@@ -17,6 +20,9 @@ from verifier.study.provenance import DROPPED, draws_remark
 from verifier.study.records import ConfidenceRecord, SettingsRecord
 from verifier.study.results import RequirementResult, RunResult
 from verifier.telling.grounds import free_text, looks_text, tipping_sentences, why
+
+if TYPE_CHECKING:
+    from verifier.questions.explain.explain_result import Explained, ExplainResult
 
 WIDTH = 100
 """Characters of the box around a warning."""
@@ -71,23 +77,30 @@ def _held(result: RunResult) -> str:
     return ", as long as it has no false positives" if without else ""
 
 
-def evidence_lines(result: RunResult) -> list[str]:
+def evidence_lines(
+    result: RunResult | ExplainResult, told: Iterable[tuple[RequirementResult | Explained, Point]]
+) -> list[str]:
     """What would decide each requirement that the bounds leave open, a blank line first; nothing where none is.
 
-    It is looked for where confidence bounds decide, or too few draws do not.
+    It is looked for where confidence bounds decide, or too few draws do not; `told` has the scenario of each.
     """
     if not says_what_decides(result.settings):
         return []
     mixed = result.matrices is not None and result.matrices.mix is not None
     lines = [
-        evidence_line(_where(requirement), requirement.additional_data, result.settings, mixed=mixed)
-        for requirement in result.requirements
-        if requirement.verdict is Verdict.INCONCLUSIVE and not _other_reason(requirement.worst_point)
+        _evidence_line(
+            f"{asked.name}, planner {asked.planner}, {point.scenario}",
+            asked.additional_data,
+            result.settings,
+            mixed=mixed,
+        )
+        for asked, point in told
+        if asked.verdict is Verdict.INCONCLUSIVE and (point.reason is None or isinstance(point.reason, WithinBounds))
     ]
     return ["", *lines] if lines else []
 
 
-def evidence_line(where: str, plan: EvidencePlan | None, settings: SettingsRecord, *, mixed: bool) -> str:
+def _evidence_line(where: str, plan: EvidencePlan | None, settings: SettingsRecord, *, mixed: bool) -> str:
     """How much more data would decide a requirement; `where` names it, `mixed` is whether matrices were mixed."""
     assumption = settings.assumption()
     assumed = "assuming unchanged rates" + ("" if assumption is None else f" and that {assumption}")
@@ -136,10 +149,6 @@ def tipping_lines(result: RunResult) -> list[str]:
     for requirement in result.requirements:
         lines += [f"{_where(requirement)}: {text}" for text in tipping_sentences(requirement.tipping_points)]
     return ["", *lines] if lines else []
-
-
-def _other_reason(point: Point) -> bool:
-    return point.reason is not None and not isinstance(point.reason, WithinBounds)
 
 
 def _where(requirement: RequirementResult) -> str:

@@ -7,7 +7,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from verifier.base.errors import ExitCode, InputError
 from verifier.base.statistics import drawn_with_replacement, percentile_ends, reaching
 from verifier.cli import main
 from verifier.perception.confusion import average_precision as module
@@ -148,44 +147,6 @@ def test_frames_are_drawn_where_no_drives_are_known(tmp_path, monkeypatch, capfd
     told = counted(tmp_path, 1, "--groups", "d.csv")
     assert (told["unit"], len(told["classes"][0]["sequences"])) == ("drive", 2)
     assert read_counts("c.json").sequences.names == ("x", "y")
-
-
-def test_documents_that_do_not_fit_are_refused(tmp_path, monkeypatch, capfd):
-    monkeypatch.chdir(tmp_path)
-    counted(tmp_path, 1)
-    document = json.loads((tmp_path / "c.json").read_text())
-    for change, words in (
-        ({"value": None}, "c.json: /average_precision/classes/0/value: expected a number"),
-        (
-            {"value": 1.5},
-            "c.json: /average_precision/classes/0/value: input should be less than or equal to 1, got 1.5",
-        ),
-        ({"lower": None}, "c.json: /average_precision/classes/0/lower: expected both ends of an interval, or none"),
-        ({"label": "c"}, "c.json: /average_precision/classes/0: the matrices have no class 'c'"),
-        ({"sequences": [0.5]}, "c.json: /average_precision/classes/0: expected one value for each sequence, or none"),
-    ):
-        (tmp_path / "c.json").write_text(json.dumps(document | {"average_precision": {
-            **document["average_precision"],
-            "classes": [document["average_precision"]["classes"][0] | change],
-        }}))  # fmt: skip
-        with pytest.raises(InputError) as caught:
-            read_counts("c.json")
-        assert str(caught.value).startswith(words)
-
-
-def test_a_sum_has_none_and_a_matching_without_order_is_refused(tmp_path, monkeypatch, capfd):
-    monkeypatch.chdir(tmp_path)
-    for name, seed in (("one", 1), ("two", 2)):
-        counted(tmp_path, seed)
-        (tmp_path / "c.json").rename(f"{name}.json")
-    assert main(["confusion", "merge", "one.json", "two.json", "--same-sequences", "rename", "-o", "sum.json"]) == 0
-    found = json.loads((tmp_path / "sum.json").read_text())
-    assert "average_precision" not in found
-    assert any("average precision is left out" in each["text"] for each in found["remarks"])
-    data = ["confusion", "--format", "table", "--annotations", "truth.csv", "--detections", "found.csv"]
-    command = [*data, "--frames", "frames.csv", "--bins", "0,10", "--average-precision", "--assignment", "optimal"]
-    assert main(command) == ExitCode.USAGE
-    assert "--average-precision needs a matching that takes detections by falling score" in capfd.readouterr().err
 
 
 def test_on_kitti_it_is_that_of_pycocotools(shared):

@@ -334,15 +334,6 @@ def test_broken_documents():
         assert error.value.place.path == path, str(error.value)
 
 
-def test_merging_needs_the_same_contexts_and_whole_sequences():
-    rule = by_class()
-    one, other = (count(HAND, rule, Memory(Contexts("run", cap))) for cap in (2, 3))
-    with pytest.raises(InputError, match="contexts differ"):
-        merge([one, other], ["a.json", "b.json"], "rename")
-    with pytest.raises(InputError, match="contexts do not add up over parts"):
-        merge([one, one], ["a.json", "b.json"], "add")
-
-
 def test_without_tracks_or_single_objects_there_are_no_contexts():
     rule, memory = by_class(), Memory(Contexts("run", 2))
     with pytest.raises(UsageError, match="the annotations have no tracks"):
@@ -479,15 +470,6 @@ def test_counts_by_context_have_a_matrix_for_each_context(shape):
     assert ContextCounts(contexts, "break", None, np.zeros((3, 2, 4, 2, 5))).per_bin == 4
     with pytest.raises(ValueError, match="counts by context have shape"):
         ContextCounts(contexts, "break", None, np.zeros(shape))
-
-
-def test_counts_by_context_of_all_bins_are_the_sum_context_by_context():
-    contexts, rng = Contexts("run", 1), np.random.default_rng(4)
-    counts = rng.integers(0, 9, (1, 3, 4, 2, 2))
-    index = np.array([(7, bin_ * 4 + context, *cell) for bin_, context, *cell in np.ndindex(counts.shape[1:])])
-    found = ContextCounts(contexts, "break", None, counts, summed(index, counts.reshape(-1, 1))).canonical()
-    assert np.array_equal(found.counts, counts.sum(axis=1)[:, None])
-    assert np.array_equal(found.tally.of_sequence(7).dense(4, 2)[0], found.counts[0, 0])
 
 
 # --- Replay on real tracks.

@@ -1,6 +1,5 @@
 """Documents with variables, families and sequences: round trip, schema, choices, merging, and what is refused."""
 
-import copy
 import json
 import math
 from dataclasses import replace
@@ -209,62 +208,6 @@ def test_a_member_summed_over_occlusion_by_hand(tmp_path):
     assert read_confusion(plain).sequences is None
     with pytest.raises(UsageError, match="not a family"):
         read_confusion(plain, score_threshold=0.1)
-
-
-BROKEN = [
-    (["axes"], ["predicted", "true"], '/axes: expected ["score_threshold", "predicted", "true"]'),
-    (["score_thresholds"], [0.5, 0.1], "/score_thresholds/1: expected increasing scores, got 0.1"),
-    (["score_thresholds"], [], "/score_thresholds: expected a list of scores, got []"),
-    (["score_thresholds"], [0.1], "/bins/0/counts: expected 1 matrices (one per score threshold), got 2"),
-    (["variables", 0, "of"], "frame", "/variables/0/of: expected 'object', got 'frame'"),
-    (["variables", 0, "values"], {"0": [0]}, "/variables/0/values/0: expected a list of strings"),
-    (["variables", 0, "values"], {}, "/variables/0: variable 'occluded' needs either edges or values"),
-    (
-        ["variables", 0, "name"],
-        3,
-        "/variables/0: expected an object with 'name', 'of', and either 'edges' or 'values'",
-    ),
-    (["variables"], 3, "/variables: expected a list, got 3"),
-    (["bins", 1, "where"], {"occluded": "0"}, """/bins/1/where: expected {"occluded": "1"}, got {'occluded': '0'}"""),
-    (["bins", 1, "distance_m"], [0, 20], "/bins/1/distance_m: expected the range of the bin before it"),
-    (["bins", 0, "counts", 1, 0, 0], -1, "/bins/0/counts/1/0/0: expected a non-negative integer, got -1"),
-    (["bins", 1, "counts", 0, 0, 1], 2, "the column of the label 'empty' differs between bins of 'occluded'"),
-    (["bins"], EXAMPLE["bins"][:1], "/bins: expected a multiple of 2 bins, got 1"),
-    (["sequences"], [], "/sequences: expected a list of at least one sequence, got []"),
-    (["sequences", 1, "name"], "A", "/sequences/1/name: expected a name that is not used yet, got 'A'"),
-    (["sequences", 1, "frames"], True, "/sequences/1/frames: expected a number of frames, got True"),
-    (
-        ["sequences", 1, "counts", 0],
-        [0, 0, 1, 1],
-        "/sequences/1/counts/0: expected [bin, predicted, true, count, ...]",
-    ),
-    (["sequences", 1, "counts", 0, 1], 2, "/sequences/1/counts/0/1: expected an integer from 0 to 1, got 2"),
-    (["sequences", 1, "counts", 0, 3], 2, "/sequences: the counts of the sequences do not add up to /bins/0/counts"),
-    (["sequences", 1, "counts", 1], [0, 0, 1, 0, 0], "/sequences: a cell occurs twice in one sequence"),
-    (["sequences", 1], {"name": "B"}, "/sequences/1: expected an object with 'name', 'frames' and 'counts'"),
-    (["grouping"], math.nan, "/grouping: NaN and infinities are not JSON numbers"),
-]
-
-
-@pytest.mark.parametrize(("path", "value", "words"), BROKEN, ids=[each[2][:50] for each in BROKEN])
-def test_documents_that_do_not_fit_together_are_refused(path, value, words):
-    document = copy.deepcopy(EXAMPLE)
-    inner = document
-    for key in path[:-1]:
-        inner = inner[key]
-    inner[path[-1]] = value
-    with pytest.raises(InputError) as caught:
-        read(document)
-    assert words in str(caught.value)
-
-
-def test_families_need_their_thresholds_and_bins_their_ranges():
-    without = {key: value for key, value in EXAMPLE.items() if key != "score_thresholds"}
-    with pytest.raises(InputError, match="/axes: expected"):
-        read(without)
-    without = {key: value for key, value in EXAMPLE.items() if key != "variables"}
-    with pytest.raises(InputError, match="/bins/0: expected an object with 'distance_m' and 'counts'"):
-        read(without)
 
 
 def file(tmp_path, name, **changes):

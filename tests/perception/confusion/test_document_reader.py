@@ -130,6 +130,11 @@ REFUSED = [
     (FAMILY, {"/score_thresholds": [0.25, 0.25]}, "/score_thresholds/1: expected increasing scores, got 0.25"),
     (FAMILY, {"/score_thresholds": [True, 2]}, "/score_thresholds/0: expected increasing scores, got True"),
     (FAMILY, {"/score_thresholds": [0.25, math.inf]}, "/score_thresholds/1: expected increasing scores, got inf"),
+    (FAMILY, {"/score_thresholds": [1, 0.25]}, "/score_thresholds/1: expected increasing scores, got 0.25"),
+    (FAMILY, {"/score_thresholds": ...},
+     """/axes: expected ["predicted", "true"], got ['score_threshold', 'predicted', 'true']\n"""
+     "  hint: transpose the counts, so that each column sums to the items of one true label"),
+    (FAMILY, {"/score_thresholds": [1]}, "/bins/0/counts: expected 1 matrices (one per score threshold), got 2"),
     # Bins and their ranges.
     (PLAIN, {"/bins/1": 3}, "/bins/1: expected an object with 'distance_m' and 'counts', got 3"),
     (PLAIN, {"/bins": {}}, "/bins: expected a list of at least one bin, got {}"),
@@ -160,6 +165,9 @@ REFUSED = [
     (PLAIN, {"/false_positives": "dropped", "/labels": ["empty", "ped"]},
      "/bins/1/counts/1/0: 1 false positives, though /false_positives says 'dropped'\n  hint: write "
      '"false_positives": "counted" if unmatched detections are counted; they count as data then'),
+    (FAMILY, {"/false_positives": "dropped", "/bins/0/counts/0/0/1": 0, "/bins/0/counts/1/0/1": 2},
+     "/bins/0/counts/1/0/1: 2 false positives, though /false_positives says 'dropped'\n  hint: write "
+     '"false_positives": "counted" if unmatched detections are counted; they count as data then'),
     (BINNED, {"/bins/3": ...}, "/bins: expected a multiple of 4 bins, got 3\n"
      "  hint: distance changes slowest, the last variable fastest, and each bin says its ranges"),
     (BINNED, {"/bins/1/where": ...}, "/bins/1: expected an object with 'distance_m', 'where' and 'counts', "
@@ -173,6 +181,9 @@ REFUSED = [
     (BINNED, {"/bins/3/counts/1/1": 5},
      "/bins: the column of the label 'empty' differs between bins of 'speed'\n"
      "  hint: only objects have 'speed', so where there is no object the counts must be equal"),
+    (BINNED, {"/variables": 3}, "/variables: expected a list, got 3"),
+    (BINNED, {"/variables": ...},
+     "/bins/0: expected an object with 'distance_m' and 'counts', got ['counts', 'distance_m', 'where']"),
     (BINNED, {"/variables/1/name": "sequence"}, "/variables/1: variable 'sequence' has no numbers: give values"),
     (BINNED, {"/variables/0": SPEED, **{f"/bins/{k}/where": {"speed": [None, 2] if k in (0, 2) else [2, None]}
                                         for k in range(4)}},
@@ -197,6 +208,7 @@ REFUSED = [
         ({"sequences": [0.5]}, ": expected one value for each sequence, or none"),
         ({"sequences": [0.5] * 3}, ": expected one value for each sequence, or none"),
         ({"value": None}, "/value: expected a number"),
+        ({"value": 1.5}, "/value: input should be less than or equal to 1, got 1.5"),
         ({"objects": 0}, "/value: expected null"),
         ({"lower": None}, "/lower: expected both ends of an interval, or none"),
         ({"upper": 0}, "/lower: expected both ends of an interval, or none"),
@@ -255,6 +267,7 @@ REFUSED = [
      "/sequences/0: expected an object with 'name', 'frames' and 'counts'"),
     (NOBODY, {"/version": 1}, "/sequences/0: expected an object with 'name', 'frames' and 'counts'"),
     (LATER, {"/sequences/1/name": 3}, "/sequences/1/name: expected a name that is not used yet, got 3"),
+    (LATER, {"/sequences/1/frames": True}, "/sequences/1/frames: expected a number of frames, got True"),
     (LATER, {"/sequences/1/frames": -1}, "/sequences/1/frames: expected a number of frames, got -1"),
     (LATER, {"/sequences/1/frames": 2**53 + 1},
      "/sequences/1/frames: expected a number of frames, got 9007199254740993"),
@@ -294,7 +307,8 @@ REFUSED = [
     *((LATER, {f"{TRACKS}/columns/1/2": number},
        f"{TRACKS}/columns/1/2: expected a number of tracks from 1, got {number}") for number in (0, 1.0, 2**53 + 1)),
     *((LATER, {f"{TRACKS}/shares/1/3": share},
-       f"{TRACKS}/shares/1/3: expected a sum of shares from 0, got {share!r}") for share in (-0.5, "1", 2**53 + 1)),
+       f"{TRACKS}/shares/1/3: expected a sum of shares from 0, got {share!r}")
+      for share in (-0.5, "1", 2**53 + 1, math.nan)),
     (LATER, {f"{TRACKS}/shares/1": [0, 0, 0, 0.5]}, f"{TRACKS}/shares: a cell or column occurs twice"),
     (LATER, {f"{TRACKS}/columns/1": [0, 0, 1]}, f"{TRACKS}/columns: a cell or column occurs twice"),
     (LATER, {"/sequences/1/tracks/columns": [[1, 2, 1], [1, 2, 1]]},
@@ -308,6 +322,7 @@ REFUSED = [
     *((LATER, {f"{TRACKS}/shares/1/3": share},
        f"{TRACKS}: at [0], predicted 1, true 0: {told} tracks are reported so, of 1 items")
       for share, told in ((0, "0"), (2**53, "9.00719925474e+15"))),
+    (LATER, {f"{TRACKS}/columns/1": ...}, f"{TRACKS}: at [1], true 2: shares add up to 1, of 0 tracks with 2 items"),
     (LATER, {f"{TRACKS}/columns/1/2": 2}, f"{TRACKS}: at [1], true 2: shares add up to 1, of 2 tracks with 2 items"),
 ]  # fmt: skip
 

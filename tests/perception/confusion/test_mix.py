@@ -21,7 +21,7 @@ from verifier.perception.confusion.document import read_confusion, read_counts
 from verifier.perception.confusion.mix import Mix, MixedMatrices, _in_units, mixed_ends, mixed_rates, read_mix
 from verifier.pipeline import verify_spec
 from verifier.questions.compare.comparing import compare
-from verifier.questions.compare.request import CompareOptions
+from verifier.questions.compare.gating import CompareOptions
 from verifier.questions.explain.explaining import explain_spec
 from verifier.study.options import RunOptions
 

@@ -384,11 +384,6 @@ def test_addresses_of_stores_are_read_like_files(scene, scheduler):
         ({"shard": "3/2"}, "--shard: expected I/N"),
         ({"shard": "1"}, "--shard: expected I/N"),
         ({"shard": "-1/2"}, "--shard: expected I/N"),
-        ({"scheduler": "2", "checkpoint": "c.json"}, "--checkpoint is of one process"),
-        ({"scheduler": "2", "average_precision": True}, "--average-precision are of all data at once"),
-        ({"stream": True, "format": "coco"}, "--stream and --checkpoint count Parquet tables"),
-        ({"shard": "1/2", "distance_file": "d.csv"}, "--distance-file does not go with Parquet tables"),
-        ({"shard": "1/2", "memory": "run:1", "units": "track"}, "--shard is about drives"),
         (
             {"shard": "1/2", "format": "coco"},
             r"count Parquet tables .*, and folders .*kitti_tracking, mot,",

@@ -1,6 +1,5 @@
-"""Counting, adding and the audit, called from Python with settings: the documents of the commands."""
+"""Counting and the audit, called from Python with settings: streams, contexts, and what does not go together."""
 
-import json
 import re
 
 import pyarrow.csv
@@ -8,12 +7,9 @@ import pyarrow.parquet
 import pytest
 
 from verifier.base.errors import InputError, UsageError
-from verifier.cli import main
-from verifier.perception.confusion.document import confusion_text
-from verifier.perception.confusion.record import write_record
-from verifier.perception.confusion.request import counted, counts_of, merged
+from verifier.perception.confusion.request import counted, counts_of
 from verifier.perception.confusion.streaming import finish
-from verifier.perception.settings import CountSettings, MergeSettings
+from verifier.perception.settings import CountSettings
 from verifier.questions.audit import audited
 
 ANNOTATIONS = """\
@@ -44,54 +40,8 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def words(**settings):
-    """The arguments of the command that make these settings."""
-    for name, value in settings.items():
-        option = f"--{name.replace('_', '-')}"
-        if value is True:
-            yield option
-        else:
-            for each in value if isinstance(value, tuple) else (value,):
-                yield from (option, str(each))
-
-
-def printed(capfd, *arguments):
-    capfd.readouterr()
-    assert main(list(arguments)) == 0
-    return json.loads(capfd.readouterr().out)
-
-
-def without_origin(document):
-    """The document without the command and the versions, which whoever writes it puts in."""
-    return {key: value for key, value in document.items() if key not in ("command", "versions")}
-
-
-CHOICES = [
-    {},
-    {"title": "made up", "by": ("occluded=0,1",), "unmatched": "own_bin", "affinity": "centre_bev"},
-    {"groups": "drives.csv", "score_thresholds": "0.3,0.6", "max": ("occluded=0",), "range": "0..14"},
-    {"annotations": "truth.parquet", "detections": "found.parquet", "stream": True, "classes": "ped,obs"},
-]
-
-
-@pytest.mark.parametrize("choices", CHOICES, ids=["plain", "matching", "drives", "stream"])
-def test_counts_are_those_of_the_command(folder, capfd, choices):
-    settings = CountSettings(**{**DATA, **choices})
-    document = json.loads(confusion_text(counted(settings).counts))
-    assert document == without_origin(printed(capfd, "confusion", "--json", *words(**{**DATA, **choices})))
-
-
 def test_the_test_of_dependence_is_part_of_the_counts(folder):
     assert "dependence" in counted(CountSettings(**DATA)).counts.metadata
-
-
-def test_a_record_is_that_of_the_command(folder):
-    assert main(["confusion", *words(**DATA, record="command.csv")]) == 0
-    found = counted(CountSettings(**DATA, record="called.csv"))
-    assert not (folder / "called.csv").exists()
-    write_record([found.record], "called.csv")
-    assert (folder / "called.csv").read_bytes() == (folder / "command.csv").read_bytes()
-    assert counted(CountSettings(**DATA)).record is None
 
 
 def test_a_stream_reports_rows_and_keeps_files_until_it_is_finished(folder):
@@ -116,27 +66,6 @@ def test_a_stream_goes_on_when_its_table_of_drives_was_mended(folder):
         counted(CountSettings(**stream, groups="short.csv"))
     found = counted(CountSettings(**stream, groups="drives.csv"))
     assert found.counts.sequences.names == counted(CountSettings(**DATA, groups="drives.csv")).counts.sequences.names
-
-
-def test_a_sum_is_that_of_the_command(folder, capfd):
-    for name in "ab":
-        assert main(["confusion", *words(**DATA, sequence=name, classes="ped,obs", output=f"{name}.json")]) == 0
-    counts = merged(MergeSettings(files=("a.json", "b.json"), groups="drives.csv"))
-    command = printed(capfd, "confusion", "merge", "a.json", "b.json", "--groups", "drives.csv", "--json")
-    assert json.loads(confusion_text(counts)) == without_origin(command)
-
-
-def test_an_audit_is_that_of_the_command(folder, capfd):
-    names = []
-
-    def watched(candidates):
-        for candidate in candidates:
-            names.append(str(candidate))
-            yield candidate
-
-    found = audited(CountSettings(**DATA), watched)
-    assert [each.row() for each in found] == printed(capfd, "confusion", "--matching-audit", "--json", *words(**DATA))
-    assert names == [str(each.candidate) for each in found]
 
 
 PARTS = "--matching-audit and --average-precision are of all data at once, not of parts"

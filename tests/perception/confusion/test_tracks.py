@@ -354,64 +354,6 @@ def test_the_document_says_what_the_hand_count_says():
     }  # fmt: skip
 
 
-SHARES = ["sequences", 0, "tracks", "shares"]
-COLUMNS = ["sequences", 0, "tracks", "columns"]
-BROKEN = [
-    (
-        [*SHARES, 0, 3],
-        1.5,
-        "/sequences/0/tracks: at [0], true 0: shares add up to 2.16666666667, of 2 tracks with 4 items",
-    ),
-    (
-        [*SHARES, 5, 3],
-        1.75,
-        "/sequences/0/tracks: at [null], true 0: shares add up to 3.25, of 3 tracks with 6 items",
-    ),
-    (
-        [*SHARES, 3, 3],
-        1.5,
-        "/sequences/0/tracks: at [1], predicted 0, true 0: 1.5 tracks are reported so, of 1 items",
-    ),
-    ([*SHARES, 1, 3], 0, "/sequences/0/tracks: at [0], predicted 1, true 0: 0 tracks are reported so, of 1 items"),
-    ([*COLUMNS, 0, 2], 3, "at [0], true 0: shares add up to 2, of 3 tracks with 4 items"),
-    ([*COLUMNS, 0], [0, 1, 2], "/sequences/0/tracks: at [0], true 0: shares add up to 2, of 0 tracks with 4 items"),
-    ([*COLUMNS, 0], [1, 0, 2], "/sequences/0/tracks/columns: a cell or column occurs twice"),
-    ([*SHARES, 1], [0, 0, 0, 1], "/sequences/0/tracks/shares: a cell or column occurs twice"),
-    (
-        [*COLUMNS, 2, 1],
-        2,
-        "/sequences/0/tracks/columns/2/1: there is no object in column 'empty', so it has no tracks",
-    ),
-    ([*COLUMNS, 0, 2], 0, "/sequences/0/tracks/columns/0/2: expected a number of tracks from 1, got 0"),
-    ([*COLUMNS, 0, 0], 2, "/sequences/0/tracks/columns/0/0: expected an integer from 0 to 1, or null, got 2"),
-    ([*COLUMNS, 0, 1], None, "/sequences/0/tracks/columns/0/1: expected an integer from 0 to 2, got None"),
-    ([*SHARES, 0, 3], -1, "/sequences/0/tracks/shares/0/3: expected a sum of shares from 0, got -1"),
-    ([*SHARES, 0, 3], math.nan, "/sequences/0/tracks/shares/0/3: expected a sum of shares from 0, got nan"),
-    (
-        [*SHARES, 0],
-        [0, 0, 1],
-        "/sequences/0/tracks/shares/0: expected [bin of each axis, predicted, true, share, ...]",
-    ),
-    (SHARES, 3, "/sequences/0/tracks/shares: expected a list of rows, got 3"),
-    (["sequences", 0, "tracks"], [], "/sequences/0/tracks: expected an object with 'columns' and 'shares'"),
-    (["version"], 1, "/sequences/0: expected an object with 'name', 'frames' and 'counts'"),
-    (["remarks"], "none", "/remarks: expected a list of remarks, got 'none'"),
-    (["remarks"], [{"kind": "x"}], "/remarks/0: expected an object with the texts 'kind' and 'text'"),
-]
-
-
-@pytest.mark.parametrize(("path", "value", "words"), BROKEN, ids=[each[2][:60] for each in BROKEN])
-def test_tracks_that_do_not_fit_the_counts_are_refused(path, value, words):
-    document = hand_document()
-    inner = document
-    for key in path[:-1]:
-        inner = inner[key]
-    inner[path[-1]] = value
-    with pytest.raises(InputError) as caught:
-        DocumentReader("a.json").counts(document)
-    assert words in str(caught.value)
-
-
 def test_all_sequences_have_tracks_or_none():
     document = hand_document()
     document["sequences"].append({"name": "B", "frames": 1, "counts": []})

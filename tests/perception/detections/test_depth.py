@@ -18,7 +18,7 @@ from verifier.cli import main
 from verifier.perception.detections import distance, with_depth
 from verifier.perception.detections.arrays import from_arrays
 from verifier.perception.detections.coco import coco
-from verifier.perception.detections.depth import box_depth, depth_map, whole_depth
+from verifier.perception.detections.depth import depth_map, whole_depth
 from verifier.perception.detections.kitti import kitti_object
 
 # Metres; 0 is unknown.
@@ -458,15 +458,6 @@ def test_disparities_are_depths_of_a_stereo_pair(maps):
     np.save(maps / "a.npy", np.array([[0, 1], [1e-9, 2]]))
     with pytest.raises(InputError, match=r"pixel \(0, 1\), counted from 0: expected a depth in metres, got 3.5e\+11"):
         depth_map(maps, "a", inverse=350.0)
-
-
-@pytest.mark.parametrize(
-    ("box", "depth"),
-    [((np.nan, 0, 1, 1), np.nan), ((0, 6, 2, 8), None), ((-2, 0, 0, 2), None), ((0, -2, 2, 0), None), (FAR, np.nan)],
-)
-def test_no_depth_in_a_box(box, depth):
-    found = box_depth(np.array(METRES), np.array(box))
-    assert found is None if depth is None else np.isnan(found)
 
 
 def test_reasons_are_told_up_to_120_characters(maps, monkeypatch):

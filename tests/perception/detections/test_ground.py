@@ -319,25 +319,6 @@ def test_false_alarms_of_a_camera_reach_the_verdict(root, tmp_path, monkeypatch,
     assert main([*run, "with.json"]) == ExitCode.VIOLATED
 
 
-def test_errors_of_distances_are_counted_by_bin(tmp_path, monkeypatch, capfd):
-    """25 pixels lower: 5 m become 1500/325 = 4.6, 15 m 12, 30 m 20 and 50 m 27.3 m: the last is a bin nearer."""
-    monkeypatch.chdir(tmp_path)
-    command = street(tmp_path, reported_shift=25)
-    assert main([*command, "--localisation", "-o", "c.json"]) == 0
-    expected = np.diag([20, 20, 20, 0])
-    expected[2, 3] = 20
-    assert read_counts("c.json").metadata["localisation"] == {
-        "axes": ["reported", "true"], "counts": expected.tolist()
-    }  # fmt: skip
-    # 25 pixels higher: 5.5 m, 20 m, 60 m and 300 m, and the bins end at 60 m.
-    street(tmp_path, reported_shift=-25)
-    assert main([*command, "--localisation", "-o", "c.json"]) == 0
-    assert [each["text"] for each in read_counts("c.json").metadata["remarks"]] == [
-        "the annotations have no distance of their own: theirs is that of their foot on the ground, too",
-        "40 of 80 matched objects are reported in no distance bin; localisation leaves them out",
-    ]
-
-
 def test_objects_outside_all_bins_are_no_errors_of_distance(tmp_path, monkeypatch, capfd):
     """Bins end at 20 m, and 30 m and 50 m are left out; so are detections beyond a range, by their own distance."""
     monkeypatch.chdir(tmp_path)
@@ -397,21 +378,6 @@ def test_a_field_of_the_results_gives_distances(tmp_path, monkeypatch, capfd):
     wrong[wrong.index("--detection-distance-field") + 1] = "depth"
     assert main(wrong) == ExitCode.BAD_INPUT
     assert "found.json: no detection has a field 'depth'" in capfd.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["--depth-folder", "maps"], "--depth-folder gives every distance"),
-        (["--localisation", "--score-thresholds", "0.1,0.5"], "--localisation counts single objects"),
-        (["--localisation", "--labelling", "proposition"], "--localisation counts single objects"),
-        (["--stream"], "--stream and --checkpoint count Parquet tables"),
-    ],
-)
-def test_what_does_not_go_together(tmp_path, monkeypatch, capfd, options, words):
-    monkeypatch.chdir(tmp_path)
-    assert main([*street(tmp_path), *options]) == ExitCode.USAGE
-    assert words in capfd.readouterr().err
 
 
 def test_objects_in_space_and_rectangles_are_counted_together(tmp_path, monkeypatch, capfd):

@@ -15,7 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.analysis.counterexamples.causes import Attribution, Losses
-from verifier.analysis.counterexamples.patterns import DetectionError, Patterns
+from verifier.analysis.counterexamples.patterns import (
+    CauseRecord,
+    CorrectionRecord,
+    DetectionError,
+    Patterns,
+    Position,
+)
 from verifier.analysis.counterexamples.replay import Replay, replay
 from verifier.analysis.counterexamples.runs import Run, RunGraph, prospects, violation_probability, with_exact
 from verifier.analysis.intervals.intervals import Measured
@@ -33,7 +39,7 @@ from verifier.analysis.sensitivity.priorities import (
     moves,
     sensitivity,
 )
-from verifier.analysis.sensitivity.state_map import StateMap, state_map
+from verifier.analysis.sensitivity.state_map import MapRecord, state_map
 from verifier.analysis.settings import ExplainSettings
 from verifier.base.arrays import Floats
 from verifier.base.documents import Count, FractionText, Limits, Magnitude, fraction_text
@@ -111,35 +117,6 @@ class RunRecord:
         return product
 
 
-Position = Count
-"""In the list of kinds of detection errors."""
-
-
-@dataclass(frozen=True)
-class CauseRecord:
-    """A set of detection errors that counted together; none where planner and dynamics lose, unless others counted.
-
-    Attributes:
-        others: whether detection errors that are not told apart counted as well.
-        probability: of losing by exactly this cause; share: of the violation.
-        corrected: P with all of these detection errors corrected.
-    """
-
-    detection_errors: tuple[Position, ...]
-    others: bool
-    probability: Magnitude
-    share: float
-    corrected: Magnitude
-
-
-@dataclass(frozen=True)
-class CorrectionRecord:
-    """The best set of so many kinds to correct, and P with all of them corrected."""
-
-    detection_errors: Annotated[tuple[Position, ...], Limits(min_length=1)]
-    corrected: Magnitude
-
-
 @dataclass(frozen=True)
 class PatternRecord:
     """Violating runs that differ only in when it happened.
@@ -205,7 +182,7 @@ class Explanation:
     moves: tuple[MoveRecord, ...]
     columns: ColumnShares
     fixes: Fixes
-    map: StateMap | None
+    map: MapRecord | None
 
 
 def explain(

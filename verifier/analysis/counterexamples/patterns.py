@@ -15,12 +15,13 @@ import heapq
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
 
 import numpy as np
 
 from verifier.analysis.sensitivity.adjoint import Equations
 from verifier.base.arrays import Floats, Ints, Mask, numbered
+from verifier.base.documents import Count, Limits, Magnitude
 from verifier.base.graphs import reachable
 
 MOST_STATES = 2**21
@@ -39,6 +40,35 @@ Reports: TypeAlias = frozenset[DetectionError]
 Alternatives: TypeAlias = frozenset[Reports]
 """What may have counted on a step: one of these sets; the empty one for nothing."""
 NOTHING: Alternatives = frozenset([frozenset()])
+
+
+Position = Count
+"""In the list of kinds of detection errors."""
+
+
+@dataclass(frozen=True)
+class CauseRecord:
+    """A set of detection errors that counted together; none where planner and dynamics lose, unless others counted.
+
+    Attributes:
+        others: whether detection errors that are not told apart counted as well.
+        probability: of losing by exactly this cause; share: of the violation.
+        corrected: P with all of these detection errors corrected.
+    """
+
+    detection_errors: tuple[Position, ...]
+    others: bool
+    probability: Magnitude
+    share: float
+    corrected: Magnitude
+
+
+@dataclass(frozen=True)
+class CorrectionRecord:
+    """The best set of so many kinds to correct, and P with all of them corrected."""
+
+    detection_errors: Annotated[tuple[Position, ...], Limits(min_length=1)]
+    corrected: Magnitude
 
 
 @dataclass(frozen=True, eq=False)

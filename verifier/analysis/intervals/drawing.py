@@ -33,9 +33,8 @@ import numpy as np
 
 from verifier.analysis.intervals.intervals import Measured
 from verifier.analysis.objective import Objective
-from verifier.analysis.settings import Prior, check_draws, prior_weight
+from verifier.analysis.settings import Prior, check_draws, check_seed, prior_weight
 from verifier.base.arrays import Floats, Ints
-from verifier.base.errors import UsageError, shown
 from verifier.base.graphs import components
 from verifier.checking.component_solving import DENSE_LIMIT
 from verifier.checking.product import Product
@@ -143,13 +142,6 @@ def counts_entropy(measured: Measured, seed: int) -> tuple[int, ...]:
     digest = hashlib.sha256(repr(measured.counts.shape).encode())
     digest.update(np.ascontiguousarray(measured.counts, dtype="<i8").tobytes())
     return check_seed(seed), int.from_bytes(digest.digest()[:16], "little")
-
-
-def check_seed(seed: int) -> int:
-    """`seed`, if it can be one; UsageError if not."""
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise UsageError(f"expected a seed that is a whole number from 0 on, got {shown(seed)}")
-    return seed
 
 
 MOST_DRAWS, FEWEST_DRAWS = 10_000, 301  # as many as a 95 % interval needs, see `fewest_draws`

@@ -233,14 +233,18 @@ def divided(shares: Ints | Floats, wholes: Ints) -> Ints:
         wholes: (drives, bins, true) what is divided among the predicted labels.
     """
     total = shares.sum(axis=2, keepdims=True)
-    wanted = shares / np.where(total > 0, total, 1) * wholes[:, :, None] * UNIT
-    least = np.floor(wanted).astype(np.int64)
-    missing = wholes * UNIT - least.sum(axis=2)
-    place = np.argsort(np.argsort(-(wanted - least), axis=2, kind="stable"), axis=2, kind="stable")
-    result: Ints = least + (place < missing[:, :, None])
+    result = rounded_to(shares / np.where(total > 0, total, 1) * wholes[:, :, None] * UNIT, wholes * UNIT)
     if not np.array_equal(result.sum(axis=2), wholes * UNIT):
         raise ValueError("nothing is there to divide in a column that has a whole")
     return result
+
+
+def rounded_to(wanted: Floats, wholes: Ints) -> Ints:
+    """(.., labels, true) numbers rounded by largest remainders, to sums of (.., true) wholes over the labels."""
+    least = np.floor(wanted).astype(np.int64)
+    missing = wholes - least.sum(axis=-2)
+    place = np.argsort(np.argsort(-(wanted - least), axis=-2, kind="stable"), axis=-2, kind="stable")
+    return np.asarray(least + (place < missing[..., None, :]))
 
 
 def weighted_matrices(

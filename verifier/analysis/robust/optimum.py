@@ -311,14 +311,13 @@ class Optimum(Objective):
 
     def _told(self, solution: Solution) -> BatchResult:
         start = self.product.start
-        value, error, moved, jumps, steps = (
-            np.asarray(getattr(solution, name)[:, start])
-            for name in ("value", "error", "representation", "jumps", "steps")
+        value, error, moved, steps = (
+            np.asarray(getattr(solution, name)[:, start]) for name in ("value", "error", "representation", "steps")
         )
         value, error = np.clip(value, 0, 1), np.minimum(error, 1)
         value = value if self.greatest else 1 - value
         lower, upper = np.maximum(value - error, 0), np.minimum(value + error, 1)
-        return BatchResult(value, error, np.minimum(moved, 1), jumps, steps, lower, upper)
+        return BatchResult(value, error, np.minimum(moved, 1), steps, lower, upper)
 
 
 @dataclass(frozen=True, eq=False)

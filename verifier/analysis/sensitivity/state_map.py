@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 
 from verifier.analysis.objective import build_objective
-from verifier.base.arrays import Floats, Ints
+from verifier.base.arrays import Floats
+from verifier.base.documents import Limits
 from verifier.base.errors import LimitError, UsageError, unknown_name
+from verifier.base.result import plain
 from verifier.language.expressions.syntax import Node
 from verifier.systems.skeleton import Skeleton
 
@@ -15,25 +18,20 @@ LARGEST_MAP = 4_000_000
 """Values of the variables taken together."""
 
 
-@dataclass(frozen=True, eq=False)
-class StateMap:
-    """P(formula | the run starts in the state), over one or two variables.
+@dataclass(frozen=True)
+class MapRecord:
+    """P for runs that start in a state, over one or two variables.
 
     Attributes:
-        values: for each variable its values, increasing.
-        probability: one axis for each variable; NaN where no reachable state has these values. Where several have
-            (other variables differ, or what the planner remembers), that of the worst.
-        largest: whether the worst is the largest probability (`P <= target`), and not the smallest.
+        values: of each variable.
+        worst_is_largest: where several states have these values, the probability is that of the worst.
+        probability: one axis for each variable; None where no run comes.
     """
 
-    variables: tuple[str, ...]
-    values: tuple[Ints, ...]
-    probability: Floats
-    largest: bool
-
-    def __post_init__(self) -> None:
-        if len(self.variables) != len(self.values) or self.probability.shape != tuple(map(len, self.values)):
-            raise ValueError("a map has one axis for each of its variables")
+    variables: Annotated[tuple[str, ...], Limits(min_length=1)]
+    values: tuple[tuple[int, ...], ...]
+    worst_is_largest: bool
+    probability: tuple[float | None, ...] | tuple[tuple[float | None, ...], ...]
 
 
 def state_map(
@@ -45,7 +43,7 @@ def state_map(
     *,
     largest: bool = False,
     max_states: int = 50_000_000,
-) -> StateMap:
+) -> MapRecord:
     """The map for one family of matrices.
 
     Args:
@@ -77,7 +75,8 @@ def state_map(
     worst = np.full(cells, -np.inf if largest else np.inf)
     (np.maximum if largest else np.minimum).at(worst, place, probability)
     worst[np.isinf(worst)] = np.nan
-    return StateMap(chosen, tuple(axes), worst.reshape(shape), largest)
+    values = tuple(tuple(axis.tolist()) for axis in axes)
+    return MapRecord(chosen, values, largest, plain(worst.reshape(shape)))
 
 
 def map_variables(known: Sequence[str], variables: Sequence[str]) -> tuple[str, ...]:

@@ -35,11 +35,10 @@ from verifier.questions.compare.compare_result import (
     ScoreInterval,
     SpecComparison,
 )
-from verifier.questions.compare.gating import gate_of
+from verifier.questions.compare.gating import CompareOptions, gate_of
 from verifier.questions.compare.metric_tables import ClassMetrics
 from verifier.questions.compare.metrics import Swaps, class_metrics, interval_remark, reversals
 from verifier.questions.compare.reach import Checking, Draws, Job, reaches
-from verifier.questions.compare.request import CompareOptions, one_memory, with_default_memory
 from verifier.questions.compare.scores import (
     Scores,
     check_enough_draws,
@@ -365,3 +364,29 @@ def _input_files(tasks: Sequence[_Task]) -> tuple[RunInput, ...]:
             files.update(dict.fromkeys(input_files(inputs.spec, inputs.model, inputs.confusion)[:-1]))
     matrices = [study.inputs.confusion for study in tasks[0].studies.values()]
     return (*files, *(RunInput.of("confusion", matrix.name, matrix.sha256) for matrix in matrices))
+
+
+def with_default_memory(options: RunOptions, best_planner: int | None) -> RunOptions:
+    """The options with the memory that the data support, where none is asked for and the best planner is not either.
+
+    Raises:
+        UsageError: memory is asked for together with the best planner.
+    """
+    if best_planner is None:
+        return options.by_default()
+    if options.remembers:
+        raise UsageError(
+            "--best-planner: a planner that remembers every report learns what the detector remembers, and such "
+            "games are solved for memoryless detectors only: leave it out, or name --memory none"
+        )
+    return options
+
+
+def one_memory(detector: str, studies: Sequence[Study]) -> None:
+    """Refuse a detector of which the data support other contexts under each spec; UsageError."""
+    used = dict.fromkeys(study.memory for study in studies)
+    if len(used) > 1:
+        raise UsageError(
+            f"detector {detector}: what its data support depends on the classes of a spec's model, here "
+            f"{' and '.join(used)}: name one with --memory"
+        )

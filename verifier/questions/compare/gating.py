@@ -242,6 +242,17 @@ class Baseline:
     worst: Mapping[tuple[str, str, str, str], Worst]
 
 
+@dataclass(frozen=True)
+class CompareOptions(LookSettings):
+    """Every choice of a comparison beside its files and those of `RunOptions`.
+
+    Attributes:
+        baseline: an earlier result to hold this one against, for the drop that is allowed.
+    """
+
+    baseline: Baseline | None = None
+
+
 def drop_of(before: Worst, now: Worst, max_drop: Fraction) -> tuple[float, bool]:
     """How much worse a probability has become, and whether by more than `max_drop` beyond all numerical bounds."""
     if now.larger_is_better:

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from verifier.analysis.channel_test import Channel
-from verifier.analysis.counterexamples.explanation import CauseRecord, CorrectionRecord, PatternRecord
+from verifier.analysis.counterexamples.explanation import PatternRecord
+from verifier.analysis.counterexamples.patterns import CauseRecord, CorrectionRecord
 from verifier.analysis.planning import EvidencePlan
 from verifier.analysis.sensitivity.priorities import FixRecord, MoveRecord
+from verifier.analysis.sensitivity.state_map import MapRecord
 from verifier.analysis.tipping import TippingPoints
 from verifier.base.documents import Condition, Count, Level, Limits, Magnitude
 from verifier.checking.verdicts import Verdict
@@ -136,22 +138,6 @@ class GradientRecord:
     bin: Count
     true: str
     slopes: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class MapRecord:
-    """P for runs that start in a state, over one or two variables.
-
-    Attributes:
-        values: of each variable.
-        worst_is_largest: where several states have these values, the probability is that of the worst.
-        probability: one axis for each variable; None where no run comes.
-    """
-
-    variables: Annotated[tuple[str, ...], Limits(min_length=1)]
-    values: tuple[tuple[int, ...], ...]
-    worst_is_largest: bool
-    probability: tuple[float | None, ...] | tuple[tuple[float | None, ...], ...]
 
 
 @dataclass(frozen=True, kw_only=True)

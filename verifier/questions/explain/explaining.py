@@ -19,11 +19,11 @@ from verifier.analysis.counterexamples.explanation import (
 from verifier.analysis.intervals.intervals import Measured
 from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.priorities import column_shares, sensitivity
-from verifier.analysis.sensitivity.state_map import StateMap, map_variables
+from verifier.analysis.sensitivity.state_map import map_variables
 from verifier.analysis.settings import ExplainSettings
 from verifier.base.budget import memory_limit
 from verifier.base.errors import EngineError, UsageError
-from verifier.base.result import plain, recorded
+from verifier.base.result import recorded
 from verifier.checking.enclosure import AGREEMENT
 from verifier.checking.process import StormProcess
 from verifier.perception.confusion import ConfusionMatrices
@@ -37,7 +37,6 @@ from verifier.questions.explain.explain_result import (
     Explained,
     ExplainResult,
     GradientRecord,
-    MapRecord,
     Violation,
 )
 from verifier.questions.explain.frames import Traced, read_traced, with_frames
@@ -235,7 +234,7 @@ def explained_record(
         jumps=tuple(
             (at, predicted, true) for at, predicted, true in np.argwhere(explanation.sensitivity.jumps).tolist()
         ),
-        map=None if explanation.map is None else _map(explanation.map),
+        map=explanation.map,
     )
 
 
@@ -276,8 +275,3 @@ def _gradient(explanation: Explanation, names: Sequence[str]) -> tuple[GradientR
         GradientRecord(at, names[true], tuple(change[at, :, true].tolist()))
         for at, true in sensitivity.columns.tolist()
     )
-
-
-def _map(state_map: StateMap) -> MapRecord:
-    values = tuple(tuple(axis.tolist()) for axis in state_map.values)
-    return MapRecord(state_map.variables, values, state_map.largest, plain(state_map.probability))

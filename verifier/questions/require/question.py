@@ -24,22 +24,15 @@ import numpy as np
 from verifier.analysis.settings import Semantics
 from verifier.base.arrays import Mask
 from verifier.base.errors import InputError, Place, UsageError, shown, unknown_name
+from verifier.base.numbers import decimal_text
 from verifier.base.tables import read_table
 from verifier.perception.confusion import EMPTY, ConfusionMatrices
 from verifier.perception.confusion.matrices import Label, label_text
+from verifier.questions.require.require_result import Price
 from verifier.questions.settings import MOST_DECIMALS, Mode, QuestionSettings, RequirementSettings, Rest
 
 MOST_POINTS = 100_001
 LARGEST_NUMBER = 10**9
-
-
-@dataclass(frozen=True)
-class Price:
-    """Price of a recall of 1 more in the bin that holds `distance_m`, for one label (as text) or for all."""
-
-    distance_m: float
-    label: str | None
-    price: Fraction
 
 
 @dataclass(frozen=True)
@@ -102,7 +95,7 @@ class Question(QuestionSettings):
         for price in self.prices:
             mine = price.label is None or _label(price.label, matrices) == label
             if mine and _bin(price.distance_m, matrices) == matrices.distance_bin(index):
-                return price.price
+                return Fraction(price.price)
         raise UsageError(f"the prices name none for {label_text(label)} in bin {matrices.bin_text(index)}")
 
 
@@ -149,11 +142,11 @@ def read_prices(path: str | Path) -> tuple[Price, ...]:
     return tuple(prices)
 
 
-def _price(text: str, place: Place) -> Fraction:
+def _price(text: str, place: Place) -> str:
     number = Fraction(text) if re.fullmatch(r"\d{1,30}(\.\d{1,30})?", text) else None
     if number is None or number > LARGEST_NUMBER:
         raise InputError(f"expected a price from 0 to 1e9, got {shown(text)}", place)
-    return number
+    return decimal_text(number)
 
 
 def question_of(settings: RequirementSettings) -> Question:

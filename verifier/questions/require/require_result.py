@@ -160,8 +160,8 @@ class AskedRequirement:
 
 
 @dataclass(frozen=True)
-class PriceRecord:
-    """Price of a recall of 1 more in the bin that holds `distance_m`, for one label or for all."""
+class Price:
+    """Price of a recall of 1 more in the bin that holds `distance_m`, for one label (as text) or for all."""
 
     distance_m: float
     label: str | None
@@ -188,7 +188,7 @@ class RequireSettings(SettingsRecord):
 
     labels: tuple[str, ...]
     distances_m: tuple[float, ...]
-    prices: tuple[PriceRecord, ...] | None
+    prices: tuple[Price, ...] | None
     floor: FloorAsked | None
     contexts: tuple[str, ...] = ()
     decimals: Annotated[int, Limits(ge=1, le=MOST_DECIMALS)]

@@ -15,7 +15,6 @@ from verifier.analysis.channel_test import Channel, channel_condition, channel_t
 from verifier.base.arrays import grouped
 from verifier.base.budget import memory_limit
 from verifier.base.errors import UsageError
-from verifier.base.numbers import decimal_text
 from verifier.checking.process import StormProcess
 from verifier.language.expressions import to_text
 from verifier.language.specs import Requirement
@@ -25,7 +24,6 @@ from verifier.questions.require.require_result import (
     Answer,
     AskedRequirement,
     FloorAsked,
-    PriceRecord,
     RequireResult,
     RequireSettings,
 )
@@ -180,15 +178,12 @@ def _by_planner(study: Study) -> list[tuple[Case, ...]]:
 
 
 def _settings(run: SettingsRecord, question: Question) -> RequireSettings:
-    prices = None
-    if question.prices is not None:
-        prices = tuple(
-            PriceRecord(price.distance_m, price.label, decimal_text(price.price)) for price in question.prices
-        )
     return RequireSettings(
         **vars(run),
-        prices=prices,
         floor=FloorAsked(question.rest, question.semantics) if question.floor else None,
         seed=question.seed if question.mode == "cost" else None,
-        **{name: getattr(question, name) for name in ("labels", "distances_m", "contexts", "decimals", "grid")},
+        **{
+            name: getattr(question, name)
+            for name in ("labels", "distances_m", "contexts", "prices", "decimals", "grid")
+        },
     )

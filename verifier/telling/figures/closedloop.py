@@ -13,7 +13,7 @@ from verifier.base.numbers import fixed, significant
 from verifier.closedloop.comparison import MetricTable, Row
 from verifier.closedloop.curves import TradeOffCurve, area
 from verifier.closedloop.trade_offs import TradeOffs
-from verifier.telling.figures.drawing import MOST_ROWS, plain, subplots, wrapped
+from verifier.telling.figures.drawing import MOST_ROWS, check_panels, plain, subplots, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,11 +43,7 @@ def curves_figure(result: TradeOffs, detectors: Sequence[str] = (), rows: Sequen
         UsageError: an unknown name, or too many panels.
     """
     last = _panels(result.tables[-1], detectors, rows)
-    if len(last) > MOST_ROWS:
-        raise UsageError(
-            f"--plot: {len(last)} rows of panels (detectors x conditions); at most {MOST_ROWS} are drawn. "
-            "Choose with --plot-detector and --plot-row"
-        )
+    check_panels(len(last), "rows of panels (detectors x conditions)", choose="--plot-detector and --plot-row")
     tables = result.tables if len(last) * len(result.tables) <= MOST_ROWS else result.tables[-1:]
     lines = [
         (table, detector, known, _curves(table, detector, known))

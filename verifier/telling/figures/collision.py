@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from verifier.base.errors import UsageError, one_line
+from verifier.base.errors import one_line
 from verifier.base.numbers import significant
 from verifier.base.words import percent
 from verifier.collision.comparison import THRESHOLD, Area
 from verifier.collision.intervals import IntervalKind
 from verifier.collision.result import CollisionResult
 from verifier.collision.study import DetectorResult, PolicyResult
-from verifier.telling.figures.drawing import subplots, wrapped
+from verifier.telling.figures.drawing import check_panels, framed, subplots, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -136,10 +136,7 @@ def ranking_figure(result: CollisionResult) -> Figure:
         right.set_ylim(-0.02, 1.02)
         for axis, text in ((left, "score L / alpha"), (right, "share of replicates in which it is the best")):
             axis.set_xscale("log")
-            axis.grid(True, linewidth=0.3)
-            axis.set_ylabel(text, fontsize="small")
-            axis.set_xlabel(f"beta / alpha, beta weighing {ranking.heavy} the oracle", fontsize="small")
-            axis.set_title(_braking(policy), fontsize="small")
+            framed(axis, f"beta / alpha, beta weighing {ranking.heavy} the oracle", text, _braking(policy))
             axis.tick_params(labelsize="x-small")
     handles, labels = axes[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize="small")
@@ -170,8 +167,7 @@ def closed_loop_figure(result: CollisionResult) -> Figure:
 
 def _panels(rows: int, columns: int, width_in: float, height_in: float, extra_in: float = 0.0) -> tuple[Figure, Any]:
     """A figure and its panels (rows, columns)."""
-    if rows * columns > MOST_PANELS:
-        raise UsageError(f"--plot: {rows * columns} panels; at most {MOST_PANELS} are drawn")
+    check_panels(rows * columns, "panels", MOST_PANELS)
     size = (width_in * columns + extra_in, height_in * rows + 0.6)
     return subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
 
@@ -254,11 +250,9 @@ def _closed_loop(axis: Axes, result: CollisionResult, detector: DetectorResult) 
         lower, upper = zip(*ends, strict=True)
         axis.fill_between(speeds, lower, upper, color="#d62728", alpha=0.2, linewidth=0)
     axis.set_ylim(-0.03, 1.03)
-    axis.grid(True, linewidth=0.3)
-    axis.set_xlabel(f"initial speed ({result.settings.speed_unit})", fontsize="small")
     near_m = 0.0 if result.settings.loop is None else result.settings.loop.drive.near_m
     what = "of collision" if near_m == 0 else f"of coming closer than {near_m:g} m"
-    axis.set_ylabel(f"probability {what}", fontsize="small")
+    framed(axis, f"initial speed ({result.settings.speed_unit})", f"probability {what}")
     axis.tick_params(labelsize="x-small")
 
 

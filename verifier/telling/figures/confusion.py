@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from verifier.base.errors import UsageError
 from verifier.perception.confusion.counts import ConfusionCounts, ContextCounts
 from verifier.perception.confusion.matrices import EMPTY, ConfusionMatrices, label_text
 from verifier.perception.confusion.sanity import class_names, recalls, wilson
-from verifier.telling.figures.drawing import MOST_ROWS, plain, subplots
+from verifier.telling.figures.drawing import check_panels, framed, plain, subplots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -177,8 +176,7 @@ def persistence_figure(results: Mapping[int, RunResult], seen: int, title: str) 
     """
     lengths = sorted(results)
     rows = [(requirement.name, requirement.planner) for requirement in results[lengths[0]].requirements]
-    if len(rows) > MOST_ROWS:
-        raise UsageError(f"--plot: {len(rows)} panels; at most {MOST_ROWS} are drawn. Choose with --requirement")
+    check_panels(len(rows), "panels", choose="--requirement")
     figure, axes = subplots(len(rows), 1, figsize=(6.4, 2.7 * len(rows) + 0.6), squeeze=False, sharex=True)
     for number, (axis, (name, planner)) in enumerate(zip(axes[:, 0], rows, strict=True)):
         ends = [_worst_ends(results[length], number) for length in lengths]
@@ -195,9 +193,7 @@ def persistence_figure(results: Mapping[int, RunResult], seen: int, title: str) 
             axis.axhline(float(threshold), color="0.3", linestyle="--", linewidth=0.9, label="target")
         axis.set_ylim(-0.03, 1.03)
         axis.set_xlim(lengths[0] - 0.5, lengths[-1] + 0.5)
-        axis.set_title(f"{name}, {planner}", fontsize="small")
-        axis.set_ylabel("P, confidence bounds", fontsize="small")
-        axis.grid(True, linewidth=0.3)
+        framed(axis, y="P, confidence bounds", title=f"{name}, {planner}")
     axes[0][0].legend(framealpha=0.9, fontsize="x-small", loc="best")
     axes[-1][0].set_xlabel("frames that errors about an object may last")
     figure.suptitle(title, fontsize="medium", parse_math=False)

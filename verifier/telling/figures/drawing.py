@@ -8,11 +8,12 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from verifier.base.errors import one_line
+from verifier.base.errors import UsageError, one_line
 from verifier.base.files import ending_of
 from verifier.base.libraries import library
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 FORMATS = (".png", ".svg", ".pdf")
@@ -38,6 +39,24 @@ def subplots(*shape: int, **how: Any) -> tuple[Figure, Any]:
     from matplotlib import pyplot
 
     return pyplot.subplots(*shape, **how)
+
+
+def check_panels(count: int, what: str, most: int = MOST_ROWS, choose: str = "") -> None:
+    """Refuse so many panels, or rows of them, that nobody could read them; `choose` names options. UsageError."""
+    if count > most:
+        hint = f". Choose with {choose}" if choose else ""
+        raise UsageError(f"--plot: {count} {what}; at most {most} are drawn{hint}")
+
+
+def framed(axis: Axes, x: str = "", y: str = "", title: str = "") -> None:
+    """Name the axes of a panel and the panel, in small letters as they stand, and draw its grid."""
+    if x:
+        axis.set_xlabel(one_line(x), fontsize="small", parse_math=False)
+    if y:
+        axis.set_ylabel(one_line(y), fontsize="small", parse_math=False)
+    if title:
+        axis.set_title(one_line(title), fontsize="small", parse_math=False)
+    axis.grid(True, linewidth=0.3)
 
 
 def shades(count: int) -> list[Any]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.analysis.sensitivity.state_map import MapRecord
 from verifier.base.errors import UsageError, one_line
 from verifier.base.numbers import fixed, level_text, significant
 from verifier.questions.compare.compare_result import (
@@ -19,9 +20,9 @@ from verifier.questions.compare.compare_result import (
     RequirementComparison,
     SpecComparison,
 )
-from verifier.questions.explain.explain_result import Explained, ExplainResult, MapRecord
+from verifier.questions.explain.explain_result import Explained, ExplainResult
 from verifier.telling.compare import short_name
-from verifier.telling.figures.drawing import MOST_ROWS, shades, subplots
+from verifier.telling.figures.drawing import check_panels, framed, shades, subplots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,11 +50,7 @@ def explain_figure(result: ExplainResult) -> Figure:
         UsageError: more rows than can be drawn.
     """
     rows = len(result.explanations)
-    if rows > MOST_ROWS:
-        raise UsageError(
-            f"--plot: {rows} requirements (each with each planner); at most {MOST_ROWS} are drawn. Choose with "
-            "--requirement and --planner"
-        )
+    check_panels(rows, "requirements (each with each planner)", choose="--requirement and --planner")
     height = min(max(2.6, 0.28 * len(result.bins) + 1.1) + 0.7 * (len(result.labels) > 3), TALLEST_IN)
     figure, axes = subplots(rows, 2, figsize=(12.5, height * rows + 0.5), squeeze=False)
     for explained, (left, right) in zip(result.explanations, axes, strict=True):
@@ -125,10 +122,8 @@ def _draw_map(figure: Figure, axis: Axes, explained: Explained) -> None:
     if len(record.variables) == 1:
         axis.plot(record.values[0], probability, marker="o", markersize=4, linestyle=":", linewidth=0.8)
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axis.set_xlabel(record.variables[0])
-        axis.set_ylabel("P")
         axis.set_ylim(-0.02, 1.02)
-        axis.grid(True, linewidth=0.3)
+        framed(axis, record.variables[0], "P")
         return
     image = axis.imshow(
         probability.T, origin="lower", aspect="auto", cmap="viridis", vmin=0, vmax=1, extent=_extent(record),
@@ -234,10 +229,7 @@ def _draw_curve(
 
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     axis.set_ylim(-0.02, 1.02)
-    axis.set_xlabel(one_line(curve.axis), fontsize="small", parse_math=False)
-    axis.set_ylabel(f"probability, {level_text(level)} band", fontsize="small")
-    axis.set_title(one_line(f"{before}{requirement.name}"), fontsize="small", parse_math=False)
-    axis.grid(True, linewidth=0.3)
+    framed(axis, curve.axis, f"probability, {level_text(level)} band", f"{before}{requirement.name}")
     if len(spec.configurations) > 1:
         axis.legend(frameon=False, fontsize="x-small")
 
@@ -255,10 +247,7 @@ def _draw_pareto(spec: SpecComparison, pareto: ParetoView, before: str, axis: Ax
         label = f"{short_name(spec.configurations, k)} ({fixed(pareto.chances[k], 2)})"
         axis.plot([x], [y], marker=_marker(k), color=colour, markerfacecolor=face, linestyle="", label=label)
     axis.margins(0.08)
-    axis.set_xlabel(one_line(f"P {first.name}"), fontsize="small", parse_math=False)
-    axis.set_ylabel(one_line(f"P {second.name}"), fontsize="small", parse_math=False)
-    axis.set_title(one_line(f"{before}filled: non-dominated (probability)"), fontsize="small", parse_math=False)
-    axis.grid(True, linewidth=0.3)
+    framed(axis, f"P {first.name}", f"P {second.name}", f"{before}filled: non-dominated (probability)")
     axis.legend(frameon=False, fontsize="x-small")
 
 

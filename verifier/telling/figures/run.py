@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from verifier.base.errors import UsageError
 from verifier.base.numbers import level_text
 from verifier.study.points import FreeBounds, Point, PointBounds, PointInterval
 from verifier.study.results import RequirementResult, RunResult
-from verifier.telling.figures.drawing import MOST_ROWS, shades, subplots, wrapped
+from verifier.telling.figures.drawing import check_panels, shades, subplots, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,11 +37,7 @@ def run_figure(panels: Sequence[tuple[str, RunResult]], scale: str = "linear") -
         scale: of the probabilities, "linear" or "log"; a logarithmic one leaves out probabilities of 0.
     """
     rows = len(panels[0][1].requirements)
-    if rows > MOST_ROWS:
-        raise UsageError(
-            f"--plot: {rows} rows of panels (requirements x planners); at most {MOST_ROWS} are drawn. "
-            "Choose with --requirement and --planner"
-        )
+    check_panels(rows, "rows of panels (requirements x planners)", choose="--requirement and --planner")
     columns = min(2, len(panels)) if rows == 1 else len(panels)
     lines = -(-rows * len(panels) // columns)
     size = (3.6 * columns + 0.9, 2.6 * lines + 0.7)
