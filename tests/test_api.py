@@ -17,6 +17,7 @@ from verifier.base.errors import InputError, UsageError
 from verifier.base.keywords import settings_from
 from verifier.cli import main
 from verifier.questions.settings import ComparisonSettings
+from verifier.systems.settings import Limits
 
 SPEC, MATRICES = "specs/car_pedestrian.ltl", "examples/nuscenes_yolov3_class.json"
 ONE = {"environment": "ped", "requirement": "stops_for_pedestrians"}
@@ -128,7 +129,7 @@ def test_wrong_choices_are_refused(choices, message):
 @pytest.mark.parametrize(
     ("choices", "message"),
     [
-        ({"best_planner": 0}, "--best-planner: expected a number of steps of at least 1, got 0"),
+        ({"best_planner": 0}, "best_planner: expected a whole number above 0, got '0'"),
         ({"max_drop": -1, "baseline": "run.json"}, "--max-drop: expected a number from 0 to 1, got '-1'"),
         ({"max_drop": math.nan, "baseline": "run.json"}, "--max-drop: expected a number from 0 to 1, got 'nan'"),
         ({"max_drop": 0.1, "drop_from": 2, "baseline": "run.json"}, "--drop-from: expected point, or probability:C"),
@@ -138,6 +139,27 @@ def test_wrong_choices_of_a_comparison_are_refused(choices, message):
     with pytest.raises(UsageError) as error:
         verifier.compare(SPEC, {"yolo": MATRICES}, **choices)
     assert str(error.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("choices", "message"),
+    [
+        ({"control_radius": -1}, "control_radius: expected a length in metres above 0"),
+        ({"stop_cost": math.nan}, "stop_cost: expected seconds from 0"),
+        ({"confidence": 2}, "confidence: expected a number between 0 and 1"),
+        ({"levels": 1}, "levels: expected a whole number from 2"),
+        ({"draws": 300.5}, "draws: expected a whole number from 0"),
+    ],
+)
+def test_numbers_out_of_range_are_refused_as_on_the_command_line(choices, message):
+    with pytest.raises(UsageError) as error:
+        verifier.drive_logs("logs", **({"validation": "self", "control_radius": 2, "safety_radius": 1.5} | choices))
+    assert str(error.value).startswith(message)
+
+
+def test_bytes_of_memory_are_bytes():
+    assert settings_from(Limits, {"memory_bytes": 5 * 10**9}).memory_bytes == 5 * 10**9
+    assert settings_from(Limits, {"max_memory": "2"}).memory_bytes == 2**31
 
 
 def test_a_decimal_number_is_the_fraction_that_is_written():

@@ -65,6 +65,22 @@ def write_kitti_object(rows):
             Path(f"{part}/{drive}{frame}.txt").write_text("".join(f"{line}\n" for line in lines))
 
 
+def write_voc(rows):
+    metres = ["frame,id,distance_m"]
+    for part, drive, table in each_drive(rows):
+        Path(part).mkdir(exist_ok=True)
+        for frame in range(6):
+            objects = ""
+            for number, row in enumerate(table[table["frame"] == frame].itertuples(), 1):
+                sides = zip(("xmin", "ymin", "xmax", "ymax"), corners(row), strict=True)
+                box = "".join(f"<{side}>{value}</{side}>" for side, value in sides)
+                score = f"<score>{row.score}</score>" if part == "found" else ""
+                objects += f"<object><name>{NAMES[row.kind]}</name>{score}<bndbox>{box}</bndbox></object>"
+                metres += [f"{drive}{frame},{number},{row.x}"] if part == "truth" else []
+            Path(f"{part}/{drive}{frame}.xml").write_text(f"<annotation>{objects}</annotation>")
+    Path("metres.csv").write_text("\n".join(metres) + "\n")
+
+
 def write_bdd100k(rows):
     for part, drive, table in each_drive(rows):
         Path(part).mkdir(exist_ok=True)
@@ -181,6 +197,7 @@ ZIP = {"annotations": "truth_all.zip", "detections": "found_all.zip"}
 FORMS = {
     "mot": (write_mot, TRACKED | {"distance-file": "metres.csv", "distance-key": "track"}),
     "kitti_object": (write_kitti_object, {}),
+    "voc": (write_voc, {"distance-file": "metres.csv", "distance-key": "id"}),
     "bdd100k": (write_bdd100k, {"column": "distance_m=metres"}),
     "openlabel": (write_openlabel, {}),
     "cvat": (write_cvat, {"column": "distance_m=metres"}),

@@ -65,6 +65,8 @@ def _spelled(value: Any) -> Any:
         return ",".join(map(_spelled, value))
     if isinstance(value, Fraction):
         return decimal_text(value)
+    if isinstance(value, float):
+        return repr(float(value))  # one of numpy's has another
     return value if isinstance(value, str | bool) else repr(value)
 
 
@@ -84,7 +86,9 @@ def _one(setting: Setting) -> Callable[[Any], Any]:
     """What makes the value of one that is a text or meant already."""
     reading = reading_of(setting)
     words = reading.get("choices")
-    plain = (get_args(setting.kind)[0] if setting.several else setting.kind) in (int, float, str, Fraction)
+    kind = get_args(setting.kind)[0] if setting.several else setting.kind
+    number = kind in (int, float, Fraction)
+    plain = number or kind is str
 
     def convert(value: Any) -> Any:
         if (setting.kind is bool) != isinstance(value, bool):
@@ -93,8 +97,8 @@ def _one(setting: Setting) -> Callable[[Any], Any]:
         if plain and isinstance(value, list | tuple | Mapping):
             raise UsageError(f"{setting.field or setting.name}: expected one value, got {shown(list(value))}")
         text = str(value) if isinstance(value, PurePath) else value
-        if setting.kind is Fraction and isinstance(value, int | float):
-            text = repr(value)  # the decimals that are written are meant
+        if number and isinstance(value, int | float):
+            text = (setting.option.spell or _spelled)(value)  # what is typed has limits, and its decimals are meant
         if setting.kind is bool or not isinstance(text, str):
             return text
         try:

@@ -343,9 +343,6 @@ class LookSettings:
         metrics: whether detection metrics stand beside P.
         max_drop: None without a baseline.
         drop_from: the chance from which on a larger drop fails; None to go by the probabilities alone.
-
-    Raises:
-        UsageError: no step is named for the best possible planner.
     """
 
     pareto: Annotated[
@@ -365,10 +362,6 @@ class LookSettings:
     ] = False
     max_drop: MaxDrop = None
     drop_from: DropFrom = None
-
-    def __post_init__(self) -> None:
-        if self.best_planner is not None and self.best_planner < 1:
-            raise UsageError(f"--best-planner: expected a number of steps of at least 1, got {self.best_planner}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,6 +37,7 @@ MostMemory = Annotated[
         name="max-memory",
         metavar="GIB",
         parse=memory_bytes,
+        spell=lambda count: repr(count / 2**30),
         default="16",
     ),
 ]

@@ -183,6 +183,7 @@ FOLDERS: Mapping[str, Parting] = {
     "openlabel": Parting((".json", ".json"), is_alone=True),
     "cvat": Parting((".xml", ".xml"), is_alone=True),
     "kitti_object": Parting(most=IMAGES),
+    "voc": Parting((".xml", ".xml"), most=IMAGES),
 }
 """Formats with a file for each sequence, or for each image."""
 

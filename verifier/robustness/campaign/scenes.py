@@ -137,6 +137,7 @@ def open_scenes(source: DataFiles, folder: Path, key: str) -> Scenes:
         raise UsageError(f"{key}: images are made from those of the source: 'images' in its table 'source'")
     files = {path.name: path for path in image_files(folder / source.images)}
     given, depth = source.annotations, None if source.depth is None else source.depth.within(folder)
-    called = {path.stem: name for name, path in files.items()} | {name: name for name in files}
+    called = {name: name for name in files}
+    called |= {path.stem: name for name, path in files.items() if path.stem not in files}
     annotated = None if given is None else read_annotations(given, folder, called)
     return Scenes(MappingProxyType(files), depth, annotated)
