@@ -69,14 +69,14 @@ else:
 #   all_three                   reported
 # the check finds 0 things wrong; exit code 0
 #   163 files read
-#   163 files compared with their SHA-256
+#   162 files compared with their SHA-256
 #    10 documents compared with their JSON Schema
 #   106 certificates proven in rational arithmetic about the rebuilt chains
 #    72 confidence bounds compared with what certificates prove
 #    60 probabilities, with their numerical bounds, that certificates prove
 #     2 violating runs replayed on the rebuilt system, 2 with the formula
 #     3 documents of required recalls compared with spec and run
-#    42 derived files made again and compared byte for byte
+#    41 derived files made again and compared byte for byte
 #     9 results of which intervals, explanations or curves were made again
 # with one digit altered; exit code 4
 #   inputs/matrices/nuscenes_yolov3_class.json: /bins/0/counts/0/0: found 81; expected 31

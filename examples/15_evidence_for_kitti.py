@@ -139,12 +139,12 @@ with tempfile.TemporaryDirectory() as name:
 # all_three                   undeveloped   not selected for this run
 # 0 findings, exit code 0
 #   107 files read
-#   107 files compared with their SHA-256
+#   106 files compared with their SHA-256
 #    10 documents compared with their JSON Schema
 #    56 certificates proven in rational arithmetic about the rebuilt chains
 #    72 confidence bounds compared with what certificates prove
 #    60 probabilities, with their numerical bounds, that certificates prove
 #     2 violating runs replayed on the rebuilt system, 2 with the formula
 #     2 documents of required recalls compared with spec and run
-#    36 derived files made again and compared byte for byte
+#    35 derived files made again and compared byte for byte
 #     8 results of which intervals, explanations or curves were made again
