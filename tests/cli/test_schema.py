@@ -9,9 +9,9 @@ import pytest
 
 from verifier.base.errors import ExitCode
 from verifier.cli import main
-from verifier.evidence.documents import OTHER_TYPES, SCHEMA_NAMES, schema_of
+from verifier.evidence.documents import OF_MODELS, OTHER_TYPES, SCHEMA_NAMES, schema_of
 
-NAMES = sorted((*SCHEMA_NAMES, *OTHER_TYPES))
+NAMES = sorted((*SCHEMA_NAMES, *OTHER_TYPES, OF_MODELS))
 
 
 def test_without_a_name_all_are_listed(capsys):

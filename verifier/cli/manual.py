@@ -58,9 +58,9 @@ def completion_command(arguments: CompletionSettings, command: Command) -> int:
 
 def schema_command(arguments: SchemaSettings, command: Command) -> int:
     """Run `verify schema`; the command is not recorded in what it prints."""
-    from verifier.evidence.documents import OTHER_TYPES, SCHEMA_NAMES, schema_of
+    from verifier.evidence.documents import OF_MODELS, OTHER_TYPES, SCHEMA_NAMES, schema_of
 
-    names = sorted((*SCHEMA_NAMES, *OTHER_TYPES))
+    names = sorted((*SCHEMA_NAMES, *OTHER_TYPES, OF_MODELS))
 
     if arguments.name is None:
         print("\n".join(names))

@@ -56,6 +56,8 @@ OTHER_TYPES: Mapping[str, tuple[str, str]] = MappingProxyType(
     }
 )
 """Likewise for what is written about bundles, of what was read, and of predictions, of which no report is made."""
+OF_MODELS = "verifier.model"
+"""The schema of model files, which people write."""
 SCHEMA_NAMES = tuple(sorted(TYPES))
 
 
@@ -119,6 +121,10 @@ def type_of(name: str) -> type:
 
 def schema_of(name: str) -> dict[str, object]:
     """The JSON Schema called `name`, such as "verifier.run"."""
+    if name == OF_MODELS:
+        from verifier.systems.model_schema import model_schema
+
+        return model_schema()
     return documents.schema_of(type_of(name))
 
 
