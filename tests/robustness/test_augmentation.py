@@ -14,6 +14,7 @@ pytest.importorskip("cv2", reason="opencv-python-headless is not installed")
 from verifier.base.errors import InputError
 from verifier.robustness.mutators import Frame, apply
 from verifier.robustness.mutators.augmentation import APPLIED, MaiteAugmentation, NrtkPerturber
+from verifier.robustness.mutators.mutation import mutation_of
 from verifier.robustness.mutators.sweeps import parse_mutation
 
 BLUR = parse_mutation("gaussian_blur:sigma_px=1")
@@ -326,3 +327,9 @@ def test_nrtk_runs_it_in_its_own_augmentation_of_maite():
     assert moved.boxes.tolist() == [[5, 4, 9, 8], [3, 2, 6, 4]]
     assert moved.labels.tolist() == [7, 7]
     assert datum["nrtk_perturber_config"][0] == NrtkPerturber(CROP).get_config()
+
+
+def test_a_perturber_can_be_written_down_and_made_again():
+    config = json.loads(json.dumps(NrtkPerturber(NOISE, seed=3, depth_m=7).get_config()))
+    assert NrtkPerturber.from_config(config) == NrtkPerturber(NOISE, seed=3, depth_m=7)
+    assert mutation_of(config["mutation"]) == NOISE

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from verifier.base.errors import InputError, LimitError, UsageError
 from verifier.robustness.campaign.definition import DetectorChoice
 from verifier.robustness.detectors import CascadePeople, CascadeSettings, HogPeople, HogSettings, Image, read_image
+from verifier.robustness.detectors.maite import MaiteDetector
 from verifier.robustness.detectors.protocol import Detections, suppressed, surest_first
 
 
@@ -117,6 +118,99 @@ def test_suppression_is_that_of_opencv():
 def test_equal_scores_have_an_order_of_their_own():
     rows = [(5, 0, 6, 1, 0.5, 0), (0, 3, 6, 9, 0.5, 1), (0, 2, 6, 9, 0.5, 1), (1, 1, 2, 2, 0.7, 1)]
     assert surest_first(detections(*rows)).tolist() == [3, 0, 2, 1]
+
+
+# MAITE
+
+
+class Target:
+    def __init__(self, boxes, labels, scores):
+        self.boxes, self.labels, self.scores = boxes, labels, scores
+
+
+class Model:
+    """A model of the protocol whose answer is fixed; it remembers what it was given."""
+
+    def __init__(self, *targets):
+        self.metadata = {"id": "made up", "index2label": {7: "car", 3: "person"}}
+        self.targets, self.given = targets, None
+
+    def __call__(self, batch):
+        self.given = batch
+        return list(self.targets)
+
+
+def test_a_maite_model_as_a_detector():
+    model = Model(
+        Target([[0, 0, 4, 8], [1, 2, 3, 4]], [7, 3], [0.5, 0.25]),
+        Target(np.zeros((0, 4)), [], []),
+        Target(np.array([[0, 0, 1, 1]], np.float32), np.array([3]), np.array([[0.125, 0.75]], np.float32)),
+    )
+    detector = MaiteDetector(model, "weights of May")
+    assert detector.classes == ("person", "car")
+    images = [image(6, 9, seed) for seed in range(3)]
+    first, second, third = detector(images)
+    assert rows_of(first) == [(0, 0, 4, 8, 0.5, 1), (1, 2, 3, 4, 0.25, 0)]
+    assert len(second) == 0
+    assert rows_of(third) == [(0, 0, 1, 1, 0.75, 0)]
+    assert model.given[1].shape == (3, 6, 9)
+    assert model.given[1].dtype == np.uint8
+    assert (model.given[1][2] == images[1].pixels[:, :, 2]).all()
+    assert detector.identity["id"] == "made up"
+    assert detector.identity != MaiteDetector(model, "weights of June").identity
+
+
+def test_maite_pixels_from_0_to_1():
+    model = Model(Target([], [], []))
+    (found,) = MaiteDetector(model, "1", pixels="float32")([Image("x", np.full((2, 2, 3), 51, np.uint8))])
+    assert len(found) == 0
+    assert model.given[0].dtype == np.float32
+    assert (model.given[0] == np.float32(0.2)).all()
+
+
+def test_the_made_model_follows_the_protocol_of_maite():
+    protocol = pytest.importorskip("maite.protocols.object_detection", reason="maite is not installed")
+    model = Model(Target([[0, 0, 4, 8]], [7], [0.5]))
+    assert isinstance(model, protocol.Model)
+    assert isinstance(model.targets[0], protocol.ObjectDetectionTarget.__origin__)
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        (Target([[0, 0, 4, 8]], [7], [math.nan]), "image 'image': a score or a box is not finite"),
+        (Target([[0, 0, math.inf, 8]], [7], [0.5]), "a score or a box is not finite"),
+        (Target([[4, 0, 0, 8]], [7], [0.5]), "a box has a negative size"),
+        (Target([[0, 0, 4, 8]], [5], [0.5]), "label 5 has no name"),
+        (Target([[0, 0, 4, 8]], [7.5], [0.5]), "label 7.5 has no name"),
+        (Target([[0, 0, 4]], [7], [0.5]), "expected shapes"),
+        (Target([[0, 0, 4, 8]], [7, 3], [0.5]), "expected shapes"),
+        (Target([[0, 0, 4, 8]], [7], None), "the target has no scores"),
+        (Target([["a", 0, 4, 8]], [7], [0.5]), "boxes are no array of numbers"),
+    ],
+)
+def test_faulty_targets_of_maite(target, message):
+    with pytest.raises(InputError, match=message) as caught:
+        MaiteDetector(Model(target), "1")([image(4, 4)])
+    assert str(caught.value).startswith("<made up>: ")
+
+
+def test_maite_models_that_are_none():
+    with pytest.raises(InputError, match="0 targets for 1 images"):
+        MaiteDetector(Model(), "1")([image(4, 4)])
+    with pytest.raises(UsageError, match="needs a version"):
+        MaiteDetector(Model(), "")
+    with pytest.raises(UsageError, match="has no metadata"):
+        MaiteDetector(lambda batch: batch, "1")
+    with pytest.raises(UsageError, match="expected 'uint8' or 'float32'"):
+        MaiteDetector(Model(), "1", pixels="uint16")
+    nameless = Model()
+    nameless.metadata = {"id": "nameless"}
+    with pytest.raises(UsageError, match="give index2label"):
+        MaiteDetector(nameless, "1")
+    assert MaiteDetector(nameless, "1", {0: "thing"}).classes == ("thing",)
+    with pytest.raises(UsageError, match="two labels of the MAITE model have the same name"):
+        MaiteDetector(nameless, "1", {0: "thing", 1: "thing"})
 
 
 # OpenCV

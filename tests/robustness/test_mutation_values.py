@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from verifier.base.errors import InputError, LimitError, UsageError
 from verifier.robustness.mutators import MUTATORS, Composition, Frame, Mutation, apply, needs_depth
-from verifier.robustness.mutators.mutation import generator_for, is_random
+from verifier.robustness.mutators.mutation import generator_for, is_random, mutation_of
 from verifier.robustness.mutators.sweeps import PUBLISHED, parse_mutation, parse_sweep, published
 
 EXAMPLES = [
@@ -69,18 +69,6 @@ def mutations(draw):
 
 
 # Text
-
-
-@given(mutations())
-def test_a_text_gives_the_same_mutation_back(mutation):
-    assert parse_mutation(mutation.text) == mutation
-    assert hash(parse_mutation(mutation.text)) == hash(mutation)
-
-
-@given(st.lists(mutations(), min_size=2, max_size=4))
-def test_so_does_that_of_a_composition(steps):
-    composition = Composition(tuple(steps))
-    assert parse_mutation(composition.text) == composition
 
 
 @given(mutations(), mutations())
@@ -402,3 +390,39 @@ def test_the_generator_of_an_image_depends_on_seed_name_and_mutation_only():
     assert generator_for(3, "000001.png", other).random(4).tolist() != first
     with pytest.raises(ValueError, match="non-negative"):
         generator_for(-1, "000001.png", mutation)
+
+
+@given(mutations())
+def test_text_and_document_give_the_same_mutation_back(mutation):
+    assert parse_mutation(mutation.text) == mutation
+    assert hash(parse_mutation(mutation.text)) == hash(mutation)
+    assert mutation_of(json.loads(json.dumps(mutation.document()))) == mutation
+
+
+@given(st.lists(mutations(), min_size=2, max_size=4))
+def test_so_do_those_of_a_composition(steps):
+    composition = Composition(tuple(steps))
+    assert parse_mutation(composition.text) == composition
+    assert mutation_of(json.loads(json.dumps(composition.document()))) == composition
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        *(
+            7,
+            [],
+            "jpeg",
+            {},
+            {1: 2},
+            {"name": "jpeg"},
+            {"name": "jpeg", "parameters": 3},
+            {"name": 3, "parameters": {}},
+        ),
+        *({"steps": []}, {"steps": [7]}, {"steps": 7}, {"steps": [], "name": "jpeg"}),
+        {"name": "jpeg", "parameters": {"quality": 20}, "more": 1},
+    ],
+)
+def test_documents_that_are_no_mutation(document):
+    with pytest.raises(ValueError, match=r"expected|unknown|needs a step"):
+        mutation_of(document)

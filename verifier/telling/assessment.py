@@ -263,14 +263,8 @@ ROBUST = {"satisfied": "robust", "violated": "not globally robust", "inconclusiv
 def _outcome_row(name: str, one: Outcome, *, scaled: bool) -> Row:
     scale = [_number(one.scale)] if scaled else []
     numbers = _number(one.change), one.distance_name, _number(one.distance)
-    return (
-        name,
-        one.metric,
-        *numbers,
-        *scale,
-        _number(one.tolerance),
-        Cell(one.verdict.value, verdict=one.verdict.value),
-    )
+    verdict = Cell(one.verdict.value, verdict=one.verdict.value)
+    return (name, one.metric, *numbers, *scale, _number(one.tolerance), verdict)
 
 
 def _vocabulary(system: SystemRecord) -> Iterator[Block | str]:

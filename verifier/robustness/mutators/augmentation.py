@@ -8,7 +8,7 @@ so that it can be put into NRTK's own MAITE wrappers. Boxes move along with rota
 import hashlib
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, get_args
+from typing import Any, Self, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from verifier.robustness.mutators.mutation import (
     apply,
     generator_for,
     is_random,
+    mutation_of,
     needs_depth,
 )
 from verifier.robustness.settings import Pixels
@@ -212,3 +213,14 @@ class NrtkPerturber:
         """As JSON values."""
         depth_m = None if self.depth_m is None else float(self.depth_m)
         return {"mutation": self.mutation.document(), "seed": int(self.seed), "depth_m": depth_m}
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Self:
+        """The perturber whose `get_config` this is.
+
+        Raises:
+            ValueError: it is none.
+        """
+        if set(config) != {"mutation", "seed", "depth_m"}:
+            raise ValueError(f"expected mutation, seed and depth_m, got {sorted(config)}")
+        return cls(mutation_of(config["mutation"]), config["seed"], config["depth_m"])

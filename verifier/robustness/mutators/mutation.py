@@ -3,8 +3,8 @@
     >>> Mutation("jpeg", {"quality": 20}).document()
     {'name': 'jpeg', 'parameters': {'quality': 20}}
 
-As text, a mutation is NAME:PARAMETER=VALUE,PARAMETER=VALUE, and steps are joined by +. Parameters that have a default
-and were not given are filled in.
+As text, a mutation is NAME:PARAMETER=VALUE,PARAMETER=VALUE, and steps are joined by +. Text and document give the
+same value back; parameters that have a default and were not given are filled in.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from verifier.base.errors import InputError, unknown_name
+from verifier.base.errors import InputError, shown, unknown_name
 from verifier.robustness.mutators.catalogue import MUTATORS, Mutator, Plain
 from verifier.robustness.mutators.frames import Frame
 
@@ -94,6 +94,21 @@ class Composition:
 
 
 AnyMutation: TypeAlias = Mutation | Composition
+
+
+def mutation_of(document: Mapping[str, Any]) -> AnyMutation:
+    """The mutation whose `document` this is.
+
+    Raises:
+        ValueError: it is none.
+    """
+    keys = set(document) if isinstance(document, Mapping) else None
+    if keys == {"steps"} and isinstance(document["steps"], list):
+        steps = [mutation_of(step) for step in document["steps"]]
+        return Composition(tuple(step for composition in steps for step in composition.steps))
+    if keys != {"name", "parameters"} or not isinstance(document["parameters"], Mapping):
+        raise ValueError(f"expected name and parameters, or steps, got {shown(document)}")
+    return Mutation(document["name"], document["parameters"])
 
 
 def needs_depth(mutation: AnyMutation) -> bool:
