@@ -54,7 +54,7 @@ def main(words=None):
     def verdict(output):
         rows = [[*row.values()] for row in found.rows()]
         file = write_rows(output / "box_7.csv", [*next(iter(found.rows()))], rows)
-        return f"{file}, {write_figure(found.plot(), output / 'box_7.png')}; {found.verdict}"
+        return f"{file}, {write_figure(found.plot(), output / 'box_7.png')}; {found.verdict.value}"
 
     scheme = "questions and names of metrics, without numbers"
     return reproduce(
