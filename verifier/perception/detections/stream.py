@@ -76,16 +76,15 @@ def stream_tables(
         raise UsageError("streaming needs a class map, or the names of the classes")
     rows = (part or tables.whole).rows
     sides = [_Side(*row, rows_per_chunk) for row in zip(tables.files, tables.columns, NEEDED, rows, strict=False)]
-    numbers = None
+    numbers, lists_frames = None, 2 if len(sides) > 2 else 0
     if numbered:
         own = {name: given for name, given in tables.columns[0].items() if name in ("frame", "sequence")}
-        at = 2 if len(sides) > 2 else 0
-        numbers = _Numbers(_Side(tables.files[at], own, ("frame",), rows[at], rows_per_chunk))
+        numbers = _Numbers(_Side(tables.files[lists_frames], own, ("frame",), rows[lists_frames], rows_per_chunk))
     records = tables.records() if records is None else records
     skipping = after is not None
     while any(not side.finished() for side in sides):
         parts = _next_parts(sides)
-        keys = parts[2 if len(sides) > 2 else 0].keys
+        keys = parts[lists_frames].keys
         frames_read = frames_of(keys)
         names = frames_read.names
         places = {} if numbers is None else dict(zip(names, map(numbers.of, keys), strict=True))
