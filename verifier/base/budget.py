@@ -196,7 +196,7 @@ def _fill_buffers() -> None:
     import numpy as np
     from scipy.linalg.blas import dgemm, dtrsv
 
-    square = np.eye(400)
+    square = np.eye(128)  # smaller ones need no buffer
     _ = square @ square
     dgemm(1.0, square, square)
     dtrsv(square, square[0])

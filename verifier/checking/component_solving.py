@@ -323,7 +323,7 @@ class LevelEquation:
         """
         values = self._values if matrices is None else self._values[:, matrices]
         value, target, entry, count = x[:, 0], self._solver.plan.target, self._entry, values.shape[1]
-        left, kept, least = np.ones((_LEFT_AT_ONCE, count)), 0, np.ones(count)
+        left, kept, least = np.empty((min(_LEFT_AT_ONCE, self._solver.plan.size), count)), 0, np.ones(count)
         for number, (block, most) in enumerate(zip(self._solver.plan.blocks, self._solver.most_edges, strict=True)):
             first, last, begin, end = block.first, block.first + block.count, block.first_edge, block.last_edge
             weight = values.take(entry[begin:end], axis=0)
