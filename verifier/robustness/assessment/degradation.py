@@ -246,14 +246,20 @@ class SureOrder:
     later: CriterionName
 
 
-def in_order(breaks: Sequence[Break], levels: Sequence[float]) -> tuple[tuple[CriterionName, ...], ...]:
-    """Those that break, in groups: who saw it first, then who saw it next.
+def in_order(
+    criteria: Sequence[Criterion], breaks: Sequence[Break], levels: Sequence[float]
+) -> tuple[tuple[CriterionName, ...], ...]:
+    """The criteria that break, in groups: who saw it first, then who saw it next.
 
     Only tested levels order them: criteria that fail first at the same level are in one group, since where in
     between they broke was not tested.
     """
     groups = (
-        tuple(CriterionName(failing.kind, failing.name) for failing in breaks if failing.fails_at == at)
+        tuple(
+            CriterionName(criterion.kind, criterion.name)
+            for criterion, own in zip(criteria, breaks, strict=True)
+            if own.fails_at == at
+        )
         for at in levels
     )
     return tuple(group for group in groups if group)
