@@ -220,20 +220,6 @@ class AssessResult(Result):
                     }
 
 
-def assess_result(
-    title: str, inputs: tuple[InputFile, ...], versions: Mapping[str, str], systems: tuple[SystemRecord, ...]
-) -> AssessResult:
-    """The result of an assessment, from what was found about each system."""
-    return AssessResult(
-        title=title,
-        verdict=worst_verdict(system.verdict for system in systems),
-        inputs=inputs,
-        versions=versions,
-        grid={system.key: tuple(target.name for target in system.targets) for system in systems},
-        systems=systems,
-    )
-
-
 def system_record(
     given: Assessment,
     targets: tuple[TargetRecord, ...],
