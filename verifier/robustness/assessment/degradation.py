@@ -37,7 +37,7 @@ from verifier.closedloop.curves import FPR_MAX
 from verifier.robustness.adr import LEVELS
 from verifier.robustness.brackets import Break, Criterion, Kind, Scale
 from verifier.robustness.campaign.definition import CollisionLimit, Counting, Made, SystemModelRun
-from verifier.robustness.mutators import AnyMutation, Composition, Mutation
+from verifier.robustness.mutators import AnyMutation, Composition, Mutation, needs_depth
 from verifier.robustness.mutators.catalogue import Plain
 
 LEVEL = "level"
@@ -170,6 +170,12 @@ class Degradation:
     def parameter_slug(self) -> str:
         """The parameter as a part of a file name."""
         return re.sub(r"[^A-Za-z0-9]+", "_", self.parameter).strip("_") or "level"
+
+    @property
+    def needs_depth(self) -> bool:
+        """Whether what makes some level needs the depth of the images."""
+        made = [] if self.recipe is None else [self.recipe.mutation(one.at, one.unchanged) for one in self.levels]
+        return any(mutation is not None and needs_depth(mutation) for mutation in made)
 
     @property
     def wanted(self) -> dict[str, bool]:

@@ -65,10 +65,7 @@ def assessed(settings: AssessSettings, progress: Progress = no_progress, pool: P
     chosen = tuple(with_samples(assessment, folder) for assessment in _chosen(settings, file))
     if settings.cache is not None and settings.make is None:
         raise UsageError("--cache keeps detections, which are made with --make")
-    if settings.refine and (
-        settings.make is None
-        or not any(assessment.degradation and assessment.degradation.recipe for assessment in chosen)
-    ):
+    if settings.refine and (settings.make is None or all(assessment.recipe is None for assessment in chosen)):
         raise UsageError("--refine makes levels: it needs --make and a degradation with a transformation")
     prepared = [_prepared(system, folder, settings) for system in chosen]  # before anything is made
     systems = tuple(_with_verdicts(system, folder, settings, progress, pool) for system in prepared)
