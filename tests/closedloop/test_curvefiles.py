@@ -74,42 +74,11 @@ def document(*entries, **changes):
 @pytest.mark.parametrize(
     ("found", "message"),
     [
-        ([], "[] is not of type 'object'"),
-        ({"version": 1, "curves": []}, "'schema' is a required property"),
         (document(entry(), version=2), "/version: not a document of schema verifier.curves: 1 was expected"),
-        (document(entry(), version=True), "/version: not a document of schema verifier.curves: 1 was expected"),
-        (document(entry(), titel="x"), "properties are not allowed ('titel' was unexpected)"),
-        (document(entry(), title=3), "/title: not a document of schema verifier.curves: 3 is not of type 'string'"),
         (document(), "/curves: not a document of schema verifier.curves: tuple should have at least 1 item"),
-        (document(curves=3), "/curves: not a document of schema verifier.curves: 3 is not of type 'array'"),
-        (document(4), "/curves/0: not a document of schema verifier.curves: 4 is not of type 'object'"),
-        (
-            document(entry(), {"detector": "a"}),
-            "/curves/1: not a document of schema verifier.curves: 'condition' is a required property",
-        ),
         (document(entry(saftey=[1])), "properties are not allowed ('saftey' was unexpected)"),
-        (
-            document(entry(detector=1)),
-            "/curves/0/detector: not a document of schema verifier.curves: 1 is not of type 'string'",
-        ),
         (document(entry(detector=" ")), "/curves/0: detector: expected a name, got ' '"),
         (document(entry(severity="bad")), "/curves/0: severity: expected mild, severe or nothing, got 'bad'"),
-        (
-            document(entry(safety=0.5)),
-            "/curves/0/safety: not a document of schema verifier.curves: 0.5 is not of type 'array'",
-        ),
-        (
-            document(entry(safety=[0, "1"])),
-            "/curves/0/safety/1: not a document of schema verifier.curves: '1' is not of type 'number'",
-        ),
-        (
-            document(entry(safety=[0, True])),
-            "/curves/0/safety/1: not a document of schema verifier.curves: True is not of type 'number'",
-        ),
-        (
-            document(entry(sensitivity=[1, 10**399])),
-            "/curves/0/sensitivity/1: not a document of schema verifier.curves: 1000",
-        ),
         (
             document(entry(safety=[0, 1.5])),
             "/curves/0/safety/1: not a document of schema verifier.curves: input should be less than or equal to 1",
@@ -132,14 +101,8 @@ HEADER = "detector,condition,sensitivity,safety,efficiency\n"
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "a.csv: the file is empty; expected a line with the names of the columns"),
-        ("detector,condition,sensitivity,safety\n", "a.csv:1: no column 'efficiency'"),
         (HEADER.replace("\n", ",note\n"), "a.csv:1: unknown column 'note'"),
-        (HEADER.replace("\n", ",safety\n"), "a.csv:1: the column 'safety' occurs twice"),
         (HEADER, "there is no curve in it"),
-        (HEADER + "a,baseline,1,0,1\na,baseline,2,1\n", "a.csv:3: found 4 cells, expected 5"),
-        (HEADER + "a,baseline,1,0,nan\n", "a.csv:2: efficiency: expected a finite number, got nan"),
-        (HEADER + "a,baseline,1,zero,1\n", "a.csv:2: safety: expected a finite number, got 'zero'"),
         (
             HEADER + "a,baseline,1,0,1\na,baseline,1,1,1\n",
             "a.csv:2: the curve here: a sensitivity occurs",

@@ -123,15 +123,10 @@ FOUND = "log,image,strength,x_m,y_m\n"
         ({"logs": None}, r"made: no table 'logs\.csv' or 'logs\.parquet' in it"),
         ({"people": None}, r"no table 'people\.csv'"),
         ({"logs": "log,positive\n"}, r"logs\.csv: no log in it"),
-        ({"logs": ""}, r"logs\.csv: the file is empty"),
         ({"logs": "log,positive\nnorth,1\nsouth,0\nnorth,1\n"}, r"logs\.csv:4: log 'north' occurs twice"),
         ({"logs": "log,positive\nnorth,2\nsouth,0\n"}, r"logs\.csv:2: positive: expected 0 or 1, got 2"),
         ({"logs": "log,positive\nnorth,\nsouth,0\n"}, r"logs\.csv:2: positive: expected 0 or 1, got an empty cell"),
-        ({"logs": "log,positive\n,1\n"}, r"logs\.csv:2: log: the cell is empty"),
         ({"logs": "log,positive\nnorth,1\nsouth,0\neast,1\n"}, r"logs\.csv:4: log 'east' has no image"),
-        ({"logs": "log\nnorth\n"}, r"logs\.csv:1: no column 'positive'"),
-        ({"logs": "log,positive,x\nnorth,1,2\n"}, r"logs\.csv:1: unknown column 'x'"),
-        ({"logs": "log,positive,log\nnorth,1,2\n"}, r"logs\.csv:1: the column 'log' occurs twice"),
         ({"images": HEAD + GOOD + SOUTH + "east,1,1,1,1\n"}, r"images\.csv:6: no log 'east' in the table 'logs'"),
         ({"images": HEAD + GOOD + SOUTH + "south,9,7,1,1\n"}, r"images\.csv:6: image 9 of log 'south' occurs twice"),
         (
@@ -139,17 +134,11 @@ FOUND = "log,image,strength,x_m,y_m\n"
             r"images\.csv:6: image 10 of log 'south' has the same time as another image, 1\.5 s",
         ),
         ({"images": HEAD + GOOD + "south,9,nan,1,1\n"}, r"images\.csv:4: time_s: expected a finite number, got nan"),
-        ({"images": HEAD + GOOD + "south,9,1,inf,1\n"}, r"images\.csv:4: x_m: expected a finite number, got inf"),
         (
             {"images": HEAD + GOOD + "south,9,1,,1\n"},
             r"images\.csv:4: x_m: expected a finite number, got an empty cell",
         ),
-        (
-            {"images": HEAD + GOOD + "south,9,soon,1,1\n"},
-            r"images\.csv:4: time_s: expected a finite number, got 'soon'",
-        ),
         ({"images": HEAD + GOOD + "south,9.5,1,1,1\n"}, r"images\.csv:4: image: expected a whole number, got 9\.5"),
-        ({"images": HEAD + GOOD + "south,9,1,1\n"}, r"images\.csv:4: found 4 cells, expected 5"),
         ({"images": HEAD}, r"logs\.csv:2: log 'north' has no image"),
         (
             {"images": HEAD + GOOD + SOUTH + "south,71,9,3,0\n"},
@@ -159,7 +148,6 @@ FOUND = "log,image,strength,x_m,y_m\n"
             {"images": HEAD + GOOD + SOUTH + "south,71,2,99,0\n"},
             r"97 m from the one before, 0\.5 s later; that is faster",
         ),
-        ({"images": HEAD[:-1] + ",heading_rad\nnorth,70,0,5,5,\n"}, r"images\.csv:2: heading_rad: .* an empty cell"),
         ({"people": "log,image,x_m,y_m\nsouth,8,1,1\n"}, r"people\.csv:2: log 'south' has no image 8"),
         ({"people": "log,image,x_m,y_m\nsouth,71,1,1\n"}, r"people\.csv:2: log 'south' has no image 71"),
         ({"people": "log,image,x_m,y_m\nsouth,9,1,\n"}, r"people\.csv:2: one of x_m and y_m is empty"),
@@ -173,14 +161,12 @@ FOUND = "log,image,strength,x_m,y_m\n"
             {"detections__yolo": FOUND + "south,9,nan,1,1\n"},
             r"yolo\.csv:2: strength: expected a finite number, got nan",
         ),
-        ({"detections__yolo": FOUND + "south,9,-inf,1,1\n"}, r"yolo\.csv:2: strength: .* got -inf"),
         ({"detections__yolo": FOUND + "south,9,,1,1\n"}, r"yolo\.csv:2: strength: .* got an empty cell"),
         ({"detections__yolo": FOUND + "east,9,1,1,1\n"}, r"yolo\.csv:2: no log 'east'"),
         (
             {"detections__yolo": "log,image,stength,x_m,y_m\n"},
             r"yolo\.csv:1: unknown column 'stength'\n.*did you mean 'strength'",
         ),
-        ({"detections__yolo": FOUND + '"so\nuth",9,1,1,1\n'}, r"yolo\.csv: a quoted cell goes over several lines"),
     ],
 )
 def test_folders_that_are_refused(tmp_path, changes, message):

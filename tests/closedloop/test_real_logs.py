@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -109,9 +110,8 @@ def test_curves_of_real_logs(data, request):
             assert (np.diff(curve.efficiency) <= 0).all()
         false, images = standard.false_positives.tolist(), validation.image_count
         for at in (70, 99):
-            plain = Plain(
-                logs, source, lambda x, f=false, n=images: sum(each >= x for each in f) / n, TAU[at], radius
-            )
+            rate = cache(lambda x, f=false, n=images: sum(each >= x for each in f) / n)
+            plain = Plain(logs, source, rate, TAU[at], radius)
             expected = [
                 plain.roc_a(2.0, CEILING),
                 plain.roc_b(2.0, CEILING),

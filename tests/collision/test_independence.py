@@ -39,12 +39,12 @@ def scenes(rng, images, *, shared=0.0, near_crowds=False, drives=0):
 
 
 def test_independent_pairs_are_refuted_no_more_often_than_said():
-    """300 worlds without dependence, of 40 images: p <= .1 in .1 of them or fewer, but for 3 standard errors."""
+    """100 worlds without dependence, of 40 images: p <= .1 in .1 of them or fewer, but for 3 standard errors."""
     rng = np.random.default_rng(11)
-    found = [independence(scenes(rng, 40), rng) for _ in range(300)]
+    found = [independence(scenes(rng, 40), rng) for _ in range(100)]
     for p in ([each.pairs for each in found], [each.number for each in found]):
-        assert np.mean(np.array(p) <= 0.1) <= 0.1 + 3 * np.sqrt(0.09 / 300)
-    assert sum(each.refuted for each in found) <= 2 * 0.01 * 300 + 3 * np.sqrt(300 * 0.02)
+        assert np.mean(np.array(p) <= 0.1) <= 0.1 + 3 * np.sqrt(0.09 / 100)
+    assert sum(each.refuted for each in found) <= 2 * 0.01 * 100 + 3 * np.sqrt(100 * 0.02)
 
 
 @pytest.mark.parametrize(
@@ -71,8 +71,8 @@ def test_images_of_a_drive_that_share_an_error_are_found_though_each_has_one_pai
     found = independence(one_each(1.0), rng)
     assert (found.pairs, found.number, found.refuted) == (None, None, True)
     assert found.drives == pytest.approx(2 / (found.permutations + 1))
-    p = [independence(one_each(0.0), rng).drives for _ in range(100)]
-    assert np.mean(np.array(p) <= 0.1) <= 0.1 + 3 * np.sqrt(0.09 / 100)
+    p = [independence(one_each(0.0), rng).drives for _ in range(40)]
+    assert np.mean(np.array(p) <= 0.1) <= 0.1 + 3 * np.sqrt(0.09 / 40)
 
 
 def test_p_values_are_those_of_all_permutations():
@@ -126,13 +126,13 @@ def truth():
 def test_the_band_covers_all_points_at_once_where_pointwise_intervals_of_dependent_pairs_do_not():
     """Images repeat one object with one error three times: pairs are far from independent, images are not.
 
-    120 data sets of 400 images. The truth is inside of the band everywhere in .95 of them or more; the pointwise
+    60 data sets of 400 images. The truth is inside of the band everywhere in .95 of them or more; the pointwise
     intervals of single pairs leave it somewhere in most.
     """
     rng = np.random.default_rng(8)
     grid, wanted, level = Grid(DISTANCES, SPEEDS), truth(), 0.95
     inside, pointwise = [], []
-    for _ in range(120):
+    for _ in range(60):
         one = rng.uniform(2, 60, 400)
         two = one * np.exp(0.3 * rng.normal(size=400))
         pairs = Pairs(np.repeat(one, 3), np.repeat(two, 3), np.repeat(np.arange(400), 3), 400)
@@ -213,11 +213,11 @@ def test_few_drives_are_not_resampled(drives, wanted):
 
 def test_where_drives_are_refuted_their_intervals_cover_and_those_of_images_do_not():
     """Fifteen drives of 10 to 119 frames, nine of ten of which are near copies: the exact intervals of images miss
-    lambda in a fifth of 60 data sets and more, at some point; what is recommended covers it in .95 everywhere."""
+    lambda in a fifth of 40 data sets and more, at some point; what is recommended covers it in .95 everywhere."""
     rng, rows = np.random.default_rng(3), [4, 8, 14]
     grid, wanted = Grid(DISTANCES[rows], SPEEDS), truth()[rows]
     inside = {"images": [], "recommended": []}
-    for seed in range(60):
+    for seed in range(40):
         drive = np.repeat(np.arange(15), rng.integers(10, 120, 15))
         same = rng.random(len(drive)) < 0.9
         true = np.where(same, rng.uniform(2, 60, 15)[drive], rng.uniform(2, 60, len(drive)))
@@ -257,11 +257,11 @@ def of_two_alike(rng):
 
 
 def test_rankings_and_comparisons_resample_drives_where_they_are_known():
-    """Of two equal detectors one is "best" in more than .95 of the draws in a tenth of 40 data sets, or little more
+    """Of two equal detectors one is "best" in more than .95 of the draws in a tenth of 20 data sets, or little more
     than that; by images it is in half of them. The claims that it is better have p <= .05 half as often."""
     grid, settings = Grid(np.array([8.0, 12.0, 16.0, 20.0]), SPEEDS), EstimatorSettings("normal_reference", 0.5)
     sure, small, world = {True: [], False: []}, {True: [], False: []}, np.random.default_rng(5)
-    for seed in range(40):
+    for seed in range(20):
         for known, pairs in ((True, found := of_two_alike(world)), (False, [without_drives(each) for each in found])):
             rng = np.random.default_rng(seed)
             ranking = rank(pairs, grid, POLICY, settings, rng=rng, replicates=100)
@@ -269,7 +269,7 @@ def test_rankings_and_comparisons_resample_drives_where_they_are_known():
             compared = compare(*pairs, grid, POLICY, settings, rng=rng)
             p = bootstrap_p_values(*pairs, compared, rng=rng, replicates=100)
             small[known].append(np.mean(p[np.isin(compared.area, (Area.FIRST, Area.SECOND))] <= 0.05))
-    assert np.mean(sure[True]) <= 0.1 + 2 * np.sqrt(0.09 / 40)
+    assert np.mean(sure[True]) <= 0.1 + 2 * np.sqrt(0.09 / 20)
     assert np.mean(sure[False]) > 0.5
     assert np.nanmean(small[True]) < 0.6 * np.nanmean(small[False])
 

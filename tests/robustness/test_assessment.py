@@ -106,12 +106,6 @@ def test_scales_of_table_5(boxes):
         assert risk.significance == int(value) ** 3
 
 
-@pytest.mark.parametrize("factors", [(0, 1, 1), (1, 6, 1), (1, 1, 2.0), (True, 1, 1)])
-def test_factors_are_whole_numbers_from_1_to_5(factors):
-    with pytest.raises(ValueError, match="1 to 5"):
-        Risk(*factors)
-
-
 # --- missing test cases and their order -------------------------------------------------------------------------
 
 

@@ -7,7 +7,6 @@ import pytest
 from made_assessment import matched
 
 from verifier.base.errors import ExitCode
-from verifier.cli import main
 from verifier.perception.detections import read_detections
 from verifier.robustness.assessment.making import Workshop, check_made, make
 from verifier.robustness.assessment.reader import read_assessment
@@ -16,19 +15,6 @@ from verifier.robustness.detectors.protocol import Detections
 
 pytest.importorskip("cv2", reason="opencv-python-headless is not installed")
 pytest.importorskip("pycocotools", reason="pycocotools is not installed")
-
-
-@pytest.fixture
-def run(copied, tmp_path, capfd):
-    """The command on it: exit code and what stands on stderr."""
-
-    def call(*more, target="made"):
-        capfd.readouterr()
-        words = ["--make", tmp_path / target, "--output", tmp_path / "out.json", *more]
-        code = main(["assess", str(copied / "car.toml"), *map(str, words)])
-        return code, capfd.readouterr().err
-
-    return call
 
 
 def edit(copied, *changes):

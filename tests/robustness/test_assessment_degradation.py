@@ -18,8 +18,9 @@ from verifier.robustness.brackets import Criterion, break_of, gaps, middle
 LEVELS = (math.inf, 800.0, 400.0, 200.0)
 
 
-def criterion(*margins, name="c", strict=False):
-    return Criterion("requirement", name, "P >= 0.95", margins, margins, strict=strict)
+def criterion(*margins, name="c", limit="P >= 0.95"):
+    unknown = (None,) * len(margins)
+    return Criterion("requirement", name, limit, margins, margins, unknown, unknown)
 
 
 def test_a_break_is_a_bracket_of_measured_levels_and_the_physical_scale_halves_it():
@@ -40,7 +41,8 @@ def answers(chance, items, level):
     low, high = clopper_pearson(hits, np.full(len(level), items), 0.025)
     verdicts = tuple(verdict_of(*ends, ">=", Fraction(1, 2)) for ends in zip(low, high, strict=True))
     shares = (hits / items).tolist()
-    return Criterion("requirement", "c", "P >= 0.5", tuple(shares), tuple(each - 0.5 for each in shares), verdicts)
+    margins, ends = tuple(each - 0.5 for each in shares), tuple(zip(low, high, strict=True))
+    return Criterion("requirement", "c", "P >= 0.5", tuple(shares), margins, verdicts, ends)
 
 
 def halved(chance, items, start, scale, most=60):
@@ -111,7 +113,7 @@ def test_what_never_fails_and_what_fails_at_once():
 
 def test_a_margin_of_zero_holds_unless_the_comparison_is_strict():
     assert break_of(criterion(0.1, 0.0), LEVELS[1:3], "linear").fails_at is None
-    assert break_of(criterion(0.1, 0.0, strict=True), LEVELS[1:3], "linear").fails_at == 400
+    assert break_of(criterion(0.1, 0.0, limit="P > 0.95"), LEVELS[1:3], "linear").fails_at == 400
 
 
 def test_the_first_failure_counts_and_recovery_is_told():
@@ -129,8 +131,8 @@ def test_levels_without_a_value_are_passed_over_and_counted():
 
 def test_only_tested_levels_say_who_was_first():
     levels = (1.0, 2.0, 3.0)
-    breaks = [
-        break_of(criterion(*margins, name=name), levels, "linear")
+    criteria = [
+        criterion(*margins, name=name)
         for name, margins in {
             "late": (0.1, 0.1, -0.1),
             "early": (0.1, -0.1, -0.1),
@@ -138,7 +140,9 @@ def test_only_tested_levels_say_who_was_first():
             "as early": (0.1, -0.9, -0.9),
         }.items()
     ]
-    assert [[each.name for each in group] for group in in_order(breaks, levels)] == [["early", "as early"], ["late"]]
+    breaks = [break_of(each, levels, "linear") for each in criteria]
+    order = in_order(criteria, breaks, levels)
+    assert [[each.name for each in group] for group in order] == [["early", "as early"], ["late"]]
 
 
 @given(st.floats(1, 1e4), st.floats(1, 1e4), st.sampled_from(["linear", "log", "reciprocal"]))
@@ -250,7 +254,7 @@ YES, NO, OPEN = Verdict.SATISFIED, Verdict.VIOLATED, Verdict.INCONCLUSIVE
 
 
 def judged(name, margins, verdicts):
-    return Criterion("metric", name, "", margins, margins, verdicts)
+    return Criterion("metric", name, "", margins, margins, verdicts, (None,) * len(margins))
 
 
 def test_a_failure_is_sure_where_its_verdict_says_so():

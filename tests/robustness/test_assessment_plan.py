@@ -48,7 +48,7 @@ def test_independent_circumstances_follow_their_law_given_at_least_one():
     plan = follow_up_plan(
         [made(name, chance) for name, chance in chances.items()],
         sources(1),
-        size=60_000,
+        size=20_000,
         occurrence="independent",
         seed=3,
     )
@@ -65,7 +65,7 @@ def test_independent_circumstances_follow_their_law_given_at_least_one():
     whole = sum(law.values())
     assert whole == Fraction("0.64")  # 1 - .8 * .5 * .9
     assert set(seen) == set(law)
-    expected = [float(60_000 * chance / whole) for chance in law.values()]
+    expected = [float(20_000 * chance / whole) for chance in law.values()]
     assert chisquare([seen[each] for each in law], expected).pvalue > 1e-3
     assert [each.expected for each in plan.summary.shares] == [float(chance / whole) for chance in chances.values()]
 
@@ -129,7 +129,6 @@ def test_laws_of_every_plan(weights, count, size, occurrence):
         ([made("a", "0.5")], [], {}, "needs source images"),
         ([made("a", "0.5")], sources(1), {"size": 0}, "got 0"),
         ([made("a", "0.5")], sources(1), {"size": 10**9}, "1 to 1000000"),
-        ([made("a", "0.5")], sources(1), {"seed": -1}, "seed from 0"),
         ([], sources(1), {}, "no circumstance"),
         ([made("a", "0")], sources(1), {}, "all shares are 0"),
         ([made("a", "0.5", "0.5")], sources(1), {"proportions": "missing"}, "all shares are 0"),

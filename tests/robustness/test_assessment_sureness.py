@@ -8,8 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from made_assessment import SCENES, matched, write_assessment
-from typed_documents import read_back
+from made_assessment import SCENES, matched
 
 from verifier.base.errors import ExitCode
 from verifier.cli import main
@@ -20,19 +19,12 @@ pytest.importorskip("pycocotools", reason="pycocotools is not installed")
 
 
 @pytest.fixture(scope="module")
-def made(root, tmp_path_factory):
-    """The folder, the degradation in the document, and what was printed."""
-    folder = tmp_path_factory.mktemp("sure")
-    write_assessment(folder, root)
-    words = ["--make", str(folder / "made"), "--output", str(folder / "a.json"), "--markdown", str(folder / "a.md")]
-    assert main(["assess", str(folder / "car.toml"), *words]) == ExitCode.VIOLATED
-    document = json.loads((folder / "a.json").read_text())
-    read_back(document)
-    return folder / "made/car", document["systems"][0]["degradation"], (folder / "a.md").read_text()
+def degradation(made):
+    return made[1]["systems"][0]["degradation"]
 
 
 def criteria(made):
-    return {each["name"]: each for each in made[1]["criteria"]}
+    return {each["name"]: each for each in made[1]["systems"][0]["degradation"]["criteria"]}
 
 
 def test_few_images_do_not_show_that_a_requirement_holds(made):
@@ -47,10 +39,10 @@ def test_few_images_do_not_show_that_a_requirement_holds(made):
     assert (found["break"]["fails_at"], found["break"]["sure_at"]) == (10, 10)
 
 
-def test_a_report_has_the_same_three_verdicts_as_the_terminal(made):
-    folder = made[0].parents[1]
-    assert main(["report", str(folder / "a.json"), "-o", str(folder / "report.md")]) == ExitCode.SATISFIED
-    for text in ((folder / "report.md").read_text(), made[2]):
+def test_a_report_has_the_same_three_verdicts_as_the_terminal(made, tmp_path):
+    result = made[0].parents[1] / "result.json"
+    assert main(["report", str(result), "-o", str(tmp_path / "report.md")]) == ExitCode.SATISFIED
+    for text in ((tmp_path / "report.md").read_text(), made[2]):
         assert "1 (inconclusive)" in text.replace("\\", "")
         assert "0 (violated) fails" in text.replace("\\", "")
 
@@ -89,16 +81,16 @@ def test_the_interval_of_a_change_by_plain_loops(made):
     assert criteria(made)["recall"]["break"]["sure_at"] == 10
 
 
-def test_every_criterion_has_a_verdict_where_it_has_a_value(made):
-    for each in made[1]["criteria"]:
+def test_every_criterion_has_a_verdict_where_it_has_a_value(degradation):
+    for each in degradation["criteria"]:
         for value, verdict, ends in zip(each["values"], each["verdicts"], each["intervals"], strict=True):
             assert (verdict is None) == (value is None), each["name"]
             if ends is not None and each["kind"] != "metric":
                 assert ends[0] - 1e-9 <= value <= ends[1] + 1e-9, each["name"]
 
 
-def test_who_was_first_is_said_with_and_without_the_luck_of_the_images(made):
-    pairs = made[1]["surely_before"]
+def test_who_was_first_is_said_with_and_without_the_luck_of_the_images(made, degradation):
+    pairs = degradation["surely_before"]
     lambda_name = "lambda(8 m, 10 m/s)"
     # lambda is far beyond its limit of .5 from the first level on, but only two images report within 1 m of 8 m.
     assert not pairs
@@ -106,24 +98,22 @@ def test_who_was_first_is_said_with_and_without_the_luck_of_the_images(made):
     assert found["intervals"][0] == pytest.approx([found["values"][0] - (1 - 0.025 ** (1 / 2)), 1])
     assert found["verdicts"][:2] == ["inconclusive", "inconclusive"]
     # By the numbers AP fails a level earlier than the requirement does; that can be luck.
-    seen = [[each["name"] for each in group] for group in made[1]["seen"]]
+    seen = [[each["name"] for each in group] for group in degradation["seen"]]
     assert ("AP" in seen[1], "stops_for_pedestrians" in seen[2]) == (True, True)
     text = made[2].replace("\\", "")
     assert "with the number of images taken into account" in text
     assert "confirmed at 95 % confidence to fail from visibility 10 m on" in text
 
 
-def test_refining_halves_brackets_and_changes_nothing_at_the_levels_of_the_file(made, root, tmp_path):
+def test_refining_halves_brackets_and_changes_nothing_at_the_levels_of_the_file(made, degradation, run, tmp_path):
     """Three levels more: each between two of the others, and what the levels of the file give stays as it was."""
-    write_assessment(tmp_path, root)
-    words = ["--make", str(tmp_path / "made"), "--refine", "3", "--json", "--output", str(tmp_path / "a.json")]
-    assert main(["assess", str(tmp_path / "car.toml"), *words]) == ExitCode.VIOLATED
-    found = json.loads((tmp_path / "a.json").read_text())["systems"][0]["degradation"]
+    assert run("--refine", "3", "--json")[0] == ExitCode.VIOLATED
+    found = json.loads((tmp_path / "out.json").read_text())["systems"][0]["degradation"]
     inverse = [0 if each == "inf" else 1 / each for each in found["levels"]]
     assert inverse == sorted(inverse)
-    assert len(inverse) == len(made[1]["levels"]) + 3
+    assert len(inverse) == len(degradation["levels"]) + 3
     assert len(list((tmp_path / "made/car/levels").iterdir())) == len(inverse)
-    old = [found["levels"].index(each) for each in made[1]["levels"]]
+    old = [found["levels"].index(each) for each in degradation["levels"]]
     for each in found["criteria"]:
         before = criteria(made)[each["name"]]
         for what in ("values", "verdicts", "intervals"):
@@ -135,9 +125,8 @@ def test_refining_halves_brackets_and_changes_nothing_at_the_levels_of_the_file(
     )
 
 
-def test_refining_needs_levels_that_are_made(root, tmp_path, capfd):
-    write_assessment(tmp_path, root)
-    assert main(["assess", str(tmp_path / "car.toml"), "--refine", "2"]) == ExitCode.USAGE
+def test_refining_needs_levels_that_are_made(copied, capfd):
+    assert main(["assess", str(copied / "car.toml"), "--refine", "2"]) == ExitCode.USAGE
     assert "--refine" in capfd.readouterr().err
 
 

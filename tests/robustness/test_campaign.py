@@ -63,6 +63,14 @@ def made(streets):
     return target, read_document(CampaignDocument, document, "campaign.json")
 
 
+@pytest.fixture
+def seeded(made, tmp_path):
+    """A folder in which images that were put through the detector before are found again."""
+    (tmp_path / "out/conditions").mkdir(parents=True)
+    shutil.copytree(made[0] / "cache", tmp_path / "out/cache")
+    return tmp_path / "out"
+
+
 def row_of(made, condition):
     return next(each for each in made[1].campaign if each.condition == condition)
 
@@ -171,10 +179,10 @@ def test_what_p_assumes_is_told(made):
     assert "P assumes what DETECTOR/CONDITION/run.json says of it, such as a memoryless detector" in made[1].remarks
 
 
-def test_a_lambda_that_is_not_defined_is_told(streets, tmp_path, capsys):
+def test_a_lambda_that_is_not_defined_is_told(streets, seeded, capsys):
     (streets / "high.toml").write_text(FILE.replace("min_score = 0.5", "min_score = 50"))
-    assert main(["campaign", str(streets / "high.toml"), "-o", str(tmp_path / "out")]) == ExitCode.INCONCLUSIVE
-    told = json.loads((tmp_path / "out/campaign.json").read_text())["remarks"]
+    assert main(["campaign", str(streets / "high.toml"), "-o", str(seeded)]) == ExitCode.INCONCLUSIVE
+    told = json.loads((seeded / "campaign.json").read_text())["remarks"]
     conditions = "baseline, haze-visibility_m_978, haze-visibility_m_97.8"
     assert any(f"hog: lambda is not defined under {conditions}: " in each for each in told)
     assert "lambda is not defined" in capsys.readouterr().out
@@ -290,14 +298,13 @@ def test_jobs_are_workers_too_and_a_broken_image_is_named(streets, made, tmp_pat
     assert "GiB" not in capsys.readouterr().err
 
 
-def test_the_exit_code_is_that_of_the_worst_verdict_under_any_condition(streets, tmp_path, capsys):
+def test_the_exit_code_is_that_of_the_worst_verdict_under_any_condition(streets, seeded, capsys):
     """A target that no detector meets: violated, as `verify run` says of the matrices of the same condition."""
     (streets / "strict.ltl").write_text((streets / "car.ltl").read_text() + "never: P <= 0 [ true ]\n")
     text = (streets / "campaign.toml").read_text()
     (streets / "strict.toml").write_text(text.replace("car.ltl", "strict.ltl"))
-    target = tmp_path / "strict"
-    assert main(["campaign", str(streets / "strict.toml"), "-o", str(target)]) == ExitCode.VIOLATED
-    matrices = target / "hog/baseline/confusion.json"
+    assert main(["campaign", str(streets / "strict.toml"), "-o", str(seeded)]) == ExitCode.VIOLATED
+    matrices = seeded / "hog/baseline/confusion.json"
     assert main(["run", str(streets / "strict.ltl"), "--cm", str(matrices)]) == ExitCode.VIOLATED
 
 
@@ -320,36 +327,34 @@ def test_an_own_folder_is_not_filled(streets, capsys):
     assert [path.name for path in (streets / "mine").iterdir()] == ["letter.txt"]
 
 
-def test_without_poses_the_rocs_are_made_and_nothing_is_asked(streets, tmp_path, capsys):
+def test_without_poses_the_rocs_are_made_and_nothing_is_asked(streets, seeded, capsys):
     text = FILE.replace('calibration = "camera.csv"\nposes = "poses.csv"\n', "")
     text = text[: text.index("[counting]")]
     (streets / "plain.toml").write_text(text.replace("978,97.8", "978"))
-    assert main(["campaign", str(streets / "plain.toml"), "-o", str(tmp_path / "plain")]) == 0  # no requirement
-    found = json.loads((tmp_path / "plain/campaign.json").read_text())
+    assert main(["campaign", str(streets / "plain.toml"), "-o", str(seeded)]) == 0  # no requirement
+    found = json.loads((seeded / "campaign.json").read_text())
     assert set(found["campaign"][0]["area"]) == {"roc_a", "roc_b"}
     assert "every image is a log of its own" in capsys.readouterr().out
 
 
-def test_a_detector_that_reports_nothing_has_a_report(streets, tmp_path):
+def test_a_detector_that_reports_nothing_has_a_report(streets, seeded):
     """Haze of 1 m: this was an internal error, as nothing had a rectangle to be placed by."""
     (streets / "dense.toml").write_text(FILE.replace("978,97.8", "1"))
-    assert main(["campaign", str(streets / "dense.toml"), "-o", str(tmp_path / "dense")]) == ExitCode.INCONCLUSIVE
+    assert main(["campaign", str(streets / "dense.toml"), "-o", str(seeded)]) == ExitCode.INCONCLUSIVE
     (dense,) = [
         each
-        for each in json.loads((tmp_path / "dense/campaign.json").read_text())["campaign"]
+        for each in json.loads((seeded / "campaign.json").read_text())["campaign"]
         if each["condition"] == "haze-visibility_m_1"
     ]
     assert (dense["recall"], dense["adr"]) == (0, 0)
 
 
-def test_what_moves_people_in_the_image_has_no_areas(streets, tmp_path, capsys):
+def test_what_moves_people_in_the_image_has_no_areas(streets, seeded, capsys):
     """Logs know people where they were: boxes that are turned would be compared with boxes that are not."""
     text = FILE[: FILE.index("[counting]")].replace('poses = "poses.csv"\n', "").replace("978,97.8", "978")
     (streets / "turned.toml").write_text(text.replace('sweep = ["', 'sweep = ["rotation:angle_deg=3", "'))
-    assert main(["campaign", str(streets / "turned.toml"), "-o", str(tmp_path / "turned")]) == 0
-    rows = {
-        each["condition"]: each for each in json.loads((tmp_path / "turned/campaign.json").read_text())["campaign"]
-    }
+    assert main(["campaign", str(streets / "turned.toml"), "-o", str(seeded)]) == 0
+    rows = {each["condition"]: each for each in json.loads((seeded / "campaign.json").read_text())["campaign"]}
     assert "area" not in rows["rotation-angle_deg_3"]
     assert rows["rotation-angle_deg_3"]["recall"] > 0.3  # by the boxes that were turned along
     assert rows["haze-visibility_m_978"]["area"].keys() == {"roc_a", "roc_b"}

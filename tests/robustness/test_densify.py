@@ -71,7 +71,7 @@ def test_a_road_is_filled_exactly_by_linear_interpolation_of_the_inverse():
     sparse = np.where(
         (row % 5 == 0) & (column % 7 == 0), plane, 0
     )  # every fifth row, every seventh column, the edges
-    assert densify(sparse, "linear") == pytest.approx(plane, rel=1e-10, abs=0)
+    np.testing.assert_allclose(densify(sparse, "linear"), plane, rtol=1e-10)
     nearest = densify(sparse, "nearest")
     assert np.abs(nearest / plane - 1).max() > 0.01  # so that the above says something
 
@@ -169,14 +169,14 @@ def test_linear_is_linear_on_a_delaunay_triangle_where_few_are_unknown(depth):
 
 def test_a_dense_map_with_a_few_holes_is_not_triangulated_whole(monkeypatch):
     rng = np.random.default_rng(0)
-    row, column = np.mgrid[0:200, 0:300]
+    row, column = np.mgrid[0:100, 0:150]
     plane = 1 / (0.001 * row + 0.0004 * column + 0.01)
     holes = np.zeros(plane.shape, bool)
-    holes[rng.integers(1, 199, 60), rng.integers(1, 299, 60)] = True
+    holes[rng.integers(1, 99, 30), rng.integers(1, 149, 30)] = True
     corners = []
     monkeypatch.setattr(module, "Delaunay", lambda points: corners.append(len(points)) or Delaunay(points))
-    assert densify(np.where(holes, 0, plane), "linear") == pytest.approx(plane, rel=1e-10, abs=0)
-    assert corners[0] <= 4 * holes.sum() + 2 * (200 + 300)  # neighbours of holes, and the edge of the image
+    np.testing.assert_allclose(densify(np.where(holes, 0, plane), "linear"), plane, rtol=1e-10)
+    assert corners[0] <= 4 * holes.sum() + 2 * (100 + 150)  # neighbours of holes, and the edge of the image
 
 
 def test_too_many_triangles_are_refused_with_their_number(monkeypatch):

@@ -126,11 +126,45 @@ def test_every_mutator_has_an_example():
         ("haze", {"visibility_m": 100, "beta_per_m": 0.04}, "give one of visibility_m, beta_per_m"),
         ("haze", {"visibility_m": 0}, "expected a number above 0"),
         ("defocus", {"kappa_m_px": 2, "focus_m": 1e6}, "expected a number above 0 to 100000"),
+        ("alpha_blend", {"alpha": 0.5, "green": 256}, "green: expected a whole number from 0 to 255"),
     ],
 )
 def test_values_that_are_no_mutation(name, parameters, said):
     with pytest.raises(ValueError, match=said):
         Mutation(name, parameters)
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("gaussian_blur:sigma_px=1", {"sigma_px": [500.5]}),
+        ("brightness:factor=1", {"factor": [-0.1, 1001]}),
+        ("contrast:factor=1", {"factor": [-0.1], "about": [-1, 300]}),
+        ("alpha_blend:alpha=0", {"alpha": [-0.1, 1.1], "red": [-1, 1.5, 256]}),
+        ("jpeg:quality=20", {"quality": [0, 96]}),
+        ("salt_and_pepper:share=0", {"share": [-0.1, 1.1]}),
+        ("additive_noise:constant_sd=0,signal_sd=0,exponent=0", {"constant_sd": [-1], "signal_sd": [-1]}),
+        ("additive_noise:constant_sd=0,signal_sd=0,exponent=0", {"exponent": [-1, 4.5]}),
+        ("haze:beta_per_m=0", {"beta_per_m": [-0.1]}),
+        ("defocus:kappa_m_px=2,focus_m=1", {"kappa_m_px": [-1], "focus_m": [0]}),
+        ("motion_blur:length_px=3", {"length_px": [-1, 501], "angle_deg": []}),
+        ("pixelation:block_px=2", {"block_px": [0, 2.5, 257]}),
+        ("rotation:angle_deg=3", {"angle_deg": []}),
+        ("truncation", {"left": [-0.1], "top": [1.1], "right": [-0.1], "bottom": [1.1]}),
+        ("shifted_lines:share=0,most_px=1", {"share": [2], "most_px": [0, 1.5]}),
+        ("chromatic_aberration:expansion=0", {"expansion": [-0.1, 1.1], "sigma_px": [-1, 501]}),
+        ("rain:rate_mm_h=1", {"rate_mm_h": [-1], "exposure_ms": [0], "focal_px": [0]}),
+        ("snow:visibility_m=99", {"visibility_m": [0], "flake_mm": [0], "exposure_ms": [0], "focal_px": [0]}),
+        ("night:light=0", {"light": [-0.1, 2], "gain": [-1], "full_well_e": [0], "read_sd_e": [-1]}),
+        ("low_light:light=1", {"light": [0, 2], "full_well_e": [0], "read_sd_e": [-1]}),
+    ],
+)
+def test_values_that_no_image_can_have(text, values):
+    given_ = parse_mutation(text)
+    for name, bad in values.items():
+        for value in (*bad, math.nan, math.inf, -math.inf):
+            with pytest.raises(ValueError, match=f"{name}: expected"):
+                Mutation(given_.name, {**given_.parameters, name: value})
 
 
 # Sweeps

@@ -1,13 +1,12 @@
 """Rain, snow, night and low light: against the formulas of their sources, by hand, and as laws of light."""
 
 import math
-import re
 
 import numpy as np
 import pytest
 
 pytest.importorskip("cv2", reason="opencv-python-headless is not installed")
-from verifier.base.errors import InputError, LimitError
+from verifier.base.errors import LimitError
 from verifier.robustness.mutators import MUTATORS, Frame, apply, needs_depth, weather
 from verifier.robustness.mutators.sweeps import PUBLISHED, parse_mutation
 from verifier.robustness.mutators.weather import (
@@ -188,24 +187,6 @@ def test_night_is_the_share_of_light_and_gain_brings_it_back():
     assert abs(linear(night(image, 0.1, 5, 1e6, 0, rng())).mean() - 0.5 * x) < 0.003
 
 
-@pytest.mark.parametrize(
-    ("call", "said"),
-    [
-        (lambda depth: rain(grey(1), depth, -1, 8, rng()), "expected a finite rate"),
-        (lambda depth: rain(grey(1), depth, 10, 0, rng()), "expected a positive exposure"),
-        (lambda depth: snow(grey(1), depth, 0, 4, 8, rng()), "positive visibility"),
-        (lambda depth: snow(grey(1), depth, 100, 0, 8, rng()), "positive diameter"),
-        (lambda depth: night(grey(1), 2, 1, 1e4, 3, rng()), "expected a light in 0..1"),
-        (lambda depth: night(grey(1), 0.5, 1, 0, 3, rng()), "expected a light in 0..1"),
-    ],
-)
-def test_what_is_no_weather_is_refused(call, said):
-    with pytest.raises(ValueError, match=re.escape(said)):
-        call(np.full((40, 60), 20.0))
-
-
-def test_too_many_flakes_and_depths_that_do_not_fit_are_errors():
+def test_too_many_flakes_are_an_error():
     with pytest.raises(LimitError, match="drops or flakes before the camera; at most 5000000"):
         snow(grey(1), np.full((40, 60), 20.0), 1, 0.1, 8, rng())
-    with pytest.raises(InputError, match="the depth map has 60 x 41 pixels"):
-        rain(grey(1), np.full((41, 60), 20.0), 10, 8, rng())

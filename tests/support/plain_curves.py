@@ -15,6 +15,7 @@ class Plain:
 
     def __init__(self, logs, source, standard, tau, control_radius=2.0):
         self.logs = logs
+        self.log = logs.image_log.tolist()
         self.positive = [bool(logs.positive[log]) for log in logs.image_log.tolist()]
         self.place = [tuple(point) for point in logs.position_m.tolist()]
         self.people, self.reports = defaultdict(list), defaultdict(list)
@@ -31,8 +32,11 @@ class Plain:
         return [image for image, each in enumerate(self.positive) if each == positive]
 
     def ahead(self, image, point):
-        log = self.logs.image_log[image]
-        corners = [self.place[each] for each in range(image, len(self.place)) if self.logs.image_log[each] == log]
+        corners = [self.place[image]]  # and those of the images after it in its log, which stand together
+        for each in range(image + 1, len(self.place)):
+            if self.log[each] != self.log[image]:
+                break
+            corners.append(self.place[each])
         return plain_distance(corners, point, self.radius)
 
     def matched(self, image, reach):

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise, takewhile
 from typing import Literal, TypeAlias, get_args
 
+from verifier.base.documents import Count, Extended
 from verifier.base.numbers import significant
 from verifier.checking.verdicts import Verdict
 
@@ -33,10 +34,9 @@ class Criterion:
         values: the number at each level; None where it is not defined there.
         margins: the margin at each level; None likewise.
         verdicts: per level what can be said with the limited number of images taken into account; None where
-            nothing is known of that. Empty for None at every level.
+            nothing is known of that.
         intervals: per level the interval behind the verdict: of a metric's change from the mildest level, of
             anything else's value. Likewise.
-        strict: whether a margin of 0 fails, as with P > target.
     """
 
     kind: Kind
@@ -44,13 +44,13 @@ class Criterion:
     limit: str
     values: tuple[float | None, ...]
     margins: tuple[float | None, ...]
-    verdicts: tuple[Verdict | None, ...] = ()
-    intervals: tuple[tuple[float, float] | None, ...] = ()
-    strict: bool = False
+    verdicts: tuple[Verdict | None, ...]
+    intervals: tuple[tuple[float, float] | None, ...]
 
     def fails(self, margin: float) -> bool:
-        """Whether this margin is too small."""
-        return margin < 0 or (self.strict and margin == 0)
+        """Whether this margin is too small; a requirement such as P > target needs more than 0."""
+        strict = self.kind == "requirement" and (" < " in self.limit or " > " in self.limit)
+        return margin < 0 or (strict and margin == 0)
 
 
 @dataclass(frozen=True)
@@ -67,32 +67,28 @@ class Break:
         can_narrow: whether levels between those that were measured could make the bracket narrower with these data.
     """
 
-    kind: Kind
-    name: str
-    limit: str
-    holds_at: float | None
-    fails_at: float | None
+    holds_at: Extended | None
+    fails_at: Extended | None
     recovers: bool
-    undefined: int
-    sure_at: float | None = None
-    sure_until: float | None = None
-    can_narrow: bool = False
+    undefined: Count
+    sure_at: Extended | None
+    sure_until: Extended | None
+    can_narrow: bool
 
 
 def break_of(criterion: Criterion, levels: Sequence[float], scale: Scale) -> Break:
     """Where the criterion breaks; `levels` from the mildest on, as many as margins."""
     known = [(at, margin) for at, margin in zip(levels, criterion.margins, strict=True) if margin is not None]
     undefined = len(levels) - len(known)
-    names = criterion.kind, criterion.name, criterion.limit
     first = next((number for number, (_, margin) in enumerate(known) if criterion.fails(margin)), None)
-    told = list(zip(levels, criterion.verdicts, strict=False))
+    told = list(zip(levels, criterion.verdicts, strict=True))
     fails = next((at for at, verdict in told if verdict is Verdict.VIOLATED), None)
     holding = [at for at, _ in takewhile(lambda level: level[1] is Verdict.SATISFIED, told)]
     sure = fails, holding[-1] if holding else None, bool(gaps(criterion, levels, scale))
     if first is None:
-        return Break(*names, known[-1][0] if known else None, None, False, undefined, *sure)
+        return Break(known[-1][0] if known else None, None, False, undefined, *sure)
     recovers = any(not criterion.fails(margin) for _, margin in known[first:])
-    return Break(*names, known[first - 1][0] if first else None, known[first][0], recovers, undefined, *sure)
+    return Break(known[first - 1][0] if first else None, known[first][0], recovers, undefined, *sure)
 
 
 def middle(mild: float, severe: float, scale: Scale) -> float | None:
@@ -122,10 +118,9 @@ def gaps(criterion: Criterion, levels: Sequence[float], scale: Scale) -> dict[tu
     to confirmed to fail, or to and from levels at which the data do not decide; where no intervals are known, from
     holding to failing. There is none between two levels that are both not decided.
     """
-    given = criterion.verdicts or (None,) * len(levels)
     known = [
         (at, "open" if verdict is Verdict.INCONCLUSIVE else "fails" if criterion.fails(margin) else "holds")
-        for at, margin, verdict in zip(levels, criterion.margins, given, strict=True)
+        for at, margin, verdict in zip(levels, criterion.margins, criterion.verdicts, strict=True)
         if margin is not None
     ]
     if not any(margin is not None and criterion.fails(margin) for margin in criterion.margins):

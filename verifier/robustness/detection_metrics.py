@@ -51,18 +51,14 @@ class Performance:
         counts: TP, FP and FN where they are known, all three or none.
 
     Raises:
-        ValueError: a value outside 0..1, counts that are not three or negative, or a precision or recall beside
-            counts that give another one.
+        ValueError: counts that are not three, or a precision or recall beside counts that give another one.
     """
 
     values: Mapping[str, Fraction] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name, value in self.values.items():
-            if not 0 <= value <= 1:
-                raise ValueError(f"{name}: expected a number from 0 to 1, got {float(value):g}")
-        if self.counts and (set(self.counts) != set(COUNTS) or min(self.counts.values()) < 0):
+        if self.counts and set(self.counts) != set(COUNTS):
             raise ValueError("expected counts of TP, FP and FN, each from 0")
         derived = self._derived()
         for name, value in derived.items():

@@ -11,7 +11,7 @@ percentile intervals, no closer than so few units with objects allow (`verifier.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,13 +133,8 @@ def adr_intervals(
     Every data set has the same frames in the same order: frame i of a condition is the mutated frame i.
 
     Raises:
-        UsageError: the frames differ, there are too few units, or a number is out of range; see also `judged`.
+        UsageError: the frames differ, or there are too few units; see also `judged`.
     """
-    if draws < 1 or not 0 < confidence < 1 or unit not in get_args(GroupedBy):
-        raise UsageError(
-            f"expected at least one draw, a confidence in (0, 1) and the unit 'frame' or 'sequence', got {draws}, "
-            f"{confidence:g}, {unit!r}"
-        )
     for name, data in conditions.items():
         if data.frame_name != baseline.frame_name or (data.frame_sequence != baseline.frame_sequence).any():
             raise UsageError(f"condition '{name}' has other frames than the baseline")

@@ -6,6 +6,7 @@ section are those of ISO/IEC TR 24029-1 and ISO/IEC 24029-2.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 
@@ -14,17 +15,16 @@ from verifier.base.words import percent
 from verifier.checking.verdicts import Verdict
 from verifier.robustness.assessment.circumstances import Counted, Risk
 from verifier.robustness.assessment.document import (
-    BreakRecord,
     CircumstanceRecord,
     CriterionRecord,
     DegradationRecord,
     DistanceRecord,
-    Level,
     MadeHere,
     Performance,
     SystemRecord,
 )
 from verifier.robustness.assessment.measures import GQM_NUMBERS, METRICS, WORDS, Outcome, Tolerance
+from verifier.robustness.brackets import Break
 from verifier.robustness.detection_metrics import COUNTS
 from verifier.robustness.draws import CONFIDENCE
 from verifier.telling.blocks import Block, Cell, Row, Section, Table, told
@@ -364,7 +364,7 @@ def _break_sentence(degradation: DegradationRecord, criterion: CriterionRecord) 
     better = criterion.kind == "metric" and start is not None and there is not None and there > start
     again = "; it is better there, not worse" if better else ""
     again += "; it holds again at a severer level" if one.recovers else ""
-    known = dict(zip(degradation.levels, criterion.verdicts, strict=True))
+    known: dict[float | None, Verdict | None] = dict(zip(degradation.levels, criterion.verdicts, strict=True))
     again += f"; {_confirmed(degradation, one)}" if any(criterion.verdicts) else ""
     if one.can_narrow:
         again += "; levels between can narrow what is known"
@@ -375,13 +375,13 @@ def _break_sentence(degradation: DegradationRecord, criterion: CriterionRecord) 
         return f"{criterion.name}: fails at the mildest level, {mildest}, already{again}{passed}."
     between = f"between {level_text(degradation, one.holds_at)} and {level_text(degradation, one.fails_at)}"
     if degradation.scale == "reciprocal":
-        low, high = (0 if at == "inf" else 1 / (at or 1) for at in (one.holds_at, one.fails_at))
+        low, high = 1 / one.holds_at, 1 / one.fails_at
         unit = f" per {degradation.unit}" if degradation.unit else ""
         between += f" (1/{degradation.parameter} {significant(low)} to {significant(high)}{unit})"
     return f"{criterion.name}: breaks {between}{again}{passed}."
 
 
-def _confirmed(degradation: DegradationRecord, one: BreakRecord) -> str:
+def _confirmed(degradation: DegradationRecord, one: Break) -> str:
     """What of a break is more than the sample of images."""
     at = f"confirmed at {percent(CONFIDENCE, 2)} confidence"
     holds = "" if one.sure_until is None else f" to hold up to {level_text(degradation, one.sure_until)}"
@@ -390,11 +390,11 @@ def _confirmed(degradation: DegradationRecord, one: BreakRecord) -> str:
     return f"{at}{f'{holds} and' if holds else ''} to fail from {level_text(degradation, one.sure_at)} on"
 
 
-def level_text(degradation: DegradationRecord, level: Level) -> str:
+def level_text(degradation: DegradationRecord, level: float | None) -> str:
     """A level with its parameter and unit: `visibility 210 m`."""
     if level is None:
         raise ValueError("no level")
-    if level == "inf":
+    if math.isinf(level):
         return f"{degradation.parameter} infinite"
     number = significant(level, 4) if abs(level) < 1e4 else fixed(level, 0)
     return f"{degradation.parameter} {number}" + (f" {degradation.unit}" if degradation.unit else "")

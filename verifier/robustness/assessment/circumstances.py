@@ -135,20 +135,11 @@ SEVERITY = ("Insignificant", "Minor", "Marginal", "Critical", "Catastrophic")
 
 @dataclass(frozen=True)
 class Risk:
-    """The three factors of significance, each 1 to 5 as in Table 5.
-
-    Raises:
-        ValueError: a factor is no whole number from 1 to 5.
-    """
+    """The three factors of significance, each 1 to 5 as in Table 5."""
 
     exposure: int
     likelihood: int
     severity: int
-
-    def __post_init__(self) -> None:
-        for factor in (self.exposure, self.likelihood, self.severity):
-            if isinstance(factor, bool) or not isinstance(factor, int) or not 1 <= factor <= 5:
-                raise ValueError(f"expected a whole number from 1 to 5, got {factor!r}")
 
     @property
     def significance(self) -> int:
@@ -194,12 +185,9 @@ class Circumstance:
         source_frequency: relative frequency in the source data; None where nobody said.
         risk: the factors of significance; None where nobody assessed them.
         transformation: what turns a source image into one in this circumstance; None where there is none.
-        tolerance_scale: what the greatest accepted change of performance is multiplied by here.
+        tolerance_scale: what the greatest accepted change of performance is multiplied by here; positive.
         part_of: circumstances of another point of view that this one belongs to (Table 3).
         counted, source_counted: what the frequencies were counted from; None where they were stated.
-
-    Raises:
-        ValueError: a frequency outside 0..1, or a scale that is not positive.
     """
 
     name: str
@@ -213,13 +201,6 @@ class Circumstance:
     part_of: tuple[str, ...] = ()
     counted: Counted | None = None
     source_counted: Counted | None = None
-
-    def __post_init__(self) -> None:
-        for value in (self.frequency, self.source_frequency):
-            if value is not None and not 0 <= value <= 1:
-                raise ValueError(f"expected a frequency from 0 to 1, got {float(value)}")
-        if self.tolerance_scale <= 0:
-            raise ValueError("expected a positive scale")
 
     @property
     def label(self) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from verifier.base.errors import UsageError
 from verifier.base.numbers import exact_text
 from verifier.robustness.assessment.circumstances import Circumstance, Scaling
-from verifier.robustness.assessment.degradation import Degradation
+from verifier.robustness.assessment.degradation import Degradation, LevelRecipe
 from verifier.robustness.assessment.measures import DatasetDistance, DistanceRule
 from verifier.robustness.assessment.plan import Occurrence, Proportions
 from verifier.robustness.campaign.definition import DataFiles, DetectorChoice
@@ -154,6 +154,11 @@ class Assessment:
             for name in self.metrics:
                 if data.performance is not None and name not in data.performance.values:
                     raise ValueError(f"'{data.name}' has no value of {name}")
+
+    @property
+    def recipe(self) -> LevelRecipe | None:
+        """How the levels of its degradation are made; None where they are given, or nobody asked for any."""
+        return None if self.degradation is None else self.degradation.recipe
 
     @property
     def total_frequency(self) -> Fraction:

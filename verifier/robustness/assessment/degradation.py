@@ -30,14 +30,14 @@ from itertools import pairwise
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
+from verifier.base.arrays import Ints
 from verifier.checking.verdicts import Verdict
 from verifier.closedloop.curves import FPR_MAX
 from verifier.robustness.adr import LEVELS
 from verifier.robustness.brackets import Break, Criterion, Kind, Scale
-from verifier.robustness.campaign.definition import CollisionLimit, Counting, SystemModelRun
-from verifier.robustness.mutators import AnyMutation, Composition, Mutation
+from verifier.robustness.campaign.definition import CollisionLimit, Counting, Made, SystemModelRun
+from verifier.robustness.mutators import AnyMutation, Composition, Mutation, needs_depth
 from verifier.robustness.mutators.catalogue import Plain
 
 LEVEL = "level"
@@ -100,34 +100,18 @@ class LevelRecipe:
 
 
 @dataclass(frozen=True)
-class Level:
+class Level(Made):
     """One level of the disturbance, with what was measured there.
 
     Attributes:
         at: the level, in the unit of the degradation; may be infinite.
-        confusion: file of confusion matrices.
-        pairs: file of pairs of true and reported distance.
-        curves: file of trade-off curves.
-        performance: metric -> value; None where it is not defined, as precision without any detection.
         unchanged: where the data are made here: whether these are the images as they were taken.
-        without_pairs: whether no object has a report, so that there is no pair in `pairs`.
-        drawn: metric -> (draws,) its value on images drawn from those of the level, the same at every level.
         objects: (images,) how many there are in each image that `drawn` and `drawn_curve` were drawn from.
-        drawn_curve: (draws, sensitivities) safety and efficiency of the curve likewise; None where it was not drawn.
     """
 
     at: float
-    confusion: str | None = None
-    pairs: str | None = None
-    curves: str | None = None
-    performance: Mapping[str, Fraction | None] = field(default_factory=dict)
     unchanged: bool = False
-    without_pairs: bool = False
-    drawn: Mapping[str, NDArray[np.float64]] = field(default_factory=dict, compare=False, repr=False)
-    objects: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64), compare=False, repr=False)
-    drawn_curve: tuple[NDArray[np.float64], NDArray[np.float64]] | None = field(
-        default=None, compare=False, repr=False
-    )
+    objects: Ints = field(default_factory=lambda: np.zeros(0, np.int64), compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -188,6 +172,12 @@ class Degradation:
         return re.sub(r"[^A-Za-z0-9]+", "_", self.parameter).strip("_") or "level"
 
     @property
+    def needs_depth(self) -> bool:
+        """Whether what makes some level needs the depth of the images."""
+        made = [] if self.recipe is None else [self.recipe.mutation(one.at, one.unchanged) for one in self.levels]
+        return any(mutation is not None and needs_depth(mutation) for mutation in made)
+
+    @property
     def wanted(self) -> dict[str, bool]:
         """Which files every level needs, by what is asked."""
         return {
@@ -246,14 +236,20 @@ class SureOrder:
     later: CriterionName
 
 
-def in_order(breaks: Sequence[Break], levels: Sequence[float]) -> tuple[tuple[CriterionName, ...], ...]:
-    """Those that break, in groups: who saw it first, then who saw it next.
+def in_order(
+    criteria: Sequence[Criterion], breaks: Sequence[Break], levels: Sequence[float]
+) -> tuple[tuple[CriterionName, ...], ...]:
+    """The criteria that break, in groups: who saw it first, then who saw it next.
 
     Only tested levels order them: criteria that fail first at the same level are in one group, since where in
     between they broke was not tested.
     """
     groups = (
-        tuple(CriterionName(failing.kind, failing.name) for failing in breaks if failing.fails_at == at)
+        tuple(
+            CriterionName(criterion.kind, criterion.name)
+            for criterion, own in zip(criteria, breaks, strict=True)
+            if own.fails_at == at
+        )
         for at in levels
     )
     return tuple(group for group in groups if group)

@@ -124,14 +124,11 @@ def read_degradation(element: Element) -> Degradation:
 
 def _level(element: Element) -> Level:
     element.table(LEVEL_KEYS, required=("at",))
-    files = {key: element.given(key, Element.string, None) for key in ("confusion", "pairs", "curves")}
+    confusion, pairs, curves = (element.given(key, Element.string, None) for key in ("confusion", "pairs", "curves"))
+    values = {name: element.number(0, 1) for name, element in element.table_at("performance")}
+    unchanged = element.given("unchanged", Element.truth, False)
     return Level(
-        or_infinite(element.at("at")),
-        performance={name: element.number(0, 1) for name, element in element.table_at("performance")},
-        unchanged=element.given("unchanged", Element.truth, False),
-        confusion=files["confusion"],
-        pairs=files["pairs"],
-        curves=files["curves"],
+        or_infinite(element.at("at")), unchanged, performance=values, confusion=confusion, pairs=pairs, curves=curves
     )
 
 

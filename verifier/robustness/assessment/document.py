@@ -1,11 +1,10 @@
 """The document of an assessment: byte-stable, without times, absolute paths and user names."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, TypeAlias
 
-from verifier.base.documents import Count, InputFile, Limits, Magnitude, Share
+from verifier.base.documents import Count, Extended, InputFile, Limits, Magnitude, Share
 from verifier.base.result import Result, recorded
 from verifier.checking.verdicts import Verdict, worst_verdict
 from verifier.robustness.assessment.circumstances import Circumstance, Counted, Scaling, priorities
@@ -19,12 +18,9 @@ from verifier.robustness.assessment.degradation import (
 )
 from verifier.robustness.assessment.measures import DatasetDistance, DistanceRule, Outcome
 from verifier.robustness.assessment.plan import Occurrence, Plan, PlanSummary
-from verifier.robustness.brackets import Break, Criterion, Kind, Scale, break_of
+from verifier.robustness.brackets import Break, Criterion, Scale, break_of
 
-T = TypeVar("T")
 Grade: TypeAlias = Annotated[int, Limits(ge=1, le=5)]
-Level: TypeAlias = float | Literal["inf"] | None
-"""JSON has no infinity; a level can be."""
 Performance: TypeAlias = Mapping[str, Count | Magnitude]
 """Metric -> value in 0..1; TP, FP and FN are counts."""
 
@@ -111,35 +107,10 @@ class SweepRecord:
 
 
 @dataclass(frozen=True)
-class BreakRecord:
-    """As `verifier.robustness.assessment.degradation.Break`."""
+class CriterionRecord(Criterion):
+    """A criterion, and where it breaks."""
 
-    holds_at: Level
-    fails_at: Level
-    recovers: bool
-    undefined: Count
-    sure_at: Level
-    sure_until: Level
-    can_narrow: bool
-
-
-@dataclass(frozen=True)
-class CriterionRecord:
-    """As `robustness.assessment.degradation.Criterion`, one entry per level; below a margin of 0 it fails."""
-
-    kind: Kind
-    name: str
-    limit: str
-    values: tuple[float | None, ...]
-    margins: tuple[float | None, ...]
-    verdicts: tuple[Verdict | None, ...]
-    intervals: tuple[tuple[float, float] | None, ...]
-    break_: BreakRecord
-
-    def fails(self, margin: float) -> bool:
-        """Whether this margin is too small; a requirement above or below a probability needs more than 0."""
-        strict = self.kind == "requirement" and self.limit.startswith(("P > ", "P < "))
-        return margin < 0 or (strict and margin == 0)
+    break_: Break
 
 
 @dataclass(frozen=True)
@@ -154,7 +125,7 @@ class DegradationRecord:
     parameter: str
     unit: str
     scale: Scale
-    levels: Annotated[tuple[Level, ...], Limits(min_length=2)]
+    levels: Annotated[tuple[Extended, ...], Limits(min_length=2)]
     inputs: tuple[InputFile, ...]
     settings: Mapping[str, Any] | None
     remarks: tuple[str, ...]
@@ -249,20 +220,6 @@ class AssessResult(Result):
                     }
 
 
-def assess_result(
-    title: str, inputs: tuple[InputFile, ...], versions: Mapping[str, str], systems: tuple[SystemRecord, ...]
-) -> AssessResult:
-    """The result of an assessment, from what was found about each system."""
-    return AssessResult(
-        title=title,
-        verdict=worst_verdict(system.verdict for system in systems),
-        inputs=inputs,
-        versions=versions,
-        grid={system.key: tuple(target.name for target in system.targets) for system in systems},
-        systems=systems,
-    )
-
-
 def system_record(
     given: Assessment,
     targets: tuple[TargetRecord, ...],
@@ -350,32 +307,13 @@ def degradation_record(
     return recorded(
         DegradationRecord,
         asked,
-        levels=tuple(map(_level, levels)),
+        levels=tuple(levels),
         inputs=inputs,
         settings=settings,
         remarks=remarks,
-        criteria=tuple(map(criterion_record, criteria, breaks)),
-        seen=in_order(breaks, levels),
+        criteria=tuple(
+            recorded(CriterionRecord, criterion, break_=own) for criterion, own in zip(criteria, breaks, strict=True)
+        ),
+        seen=in_order(criteria, breaks, levels),
         surely_before=surely_before(criteria),
     )
-
-
-def criterion_record(criterion: Criterion, one: Break) -> CriterionRecord:
-    """A criterion and where it breaks."""
-    levels = {name: _level(getattr(one, name)) for name in ("holds_at", "fails_at", "sure_at", "sure_until")}
-    return recorded(
-        CriterionRecord,
-        criterion,
-        verdicts=tuple(_all(criterion, criterion.verdicts)),
-        intervals=tuple(_all(criterion, criterion.intervals)),
-        break_=recorded(BreakRecord, one, **levels),
-    )
-
-
-def _all(criterion: Criterion, known: Sequence[T | None]) -> Sequence[T | None]:
-    """One entry per level; none of them known where nothing is."""
-    return known or (None,) * len(criterion.values)
-
-
-def _level(value: float | None) -> Level:
-    return "inf" if value is not None and math.isinf(value) else value

@@ -18,7 +18,6 @@ from verifier.robustness.campaign.looking import Condition, Looking, new_folder
 from verifier.robustness.campaign.making import KNOWN, ROC, Maker, UnderTest, Wanted, measure_of
 from verifier.robustness.campaign.scenes import Scenes
 from verifier.robustness.draws import weights_of
-from verifier.robustness.mutators import needs_depth
 
 
 def made_levels(
@@ -99,10 +98,7 @@ def check_levels(asked: Degradation, scenes: Scenes, policy: MatchingPolicy) -> 
     for name in asked.allowed_change:
         if name not in KNOWN:
             raise unknown_error("metric", name, KNOWN, "degradation: ")
-    mutations = [
-        asked.recipe.mutation(level.at, level.unchanged) for level in asked.levels if asked.recipe is not None
-    ]
-    if scenes.depth is None and any(mutation is not None and needs_depth(mutation) for mutation in mutations):
+    if scenes.depth is None and asked.needs_depth:
         raise UsageError(
             "degradation: the mutation needs depth\n  hint: depth = { folder = ... } in the table 'source'"
         )

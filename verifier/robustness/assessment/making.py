@@ -107,8 +107,7 @@ def check_made(assessment: Assessment, plan: Plan | None, folder: Path, target: 
         InputError: files that cannot be read or do not belong together.
         UsageError: nothing to make, or something that cannot be made.
     """
-    asked = assessment.degradation
-    recipe = None if asked is None else asked.recipe
+    asked, recipe = assessment.degradation, assessment.recipe
     if plan is None and recipe is None and assessment.detector is None:
         raise UsageError(f"{assessment.key}: nothing to make: no follow-up, no detector, no levels of a degradation")
     if not _AS_FOLDER.match(assessment.key):
@@ -202,8 +201,7 @@ def _remarks(
             yield "what left the image is no object there; what its edge cuts still counts, however little is left"
     if under_test is not None:
         yield from operating_remarks(under_test.choice, under_test.source)
-    asked = assessment.degradation
-    recipe = None if asked is None else asked.recipe
+    asked, recipe = assessment.degradation, assessment.recipe
     if asked is not None and recipe is not None and ADR in asked.allowed_change and under_test is not None:
         settings = AdrSettings(recipe.adr_levels, under_test.choice.policy)
         yield from threshold_remarks(pick_thresholds(under_test.source, settings))
@@ -264,13 +262,8 @@ def _check_depth_files(assessment: Assessment, plan: Plan | None, scenes: Scenes
         if image.source not in needed and needs_depth(Composition(tuple(steps))):
             needed.add(image.source)
     asked = assessment.degradation
-    recipe = None if asked is None else asked.recipe
-    if asked is not None and recipe is not None:
-        mutations = [recipe.mutation(level.at, level.unchanged) for level in asked.levels]
-        if wanted_of(asked).distances or any(
-            mutation is not None and needs_depth(mutation) for mutation in mutations
-        ):
-            needed.update(scenes.files)
+    if asked is not None and (wanted_of(asked).distances or asked.needs_depth):
+        needed.update(scenes.files)
     if needed and not given.folder.is_dir():
         raise InputError("no such folder", Place(str(given.folder)))
     for name in sorted(needed):

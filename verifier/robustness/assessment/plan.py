@@ -117,8 +117,6 @@ def follow_up_plan(
     count = len(sources) if size is None else size
     if not sources or not 1 <= count <= MOST_IMAGES:
         raise UsageError(f"a plan needs source images and 1 to {MOST_IMAGES} images to make, got {count}")
-    if seed < 0:
-        raise UsageError(f"expected a seed from 0, got {seed}")
     chosen, shares = _chosen(circumstances, proportions)
     total = sum(shares, Fraction(0))
     if occurrence == "exclusive" and total > 1:

@@ -48,7 +48,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TypeVar, get_args
+from typing import get_args
 
 from verifier.base.errors import unknown_name
 from verifier.base.numbers import exact_text
@@ -217,8 +217,6 @@ def _known(element: Element, kind: str, names: tuple[str, ...]) -> str:
         raise element.fail(*unknown_name(kind, element.value, names))
     return str(element.value)
 
-
-Made = TypeVar("Made")
 
 SYSTEM_KEYS = (*keys_of(Assessment, "key", "rules"), "distances")
 RISK_KEYS = keys_of(Risk)

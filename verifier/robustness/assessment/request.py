@@ -19,7 +19,7 @@ from verifier.base.documents import InputFile
 from verifier.base.errors import InputError, Place, UsageError, unknown_name
 from verifier.base.numbers import exact_text
 from verifier.base.statistics import FEW_UNITS, few_units_note
-from verifier.checking.verdicts import Verdict
+from verifier.checking.verdicts import Verdict, worst_verdict
 from verifier.robustness.assessment.circumstances import Circumstance
 from verifier.robustness.assessment.datasets import computed_distances, input_records, source_names
 from verifier.robustness.assessment.definition import Assessment, DataSet
@@ -29,7 +29,6 @@ from verifier.robustness.assessment.document import (
     MadeHere,
     SystemRecord,
     TargetRecord,
-    assess_result,
     degradation_record,
     system_record,
     target_record,
@@ -66,10 +65,7 @@ def assessed(settings: AssessSettings, progress: Progress = no_progress, pool: P
     chosen = tuple(with_samples(assessment, folder) for assessment in _chosen(settings, file))
     if settings.cache is not None and settings.make is None:
         raise UsageError("--cache keeps detections, which are made with --make")
-    if settings.refine and (
-        settings.make is None
-        or not any(assessment.degradation and assessment.degradation.recipe for assessment in chosen)
-    ):
+    if settings.refine and (settings.make is None or all(assessment.recipe is None for assessment in chosen)):
         raise UsageError("--refine makes levels: it needs --make and a degradation with a transformation")
     prepared = [_prepared(system, folder, settings) for system in chosen]  # before anything is made
     systems = tuple(_with_verdicts(system, folder, settings, progress, pool) for system in prepared)
@@ -79,7 +75,14 @@ def assessed(settings: AssessSettings, progress: Progress = no_progress, pool: P
     used = (*(() if settings.make is None else PACKAGES), *(("torch", "torchvision") if extractors else ()))
     versions = program_versions() | installed_versions(used)
     records = tuple(record for _, record in systems)
-    return assess_result(file.title, (assessment_file, *inputs), versions, records)
+    return AssessResult(
+        title=file.title,
+        verdict=worst_verdict(record.verdict for record in records),
+        inputs=(assessment_file, *inputs),
+        versions=versions,
+        grid={record.key: tuple(target.name for target in record.targets) for record in records},
+        systems=records,
+    )
 
 
 @dataclass(frozen=True)

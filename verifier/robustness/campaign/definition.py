@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
+from verifier.base.arrays import Floats
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.detections import ClassMap, read_class_map
 from verifier.perception.detections.columns import DetectionSet
@@ -157,6 +158,29 @@ class Counting:
 
     def __post_init__(self) -> None:
         Bins(self.edges_m)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """What was made of what a detector reports under one condition; paths of files, None for what was not wanted.
+
+    Attributes:
+        performance: metric -> value; None where it is not defined, as precision without any detection.
+        drawn: metric -> (draws,) its value on images drawn from these, the same under every condition.
+        confusion: file of confusion matrices.
+        pairs: file of pairs of true and reported distance.
+        without_pairs: whether no object has a report, so that there is no pair in `pairs`.
+        curves: file of trade-off curves.
+        drawn_curve: (draws, sensitivities) safety and efficiency of the curve on drawn images.
+    """
+
+    performance: Mapping[str, Fraction | None] = field(default_factory=dict)
+    drawn: Mapping[str, Floats] = field(default_factory=dict, compare=False, repr=False)
+    confusion: str | None = None
+    pairs: str | None = None
+    without_pairs: bool = False
+    curves: str | None = None
+    drawn_curve: tuple[Floats, Floats] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)

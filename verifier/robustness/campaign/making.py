@@ -14,8 +14,8 @@ that `verify run`, `verify collision` and `verify robroc` read; with `keep_image
 
 import csv
 import io
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -43,7 +43,7 @@ from verifier.perception.detections.depth import box_depth
 from verifier.perception.detections.distances import distance
 from verifier.perception.matching import MatchingPolicy, match
 from verifier.robustness.adr import LEVELS, AdrSettings, detection_rates, pick_thresholds
-from verifier.robustness.campaign.definition import Counting, DetectorChoice
+from verifier.robustness.campaign.definition import Counting, DetectorChoice, Made
 from verifier.robustness.campaign.scenes import Scenes
 from verifier.robustness.detection_metrics import TABLE_6, judged, measured
 from verifier.robustness.detectors import Detector
@@ -102,19 +102,6 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Made:
-    """What was made; files by their absolute paths, None for what was not wanted."""
-
-    performance: Mapping[str, Fraction | None] = field(default_factory=dict)
-    drawn: Mapping[str, Floats] = field(default_factory=dict)
-    confusion: str | None = None
-    pairs: str | None = None
-    without_pairs: bool = False
-    curves: str | None = None
-    drawn_curve: tuple[Floats, Floats] | None = None
-
-
-@dataclass(frozen=True)
 class Maker:
     """Makes of what one detector reports under a mutation what is wanted."""
 
@@ -139,7 +126,7 @@ class Maker:
         """
         title, condition, suffix = told
         wanted = self.wanted
-        product = Made(self._performance(data), self._drawn(data))
+        product = Made(performance=self._performance(data), drawn=self._drawn(data))
         if wanted.curve is not None:
             curves, drawn = self._curve(data, condition, folder / f"curves{suffix}.json", title)
             product = replace(product, curves=curves, drawn_curve=drawn)

@@ -117,7 +117,7 @@ def requirement_criterion(rows: Sequence[RequirementRow], name: str, limit: str)
     values, margins, verdicts, bounds = (
         tuple(getattr(row, part) for row in rows) for part in ("probability", "margin", "outcome", "bounds")
     )
-    return Criterion("requirement", name, limit, values, margins, verdicts, bounds, rows[0].strict)
+    return Criterion("requirement", name, limit, values, margins, verdicts, bounds)
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ from verifier.perception.detections import Reading
 from verifier.perception.detections.cameras import read_cameras
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.detections.depth import depth_file
+from verifier.robustness.campaign.definition import Made
 from verifier.robustness.campaign.detecting import (
     KEPT,
     PACKAGES,
@@ -53,7 +54,6 @@ from verifier.robustness.campaign.judging import campaign_logs, check_run, check
 from verifier.robustness.campaign.looking import check_outside
 from verifier.robustness.campaign.making import (
     BY_MEDIAN,
-    Made,
     Maker,
     UnderTest,
     Wanted,

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from verifier.base.errors import InputError, Place, UsageError, shown, unknown_name
-from verifier.base.files import read_json, write_text
+from verifier.base.files import make_folder, read_json, write_text
 from verifier.perception.detections.classmap import IGNORE, ClassMap
 from verifier.perception.detections.columns import Boxes, DetectionSet
 from verifier.robustness.detectors.protocol import NOTHING, Detections, Detector, Image
@@ -85,10 +85,7 @@ class Cache:
             "score": detections.score.tolist(),
             "label": detections.label.tolist(),
         }
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"cannot be made: {error.strerror}", Place(str(path.parent))) from None
+        make_folder(path.parent)
         write_text(path, json.dumps(document, allow_nan=False) + "\n")
 
     def _path(self, image: str, detector: str) -> Path:

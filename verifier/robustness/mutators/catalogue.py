@@ -2,6 +2,9 @@
 
 "2018" is Pezzementi et al. 2018 (SSRR), "2021" Pezzementi et al. 2021 (Field Robotics), "2024" Wozniak et al. 2024;
 the sources of weather and night stand in `weather`.
+
+What a parameter may be is checked here alone, and what an image and its depth may be by `Frame`: the functions of the
+mutators take both as they are given.
 """
 
 import math
@@ -17,6 +20,7 @@ from verifier.perception.detections.distances import LARGEST_M
 from verifier.robustness.mutators.defocus import defocus
 from verifier.robustness.mutators.frames import LONGEST_SIDE, Frame
 from verifier.robustness.mutators.geometric import (
+    LARGEST_BLOCK_PX,
     LONGEST_PATH_PX,
     WIDEST_SIGMA_PX,
     chromatic_aberration,
@@ -216,7 +220,7 @@ _ALL = (
     Mutator(
         "pixelation",
         "means of square blocks (2024)",
-        (Parameter("block_px", "side of a block, pixels", low=1, high=256, whole=True),),
+        (Parameter("block_px", "side of a block, pixels", low=1, high=LARGEST_BLOCK_PX, whole=True),),
         pixelation,
     ),
     Mutator(

@@ -30,8 +30,7 @@ from verifier.base.arrays import Floats
 from verifier.base.errors import LimitError
 from verifier.base.libraries import library
 from verifier.base.numbers import significant
-from verifier.perception.detections.distances import LARGEST_M
-from verifier.robustness.mutators.frames import Metres, Pixels, check_pixels, checked_depth
+from verifier.robustness.mutators.frames import Metres, Pixels
 from verifier.robustness.mutators.spread import COORDINATE_PX, Layers, layers_for
 
 REACH = 6.5
@@ -44,21 +43,10 @@ NARROW_PX = 0.6
 
 @dataclass(frozen=True)
 class Lens:
-    """Camera constant in metres times pixels, and the distance in focus in metres.
-
-    Raises:
-        ValueError: a negative or infinite constant, a focus that is not positive or beyond `LARGEST_M`.
-    """
+    """Camera constant in metres times pixels, and the distance in focus in metres."""
 
     kappa_m_px: float
     focus_m: float
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.kappa_m_px < math.inf or not 0 < self.focus_m <= LARGEST_M:
-            raise ValueError(
-                f"expected kappa from 0 and a positive focus up to {LARGEST_M:g} m, got {self.kappa_m_px} and "
-                f"{self.focus_m}"
-            )
 
     def spread_px(self, depth_m: NDArray[np.float64]) -> NDArray[np.float64]:
         """rho = kappa |D - u_f| / (D u_f)."""
@@ -149,14 +137,12 @@ def defocus(pixels: Pixels, depth_m: Metres, kappa_m_px: float, focus_m: float) 
     """The image out of focus; where the depth is `focus_m`, or with kappa 0, it is the identity.
 
     Raises:
-        InputError: depth of another size than the image, zero, negative or not finite.
         LimitError: a point spread wider than `LARGEST_SPREAD_PX`.
-        ValueError: a negative or infinite kappa, a focus that is not positive or beyond 1e5 m, or no image.
     """
     return defocus_with_bound(pixels, depth_m, kappa_m_px, focus_m)[0]
 
 
-def defocus_with_bound(pixels: Pixels, depth_m: Metres, kappa_m_px: float, focus_m: float) -> tuple[Pixels, float]:
+def defocus_with_bound(pixels: Pixels, depth: Metres, kappa_m_px: float, focus_m: float) -> tuple[Pixels, float]:
     """`defocus`, and by how many grey levels it can differ from the definition before it is rounded.
 
     With D~(x) the sum of point spreads that x receives and e(d) the largest error of one at offset d, the result F~
@@ -165,8 +151,6 @@ def defocus_with_bound(pixels: Pixels, depth_m: Metres, kappa_m_px: float, focus
     of float32 exceed `LARGEST_ERROR`, because what is around is much more out of focus and scatters little light to
     x, the sums of the definition are added up term by term, unless more layers are cheaper.
     """
-    check_pixels(pixels)
-    depth = checked_depth(depth_m, pixels)
     lens = Lens(kappa_m_px, focus_m)
     low, high = lens.range_px(depth)
     if high > LARGEST_SPREAD_PX:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.libraries import library
-from verifier.robustness.mutators.frames import Frame, Pixels, check_pixels, strips
+from verifier.robustness.mutators.frames import Frame, Pixels, strips
 
 FINE = 2**16
 """Parts of a pixel in which the terms of a position are rounded before they are added."""
@@ -91,13 +91,7 @@ def rotate(pixels: Pixels, angle_deg: float) -> Pixels:
     """Turned about the centre, counter-clockwise as seen, on a canvas of the same size; what comes in is black.
 
     Bilinear interpolation, with source positions on a grid of 1/32 pixel; beyond the edge the image is black.
-
-    Raises:
-        ValueError: an infinite angle, or no image.
     """
-    check_pixels(pixels)
-    if not np.isfinite(angle_deg):
-        raise ValueError(f"expected a finite angle in degrees, got {angle_deg}")
     cv2 = library("cv2")
     whole, parts = turning_maps(pixels.shape[0], pixels.shape[1], angle_deg)
     return np.asarray(cv2.remap(pixels, whole, parts, cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT))
@@ -135,11 +129,8 @@ def truncate_frame(
     there are left out.
 
     Raises:
-        ValueError: a share outside 0..1, or nothing left.
+        ValueError: nothing is left.
     """
-    shares = (left, top, right, bottom)
-    if not all(0 <= share <= 1 for share in shares):
-        raise ValueError(f"expected shares in 0..1, got {shares}")
     height, width = frame.size
     x0, y0 = round(left * width), round(top * height)
     x1, y1 = width - round(right * width), height - round(bottom * height)
@@ -164,6 +155,7 @@ REACH = 4.0
 """Standard deviations at which a Gaussian kernel ends; what is left out could change a level by 0.03 at most."""
 WIDEST_SIGMA_PX = 500.0
 LONGEST_PATH_PX = 500.0
+LARGEST_BLOCK_PX = 256
 ROUNDING = 1e-14
 """Weights below this are what rounding leaves of 0."""
 
@@ -181,12 +173,7 @@ def gaussian_blur(pixels: Pixels, sigma_px: float) -> Pixels:
 
     More exact than OpenCV's own blur of eight-bit images, whose kernel has eight binary places and ends at 3 sigma:
     that is off by up to two grey levels.
-
-    Raises:
-        ValueError: sigma negative or above `WIDEST_SIGMA_PX`, or no image.
     """
-    check_pixels(pixels)
-    _check_sigma(sigma_px)
     return pixels.copy() if sigma_px == 0 else _blurred(pixels, sigma_px)
 
 
@@ -199,25 +186,12 @@ def _blurred(image: NDArray[np.generic], sigma_px: float) -> Pixels:
     return np.asarray(cv2.sepFilter2D(image, cv2.CV_8U, across, down, borderType=cv2.BORDER_REFLECT_101))
 
 
-def _check_sigma(sigma_px: float) -> None:
-    if not 0 <= sigma_px <= WIDEST_SIGMA_PX:
-        raise ValueError(f"expected a standard deviation in 0..{WIDEST_SIGMA_PX:g} pixels, got {sigma_px}")
-
-
 def motion_blur(pixels: Pixels, length_px: float, angle_deg: float = 0.0) -> Pixels:
     """The mean over a straight, even motion: the integral of I(x - t u) over t from -L/2 to L/2, divided by L.
 
     u points to the right and, with a positive angle, upwards; the image between pixels is interpolated bilinearly,
     so the kernel is the integral of the two hat functions along the segment, taken exactly.
-
-    Raises:
-        ValueError: a length that is negative or above `LONGEST_PATH_PX`, an infinite angle, or no image.
     """
-    check_pixels(pixels)
-    if not 0 <= length_px <= LONGEST_PATH_PX or not np.isfinite(angle_deg):
-        raise ValueError(
-            f"expected a length in 0..{LONGEST_PATH_PX:g} pixels and an angle, got {length_px}, {angle_deg}"
-        )
     if length_px == 0:
         return pixels.copy()
     cv2 = library("cv2")
@@ -257,24 +231,18 @@ def motion_kernel(length_px: float, angle_deg: float) -> NDArray[np.float64]:
 def pixelation(pixels: Pixels, block_px: int) -> Pixels:
     """Every block of block x block pixels, counted from the left upper corner, becomes its mean; 1 is the identity.
 
-    Blocks at the right and the lower edge may be smaller; their mean is over the pixels that they have.
-
-    Raises:
-        ValueError: a block that is not a whole number in 1..256, or no image.
+    Blocks at the right and the lower edge may be smaller; their mean is over the pixels that they have. A block is up
+    to `LARGEST_BLOCK_PX`: sums of more would not be exact in float32.
     """
-    check_pixels(pixels)
-    if not 1 <= block_px <= 256 or block_px != int(block_px):  # sums of more would not be exact in float32
-        raise ValueError(f"expected a whole block size in 1..256, got {block_px}")
     cv2 = library("cv2")
-    block = int(block_px)
     height, width = pixels.shape[:2]
     sums = cv2.boxFilter(
-        pixels, cv2.CV_32F, (block, block), anchor=(0, 0), normalize=False, borderType=cv2.BORDER_CONSTANT
-    )[::block, ::block].astype(np.float64)
-    tall = np.minimum(block, height - np.arange(0, height, block))
-    wide = np.minimum(block, width - np.arange(0, width, block))
+        pixels, cv2.CV_32F, (block_px, block_px), anchor=(0, 0), normalize=False, borderType=cv2.BORDER_CONSTANT
+    )[::block_px, ::block_px].astype(np.float64)
+    tall = np.minimum(block_px, height - np.arange(0, height, block_px))
+    wide = np.minimum(block_px, width - np.arange(0, width, block_px))
     means = np.rint(sums / np.outer(tall, wide)[..., np.newaxis]).astype(np.uint8)
-    size = (means.shape[1] * block, means.shape[0] * block)
+    size = (means.shape[1] * block_px, means.shape[0] * block_px)
     return np.ascontiguousarray(cv2.resize(means, size, interpolation=cv2.INTER_NEAREST)[:height, :width])
 
 
@@ -284,14 +252,7 @@ def chromatic_aberration(pixels: Pixels, expansion: float, sigma_px: float = 0.0
     Lateral aberration is the difference in scale, longitudinal the blur: Gaussian with `sigma_px`, after scaling.
     Green stays. Source coordinates are rounded to 1/32 pixel. The name and the two effects are from Wozniak et al.
     2024, box 6, whose single parameter is not defined there.
-
-    Raises:
-        ValueError: an expansion outside 0..1, sigma as for `gaussian_blur`, or no image.
     """
-    check_pixels(pixels)
-    if not 0 <= expansion <= 1:
-        raise ValueError(f"expected an expansion in 0..1, got {expansion}")
-    _check_sigma(sigma_px)
     cv2 = library("cv2")
     out = pixels.copy()
     for channel, factor in ((0, 1 + expansion), (2, 1 / (1 + expansion))):

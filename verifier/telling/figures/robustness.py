@@ -292,8 +292,7 @@ def _draw_criterion(axis: Axes, system: SystemRecord, criterion: CriterionRecord
     asked = system.degradation
     if asked is None:
         raise ValueError("a system without a degradation")
-    levels = [float(level or 0) for level in asked.levels]  # "inf" is one
-    at = np.array([along(level, asked.scale) for level in levels])
+    at = np.array([along(level, asked.scale) for level in asked.levels])
     at = at if np.isfinite(at).all() else np.arange(len(at), dtype=np.float64)
     values = np.array([math.nan if value is None else value for value in criterion.values])
     margins = np.array([math.nan if margin is None else margin for margin in criterion.margins])
@@ -316,7 +315,7 @@ def _draw_criterion(axis: Axes, system: SystemRecord, criterion: CriterionRecord
         targets = np.array([start - margins[0], start + margins[0]])
     for number, target in enumerate(np.unique(np.round(targets[np.isfinite(targets)], 12))):
         axis.axhline(target, color="black", linestyle="--", linewidth=1, label=None if number else "target")
-    shown = ["\u221e" if math.isinf(level) else f"{level:g}" for level in levels]
+    shown = ["\u221e" if math.isinf(level) else f"{level:g}" for level in asked.levels]
     axis.set_xticks(at, shown, rotation=45, fontsize="x-small")
     unit = f" ({asked.unit})" if asked.unit else ""
     axis.set_xlabel(plain(f"{asked.parameter}{unit}, {asked.scale} scale"), fontsize="small")
