@@ -22,8 +22,8 @@ from verifier.perception.detections.sources import Member
 
 Kind = Literal["text", "whole", "number", "finite"]
 WHOLE = re.compile(r"[+-]?\d{1,15}(\.0*)?", re.ASCII)
-TRUTH = re.compile(rb"true|false", re.IGNORECASE)
-"""What pandas takes for 1 and 0 where a whole column says nothing else."""
+TRUTH = (b"true", b"false")
+"""What pandas takes for 1 and 0, in upper case too, where a whole column says nothing else."""
 NAN_TEXTS = [sign + text for sign in ("", "-", "+") for text in ("nan", "NaN", "NAN", "Nan")]
 
 
@@ -66,7 +66,8 @@ def read_tables(members: Sequence[Member], layouts: Sequence[Layout]) -> TextTab
     layout = _layout_of(texts, layouts, members, line, file)
     columns, names = _parsed(texts, layout) or ({}, {})
     fits = columns and len(columns[next(iter(columns))]) == len(line)
-    if not fits or TRUTH.search(texts) or _suspicious(columns, layout):
+    lowered = texts.lower()
+    if not fits or any(word in lowered for word in TRUTH) or _suspicious(columns, layout):
         _find_fault(members, layout)
         if not columns:
             raise InputError("cannot be read as a table", Place(members[0].name))
