@@ -51,7 +51,7 @@ def at_once(folder, rule, memory):
 
 def streamed(folder, rule, memory, rows, files=NO_FILES, step=lambda *_: None):
     found = count_chunks(chunks_of(folder, rows), POLICY, rule, files, report=step, memory=memory)
-    return divided(confusion_counts(found.counted, rule, POLICY), found.by_context.tally, rule, memory).by_context
+    return divided(confusion_counts(found.counted, rule, POLICY), found.counted.contexts, rule, memory).by_context
 
 
 def same(found, whole):

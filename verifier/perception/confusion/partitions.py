@@ -201,8 +201,8 @@ def _document(job: Job, count: PartCount) -> ConfusionCounts:
     if count.tests:
         tested = {**counts.metadata, "dependence": combined_dependence(count.tests, IN_PARTS)}
         counts = with_sanity(replace(counts, metadata=tested))
-    if job.memory is not None and progress.by_context is not None:
-        counts = divided(counts, progress.by_context.tally, rule, job.memory)
+    if job.memory is not None and (contexts := progress.counted.contexts) is not None:
+        counts = divided(counts, contexts, rule, job.memory)
     return counts
 
 
