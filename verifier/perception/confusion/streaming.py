@@ -278,13 +278,12 @@ def _checkpoint_text(progress: Progress, files: StreamFiles) -> str:
         **_tally_document(count.tally),
         "remarks": list(count.remarks),
         "localised": None if count.localised is None else count.localised.tolist(),
-        **({} if count.contexts is None else _contexts_document(count.contexts, progress.begun)),
     }
+    if count.contexts is not None:
+        begun = progress.begun
+        tally = _tally_document(count.contexts)
+        document["contexts"] = {**tally, "sequence": begun.sequence, "outcomes": begun.outcomes}
     return json.dumps(document, ensure_ascii=False, default=dict) + "\n"
-
-
-def _contexts_document(contexts: Tally, begun: Begun) -> dict[str, object]:
-    return {"contexts": {**_tally_document(contexts), "sequence": begun.sequence, "outcomes": begun.outcomes}}
 
 
 def _tally_document(tally: Tally) -> dict[str, str]:
