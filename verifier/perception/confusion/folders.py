@@ -387,4 +387,4 @@ def counted_part(
     counted, observed = count_part(data, policy, rule, memory, settings.localisation)
     test = None if observed is None else dependence_document(data, observed, rule)
     progress = Progress(None, counted, dict(data.origin), 1)
-    return PartCount(progress, how=(rule, policy), tests=() if test is None else (test,))
+    return PartCount(progress, tests=() if test is None else (test,))

@@ -76,24 +76,21 @@ class PartCount:
     Attributes:
         progress: the counts; None of a file, and of a part without frames.
         digests: path -> SHA-256.
-        how: rule and matching policy; None of a file.
         tests: of dependence along the tracks, of one part after the other; documents of the key `dependence`.
     """
 
     progress: Progress | None = None
     digests: Mapping[str, str] = field(default_factory=dict)
-    how: tuple[CountingRule, MatchingPolicy] | None = None
     tests: tuple[Told, ...] = ()
 
 
 def added_parts(one: PartCount, other: PartCount) -> PartCount:
     """Two parts, which hold different sequences and are counted by one rule."""
-    digests, how = {**one.digests, **other.digests}, one.how or other.how
-    if one.progress is None or other.progress is None:
-        return PartCount(one.progress or other.progress, digests, how, one.tests + other.tests)
-    before, now = one.progress, other.progress
-    counted, origin = accumulate([before.counted, now.counted], whole=True), added_origin(before.origin, now.origin)
-    return PartCount(Progress(None, counted, origin, before.parts + now.parts), digests, how, one.tests + other.tests)
+    progress, now = one.progress or other.progress, other.progress
+    if one.progress is not None and now is not None:
+        counted, origin = [one.progress.counted, now.counted], added_origin(one.progress.origin, now.origin)
+        progress = Progress(None, accumulate(counted, whole=True), origin, one.progress.parts + now.parts)
+    return PartCount(progress, {**one.digests, **other.digests}, one.tests + other.tests)
 
 
 @dataclass(frozen=True)
