@@ -24,7 +24,7 @@ from verifier.cli import main
 from verifier.perception.confusion.document import confusion_text, read_counts
 from verifier.perception.confusion.request import counted, merged
 from verifier.perception.confusion.shards import MOST_SHARDS, parsed_shard, share_of
-from verifier.perception.detections.parquetfiles import FilesInOrder, Tables, opened
+from verifier.perception.detections.parquetfiles import Tables, opened
 from verifier.perception.settings import CountSettings, MergeSettings
 
 NAMES = ("annotations", "detections", "frames")
@@ -242,15 +242,6 @@ def test_files_are_closed_as_soon_as_they_are_read(scene, name):
     assert Path(name).resolve() not in opened_still
 
 
-def test_a_file_that_changes_meanwhile_is_noticed(scene):
-    files = FilesInOrder.of("frames.parquet", {}, ("frame",))
-    table = pq.read_table("frames.parquet")
-    Path("frames.parquet").unlink()
-    pq.write_table(table.slice(1), "frames.parquet")
-    with pytest.raises(InputError, match="the file has changed since it was first read"):
-        list(files.batches((0, 10), 5))
-
-
 def test_shards_that_do_not_make_a_whole_are_refused(scene, capfd):
     for number in (1, 2, 3):
         written(f"{number}.json", shard=f"{number}/3")
@@ -369,22 +360,14 @@ def test_addresses_of_stores_are_read_like_files(scene, scheduler):
         told = json.loads(written(stream=True, scheduler=scheduler, **there)[0])
         for key in ("bins", "sequences", "totals"):
             assert told[key] == whole[key]
-    with pytest.raises(UsageError, match="nothing reads this address"):
-        counted(CountSettings(**{**DATA, "detections": "gopher://x/y.parquet"}, **SCENE, stream=True))
     with pytest.raises(InputError, match="no such file"):
         counted(CountSettings(**{**DATA, "detections": f"file://{scene}/none.parquet"}, **SCENE, stream=True))
-    Path("hollow").mkdir()
-    with pytest.raises(InputError, match=r"no file \*\.parquet in it"):
-        counted(CountSettings(**{**DATA, "detections": "hollow"}, **SCENE, stream=True))
 
 
 @pytest.mark.parametrize(
     ("choices", "message"),
     [
-        ({"shard": "0/0"}, "--shard: expected I/N"),
         ({"shard": "3/2"}, "--shard: expected I/N"),
-        ({"shard": "1"}, "--shard: expected I/N"),
-        ({"shard": "-1/2"}, "--shard: expected I/N"),
         (
             {"shard": "1/2", "format": "coco"},
             r"count Parquet tables .*, and folders .*kitti_tracking, mot,",
@@ -403,7 +386,7 @@ def test_shards_are_numbered_from_1():
     assert MOST_SHARDS == 100_000
     for text in ("1/1", "2/2", "1/100000"):
         assert "/".join(map(str, parsed_shard(text))) == text
-    for text in ("1/100001", "100001/100001", "1/0"):
+    for text in ("1/100001", "100001/100001", "1/0", "0/0", "3/2", "1", "-1/2"):
         with pytest.raises(UsageError, match="I from 1 to N, at most 100000"):
             parsed_shard(text)
 
