@@ -241,8 +241,8 @@ def count_drives(folder: Path, rows_per_chunk: int = 200_000, memory: Memory | N
 
     done = count_chunks(chunks, DRIVES, DRIVE_RULE, StreamFiles(folder / "checkpoint.json"), memory=memory)
     counts = confusion_counts(done.counted, DRIVE_RULE, DRIVES)
-    if memory is not None and done.by_context is not None:
-        counts = divided(counts, done.by_context.tally, DRIVE_RULE, memory)
+    if memory is not None and done.counted.contexts is not None:
+        counts = divided(counts, done.counted.contexts, DRIVE_RULE, memory)
     write_confusion(counts, folder / "counts.json")
     return done.counted
 

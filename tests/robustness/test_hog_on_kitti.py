@@ -22,8 +22,9 @@ from kitti_scenes import EVERYTHING, PEOPLE, KittiScenes
 
 from verifier.perception.confusion import write_confusion
 from verifier.perception.confusion.bins import Bins
-from verifier.perception.confusion.choices import Filters, count_job
+from verifier.perception.confusion.choices import count_job
 from verifier.perception.confusion.rules import CountingRule
+from verifier.perception.detections import keep_scores
 from verifier.perception.matching import MatchingPolicy
 from verifier.pipeline import verify_spec
 from verifier.robustness.adr import AdrSettings
@@ -112,10 +113,9 @@ def lowest(study):
 @pytest.fixture(scope="module")
 def matrices(scenes, runs, lowest):
     rule = CountingRule("class", ("ped", "obs"), Bins(EDGES_M), "ground_plane")
-    filters = Filters(lowest_score=lowest)
     counted = {}
     for condition, run in runs.items():
-        data = filters(with_detections(scenes.truth(EVERYTHING), run))
+        data = keep_scores(with_detections(scenes.truth(EVERYTHING), run), lowest)
         counted[condition] = count_job(data, POLICY, rule, condition)[0]
     return counted
 

@@ -441,10 +441,6 @@ _NEARLY_ONE = (
     "return float(np.mean(np.where(precision > 1 - 1e-15, 1.0, precision)))  # it adds 2.2e-16 to what it divides by"
 )
 _TALLY, _STREAMING = "verifier/perception/confusion/tally.py", "verifier/perception/confusion/streaming.py"
-_OF_CONTEXTS = (
-    "if before.by_context is not None and now.by_context is not None:",
-    "if memory is not None and by_context is not None:",
-)
 _LAST_OF_PART = (
     "return Part(begun, chunk.numbers, sequence, data.sequences, int(sequence[there[0]]) if there else -1)"
 )
@@ -551,7 +547,6 @@ EQUIVALENT = {
     (_PRECISION, _NEARLY_ONE, ">"): "no share of whole numbers below 10^15 is there",
     (_REPLAY, _NOT_LISTED, "1"): "any number below 0",
     (_TALLY, "sizes = tuple(int(column.max()) + 1 for column in index.T)", "1"): "wider: keys that are only compared",
-    **{(_STREAMING, line, "and"): "both are there where contexts are counted" for line in _OF_CONTEXTS},
     (_STREAMING, _LAST_OF_PART, "1"): "any number below 0",
     (_STREAMING, 'return json.dumps(document, ensure_ascii=False, default=dict) + "\\n"', "False"): (
         "the same values when they are read"

@@ -92,7 +92,7 @@ class Thresholds:
 
     @property
     def at_least(self) -> tuple[float, ...]:
-        """(k) the same for whoever keeps the scores **at least** so great, as `Filters.lowest_score` does."""
+        """(k) the same for whoever keeps the scores **at least** so great, as `filters.keep_scores` does."""
         return tuple(math.nextafter(score, math.inf) for score in self.scores)
 
     @property

@@ -8,15 +8,15 @@ import pytest
 from verifier.base.errors import UsageError
 from verifier.perception.confusion.bins import Bins, parse_variable
 from verifier.perception.confusion.choices import (
-    Filters,
     counting_rule,
     default_measure,
     default_policy,
-    filters,
+    filtered,
     matching_policy,
 )
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.detections.arrays import from_arrays
+from verifier.perception.detections.filters import keep_attribute, keep_field_of_view, keep_range, keep_scores
 from verifier.perception.matching import CONVENTIONS, MatchingPolicy, convention
 from verifier.perception.settings import CountSettings
 
@@ -31,20 +31,20 @@ def data(annotations, detections):
 
 
 def test_without_a_choice_nothing_is_filtered():
-    assert filters(CountSettings(), "given") == Filters(None, None, "given", None, (), "ignore")
+    scene = data(IN_SPACE, IN_SPACE)
+    assert filtered(CountSettings(), scene, "given") is scene
 
 
 def test_every_filter_is_that_of_its_settings():
-    settings = CountSettings(
-        min=("width=2", "age=3.5"),
-        max=("height=9", "width=4"),
-        min_score=0.25,
-        range="1..80",
-        field_of_view=40.0,
-        filtered="drop",
-    )
-    attributes = (("width", 2, 4), ("age", 3.5, math.inf), ("height", -math.inf, 9))
-    assert filters(settings, "forward") == Filters(0.25, (1, 80), "forward", 40, attributes, "drop")
+    choices = {"min": ("width=2", "age=3.5"), "max": ("height=9", "width=4"), "min_score": 0.25, "range": "1..80"}
+    scene = data(IN_SPACE | {"width": [2], "age": [4], "height": [9]}, IN_SPACE)
+    for removed in ("drop", "ignore"):
+        settings = CountSettings(**choices, field_of_view=40.0, filtered=removed)
+        expected = keep_range(keep_scores(scene, 0.25), "forward", 1, 80, removed)
+        expected = keep_field_of_view(expected, 40, removed)
+        for name, bounds in (("width", (2, 4)), ("age", (3.5,)), ("height", (-math.inf, 9))):
+            expected = keep_attribute(expected, name, *bounds, removed=removed)
+        assert filtered(settings, scene, "forward").origin == expected.origin
 
 
 @pytest.mark.parametrize(

@@ -194,11 +194,6 @@ def test_an_object_that_is_dropped_for_another_variable_still_stands_where_it_st
     ("change", "words"),
     [
         ({"classes": ("ped",)}, "the data has classes that get no column: obs"),
-        ({"classes": ("ped", "obs", "empty")}, "none of them 'empty'"),
-        ({"gap_m": 2.0}, "a gap in metres belongs to the labelling 'group'"),
-        ({"labelling": "group", "gap_m": math.inf}, "expected a gap from 0 to 10000 m"),
-        ({"thresholds": (0.5, 0.5)}, "expected increasing score thresholds"),
-        ({"unmatched": "count"}, "unknown policy 'count'"),
         ({"bins": Bins((0.0, 10.0), (Variable("sequence", groups=(("a", ("A",)),)),)), "outside": "error"},
          "sequence 'B' falls in no bin"),
         ({"bins": Bins((0.0, 100.0), (Variable("weather", groups=(("dry", ("0",)),)),))},

@@ -24,7 +24,7 @@ from verifier.cli import main
 from verifier.perception.confusion.document import confusion_text, read_counts
 from verifier.perception.confusion.request import counted, merged
 from verifier.perception.confusion.shards import MOST_SHARDS, parsed_shard, share_of
-from verifier.perception.detections.parquetfiles import FilesInOrder, Tables, opened
+from verifier.perception.detections.parquetfiles import Tables, opened
 from verifier.perception.settings import CountSettings, MergeSettings
 
 NAMES = ("annotations", "detections", "frames")
@@ -99,13 +99,13 @@ def sharded(of, **choices):
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_workers_and_shards_give_the_bytes_of_one_process(tracks, scheduler, variant):
+def test_workers_and_shards_give_the_bytes_of_one_process(tracks, scheduler, thorough, variant):
     choices = VARIANTS[variant] | {"stream": True, "chunk_rows": 40}
     whole, record = written(**choices)
     found, rows = written(scheduler=scheduler, **choices)
     assert found == whole
     assert sorted(rows.splitlines()) == sorted(record.splitlines())  # a chunk lists frames, objects, detections
-    for of in (2, 5):  # there are three sequences
+    for of in (2, 5) if thorough or variant == "plain" else (5,):  # there are three sequences
         assert sharded(of, **choices) == whole
 
 
@@ -140,7 +140,7 @@ def test_processes_of_this_machine_count_and_tell_what_they_did(scene, capfd):
     assert all(line.startswith("tcp://127.0.0.1:") and "s, at most" in line for line in told)
 
 
-@pytest.mark.parametrize("rows", [50, 1111])
+@pytest.mark.parametrize("rows", [250, 1111])
 def test_one_drive_may_lie_in_several_files(scene, scheduler, rows):
     # Pieces end within frames, and tracks go on in the next.
     for name in NAMES:
@@ -174,6 +174,7 @@ def broken(path, column, row, value):
     pq.write_table(table.set_column(table.column_names.index(column), column, pa.array(values)), path)
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("how", ["stream", "scheduler", "shards"])
 @pytest.mark.parametrize(
     ("column", "value", "words"),
@@ -239,15 +240,6 @@ def test_files_are_closed_as_soon_as_they_are_read(scene, name):
         stays.append(source)
     opened_still = [link.readlink() for link in Path("/proc/self/fd").iterdir() if link.exists()]
     assert Path(name).resolve() not in opened_still
-
-
-def test_a_file_that_changes_meanwhile_is_noticed(scene):
-    files = FilesInOrder.of("frames.parquet", {}, ("frame",))
-    table = pq.read_table("frames.parquet")
-    Path("frames.parquet").unlink()
-    pq.write_table(table.slice(1), "frames.parquet")
-    with pytest.raises(InputError, match="the file has changed since it was first read"):
-        list(files.batches((0, 10), 5))
 
 
 def test_shards_that_do_not_make_a_whole_are_refused(scene, capfd):
@@ -368,22 +360,14 @@ def test_addresses_of_stores_are_read_like_files(scene, scheduler):
         told = json.loads(written(stream=True, scheduler=scheduler, **there)[0])
         for key in ("bins", "sequences", "totals"):
             assert told[key] == whole[key]
-    with pytest.raises(UsageError, match="nothing reads this address"):
-        counted(CountSettings(**{**DATA, "detections": "gopher://x/y.parquet"}, **SCENE, stream=True))
     with pytest.raises(InputError, match="no such file"):
         counted(CountSettings(**{**DATA, "detections": f"file://{scene}/none.parquet"}, **SCENE, stream=True))
-    Path("hollow").mkdir()
-    with pytest.raises(InputError, match=r"no file \*\.parquet in it"):
-        counted(CountSettings(**{**DATA, "detections": "hollow"}, **SCENE, stream=True))
 
 
 @pytest.mark.parametrize(
     ("choices", "message"),
     [
-        ({"shard": "0/0"}, "--shard: expected I/N"),
         ({"shard": "3/2"}, "--shard: expected I/N"),
-        ({"shard": "1"}, "--shard: expected I/N"),
-        ({"shard": "-1/2"}, "--shard: expected I/N"),
         (
             {"shard": "1/2", "format": "coco"},
             r"count Parquet tables .*, and folders .*kitti_tracking, mot,",
@@ -402,7 +386,7 @@ def test_shards_are_numbered_from_1():
     assert MOST_SHARDS == 100_000
     for text in ("1/1", "2/2", "1/100000"):
         assert "/".join(map(str, parsed_shard(text))) == text
-    for text in ("1/100001", "100001/100001", "1/0"):
+    for text in ("1/100001", "100001/100001", "1/0", "0/0", "3/2", "1", "-1/2"):
         with pytest.raises(UsageError, match="I from 1 to N, at most 100000"):
             parsed_shard(text)
 
@@ -518,9 +502,9 @@ def folders(tmp_path, monkeypatch):
         Path(name).mkdir(parents=True)
     for sequence in range(4):
         rows, seen, missed = [], {"Pedestrian": [], "Cyclist": []}, [False, False]
-        for frame in range(60):
+        for frame in range(24):
             for track, kind in enumerate(seen):
-                place = f"1.8 0.6 0.8 {track * 6 - 3:.1f} 1.6 {4 + 20 * frame / 60 + sequence:.2f} 0.1"
+                place = f"1.8 0.6 0.8 {track * 6 - 3:.1f} 1.6 {4 + 20 * frame / 24 + sequence:.2f} 0.1"
                 rows.append(f"{frame} {track} {kind} 0 0 0.1 100 100 150 200 {place}")
                 missed[track] = bool(random.random() < (0.7 if missed[track] else 0.2))
                 if not missed[track]:
@@ -539,10 +523,10 @@ IN_FOLDERS = [{}, {"memory": "run:2"}, {"groups": "drives.csv"}, {"sequence": "0
 
 
 @pytest.mark.parametrize("choices", [KITTI | each for each in IN_FOLDERS])
-def test_folders_of_sequences_are_counted_in_parts(folders, scheduler, choices):
+def test_folders_of_sequences_are_counted_in_parts(folders, scheduler, thorough, choices):
     Path("drives.csv").write_text("sequence,drive\n0000,a\n0001,b\n0002,a\n0003,c\n")
     whole = commanded(scheduler=scheduler, **choices)
-    for of in (2, 6):
+    for of in (2, 6) if thorough else (6,):
         files = [f"{number}.json" for number in range(1, of + 1)]
         for number, file in enumerate(files, 1):
             commanded(file, shard=f"{number}/{of}", **choices)
@@ -586,7 +570,7 @@ def test_faults_in_folders_are_named(folders, scheduler, capfd):
     assert "found/Cyclist/0002.txt:" in refused()
     path.unlink()
     Path("found/Pedestrian/0002.txt").unlink()
-    assert "no entry for any of the 60 frames" in refused()
+    assert "no entry for any of the 24 frames" in refused()
     path.write_text("0 -1 Cyclist -1 -1 -10 100 100 150 200 1.8 0.6 0.8 3 1.6 9 0.1 0.5\n")
     Path("found/Cyclist/0009.txt").write_text(path.read_text())
     assert "found/Cyclist/0009.txt:1: detection in frame" in refused()

@@ -87,6 +87,7 @@ def test_a_run_that_dies_at_any_step_goes_on(folder):
         assert (folder / "record.csv").read_bytes() == record
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("step", [3, 4])
 def test_a_killed_process_goes_on(folder, step):
     def process(die_after):

@@ -51,7 +51,7 @@ def at_once(folder, rule, memory):
 
 def streamed(folder, rule, memory, rows, files=NO_FILES, step=lambda *_: None):
     found = count_chunks(chunks_of(folder, rows), POLICY, rule, files, report=step, memory=memory)
-    return divided(confusion_counts(found.counted, rule, POLICY), found.by_context.tally, rule, memory).by_context
+    return divided(confusion_counts(found.counted, rule, POLICY), found.counted.contexts, rule, memory).by_context
 
 
 def same(found, whole):
@@ -150,7 +150,7 @@ def test_frames_that_are_no_numbers_are_refused(tmp_path):
 def test_tracks_may_have_names(tables, tmp_path, labelling):
     write_tracks(tmp_path, name=lambda track: f"walker {track}" if track else None)
     table = pq.read_table(tmp_path / "annotations.parquet")
-    rule, memory = rule_of(labelling), Memory(Contexts("run", 3))
+    rule, memory = rule_of(labelling), Memory(Contexts("run", 3), seed=None)
     expected, column = at_once(tables, rule, memory), table.column_names.index("track")
     for kind in (pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())):
         pq.write_table(table.set_column(column, "track", table["track"].cast(kind)), tmp_path / "annotations.parquet")

@@ -1,5 +1,6 @@
 """Sparse counts and sums of parts: against plain dictionaries, at their edges."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -63,7 +64,7 @@ def test_parts_that_hold_whole_drives_are_added_with_their_tracks():
     one, other = (Progress(None, drive(name, frames), {"regions": frames}, frames)
                   for name, frames in (("A", 2), ("B", 3)))  # fmt: skip
     progress = added_parts(PartCount(one), PartCount(other)).progress
-    assert (progress.parts, progress.origin, progress.by_context) == (5, {"regions": 5}, None)
+    assert (progress.parts, progress.origin, progress.counted.contexts) == (5, {"regions": 5}, None)
     assert progress.counted.sequences == ("A", "B")
     assert progress.counted.tracks.track_counts.tolist() == [1, 1]
 
@@ -71,8 +72,8 @@ def test_parts_that_hold_whole_drives_are_added_with_their_tracks():
 def test_a_checkpoint_is_read_as_it_was_written(tmp_path):
     files, memory = StreamFiles(tmp_path / "checkpoint.json", job={"name": "ä"}), Memory(Contexts("run", 2))
     count = drive("A", 3)
-    count = type(count)(**{**vars(count), "tracks": None, "localised": np.arange(6).reshape(3, 2)})
-    before = Progress("A/2", count, {"format": "arrays"}, 7, count)
+    count = replace(count, tracks=None, localised=np.arange(6).reshape(3, 2), contexts=count.tally)
+    before = Progress("A/2", count, {"format": "arrays"}, 7)
     text = _checkpoint_text(before, files)
     assert f'"version": {VERSION}' in text
     assert VERSION == 3
@@ -80,9 +81,9 @@ def test_a_checkpoint_is_read_as_it_was_written(tmp_path):
     after = _resumed(files, RULE, memory)
     assert (after.after, after.parts, after.origin, after.begun) == ("A/2", 7, before.origin, before.begun)
     assert np.array_equal(after.counted.localised, count.localised)
-    for found in (after.counted, after.by_context):
-        assert np.array_equal(found.tally.index, count.tally.index)
-        assert np.array_equal(found.tally.counts, count.tally.counts)
+    for found in (after.counted.tally, after.counted.contexts):
+        assert np.array_equal(found.index, count.tally.index)
+        assert np.array_equal(found.counts, count.tally.counts)
     files.checkpoint.write_text(text.replace('"counts": "', '"counts": "*'))
     with pytest.raises(InputError, match="the checkpoint is damaged"):
         _resumed(files, RULE, memory)

@@ -54,9 +54,22 @@ def rows_of(counts):
     return found
 
 
-def defined(folder, unit, path):
+@pytest.fixture(scope="module")
+def plain(tables):
+    """The counts by drive, and the path of their record."""
+    path = tables / "record.csv"
+    made = counted(settings_of(tables, record=str(path)))
+    write_record([made.record], path)
+    return made.counts, path
+
+
+@pytest.fixture(scope="module")
+def by_unit(tables):
+    return {unit: counted(settings_of(tables, units=unit)).counts for unit in ("track", "frame")}
+
+
+def defined(unit, path):
     """The same from a record: each object followed along its track, with lists."""
-    write_record([counted(settings_of(folder, record=str(path))).record], path)
     with path.open() as lines:
         told = [row for row in csv.DictReader(lines) if row["kind"] == "object"]
     found, past = defaultdict(Counter), {}
@@ -80,11 +93,11 @@ def multiset(found):
 
 
 @pytest.mark.parametrize("unit", ["track", "frame"])
-def test_units_hold_what_the_record_says(unit, tables, tmp_path):
-    plain, made = counted(settings_of(tables)).counts, counted(settings_of(tables, units=unit)).counts
+def test_units_hold_what_the_record_says(unit, plain, by_unit, tmp_path):
+    (plain, record), made = plain, by_unit[unit]
     assert np.array_equal(made.by_context.counts, plain.by_context.counts)
     assert np.array_equal(made.counts, plain.counts)
-    assert multiset(rows_of(made)) == multiset(defined(tables, unit, tmp_path / "record.csv"))
+    assert multiset(rows_of(made)) == multiset(defined(unit, record))
     frames = {name.partition("#")[0] for name in made.sequences.names}
     assert frames == set(plain.sequences.names)
     assert made.sequences.frames.max() == (1 if unit == "frame" else plain.sequences.frames.max())
@@ -95,8 +108,8 @@ def test_units_hold_what_the_record_says(unit, tables, tmp_path):
     assert coarser.units == unit
 
 
-def test_units_that_cannot_be_counted(tables, tmp_path):
-    parts = [counted(settings_of(tables, units=unit)).counts for unit in ("track", "frame")]
+def test_units_that_cannot_be_counted(by_unit, tmp_path):
+    parts = list(by_unit.values())
     with pytest.raises(InputError, match="by track"):
         merge(parts, ["a", "b"])
     write_confusion(parts[0], tmp_path / "c.json")

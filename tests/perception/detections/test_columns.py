@@ -171,8 +171,8 @@ def test_what_is_left_out_and_what_is_kept_is_what_was_read():
 
 def test_so_many_frames_are_numbered_and_no_more(monkeypatch):
     monkeypatch.setattr(assembly, "MOST_FRAMES", 3)
-    found, first = assembly.numbered_frames(("a", "b"), np.array([1, 2]), 5, Place("f"))
-    assert (found.names, first.tolist()) == (("a/000005", "b/000005", "b/000006"), [0, 1])
+    found = assembly.numbered_frames(("a", "b"), np.array([1, 2]), 5, Place("f"))
+    assert found.names == ("a/000005", "b/000005", "b/000006")
     assert found.sequence.tolist() == [0, 1, 1]
     with pytest.raises(LimitError, match="4 frames, at most 3 are read"):
         assembly.numbered_frames(("a", "b"), np.array([2, 2]), 5, Place("f"))

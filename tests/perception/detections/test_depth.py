@@ -370,8 +370,6 @@ def test_the_command(tmp_path, maps, capsys):
     assert document["totals"]["annotations"] == 2
     assert document["totals"]["ignored"] == 1  # the detection on the annotation without a depth
     assert [each["counts"] for each in document["bins"]] == [[[1, 0], [0, 0]], [[1, 0], [0, 0]]]
-    assert command(tmp_path, "--distance-field", "d") == ExitCode.USAGE
-    assert "--depth-folder gives every distance" in capsys.readouterr().err
     assert command(tmp_path, "--stream") == ExitCode.USAGE
 
 

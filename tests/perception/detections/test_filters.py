@@ -80,7 +80,6 @@ def test_attributes_and_filters_in_a_row(data):
         (lambda data: keep_scores(data, math.nan), "not a number"),
         (lambda data: keep_field_of_view(data, 0), "half angle of a field of view lies in"),
         (lambda data: keep_field_of_view(data, 180.5), "half angle of a field of view lies in"),
-        (lambda data: keep_field_of_view(data, 30, removed="forget"), "removed must be"),
     ],
 )
 def test_filters_that_make_no_sense_are_refused(data, call, message):

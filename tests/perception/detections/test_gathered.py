@@ -4,15 +4,15 @@ import pytest
 
 from verifier.base.errors import InputError
 from verifier.perception.detections.gathered import Gathered
-from verifier.perception.detections.sources import Member
+from verifier.perception.detections.sources import Member, Source
 
 
 def table(objects, columns=(), *, scored=False):
     """The columns by name of objects in frames: (frame, attributes) each."""
-    gathered = Gathered([Member("a.json", "a", "", b"")])
+    gathered = Gathered("a.json", Source((Member("a.json", "a", "", b""),), {}), scored)
     for row, (frame, attributes) in enumerate(objects):
         gathered.add(0, 0, f"/{row}", {"frame": frame, "class": "ped"}, attributes)
-    return gathered.table("a.json", dict(columns), scored=scored).table.to_pydict()
+    return gathered.table(dict(columns)).table.to_pydict()
 
 
 def test_annotations_are_numbered_in_their_frames_unless_they_have_numbers():

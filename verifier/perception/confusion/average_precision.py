@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.arrays import Floats, Ints
+from verifier.base.arrays import Floats, Ints, grouped
 from verifier.base.libraries import library
 from verifier.base.statistics import drawn_with_replacement, few_units_note, percentile_ends, reaching
 from verifier.perception.confusion.counts import ConfusionCounts
@@ -81,7 +81,9 @@ def with_average_precision(
         drawn, value = percentile_ends(every, LEVEL), _average(entries)
         there = np.array([len(entry["gtIgnore"]) for entry in entries])
         ends = (None if value is None else reaching(drawn, value, there, confidence=LEVEL)) or (None, None)
-        own = [_average(row) for row in _by_unit(entries, units)] if by_drive and counts.sequences is not None else []
+        of_unit = grouped((entry["image_id"], entry) for entry in entries)
+        named = range(units) if by_drive and counts.sequences is not None else ()
+        own = [_average(of_unit.get(number, ())) for number in named]
         precisions.append(ClassPrecision(name, objects, value, ends[0], ends[1], tuple(own)))
     record = AveragePrecision("drive" if by_drive else "frame", LEVEL, draws, seed, tuple(precisions))
     counts = replace(counts, metadata={**counts.metadata, "average_precision": record})
@@ -114,13 +116,6 @@ def _entries(data: DetectionSet, matches: Matches, label: int, unit: Ints, units
             }
         )
     return entries
-
-
-def _by_unit(entries: Sequence[dict[str, Any]], units: int) -> list[list[dict[str, object]]]:
-    own: list[list[dict[str, object]]] = [[] for _ in range(units)]
-    for entry in entries:
-        own[entry["image_id"]].append(entry)
-    return own
 
 
 def _average(entries: Sequence[dict[str, Any]]) -> float | None:

@@ -7,7 +7,7 @@ One job of counting: filters, matching, counting, as the document records them.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ from verifier.perception.detections.depth import UNITS_PER_M
 from verifier.perception.detections.filters import keep_attribute, keep_field_of_view, keep_range, keep_scores
 from verifier.perception.detections.formats import OPTIONS
 from verifier.perception.matching import MatchingPolicy, convention, usual_threshold
-from verifier.perception.settings import CountSettings, Removed
+from verifier.perception.settings import CountSettings
 
 
 def reading(settings: CountSettings) -> Reading:
@@ -56,18 +56,27 @@ def reader_options(settings: CountSettings) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def filters(settings: CountSettings, measure: str) -> Filters:
-    """The filters that the settings ask for; UsageError for a bound that is none."""
+def filtered(settings: CountSettings, data: DetectionSet, measure: str) -> DetectionSet:
+    """The data without what the settings take out before it is matched; each filter records what that was.
+
+    Raises:
+        UsageError: a bound that is none; otherwise as in `verifier.perception.detections.filters`.
+    """
     lowest = dict(_bound(text, "--min") for text in settings.min)
     highest = dict(_bound(text, "--max") for text in settings.max)
-    limits = tuple((name, lowest.get(name, -math.inf), highest.get(name, math.inf)) for name in lowest | highest)
-    reach = None
+    removed = settings.filtered
+    if settings.min_score is not None:
+        data = keep_scores(data, settings.min_score)
     if settings.range is not None:
-        low_text, dots, high_text = settings.range.partition("..")
+        low, dots, high = settings.range.partition("..")
         if not dots:
             raise UsageError(f"--range: expected LOW..HIGH in metres, got {shown(settings.range)}")
-        reach = (_number(low_text, "--range"), _number(high_text, "--range"))
-    return Filters(settings.min_score, reach, measure, settings.field_of_view, limits, settings.filtered)
+        data = keep_range(data, measure, _number(low, "--range"), _number(high, "--range"), removed=removed)
+    if settings.field_of_view is not None:
+        data = keep_field_of_view(data, settings.field_of_view, removed)
+    for name in lowest | highest:
+        data = keep_attribute(data, name, lowest.get(name, -math.inf), highest.get(name, math.inf), removed)
+    return data
 
 
 def matching_policy(settings: CountSettings, usual: MatchingPolicy) -> MatchingPolicy:
@@ -77,19 +86,14 @@ def matching_policy(settings: CountSettings, usual: MatchingPolicy) -> MatchingP
         UsageError: choices that do not go together.
     """
     policy = usual if settings.convention is None else convention(settings.convention)
-    changes: dict[str, Any] = {}
-    if settings.affinity is not None:
-        changes["affinity"] = settings.affinity
-        if settings.affinity != policy.affinity:
-            changes["threshold"] = usual_threshold(settings.affinity)
-    if settings.match_threshold is not None:
-        changes["threshold"] = settings.match_threshold
-    if settings.assignment is not None:
-        changes["assignment"] = settings.assignment
-    if settings.class_aware is not None:
-        changes["class_aware"] = settings.class_aware
+    chosen = {name: getattr(settings, name) for name in ("affinity", "assignment", "class_aware")}
+    chosen["threshold"] = settings.match_threshold
+    if settings.affinity not in (None, policy.affinity) and settings.match_threshold is None:
+        chosen["threshold"] = usual_threshold(settings.affinity)
+    changes: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
     if settings.ignore_overlap is not None:
-        changes["ignore_overlap"] = _part(settings.ignore_overlap)
+        part = settings.ignore_overlap
+        changes["ignore_overlap"] = None if part == "none" else _number(part, "--ignore-overlap")
     try:
         return replace(policy, **changes)
     except ValueError as error:
@@ -122,10 +126,6 @@ def counting_rule(settings: CountSettings, classes: tuple[str, ...], measure: st
     )
 
 
-def _part(text: str) -> float | None:
-    return None if text == "none" else _number(text, "--ignore-overlap")
-
-
 def _bound(text: str, option: str) -> tuple[str, float]:
     name, value = pair(option, "NAME=VALUE", text)
     return name, _number(value, option)
@@ -139,39 +139,6 @@ def _number(text: str, option: str) -> float:
     if math.isnan(value):
         raise UsageError(f"{option}: expected a number, got {shown(text)}")
     return value
-
-
-@dataclass(frozen=True)
-class Filters:
-    """What is taken out of the data before it is matched; each filter records what it took out.
-
-    Attributes:
-        lowest_score: of detections.
-        range_m: (low, high) by `measure`.
-        measure: of distance, for the range.
-        half_angle_deg: field of view to each side of straight ahead.
-        attributes: (name, lowest, highest) of annotations.
-        removed: whether annotations taken out become regions to ignore, or are gone.
-    """
-
-    lowest_score: float | None = None
-    range_m: tuple[float, float] | None = None
-    measure: str = "euclidean_3d"
-    half_angle_deg: float | None = None
-    attributes: tuple[tuple[str, float, float], ...] = ()
-    removed: Removed = "ignore"
-
-    def __call__(self, data: DetectionSet) -> DetectionSet:
-        """The data that remains; errors as in `verifier.perception.detections.filters`."""
-        if self.lowest_score is not None:
-            data = keep_scores(data, self.lowest_score)
-        if self.range_m is not None:
-            data = keep_range(data, self.measure, *self.range_m, removed=self.removed)
-        if self.half_angle_deg is not None:
-            data = keep_field_of_view(data, self.half_angle_deg, self.removed)
-        for name, lowest, highest in self.attributes:
-            data = keep_attribute(data, name, lowest, highest, self.removed)
-        return data
 
 
 def default_measure(data: DetectionSet) -> str:
@@ -232,7 +199,7 @@ def placed(settings: CountSettings, data: DetectionSet | None = None, part: bool
     measure = settings.distance or ("given" if any(sources) or projected else default_measure(data))
     if settings.calibration is not None:
         data = with_ground(data, settings.calibration, measure)
-    return filters(settings, measure)(data), measure
+    return filtered(settings, data, measure), measure
 
 
 def _check_distances(settings: CountSettings) -> None:

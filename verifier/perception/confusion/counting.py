@@ -28,7 +28,7 @@ from verifier.perception.confusion.labellings import (
 from verifier.perception.confusion.places import Located, check_inside, frame_parts, layout, locate
 from verifier.perception.confusion.rules import EMPTY_NAME, CountingRule
 from verifier.perception.confusion.sanity import Remark, remark, with_sanity
-from verifier.perception.confusion.tally import Tally, counted, no_counts, summed
+from verifier.perception.confusion.tally import Tally, counted, joined_tallies, no_counts, summed
 from verifier.perception.confusion.tracks import Tracks, count_tracks, family_of_tracks, joined_tracks, track_numbers
 from verifier.perception.detections.columns import NO_SEQUENCE, DetectionSet
 from verifier.perception.detections.distances import reported_distance
@@ -50,7 +50,8 @@ class Count:
         totals: numbers of `TOTALS`; those about detections are for the lowest score threshold.
         tracks: counts by track; None where the annotations have none, or an item is no single object.
         remarks: on how the counts were made.
-        localised: see `localisation.localised`; None where that is not asked for.
+        localised: see `localised`; None where that is not asked for.
+        contexts: the tally divided by context, see `context_counts.divided`; None where contexts are not counted.
     """
 
     sequences: tuple[str, ...]
@@ -60,6 +61,7 @@ class Count:
     tracks: Tracks | None = None
     remarks: tuple[Remark, ...] = ()
     localised: Ints | None = None
+    contexts: Tally | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,9 +252,10 @@ def _count_each_threshold(
     return replace(members[0], tally=summed(index, counts), tracks=family_of_tracks(tracks) if tracks else None)
 
 
-def nothing_counted(rule: CountingRule) -> Count:
+def nothing_counted(rule: CountingRule, by_context: bool = False) -> Count:
     """The sum of no frames."""
-    return Count((), np.zeros(0, dtype=np.int64), no_counts(rule.threshold_count), dict.fromkeys(TOTALS, 0))
+    none = no_counts(rule.threshold_count)
+    return Count((), np.zeros(0, np.int64), none, dict.fromkeys(TOTALS, 0), contexts=none if by_context else None)
 
 
 def accumulate(parts: Sequence[Count], whole: bool = False) -> Count:
@@ -261,15 +264,14 @@ def accumulate(parts: Sequence[Count], whole: bool = False) -> Count:
     Tracks are left out, as one that goes on in the next part has shares of neither, unless sequences are `whole`.
     """
     numbers: dict[str, int] = {}
-    tallies, tracks, frames = [], list[Tracks](), np.zeros(sum(len(part.sequences) for part in parts), dtype=np.int64)
+    tallies, contexts, tracks = list[Tally](), list[Tally](), list[Tracks]()
+    frames = np.zeros(sum(len(part.sequences) for part in parts), dtype=np.int64)
     for part in parts:
         own = np.array([numbers.setdefault(name, len(numbers)) for name in part.sequences], dtype=np.int64)
         np.add.at(frames, own, part.frames)
         tallies.append(part.tally.renumbered(own))
+        contexts += [] if part.contexts is None else [part.contexts.renumbered(own)]
         tracks += [part.tracks.renumbered(own)] if part.tracks is not None and whole else []
-    tally = summed(
-        np.concatenate([tally.index for tally in tallies]), np.concatenate([tally.counts for tally in tallies])
-    )
     totals = {name: sum(part.totals[name] for part in parts) for name in TOTALS}
     lacking = [part for part in parts if part.tracks is None and part.totals["annotations"]]
     kept = joined_tracks(tracks) if tracks and not lacking else None
@@ -277,7 +279,10 @@ def accumulate(parts: Sequence[Count], whole: bool = False) -> Count:
     lost |= any(NO_TRACKS_IN_PARTS in part.remarks for part in parts)
     tables = [part.localised for part in parts if part.localised is not None]
     table = np.sum(tables, axis=0) if tables else None
-    return Count(tuple(numbers), frames[: len(numbers)], tally, totals, kept, (NO_TRACKS_IN_PARTS,) * lost, table)
+    remarks, divided = (NO_TRACKS_IN_PARTS,) * lost, joined_tallies(contexts) if contexts else None
+    return Count(
+        tuple(numbers), frames[: len(numbers)], joined_tallies(tallies), totals, kept, remarks, table, divided
+    )
 
 
 def confusion_counts(

@@ -149,7 +149,7 @@ def _joint(cell: Ints, rows: tuple[Ints, Ints], levels: NDArray[Any], shape: tup
     first, second = rows
     steps, cells = shape[0], shape[1] * shape[2]
     lasting = np.maximum(levels.take(first, axis=1), levels.take(second, axis=1))
-    at, pair = np.nonzero(lasting < steps)
+    at, pair = np.divmod(np.flatnonzero(lasting < steps), len(first))
     place = (at * cells + cell[pair]) * steps + lasting[at, pair]
     counted = np.bincount(place, minlength=len(levels) * cells * steps)
     joint: Ints = np.cumsum(counted.reshape(len(levels), *shape[1:], steps), axis=3)
@@ -229,7 +229,7 @@ def _permuted(
 ) -> Iterator[NDArray[np.signedinteger[Any]]]:
     """Parts (c, n) of levels, at most `at_once` rows each, permuted within each stratum, in the order of strata."""
     order = np.argsort(outcomes.stratum, kind="stable")
-    # The fewer bytes, the faster they are moved; the draws are the same.
+    # The fewer bytes, the faster they are looked up; numpy permutes numbers as wide as a pointer fastest.
     level = outcomes.level[order].astype(np.int8 if outcomes.thresholds < 127 else np.int32)
     ends = np.cumsum(np.unique(outcomes.stratum, return_counts=True)[1])
     mixed = [
@@ -240,5 +240,6 @@ def _permuted(
     for done in range(0, permutations, at_once):
         levels = np.repeat(level[None], min(at_once, permutations - done), axis=0)
         for low, high in mixed:
-            levels[:, low:high] = rng.permuted(levels[:, low:high], axis=1)
+            wide = levels[:, low:high].astype(np.intp)
+            levels[:, low:high] = rng.permuted(wide, axis=1, out=wide)
         yield levels

@@ -259,9 +259,5 @@ def fisher(p_values: Sequence[float]) -> float:
 
     if len(p_values) == 1:
         return p_values[0]
-    return float(gammaincc(len(p_values), sum(map(_surprise, p_values))))
-
-
-def _surprise(p_value: float) -> float:
-    """-log p; infinite for a p-value that was rounded to 0."""
-    return -math.log(p_value) if p_value else math.inf
+    surprises = (-math.log(p_value) if p_value else math.inf for p_value in p_values)  # 0 where it was rounded to 0
+    return float(gammaincc(len(p_values), sum(surprises)))

@@ -31,11 +31,10 @@ from verifier.perception.confusion.choices import (
     matching_policy,
     placed,
 )
-from verifier.perception.confusion.context_counts import Memory, counter_of
-from verifier.perception.confusion.counting import count_and_observe, localised
+from verifier.perception.confusion.context_counts import Memory
 from verifier.perception.confusion.drives import DriveTable, read_drives
 from verifier.perception.confusion.rules import CountingRule
-from verifier.perception.confusion.streaming import PartCount, Progress
+from verifier.perception.confusion.streaming import PartCount, Progress, count_part
 from verifier.perception.detections.argoverse import logs_of_files
 from verifier.perception.detections.classmap import only_files
 from verifier.perception.detections.columns import DetectionSet
@@ -385,12 +384,7 @@ def counted_part(
     if memory is not None and not len(data.annotations):  # which has tracks as others have, if only none
         no_tracks = {"track": np.zeros(0, np.int64), **data.annotations.attributes}
         data = data.change(annotations=replace(data.annotations, attributes=no_tracks))
-    counted, observed = count_and_observe(data, policy, rule)
-    if settings.localisation:
-        counted = replace(counted, localised=localised(data, observed, rule))
-    by_context = None
-    if memory is not None:
-        by_context = replace(counted, tally=counter_of(data, observed, rule, memory).tally(), tracks=None)
+    counted, observed = count_part(data, policy, rule, memory, settings.localisation)
     test = None if observed is None else dependence_document(data, observed, rule)
-    progress = Progress(None, counted, dict(data.origin), 1, by_context)
-    return PartCount(progress, how=(rule, policy), tests=() if test is None else (test,))
+    progress = Progress(None, counted, dict(data.origin), 1)
+    return PartCount(progress, tests=() if test is None else (test,))

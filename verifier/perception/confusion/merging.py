@@ -18,7 +18,7 @@ from verifier.perception.confusion.data_set import annotations_told, merged_reco
 from verifier.perception.confusion.document_dependence import combined_dependence
 from verifier.perception.confusion.matrices import EMPTY, Label
 from verifier.perception.confusion.sanity import OF_COUNTS, Remark, remark, with_sanity
-from verifier.perception.confusion.tally import summed
+from verifier.perception.confusion.tally import Tally, joined_tallies
 from verifier.perception.confusion.tracks import Tracks, joined_tracks
 from verifier.perception.settings import SameSequences
 
@@ -222,14 +222,8 @@ def _joined_contexts(parts: Sequence[ConfusionCounts], numbers: Sequence[Ints] |
     total = sum((context.counts for context in divided[1:]), start=divided[0].counts)
     tally = None
     if numbers is not None:
-        own = [
-            context.tally.renumbered(of)
-            for context, of in zip(divided, numbers, strict=True)
-            if context.tally is not None
-        ]
-        tally = summed(
-            np.concatenate([tally.index for tally in own]), np.concatenate([tally.counts for tally in own])
-        )
+        pairs = zip(divided, numbers, strict=True)
+        tally = joined_tallies([own.tally.renumbered(of) for own, of in pairs if own.tally is not None])
     tracks = dict[str, OfTracks]()
     for context in divided:
         for label, more in (context.tracks or {}).items():
@@ -246,7 +240,7 @@ def _joined(
     which no frame was counted has none."""
     numbers_by_name: dict[str, int] = {}
     frames: list[int] = []
-    indices, counts, tracks, followed = [], [], list[Tracks](), True
+    tallies, tracks, followed = list[Tally](), list[Tracks](), True
     for part, file, short in zip(parts, names, _without_folders(names), strict=True):
         if part.sequences is None:
             if part.counts.any():
@@ -277,14 +271,12 @@ def _joined(
         numbers_of.append(own_numbers)
         tally = part.sequences.tally.renumbered(own_numbers)
         has_objects = (tally.index[:, 3] != part.labels.index(EMPTY)).any()
-        indices.append(tally.index)
-        counts.append(tally.counts)
+        tallies.append(tally)
         if part.sequences.tracks is not None:
             tracks.append(part.sequences.tracks.renumbered(own_numbers))
         followed &= part.sequences.tracks is not None or not has_objects
-    if not indices:
+    if not tallies:
         return None
-    tally = summed(np.concatenate(indices), np.concatenate(counts))
     # Where files hold other frames of one drive, a track may go on from one file to the next.
     kept = joined_tracks(tracks) if tracks and followed and same_sequences != "add" else None
-    return Sequences(tuple(numbers_by_name), np.array(frames, dtype=np.int64), tally, kept)
+    return Sequences(tuple(numbers_by_name), np.array(frames, dtype=np.int64), joined_tallies(tallies), kept)

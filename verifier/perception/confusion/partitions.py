@@ -99,7 +99,7 @@ class TableCount:
         number, part = block
         files = StreamFiles(record=self.files.part(number) if self.settings.record is not None else None)
         progress = self.counted(files, part=part, records=())
-        return PartCount(progress if progress.parts else None, how=self.how)
+        return PartCount(progress if progress.parts else None)
 
     @property
     def how(self) -> tuple[CountingRule, MatchingPolicy]:
@@ -156,7 +156,7 @@ def stream_counted(
         return _by_partitions(job, files, report)
     records = job.tables.records()
     progress = job.counted(files, report, records=records)
-    return _whole(job, PartCount(progress, how=job.how), records), files, ()
+    return _whole(job, PartCount(progress), records), files, ()
 
 
 Job: TypeAlias = TableCount | FolderCount
@@ -186,23 +186,22 @@ def _by_partitions(
         for fault in (fault for name, fault in named.items() if name and name not in known):
             raise fault
         return _whole(job, count, job.tables.records(count.digests.__getitem__)), files, pool.shares
-    count = count if count.how is not None else replace(count, how=job.how)
     told = shard_record(shard, job.tables, own, count, settings.accept, job.drives) | {"named": list(named)}
     return with_shard(_document(job, count), told), files, pool.shares
 
 
 def _document(job: Job, count: PartCount) -> ConfusionCounts:
     """The counts as they are told, before anything is judged."""
-    assert count.how is not None
-    rule, policy = count.how
+    assert job.how is not None
+    rule, policy = job.how
     progress = count.progress or Progress.nothing(rule, job.memory)
     counts = confusion_counts(progress.counted, rule, policy, dict(progress.origin), job.settings.title)
     counts = with_projected(counts)
     if count.tests:
         tested = {**counts.metadata, "dependence": combined_dependence(count.tests, IN_PARTS)}
         counts = with_sanity(replace(counts, metadata=tested))
-    if job.memory is not None and progress.by_context is not None:
-        counts = divided(counts, progress.by_context.tally, rule, job.memory)
+    if job.memory is not None and (contexts := progress.counted.contexts) is not None:
+        counts = divided(counts, contexts, rule, job.memory)
     return counts
 
 

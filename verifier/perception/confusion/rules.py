@@ -4,12 +4,11 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.errors import UsageError, check_known
+from verifier.base.errors import UsageError
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.matrices import EMPTY, Label
 from verifier.perception.settings import Labelling, Leftover, Outside
@@ -66,10 +65,6 @@ class CountingRule:
     def __post_init__(self) -> None:
         if not self.classes or len(set(self.classes)) != len(self.classes) or EMPTY_NAME in self.classes:
             raise UsageError(f"expected different class names, none of them '{EMPTY_NAME}', got {self.classes}")
-        for policy in (self.unmatched, self.duplicates):
-            check_known("policy", policy, get_args(Leftover))
-        check_known("labelling", self.labelling, get_args(Labelling))
-        check_known("rule for objects in no bin", self.outside, get_args(Outside))
         if self.labelling == "group" and self.gap_m is None:
             raise UsageError("the labelling 'group' needs a gap in metres: objects of a class this near act as one")
         if self.labelling != "group" and self.gap_m is not None:

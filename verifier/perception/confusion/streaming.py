@@ -24,6 +24,7 @@ from verifier.perception.confusion.context_selection import Begun, Part
 from verifier.perception.confusion.counting import (
     TOTALS,
     Count,
+    Observed,
     accumulate,
     count_and_observe,
     localised,
@@ -53,7 +54,6 @@ class Progress:
         after: name of the last frame that is counted; None before the first.
         origin: of the data so far, with its numbers added up.
         parts: chunks done, which is the number of parts of the record.
-        by_context: the sum divided by context, see `context_counts.divided`; None where contexts are not counted.
         begun: what a context may go on from.
     """
 
@@ -61,13 +61,12 @@ class Progress:
     counted: Count
     origin: Mapping[str, Any] = field(default_factory=dict)
     parts: int = 0
-    by_context: Count | None = None
     begun: Begun = field(default_factory=Begun)
 
     @classmethod
     def nothing(cls, rule: CountingRule, memory: Memory | None) -> Progress:
         """Before the first frame."""
-        return cls(None, nothing_counted(rule), by_context=None if memory is None else nothing_counted(rule))
+        return cls(None, nothing_counted(rule, by_context=memory is not None))
 
 
 @dataclass(frozen=True)
@@ -77,27 +76,21 @@ class PartCount:
     Attributes:
         progress: the counts; None of a file, and of a part without frames.
         digests: path -> SHA-256.
-        how: rule and matching policy; None of a file.
         tests: of dependence along the tracks, of one part after the other; documents of the key `dependence`.
     """
 
     progress: Progress | None = None
     digests: Mapping[str, str] = field(default_factory=dict)
-    how: tuple[CountingRule, MatchingPolicy] | None = None
     tests: tuple[Told, ...] = ()
 
 
 def added_parts(one: PartCount, other: PartCount) -> PartCount:
     """Two parts, which hold different sequences and are counted by one rule."""
-    digests, how = {**one.digests, **other.digests}, one.how or other.how
-    if one.progress is None or other.progress is None:
-        return PartCount(one.progress or other.progress, digests, how, one.tests + other.tests)
-    before, now, by_context = one.progress, other.progress, None
-    if before.by_context is not None and now.by_context is not None:
-        by_context = accumulate([before.by_context, now.by_context])
-    counted, origin = accumulate([before.counted, now.counted], whole=True), added_origin(before.origin, now.origin)
-    progress = Progress(None, counted, origin, before.parts + now.parts, by_context)
-    return PartCount(progress, digests, how, one.tests + other.tests)
+    progress, now = one.progress or other.progress, other.progress
+    if one.progress is not None and now is not None:
+        counted, origin = [one.progress.counted, now.counted], added_origin(one.progress.origin, now.origin)
+        progress = Progress(None, accumulate(counted, whole=True), origin, one.progress.parts + now.parts)
+    return PartCount(progress, {**one.digests, **other.digests}, one.tests + other.tests)
 
 
 @dataclass(frozen=True)
@@ -157,8 +150,8 @@ def count_chunks(
     for chunk in chunks(progress.after):
         data = prepare(chunk.data)
         _check_sources(progress, data, files)
-        counted, observed = count_and_observe(data, policy, rule)
-        counted = replace(counted, localised=localised(data, observed, rule) if localise else None)
+        part = None if memory is None else _part(chunk, data, progress.begun)
+        counted, observed = count_part(data, policy, rule, memory, localise, part)
         if files.record is not None:
             if observed is None:
                 raise UsageError(
@@ -167,18 +160,34 @@ def count_chunks(
             write_record([record_table(data, rule, observed, drives)], files.part(progress.parts))
         origin = added_origin(progress.origin, data.origin) if progress.parts else dict(data.origin)
         after = chunk.last_frame or progress.after
-        total, by_context, begun = accumulate([progress.counted, counted]), progress.by_context, progress.begun
-        if memory is not None and by_context is not None:
-            part = _part(chunk, data, begun)
-            own = replace(counted, tally=counter_of(data, observed, rule, memory, part).tally())
-            by_context, begun = accumulate([by_context, own]), part.after if chunk.last_frame else begun
-        progress = Progress(after, total, origin, progress.parts + 1, by_context, begun)
+        begun = part.after if part is not None and chunk.last_frame else progress.begun
+        total = accumulate([progress.counted, counted])
+        progress = Progress(after, total, origin, progress.parts + 1, begun)
         if files.checkpoint is not None:
             write_text(files.checkpoint, _checkpoint_text(progress, files))
         report(chunk.rows_done, chunk.rows_total)
     if files.record is not None:
         join_records([files.part(number) for number in range(progress.parts)], files.record)
     return progress
+
+
+def count_part(
+    data: DetectionSet,
+    policy: MatchingPolicy,
+    rule: CountingRule,
+    memory: Memory | None,
+    localise: bool,
+    part: Part | None = None,
+) -> tuple[Count, Observed | None]:
+    """Count frames that are read and filtered, with what else is asked for; `part` says what went before them.
+
+    Raises:
+        VerifierError: as `count_detections`, `localised` and `counter_of`.
+    """
+    counted, observed = count_and_observe(data, policy, rule)
+    table = localised(data, observed, rule) if localise else None
+    contexts = None if memory is None else counter_of(data, observed, rule, memory, part).tally()
+    return replace(counted, localised=table, contexts=contexts), observed
 
 
 def _part(chunk: Chunk, data: DetectionSet, begun: Begun) -> Part:
@@ -266,13 +275,12 @@ def _checkpoint_text(progress: Progress, files: StreamFiles) -> str:
         **_tally_document(count.tally),
         "remarks": list(count.remarks),
         "localised": None if count.localised is None else count.localised.tolist(),
-        **({} if progress.by_context is None else _contexts_document(progress.by_context, progress.begun)),
     }
+    if count.contexts is not None:
+        begun = progress.begun
+        tally = _tally_document(count.contexts)
+        document["contexts"] = {**tally, "sequence": begun.sequence, "outcomes": begun.outcomes}
     return json.dumps(document, ensure_ascii=False, default=dict) + "\n"
-
-
-def _contexts_document(count: Count, begun: Begun) -> dict[str, object]:
-    return {"contexts": {**_tally_document(count.tally), "sequence": begun.sequence, "outcomes": begun.outcomes}}
 
 
 def _tally_document(tally: Tally) -> dict[str, str]:
@@ -301,15 +309,14 @@ def _resumed(files: StreamFiles, rule: CountingRule, memory: Memory | None) -> P
         tally = _tally_of(document, rule)
         table = document["localised"]
         table = None if table is None else np.array(table, dtype=np.int64).reshape(-1, rule.bins.shape[0])
-        counted = Count(tuple(document["sequences"]), frames, tally, totals, None, remarks, table)
-        by_context, begun = None, Begun()
+        contexts, begun = None, Begun()
         if memory is not None:
             told = document["contexts"]
-            by_context = replace(counted, tally=_tally_of(told, rule))
+            contexts = _tally_of(told, rule)
             pasts = {str(who): [(int(at), int(right)) for at, right in own] for who, own in told["outcomes"].items()}
             begun = Begun(told["sequence"], pasts)
-        done = int(document["parts"])
-        return Progress(document["after"], counted, document["origin"], done, by_context, begun)
+        counted = Count(tuple(document["sequences"]), frames, tally, totals, None, remarks, table, contexts)
+        return Progress(document["after"], counted, document["origin"], int(document["parts"]), begun)
     except (AttributeError, KeyError, TypeError, ValueError):
         raise InputError("the checkpoint is damaged", place, "remove it to start again") from None
 

@@ -97,6 +97,11 @@ def summed(index: NDArray[np.int64], counts: NDArray[np.int64]) -> Tally:
     return Tally(rows, total)
 
 
+def joined_tallies(parts: Sequence[Tally]) -> Tally:
+    """The sum of tallies whose sequences are numbered through; at least one."""
+    return summed(np.concatenate([part.index for part in parts]), np.concatenate([part.counts for part in parts]))
+
+
 def no_counts(thresholds: int) -> Tally:
     """Nothing counted yet."""
     return Tally(np.zeros((0, 4), dtype=np.int64), np.zeros((0, thresholds), dtype=np.int64))

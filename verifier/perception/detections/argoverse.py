@@ -17,12 +17,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
 from verifier.base.arrays import Floats
-from verifier.base.errors import InputError, Place, UsageError, shown
+from verifier.base.errors import InputError, Place, shown
 from verifier.base.libraries import library
 from verifier.base.tables import arrow_table
 from verifier.perception.detections.columns import DetectionSet
@@ -42,11 +42,14 @@ TURN = ("qw", "qx", "qy", "qz")
 PLACE = ("tx_m", "ty_m", "tz_m")
 OWN = {"frame": "timestamp_ns", "class": "category", "x": PLACE[0], "y": PLACE[1], "z": PLACE[2]}
 OWN |= {"length": "length_m", "width": "width_m", "height": "height_m"}
-FRAMES = get_args(EgoOrCity)
 
 
 def argoverse(
-    annotations: str | Path, detections: str | Path, reading: Reading | None = None, *, detection_frame: str = "ego"
+    annotations: str | Path,
+    detections: str | Path,
+    reading: Reading | None = None,
+    *,
+    detection_frame: EgoOrCity = "ego",
 ) -> DetectionSet:
     """A log, a folder or a zip archive of logs; and a file of detections, or one for each log.
 
@@ -55,10 +58,7 @@ def argoverse(
 
     Raises:
         InputError: a file cannot be read, with file and row (from 1); see also `sources.IGNORABLE`.
-        UsageError: there is no such frame.
     """
-    if detection_frame not in FRAMES:
-        raise UsageError(f"--detection-frame: expected {' or '.join(FRAMES)}, got {shown(detection_frame)}")
     truth = read_source(annotations, "annotations", "annotations.feather")
     source = read_source(detections, "detections", ".feather")
     records = [truth.record, source.record]

@@ -43,10 +43,8 @@ class Frames:
     sequences: tuple[str, ...]
 
 
-def numbered_frames(
-    sequences: tuple[str, ...], counts: NDArray[np.int64], first: int, place: Place
-) -> tuple[Frames, NDArray[np.int64]]:
-    """Frames "SEQUENCE/NNNNNN", `counts` of them per sequence counted from `first`; the index of each first frame.
+def numbered_frames(sequences: tuple[str, ...], counts: NDArray[np.int64], first: int, place: Place) -> Frames:
+    """Frames "SEQUENCE/NNNNNN", `counts` of them per sequence counted from `first`.
 
     Raises:
         LimitError: more than `MOST_FRAMES`.
@@ -58,7 +56,7 @@ def numbered_frames(
     sequence = np.repeat(np.arange(len(sequences), dtype=np.int32), counts)
     numbers = np.arange(len(sequence)) - starts[sequence] + first
     pairs = zip(sequence.tolist(), numbers.tolist(), strict=True)
-    return Frames(tuple(f"{sequences[s]}/{n:06d}" for s, n in pairs), sequence, sequences), starts
+    return Frames(tuple(f"{sequences[s]}/{n:06d}" for s, n in pairs), sequence, sequences)
 
 
 @dataclass(frozen=True, eq=False)

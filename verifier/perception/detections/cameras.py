@@ -31,6 +31,7 @@ from verifier.base.tables import Kind, read_table
 from verifier.perception.detections.columns import Boxes, DetectionSet
 from verifier.perception.detections.distances import EGO_FROM_CAMERA, Motion, distance, motion
 from verifier.perception.detections.nuscenes import camera_tables
+from verifier.perception.detections.nuscenes_compact import cameras as cameras_of
 from verifier.perception.detections.sources import Elements, elements, load_json, read_source
 
 KITTI_HEIGHT_M = 1.65
@@ -128,7 +129,7 @@ def _of_kitti(path: str | Path) -> tuple[Cameras, dict[str, int]]:
 def _of_compact(path: str | Path) -> tuple[Cameras, dict[str, int]]:
     document, _ = load_json(path)
     frames = elements(document, str(path), "frames")
-    camera = Elements(frames.values("cam_front"), str(path), "cameras", lambda row: f"/{row}/cam_front")
+    camera = cameras_of(frames)
     pose = motion(camera.vectors("cam2ego_translation", 3), camera.vectors("cam2ego_rotation_wxyz", 4))
     names = {name: at for at, name in enumerate(frames.texts("sample_token"))}
     return _checked(_matrices(camera, "intrinsic"), pose, np.zeros(len(frames)), Place(str(path))), names

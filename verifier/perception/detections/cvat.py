@@ -21,9 +21,8 @@ from verifier.base.errors import InputError, LimitError, Place, shown
 from verifier.base.tables import NUMBER
 from verifier.perception.detections.assembly import MOST_FRAMES
 from verifier.perception.detections.columns import DetectionSet
-from verifier.perception.detections.gathered import Element, Gathered, drives_of, each_frame, walk_xml
-from verifier.perception.detections.sources import Member, Reading, read_source
-from verifier.perception.detections.tablefiles import check_columns, table_set
+from verifier.perception.detections.gathered import Element, Gathered, gathered_set, walk_xml
+from verifier.perception.detections.sources import Member, Reading
 
 ROOT = "annotations"
 BOX = {"x1": "xtl", "y1": "ytl", "x2": "xbr", "y2": "ybr"}
@@ -45,47 +44,20 @@ def cvat(
     Raises:
         InputError: a file cannot be read, with file and line; see also `sources.IGNORABLE`.
     """
-    columns = check_columns(columns or {})
-    truth, source = (read_source(path, role, ".xml") for path, role in _both(annotations, detections))
-    labels, results = _read(truth.members), _read(source.members)
-    keys = list(each_frame(labels.frames, lambda row: labels.places[row]))
-    return table_set(
-        "cvat",
-        labels.objects.table(str(annotations), columns, scored=False),
-        results.objects.table(str(detections), columns, scored=True),
-        keys,
-        reading,
-        [truth.record, source.record],
-        notes={"shapes_left_out": labels.left_out},
-    )
+    labels = Gathered.of(annotations, ".xml", _read)
+    results = Gathered.of(detections, ".xml", _read, scored=True)
+    return gathered_set("cvat", labels, results, reading, columns, {"shapes_left_out": labels.left_out})
 
 
-def _both(annotations: str | Path, detections: str | Path) -> tuple[tuple[str | Path, str], ...]:
-    return (annotations, "annotations"), (detections, "detections")
-
-
-@dataclass
-class _File:
-    """What is read of all files: objects, frames and where they stand, shapes that are no boxes."""
-
-    objects: Gathered
-    frames: list[tuple[str, str]] = field(default_factory=list)
-    places: list[Place] = field(default_factory=list)
-    left_out: int = 0
-
-
-def _read(members: tuple[Member, ...]) -> _File:
-    file = _File(Gathered(members))
-    for part, (member, drive) in enumerate(zip(members, drives_of(members), strict=True)):
-        _Walk(file, part, member, drive).read()
-    return file
+def _read(gathered: Gathered, part: int, member: Member, drive: str) -> None:
+    _Walk(gathered, part, member, drive).read()
 
 
 @dataclass
 class _Walk:
     """One file, from its first element to its last."""
 
-    file: _File
+    gathered: Gathered
     part: int
     member: Member
     drive: str
@@ -122,7 +94,7 @@ class _Walk:
         elif name == "attribute" and owner == "box":
             self.said[self.text(element, "name")] = element.text
         elif above == ["", ROOT] and owner in ("image", "track"):
-            self.file.left_out += name in SHAPES
+            self.gathered.left_out += name in SHAPES
             if name == "box":
                 self.box(element, owner == "track")
 
@@ -145,7 +117,7 @@ class _Walk:
             return
         values |= {"frame": frame[1], "sequence": frame[0], "class": self.text(holder, "label")}
         told = {name: element.attributes[name] for name in ("occluded", "score") if name in element.attributes}
-        self.file.objects.add(self.part, element.line, "", values, self.said | told)
+        self.gathered.add(self.part, element.line, "", values, self.said | told)
 
     def check_upright(self, element: Element) -> None:
         if self.number(element, "rotation") % 360:
@@ -177,8 +149,7 @@ class _Walk:
         return list(numbers)
 
     def frame(self, key: tuple[str, str], line: int | None) -> None:
-        self.file.frames.append(key)
-        self.file.places.append(Place(self.member.name, line))
+        self.gathered.frame(*key, Place(self.member.name, line))
 
     def text(self, element: Element, name: str) -> str:
         value = element.attributes.get(name, "")

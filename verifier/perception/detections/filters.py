@@ -8,7 +8,6 @@ An object for which the value is unknown (NaN) stays.
 """
 
 import math
-from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,8 +94,6 @@ def _filtered(
     removed: Removed = "drop",
 ) -> DetectionSet:
     """The set with the masked rows kept, and `entry` with the numbers taken out added to its origin."""
-    if removed not in get_args(Removed):
-        raise UsageError(f"removed must be 'ignore' or 'drop', got {removed!r}")
     changes: dict[str, object] = {}
     entry = dict(entry)
     if annotations is not None:

@@ -59,12 +59,12 @@ def recognised(annotations: str | Path) -> tuple[str, str]:
     if suffix in (".yaml", ".yml"):
         return "yolo", f"a file {suffix}"
     if suffix == ".json":
-        return _of_json(read_bytes(path), place)
+        return _of_json([Member(str(annotations), path.stem, "", read_bytes(path))])
     if any(path.rglob("annotations.feather")):
         return "argoverse", "files annotations.feather"
     if (first := next(iter(sorted(path.rglob("*.parquet"))), None)) is not None and (seen := _of_parquet(first)):
         return "waymo", seen
-    for wanted, find in ((".xml", _of_xml), (".txt", _of_text), (".json", _of_jsons)):
+    for wanted, find in ((".xml", _of_xml), (".txt", _of_text), (".json", _of_json)):
         try:
             members = read_source(annotations, "annotations", wanted).members
         except NoFilesError:
@@ -76,7 +76,8 @@ def recognised(annotations: str | Path) -> tuple[str, str]:
     )
 
 
-def _of_json(raw: bytes, place: Place) -> tuple[str, str]:
+def _of_json(members: Sequence[Member]) -> tuple[str, str]:
+    raw = members[0].raw
     if raw.lstrip()[:1] == b"{" and all(key in raw for key in (b'"images"', b'"annotations"', b'"categories"')):
         return "coco", "a JSON object with images, annotations and categories"
     if raw.lstrip()[:1] == b"{" and all(key in raw for key in (b'"samples"', b'"filepath"', b'"bounding_box"')):
@@ -89,13 +90,9 @@ def _of_json(raw: bytes, place: Place) -> tuple[str, str]:
         return "nuscenes_compact", "a JSON list of frames with sample_token, cam_front and boxes"
     raise InputError(
         "the format is not recognised: JSON, but neither COCO, FiftyOne, OpenLABEL, BDD100K nor a scene of nuScenes",
-        place,
+        Place(members[0].name),
         NAMED,
     )
-
-
-def _of_jsons(members: Sequence[Member]) -> tuple[str, str]:
-    return _of_json(members[0].raw, Place(members[0].name))
 
 
 def _of_xml(members: Sequence[Member]) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
@@ -18,9 +19,9 @@ from verifier.base.libraries import library
 from verifier.base.tables import NUMBER
 from verifier.perception.detections.assembly import Frames
 from verifier.perception.detections.classmap import is_part
-from verifier.perception.detections.columns import NO_SEQUENCE
-from verifier.perception.detections.sources import Member, by_name
-from verifier.perception.detections.tablefiles import NAMES, TEXTS, NamedTable, renamed
+from verifier.perception.detections.columns import NO_SEQUENCE, DetectionSet
+from verifier.perception.detections.sources import Member, Reading, Source, by_name, read_source
+from verifier.perception.detections.tablefiles import NAMES, TEXTS, NamedTable, check_columns, renamed, table_set
 
 SCORES = ("score", "confidence")
 """What scores are called where a format has no name for them."""
@@ -32,13 +33,56 @@ SAID = ("score", "distance_m", "region")
 
 @dataclass
 class Gathered:
-    """Rows of a source, with the file, line and JSON pointer of each."""
+    """What is read of a source, object by object.
 
-    members: Sequence[Member]
+    Attributes:
+        path: of the source, as given.
+        scored: whether the objects are detections.
+        rows, parts, lines, pointers: of each object its values, and the number of its file, line and JSON pointer.
+        frames, places: sequence and name of each frame, and where it stands.
+        left_out: what is no box, and left out.
+    """
+
+    path: str
+    source: Source
+    scored: bool
     rows: list[dict[str, Any]] = field(default_factory=list)
     parts: list[int] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
     pointers: list[str] = field(default_factory=list)
+    frames: list[tuple[str, str]] = field(default_factory=list)
+    places: list[Place] = field(default_factory=list)
+    left_out: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        path: str | Path,
+        suffix: str,
+        read: Callable[[Gathered, int, Member, str], None],
+        *,
+        scored: bool = False,
+    ) -> Gathered:
+        """All that `read` gathers: it is given each file, its number, and the sequence that it is."""
+        gathered = cls(str(path), read_source(path, "detections" if scored else "annotations", suffix), scored)
+        members = gathered.source.members
+        for part, (member, drive) in enumerate(zip(members, drives_of(members), strict=True)):
+            read(gathered, part, member, drive)
+        return gathered
+
+    def frame(self, sequence: str, name: str, place: Place) -> None:
+        """A frame, with or without objects."""
+        self.frames.append((sequence, name))
+        self.places.append(place)
+
+    def each_frame(self) -> Iterator[tuple[str, str]]:
+        """The frames, each once; InputError where one occurs twice."""
+        seen: set[tuple[str, str]] = set()
+        for key, place in zip(self.frames, self.places, strict=True):
+            if key in seen:
+                raise InputError(f"frame {shown('/'.join(filter(None, key)))} occurs twice", place)
+            seen.add(key)
+            yield key
 
     def add(
         self, part: int, line: int, pointer: str, values: dict[str, object], attributes: Mapping[str, object]
@@ -54,16 +98,16 @@ class Gathered:
 
     def place(self, row: int) -> Place:
         """Where an object stands."""
-        file = self.members[self.parts[row]].name
+        file = self.source.members[self.parts[row]].name
         return Place(file, path=self.pointers[row]) if self.pointers[row] else Place(file, self.lines[row])
 
-    def table(self, file: str, columns: Mapping[str, str], *, scored: bool) -> NamedTable:
+    def table(self, columns: Mapping[str, str]) -> NamedTable:
         """The objects as a table; `columns` as of tables, of detections those that they have, and `score`.
 
         Raises:
             InputError: a value of the wrong type, a column that is not there.
         """
-        arrow = library("pyarrow")
+        arrow, scored = library("pyarrow"), self.scored
         names = dict.fromkeys(["frame", "class", *(["score"] if scored and not self.rows else [])])
         names |= dict.fromkeys(name for row in self.rows for name in row)
         made = {name: self._column(name) for name in names}
@@ -76,11 +120,11 @@ class Gathered:
             for name, theirs in columns.items()
         }
         own = {name: theirs for name, theirs in columns.items() if wanted[name]}
-        table = renamed(arrow.table(made), own, ["score"] if scored else [], file)
-        files = tuple(member.name for member in self.members)
+        table = renamed(arrow.table(made), own, ["score"] if scored else [], self.path)
+        files = tuple(member.name for member in self.source.members)
         line, part = np.array(self.lines, dtype=np.int64), np.array(self.parts, dtype=np.int32)
         pointer = self.pointers.__getitem__ if any(self.pointers) else None
-        return NamedTable(table, line, file, files, part, pointer)
+        return NamedTable(table, line, self.path, files, part, pointer)
 
     def _numbers(self) -> list[int]:
         """The number of each object in its frame, from 1: what a table of distances names it by."""
@@ -105,7 +149,7 @@ class Gathered:
         try:
             plain = values if text else [None if value is None else float(value) for value in values]
         except OverflowError:
-            raise InputError(f"{name}: a number too large to be one", Place(self.members[0].name)) from None
+            raise InputError(f"{name}: a number too large to be one", Place(self.source.members[0].name)) from None
         return arrow.array(plain, arrow.string() if text else arrow.float64())
 
 
@@ -194,14 +238,19 @@ def walk_xml(
         raise InputError(message, Place(member.name, error.lineno)) from None
 
 
-def each_frame(keys: Sequence[tuple[str, str]], place: Callable[[int], Place]) -> Iterator[tuple[str, str]]:
-    """The keys (sequence, frame) of frames, each once; InputError where one occurs twice."""
-    seen: set[tuple[str, str]] = set()
-    for row, key in enumerate(keys):
-        if key in seen:
-            raise InputError(f"frame {shown('/'.join(filter(None, key)))} occurs twice", place(row))
-        seen.add(key)
-        yield key
+def gathered_set(
+    name: str,
+    labels: Gathered,
+    results: Gathered,
+    reading: Reading | None,
+    columns: Mapping[str, str] | None,
+    notes: Mapping[str, object] | None = None,
+) -> DetectionSet:
+    """The checked set of a format whose objects are gathered; `columns` as of tables."""
+    columns = check_columns(columns or {})
+    tables = labels.table(columns), results.table(columns)
+    records = [labels.source.record, results.source.record]
+    return table_set(name, *tables, list(labels.each_frame()), reading, records, notes=notes)
 
 
 def image_frames(members: Iterable[Member], images: Iterable[tuple[str, str]] = ()) -> Frames:

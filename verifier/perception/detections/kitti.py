@@ -29,7 +29,7 @@ from verifier.base.files import read_text
 from verifier.perception.detections.assembly import UNKNOWN_FRAME, Frames, Material, Rows, assemble, numbered_frames
 from verifier.perception.detections.columns import NO_SEQUENCE, DetectionSet
 from verifier.perception.detections.distances import Motion, camera_boxes, ego_from_camera
-from verifier.perception.detections.sources import Member, Reading, Source, by_name, read_source
+from verifier.perception.detections.sources import Reading, Source, by_name, read_source
 from verifier.perception.detections.texttables import Kind, Layout, TextTable, read_tables
 
 CLASSES = ("Car", "Van", "Truck", "Pedestrian", "Person_sitting", "Person", "Cyclist", "Tram", "Misc")
@@ -77,10 +77,11 @@ def kitti_object(annotations: str | Path, detections: str | Path, reading: Readi
             results, of_image[code], lambda row: f"image {shown(images[int(code[row])])}", len(truth.members)
         )
     else:
-        of_file = np.array([index.get(stem, UNKNOWN_FRAME) for stem in _stems(source)], dtype=np.int64)
-        rows = _rows(results, of_file[results.file], _stem_text(source, results), len(truth.members))
-        answered = np.isin(np.arange(len(frames.names)), of_file)
-    truth_rows = _rows(labels, labels.file.astype(np.int64), _stem_text(truth, labels), 0)
+        found = [index.get(stem, UNKNOWN_FRAME) for stem in _stems(source)]
+        own = results.of_files(index, lambda member: member.stem)
+        rows = _rows(results, own, results.stem_text("frame"), len(truth.members))
+        answered = np.isin(np.arange(len(frames.names)), found)
+    truth_rows = _rows(labels, labels.file.astype(np.int64), labels.stem_text("frame"), 0)
     files = tuple(member.name for member in truth.members + source.members)
     material = Material(
         "kitti_object",
@@ -123,18 +124,13 @@ def kitti_tracking(
     detected = _of_sequences(read_source(detections, "detections"), reading.sequences)
     labels = read_tables(truth.members, [Layout(TRACKING)])
     results = read_tables(detected.members, [Layout(TRACKING | SCORE), Layout(AB3DMOT, ","), Layout(FLAT, ",")])
-    all_frames, starts, ends = _sequence_frames(truth, labels, frames)
-    sequence = {name: number for number, name in enumerate(all_frames.sequences)}
+    all_frames = _sequence_frames(truth, labels, frames)
     stems = {member.stem for member in detected.members}
     answered = np.array([name in stems for name in all_frames.sequences], dtype=bool)[all_frames.sequence]
-    rows = []
-    for source, table, offset in ((truth, labels, 0), (detected, results, len(truth.members))):
-        of_file = np.array([sequence.get(member.stem, -1) for member in source.members], dtype=np.int64)[table.file]
-        number = table.columns["frame"]
-        known = (of_file >= 0) & (number >= 0) & (number < ends[of_file])
-        frame = np.where(known, starts[of_file] + number, UNKNOWN_FRAME).astype(np.int64)
-        text = _frame_text(source, table)
-        rows.append(_rows(table, frame, text, offset, source.members))
+    rows = [
+        _rows(table, *table.frames(all_frames, 0, lambda member: member.stem), offset)
+        for table, offset in ((labels, 0), (results, len(truth.members)))
+    ]
     files = tuple(member.name for member in truth.members + detected.members)
     material = Material(
         "kitti_tracking",
@@ -179,11 +175,10 @@ def _rows(
     frame: NDArray[np.int64],
     frame_text: Callable[[int], str],
     file_offset: int,
-    members: tuple[Member, ...] = (),
 ) -> Rows:
     box_2d, no_box_2d = image_boxes(table)
     box_3d, no_box_3d = space_boxes(table, ego_from_camera(len(table))) if "h" in table.columns else (None, None)
-    label, names = _classes(table, members)
+    label, names = _classes(table)
     scored = "score" in table.columns
     region = label == names.index(DONT_CARE_TYPE) if DONT_CARE_TYPE in names else np.zeros(len(table), dtype=bool)
     kept = () if scored else ("truncated", "occluded", "alpha", "track")
@@ -205,55 +200,38 @@ def _rows(
     )
 
 
-def _classes(table: TextTable, members: tuple[Member, ...]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def _classes(table: TextTable) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """The class of each row: from its column, else from its type id, else from the folder of its file."""
     if "type" in table.columns:
         return table.columns["type"], table.names["type"]
     if "type_id" in table.columns:
         ids, codes = np.unique(table.columns["type_id"], return_inverse=True)
-        _check_folders(table, members)
+        _check_folders(table)
         return codes.astype(np.int64), tuple(TYPE_IDS.get(int(number), f"type {int(number)}") for number in ids)
-    for member in members:
+    for member in table.members:
         if not member.folder:
             raise InputError(
                 "no column says the class and the file stands in no folder named after one", Place(member.name)
             )
-    names = tuple(dict.fromkeys(member.folder for member in members))
-    of_file = np.array([names.index(member.folder) for member in members], dtype=np.int64)
-    return of_file[table.file], names
+    names = tuple(dict.fromkeys(member.folder for member in table.members))
+    return table.of_files({name: at for at, name in enumerate(names)}, lambda member: member.folder), names
 
 
-def _check_folders(table: TextTable, members: tuple[Member, ...]) -> None:
+def _check_folders(table: TextTable) -> None:
     """A file in a folder named after a class holds objects of that class only."""
     ids = {name: number for number, name in TYPE_IDS.items()}
-    wanted = np.array([ids.get(member.folder, 0) for member in members], dtype=np.int64)
-    if not len(wanted):
-        return
-    own = table.columns["type_id"]
-    wrong = (wanted[table.file] > 0) & (wanted[table.file] != own)
+    wanted, own = table.of_files(ids, lambda member: member.folder), table.columns["type_id"]
+    wrong = (wanted > 0) & (wanted != own)
     if wrong.any():
         row = int(wrong.argmax())
-        member = members[int(table.file[row])]
+        folder = table.member(row).folder
         raise InputError(
-            f"type id {int(own[row])} in the folder {shown(member.folder)}, whose type id is {ids[member.folder]}",
-            Place(member.name, int(table.line[row])),
+            f"type id {int(own[row])} in the folder {shown(folder)}, whose type id is {ids[folder]}", table.place(row)
         )
 
 
 def _stems(source: Source) -> tuple[str, ...]:
     return tuple(by_name(source.members, "frame"))
-
-
-def _stem_text(source: Source, table: TextTable) -> Callable[[int], str]:
-    return lambda row: f"frame {shown(source.members[int(table.file[row])].stem)}"
-
-
-def _frame_text(source: Source, table: TextTable) -> Callable[[int], str]:
-    def text(row: int) -> str:
-        stem = source.members[int(table.file[row])].stem
-        return f"frame {int(table.columns['frame'][row])} of sequence {shown(stem)}"
-
-    return text
 
 
 def _of_sequences(source: Source, wanted: tuple[str, ...] | None) -> Source:
@@ -262,10 +240,8 @@ def _of_sequences(source: Source, wanted: tuple[str, ...] | None) -> Source:
     return Source(tuple(member for member in source.members if member.stem in wanted), source.record)
 
 
-def _sequence_frames(
-    truth: Source, labels: TextTable, given: str | Path | Mapping[str, int] | None
-) -> tuple[Frames, NDArray[np.int64], NDArray[np.int64]]:
-    """All frames, and for each sequence the index of its first frame and the number of its frames."""
+def _sequence_frames(truth: Source, labels: TextTable, given: str | Path | Mapping[str, int] | None) -> Frames:
+    """All frames, as many of each sequence as are given, else up to the last with a label."""
     names = _stems(truth)
     if given is None:
         counts = np.zeros(len(names), dtype=np.int64)
@@ -278,8 +254,7 @@ def _sequence_frames(
                     f"the number of frames of sequence {shown(member.stem)} is not given", Place(member.name)
                 )
         counts = np.array([lengths[name] for name in names], dtype=np.int64)
-    frames, starts = numbered_frames(names, counts, 0, Place(truth.members[0].name))
-    return frames, starts, counts
+    return numbered_frames(names, counts, 0, Place(truth.members[0].name))
 
 
 def _lengths(path: str | Path) -> dict[str, int]:

@@ -9,15 +9,15 @@ from a file (`given.with_distances`, by `track`).
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.errors import InputError, Place, shown
+from verifier.base.errors import InputError, Place
 from verifier.base.files import read_text
-from verifier.perception.detections.assembly import UNKNOWN_FRAME, Frames, Material, Rows, assemble, numbered_frames
+from verifier.perception.detections.assembly import Frames, Material, Rows, assemble, numbered_frames
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.detections.sources import Member, Reading, Source, by_name, read_source
 from verifier.perception.detections.texttables import Kind, Layout, TextTable, read_tables
@@ -65,13 +65,10 @@ def mot(
     source = _select(read_source(detections, "detections"), "det", reading)
     labels = read_tables(truth.members, [Layout(BOX | FLAG | CLASS, ","), Layout(BOX | FLAG | PLACE, ",")])
     results = read_tables(source.members, [Layout(BOX | SCORE | PLACE, ","), Layout(BOX | SCORE, ",")])
-    frames, ends = _frames(truth, labels, Path(annotations))
-    sequence = {name: number for number, name in enumerate(frames.sequences)}
-    flagged = labels.columns["flag"] == 0
-    codes, names = _classes(labels)
-    rows = _rows(truth, labels, sequence, ends, 0, (codes, names), flagged)
+    frames = _frames(truth, labels, Path(annotations))
+    rows = _rows(labels, frames, 0, _classes(labels), labels.columns["flag"] == 0)
     zero = np.zeros(len(results), dtype=np.int64)
-    detected_rows = _rows(source, results, sequence, ends, len(truth.members), (zero, (detected_class,)), None)
+    detected_rows = _rows(results, frames, len(truth.members), (zero, (detected_class,)), None)
     detected = {_sequence_of(member) for member in source.members}
     answered = np.array([name in detected for name in frames.sequences], dtype=bool)[frames.sequence]
     material = Material(
@@ -124,14 +121,13 @@ def _classes(labels: TextTable) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     return codes.astype(np.int64), tuple(CLASSES.get(int(number), f"class {int(number)}") for number in ids)
 
 
-def _frames(truth: Source, labels: TextTable, folder: Path) -> tuple[Frames, NDArray[np.int64]]:
-    """The frames and the number of frames of each sequence."""
+def _frames(truth: Source, labels: TextTable, folder: Path) -> Frames:
     names = tuple(_sequence_of(member) for member in truth.members)
     counts = np.zeros(len(names), dtype=np.int64)
     np.maximum.at(counts, labels.file, labels.columns["frame"].astype(np.int64))
     for position, name in enumerate(names):
         counts[position] = _stated_length(folder, name) or counts[position]
-    return numbered_frames(names, counts, 1, Place(str(folder)))[0], counts
+    return numbered_frames(names, counts, 1, Place(str(folder)))
 
 
 def _stated_length(folder: Path, name: str) -> int | None:
@@ -147,38 +143,24 @@ def _stated_length(folder: Path, name: str) -> int | None:
 
 
 def _rows(
-    source: Source,
     table: TextTable,
-    sequence: dict[str, int],
-    counts: NDArray[np.int64],
+    frames: Frames,
     offset: int,
     label: tuple[NDArray[np.int64], tuple[str, ...]],
     region: NDArray[np.bool_] | None,
 ) -> Rows:
-    of_file = np.array([sequence.get(_sequence_of(member), -1) for member in source.members], dtype=np.int64)
-    of_row = of_file[table.file]
-    number = table.columns["frame"]
-    known = (of_row >= 0) & (number >= 1) & (number <= counts[of_row])
-    starts = np.cumsum(counts) - counts
+    frame, text = table.frames(frames, 1, _sequence_of)
     left, top, width, height = table.stack("left", "top", "width", "height").T
     kept = {} if region is None else {k: table.columns[k] for k in ("track", "visibility") if k in table.columns}
     return Rows(
-        np.where(known, starts[of_row] + number - 1, UNKNOWN_FRAME).astype(np.int64),
+        frame,
         label[0],
         label[1],
         table.line,
         table.file + np.int32(offset),
-        _frame_text(source, table),
+        text,
         table.columns.get("score"),
         np.column_stack([left, top, left + width, top + height]),
         attributes=kept,
         region=region,
     )
-
-
-def _frame_text(source: Source, table: TextTable) -> Callable[[int], str]:
-    def text(row: int) -> str:
-        name = _sequence_of(source.members[int(table.file[row])])
-        return f"frame {int(table.columns['frame'][row])} of sequence {shown(name)}"
-
-    return text

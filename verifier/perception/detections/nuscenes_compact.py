@@ -9,8 +9,7 @@ Detections are an official results file (`nuscenes`), or a folder of comma-separ
 after it (`Car.txt`), in the format of AB3DMOT (`kitti`) and in the CAM_FRONT camera frame.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,6 @@ from numpy.typing import NDArray
 from verifier.base.errors import InputError, Place, shown
 from verifier.perception.detections.assembly import UNKNOWN_FRAME, Frames, Material, Rows, assemble
 from verifier.perception.detections.columns import DetectionSet
-from verifier.perception.detections.distances import Motion
 from verifier.perception.detections.kitti import AB3DMOT, image_boxes, space_boxes
 from verifier.perception.detections.nuscenes import EGO, poses, result_rows
 from verifier.perception.detections.sources import (
@@ -34,30 +32,6 @@ from verifier.perception.detections.sources import (
     read_source,
 )
 from verifier.perception.detections.texttables import Layout, read_tables
-
-
-@dataclass(frozen=True, eq=False)
-class _Scene:
-    """The frames of one file and their poses."""
-
-    frames: Elements
-    index: dict[str, int]
-    file: str
-
-    @property
-    def camera(self) -> Elements:
-        return Elements(self.frames.values("cam_front"), self.file, "cameras", lambda row: f"/{row}/cam_front")
-
-    def ego_from_global(self) -> Motion:
-        return poses(self.frames, "ego2global_", "_wxyz").inverse()
-
-    def ego_from_camera(self) -> Motion:
-        """As if the camera's image were taken when the LiDAR's sweep ends.
-
-        The files of AB3DMOT were made that way: taken so, their boxes lie 0.1 m from the annotated cars on
-        average, and 0.2 m with the ego's motion between the two times.
-        """
-        return poses(self.camera, "cam2ego_", "_wxyz")
 
 
 def nuscenes_compact(annotations: str | Path, detections: str | Path, reading: Reading | None = None) -> DetectionSet:
@@ -79,11 +53,10 @@ def nuscenes_compact(annotations: str | Path, detections: str | Path, reading: R
     if len(index) != len(tokens):
         row = next(row for row, token in enumerate(tokens) if index[token] != row)
         raise listed.fail(index[tokens[row]], "sample_token", f"the token {shown(tokens[row])} occurs twice")
-    scene = _Scene(listed, index, file)
     sequence = Path(annotations).absolute().parent.name or "scene"
     frames = Frames(tuple(tokens), np.zeros(len(tokens), np.int32), (sequence,))
-    truth = _annotations(scene)
-    rows, answered, files, record = _detections(scene, detections)
+    truth = _annotations(listed)
+    rows, answered, files, record = _detections(listed, index, detections)
     material = Material(
         "nuscenes_compact",
         frames,
@@ -99,11 +72,16 @@ def nuscenes_compact(annotations: str | Path, detections: str | Path, reading: R
     return assemble(material, reading or Reading())
 
 
-def _annotations(scene: _Scene) -> Rows:
-    boxes: list[list[Any]] = scene.frames.values("boxes")
+def cameras(frames: Elements) -> Elements:
+    """The front camera of each frame of a file."""
+    return Elements(frames.values("cam_front"), frames.file, "cameras", lambda row: f"/{row}/cam_front")
+
+
+def _annotations(frames: Elements) -> Rows:
+    boxes: list[list[Any]] = frames.values("boxes")
     for row, own in enumerate(boxes):
         if not isinstance(own, list):
-            raise scene.frames.fail(row, "boxes", f"expected a list of boxes, got {shown(own)}")
+            raise frames.fail(row, "boxes", f"expected a list of boxes, got {shown(own)}")
     lengths = np.fromiter(map(len, boxes), np.int64, len(boxes))
     frame = np.repeat(np.arange(len(boxes)), lengths)
     starts = np.cumsum(lengths) - lengths
@@ -111,11 +89,11 @@ def _annotations(scene: _Scene) -> Rows:
     def pointer(row: int) -> str:
         return f"/{int(frame[row])}/boxes/{row - int(starts[frame[row]])}"
 
-    items = Elements(list(chain.from_iterable(boxes)), scene.file, "boxes", pointer)
+    items = Elements(list(chain.from_iterable(boxes)), frames.file, "boxes", pointer)
     x, y, z, width, length, height, turn = items.vectors("box_lidar", 7).T
     yaw = -turn - np.pi / 2
     heading = np.column_stack([np.cos(yaw), np.sin(yaw), np.zeros_like(yaw)])
-    ego_from_lidar = poses(scene.frames, "lidar2ego_", "_wxyz").take(frame)
+    ego_from_lidar = poses(frames, "lidar2ego_", "_wxyz").take(frame)
     box = ego_from_lidar.boxes(np.column_stack([x, y, z]), np.column_stack([length, width, height]), heading)
     label, names = codes(items.texts("name"))
     lidar, radar = items.numbers("num_lidar_pts"), items.numbers("num_radar_pts")
@@ -135,20 +113,23 @@ def _annotations(scene: _Scene) -> Rows:
 
 
 def _detections(
-    scene: _Scene, path: str | Path
+    frames: Elements, index: Mapping[str, int], path: str | Path
 ) -> tuple[Rows, NDArray[np.bool_] | None, Sequence[str], dict[str, object]]:
     """The detections, which frames have an entry (None: the format does not say), the files, and their record."""
     if Path(path).is_file() and Path(path).suffix == ".json":
         document, raw = load_json(path)
-        rows, answered = result_rows(document, raw, str(path), scene.index, scene.ego_from_global(), 1)
+        moves = poses(frames, "ego2global_", "_wxyz")
+        rows, answered = result_rows(document, raw, str(path), index, moves.inverse(), 1)
         return rows, answered, (str(path),), digest_record("detections", path, raw)
     source = read_source(path, "detections")
     table = read_tables(source.members, [Layout(AB3DMOT, ",")])
     number = table.columns["frame"]
-    known = (number >= 0) & (number < len(scene.index))
+    known = (number >= 0) & (number < len(index))
     frame = np.where(known, number, UNKNOWN_FRAME).astype(np.int64)
     box_2d, no_box_2d = image_boxes(table)
-    box_3d, no_box_3d = space_boxes(table, scene.ego_from_camera().take(frame))
+    # As if the camera's image were taken when the LiDAR's sweep ends. The files of AB3DMOT were made that way: taken
+    # so, their boxes lie 0.1 m from the annotated cars on average, and 0.2 m with the ego's motion between the times.
+    box_3d, no_box_3d = space_boxes(table, poses(cameras(frames), "cam2ego_", "_wxyz").take(frame))
     rows = Rows(
         frame,
         table.file.astype(np.int64),

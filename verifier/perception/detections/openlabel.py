@@ -26,9 +26,9 @@ from verifier.base.arrays import Floats
 from verifier.base.errors import InputError, Place, shown
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.detections.distances import Motion, rotations
-from verifier.perception.detections.gathered import Gathered, drives_of, each_frame
-from verifier.perception.detections.sources import Member, Reading, Source, decoded_json, read_source
-from verifier.perception.detections.tablefiles import BOX_3D, check_columns, table_set
+from verifier.perception.detections.gathered import Gathered, gathered_set
+from verifier.perception.detections.sources import Member, Reading, decoded_json
+from verifier.perception.detections.tablefiles import BOX_3D
 
 LOCAL = ("local_cs", "local")
 
@@ -47,25 +47,13 @@ def openlabel(
     Raises:
         InputError: a file cannot be read, with its JSON pointer; see also `sources.IGNORABLE`.
     """
-    columns = check_columns(columns or {})
-    truth, source = read_source(annotations, "annotations", ".json"), read_source(detections, "detections", ".json")
-    labels, keys = _read(truth)
-    results, _ = _read(source)
-    return table_set(
-        "openlabel",
-        labels.table(str(annotations), columns, scored=False),
-        results.table(str(detections), columns, scored=True),
-        list(each_frame(keys, lambda _: Place(str(annotations)))),
-        reading,
-        [truth.record, source.record],
-    )
+    labels = Gathered.of(annotations, ".json", _read)
+    results = Gathered.of(detections, ".json", _read, scored=True)
+    return gathered_set("openlabel", labels, results, reading, columns)
 
 
-def _read(source: Source) -> tuple[Gathered, list[tuple[str, str]]]:
-    gathered, keys = Gathered(source.members), []
-    for part, (member, drive) in enumerate(zip(source.members, drives_of(source.members), strict=True)):
-        keys += _File(gathered, part, member, drive).read()
-    return gathered, keys
+def _read(gathered: Gathered, part: int, member: Member, drive: str) -> None:
+    _File(gathered, part, member, drive).read()
 
 
 @dataclass
@@ -80,31 +68,27 @@ class _File:
     cuboids: list[tuple[int, list[float], Floats]] = field(default_factory=list)
     systems: Mapping[str, Any] = field(default_factory=dict)
 
-    def read(self) -> list[tuple[str, str]]:
-        """Gather the objects; the keys of the frames."""
+    def read(self) -> None:
+        """Gather frames and objects."""
         root = self.table(decoded_json(self.member.raw, self.member.name), "openlabel", "")
         known = self.table(root, "objects", "/openlabel", {})
         self.systems = self.table(root, "coordinate_systems", "/openlabel", {})
         if not root.get("frames"):
-            key = ("", self.member.stem)
-            self.objects(known, known, key, "/openlabel/objects", {})
-            self.place_cuboids()
-            return [key]
-        frames = self.table(root, "frames", "/openlabel")
-        keys = []
+            self.objects(known, known, ("", self.member.stem), "/openlabel/objects", {})
+        frames = self.table(root, "frames", "/openlabel") if root.get("frames") else {}
         for name in sorted(frames, key=self.number):
             at = f"/openlabel/frames/{name}"
-            keys.append((self.drive, f"{self.number(name):06d}"))
+            key = self.drive, f"{self.number(name):06d}"
             frame = self.table(frames, name, "/openlabel/frames")
             properties = self.table(frame, "frame_properties", at, {})
             transforms = self.table(properties, "transforms", f"{at}/frame_properties", {})
-            self.objects(self.table(frame, "objects", at, {}), known, keys[-1], f"{at}/objects", transforms)
+            self.objects(self.table(frame, "objects", at, {}), known, key, f"{at}/objects", transforms)
         self.place_cuboids()
-        return keys
 
     def objects(
         self, listed: Mapping[str, object], known: Mapping[str, Any], key: tuple[str, str], at: str, moves: Any
     ) -> None:
+        self.gathered.frame(*key, Place(self.gathered.path))
         for uid in listed:
             if not isinstance(known.get(uid), dict) or not isinstance(known[uid].get("type"), str):
                 raise self.fail(f"{at}/{uid}", f"no object {shown(uid)} with a type under /openlabel/objects")

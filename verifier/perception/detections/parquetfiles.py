@@ -57,9 +57,7 @@ class FilesInOrder:
                 starts.append(starts[-1] + int(source.metadata.num_rows))
                 schema = without_rows(source, columns, required, file).schema
             first = schema if first is None else first
-            mine, others = (
-                dict(zip(known.names, map(_told_type, known.types), strict=True)) for known in (schema, first)
-            )
+            mine, others = ({field.name: str(value_type(field.type)) for field in known} for known in (schema, first))
             for name in {**others, **mine}:
                 if mine.get(name) != others.get(name):
                     raise InputError(
@@ -129,10 +127,6 @@ class FilesInOrder:
             lines = "".join(f"{text}  {name}\n" for name, text in sorted(own))
             digest = hashlib.sha256(lines.encode()).hexdigest()
         return {"role": role, "name": short.name, "files": len(self.paths), "sha256": digest}
-
-
-def _told_type(kind: Any) -> str:
-    return str(value_type(kind))
 
 
 def without_rows(source: Any, columns: Mapping[str, str], required: Sequence[str], file: str) -> Any:

@@ -24,12 +24,12 @@ from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path, PurePosixPath
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.errors import InputError, Place, UsageError, check_known, shown
+from verifier.base.errors import InputError, Place, check_known, shown
 from verifier.base.files import LARGEST_SOURCE, decoded, json_value, read_bytes
 from verifier.base.libraries import library
 from verifier.perception.detections.classmap import ClassMap, files_of_part, is_part
@@ -184,7 +184,7 @@ class Reading:
     "stem" takes frames of detections for those of the ground truth whose names have the same stem.
 
     Raises:
-        UsageError: `ignore`, `dont_care` or `match_frames` names something that does not exist.
+        UsageError: `ignore` names something that does not exist.
     """
 
     class_map: ClassMap | None = None
@@ -196,10 +196,6 @@ class Reading:
     def __post_init__(self) -> None:
         for name in self.ignore:
             check_known("kind of fault to ignore", name, IGNORABLE)
-        if self.dont_care not in get_args(DontCare):
-            raise UsageError(f"dont_care must be 'keep' or 'drop', got {self.dont_care!r}")
-        if self.match_frames not in get_args(FrameNames):
-            raise UsageError(f"match_frames must be 'name' or 'stem', got {self.match_frames!r}")
 
     def frame_index(self, index: Mapping[Any, int], names: Iterable[Any] | None = None) -> Mapping[Any, int]:
         """Where the frames of detections are looked up.

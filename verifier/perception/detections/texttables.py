@@ -7,7 +7,7 @@ the first faulty one.
 import math
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any, Literal
@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.libraries import library
 from verifier.base.tables import NUMBER, lines_of, unified
+from verifier.perception.detections.assembly import UNKNOWN_FRAME, Frames
 from verifier.perception.detections.sources import Member
 
 Kind = Literal["text", "whole", "number", "finite"]
 WHOLE = re.compile(r"[+-]?\d{1,15}(\.0*)?", re.ASCII)
-TRUTH = re.compile(rb"true|false", re.IGNORECASE)
-"""What pandas takes for 1 and 0 where a whole column says nothing else."""
+TRUTH = (b"true", b"false")
+"""What pandas takes for 1 and 0, in upper case too, where a whole column says nothing else."""
 NAN_TEXTS = [sign + text for sign in ("", "-", "+") for text in ("nan", "NaN", "NAN", "Nan")]
 
 
@@ -37,9 +38,10 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class TextTable:
-    """Columns by name: numbers as (n,) float64, text as codes into `names`; `line` and `file` as in `Boxes`."""
+    """Columns by name: numbers as (n,) float64, text as codes into `names`; `line` and `file` as in `Boxes`, the file
+    being one of `members`."""
 
-    layout: Layout
+    members: Sequence[Member]
     columns: Mapping[str, NDArray[Any]]
     names: Mapping[str, tuple[str, ...]]
     line: NDArray[np.int64]
@@ -47,6 +49,39 @@ class TextTable:
 
     def __len__(self) -> int:
         return len(self.line)
+
+    def member(self, row: int) -> Member:
+        """The file that a row stands in."""
+        return self.members[int(self.file[row])]
+
+    def place(self, row: int) -> Place:
+        """Where a row stands."""
+        return Place(self.member(row).name, int(self.line[row]))
+
+    def stem_text(self, what: str) -> Callable[[int], str]:
+        """What to call the frame of a row: `what` it is, and the stem of its file."""
+        return lambda row: f"{what} {shown(self.member(row).stem)}"
+
+    def of_files(self, number: Mapping[str, int], name: Callable[[Member], str]) -> NDArray[np.int64]:
+        """(n,) the number under the name of each row's file; `UNKNOWN_FRAME` where there is none."""
+        numbers = [number.get(name(member), UNKNOWN_FRAME) for member in self.members]
+        return np.array(numbers, dtype=np.int64)[self.file]
+
+    def frames(
+        self, frames: Frames, first: int, sequence: Callable[[Member], str]
+    ) -> tuple[NDArray[np.int64], Callable[[int], str]]:
+        """(n,) the frame of each row, and what to call it, by the column `frame`, which counts from `first` in each
+        sequence, that of the row's file."""
+        lengths = np.bincount(frames.sequence, minlength=len(frames.sequences))
+        own = self.of_files({name: at for at, name in enumerate(frames.sequences)}, sequence)
+        number = self.columns["frame"]
+        known = (own >= 0) & (number >= first) & (number < first + lengths[own])
+        begins = np.cumsum(lengths) - lengths
+
+        def text(row: int) -> str:
+            return f"frame {int(number[row])} of sequence {shown(sequence(self.member(row)))}"
+
+        return np.where(known, begins[own] + number - first, UNKNOWN_FRAME).astype(np.int64), text
 
     def stack(self, *names: str) -> NDArray[np.float64]:
         """(n, k) the named columns side by side."""
@@ -66,11 +101,12 @@ def read_tables(members: Sequence[Member], layouts: Sequence[Layout]) -> TextTab
     layout = _layout_of(texts, layouts, members, line, file)
     columns, names = _parsed(texts, layout) or ({}, {})
     fits = columns and len(columns[next(iter(columns))]) == len(line)
-    if not fits or TRUTH.search(texts) or _suspicious(columns, layout):
+    lowered = texts.lower()
+    if not fits or any(word in lowered for word in TRUTH) or _suspicious(columns, layout):
         _find_fault(members, layout)
         if not columns:
             raise InputError("cannot be read as a table", Place(members[0].name))
-    return TextTable(layout, columns, names, line, file)
+    return TextTable(members, columns, names, line, file)
 
 
 def _layout_of(

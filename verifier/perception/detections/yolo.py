@@ -12,7 +12,7 @@ as some tools write beside labels, is left alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import read_text
 from verifier.base.libraries import library
 from verifier.base.words import counted
-from verifier.perception.detections.assembly import UNKNOWN_FRAME, Material, Rows, assemble
+from verifier.perception.detections.assembly import Material, Rows, assemble
 from verifier.perception.detections.coco import distances_of, result_rows
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.detections.gathered import image_frames
@@ -212,9 +212,8 @@ def _rows(
     offset: int,
 ) -> Rows:
     table = read_tables(members, [Layout(columns)])
-    _check_fractions(table, members)
-    of_file = np.array([index.get(member.stem, UNKNOWN_FRAME) for member in members], dtype=np.int64)
-    frame = of_file[table.file]
+    _check_fractions(table)
+    frame = table.of_files(index, lambda member: member.stem)
     numbers, label = np.unique(table.columns["class"].astype(np.int64), return_inverse=True)
     x, y, width, height = table.stack("x", "y", "width", "height").T
     box = np.column_stack([x - width / 2, y - height / 2, x + width / 2, y + height / 2])
@@ -224,18 +223,14 @@ def _rows(
         tuple(names.get(int(number), f"class {int(number)}") for number in numbers),
         table.line,
         table.file + np.int32(offset),
-        _frame_text(members, table),
+        table.stem_text("image"),
         table.columns.get("score"),
         box * np.tile(size[frame], 2),
         attributes={} if "score" in columns else {"id": table.line},
     )
 
 
-def _frame_text(members: tuple[Member, ...], table: TextTable) -> Callable[[int], str]:
-    return lambda row: f"image {shown(members[int(table.file[row])].stem)}"
-
-
-def _check_fractions(table: TextTable, members: tuple[Member, ...]) -> None:
+def _check_fractions(table: TextTable) -> None:
     names = ("x", "y", "width", "height")
     value = table.stack(*names)
     bad = (value < -SLACK) | (value > 1 + SLACK)
@@ -245,8 +240,7 @@ def _check_fractions(table: TextTable, members: tuple[Member, ...]) -> None:
         files = len(set(table.file[rows].tolist()))
         more = f"; such numbers stand in {len(rows)} lines of {counted(files, 'file')}"
         message = f"{names[at]}: expected a fraction of the image from 0 to 1, got {value[row, at]:g}"
-        place = Place(members[int(table.file[row])].name, int(table.line[row]))
-        raise InputError(message + (more if len(rows) > 1 else ""), place)
+        raise InputError(message + (more if len(rows) > 1 else ""), table.place(row))
 
 
 def _first_category(numbers: NDArray[np.int64], count: int, given: int | None, file: str) -> int:

@@ -32,12 +32,12 @@ from verifier.closedloop.curves import FPR_MAX
 from verifier.closedloop.detection_outcomes import Judged
 from verifier.closedloop.logs import Standardizer
 from verifier.perception.confusion.bins import Bins
-from verifier.perception.confusion.choices import Filters, count_job, default_measure
+from verifier.perception.confusion.choices import count_job, default_measure
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document import write_confusion
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.sanity import remark, with_sanity
-from verifier.perception.detections import ClassMap
+from verifier.perception.detections import ClassMap, keep_scores
 from verifier.perception.detections.columns import Boxes, DetectionSet
 from verifier.perception.detections.depth import box_depth
 from verifier.perception.detections.distances import distance
@@ -130,7 +130,8 @@ class Maker:
         if wanted.curve is not None:
             curves, drawn = self._curve(data, condition, folder / f"curves{suffix}.json", title)
             product = replace(product, curves=curves, drawn_curve=drawn)
-        counted = Filters(lowest_score=self.under_test.lowest_score)(data)
+        least = self.under_test.lowest_score
+        counted = data if least is None else keep_scores(data, least)
         if wanted.distances:
             away = localized(self.scenes, counted.detections, mutation)
             counted = counted.change(detections=replace(counted.detections, distance_m=away))
