@@ -202,6 +202,23 @@ def test_metrics_by_bin_and_drive(compare, looks, tmp_path):
     ]  # fmt: skip
 
 
+def test_false_positives_count_once_for_all_bins_that_only_objects_have(compare, looks, tmp_path):
+    """Three false positives stand in both bins of occlusion: of 8 + 4 + 3 reports 12 are right, not of 8 + 4 + 6."""
+    spec = looks("planner hasty", "initial d = 2", "stops: P >= 0.5 [ F s = 1 ]")
+    model = tmp_path / "looks.toml"
+    model.write_text(model.read_text().replace('_m = "d" }', '_m = "d", at = { occlusion = 0 } }'))
+    data = json.loads(matrices(tmp_path / "one.json", (8, 10), (4, 10)).read_text())
+    data["variables"] = [{"name": "occlusion", "of": "object", "edges": [0, 1, 2]}]
+    for at, each in enumerate(data["bins"]):
+        each |= {"distance_m": [0, 10], "where": {"occlusion": [at, at + 1]}}
+        each["counts"][0][1], each["counts"][1][1] = 3, 17
+    (tmp_path / "one.json").write_text(json.dumps(data))
+    _, found = document(compare, "--metrics", "--draws", 100, cm=[f"one={tmp_path / 'one.json'}"], spec=spec)
+    (ped,) = found["specs"][0]["metrics"]
+    assert (ped["precision"]["items"], ped["precision"]["value"]) == (15, 12 / 15)
+    assert [each.get("precision") for each in ped["bins"]] == [None, None]  # what is no object has no occlusion
+
+
 def test_metrics_are_left_out_unless_asked_for(compare, tmp_path):
     _, found = document(compare, "--env", "ped", "--draws", 100)
     assert "metrics" not in found["specs"][0]
