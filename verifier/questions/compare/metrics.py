@@ -1,8 +1,8 @@
 """Detection metrics beside P, and which bins explain that P ranks two detectors otherwise than average precision.
 
 Recall and precision are of items, as the matrices count them: recall is the share of the items of a class that are
-reported as it, precision the share of the items reported as it that are it, where false positives are counted. In all bins that only
-objects have the matrices hold the same false positives: they count once, and such bins have no precision of their own.
+reported as it, precision the share of the items reported as it that are it, where false positives are counted. These
+are the same in all bins that only objects have: they count once, and such bins have no precision of their own.
 Intervals: drives drawn with replacement where there are several (Efron 1979; no closer than so few allow), else
 Wilson's for independent items.
 
