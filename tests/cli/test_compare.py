@@ -219,6 +219,16 @@ def test_false_positives_count_once_for_all_bins_that_only_objects_have(compare,
     assert [each.get("precision") for each in ped["bins"]] == [None, None]  # what is no object has no occlusion
 
 
+def test_bounds_of_several_detectors_do_not_hold_at_once(compare, looks, tmp_path):
+    """Of 20 detectors that miss a target by a hair one is satisfied in up to 1 - .975^20 = 40 % of data sets."""
+    spec = looks("planner hasty", "stops: P >= 0.5 [ F s = 1 ]")
+    one, two = (f"{name}={matrices(tmp_path / f'{name}.json', (9, 10), (5, 10))}" for name in ("one", "two"))
+    told = "by itself: to choose one of 2 by its verdict, divide 1 - confidence by 2."
+    _, out, _ = compare("--draws", 100, cm=[one, two], spec=spec)
+    assert f"(if items are independent), of each detector {told}" in " ".join(out.split())
+    assert "by itself" not in compare("--draws", 100, cm=[one], spec=spec)[1]
+
+
 def test_metrics_are_left_out_unless_asked_for(compare, tmp_path):
     _, found = document(compare, "--env", "ped", "--draws", 100)
     assert "metrics" not in found["specs"][0]
