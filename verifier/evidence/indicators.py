@@ -84,8 +84,7 @@ def _false_positives(runs: Sequence[Document], documents: Sequence[Document]) ->
             column = [row[at] for row in entry["counts"]]
             if sum(column):
                 upper = clopper_pearson(np.array(sum(column) - column[at]), np.array(sum(column)), (1 - LEVEL) / 2)[1]
-                variables = (entry.get("where") or {}).items()
-                further = [f"{name} {_bin_text(bin_)}" for name, bin_ in variables if name in SCOPES]
+                further = [f"{of} {_bin_text(own)}" for of, own in (entry.get("where") or {}).items() if of in SCOPES]
                 where = ", ".join([f"{_bin_text(entry['distance_m'])} m", *further])
                 measure = f"something reported, of frames without an object in {where}"
                 source = f"upper end at {LEVEL:g} of {clipped(counts.name)}"

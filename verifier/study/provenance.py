@@ -285,13 +285,10 @@ def _places_remark(grid: Grid, *, beside_objects: bool) -> str:
     viewed = dict.fromkeys(block.system.field_of_view_m for block in grid.blocks)
     if set(viewed) != {None}:
         ends = (
-            "none (declared places alone)" if view is None else f"{float(view[0]):g} to {float(view[1]):g} m"
-            for view in viewed
+            f"{float(view[0]):g} to {float(view[1]):g} m" if view else "none (declared places)" for view in viewed
         )
-        beside = ", and beside every object" if beside_objects else ""
-        return (
-            f"false positives arise in every bin of the field of view, {' or '.join(ends)}, without an object{beside}"
-        )
+        told = f"false positives arise in every bin of the field of view, {' or '.join(ends)}, without an object"
+        return f"{told}, and beside every object" if beside_objects else told
     where = "places and objects" if beside_objects else "places"
     able = [name for name, classes in placed.items() if (classes if beside_objects else EMPTY_CLASS in classes)]
     declared = f"here in environment {first_of(able)}" if able else "of which there are none here"

@@ -371,11 +371,8 @@ def _notes(result: CompareResult) -> Iterator[str]:
         yield "Verdicts use the point estimates alone."
     else:
         bounds = [mine.bounds for mine in settings if mine.bounds is not None]
-        several = max(map(len, result.settings.specs.values()))
-        by_itself = f"of each detector by itself: to choose one of {several} by its verdict, divide 1 - confidence by"
-        alone = f", {by_itself} {several}" if several > 1 else ""
-        told = (bounds_told(basis) + ("" if basis.box else alone) for basis in bounds)
-        yield from dict.fromkeys(f"Verdicts use the {each}." for each in told)
+        own = max(map(len, result.settings.specs.values()))
+        yield from dict.fromkeys(f"Verdicts use the {bounds_told(basis, own)}." for basis in bounds)
     drawn = [drawn for spec in result.specs for drawn in spec.drawn]
     tests = (
         (name_text(missing.detector), assumed_text(missing.channel), "; ".join(channel_lines(missing.channel)))

@@ -1,10 +1,9 @@
 """Detection metrics beside P, and which bins explain that P ranks two detectors otherwise than average precision.
 
 Recall and precision are of items, as the matrices count them: recall is the share of the items of a class that are
-reported as it, precision the share of the items reported as it that are it, where false positives are counted. These
-are the same in all bins that only objects have: they count once, and such bins have no precision of their own.
+reported as it, precision the share of the items reported as it that are it, where false positives are counted.
 Intervals: drives drawn with replacement where there are several (Efron 1979; no closer than so few allow), else
-Wilson's for independent items.
+Wilson's for independent items. False positives, the same in all bins that only objects have, count once.
 
 A bin explains a reversed ranking by what P becomes when one detector's rates in it are the other's.
 """
@@ -98,9 +97,10 @@ def _of_detector(detector: str, study: Study, needed: set[tuple[int, int]], seed
         table = drive_items(file.sequences, matrices.bin_count, len(matrices.labels)).table
     weights = drawn_with_replacement(len(table), DRAWS, np.random.default_rng(seed))
     every = list(range(matrices.bin_count))
-    own = matrices.place_of(np.array(every)) == every
-    table = np.where(own[:, None, None] | np.array([label != EMPTY for label in matrices.labels]), table, 0)
+    first = matrices.place_of(np.array(every)) == every
+    table = np.where(first[:, None, None] | np.array([label != EMPTY for label in matrices.labels]), table, 0)
     counted = matrices.metadata.get("false_positives") == "counted"
+    own = counted and first.all()
     for name in sorted(matrices.classes):
         has = np.array([name in label for label in matrices.labels])
         hits = table[:, :, has][..., has].sum(axis=(2, 3))  # (drives, bins)
@@ -120,10 +120,7 @@ def _of_detector(detector: str, study: Study, needed: set[tuple[int, int]], seed
             share(there, [at for at in every if matters[at]]),
             tuple(
                 BinMetrics(
-                    matrices.bin_text(at),
-                    matters[at],
-                    share(there, [at]),
-                    share(reported, [at]) if counted and own.all() else None,
+                    matrices.bin_text(at), matters[at], share(there, [at]), share(reported, [at]) if own else None
                 )
                 for at in every
             ),
