@@ -69,7 +69,7 @@ def test_fields_of_view_are_all_told_and_what_is_drawn_beside_objects(asked):
     assert remark("--set", "view_m=10") == [everywhere.format("0 to 10 m")]
     both = "0 to 10 m or 0 to 20 m"
     assert remark("--sweep", "view_m=10,20") == [everywhere.format(both)]
-    some = "none (declared places) or 0 to 10 m"
+    some = "none (places alone) or 0 to 10 m"
     assert remark("--sweep", "view_m=0,10") == [everywhere.format(some)]
     beside = everywhere.format("0 to 10 m") + ", and beside every object"
     assert remark("--set", "view_m=10", "--false-positives", "background") == [beside]

@@ -284,9 +284,7 @@ def _places_remark(grid: Grid, *, beside_objects: bool) -> str:
     }
     viewed = dict.fromkeys(block.system.field_of_view_m for block in grid.blocks)
     if set(viewed) != {None}:
-        ends = (
-            f"{float(view[0]):g} to {float(view[1]):g} m" if view else "none (declared places)" for view in viewed
-        )
+        ends = (f"{float(view[0]):g} to {float(view[1]):g} m" if view else "none (places alone)" for view in viewed)
         told = f"false positives arise in every bin of the field of view, {' or '.join(ends)}, without an object"
         return f"{told}, and beside every object" if beside_objects else told
     where = "places and objects" if beside_objects else "places"
