@@ -202,6 +202,33 @@ def test_metrics_by_bin_and_drive(compare, looks, tmp_path):
     ]  # fmt: skip
 
 
+def test_false_positives_count_once_for_all_bins_that_only_objects_have(compare, looks, tmp_path):
+    """Three false positives stand in both bins of occlusion: of 8 + 4 + 3 reports 12 are right, not of 8 + 4 + 6."""
+    spec = looks("planner hasty", "initial d = 2", "stops: P >= 0.5 [ F s = 1 ]")
+    model = tmp_path / "looks.toml"
+    model.write_text(model.read_text().replace('_m = "d" }', '_m = "d", at = { occlusion = 0 } }'))
+    data = json.loads(matrices(tmp_path / "one.json", (8, 10), (4, 10)).read_text())
+    data["variables"] = [{"name": "occlusion", "of": "object", "edges": [0, 1, 2]}]
+    for at, each in enumerate(data["bins"]):
+        each |= {"distance_m": [0, 10], "where": {"occlusion": [at, at + 1]}}
+        each["counts"][0][1], each["counts"][1][1] = 3, 17
+    (tmp_path / "one.json").write_text(json.dumps(data))
+    _, found = document(compare, "--metrics", "--draws", 100, cm=[f"one={tmp_path / 'one.json'}"], spec=spec)
+    (ped,) = found["specs"][0]["metrics"]
+    assert (ped["precision"]["items"], ped["precision"]["value"]) == (15, 12 / 15)
+    assert [each.get("precision") for each in ped["bins"]] == [None, None]  # what is no object has no occlusion
+
+
+def test_bounds_of_several_detectors_do_not_hold_at_once(compare, looks, tmp_path):
+    """Of 20 detectors that miss a target by a hair one is satisfied in up to 1 - .975^20 = 40 % of data sets."""
+    spec = looks("planner hasty", "stops: P >= 0.5 [ F s = 1 ]")
+    one, two = (f"{name}={matrices(tmp_path / f'{name}.json', (9, 10), (5, 10))}" for name in ("one", "two"))
+    told = "by itself: to choose one of 2 by its verdict, divide 1 - confidence by 2."
+    _, out, _ = compare("--draws", 100, cm=[one, two], spec=spec)
+    assert f"(if items are independent), of each detector {told}" in " ".join(out.split())
+    assert "by itself" not in compare("--draws", 100, cm=[one], spec=spec)[1]
+
+
 def test_metrics_are_left_out_unless_asked_for(compare, tmp_path):
     _, found = document(compare, "--env", "ped", "--draws", 100)
     assert "metrics" not in found["specs"][0]

@@ -59,6 +59,22 @@ def test_it_depends_on_the_policy_and_on_what_is_declared(asked):
     ]
 
 
+def test_fields_of_view_are_all_told_and_what_is_drawn_beside_objects(asked):
+    run = ["run", SPEC, "--cm", CM, "--point-only", "--json", "--requirement", "stops_for_pedestrians"]
+
+    def remark(*arguments):
+        return said(json.loads(asked(*run, *arguments)[1]))
+
+    everywhere = "false positives arise in every bin of the field of view, {}, without an object"
+    assert remark("--set", "view_m=10") == [everywhere.format("0 to 10 m")]
+    both = "0 to 10 m or 0 to 20 m"
+    assert remark("--sweep", "view_m=10,20") == [everywhere.format(both)]
+    some = "none (places alone) or 0 to 10 m"
+    assert remark("--sweep", "view_m=0,10") == [everywhere.format(some)]
+    beside = everywhere.format("0 to 10 m") + ", and beside every object"
+    assert remark("--set", "view_m=10", "--false-positives", "background") == [beside]
+
+
 def test_an_empty_road_with_a_bad_nearest_bin(asked, tmp_path):
     """A false positive in every second frame within 10 m: a road that declares its place farther away never
     brakes."""

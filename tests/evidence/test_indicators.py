@@ -258,6 +258,17 @@ def test_bins_of_false_positives_are_named_as_everywhere(tmp_path):
     assert {"false positives [0, 10) m", "false positives [10, inf) m"} <= set(found)
 
 
+def test_what_is_no_object_has_no_occlusion(tmp_path):
+    """The same false positives stand in both bins of occlusion: one indicator, of what can be counted."""
+    bins = [
+        {"distance_m": [0, 10], "where": {"occlusion": [at, at + 1]}, "counts": [[150, 5], [50, 45]]} for at in (0, 1)
+    ]
+    variables = [{"name": "occlusion", "of": "object", "edges": [0, 1, 2]}]
+    found = spi_of(built(tmp_path, matrices={**MATRICES, "variables": variables, "bins": bins}))["indicators"]
+    alarms = [each["metric"] for each in found if "false positives" in each["metric"]]
+    assert alarms == ["false positives [0, 10) m"]
+
+
 def test_indicators_that_are_none_are_refused(plain, tmp_path, capsys):
     (tmp_path / "field.csv").write_text("metric,count,of\n")
     for change in ({"level": 1}, {"indicators": [{}]}, {"schema": "verifier.run"}):

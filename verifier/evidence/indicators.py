@@ -14,6 +14,7 @@ from verifier.evidence.defeaters.about_data import matrices_behind
 from verifier.evidence.documents import Document
 from verifier.evidence.field import Falls, Indicator, SpiCheckResult, SpiResult
 from verifier.evidence.rates.hazard import EVERY
+from verifier.perception.confusion.bins import SCOPES
 from verifier.telling.blocks import Block, Paragraph, Table
 
 LEVEL, POWER = 0.95, 0.9
@@ -83,7 +84,7 @@ def _false_positives(runs: Sequence[Document], documents: Sequence[Document]) ->
             column = [row[at] for row in entry["counts"]]
             if sum(column):
                 upper = clopper_pearson(np.array(sum(column) - column[at]), np.array(sum(column)), (1 - LEVEL) / 2)[1]
-                further = [f"{name} {_bin_text(bin_)}" for name, bin_ in (entry.get("where") or {}).items()]
+                further = [f"{of} {_bin_text(own)}" for of, own in (entry.get("where") or {}).items() if of in SCOPES]
                 where = ", ".join([f"{_bin_text(entry['distance_m'])} m", *further])
                 measure = f"something reported, of frames without an object in {where}"
                 source = f"upper end at {LEVEL:g} of {clipped(counts.name)}"

@@ -282,11 +282,11 @@ def _places_remark(grid: Grid, *, beside_objects: bool) -> str:
         block.environment: {name for placed in block.system.environment(block.environment) for name in placed.classes}
         for block in grid.blocks
     }
-    viewed = [block.system.field_of_view_m for block in grid.blocks if block.system.field_of_view_m is not None]
-    if viewed:
-        low, high = viewed[0]
-        view = f"{float(low):g} to {float(high):g} m"
-        return f"false positives arise in every bin of the field of view, {view}, without an object"
+    viewed = dict.fromkeys(block.system.field_of_view_m for block in grid.blocks)
+    if set(viewed) != {None}:
+        ends = (f"{float(view[0]):g} to {float(view[1]):g} m" if view else "none (places alone)" for view in viewed)
+        told = f"false positives arise in every bin of the field of view, {' or '.join(ends)}, without an object"
+        return f"{told}, and beside every object" if beside_objects else told
     where = "places and objects" if beside_objects else "places"
     able = [name for name, classes in placed.items() if (classes if beside_objects else EMPTY_CLASS in classes)]
     declared = f"here in environment {first_of(able)}" if able else "of which there are none here"

@@ -371,7 +371,8 @@ def _notes(result: CompareResult) -> Iterator[str]:
         yield "Verdicts use the point estimates alone."
     else:
         bounds = [mine.bounds for mine in settings if mine.bounds is not None]
-        yield from dict.fromkeys(f"Verdicts use the {bounds_told(basis)}." for basis in bounds)
+        own = max(map(len, result.settings.specs.values()))
+        yield from dict.fromkeys(f"Verdicts use the {bounds_told(basis, own)}." for basis in bounds)
     drawn = [drawn for spec in result.specs for drawn in spec.drawn]
     tests = (
         (name_text(missing.detector), assumed_text(missing.channel), "; ".join(channel_lines(missing.channel)))

@@ -100,9 +100,11 @@ def marked_verdict(point: Point) -> str:
     return told_verdict(point) + also
 
 
-def bounds_told(bounds: BoundsBasis) -> str:
-    """The name of confidence bounds, and what they assume where it does not say that."""
-    return bounds.name if bounds.condition in bounds.name else f"{bounds.name}; they assume: {bounds.condition}"
+def bounds_told(bounds: BoundsBasis, among: int = 1) -> str:
+    """What confidence bounds are and assume, and what a choice among so many detectors by their verdicts takes."""
+    told = bounds.name if bounds.condition in bounds.name else f"{bounds.name}; they assume: {bounds.condition}"
+    one = f", of each detector by itself: to choose one of {among} by its verdict, divide 1 - confidence by {among}"
+    return told if among == 1 or bounds.box else told + one
 
 
 def looks_text(bounds: BoundsBasis) -> str:

@@ -31,7 +31,7 @@ class BinMetrics:
 
     Attributes:
         matters: whether P of any requirement depends on rates of the class there.
-        precision: None where false positives are not counted.
+        precision: None where false positives are not counted, or are of no single bin.
     """
 
     bin: str

@@ -3,7 +3,7 @@
 Recall and precision are of items, as the matrices count them: recall is the share of the items of a class that are
 reported as it, precision the share of the items reported as it that are it, where false positives are counted.
 Intervals: drives drawn with replacement where there are several (Efron 1979; no closer than so few allow), else
-Wilson's for independent items.
+Wilson's for independent items. False positives, the same in all bins that only objects have, count once.
 
 A bin explains a reversed ranking by what P becomes when one detector's rates in it are the other's.
 """
@@ -21,7 +21,7 @@ from verifier.analysis.objective import Objective
 from verifier.base.arrays import Floats, Ints
 from verifier.base.statistics import drawn_with_replacement, few_units_note, percentile_ends, reaching
 from verifier.perception.confusion.document_types import AveragePrecision
-from verifier.perception.confusion.matrices import ConfusionMatrices
+from verifier.perception.confusion.matrices import EMPTY, ConfusionMatrices
 from verifier.perception.confusion.sanity import wilson
 from verifier.questions.compare.compare_result import Configuration, RequirementComparison
 from verifier.questions.compare.metric_tables import (
@@ -96,13 +96,16 @@ def _of_detector(detector: str, study: Study, needed: set[tuple[int, int]], seed
         drives = file.sequences.names
         table = drive_items(file.sequences, matrices.bin_count, len(matrices.labels)).table
     weights = drawn_with_replacement(len(table), DRAWS, np.random.default_rng(seed))
+    every = list(range(matrices.bin_count))
+    first = matrices.place_of(np.array(every)) == every
+    table = np.where(first[:, None, None] | np.array([label != EMPTY for label in matrices.labels]), table, 0)
     counted = matrices.metadata.get("false_positives") == "counted"
+    own = counted and first.all()
     for name in sorted(matrices.classes):
         has = np.array([name in label for label in matrices.labels])
         hits = table[:, :, has][..., has].sum(axis=(2, 3))  # (drives, bins)
         there, reported = table[..., has].sum(axis=(2, 3)), table[:, :, has].sum(axis=(2, 3))
-        matters = [any((at, int(column)) in needed for column in np.flatnonzero(has)) for at in range(hits.shape[1])]
-        every = list(range(hits.shape[1]))
+        matters = [any((at, int(column)) in needed for column in np.flatnonzero(has)) for at in every]
 
         def share(whole: Ints, bins: Sequence[int], hits: Ints = hits) -> Estimate:
             return _estimate(hits[:, bins].sum(axis=1), whole[:, bins].sum(axis=1), weights)
@@ -117,7 +120,7 @@ def _of_detector(detector: str, study: Study, needed: set[tuple[int, int]], seed
             share(there, [at for at in every if matters[at]]),
             tuple(
                 BinMetrics(
-                    matrices.bin_text(at), matters[at], share(there, [at]), share(reported, [at]) if counted else None
+                    matrices.bin_text(at), matters[at], share(there, [at]), share(reported, [at]) if own else None
                 )
                 for at in every
             ),
