@@ -410,7 +410,8 @@ def test_a_side_is_what_the_window_gives_rounded_outwards(monkeypatch, side, neg
         return np.array([0.25, 0.9375]), 0.125
 
     region, tried = SimpleNamespace(lower=np.zeros((1, 2, 2))), []
-    objective = SimpleNamespace(window=SimpleNamespace(negated=negated), numbers=numbers)
+    starts = SimpleNamespace(start=range(2))
+    objective = SimpleNamespace(window=SimpleNamespace(negated=negated), numbers=numbers, product=starts)
     told = counted_side(objective, region, side, attained=False)
     assert asked == [meets]
     assert told.bounds.tolist() == bounds

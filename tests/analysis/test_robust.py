@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import small_chains
 from cyclic_bundles import write_cyclic
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,6 +28,7 @@ from shorthands import confidence_region
 from small_objectives import channel_of, objective_of, random_objective
 
 from verifier.analysis.intervals.drive_items import UNIT
+from verifier.analysis.objective import Objective
 from verifier.analysis.robust import graph as robust_graph
 from verifier.analysis.robust import inner_bounds as one_side
 from verifier.analysis.robust import solutions, solve
@@ -39,7 +41,6 @@ from verifier.analysis.robust.solutions import Effort, RobustBounds, robust_boun
 from verifier.analysis.robust.step import UncertainStep, greatest_masses, inner_masses, uncertain_step
 from verifier.analysis.sensitivity.adjoint import expected_visits, gradient, state_values
 from verifier.base.errors import EngineError, NoAnswerError
-from verifier.chains.chain import DecisionProcess, MarkovChain
 from verifier.checking.process import StormProcess
 from verifier.cli import main
 from verifier.language.ltl import parse_formula, to_storm
@@ -456,10 +457,10 @@ class TestAgainstOtherEngines:
                 assert found.upper == pytest.approx(most, abs=1e-9), seed
 
     @pytest.mark.parametrize("formula", ["F p", "G p", "p U q", "G F p", "F G p"])
-    def test_two_draws_are_two_steps_of_a_decision_process(self, formula):
+    def test_two_draws_are_two_steps_of_a_decision_process(self, formula, thorough):
         # For these formulas it does not matter that a step is made in two: what is between has the labels of before.
         with StormProcess() as storm:
-            for seed in range(8):
+            for seed in range(8 if thorough else 3):
                 objective, region, process = twice_drawn(np.random.default_rng([seed, 11]), formula)
                 found = robust_bounds(objective, region, effort=BOUNDS_ONLY)
                 for bound, operator in ((found.lower, "Pmin=?"), (found.upper, "Pmax=?")):
@@ -467,8 +468,8 @@ class TestAgainstOtherEngines:
                     assert bound == pytest.approx(optimum, abs=1e-9), (seed, operator)
 
     @pytest.mark.parametrize("formula", SIMPLE)
-    def test_interval_iteration_brackets_the_bounds(self, formula):
-        for seed in range(8):
+    def test_interval_iteration_brackets_the_bounds(self, formula, thorough):
+        for seed in range(8 if thorough else 3):
             model = random_model(np.random.default_rng([seed, 7]), states=6, labels=3, zeros=0.0)
             objective = model.objective(formula)
             found = robust_bounds(objective, model.region(objective), effort=BOUNDS_ONLY)
@@ -543,15 +544,8 @@ def twice_drawn(rng, formula, states=5, ended=2):
 
 def process_of(choices, labels, starts):
     """A decision process from a list of choices per state, each {successor: billionths}."""
-    rows = [{target: mass for target, mass in sorted(row.items()) if mass > 0} for state in choices for row in state]
-    return DecisionProcess(
-        np.concatenate([[0], np.cumsum([len(state) for state in choices])]),
-        np.concatenate([[0], np.cumsum([len(row) for row in rows])]),
-        np.array([target for row in rows for target in row]),
-        np.array([mass / UNIT for row in rows for mass in row.values()]),
-        {name: np.array(inside) for name, inside in labels.items()},
-        np.array(starts),
-    )
+    states = [[{target: mass / UNIT for target, mass in row.items() if mass > 0} for row in rows] for rows in choices]
+    return small_chains.process_of(states, {name: np.array(inside) for name, inside in labels.items()}, starts)
 
 
 def near_vertices(model, objective, pick):
@@ -567,26 +561,9 @@ def near_vertices(model, objective, pick):
 
 def vertex_chain(model, rng):
     """The chain with a random vertex in every state, exact."""
-    indptr, indices, fractions = [0], [], []
-    for state in range(model.size):
-        choices = model.choices(state)
-        chosen = choices[rng.integers(len(choices))]
-        row = {}
-        for successor, mass in zip(model.following[state], chosen, strict=True):
-            target = state if state not in model.bounds else successor
-            row[target] = row.get(target, 0) + mass
-        kept = sorted(target for target, mass in row.items() if mass > 0)
-        indices += kept
-        fractions += [Fraction(row[target], UNIT) for target in kept]
-        indptr.append(len(indices))
-    return MarkovChain(
-        np.array(indptr),
-        np.array(indices),
-        np.array([float(each) for each in fractions]),
-        {name: np.isin(np.arange(model.size), list(states)) for name, states in model.true_in.items()},
-        np.array(sorted(model.starts)),
-        fractions=tuple(fractions),
-    )
+    choices = map(model.choices, range(model.size))
+    rows = [model.row(state, each[rng.integers(len(each))]) for state, each in enumerate(choices)]
+    return small_chains.chain_of(rows, model.true_in, model.starts, exact=True)
 
 
 @given(
@@ -608,7 +585,8 @@ def test_no_matrix_of_the_region_beats_the_bounds(seed, formula, draws, semantic
     assert np.all(found.lower <= found.lower_attained + 1e-12)
     assert np.all(found.upper_attained <= found.upper + 1e-12)
     sides = solutions._sides(objective, region, semantics, effort, ("lower", "upper"))
-    for (_, known), value in zip(sides, (found.lower_attained, found.upper_attained), strict=True):
+    for side, value in zip(sides, (found.lower_attained, found.upper_attained), strict=True):
+        known = side.attained
         assert np.all(region.lower <= np.round(known.masses, 3))
         assert np.all(np.round(known.masses, 3) <= region.upper)
         attained = objective.probabilities(one_side.rates_of(region, known.masses)).probability
@@ -1185,17 +1163,18 @@ def test_bounds_where_steps_are_counted_hold_what_is_attained(bounds, attained, 
         assert attained
         k = ("lower", "upper").index(side)
         known = one_side.Attained(ends[k], np.zeros(1), np.zeros((1, *region.lower.shape)))
-        return SimpleNamespace(bounds=np.array(bounds[k : k + 1]), attained=known, conservative=wide[k])
+        return one_side.OneSide(np.array(bounds[k : k + 1]), known, wide[k])
 
     ends = [np.array([each]) for each in attained]
     monkeypatch.setattr(solutions, "counted_side", side_of)
+    monkeypatch.setattr(solutions, "StepCount", Objective)
     each_wide = [(False, False), (True, False), (False, True)]
     for semantics, wide in itertools.product(("per_state", "shared_matrix"), each_wide):
         if isinstance(outcome, str):
             with pytest.raises(EngineError, match=outcome):
-                solutions._counted_bounds(objective, region, semantics, Effort())
+                robust_bounds(objective, region, semantics)
             continue
-        found = solutions._counted_bounds(objective, region, semantics, Effort())
+        found = robust_bounds(objective, region, semantics)
         assert (found.lower[0], found.upper[0]) == bounds
         assert (found.lower_attained[0], found.upper_attained[0]) == attained
         assert found.conservative == (any(wide) or (outcome and semantics == "shared_matrix"))

@@ -41,10 +41,6 @@ def test_nodes_are_in_the_language_of_the_kernel(formula, expected):
     assert [*module._nodes_of(PositiveFormula(parse_formula(formula)))] == expected
 
 
-def test_ways_of_a_kind_that_there_are_not_are_left_out():
-    assert module._kind_document(np.array([[0, 1], [1, 0], [-1, -1]]), np.array([1, 3, 0])) == [[1, 0, 1], [3, 1, 0]]
-
-
 def test_a_world_that_draws():
     """State 0 moves by the outcome alone, 1 by both, 2 by the report alone; outcomes are 1 to 2, but in 1 sure."""
     channel = channel_of([(), ("a",)], [[0]] * 3, [[1]] * 3)

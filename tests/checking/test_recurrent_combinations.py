@@ -110,6 +110,7 @@ def test_against_enumeration_of_what_is_visited(seed):
         assert abs(result.probability[0, 0] - float(exact)) <= 1e-12, text
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("seed", range(8))
 def test_against_storm_where_it_answers(seed):
     rng = random.Random(seed)

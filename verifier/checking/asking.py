@@ -56,10 +56,6 @@ PATIENCE_S, PATIENCE = 30.0, 50.0
 ProductOf: TypeAlias = Callable[[], Product | None]
 
 
-def _no_product() -> None:
-    return None
-
-
 @dataclass(frozen=True, eq=False)
 class Task:
     """A formula, what Storm is asked about it, and the time that both engines have for it.
@@ -84,7 +80,7 @@ class Task:
         formula: Node,
         settings: EngineSettings,
         spent_s: float = 0.0,
-        product: ProductOf = _no_product,
+        product: ProductOf = lambda: None,
     ) -> Task:
         """What is known before anything is computed; LimitError for a formula that nests too deep."""
         window = long_window(formula, chain.labels, chain.indptr, chain.indices)
@@ -98,17 +94,14 @@ class Task:
         text = to_text(self.formula)
         return f"checking {text if len(text) <= 200 else text[:197] + '...'}"
 
-    def seconds_for_storm(self, batch_s: float, exact: bool) -> float | None:
-        """How long Storm may work on it: all the time in exact arithmetic, for nothing else is exact."""
-        return seconds_for_storm(self.clock.left_s, batch_s, exact)
-
     def meant(self, answer: CheckedValues) -> CheckedValues:
         """What an answer to `text` says about the formula."""
         return _complement(answer) if self.window is not None and self.window.negated else answer
 
 
 def seconds_for_storm(left_s: float | None, batch_s: float, exact: bool) -> float | None:
-    """See `Task.seconds_for_storm`, where so many seconds are left."""
+    """How long Storm may work on a formula that has so many seconds left: all of them in exact arithmetic, for
+    nothing else is exact."""
     return left_s if left_s is None or exact else min(left_s / 2, max(PATIENCE_S, PATIENCE * batch_s))
 
 
@@ -194,13 +187,16 @@ class Asking:
 
     def looks(self, tasks: Sequence[Task]) -> list[Look]:
         """What both engines say at first."""
-        if self.settings.exact or self.chain.rounding_defect > 0 or not _has_cycles(self.chain):
-            return self._together(tasks, map(self._solved, tasks))
-        return self._in_turn(tasks)
+        chain = self.chain
+        component = components(chain.state_count, rows_of(chain.indptr), chain.indices)
+        cyclic = int(component.max()) + 1 < chain.state_count  # some states can be visited in turn
+        if cyclic and not self.settings.exact and chain.rounding_defect == 0:
+            return self._in_turn(tasks)
+        return self._together(tasks, map(self._solved, tasks))
 
     def ask(self, outcome: Found, text: str) -> CheckedValues:
         """Storm's answer to one formula; errors as `StormProcess.check`."""
-        seconds = outcome.task.seconds_for_storm(outcome.batch_s, self.settings.exact)
+        seconds = self._seconds(outcome)
         with self.limits(outcome.task) as share:
             return self.storm.check(
                 self.chain,
@@ -215,13 +211,15 @@ class Asking:
         """Storm's answer to `F accept` on the product of chain and formula."""
         if outcome.product is None:
             raise ValueError("steps are counted: there is no product")
-        exact = self.settings.exact
-        seconds = outcome.task.seconds_for_storm(outcome.batch_s, exact)
+        exact, seconds = self.settings.exact, self._seconds(outcome)
         with self.limits(outcome.task) as share:
             decided = decide(outcome.product, np.ones(self.chain.transition_count, dtype=bool))
             return reaching_acceptance(
                 decided, self.chain, self.storm, exact, seconds, direct=outcome.direct, memory_bytes=share
             )
+
+    def _seconds(self, outcome: Found) -> float | None:
+        return seconds_for_storm(outcome.task.clock.left_s, outcome.batch_s, self.settings.exact)
 
     @contextlib.contextmanager
     def limits(self, task: Task) -> Iterator[int | None]:
@@ -274,8 +272,7 @@ class Asking:
         if task.text is None or not answers.usable:
             return look
         try:
-            seconds = task.seconds_for_storm(look.batch_s, self.settings.exact)
-            return replace(look, answer=_next(answers, task, seconds))
+            return replace(look, answer=_next(answers, task, self._seconds(look)))
         except (RefusedError, NoAnswerError, NoProbabilityError) as error:
             return replace(look, failure=error)
 
@@ -312,13 +309,6 @@ class Asking:
 def _next(answers: Answers, task: Task, seconds: float | None) -> CheckedValues:
     with task.clock.running(task.doing):
         return task.meant(answers.within(seconds))
-
-
-def _has_cycles(chain: MarkovChain) -> bool:
-    """Whether some states can be visited in turn."""
-    sources = rows_of(chain.indptr)
-    component = components(chain.state_count, sources, chain.indices)
-    return len(np.unique(component)) < len(component)
 
 
 ACCEPT_LABEL = "accept"

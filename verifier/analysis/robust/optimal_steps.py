@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from verifier.analysis.objective import Objective, without_steps
 from verifier.analysis.robust.graph import end_components
 from verifier.analysis.robust.optimum import Optimum
-from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask
+from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask, marked
 from verifier.base.errors import NoAnswerError
 from verifier.base.graphs import coreachable
 from verifier.chains.chain import DecisionProcess
@@ -114,11 +114,7 @@ class OptimalQuantile(Optimum):
     is_undecided = Objective.is_undecided
     most: ClassVar[float] = math.inf
     plain: ClassVar[bool] = False
-
-    @property
-    def effort(self) -> int:
-        """See `Objective`."""
-        return 50
+    _effort: ClassVar[int] = 50
 
     def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:
         """As `Objective.probabilities`, of the time, where doubles decide what is nearly equal; inf for no time."""
@@ -308,8 +304,7 @@ class OptimalGain(Optimum):
             return done | coreachable(p, owner[sources], targets, (of >= 0) & ~done), first
         sure = np.ones(p, dtype=bool)
         while True:
-            stays = np.ones(len(owner), dtype=bool)
-            stays[sources[~sure[targets]]] = False
+            stays = ~marked(len(owner), sources[~sure[targets]])
             kept = stays[sources]
             more = coreachable(p, owner[sources[kept]], targets[kept], done) & sure
             if np.array_equal(more, sure):
@@ -317,8 +312,7 @@ class OptimalGain(Optimum):
             sure = more
         near = done.copy()
         while True:
-            closer = np.zeros(len(owner), dtype=bool)
-            closer[sources[near[targets]]] = True
+            closer = marked(len(owner), sources[near[targets]])
             ready = np.flatnonzero(closer & stays & ~near[owner])
             if not len(ready):
                 break
