@@ -26,7 +26,6 @@ from verifier.analysis.robust.world_strategy import kept_strategy, world_strateg
 from verifier.base.errors import EngineError
 from verifier.checking.batch import check
 from verifier.checking.linear import Solution
-from verifier.checking.process import StormProcess
 from verifier.checking.product import build_product
 from verifier.language.ltl import parse_formula, to_storm
 from verifier.systems.rewards import Gains
@@ -34,12 +33,6 @@ from verifier.systems.rewards import Gains
 FORMULAS = [*SIMPLE, *RECURRENT]
 # What has held so far is all that a strategy needs to remember for these.
 REMEMBERED = ("F p", "G p", "p U q", "(F p) & (F q)", "(F p) & (G !q)", "(!q) W p", "(F p) -> (F q)")
-
-
-@pytest.fixture(scope="module")
-def storm():
-    with StormProcess() as process:
-        yield process
 
 
 def rates_of(rng):

@@ -41,7 +41,6 @@ from verifier.analysis.robust.solutions import Effort, RobustBounds, robust_boun
 from verifier.analysis.robust.step import UncertainStep, greatest_masses, inner_masses, uncertain_step
 from verifier.analysis.sensitivity.adjoint import expected_visits, gradient, state_values
 from verifier.base.errors import EngineError, NoAnswerError
-from verifier.checking.process import StormProcess
 from verifier.cli import main
 from verifier.language.ltl import parse_formula, to_storm
 from verifier.study.case import Study
@@ -303,8 +302,7 @@ class TestByHand:
     )
     def test_parts_are_merged_until_little_is_lost(self, rounds, expected, monkeypatch):
         model = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(0, 1), (0, 1)]})
-        objective = model.objective("F g")
-        step = uncertain_step(objective, model.region(objective))
+        _, step = model.stepped("F g")
         nodes, size = make_nodes(step, end_components(step)), step.state_count
         ahead, searched = iter(rounds), []
 
@@ -441,31 +439,29 @@ class TestAgainstOtherEngines:
 
     @pytest.mark.every(3)
     @pytest.mark.parametrize("formula", SIMPLE + RECURRENT)
-    def test_storm_finds_the_same_optima_on_the_decision_process(self, formula):
+    def test_storm_finds_the_same_optima_on_the_decision_process(self, formula, storm):
         node = parse_formula(formula)
         text = to_storm(node)
-        with StormProcess() as storm:
-            for seed in range(6):
-                model = random_model(np.random.default_rng([seed, len(formula)]), states=6, labels=3, zeros=0.4)
-                objective = model.objective(formula)
-                found = robust_bounds(objective, model.region(objective), effort=BOUNDS_ONLY)
-                assert not found.conservative
-                process = model.process()
-                least = storm.check(process, [text], operator="Pmin=?")[0].value
-                most = storm.check(process, [text], operator="Pmax=?")[0].value
-                assert found.lower == pytest.approx(least, abs=1e-9), seed
-                assert found.upper == pytest.approx(most, abs=1e-9), seed
+        for seed in range(6):
+            model = random_model(np.random.default_rng([seed, len(formula)]), states=6, labels=3, zeros=0.4)
+            objective = model.objective(formula)
+            found = robust_bounds(objective, model.region(objective), effort=BOUNDS_ONLY)
+            assert not found.conservative
+            process = model.process()
+            least = storm.check(process, [text], operator="Pmin=?")[0].value
+            most = storm.check(process, [text], operator="Pmax=?")[0].value
+            assert found.lower == pytest.approx(least, abs=1e-9), seed
+            assert found.upper == pytest.approx(most, abs=1e-9), seed
 
     @pytest.mark.parametrize("formula", ["F p", "G p", "p U q", "G F p", "F G p"])
-    def test_two_draws_are_two_steps_of_a_decision_process(self, formula, thorough):
+    def test_two_draws_are_two_steps_of_a_decision_process(self, formula, storm, thorough):
         # For these formulas it does not matter that a step is made in two: what is between has the labels of before.
-        with StormProcess() as storm:
-            for seed in range(8 if thorough else 3):
-                objective, region, process = twice_drawn(np.random.default_rng([seed, 11]), formula)
-                found = robust_bounds(objective, region, effort=BOUNDS_ONLY)
-                for bound, operator in ((found.lower, "Pmin=?"), (found.upper, "Pmax=?")):
-                    optimum = storm.check(process, [to_storm(parse_formula(formula))], operator=operator)[0].value
-                    assert bound == pytest.approx(optimum, abs=1e-9), (seed, operator)
+        for seed in range(8 if thorough else 3):
+            objective, region, process = twice_drawn(np.random.default_rng([seed, 11]), formula)
+            found = robust_bounds(objective, region, effort=BOUNDS_ONLY)
+            for bound, operator in ((found.lower, "Pmin=?"), (found.upper, "Pmax=?")):
+                optimum = storm.check(process, [to_storm(parse_formula(formula))], operator=operator)[0].value
+                assert bound == pytest.approx(optimum, abs=1e-9), (seed, operator)
 
     @pytest.mark.parametrize("formula", SIMPLE)
     def test_interval_iteration_brackets_the_bounds(self, formula, thorough):
@@ -478,19 +474,18 @@ class TestAgainstOtherEngines:
                 assert np.all(low - 1e-9 <= bound)
                 assert np.all(bound <= high + 1e-9)
 
-    def test_exact_storm_at_vertices_is_never_outside(self):
+    def test_exact_storm_at_vertices_is_never_outside(self, storm):
         formula = parse_formula("(F p) & (G (q | X p))")
-        with StormProcess() as storm:
-            for seed in range(5):
-                rng = np.random.default_rng([seed, 3])
-                model = random_model(rng, states=5, labels=2)
-                objective = model.objective("(F p) & (G (q | X p))")
-                found = robust_bounds(objective, model.region(objective), effort=BOUNDS_ONLY)
-                for _ in range(6):
-                    chain = vertex_chain(model, rng)
-                    exact = storm.check(chain, [to_storm(formula)], exact=True)[0].fractions
-                    for k, value in enumerate(exact):
-                        assert Fraction(float(found.lower[k])) <= value <= Fraction(float(found.upper[k]))
+        for seed in range(5):
+            rng = np.random.default_rng([seed, 3])
+            model = random_model(rng, states=5, labels=2)
+            objective = model.objective("(F p) & (G (q | X p))")
+            found = robust_bounds(objective, model.region(objective), effort=BOUNDS_ONLY)
+            for _ in range(6):
+                chain = vertex_chain(model, rng)
+                exact = storm.check(chain, [to_storm(formula)], exact=True)[0].fractions
+                for k, value in enumerate(exact):
+                    assert Fraction(float(found.lower[k])) <= value <= Fraction(float(found.upper[k]))
 
 
 def twice_drawn(rng, formula, states=5, ended=2):
@@ -829,8 +824,7 @@ class TestStep:
             {"g": {1}},
             {0: [(f(f"0.0{low}"), f(f"0.{low + 5}")) for low in range(labels)]},
         )
-        objective = model.objective("F g")
-        step = uncertain_step(objective, model.region(objective))
+        _, step = model.stepped("F g")
         assert step.lower.shape[1] == labels
         column = rng.integers(0, len(step.lower), 70_000)
         values = rng.integers(-2, 3, (len(column), labels)).astype(float)
@@ -846,8 +840,7 @@ class TestStep:
         following = [[0] * 3, [1] * 3, *([rng.integers(s), *rng.integers(size, size=2)] for s in range(2, size))]
         columns = {s: [(f("0.05"), 1), (f(f"0.{rng.integers(5)}"), 1), (0, 1)] for s in range(2, size)}
         model = Model(((), ("a",), ("b",)), following, {"g": {0}}, columns, tuple(range(size)))
-        objective = model.objective("F g")
-        step = uncertain_step(objective, model.region(objective))
+        _, step = model.stepped("F g")
         target, unknown = np.arange(step.state_count) == 1, np.arange(3, step.state_count)
         nodes, costs = make_nodes(step, np.full(step.state_count, -1)), np.full(step.state_count, cost)
         value = PolicySearch(step, nodes, unknown).optimum(target.astype(float), costs)
@@ -860,8 +853,7 @@ class TestStep:
 
     def test_a_proof_has_a_value_of_1_in_every_target_and_a_number_everywhere(self):
         model = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(0, f("0.4")), (f("0.6"), 1)]})
-        objective = model.objective("F g")
-        step = uncertain_step(objective, model.region(objective))
+        _, step = model.stepped("F g")
         target = np.arange(4) == 1  # states 0 and 1 have ended, state 2 begins
         for value, proven in (
             ([0, 1, 1, 0], True), ([0, 0.5, 0.5, 0], False), ([0, 0.5, 1, 0], False), ([0, 1, np.inf, 0], False)
@@ -900,8 +892,7 @@ class TestStep:
             {"g": {1}},
             {0: [(f("0.1"), f("0.7")), (f("0.2"), f("0.5")), (0, f("0.6"))]},
         )
-        objective = model.objective("X g | X X X g")
-        step = uncertain_step(objective, model.region(objective))
+        objective, step = model.stepped("X g | X X X g")
         state = int(objective.product.start[0])
         points = model.choices(0)
         for _ in range(300):
@@ -917,8 +908,7 @@ class TestStep:
     def test_the_bound_allows_for_four_times_the_roundings(self):
         # 1/2 * 1 + 1/2 * 1 in two groups; 2 + 4 of them, of 2^-53 each.
         model = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: fixed("0.5", "0.5")})
-        objective = model.objective("X g")
-        step = uncertain_step(objective, model.region(objective))
+        objective, step = model.stepped("X g")
         at = np.array([int(objective.product.start[0])])
         assert step.upper_bound(np.ones((1, 2)), at).tolist() == [1 + 24 * 2.0**-53]
         assert step.upper_bound(np.array([[1.0, -1.0]]), at).tolist() == [24 * 2.0**-53]
@@ -937,8 +927,7 @@ class TestStep:
     def test_moves_at_the_ends_of_intervals(self, bounds, usable):
         """One billionth is mass that a group can have; what may be 0 has none where the other gets all."""
         model = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: bounds})
-        objective = model.objective("X g")
-        step = uncertain_step(objective, model.region(objective))
+        objective, step = model.stepped("X g")
         at = np.array([int(objective.product.start[0])])
         for inside, expected in zip(([[True, True]], [[True, False]], [[False, True]]), usable, strict=True):
             assert step.usable(np.array(inside), at).tolist() == [expected]
@@ -946,8 +935,7 @@ class TestStep:
     def test_what_is_left_of_1_can_be_given_to_one_group_beside_others_that_have_none(self):
         bounds = [(1 - NANO, 1), (0, 1), (0, 1)]
         model = Model(THREE, [[1, 2, 3], *([k] * 3 for k in range(1, 4))], {"g": {2}}, {0: bounds})
-        objective = model.objective("X g")
-        step = uncertain_step(objective, model.region(objective))
+        objective, step = model.stepped("X g")
         at = np.array([int(objective.product.start[0])])
         for inside in ([True, True, False], [True, True, True]):
             assert step.usable(np.array([inside]), at).tolist() == [inside]

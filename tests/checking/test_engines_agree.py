@@ -11,18 +11,11 @@ from hypothesis import strategies as st
 from small_chains import chain_of, check_formulas
 
 from verifier.base.errors import NoAnswerError
-from verifier.checking.process import StormProcess
 from verifier.checking.settings import EngineSettings
 from verifier.checking.two_engines import abstracted
 from verifier.language.ltl import holds_on_lasso
 
 NAMES = ("a", "b", "c")
-
-
-@pytest.fixture(scope="module")
-def storm():
-    with StormProcess() as process:
-        yield process
 
 
 @st.composite

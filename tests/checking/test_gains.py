@@ -23,7 +23,6 @@ from verifier.checking.batch import _of_gains, check, expected_gains
 from verifier.checking.enclosure import TwoEngineValues
 from verifier.checking.expectations import Expectation, Expecting, conditional, confirmed_by
 from verifier.checking.linear import Solution
-from verifier.checking.process import StormProcess
 from verifier.checking.product import build_product
 from verifier.checking.settings import EngineSettings
 from verifier.checking.stepping import NEVER, Steps, exact_quantiles, gained, quantiles
@@ -32,12 +31,6 @@ from verifier.language.expressions.syntax import TRUE
 
 half = Fraction(1, 2)
 EXACT = EngineSettings(exact=True)
-
-
-@pytest.fixture(scope="module")
-def storm():
-    with StormProcess() as process:
-        yield process
 
 
 def exactly(rows, labels, initial=(0,)):

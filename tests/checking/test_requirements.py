@@ -13,18 +13,11 @@ from verifier.base.errors import EngineError
 from verifier.checking.asking import product_chain, reaching_acceptance
 from verifier.checking.enclosure import CheckedValues
 from verifier.checking.plan import decide
-from verifier.checking.process import StormProcess
 from verifier.checking.product import build_product
 from verifier.checking.settings import EngineSettings
 from verifier.checking.two_engines import abstracted
 from verifier.language.expressions.syntax import Interval
 from verifier.language.ltl import parse_formula
-
-
-@pytest.fixture(scope="module")
-def storm():
-    with StormProcess() as process:
-        yield process
 
 
 def coin(p=Fraction(1, 3)):

@@ -12,17 +12,10 @@ from slow_chains import drawn_chain, reach_by_elimination, walk, walk_probabilit
 from small_chains import chain_of, check_formulas
 
 from verifier.checking.batch import check, satisfaction_probabilities
-from verifier.checking.process import StormProcess
 from verifier.checking.product import build_product
 from verifier.language.ltl import parse_formula
 
 WIDTH = 1e-9
-
-
-@pytest.fixture(scope="module")
-def storm():
-    with StormProcess() as process:
-        yield process
 
 
 def held(rows, initial) -> bool:

@@ -9,14 +9,6 @@ from hypothesis import strategies as st
 from small_chains import chain_of, process_of
 
 from verifier.base.errors import EngineError
-from verifier.checking.process import StormProcess
-
-
-@pytest.fixture(scope="module")
-def storm():
-    with StormProcess() as process:
-        yield process
-
 
 # Two transient states that pass the ball, a goal and a trap:
 #   0 -> 1 with 1/3, 0 -> goal with 2/3;   1 -> 0 with 1/4, 1 -> trap with 3/4.

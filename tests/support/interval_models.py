@@ -16,7 +16,7 @@ from small_objectives import channel_of, objective_of, random_rates
 
 from verifier.analysis.intervals.drive_items import UNIT
 from verifier.analysis.robust.region import Region, groups_of
-from verifier.analysis.robust.step import greatest_masses
+from verifier.analysis.robust.step import greatest_masses, uncertain_step
 
 SIMPLE = ["F p", "G p", "p U q", "(F p) & (G !q)", "X (p | X q)", "F[0,3] p", "(!q) W p"]
 RECURRENT = ["G F p", "F G p", "(G F p) -> (G F q)", "G (p -> F q)", "(G F p) & (F G !q)", "G F (p & X q)"]
@@ -121,6 +121,11 @@ class Model:
     def region(self, objective):
         needed = {tuple(each) for each in objective.skeleton.columns_needed().tolist()}
         return region_of(objective, {(s, 1): each for s, each in self.bounds.items() if (s, 1) in needed})
+
+    def stepped(self, formula):
+        """An objective on the model, and one step of it over the model's region."""
+        objective = self.objective(formula)
+        return objective, uncertain_step(objective, self.region(objective))
 
     def choices(self, state):
         """The vertices of a state's column; one point where it has ended."""
