@@ -373,7 +373,7 @@ def chains(draw):
     return chain_of(
         rows,
         {name: draw(st.sets(st.integers(0, n - 1))) for name in ("goal", "b")},
-        draw(st.sets(st.integers(0, n - 1), min_size=1)),
+        sorted(draw(st.sets(st.integers(0, n - 1), min_size=1))),
         exact=draw(st.booleans()),
         valuations=draw(st.sampled_from([{}, {"x": ints(*draw(values)), "y": ints(*draw(values))}])),
     )

@@ -148,7 +148,7 @@ class Model:
     def process(self):
         """The decision process in which every vertex of every state is a choice."""
         states = [[self.row(state, chosen) for chosen in self.choices(state)] for state in range(self.size)]
-        return process_of(states, self.true_in, self.starts)
+        return process_of(states, self.true_in, sorted(self.starts))
 
     def row(self, state, chosen):
         """{successor: probability} of a state whose column has these masses."""

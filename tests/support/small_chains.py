@@ -22,7 +22,7 @@ Labels = Mapping[str, Collection[int] | Mask]
 def chain_of(
     rows: Rows,
     labels: Labels | None = None,
-    initial: Collection[int] = (0,),
+    initial: Sequence[int] = (0,),
     defect: float = 0.0,
     *,
     exact: bool = False,
@@ -37,7 +37,7 @@ def chain_of(
 def process_of(
     states: Sequence[Rows],
     labels: Labels | None = None,
-    initial: Collection[int] = (0,),
+    initial: Sequence[int] = (0,),
     *,
     exact: bool = False,
     **more: Any,
@@ -48,7 +48,7 @@ def process_of(
     return DecisionProcess(**_parts(rows, len(states), labels or {}, initial, exact), choice_starts=starts, **more)
 
 
-def _parts(rows: Rows, n: int, labels: Labels, initial: Collection[int], exact: bool) -> dict[str, Any]:
+def _parts(rows: Rows, n: int, labels: Labels, initial: Sequence[int], exact: bool) -> dict[str, Any]:
     flat = [(target, weight) for row in rows for target, weight in sorted(row.items())]
     return {
         "indptr": np.cumsum([0, *map(len, rows)]).astype(np.int64),
@@ -58,7 +58,7 @@ def _parts(rows: Rows, n: int, labels: Labels, initial: Collection[int], exact: 
             name: there if isinstance(there, np.ndarray) else np.isin(np.arange(n), list(there))
             for name, there in labels.items()
         },
-        "initial": np.array(sorted(initial), dtype=np.int64),
+        "initial": np.array(initial, dtype=np.int64),
         "fractions": tuple(Fraction(weight) for _, weight in flat) if exact else None,
     }
 
