@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from small_chains import chain_of, check_formulas
 
+from verifier.base.budget import Clock
 from verifier.base.errors import EngineError
-from verifier.checking.asking import product_chain, reaching_acceptance
+from verifier.checking.asking import Asking, Found, product_chain
 from verifier.checking.enclosure import CheckedValues
 from verifier.checking.plan import decide
 from verifier.checking.product import build_product
@@ -148,7 +149,9 @@ def test_the_product_as_a_chain_by_hand(exact):
     bounded = CheckedValues(value, value - 0.125, np.minimum(value + 0.125, 1), None, "Storm")
     for answer in (told, bounded):
         storm = SimpleNamespace(check=lambda chain, texts, answer=answer, **options: [answer])
-        back = reaching_acceptance(decided, chain, storm, exact, None, direct=False, memory_bytes=None)
+        asking, task = Asking(chain, storm, EngineSettings(exact=exact), 0.0), SimpleNamespace(clock=Clock(None))
+        task.doing = "checking"
+        back = asking.on_product(Found(task, product, None, 0.0))
         for name in ("value", "lower", "upper"):
             array = getattr(answer, name)
             assert (

@@ -188,35 +188,36 @@ class Asking:
     def looks(self, tasks: Sequence[Task]) -> list[Look]:
         """What both engines say at first."""
         chain = self.chain
-        component = components(chain.state_count, rows_of(chain.indptr), chain.indices)
-        cyclic = int(component.max()) + 1 < chain.state_count  # some states can be visited in turn
-        if cyclic and not self.settings.exact and chain.rounding_defect == 0:
-            return self._in_turn(tasks)
+        if not self.settings.exact and chain.rounding_defect == 0:
+            component = components(chain.state_count, rows_of(chain.indptr), chain.indices)
+            if int(component.max()) + 1 < chain.state_count:  # some states can be visited in turn
+                return self._in_turn(tasks)
         return self._together(tasks, map(self._solved, tasks))
 
     def ask(self, outcome: Found, text: str) -> CheckedValues:
         """Storm's answer to one formula; errors as `StormProcess.check`."""
         seconds = self._seconds(outcome)
         with self.limits(outcome.task) as share:
-            return self.storm.check(
-                self.chain,
-                [text],
-                exact=self.settings.exact,
-                direct=outcome.direct,
-                timeout_s=seconds,
-                memory_bytes=share,
-            )[0]
+            return self._checked(outcome, self.chain, text, seconds, share)
 
     def on_product(self, outcome: Found) -> CheckedValues:
         """Storm's answer to `F accept` on the product of chain and formula."""
         if outcome.product is None:
             raise ValueError("steps are counted: there is no product")
-        exact, seconds = self.settings.exact, self._seconds(outcome)
+        seconds = self._seconds(outcome)
         with self.limits(outcome.task) as share:
             decided = decide(outcome.product, np.ones(self.chain.transition_count, dtype=bool))
-            return reaching_acceptance(
-                decided, self.chain, self.storm, exact, seconds, direct=outcome.direct, memory_bytes=share
-            )
+            product, place = product_chain(decided, self.chain)
+            answer = self._checked(outcome, product, f'F "{ACCEPT_LABEL}"', seconds, share)
+        lower, upper = (None if ends is None else ends[place] for ends in (answer.lower, answer.upper))
+        fractions = None if answer.fractions is None else tuple(answer.fractions[k] for k in place)
+        return CheckedValues(answer.value[place], lower, upper, fractions, answer.engine)
+
+    def _checked(
+        self, outcome: Found, chain: MarkovChain, text: str, seconds: float | None, share: int | None
+    ) -> CheckedValues:
+        exact, direct = self.settings.exact, outcome.direct
+        return self.storm.check(chain, [text], exact=exact, direct=direct, timeout_s=seconds, memory_bytes=share)[0]
 
     def _seconds(self, outcome: Found) -> float | None:
         return seconds_for_storm(outcome.task.clock.left_s, outcome.batch_s, self.settings.exact)
@@ -312,26 +313,6 @@ def _next(answers: Answers, task: Task, seconds: float | None) -> CheckedValues:
 
 
 ACCEPT_LABEL = "accept"
-
-
-def reaching_acceptance(
-    decided: Decided,
-    chain: MarkovChain,
-    storm: StormProcess,
-    exact: bool,
-    timeout_s: float | None,
-    *,
-    direct: bool,
-    memory_bytes: int | None,
-) -> CheckedValues:
-    """Storm's probability of reaching acceptance in the product, at the initial states of the chain behind it."""
-    product, place = product_chain(decided, chain)
-    answer = storm.check(
-        product, [f'F "{ACCEPT_LABEL}"'], exact=exact, direct=direct, timeout_s=timeout_s, memory_bytes=memory_bytes
-    )[0]
-    lower, upper = (None if ends is None else ends[place] for ends in (answer.lower, answer.upper))
-    fractions = None if answer.fractions is None else tuple(answer.fractions[k] for k in place)
-    return CheckedValues(answer.value[place], lower, upper, fractions, answer.engine)
 
 
 def product_chain(decided: Decided, chain: MarkovChain) -> tuple[MarkovChain, NDArray[np.int64]]:

@@ -319,19 +319,28 @@ class Goal:
 
 
 @dataclass(frozen=True, eq=False)
-class Bracket:
-    """An optimum at the m initial states.
+class Between:
+    """A number at the m initial states, optimal over all that a world may decide.
 
     Attributes:
         value: (m,) that of the best policy that was found.
         lower, upper: (m,) proven bounds of the optimum.
-        taken: (r,) the alternatives that the world takes, one of each product state but in the target.
-        target: (p,) where the world stays and has won.
     """
 
     value: Floats
     lower: Floats
     upper: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Bracket(Between):
+    """An optimal probability.
+
+    Attributes:
+        taken: (r,) the alternatives that the world takes, one of each product state but in the target.
+        target: (p,) where the world stays and has won.
+    """
+
     taken: Mask
     target: Mask
 
