@@ -73,6 +73,15 @@ def no_terminal(monkeypatch):
 
 
 @pytest.fixture(scope="session")
+def storm():
+    """One Storm for all tests that only ask it: each that is started loads it again."""
+    from verifier.checking.process import StormProcess
+
+    with StormProcess() as process:
+        yield process
+
+
+@pytest.fixture(scope="session")
 def thorough(pytestconfig) -> bool:
     """Whether the slow suite runs: a test that loops over cases then takes all of them, and otherwise some."""
     return bool(pytestconfig.getoption("--slow"))

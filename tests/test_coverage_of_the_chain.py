@@ -12,7 +12,6 @@ import pytest
 from scipy.stats import beta
 
 from verifier.analysis.settings import ConfidenceSettings
-from verifier.checking.process import StormProcess
 from verifier.pipeline import verified
 from verifier.study.case import Study
 from verifier.study.inputs import read_inputs
@@ -106,12 +105,6 @@ def simulated(rng, icc, drives, kind):
         "bins": bins,
         "sequences": sequences,
     }
-
-
-@pytest.fixture(scope="module")
-def storm():
-    with StormProcess() as process:
-        yield process
 
 
 def bounds_of(folder, storm, system, data, **settings):

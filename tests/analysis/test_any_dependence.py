@@ -118,28 +118,28 @@ def random_case(seed):
     return following, true_in, random_formula(rng, 3)
 
 
-def test_no_lasso_of_a_random_system_contradicts_what_is_said_of_all_paths():
-    decided = 0
-    for seed in range(150):
+def test_no_lasso_of_a_random_system_contradicts_what_is_said_of_all_paths(thorough):
+    decided, seeds = 0, 150 if thorough else 50
+    for seed in range(seeds):
         following, true_in, formula = random_case(seed)
         seen = outcomes(following, true_in, formula)
         low, high = ends(following, true_in, formula)
         assert low <= min(seen), f"seed {seed}: some path fails"
         assert high >= max(seen), f"seed {seed}: some path holds"
         decided += low == high
-    assert 30 < decided < 145
+    assert seeds / 5 < decided < seeds - 5
 
 
 @pytest.mark.parametrize("text", ["G a", "F a", "a U b", "G (a -> X b)", "F (a & X b)", "b R a", "a & X X b"])
-def test_safety_and_co_safety_are_decided_exactly(text):
+def test_safety_and_co_safety_are_decided_exactly(text, thorough):
     formula, kinds = parse_formula(text), set()
-    for seed in range(25):
+    for seed in range(25 if thorough else 10):
         following, true_in, _ = random_case(seed)
         seen = outcomes(following, true_in, formula)
         found = ends(following, true_in, formula)
         assert found == (int(min(seen)), int(max(seen)))
         kinds.add(found)
-    assert len(kinds) == 3
+    assert len(kinds) == 3 or not thorough
 
 
 class TestChannel:

@@ -89,10 +89,10 @@ def test_they_are_those_of_all_choices_of_nature(located, viewed, tmp_path, thor
     assert inner >= (3 if thorough else 1)
 
 
-def test_no_change_of_their_certificates_makes_a_false_bound_pass(tmp_path):
+def test_no_change_of_their_certificates_makes_a_false_bound_pass(tmp_path, thorough):
     """Whatever is accepted must be true of the system that the changed certificate states."""
     rng, accepted, refused = np.random.default_rng(4), 0, 0
-    for seed in range(6):
+    for seed in range(6 if thorough else 3):
         world = AskingWorld(random.Random(seed), located=seed % 2 == 0)
         objective = case_of(tmp_path, world).objective(0)
         ends = random_ends(random.Random(seed))
@@ -109,8 +109,8 @@ def test_no_change_of_their_certificates_makes_a_false_bound_pass(tmp_path):
                 lost = [1 - each if changed["side"] == "lower" else each for each in bounds]
                 least = greatest_lost(changed, rng, 3)
                 assert all(most >= each for most, each in zip(lost, least, strict=True))
-    assert accepted > 20
-    assert refused > 100
+    assert accepted > (20 if thorough else 5)
+    assert refused > (100 if thorough else 30)
 
 
 def _at(objective, place):

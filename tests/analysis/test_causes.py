@@ -121,6 +121,7 @@ def test_a_planner_that_counts_is_lost_by_all_reports_that_could_have_been_one_t
     )
 
 
+@pytest.mark.every(5)
 @pytest.mark.parametrize("steps", [3, 700, 1500])
 @pytest.mark.parametrize("rare", [Fraction(1, 10**3), Fraction(1, 10**9), Fraction(1, 10**12), Fraction(1, 2**52)])
 def test_where_little_is_reported_for_long_no_digits_are_lost(steps, rare):

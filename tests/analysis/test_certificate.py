@@ -25,7 +25,6 @@ from verifier.analysis.robust.certificate import digest_of
 from verifier.analysis.robust.graph import end_components
 from verifier.analysis.robust.policy import make_nodes
 from verifier.analysis.robust.solutions import Effort, robust_bounds
-from verifier.analysis.robust.step import uncertain_step
 from verifier.base.errors import EngineError
 
 TWO = ((), ("a",))
@@ -122,8 +121,8 @@ class TestWhatIsProven:
         assert proven["lower"] == pytest.approx(found.lower, abs=1e-15)
         assert proven["upper"] == pytest.approx(found.upper, abs=1e-15)
 
-    def test_models_with_vanishing_moves_are_proven(self):
-        for seed in range(10):
+    def test_models_with_vanishing_moves_are_proven(self, thorough):
+        for seed in range(10 if thorough else 4):
             model = random_model(np.random.default_rng(seed), states=6, zeros=0.6)
             for formula in ("F p", "G F p", "p U q"):
                 for certificate in certificates_of(model, formula)[1]:
@@ -182,8 +181,7 @@ def test_a_state_that_is_left_downwards_counts_once():
     ahead = [[1, 5], [0, 2], [3, 3], [4, 4], [0, 5], [6, 6], [5, 7], [7, 7]]
     some, any_ = [(0, Fraction(9, 10)), (Fraction(1, 10), 1)], [(0, 1), (0, 1)]
     model = Model(TWO, ahead, {"g": {7}}, {k: some if k in (4, 6) else any_ for k in range(7)})
-    objective = model.objective("F g")
-    step = uncertain_step(objective, model.region(objective))
+    objective, step = model.stepped("F g")
     nodes = make_nodes(step, end_components(step))
     state, found = objective.product.state.tolist(), order.decision_order(step, nodes).tolist()
     placed = [found[state.index(number)] for number in range(7)]
@@ -448,8 +446,7 @@ def test_within_a_part_every_step_comes_nearer_to_where_it_is_left():
     model = Model(
         TWO, [[1, 1], [2, 2], [0, 3], [3, 3]], {"g": {3}}, {0: sure, 1: sure, 2: [(0, f("0.9")), (f("0.1"), 1)]}
     )
-    objective = model.objective("F (g & X g)")
-    step = uncertain_step(objective, model.region(objective))
+    objective, step = model.stepped("F (g & X g)")
     numbers = order.decision_order(step, make_nodes(step, end_components(step)))
     place = {int(s): int(r) for s, r in zip(objective.product.state, numbers, strict=True) if s in (0, 1, 2)}
     assert place[0] > place[1] > place[2] >= 0
@@ -459,8 +456,7 @@ def test_what_can_be_stayed_in_has_to_be_a_component():
     # 0 may stay for ever, 1 leads on at once: only 0 has no place if it is said to be in no component.
     may_stay, sure = [(0, 1), (0, 1)], [(1, 1), (0, 0)]
     model = Model(TWO, [[0, 2], [2, 2], [2, 2]], {"g": {2}}, {0: may_stay, 1: sure}, (0, 1))
-    objective = model.objective("F g")
-    step = uncertain_step(objective, model.region(objective))
+    objective, step = model.stepped("F g")
     component = end_components(step)
     assert component[objective.product.start].min() == -1 < component[objective.product.start[0]]
     component[objective.product.start[0]] = -1

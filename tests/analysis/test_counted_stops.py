@@ -14,7 +14,7 @@ from verifier.analysis.intervals.drive_items import UNIT
 from verifier.analysis.robust import step_counting
 from verifier.analysis.robust.inner_bounds import middle_of
 from verifier.analysis.robust.region import Region
-from verifier.analysis.robust.step import greatest_masses, uncertain_step
+from verifier.analysis.robust.step import greatest_masses
 from verifier.analysis.robust.step_counting import (
     _each_for_itself,
     _Greatest,
@@ -241,8 +241,7 @@ def test_stops_by_hand(monkeypatch, ends, limit, steps, answers, asked, expected
 def step_of(seed):
     """Of a random model with up to six product states, in doubles and in fractions."""
     model = random_model(np.random.default_rng(seed), states=4, labels=2 + seed % 2, ended=1)
-    objective = model.objective("F q")
-    step = uncertain_step(objective, model.region(objective))
+    _, step = model.stepped("F q")
     columns = [vertices(*ends) for ends in zip(step.lower.tolist(), step.upper.tolist(), strict=True)]
 
     def greatest(worth):
@@ -410,7 +409,8 @@ def test_a_side_is_what_the_window_gives_rounded_outwards(monkeypatch, side, neg
         return np.array([0.25, 0.9375]), 0.125
 
     region, tried = SimpleNamespace(lower=np.zeros((1, 2, 2))), []
-    objective = SimpleNamespace(window=SimpleNamespace(negated=negated), numbers=numbers)
+    starts = SimpleNamespace(start=range(2))
+    objective = SimpleNamespace(window=SimpleNamespace(negated=negated), numbers=numbers, product=starts)
     told = counted_side(objective, region, side, attained=False)
     assert asked == [meets]
     assert told.bounds.tolist() == bounds

@@ -44,8 +44,7 @@ def staying(leads, states):
 def system_of(seed, formula, ended=1):
     """A random objective, its step, and for each product state the sets of states that its choices lead to."""
     model = random_model(np.random.default_rng(seed), states=4, labels=3, zeros=0.7, width=0.9, ended=ended)
-    objective = model.objective(formula)
-    step = uncertain_step(objective, model.region(objective))
+    objective, step = model.stepped(formula)
     leads = [
         {frozenset(step.following[row, list(ends)].tolist()) for ends in OfOneRow(step, row).ends()}
         for row in range(len(step.owner))

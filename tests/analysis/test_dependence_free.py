@@ -189,6 +189,7 @@ def of_system(folder, case, formulas):
     return found, rates_of(found, case["labels"], hull(case), shared=False)
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("number", range(9))
 def test_bounds_enclose_every_memory(number, oracles, tmp_path):
     case = oracles["systems"][number]

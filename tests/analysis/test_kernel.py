@@ -111,11 +111,12 @@ class TestCertificatesOfTheProgram:
         assert tight == count > 10
 
     @pytest.mark.parametrize("formula", [*RECURRENT, *NESTED])
-    def test_components_of_several_states_are_decided(self, formula):
-        for seed in range(6):
+    def test_components_of_several_states_are_decided(self, formula, thorough):
+        for seed in range(6 if thorough else 2):
             for content in certificates(2000 + seed, formula, ended=0, states=3 + seed % 4, labels=2 + seed % 2):
                 kernel.check(content)
 
+    @pytest.mark.every(3)
     @pytest.mark.parametrize(
         "name",
         [

@@ -9,13 +9,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from deciding_objectives import Deciding
+from small_chains import process_of
 from small_objectives import random_rates
 
 from verifier.analysis.robust import optimal_steps
 from verifier.analysis.robust.optimal_conditional import OptimalConditional
 from verifier.analysis.robust.optimal_steps import OptimalGain, OptimalQuantile, OptimalSteps, _Left
 from verifier.base.errors import NoAnswerError
-from verifier.chains.chain import DecisionProcess
 from verifier.checking.stepping import NEVER, Steps
 from verifier.language.expressions import parse_expression
 from verifier.systems.rewards import Gains
@@ -133,15 +133,7 @@ def test_what_is_left_stays_where_nothing_returns_to_what_is_not_decided():
     """Half of what has not reached the goal, 1, or been lost, 2, may move in a step, or all of it."""
     quarter, half, one = Fraction(1, 4), Fraction(1, 2), Fraction(1)
     rows = [{0: half, 1: quarter, 2: quarter}, {1: half, 2: half}, {1: one}, {2: one}]
-    process = DecisionProcess(
-        np.array([0, 2, 3, 4]),
-        np.cumsum([0, *map(len, rows)]),
-        np.array([target for row in rows for target in row]),
-        np.array([float(share) for row in rows for share in row.values()]),
-        {},
-        np.array([0]),
-        tuple(share for row in rows for share in row.values()),
-    )
+    process = process_of([rows[:2], rows[2:3], rows[3:]], exact=True)
     goal = np.array([False, True, False])
     at_once = _Left(process, goal, greatest=False)
     assert [at_once.stays(steps) for steps in (1, 2, 3)] == [False, True, True]
@@ -206,15 +198,7 @@ HALF, QUARTER = Fraction(1, 2), Fraction(1, 4)
 
 def process_of_rows(rows):
     """The chain of these rows, {successor: probability}."""
-    return DecisionProcess(
-        np.arange(len(rows) + 1),
-        np.cumsum([0, *map(len, rows)]),
-        np.array([target for row in rows for target in row]),
-        np.array([float(share) for row in rows for share in row.values()]),
-        {},
-        np.array([0]),
-        tuple(share for row in rows for share in row.values()),
-    )
+    return process_of([[row] for row in rows], exact=True)
 
 
 def quantile_by_hand(monkeypatch, level, *following, goal=(2,), step_s=Fraction(1), greatest=True):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from certificate_mutations import mutated
 from certified_systems import greatest_lost
-from deciding_objectives import Deciding, process_of, seen_so_far
+from deciding_objectives import Deciding, owned_process, seen_so_far
 from interval_models import RECURRENT, SIMPLE, random_member, random_region, vertices
 from second_checker import complaint
 from shorthands import PROVEN
@@ -26,7 +26,6 @@ from verifier.analysis.robust.world_strategy import kept_strategy, world_strateg
 from verifier.base.errors import EngineError
 from verifier.checking.batch import check
 from verifier.checking.linear import Solution
-from verifier.checking.process import StormProcess
 from verifier.checking.product import build_product
 from verifier.language.ltl import parse_formula, to_storm
 from verifier.systems.rewards import Gains
@@ -34,12 +33,6 @@ from verifier.systems.rewards import Gains
 FORMULAS = [*SIMPLE, *RECURRENT]
 # What has held so far is all that a strategy needs to remember for these.
 REMEMBERED = ("F p", "G p", "p U q", "(F p) & (F q)", "(F p) & (G !q)", "(!q) W p", "(F p) -> (F q)")
-
-
-@pytest.fixture(scope="module")
-def storm():
-    with StormProcess() as process:
-        yield process
 
 
 def rates_of(rng):
@@ -81,8 +74,8 @@ def test_what_is_told_of_a_solution_by_hand(greatest):
     assert told.expected_steps.tolist() == [[0.5, 28, 2.0**-38]]
 
 
-def test_optima_are_those_of_storm(storm):
-    cases = [(formula, seed) for formula in FORMULAS for seed in range(2)]
+def test_optima_are_those_of_storm(storm, thorough):
+    cases = [(formula, seed) for formula in FORMULAS for seed in range(2 if thorough else 1)]
     open_ = [against_storm(np.random.default_rng([seed, 7]), storm, formula) > 0 for formula, seed in cases]
     assert sum(open_) >= len(cases) / 3
 
@@ -510,9 +503,10 @@ def vertex_process(world, region):
                     target = int(following[observation])
                     found[target] = found.get(target, 0.0) + mass / UNIT
             rows.append((int(state), found))
-    return process_of(rows, world)
+    return owned_process(rows, world)
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_bounds_with_the_world_are_those_of_all_vertices(formula, storm):
     sharp = 0

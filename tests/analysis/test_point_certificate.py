@@ -185,8 +185,9 @@ def sides_of_random_chains(seeds):
     return tally
 
 
-def test_random_chains_with_cycles():
-    assert sides_of_random_chains(range(60)) == [120, 0]
+def test_random_chains_with_cycles(thorough):
+    count = 60 if thorough else 25
+    assert sides_of_random_chains(range(count)) == [2 * count, 0]
 
 
 REMEMBERED = ("F p", "G p", "p U q", "(F p) & (F q)", "(F p) & (G !q)", "(!q) W p", "(F p) -> (F q)")
@@ -223,8 +224,9 @@ def against_all_strategies(seed):
     return any(0 < value < 1 for end in ends for value in end)
 
 
-def test_optima_of_worlds_that_decide_are_those_of_all_strategies():
-    assert sum(against_all_strategies(seed) for seed in range(7)) >= 6
+def test_optima_of_worlds_that_decide_are_those_of_all_strategies(thorough):
+    seeds = 7 if thorough else 3
+    assert sum(against_all_strategies(seed) for seed in range(seeds)) >= seeds - 1
 
 
 def test_a_strategy_is_some_of_the_choices_and_leaves_no_state_without_one():

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import small_chains
 from cyclic_bundles import write_cyclic
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,6 +28,7 @@ from shorthands import confidence_region
 from small_objectives import channel_of, objective_of, random_objective
 
 from verifier.analysis.intervals.drive_items import UNIT
+from verifier.analysis.objective import Objective
 from verifier.analysis.robust import graph as robust_graph
 from verifier.analysis.robust import inner_bounds as one_side
 from verifier.analysis.robust import solutions, solve
@@ -39,8 +41,6 @@ from verifier.analysis.robust.solutions import Effort, RobustBounds, robust_boun
 from verifier.analysis.robust.step import UncertainStep, greatest_masses, inner_masses, uncertain_step
 from verifier.analysis.sensitivity.adjoint import expected_visits, gradient, state_values
 from verifier.base.errors import EngineError, NoAnswerError
-from verifier.chains.chain import DecisionProcess, MarkovChain
-from verifier.checking.process import StormProcess
 from verifier.cli import main
 from verifier.language.ltl import parse_formula, to_storm
 from verifier.study.case import Study
@@ -302,8 +302,7 @@ class TestByHand:
     )
     def test_parts_are_merged_until_little_is_lost(self, rounds, expected, monkeypatch):
         model = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(0, 1), (0, 1)]})
-        objective = model.objective("F g")
-        step = uncertain_step(objective, model.region(objective))
+        _, step = model.stepped("F g")
         nodes, size = make_nodes(step, end_components(step)), step.state_count
         ahead, searched = iter(rounds), []
 
@@ -440,35 +439,33 @@ class TestAgainstOtherEngines:
 
     @pytest.mark.every(3)
     @pytest.mark.parametrize("formula", SIMPLE + RECURRENT)
-    def test_storm_finds_the_same_optima_on_the_decision_process(self, formula):
+    def test_storm_finds_the_same_optima_on_the_decision_process(self, formula, storm):
         node = parse_formula(formula)
         text = to_storm(node)
-        with StormProcess() as storm:
-            for seed in range(6):
-                model = random_model(np.random.default_rng([seed, len(formula)]), states=6, labels=3, zeros=0.4)
-                objective = model.objective(formula)
-                found = robust_bounds(objective, model.region(objective), effort=BOUNDS_ONLY)
-                assert not found.conservative
-                process = model.process()
-                least = storm.check(process, [text], operator="Pmin=?")[0].value
-                most = storm.check(process, [text], operator="Pmax=?")[0].value
-                assert found.lower == pytest.approx(least, abs=1e-9), seed
-                assert found.upper == pytest.approx(most, abs=1e-9), seed
+        for seed in range(6):
+            model = random_model(np.random.default_rng([seed, len(formula)]), states=6, labels=3, zeros=0.4)
+            objective = model.objective(formula)
+            found = robust_bounds(objective, model.region(objective), effort=BOUNDS_ONLY)
+            assert not found.conservative
+            process = model.process()
+            least = storm.check(process, [text], operator="Pmin=?")[0].value
+            most = storm.check(process, [text], operator="Pmax=?")[0].value
+            assert found.lower == pytest.approx(least, abs=1e-9), seed
+            assert found.upper == pytest.approx(most, abs=1e-9), seed
 
     @pytest.mark.parametrize("formula", ["F p", "G p", "p U q", "G F p", "F G p"])
-    def test_two_draws_are_two_steps_of_a_decision_process(self, formula):
+    def test_two_draws_are_two_steps_of_a_decision_process(self, formula, storm, thorough):
         # For these formulas it does not matter that a step is made in two: what is between has the labels of before.
-        with StormProcess() as storm:
-            for seed in range(8):
-                objective, region, process = twice_drawn(np.random.default_rng([seed, 11]), formula)
-                found = robust_bounds(objective, region, effort=BOUNDS_ONLY)
-                for bound, operator in ((found.lower, "Pmin=?"), (found.upper, "Pmax=?")):
-                    optimum = storm.check(process, [to_storm(parse_formula(formula))], operator=operator)[0].value
-                    assert bound == pytest.approx(optimum, abs=1e-9), (seed, operator)
+        for seed in range(8 if thorough else 3):
+            objective, region, process = twice_drawn(np.random.default_rng([seed, 11]), formula)
+            found = robust_bounds(objective, region, effort=BOUNDS_ONLY)
+            for bound, operator in ((found.lower, "Pmin=?"), (found.upper, "Pmax=?")):
+                optimum = storm.check(process, [to_storm(parse_formula(formula))], operator=operator)[0].value
+                assert bound == pytest.approx(optimum, abs=1e-9), (seed, operator)
 
     @pytest.mark.parametrize("formula", SIMPLE)
-    def test_interval_iteration_brackets_the_bounds(self, formula):
-        for seed in range(8):
+    def test_interval_iteration_brackets_the_bounds(self, formula, thorough):
+        for seed in range(8 if thorough else 3):
             model = random_model(np.random.default_rng([seed, 7]), states=6, labels=3, zeros=0.0)
             objective = model.objective(formula)
             found = robust_bounds(objective, model.region(objective), effort=BOUNDS_ONLY)
@@ -477,19 +474,18 @@ class TestAgainstOtherEngines:
                 assert np.all(low - 1e-9 <= bound)
                 assert np.all(bound <= high + 1e-9)
 
-    def test_exact_storm_at_vertices_is_never_outside(self):
+    def test_exact_storm_at_vertices_is_never_outside(self, storm):
         formula = parse_formula("(F p) & (G (q | X p))")
-        with StormProcess() as storm:
-            for seed in range(5):
-                rng = np.random.default_rng([seed, 3])
-                model = random_model(rng, states=5, labels=2)
-                objective = model.objective("(F p) & (G (q | X p))")
-                found = robust_bounds(objective, model.region(objective), effort=BOUNDS_ONLY)
-                for _ in range(6):
-                    chain = vertex_chain(model, rng)
-                    exact = storm.check(chain, [to_storm(formula)], exact=True)[0].fractions
-                    for k, value in enumerate(exact):
-                        assert Fraction(float(found.lower[k])) <= value <= Fraction(float(found.upper[k]))
+        for seed in range(5):
+            rng = np.random.default_rng([seed, 3])
+            model = random_model(rng, states=5, labels=2)
+            objective = model.objective("(F p) & (G (q | X p))")
+            found = robust_bounds(objective, model.region(objective), effort=BOUNDS_ONLY)
+            for _ in range(6):
+                chain = vertex_chain(model, rng)
+                exact = storm.check(chain, [to_storm(formula)], exact=True)[0].fractions
+                for k, value in enumerate(exact):
+                    assert Fraction(float(found.lower[k])) <= value <= Fraction(float(found.upper[k]))
 
 
 def twice_drawn(rng, formula, states=5, ended=2):
@@ -543,15 +539,8 @@ def twice_drawn(rng, formula, states=5, ended=2):
 
 def process_of(choices, labels, starts):
     """A decision process from a list of choices per state, each {successor: billionths}."""
-    rows = [{target: mass for target, mass in sorted(row.items()) if mass > 0} for state in choices for row in state]
-    return DecisionProcess(
-        np.concatenate([[0], np.cumsum([len(state) for state in choices])]),
-        np.concatenate([[0], np.cumsum([len(row) for row in rows])]),
-        np.array([target for row in rows for target in row]),
-        np.array([mass / UNIT for row in rows for mass in row.values()]),
-        {name: np.array(inside) for name, inside in labels.items()},
-        np.array(starts),
-    )
+    states = [[{target: mass / UNIT for target, mass in row.items() if mass > 0} for row in rows] for rows in choices]
+    return small_chains.process_of(states, {name: np.array(inside) for name, inside in labels.items()}, starts)
 
 
 def near_vertices(model, objective, pick):
@@ -567,26 +556,9 @@ def near_vertices(model, objective, pick):
 
 def vertex_chain(model, rng):
     """The chain with a random vertex in every state, exact."""
-    indptr, indices, fractions = [0], [], []
-    for state in range(model.size):
-        choices = model.choices(state)
-        chosen = choices[rng.integers(len(choices))]
-        row = {}
-        for successor, mass in zip(model.following[state], chosen, strict=True):
-            target = state if state not in model.bounds else successor
-            row[target] = row.get(target, 0) + mass
-        kept = sorted(target for target, mass in row.items() if mass > 0)
-        indices += kept
-        fractions += [Fraction(row[target], UNIT) for target in kept]
-        indptr.append(len(indices))
-    return MarkovChain(
-        np.array(indptr),
-        np.array(indices),
-        np.array([float(each) for each in fractions]),
-        {name: np.isin(np.arange(model.size), list(states)) for name, states in model.true_in.items()},
-        np.array(sorted(model.starts)),
-        fractions=tuple(fractions),
-    )
+    choices = map(model.choices, range(model.size))
+    rows = [model.row(state, each[rng.integers(len(each))]) for state, each in enumerate(choices)]
+    return small_chains.chain_of(rows, model.true_in, sorted(model.starts), exact=True)
 
 
 @given(
@@ -608,7 +580,8 @@ def test_no_matrix_of_the_region_beats_the_bounds(seed, formula, draws, semantic
     assert np.all(found.lower <= found.lower_attained + 1e-12)
     assert np.all(found.upper_attained <= found.upper + 1e-12)
     sides = solutions._sides(objective, region, semantics, effort, ("lower", "upper"))
-    for (_, known), value in zip(sides, (found.lower_attained, found.upper_attained), strict=True):
+    for side, value in zip(sides, (found.lower_attained, found.upper_attained), strict=True):
+        known = side.attained
         assert np.all(region.lower <= np.round(known.masses, 3))
         assert np.all(np.round(known.masses, 3) <= region.upper)
         attained = objective.probabilities(one_side.rates_of(region, known.masses)).probability
@@ -851,8 +824,7 @@ class TestStep:
             {"g": {1}},
             {0: [(f(f"0.0{low}"), f(f"0.{low + 5}")) for low in range(labels)]},
         )
-        objective = model.objective("F g")
-        step = uncertain_step(objective, model.region(objective))
+        _, step = model.stepped("F g")
         assert step.lower.shape[1] == labels
         column = rng.integers(0, len(step.lower), 70_000)
         values = rng.integers(-2, 3, (len(column), labels)).astype(float)
@@ -868,8 +840,7 @@ class TestStep:
         following = [[0] * 3, [1] * 3, *([rng.integers(s), *rng.integers(size, size=2)] for s in range(2, size))]
         columns = {s: [(f("0.05"), 1), (f(f"0.{rng.integers(5)}"), 1), (0, 1)] for s in range(2, size)}
         model = Model(((), ("a",), ("b",)), following, {"g": {0}}, columns, tuple(range(size)))
-        objective = model.objective("F g")
-        step = uncertain_step(objective, model.region(objective))
+        _, step = model.stepped("F g")
         target, unknown = np.arange(step.state_count) == 1, np.arange(3, step.state_count)
         nodes, costs = make_nodes(step, np.full(step.state_count, -1)), np.full(step.state_count, cost)
         value = PolicySearch(step, nodes, unknown).optimum(target.astype(float), costs)
@@ -882,8 +853,7 @@ class TestStep:
 
     def test_a_proof_has_a_value_of_1_in_every_target_and_a_number_everywhere(self):
         model = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(0, f("0.4")), (f("0.6"), 1)]})
-        objective = model.objective("F g")
-        step = uncertain_step(objective, model.region(objective))
+        _, step = model.stepped("F g")
         target = np.arange(4) == 1  # states 0 and 1 have ended, state 2 begins
         for value, proven in (
             ([0, 1, 1, 0], True), ([0, 0.5, 0.5, 0], False), ([0, 0.5, 1, 0], False), ([0, 1, np.inf, 0], False)
@@ -922,8 +892,7 @@ class TestStep:
             {"g": {1}},
             {0: [(f("0.1"), f("0.7")), (f("0.2"), f("0.5")), (0, f("0.6"))]},
         )
-        objective = model.objective("X g | X X X g")
-        step = uncertain_step(objective, model.region(objective))
+        objective, step = model.stepped("X g | X X X g")
         state = int(objective.product.start[0])
         points = model.choices(0)
         for _ in range(300):
@@ -939,8 +908,7 @@ class TestStep:
     def test_the_bound_allows_for_four_times_the_roundings(self):
         # 1/2 * 1 + 1/2 * 1 in two groups; 2 + 4 of them, of 2^-53 each.
         model = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: fixed("0.5", "0.5")})
-        objective = model.objective("X g")
-        step = uncertain_step(objective, model.region(objective))
+        objective, step = model.stepped("X g")
         at = np.array([int(objective.product.start[0])])
         assert step.upper_bound(np.ones((1, 2)), at).tolist() == [1 + 24 * 2.0**-53]
         assert step.upper_bound(np.array([[1.0, -1.0]]), at).tolist() == [24 * 2.0**-53]
@@ -959,8 +927,7 @@ class TestStep:
     def test_moves_at_the_ends_of_intervals(self, bounds, usable):
         """One billionth is mass that a group can have; what may be 0 has none where the other gets all."""
         model = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: bounds})
-        objective = model.objective("X g")
-        step = uncertain_step(objective, model.region(objective))
+        objective, step = model.stepped("X g")
         at = np.array([int(objective.product.start[0])])
         for inside, expected in zip(([[True, True]], [[True, False]], [[False, True]]), usable, strict=True):
             assert step.usable(np.array(inside), at).tolist() == [expected]
@@ -968,8 +935,7 @@ class TestStep:
     def test_what_is_left_of_1_can_be_given_to_one_group_beside_others_that_have_none(self):
         bounds = [(1 - NANO, 1), (0, 1), (0, 1)]
         model = Model(THREE, [[1, 2, 3], *([k] * 3 for k in range(1, 4))], {"g": {2}}, {0: bounds})
-        objective = model.objective("X g")
-        step = uncertain_step(objective, model.region(objective))
+        objective, step = model.stepped("X g")
         at = np.array([int(objective.product.start[0])])
         for inside in ([True, True, False], [True, True, True]):
             assert step.usable(np.array([inside]), at).tolist() == [inside]
@@ -1185,17 +1151,18 @@ def test_bounds_where_steps_are_counted_hold_what_is_attained(bounds, attained, 
         assert attained
         k = ("lower", "upper").index(side)
         known = one_side.Attained(ends[k], np.zeros(1), np.zeros((1, *region.lower.shape)))
-        return SimpleNamespace(bounds=np.array(bounds[k : k + 1]), attained=known, conservative=wide[k])
+        return one_side.OneSide(np.array(bounds[k : k + 1]), known, wide[k])
 
     ends = [np.array([each]) for each in attained]
     monkeypatch.setattr(solutions, "counted_side", side_of)
+    monkeypatch.setattr(solutions, "StepCount", Objective)
     each_wide = [(False, False), (True, False), (False, True)]
     for semantics, wide in itertools.product(("per_state", "shared_matrix"), each_wide):
         if isinstance(outcome, str):
             with pytest.raises(EngineError, match=outcome):
-                solutions._counted_bounds(objective, region, semantics, Effort())
+                robust_bounds(objective, region, semantics)
             continue
-        found = solutions._counted_bounds(objective, region, semantics, Effort())
+        found = robust_bounds(objective, region, semantics)
         assert (found.lower[0], found.upper[0]) == bounds
         assert (found.lower_attained[0], found.upper_attained[0]) == attained
         assert found.conservative == (any(wide) or (outcome and semantics == "shared_matrix"))

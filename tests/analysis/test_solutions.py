@@ -147,8 +147,8 @@ def test_regions_are_divided_only_where_one_matrix_holds_throughout(semantics, b
     monkeypatch.setattr(
         solutions, "_narrowed", lambda *arguments: (solutions._whole(objective, side_with([0.25])), better)
     )
-    ((proven, known),) = solutions._sides(objective, found.region, semantics, Effort(), ("lower",))
-    assert (proven.bounds().tolist(), known) == ([bound], better)
+    (side,) = solutions._sides(objective, found.region, semantics, Effort(), ("lower",))
+    assert (side.bounds.tolist(), side.attained) == ([bound], better)
 
 
 @pytest.mark.parametrize(("semantics", "attained"), [("per_state", False), ("shared_matrix", True)])
@@ -157,7 +157,7 @@ def test_one_side_alone_asks_for_what_is_attained_where_one_matrix_holds_through
     monkeypatch.setattr(
         solutions, "_sides",
         lambda objective, region, told, effort, sides: asked.append((told, effort.attained, sides))
-        or [(SimpleNamespace(bounds=lambda: "bounds"), None)],
+        or [SimpleNamespace(bounds="bounds")],
     )  # fmt: skip
     assert solutions.bound_of(objective_with(), None, semantics, "upper") == "bounds"
     assert asked == [(semantics, attained, ("upper",))]

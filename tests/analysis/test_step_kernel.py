@@ -247,11 +247,11 @@ def random_case(rng, steps=9):
 
 
 @pytest.mark.parametrize("apart", [-1, step_kernel.APART, 10**9 * step_kernel.ONE])
-def test_random_chains_against_the_definition(apart, monkeypatch):
+def test_random_chains_against_the_definition(apart, monkeypatch, thorough):
     """The definition followed step by step, and for short windows over all paths; a window apart is wide at most."""
     monkeypatch.setattr(step_kernel, "APART", apart)
     rng = np.random.default_rng(7)
-    for number in range(500):
+    for number in range(500 if thorough else 200):
         system, window = random_case(rng, 4 if number % 5 == 0 else 60)
         exact = by_definition(system, window)
         holds(system, window, exact, NARROW if apart < 0 or window["response"] is None else Fraction(1))
@@ -277,10 +277,10 @@ def change(rng, document):
         holder[key] = pick(1, 2, None, [], {}, "1", 1.5)
 
 
-def test_no_mutation_of_a_certificate_with_a_false_claim_is_accepted():
+def test_no_mutation_of_a_certificate_with_a_false_claim_is_accepted(thorough):
     """What is accepted, is true of the system and the window that it states by now, by the definition."""
     rng, accepted, reasons = np.random.default_rng(11), 0, set()
-    for _ in range(400):
+    for _ in range(400 if thorough else 150):
         valid = certificate(*random_case(rng))
         for _ in range(10):
             forged = copy.deepcopy(valid)
@@ -294,7 +294,7 @@ def test_no_mutation_of_a_certificate_with_a_false_claim_is_accepted():
             accepted += 1
             exact = by_definition(forged["chain"], forged["window"])
             assert all(low <= end <= high for end, (low, high) in zip(exact, forged["claimed"], strict=True)), forged
-    assert accepted > 100  # such as where a state has no part in it
+    assert accepted > 30  # such as where a state has no part in it
     assert reasons == {"claimed", "chain", "window", "the document"}
 
 

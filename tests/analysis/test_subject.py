@@ -1,5 +1,6 @@
 """What a certificate is about, by hand."""
 
+from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -41,8 +42,13 @@ def test_nodes_are_in_the_language_of_the_kernel(formula, expected):
     assert [*module._nodes_of(PositiveFormula(parse_formula(formula)))] == expected
 
 
-def test_ways_of_a_kind_that_there_are_not_are_left_out():
-    assert module._kind_document(np.array([[0, 1], [1, 0], [-1, -1]]), np.array([1, 3, 0])) == [[1, 0, 1], [3, 1, 0]]
+def test_ways_of_a_kind_that_there_are_not_are_left_out(monkeypatch):
+    channel = channel_of([(), ("a",)], [[0]], [[1]])
+    objective = objective_of(channel, [[0, 1], [1] * 2], [0, 0], {"p": {1}}, "F p", ended=(1,))
+    report, often = np.array([[[0, 1], [1, 0], [-1, -1]]]), np.array([[1, 3, 0]])
+    told = replace(module.told_of(channel), report=report, often=often)
+    monkeypatch.setattr(module, "told_of", lambda channel: told)
+    assert subject_of(objective).document["told"] == [[[1, 0, 1], [3, 1, 0]]]
 
 
 def test_a_world_that_draws():

@@ -45,10 +45,11 @@ def in_storm(formula):
 
 
 @pytest.mark.parametrize("formula", [*SIMPLE, *RECURRENT])
-def test_the_optima_of_random_models_are_the_bounds(formula, tmp_path):
+def test_the_optima_of_random_models_are_the_bounds(formula, tmp_path, thorough):
     """One draw in each state; the choices are those of an enumeration written down in the tests."""
     inner = 0
-    for seed in range(20 if formula in ("G p", "p U q") else 6):  # mostly decided at once
+    few = 6 if thorough else 3
+    for seed in range(20 if formula in ("G p", "p U q") else few):  # mostly decided at once
         model = random_model(np.random.default_rng(seed), states=5, labels=2 + seed % 2)
         objective = model.objective(formula)
         if not len(objective.skeleton.columns_needed()):
@@ -66,7 +67,7 @@ def test_the_optima_of_random_models_are_the_bounds(formula, tmp_path):
         assert np.all(found.lower <= np.array(least) + ROUNDING)
         assert np.all(found.upper >= np.array(most) - ROUNDING)
         inner += bool(np.any(found.lower < found.upper))
-    assert inner >= 1 or formula in RECURRENT
+    assert inner >= 1 or formula in RECURRENT or not thorough
 
 
 def ends(storm, query):
@@ -96,10 +97,10 @@ def rows(process):
 
 
 @pytest.mark.parametrize("draws", [1, 2])
-def test_several_reports_in_a_step(draws, tmp_path):
+def test_several_reports_in_a_step(draws, tmp_path, thorough):
     """Nature chooses for the second report knowing the first."""
     compared = 0
-    for seed in range(16):
+    for seed in range(16 if thorough else 8):
         rng = np.random.default_rng(seed)
         objective = random_objective(rng, "p U q", states=5, draws=draws)
         region = random_region(rng, objective, 2, 3)
@@ -112,7 +113,7 @@ def test_several_reports_in_a_step(draws, tmp_path):
         assert found.lower == pytest.approx(ends(storm, 'Pmin=? [ "p" U "q" ]'), abs=ROUNDING)
         assert found.upper == pytest.approx(ends(storm, 'Pmax=? [ "p" U "q" ]'), abs=ROUNDING)
         compared += bool(np.any(found.lower < found.upper))
-    assert compared >= 3
+    assert compared >= (3 if thorough else 1)
 
 
 def exported(folder, capsys, *arguments):

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 import stormpy
 from read_exports import optimum, read
+from small_chains import process_of
 from world_specs import matrices_of, spec_of
 
 from verifier.base.errors import LimitError
 from verifier.chains import EXPORT_FORMATS, write_model
-from verifier.chains.chain import DecisionProcess, MarkovChain
+from verifier.chains.chain import MarkovChain
 from verifier.chains.umb import _bytes_of_half
 from verifier.study.case import Study
 from verifier.study.exporting import model_of
@@ -27,20 +28,10 @@ ROWS = [
 ]
 
 
-def process_of(rows=ROWS, exact=True, initial=(0,), valuations=None):
-    flat = [sorted(choice.items()) for choices in rows for choice in choices]
-    numbers = [weight for row in flat for _, weight in row]
-    n = len(rows)
-    return DecisionProcess(
-        choice_starts=np.cumsum([0, *map(len, rows)]).astype(np.int64),
-        indptr=np.cumsum([0, *map(len, flat)]).astype(np.int64),
-        indices=np.array([target for row in flat for target, _ in row], dtype=np.int64),
-        probabilities=np.array([float(each) for each in numbers]),
-        labels={"goal": np.arange(n) == 2, "a b": np.arange(n) < 2, "never": np.zeros(n, dtype=bool)},
-        initial=np.array(initial, dtype=np.int64),
-        fractions=tuple(numbers) if exact else None,
-        valuations={"x": np.array([4, 4, -1, -1]), "true": np.array([0, 1, 0, 1])} if valuations else {},
-    )
+def walk(rows=ROWS, exact=True, initial=(0,), valuations=None):
+    meaning = {"x": np.array([4, 4, -1, -1]), "true": np.array([0, 1, 0, 1])} if valuations else {}
+    labels = {"goal": {2}, "a b": {0, 1}, "never": {}}
+    return process_of(rows, labels, initial, exact=exact, valuations=meaning)
 
 
 @pytest.mark.parametrize("ending", EXPORT_FORMATS)
@@ -50,7 +41,7 @@ def test_optima_are_those_by_hand(ending, valuations, initial, tmp_path):
     # From 1 at best 6/7 by way of the third choice; from 0 then 1/3 + 2/3 * 6/7. At worst 0 stays for ever: 0; from 1
     # going to 0 and staying there is 0, too.
     path = tmp_path / f"m{ending}"
-    write_model(process_of(exact=False, initial=initial, valuations=valuations), path)
+    write_model(walk(exact=False, initial=initial, valuations=valuations), path)
     model = read(path)
     assert model.model_type == stormpy.models.ModelType.MDP
     assert model.nr_states == 4
@@ -63,13 +54,13 @@ def test_optima_are_those_by_hand(ending, valuations, initial, tmp_path):
 
 @pytest.mark.parametrize("ending", [".prism", ".jani", ".drn"])
 def test_fractions_are_written_as_such(ending, tmp_path):
-    write_model(process_of(valuations=True), tmp_path / f"m{ending}")
+    write_model(walk(valuations=True), tmp_path / f"m{ending}")
     text = (tmp_path / f"m{ending}").read_text()
     assert ('"left": 6' in text and '"right": 7' in text) if ending == ".jani" else "6/7" in text
 
 
 def test_fractions_and_whole_numbers_are_told_apart_in_jani(tmp_path):
-    write_model(process_of(valuations=True), tmp_path / "m.jani")
+    write_model(walk(valuations=True), tmp_path / "m.jani")
     (automaton,) = json.loads((tmp_path / "m.jani").read_text())["automata"]
     written = [[to["probability"]["exp"] for to in edge["destinations"]] for edge in automaton["edges"]]
 
@@ -82,7 +73,7 @@ def test_fractions_and_whole_numbers_are_told_apart_in_jani(tmp_path):
 
 def test_a_chain_as_jani_is_that_chain(tmp_path):
     rows = [[{1: Fr(1, 3), 2: Fr(2, 3)}], [{0: Fr(1, 4), 3: Fr(3, 4)}], [{2: Fr(1)}], [{3: Fr(1)}]]
-    process = process_of(rows)
+    process = walk(rows)
     own = ("indptr", "indices", "probabilities", "labels", "initial", "fractions", "valuations")
     write_model(MarkovChain(**{name: getattr(process, name) for name in own}), tmp_path / "m.jani")
     model = read(tmp_path / "m.jani")
@@ -91,7 +82,7 @@ def test_a_chain_as_jani_is_that_chain(tmp_path):
 
 
 def test_jani_says_its_version_and_which_names_it_changed(tmp_path):
-    write_model(process_of(valuations=True), tmp_path / "m.jani")
+    write_model(walk(valuations=True), tmp_path / "m.jani")
     found = json.loads((tmp_path / "m.jani").read_text())
     assert (found["jani-version"], found["type"]) == (1, "mdp")
     assert found["metadata"]["description"] == "true_2 is 'true'; a_b is 'a b'"
@@ -118,7 +109,7 @@ def test_rational_numbers_take_as_many_words_as_the_longest_needs(fraction, word
 def test_fractions_that_are_too_long_for_jani_are_refused(tmp_path):
     odd = Fr(1, 2**64)
     with pytest.raises(LimitError, match="too long for JANI"):
-        write_model(process_of([[{1: odd, 2: 1 - odd}], *ROWS[1:]]), tmp_path / "m.jani")
+        write_model(walk([[{1: odd, 2: 1 - odd}], *ROWS[1:]]), tmp_path / "m.jani")
 
 
 def test_an_exported_world_has_the_optima_of_the_run(shared, tmp_path):

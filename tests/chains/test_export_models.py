@@ -10,10 +10,11 @@ import pytest
 import stormpy
 from hypothesis import given
 from hypothesis import strategies as st
+from small_chains import chain_of, process_of
 from stormpy.developer import LogLevel, set_log_level
 
 from verifier.base.errors import InputError, LimitError
-from verifier.chains.chain import DecisionProcess, MarkovChain
+from verifier.chains.chain import MarkovChain
 from verifier.chains.languages import write_prism
 from verifier.chains.texts import write_drn
 from verifier.chains.umb import LARGEST_MEMBER, write_umb
@@ -31,16 +32,8 @@ def masks(n, **states):
 
 def passing(labels=None, initial=(0,), exact=True, **more):
     """0 -> 1 | goal with 1/3, 2/3; 1 -> 0 | trap with 1/4, 3/4: P(F goal) is 8/11 from 0 and 2/11 from 1."""
-    fractions = (Fr(1, 3), Fr(2, 3), Fr(1, 4), Fr(3, 4), Fr(1), Fr(1))
-    return MarkovChain(
-        indptr=ints(0, 2, 4, 5, 6),
-        indices=ints(1, 2, 0, 3, 2, 3),
-        probabilities=np.array([float(fraction) for fraction in fractions]),
-        labels=masks(4, goal=[2]) if labels is None else labels,
-        initial=ints(*initial),
-        fractions=fractions if exact else None,
-        **more,
-    )
+    rows = [{1: Fr(1, 3), 2: Fr(2, 3)}, {0: Fr(1, 4), 3: Fr(3, 4)}, {2: 1}, {3: 1}]
+    return chain_of(rows, {"goal": {2}} if labels is None else labels, initial, exact=exact, **more)
 
 
 def rows_of(model):
@@ -208,17 +201,8 @@ def test_umb_keeps_what_steps_gain(tmp_path, padded):
 
 
 def test_umb_of_a_decision_process(tmp_path):
-    half = (Fr(1, 2), Fr(1, 2), Fr(1), Fr(1), Fr(1))
-    process = DecisionProcess(
-        choice_starts=ints(0, 2, 3, 4),
-        indptr=ints(0, 2, 3, 4, 5),
-        indices=ints(1, 2, 0, 1, 2),
-        probabilities=np.array([float(fraction) for fraction in half]),
-        labels=masks(3, goal=[1]),
-        initial=ints(0),
-        fractions=half,
-        valuations={"x": ints(4, 5, 6)},
-    )
+    states = [[{1: Fr(1, 2), 2: Fr(1, 2)}, {0: 1}], [{1: 1}], [{2: 1}]]
+    process = process_of(states, {"goal": {1}}, exact=True, valuations={"x": ints(4, 5, 6)})
     for exact in (False, True):
         write_umb(process, tmp_path / "m.umb", exact=exact, storm_padding=True)
         model = read_umb(tmp_path / "m.umb", valuations=True)
@@ -380,21 +364,17 @@ def test_fractions_too_long_for_text(tmp_path):
 @st.composite
 def chains(draw):
     n = draw(st.integers(1, 7))
-    fractions, indices, indptr = [], [], [0]
+    rows = []
     for _ in range(n):
         targets = sorted(draw(st.sets(st.integers(0, n - 1), min_size=1, max_size=4)))
         weights = [draw(st.integers(1, 1000)) for _ in targets]
-        fractions += [Fr(weight, sum(weights)) for weight in weights]
-        indices += targets
-        indptr.append(len(indices))
+        rows.append({target: Fr(weight, sum(weights)) for target, weight in zip(targets, weights, strict=True)})
     values = st.lists(st.integers(-3, 3), min_size=n, max_size=n)
-    return MarkovChain(
-        indptr=ints(*indptr),
-        indices=ints(*indices),
-        probabilities=np.array([float(fraction) for fraction in fractions]),
-        labels=masks(n, goal=draw(st.sets(st.integers(0, n - 1))), b=draw(st.sets(st.integers(0, n - 1)))),
-        initial=ints(*sorted(draw(st.sets(st.integers(0, n - 1), min_size=1)))),
-        fractions=tuple(fractions) if draw(st.booleans()) else None,
+    return chain_of(
+        rows,
+        {name: draw(st.sets(st.integers(0, n - 1))) for name in ("goal", "b")},
+        sorted(draw(st.sets(st.integers(0, n - 1), min_size=1))),
+        exact=draw(st.booleans()),
         valuations=draw(st.sampled_from([{}, {"x": ints(*draw(values)), "y": ints(*draw(values))}])),
     )
 

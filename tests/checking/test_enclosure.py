@@ -27,7 +27,7 @@ from verifier.checking.enclosure import (
     intersection,
     outwards,
 )
-from verifier.checking.process import RefusedError, StormProcess
+from verifier.checking.process import RefusedError
 from verifier.checking.settings import EngineSettings
 from verifier.language.ltl import parse_formula
 
@@ -395,10 +395,9 @@ def test_of_several_initial_states_each_can_be_undecided():
         assert not holds(*values, Fraction(beyond))
 
 
-def test_a_target_on_the_very_probability_is_met_exactly():
+def test_a_target_on_the_very_probability_is_met_exactly(storm):
     # Storm's own exact answer, for the chain whose fractions are the true ones.
-    with StormProcess() as storm:
-        found = ruled(storm, settings=EngineSettings(), target=Fraction(1, 3))
+    found = ruled(storm, settings=EngineSettings(), target=Fraction(1, 3))
     assert (found.lower[0], found.upper[0]) == doubles_around(Fraction(1, 3))
 
 

@@ -1,5 +1,6 @@
 """Four ways to one number: Storm, Storm with rational numbers, the batch engine, and the meaning on a single word."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -7,22 +8,14 @@ import pytest
 from formula_strategies import formulas
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from small_chains import check_formulas
+from small_chains import chain_of, check_formulas
 
 from verifier.base.errors import NoAnswerError
-from verifier.chains.chain import MarkovChain
-from verifier.checking.process import StormProcess
 from verifier.checking.settings import EngineSettings
 from verifier.checking.two_engines import abstracted
 from verifier.language.ltl import holds_on_lasso
 
 NAMES = ("a", "b", "c")
-
-
-@pytest.fixture(scope="module")
-def storm():
-    with StormProcess() as process:
-        yield process
 
 
 @st.composite
@@ -34,17 +27,9 @@ def chains(draw, largest=6, deterministic=False):
         width = 1 if deterministic else draw(st.integers(1, min(n, 3)))
         successors = sorted(draw(st.permutations(range(n)))[:width])
         parts = draw(st.lists(st.integers(1, 5), min_size=width, max_size=width))
-        rows.append([(t, Fraction(part, sum(parts))) for t, part in zip(successors, parts, strict=True)])
-    flat = [entry for row in rows for entry in row]
+        rows.append({t: Fraction(part, sum(parts)) for t, part in zip(successors, parts, strict=True)})
     labels = {name: np.array(draw(st.lists(st.booleans(), min_size=n, max_size=n))) for name in NAMES}
-    return MarkovChain(
-        indptr=np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64),
-        indices=np.array([t for t, _ in flat]),
-        probabilities=np.array([float(p) for _, p in flat]),
-        labels=labels,
-        initial=np.arange(n),
-        fractions=tuple(p for _, p in flat),
-    )
+    return chain_of(rows, labels, range(n), exact=True)
 
 
 def on_chain(chain, formula):
@@ -57,8 +42,7 @@ def on_chain(chain, formula):
         return np.array([holds_on_lasso(node, [], [letter]) for letter in letters])
 
     labels = {name: mask(node) for name, node in abstract.propositions.items()}
-    relabelled = MarkovChain(chain.indptr, chain.indices, chain.probabilities, labels, chain.initial, chain.fractions)
-    return relabelled, abstract.formula
+    return replace(chain, labels=labels), abstract.formula
 
 
 def checked(chain, formula, storm, exact=False):

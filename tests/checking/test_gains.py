@@ -23,7 +23,6 @@ from verifier.checking.batch import _of_gains, check, expected_gains
 from verifier.checking.enclosure import TwoEngineValues
 from verifier.checking.expectations import Expectation, Expecting, conditional, confirmed_by
 from verifier.checking.linear import Solution
-from verifier.checking.process import StormProcess
 from verifier.checking.product import build_product
 from verifier.checking.settings import EngineSettings
 from verifier.checking.stepping import NEVER, Steps, exact_quantiles, gained, quantiles
@@ -32,12 +31,6 @@ from verifier.language.expressions.syntax import TRUE
 
 half = Fraction(1, 2)
 EXACT = EngineSettings(exact=True)
-
-
-@pytest.fixture(scope="module")
-def storm():
-    with StormProcess() as process:
-        yield process
 
 
 def exactly(rows, labels, initial=(0,)):
@@ -100,11 +93,11 @@ def test_errors_of_gains_by_hand():
     found = _of_gains(Solution(*map(np.array, (value, error, moved)), np.full((1, 3), 2.0)), 1 / 8, 1 / 16)
     errors, near = [17 / 32, 19 / 8], 1 + 2.0**-49  # 4 roundings of each are covered
     for name, least in {"error_bound": errors, "representation_bound": [1 / 2 + 97 / 256, 27 / 64]}.items():
-        for low, bound in zip([*least, 0], found[name][0].tolist(), strict=True):
+        for low, bound in zip([*least, 0], getattr(found, name)[0].tolist(), strict=True):
             assert low * (1 + 2.0**-50) <= bound <= low * near
-    assert found["lower"][0].tolist() == pytest.approx([2 - 17 / 32, 0, np.inf], rel=1e-12, abs=0)
-    assert found["upper"][0].tolist() == pytest.approx([2 + 17 / 32, 1 + 19 / 8, np.inf], rel=1e-12, abs=0)
-    assert (found["probability"].tolist(), found["expected_steps"].tolist()) == (value, [[2, 2, 2]])
+    assert found.lower[0].tolist() == pytest.approx([2 - 17 / 32, 0, np.inf], rel=1e-12, abs=0)
+    assert found.upper[0].tolist() == pytest.approx([2 + 17 / 32, 1 + 19 / 8, np.inf], rel=1e-12, abs=0)
+    assert (found.probability.tolist(), found.expected_steps.tolist()) == (value, [[2, 2, 2]])
 
 
 def test_what_is_rounded_before_a_gain_is_made(monkeypatch):

@@ -16,7 +16,6 @@ from small_chains import chain_of, check_formulas
 from verifier.base.errors import EngineError, NoAnswerError
 from verifier.checking import recurrence
 from verifier.checking.batch import check
-from verifier.checking.process import StormProcess
 from verifier.checking.recurrence import _SplitGraph, _truth_at
 from verifier.language.expressions import Source
 from verifier.language.ltl import holds_on_lasso, parse_formula
@@ -110,15 +109,15 @@ def test_against_enumeration_of_what_is_visited(seed):
         assert abs(result.probability[0, 0] - float(exact)) <= 1e-12, text
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("seed", range(8))
-def test_against_storm_where_it_answers(seed):
+def test_against_storm_where_it_answers(seed, storm):
     rng = random.Random(seed)
     rows = random_rows(rng, 5)
     chain = chain_of(rows, {f"x{s}": {s} for s in range(5)})
     formulas = [parsed(random_combination(rng, [f"x{s}" for s in range(5)], parts)[0]) for parts in (1, 2, 3, 4)]
-    with StormProcess() as storm:
-        for values in check_formulas(chain, formulas, storm):
-            np.testing.assert_allclose(values.probability, values.second, atol=1e-9)
+    for values in check_formulas(chain, formulas, storm):
+        np.testing.assert_allclose(values.probability, values.second, atol=1e-9)
 
 
 LARGE = {

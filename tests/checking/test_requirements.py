@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 from small_chains import chain_of, check_formulas
 
+from verifier.base.budget import Clock
 from verifier.base.errors import EngineError
-from verifier.chains.chain import MarkovChain
-from verifier.checking.asking import product_chain, reaching_acceptance
+from verifier.checking.asking import Asking, Found, product_chain
 from verifier.checking.enclosure import CheckedValues
 from verifier.checking.plan import decide
-from verifier.checking.process import StormProcess
 from verifier.checking.product import build_product
 from verifier.checking.settings import EngineSettings
 from verifier.checking.two_engines import abstracted
@@ -22,23 +21,10 @@ from verifier.language.expressions.syntax import Interval
 from verifier.language.ltl import parse_formula
 
 
-@pytest.fixture(scope="module")
-def storm():
-    with StormProcess() as process:
-        yield process
-
-
 def coin(p=Fraction(1, 3)):
     """Flip until heads: from 0 to `heads` (1) with p, to `lost` (2) with p, else again."""
     again = 1 - 2 * p
-    return MarkovChain(
-        indptr=np.array([0, 3, 4, 5]),
-        indices=np.array([0, 1, 2, 1, 2]),
-        probabilities=np.array([float(again), float(p), float(p), 1.0, 1.0]),
-        labels={"heads": np.array([False, True, False]), "lost": np.array([False, False, True])},
-        initial=np.array([0]),
-        fractions=(again, p, p, Fraction(1), Fraction(1)),
-    )
+    return chain_of([{0: again, 1: p, 2: p}, {1: 1}, {2: 1}], {"heads": {1}, "lost": {2}}, exact=True)
 
 
 @pytest.mark.parametrize(
@@ -102,14 +88,7 @@ def test_a_disagreement_names_both_numbers(storm):
 
 def test_a_contradiction_of_storms_is_seen_settled_and_told(storm):
     # Storm 2.0 gives 0 for this formula and 0 for its negation on the word b b b ...; its meaning there is true.
-    always_b = MarkovChain(
-        indptr=np.array([0, 1]),
-        indices=np.array([0]),
-        probabilities=np.array([1.0]),
-        labels={"a": np.array([False]), "b": np.array([True])},
-        initial=np.array([0]),
-        fractions=(Fraction(1),),
-    )
+    always_b = chain_of([{0: 1}], {"a": {}, "b": {0}}, exact=True)
     formula = parse_formula("F ((a | X (a | X a)) R b)")
     for settings in (EngineSettings(), EngineSettings(exact=True)):
         (found,) = check_formulas(always_b, [formula], storm, settings)
@@ -170,7 +149,9 @@ def test_the_product_as_a_chain_by_hand(exact):
     bounded = CheckedValues(value, value - 0.125, np.minimum(value + 0.125, 1), None, "Storm")
     for answer in (told, bounded):
         storm = SimpleNamespace(check=lambda chain, texts, answer=answer, **options: [answer])
-        back = reaching_acceptance(decided, chain, storm, exact, None, direct=False, memory_bytes=None)
+        asking, task = Asking(chain, storm, EngineSettings(exact=exact), 0.0), SimpleNamespace(clock=Clock(None))
+        task.doing = "checking"
+        back = asking.on_product(Found(task, product, None, 0.0))
         for name in ("value", "lower", "upper"):
             array = getattr(answer, name)
             assert (

@@ -16,7 +16,6 @@ from verifier.base.errors import ExitCode, NoAnswerError
 from verifier.checking import powers, step_bounds
 from verifier.checking import product as product_module
 from verifier.checking.batch import satisfaction_probabilities
-from verifier.checking.process import StormProcess
 from verifier.checking.product import build_product
 from verifier.checking.settings import EngineSettings
 from verifier.checking.step_bounds import counted, long_window
@@ -265,12 +264,11 @@ def test_a_value_that_no_number_of_steps_changes():
 @pytest.mark.parametrize(
     ("steps", "formula"), [(30_000, "F[0,{}] b"), (200_000, "a U[0,{}] b"), (30_000, "G[0,{}] a")]
 )
-def test_long_windows_against_storm(steps, formula):
+def test_long_windows_against_storm(steps, formula, storm):
     """Both engines answer and are compared with each other; bounds hold Storm's value."""
     slow = [{0: 1 - 2e-5, 1: 1e-5, 2: 1e-5}, {1: 0.5, 0: 0.5}, {2: 1.0}]
     chain = chain_of(slow, {"a": {0, 1}, "b": {2}})
-    with StormProcess() as storm:
-        (found,) = check_formulas(chain, [parsed(formula.format(steps))], storm)
+    (found,) = check_formulas(chain, [parsed(formula.format(steps))], storm)
     assert found.remark is None
     assert found.engine.startswith("Storm")
     assert 0.1 < found.probability[0] < 0.9 or formula.startswith("a U")
@@ -278,17 +276,16 @@ def test_long_windows_against_storm(steps, formula):
     assert found.second[0] == pytest.approx(found.probability[0], abs=1e-9)
 
 
-def test_one_engine_answers_a_bound_that_storm_would_not_finish():
+def test_one_engine_answers_a_bound_that_storm_would_not_finish(storm):
     chain = chain_of([{0: 1 - 1e-9, 1: 1e-9}, {1: 1.0}], {"hit": {1}})
-    with StormProcess() as storm:
-        (found,) = check_formulas(chain, [parsed("F[0,1000000000] hit")], storm)
-        assert found.remark.startswith("one engine: ")
-        assert found.counted
-        assert found.lower[0] <= 1 - math.exp(-1) + 2e-10 <= found.upper[0] + 4e-10
-        halves = chain_of([{0: Fraction(1, 2), 1: Fraction(1, 2)}, {1: 1}], {"hit": {1}})
-        exact = replace(halves, fractions=(Fraction(1, 2), Fraction(1, 2), Fraction(1)))
-        with pytest.raises(NoAnswerError, match="exact arithmetic") as caught:
-            check_formulas(exact, [parsed("F[0,1000000000] hit")], storm, EngineSettings(exact=True))
+    (found,) = check_formulas(chain, [parsed("F[0,1000000000] hit")], storm)
+    assert found.remark.startswith("one engine: ")
+    assert found.counted
+    assert found.lower[0] <= 1 - math.exp(-1) + 2e-10 <= found.upper[0] + 4e-10
+    halves = chain_of([{0: Fraction(1, 2), 1: Fraction(1, 2)}, {1: 1}], {"hit": {1}})
+    exact = replace(halves, fractions=(Fraction(1, 2), Fraction(1, 2), Fraction(1)))
+    with pytest.raises(NoAnswerError, match="exact arithmetic") as caught:
+        check_formulas(exact, [parsed("F[0,1000000000] hit")], storm, EngineSettings(exact=True))
     assert caught.value.exit_code is ExitCode.NO_ANSWER
 
 

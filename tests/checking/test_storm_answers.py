@@ -1,55 +1,17 @@
 """Storm through the worker against hand-solved models, exact arithmetic and definitions written out here."""
 
 from fractions import Fraction as Fr
+from functools import partial
 
 import numpy as np
 import pytest
+import small_chains
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from verifier.base.errors import EngineError
-from verifier.chains.chain import DecisionProcess, MarkovChain
-from verifier.checking.process import StormProcess
 
-
-def ints(*values):
-    return np.array(values, dtype=np.int64)
-
-
-def chain_of(rows, labels, initial, **more):
-    """A chain from one {successor: fraction} per state and one set of states per label."""
-    fractions = tuple(Fr(row[target]) for row in rows for target in sorted(row))
-    return MarkovChain(
-        indptr=np.cumsum([0, *map(len, rows)]).astype(np.int64),
-        indices=ints(*(target for row in rows for target in sorted(row))),
-        probabilities=np.array([float(fraction) for fraction in fractions]),
-        labels={name: np.isin(np.arange(len(rows)), list(states)) for name, states in labels.items()},
-        initial=ints(*initial),
-        fractions=fractions,
-        **more,
-    )
-
-
-def process_of(states, labels, initial):
-    """A decision process from, per state, a list of choices as in `chain_of`."""
-    choices = [choice for state in states for choice in state]
-    fractions = tuple(Fr(choice[target]) for choice in choices for target in sorted(choice))
-    return DecisionProcess(
-        choice_starts=np.cumsum([0, *map(len, states)]).astype(np.int64),
-        indptr=np.cumsum([0, *map(len, choices)]).astype(np.int64),
-        indices=ints(*(target for choice in choices for target in sorted(choice))),
-        probabilities=np.array([float(fraction) for fraction in fractions]),
-        labels={name: np.isin(np.arange(len(states)), list(where)) for name, where in labels.items()},
-        initial=ints(*initial),
-        fractions=fractions,
-    )
-
-
-@pytest.fixture(scope="module")
-def storm():
-    with StormProcess() as process:
-        yield process
-
+chain_of, process_of = (partial(made, exact=True) for made in (small_chains.chain_of, small_chains.process_of))
 
 # Two transient states that pass the ball, a goal and a trap:
 #   0 -> 1 with 1/3, 0 -> goal with 2/3;   1 -> 0 with 1/4, 1 -> trap with 3/4.

@@ -11,10 +11,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from small_chains import chain_of
+from small_chains import chain_of, process_of
 
 from verifier.base.errors import EngineError, NoAnswerError
-from verifier.chains.chain import DecisionProcess
 from verifier.checking import process as process_module
 from verifier.checking import worker as worker_module
 from verifier.checking.process import RefusedError, StormProcess, _checked_values, private_folder, sweep
@@ -22,9 +21,7 @@ from verifier.checking.storm import GAINS, OPERATORS
 from verifier.checking.worker import DiedError, OverdueError, Worker
 
 CHAIN = chain_of([{0: 0.5, 1: 0.5}, {1: 1}], {"a": {1}}, (0, 1))
-PROCESS = DecisionProcess(
-    np.array([0, 1, 2]), CHAIN.indptr, CHAIN.indices, CHAIN.probabilities, CHAIN.labels, CHAIN.initial
-)
+PROCESS = process_of([[{0: 0.5, 1: 0.5}], [{1: 1}]], {"a": {1}}, (0, 1))
 ANSWER = {"values": [0.25, 0.75], "lower": None, "upper": None}
 
 

@@ -105,6 +105,7 @@ def test_the_time_limit_kills_the_worker_and_the_next_check_works(slow, folders)
     assert not any(folder.exists() for folder in folders)
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("name", ["SIGSEGV", "SIGABRT", "SIGKILL"])
 def test_a_crash_during_a_check_names_the_signal(slow, folders, name):
     with StormProcess() as storm:
@@ -312,7 +313,8 @@ def test_standard_output_of_the_caller_stays_clean():
     assert (done.stdout, done.stderr) == ("the only line\n", "")
 
 
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-", "</dev/null >/dev/null"])
+@pytest.mark.every(3)
+@pytest.mark.parametrize("closed", ["<&- >&- 2>&-", "<&-", "2>&-", ">&-", "</dev/null >/dev/null"])
 def test_the_caller_may_have_no_standard_streams(closed, tmp_path):
     body = f"""
         with StormProcess() as storm:

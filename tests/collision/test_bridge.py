@@ -12,7 +12,6 @@ from plain_approach import Drive, comes_closer, reporter, stops_too_late
 from small_chains import check_formulas
 
 from verifier.base.errors import InputError, LimitError, UsageError
-from verifier.checking.process import StormProcess
 from verifier.collision.approach import DriveSettings, approach, approach_chain
 from verifier.collision.bridge import STAYS_AWAY, closed_loop
 from verifier.collision.distance_channel import ChannelSettings, distance_channel
@@ -23,12 +22,6 @@ from verifier.collision.pairs_reader import ReadPairs
 WIDE = ChannelSettings(bin_m=1000.0)
 # Cells of a T^2 / 2 = 1 m, speeds of 1 m/s; S(v) = v^2 / 4 without a reaction time.
 METRES = DriveSettings(BrakingPolicy(2.0, 0.0), period_s=1.0)
-
-
-@pytest.fixture(scope="module")
-def storm():
-    with StormProcess() as process:
-        yield process
 
 
 def read(pairs, missed_m=()):

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verifier.base.errors import UsageError
-from verifier.checking.process import StormProcess
 from verifier.collision.approach import DriveSettings
 from verifier.collision.bridge import closed_loop, closed_loop_intervals
 from verifier.collision.distance_channel import ChannelSettings
@@ -16,12 +15,6 @@ from verifier.collision.pairs_reader import ReadPairs
 
 CHANNEL = ChannelSettings(3.0, empty_bins="neighbour")
 METRES = DriveSettings(BrakingPolicy(2.0, 0.0), period_s=1.0)
-
-
-@pytest.fixture(scope="module")
-def storm():
-    with StormProcess() as process:
-        yield process
 
 
 def in_one_image(pairs, missed_m=()):

@@ -8,10 +8,10 @@ from typing import Any, cast
 
 import numpy as np
 from certified_systems import holding
+from small_chains import chain_of, process_of
 from small_objectives import channel_of
 
 from verifier.analysis.robust.optimum import optimum_on
-from verifier.chains.chain import DecisionProcess, MarkovChain
 from verifier.checking.product import build_product
 from verifier.language.ltl import parse_formula
 from verifier.systems.skeleton import Skeleton, merged_transitions
@@ -93,18 +93,13 @@ class Deciding:
 
     def process(self, rates):
         """The decision process under some rates."""
-        return process_of([(int(s), row) for s, row in zip(self.owner, self.rows(rates), strict=True)], self)
+        return owned_process([(int(s), row) for s, row in zip(self.owner, self.rows(rates), strict=True)], self)
 
     def chain_under(self, rates, chosen, remember):
         """The chain of a strategy with memory, as `rows_under`."""
         states, flat = self.rows_under(rates, chosen, remember)
-        return MarkovChain(
-            indptr=np.cumsum([0, *map(len, flat)]).astype(np.int64),
-            indices=np.array([target for row in flat for target, _ in row], dtype=np.int64),
-            probabilities=np.array([weight for row in flat for _, weight in row]),
-            labels={name: mask[states] for name, mask in self.labels.items()},
-            initial=np.arange(len(self.starts)),
-        )
+        labels = {name: mask[states] for name, mask in self.labels.items()}
+        return chain_of(list(map(dict, flat)), labels, range(len(self.starts)))
 
     def exactly_under(self, rates, chosen, remember, formula):
         """The probability of a formula from each initial state, in fractions, for rates that are fractions."""
@@ -154,15 +149,7 @@ def seen_so_far(memory, letter):
     return memory | letter[0] | letter[1] << 1
 
 
-def process_of(rows, world):
-    """The decision process of (state, {successor: probability}) choices, by increasing state."""
-    flat = [sorted(row.items()) for _, row in rows]
-    owner = [state for state, _ in rows]
-    return DecisionProcess(
-        choice_starts=np.searchsorted(owner, np.arange(world.states + 1)).astype(np.int64),
-        indptr=np.cumsum([0, *map(len, flat)]).astype(np.int64),
-        indices=np.array([target for row in flat for target, _ in row], dtype=np.int64),
-        probabilities=np.array([weight for row in flat for _, weight in row]),
-        labels=world.labels,
-        initial=world.starts,
-    )
+def owned_process(rows, world):
+    """The decision process of (state, {successor: probability}) choices."""
+    choices = [[row for owner, row in rows if owner == state] for state in range(world.states)]
+    return process_of(choices, world.labels, world.starts)

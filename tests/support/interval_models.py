@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
+from small_chains import process_of
 from small_objectives import channel_of, objective_of, random_rates
 
 from verifier.analysis.intervals.drive_items import UNIT
 from verifier.analysis.robust.region import Region, groups_of
-from verifier.analysis.robust.step import greatest_masses
-from verifier.chains.chain import DecisionProcess
+from verifier.analysis.robust.step import greatest_masses, uncertain_step
 
 SIMPLE = ["F p", "G p", "p U q", "(F p) & (G !q)", "X (p | X q)", "F[0,3] p", "(!q) W p"]
 RECURRENT = ["G F p", "F G p", "(G F p) -> (G F q)", "G (p -> F q)", "(G F p) & (F G !q)", "G F (p & X q)"]
@@ -122,6 +122,11 @@ class Model:
         needed = {tuple(each) for each in objective.skeleton.columns_needed().tolist()}
         return region_of(objective, {(s, 1): each for s, each in self.bounds.items() if (s, 1) in needed})
 
+    def stepped(self, formula):
+        """An objective on the model, and one step of it over the model's region."""
+        objective = self.objective(formula)
+        return objective, uncertain_step(objective, self.region(objective))
+
     def choices(self, state):
         """The vertices of a state's column; one point where it has ended."""
         if state not in self.bounds:
@@ -142,26 +147,16 @@ class Model:
 
     def process(self):
         """The decision process in which every vertex of every state is a choice."""
-        starts, indptr, indices, probabilities = [0], [0], [], []
-        for state in range(self.size):
-            for chosen in self.choices(state):
-                row = {}
-                for successor, mass in zip(self.following[state], chosen, strict=True):
-                    target = state if state not in self.bounds else successor
-                    row[target] = row.get(target, 0) + mass
-                kept = sorted(target for target, mass in row.items() if mass > 0)
-                indices += kept
-                probabilities += [row[target] / UNIT for target in kept]
-                indptr.append(len(indices))
-            starts.append(len(indptr) - 1)
-        return DecisionProcess(
-            np.array(starts),
-            np.array(indptr),
-            np.array(indices),
-            np.array(probabilities),
-            {name: np.isin(np.arange(self.size), list(states)) for name, states in self.true_in.items()},
-            np.array(sorted(self.starts)),
-        )
+        states = [[self.row(state, chosen) for chosen in self.choices(state)] for state in range(self.size)]
+        return process_of(states, self.true_in, sorted(self.starts))
+
+    def row(self, state, chosen):
+        """{successor: probability} of a state whose column has these masses."""
+        row = {}
+        for successor, mass in zip(self.following[state], chosen, strict=True):
+            target = state if state not in self.bounds else successor
+            row[target] = row.get(target, 0) + Fraction(int(mass), UNIT)
+        return {target: share for target, share in row.items() if share > 0}
 
 
 def random_model(rng, states=5, labels=3, zeros=0.3, width=0.3, ended=2):

@@ -113,7 +113,6 @@ SWAPS = {
 }  # fmt: skip
 
 _BOTH = "if bounds.lower is not None and bounds.upper is not None:"
-_DOUBTFUL = "doubtful = (components.of >= 0) & assumed[components.of]"
 _POINT = "verifier/analysis/robust/point_certificate.py"
 _HALVED = "if largest <= 1 or (before is not None and 2 * largest > before):"
 _LTL = "verifier/language/ltl/normal_form.py"
@@ -228,10 +227,6 @@ _SAME_BEFORE = "ordered[1:][ordered[1:] == ordered[:-1]] = -1"
 _OVER_ALREADY = "choices = [(over, np.repeat(over[:, None], scene.width, axis=1), nothing, nothing - 1)]"
 _NUMBERED = "number = np.full(scene.space.size + 1, -1, dtype=np.int64)  # the last one answers for -1"
 _ELIMINATION = "verifier/checking/elimination.py"
-_ENTERING = (
-    "entering, first = nodes.sources[order], "
-    "np.concatenate([[0], np.cumsum(np.bincount(nodes.targets, minlength=n))])"
-)
 _ENOUGH_MERGED = "enough = first_loss <= SMALL_LOSS or mergers == _MOST_MERGERS"
 _LOWERING = "while loss > SMALL_LOSS and lift > _SMALLEST_LIFT:"
 _DIFFERENCE = "widened = difference + 4 * 2.0**-53 * np.abs(difference)  # not below the exact difference"
@@ -306,10 +301,8 @@ _MOST_LEVELS = "max_levels = int(1000 + matrices * u * per_state / _SECONDS_PER_
 _UNNUMBERED = ("following = np.full(count, -1, dtype=np.int64)", "local = np.full(g.n, -1, dtype=np.int64)")
 _STEPS = "steps[unknown] = _scaled(solver.solve(np.full(len(unknown), 1.0)), 1024)"
 _COUNTING = "verifier/analysis/robust/step_counting.py"
-_UNASKED = "known = Attained(nothing, nothing, np.full((len(bounds), *region.lower.shape), np.nan))"
 _TOTAL = "total, often = np.zeros(step.lower.shape), np.zeros(len(step.lower))"
 _GRAPH = "verifier/analysis/robust/graph.py"
-_FIRST_ENTERING = "first = np.concatenate([[0], np.cumsum(np.bincount(targets, minlength=n))])"
 _NO_STATE = "state=np.concatenate([[-1, -1], np.arange(len(members))]),"
 _FIRST_OF_ALIKE = "policy = self._best(target, values[alike[:1]], begun)[0][1]"
 _BEHIND = "behind = np.where(weights > 0, reached[:, self.product.indices], 0)"
@@ -323,7 +316,6 @@ _STAYING = "verifier/analysis/robust/staying.py"
 _LATER_TERM = "later: Terms = frozenset({frozenset({(number, max(low - 1, 0), high - (high > 0))})})"
 _LOSS = "loss = np.where(weight > 0, worth - (mean * stakes).sum(axis=1), -1)"
 _ITEMS = "items = by_group(counts[None, index : index + 1, :, true : true + 1], group)[0, 0, :, 0]"
-_ONE_SIDE = "return counted_side(objective, region, side, attained=False).bounds"
 _RANKS = 'order = dict(zip(states, whole(given["order"], f"{where}/order", (len(states),), -LARGEST), strict=True))'
 _NO_RULE = 'columns, groups, rule, tail = Columns(), given["groups"], given["evidence"], Fraction(0)'
 _FEW = "few, rare, usual = (least, billionths, other) if least <= rest else (rest, other, billionths)"
@@ -761,7 +753,11 @@ EQUIVALENT = {
         "any number below 0"
     ),
     **{
-        (_CONDITIONAL, "stays[first.product.state[2:][of[2:] >= 0]] = True", token): "component 0 is that of REJECT"
+        (
+            _CONDITIONAL,
+            "stays = marked(count, first.product.state[2:][of[2:] >= 0])",
+            token,
+        ): "component 0 is that of REJECT"
         for token in (">=", "0")
     },
     (_CONDITIONAL, "counts = np.bincount(owner, minlength=len(choices.choice_starts) - 1)", "1"): (
@@ -800,7 +796,7 @@ EQUIVALENT = {
     **{
         ("verifier/analysis/intervals/rate_intervals.py", line, token): reason
         for line, token, reason in (
-            ("ends: Ints = np.floor(low * UNIT * _AT_ONCE_OUTWARDS).astype(np.int64)", "low", "equal by then"),
+            ("ends: Ints = np.floor(low * UNIT * _OUTWARDS).astype(np.int64)", "low", "equal by then"),
             ("_HALVINGS = 60", "60", "how near, and rounded outwards"),
             (_RULED_OUT, ">=", "a tie of rounded logarithms, and rounded outwards"),
         )
@@ -843,7 +839,7 @@ EQUIVALENT = {
     (_GAIN, _FINITE, "0"): "it is overwritten",
     (_GAIN, _OF_EDGES, "0"): "of no edges, where nothing is worth anything",
     **{(_GAIN, _ENDLESS, token): "component 0 is `false`, never reached here" for token in (">=", "0")},
-    (_GAIN, "return 50", "50"): "a guess of seconds",
+    (_GAIN, "_effort: ClassVar[int] = 50", "50"): "a guess of seconds",
     **{(_GAIN, "_MOST_DIGITS = 10**8", token): "how far, not what" for token in ("10", "8")},
     (_GAIN, "def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:", "False"): "not read",
     (_STATISTICS, "_HALVINGS = 100", "100"): "how near, and never beyond",
@@ -856,7 +852,6 @@ EQUIVALENT = {
         for token in ("lower", "and", "upper")
     },
     (_KERNEL, _RANKS, "True"): "`whole` has seen to the lengths",
-    ("verifier/analysis/robust/solutions.py", _ONE_SIDE, "False"): "what is not read",
     ("verifier/analysis/robust/solve.py", _NODES, "1"): "any number below 0",
     (_COUNTING, "SPAN, JUMP = 1 / 32, 1 / 2", "2"): "how often it is looked, not at what",
     (_COUNTING, _MORE, "1"): "a wider margin",
@@ -889,8 +884,7 @@ EQUIVALENT = {
         "for count in range(len(free) + 1 if sum(lower) < UNIT else 1):",
         "1",
     ): "nobody chooses more than all; or noticed",
-    (_GRAPH, _FIRST_ENTERING, "0"): "the first state is REJECT, which can always stay",
-    **{(_COUNTING, line, "lower"): "the shapes are equal" for line in (_UNASKED, _TOTAL)},
+    (_COUNTING, _TOTAL, "lower"): "the shapes are equal",
     (_COUNTING, _FOUR, "4"): "1 + 5 * 2^-53 is 1 + 4 * 2^-53 in doubles",
     (
         _COUNTING,
@@ -982,8 +976,6 @@ EQUIVALENT = {
     (_POINT, _HALVED, "*"): "how long a witness is looked for that the kernel checks",
     (_POINT, _HALVED, "2"): "how long a witness is looked for that the kernel checks",
     (_POINT, "for _ in range(5):", "5"): "how long a witness is looked for that the kernel checks",
-    ("verifier/analysis/robust/inner_bounds.py", _DOUBTFUL, ">="): "component 0 is that of REJECT, which is decided",
-    ("verifier/analysis/robust/inner_bounds.py", _DOUBTFUL, "0"): "component 0 is that of REJECT, which is decided",
     (
         "verifier/analysis/robust/certificate.py",
         "at, number = np.arange(n), 0",
@@ -1247,7 +1239,6 @@ EQUIVALENT = {
     (_KERNEL, _ONE_WAY, "1"): "a chance is divided by the sum of all",
     ("verifier/analysis/robust/certificate.py", "layer = np.full(n, -1, dtype=np.int64)", "1"): "any number below 0",
     ("verifier/analysis/robust/certificate.py", "count = int(part.max()) + 1", "1"): "a part of no states",
-    ("verifier/analysis/robust/certificate.py", _ENTERING, "0"): "state 0 is a part of its own",
     ("verifier/analysis/robust/solve.py", "_SMALLEST_LIFT = 2.0**-51", "51"): "how long it is tried",
     **{("verifier/analysis/robust/solve.py", _LOWERING, token): "how long it is tried" for token in (">", "and")},
     ("verifier/analysis/robust/solve.py", _ENOUGH_MERGED, "<="): "how long it is tried",

@@ -35,7 +35,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from verifier.analysis.belief_grid import grid_values, log_odds, spacings_of, updated
-from verifier.analysis.hidden_game import Game, HiddenGame, longest_episode, told_apart
+from verifier.analysis.hidden_game import Game, HiddenGame, told_apart
 from verifier.analysis.hidden_search import CLOSE, HiddenSearch
 from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask
 
@@ -186,7 +186,7 @@ def _ways(game: Game | HiddenGame, most_steps: int) -> Iterator[tuple[float | No
 def _bracket(
     game: Game | HiddenGame, lower: float, upper: float, weights: Floats, most_steps: int, exact: bool
 ) -> Bracket:
-    longest = game.ends_within() if isinstance(game, HiddenGame) else longest_episode(game)
+    longest = game.ends_within()
     slack = most_steps * ((len(weights) * _SAME if exact else 0.0) + 4096 * ROUNDOFF)
     return Bracket(
         max(lower - slack, 0.0),

@@ -251,18 +251,12 @@ def channel_test(tests: Sequence[ClassTest], classes: Iterable[str] | None = Non
     known = {test.label: test for test in tests}
     drawn = [known.get(name, Untested(label=name)) for name in (known if classes is None else classes)]
     contexts = next((test.contexts for test in tests if not isinstance(test, CountedTest)), None)
-    against = [(_p_value(test), test.label) for test in drawn if test.test == "contradicted"]
+    tested = [test for test in drawn if not isinstance(test, Untested)]
+    against = [(test.least_p, test.label) for test in tested if test.test == "contradicted"]
     if against:
         p_value, label = min(against)
         return ChannelTest("contradicted", label, p_value, contexts)
-    untested = any(isinstance(test, Untested) for test in drawn)
-    return ChannelTest("untested" if untested else "not_contradicted", contexts=contexts)
-
-
-def _p_value(test: ClassTest) -> float:
-    """Of a class that is tested."""
-    assert not isinstance(test, Untested)
-    return test.least_p
+    return ChannelTest("untested" if len(tested) < len(drawn) else "not_contradicted", contexts=contexts)
 
 
 def channel_condition(channel: ChannelTest) -> str | None:

@@ -128,11 +128,8 @@ class HiddenGame:
         return Choice(won, onward)
 
     def ends_within(self) -> int | None:
-        """As `planner_game.longest_episode`."""
-        over = self.payoff != -1
-        return episode_steps(
-            np.where(over[:, None], -1, self.after.reshape(len(over), -1)), over, self.starts.ravel()
-        )
+        """As `Game.ends_within`."""
+        return episode_steps(self.after, self.payoff != -1, self.starts)
 
 
 def told_apart(game: Game) -> HiddenGame:
@@ -160,7 +157,7 @@ def hidden_game(
     negated: bool,
     most: int,
 ) -> HiddenGame:
-    """The nodes of one open system for each environment, as `planner_game.game_of`.
+    """The nodes of one open system for each environment, as `game_of`.
 
     Raises:
         NoAnswerError: more nodes.
@@ -237,6 +234,10 @@ class Game:
     def environments(self) -> int:
         """How many there are."""
         return int(self.payoff.shape[1])
+
+    def ends_within(self) -> int | None:
+        """Steps after which every episode has ended, whatever is chosen; None where one can go on for ever."""
+        return episode_steps(self.following, self.over, self.starts)
 
 
 def game_of(
@@ -340,14 +341,9 @@ def progress_in(
     return Way(product.start, after, value, product.state)
 
 
-def longest_episode(game: Game) -> int | None:
-    """Steps after which every episode has ended, whatever is chosen; None where one can go on for ever."""
-    led = np.where(game.over[:, None], -1, game.following.reshape(len(game.over), -1))
-    return episode_steps(led, game.over, game.starts)
-
-
-def episode_steps(led: Ints, over: Mask, starts: Ints) -> int | None:
-    """As `longest_episode`: (nodes, moves) where each leads, -1 for nowhere, which nodes are over, and the first."""
+def episode_steps(following: Ints, over: Mask, starts: Ints) -> int | None:
+    """As `Game.ends_within`: (nodes, ..) where each leads, -1 for nowhere, which nodes are over, and the first."""
+    led = np.where(over[:, None], -1, following.reshape(len(over), -1))
     sources, choice = np.nonzero(led != -1)
     component = components(len(led), sources, led[sources, choice])
     if np.any(component[sources] == component[led[sources, choice]]):

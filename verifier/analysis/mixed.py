@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from verifier.analysis.chosen_bounds import choose_bounds, tier_of
 from verifier.analysis.confidence import Data, draws_of_run, needs_of_run
 from verifier.analysis.intervals.drawing import matrix_draws
-from verifier.analysis.intervals.drive_items import DriveItems, drive_items
+from verifier.analysis.intervals.drive_items import drive_items
 from verifier.analysis.intervals.intervals import Measured, choose_interval, measured
 from verifier.analysis.intervals.rate_intervals import Event, RateIntervals
 from verifier.analysis.objective import Objective, columns_of
@@ -134,7 +134,10 @@ def mixed_data(
     needs = needs_of_run(chains, point)
     bins, labels, _ = point.counts.shape
     strata = _stacked_measured(point, [measured(stratum) for stratum in matrices.strata])
-    drives = None if matrices.sequences is None else _stacked_drives(matrices, bins, labels)
+    drives = None
+    if matrices.sequences is not None:
+        held = [drive_items(sequence, bins, labels) for sequence in matrices.sequences]
+        drives = replace(held[0], table=np.concatenate([items.table for items in held], axis=1))
     number = len(matrices.strata)
     events = frozenset(
         event._replace(bin=stratum * bins + event.bin) for stratum in range(number) for event in needs.events
@@ -175,8 +178,3 @@ def _stacked_measured(point: Measured, strata: Sequence[Measured]) -> Measured:
     counts = np.concatenate([measured.counts for measured in strata])
     own = strata[0].annotation_error, strata[0].looks  # of one file
     return Measured(counts, np.where(fixed[:, None, :], there, rates), fixed, *own)
-
-
-def _stacked_drives(matrices: MixedMatrices, bins: int, labels: int) -> DriveItems:
-    tables = [drive_items(sequence, bins, labels) for sequence in matrices.sequences or ()]
-    return replace(tables[0], table=np.concatenate([table.table for table in tables], axis=1))

@@ -64,7 +64,7 @@ class Objective:
         plain: whether its numbers are probabilities of a formula, of which bounds over all matrices are known; see
             `verifier.analysis.objective` for the others.
         slopes: whether derivatives of its numbers are known.
-        effort: how much more work it is than the probability of its formula.
+        effort: how much more work it is than the probability of its formula, about.
     """
 
     skeleton: Skeleton
@@ -76,11 +76,12 @@ class Objective:
     most: ClassVar[float] = 1.0
     plain: ClassVar[bool] = True
     slopes: ClassVar[bool] = True
+    _effort: ClassVar[int] = 1
 
     @property
     def effort(self) -> int:
         """See above."""
-        return 1
+        return self._effort
 
     @property
     def state_count(self) -> int:
@@ -211,8 +212,6 @@ def led_by_observation(
 
 
 _NUMBERS_AT_ONCE = 2**23
-_QUANTILE_EFFORT = 50
-"""A quantile takes about so many times what a probability does."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,13 +220,8 @@ class Conditional(Objective):
 
     given: Objective
 
-    most: ClassVar[float] = 1.0
     plain: ClassVar[bool] = False
-
-    @property
-    def effort(self) -> int:
-        """See `Objective`."""
-        return 2
+    _effort: ClassVar[int] = 2
 
     def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:
         """As `Objective.probabilities`, of P(A and B) / P(B).
@@ -296,11 +290,7 @@ class Quantile(Objective):
 
     most: ClassVar[float] = math.inf
     plain: ClassVar[bool] = False
-
-    @property
-    def effort(self) -> int:
-        """See `Objective`."""
-        return _QUANTILE_EFFORT
+    _effort: ClassVar[int] = 50
 
     def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:
         """As `Objective.probabilities`, of the time; infinite where none is enough."""

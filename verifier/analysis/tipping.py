@@ -5,6 +5,7 @@ is searched among multiples of a step, and is the last of them that was seen to 
 is not looked at.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -83,11 +84,8 @@ def largest(stands_at: Callable[[Fraction], bool]) -> Fraction:
     """The largest number from 0 to 1, in `STEPS` steps, at which something stands that does at 0."""
     if stands_at(Fraction(1)):
         return Fraction(1)
-    low, high = 0, STEPS
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if stands_at(Fraction(middle, STEPS)) else (low, middle)
-    return Fraction(low, STEPS)
+    falls = bisect_left(range(1, STEPS), True, key=lambda step: not stands_at(Fraction(step, STEPS)))
+    return Fraction(falls, STEPS)  # the step before the first at which it falls
 
 
 def with_icc(data: Data, icc: Fraction) -> RateIntervals:

@@ -35,9 +35,14 @@ def rows_of(indptr: NDArray[np.signedinteger]) -> Ints:
 
 def distinct(numbers: Ints) -> Ints:
     """The different ones of some numbers that are at least 0 and not much larger than they are many, increasing."""
-    there = np.zeros(int(numbers.max(initial=-1)) + 1, dtype=bool)
-    there[numbers] = True
-    return np.flatnonzero(there)
+    return np.flatnonzero(marked(int(numbers.max(initial=-1)) + 1, numbers))
+
+
+def marked(count: int, places: Ints | list[int]) -> Mask:
+    """(count,) bool: true in these places."""
+    mask = np.zeros(count, dtype=bool)
+    mask[places] = True
+    return mask
 
 
 def numbered(codes: Ints, bound: int) -> tuple[Ints, Ints]:
@@ -50,8 +55,7 @@ def numbered(codes: Ints, bound: int) -> tuple[Ints, Ints]:
     if bound > 2**16 + 4 * len(codes):
         unique, position = np.unique(codes, return_inverse=True)
         return unique, position.ravel().astype(np.int64)
-    occurs = np.zeros(bound, dtype=bool)
-    occurs[codes] = True
+    occurs = marked(bound, codes)
     return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[codes]
 
 

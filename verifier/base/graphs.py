@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from verifier.base.arrays import Ints, Mask
+from verifier.base.arrays import Ints, Mask, marked
 from verifier.base.errors import LimitError
 
 Nodes = NDArray[np.int64] | NDArray[np.int32]
@@ -60,6 +60,12 @@ def distances(n: int, sources: Nodes, targets: Nodes, start: Mask) -> Ints:
     return depth[:n] - 1
 
 
+def in_bottom(component: Ints, sources: Ints, targets: Ints) -> Mask:
+    """(n,) bool: the nodes of components that no edge leaves; `component` is from `components`."""
+    leaving = component[sources] != component[targets]
+    return ~marked(len(component), component[sources[leaving]])[component]
+
+
 def components(n: int, sources: Nodes, targets: Nodes) -> Ints:
     """(n,) int64: the number of each node's strongly connected component, from 0 without gaps."""
     _, labels = connected_components(_adjacency(n, sources, targets), directed=True, connection="strong")
@@ -74,10 +80,10 @@ def on_cycle(n: int, sources: Nodes, targets: Nodes) -> Mask:
     return cyclic
 
 
-def rows(n: int, sources: Nodes, targets: Nodes) -> tuple[Nodes, Nodes]:
+def rows(n: int, sources: Nodes, targets: Nodes) -> tuple[Ints, Ints]:
     """The graph in compressed sparse rows, each edge once: row starts and, increasing in each row, targets."""
     graph = _adjacency(n, sources, targets)
-    return graph.indptr, graph.indices
+    return graph.indptr.astype(np.int64), graph.indices.astype(np.int64)
 
 
 def levels(n: int, sources: Ints, targets: Ints, max_levels: int) -> Ints | None:

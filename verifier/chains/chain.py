@@ -94,20 +94,19 @@ def check_states(
         raise ValueError("every state variable needs one integer per state")
 
 
-@dataclass(frozen=True)
-class MarkovChain:
-    """A discrete-time Markov chain in compressed sparse rows.
+@dataclass(frozen=True, eq=False)
+class Transitions:
+    """What chains and decision processes of n states share: nnz transitions in compressed sparse rows.
 
     Attributes:
-        indptr: (n + 1,) int64, row starts.
+        indptr: (rows + 1,) int64, row starts: one row for each state of a chain, for each choice of a process.
         indices: (nnz,) int64, successor of each transition; strictly increasing within a row.
-        probabilities: (nnz,) float64, all > 0 and at most 1.
+        probabilities: (nnz,) float64, all > 0; every row sums to 1 within `ROW_SUM_TOLERANCE`.
         labels: name -> (n,) bool mask. Names are free text.
-        initial: (m,) int64 indices of the states asked about, increasing.
+        initial: (m,) int64 indices of the states asked about, strictly increasing.
         fractions: (nnz,) the same probabilities as exact fractions, or None.
         valuations: variable name -> (n,) int64, the meaning of each state; may be empty.
-        rounding_defect: largest |row sum - 1| that deliberate rounding may have caused; 0 for a true chain.
-        remark: what its steps stand for, for readers of an export; no line breaks.
+        remark: what its steps or choices stand for, for readers of an export; no line breaks.
 
     Raises:
         ValueError: if any of this does not hold. It is an error of the program, not of the user's input.
@@ -120,17 +119,15 @@ class MarkovChain:
     initial: NDArray[np.int64]
     fractions: tuple[Fraction, ...] | None = None
     valuations: dict[str, NDArray[np.int64]] = field(default_factory=dict)
-    rounding_defect: float = 0.0
     remark: str = ""
 
     def __post_init__(self) -> None:
-        check_rows(
-            self.state_count, self.indptr, self.indices, self.probabilities, self.fractions, self.rounding_defect
-        )
-        check_states(self.state_count, self.initial, self.labels, self.valuations)
+        self._check()
 
-    def __repr__(self) -> str:
-        return f"<MarkovChain: {self.state_count} states, {self.transition_count} transitions>"
+    def _check(self, rounding_defect: float = 0.0) -> None:
+        rows = self.indptr, self.indices, self.probabilities, self.fractions
+        check_rows(self.state_count, *rows, rounding_defect)
+        check_states(self.state_count, self.initial, self.labels, self.valuations)
 
     @property
     def state_count(self) -> int:
@@ -141,6 +138,23 @@ class MarkovChain:
     def transition_count(self) -> int:
         """Number of transitions, nnz."""
         return len(self.indices)
+
+
+@dataclass(frozen=True, eq=False)
+class MarkovChain(Transitions):
+    """A discrete-time Markov chain.
+
+    Attributes:
+        rounding_defect: largest |row sum - 1| that deliberate rounding may have caused; 0 for a true chain.
+    """
+
+    rounding_defect: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._check(self.rounding_defect)
+
+    def __repr__(self) -> str:
+        return f"<MarkovChain: {self.state_count} states, {self.transition_count} transitions>"
 
     def graph(self) -> Any:
         """The chain as a `networkx.DiGraph`, for the searches and pictures of that library.
@@ -167,40 +181,20 @@ class MarkovChain:
 
 
 @dataclass(frozen=True, eq=False)
-class DecisionProcess:
+class DecisionProcess(Transitions):
     """A discrete-time Markov decision process with n states, c choices and nnz transitions.
 
     Attributes:
         choice_starts: (n + 1,) int64, the choices of state s are choice_starts[s] .. choice_starts[s + 1] - 1;
             every state has at least one.
-        indptr: (c + 1,) int64, row starts, one row per choice.
-        indices: (nnz,) int64, successor of each transition; strictly increasing within a row.
-        probabilities: (nnz,) float64, all > 0; every row sums to 1 within `ROW_SUM_TOLERANCE`.
-        labels: name -> (n,) bool mask. Names are free text.
-        initial: (m,) int64 indices of the states asked about, strictly increasing.
-        fractions: (nnz,) the same probabilities as exact fractions, or None.
-        valuations: variable name -> (n,) int64, the meaning of each state; may be empty.
-        remark: what its choices stand for, for readers of an export; no line breaks.
-
-    Raises:
-        ValueError: if any of this does not hold. It is an error of the program, not of the user's input.
     """
 
-    choice_starts: NDArray[np.int64]
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int64]
-    probabilities: NDArray[np.float64]
-    labels: dict[str, NDArray[np.bool_]]
-    initial: NDArray[np.int64]
-    fractions: tuple[Fraction, ...] | None = None
-    valuations: dict[str, NDArray[np.int64]] = field(default_factory=dict)
-    remark: str = ""
+    choice_starts: NDArray[np.int64] = field(kw_only=True)
 
     def __post_init__(self) -> None:
         if not are_row_starts(self.choice_starts, self.choice_count):
             raise ValueError("choice starts must begin at 0, end at the number of choices, and leave no state empty")
-        check_rows(self.state_count, self.indptr, self.indices, self.probabilities, self.fractions)
-        check_states(self.state_count, self.initial, self.labels, self.valuations)
+        self._check()
 
     @property
     def state_count(self) -> int:
@@ -211,11 +205,6 @@ class DecisionProcess:
     def choice_count(self) -> int:
         """Number of choices, c; at least n."""
         return len(self.indptr) - 1
-
-    @property
-    def transition_count(self) -> int:
-        """Number of transitions, nnz."""
-        return len(self.indices)
 
 
 LARGEST_DECIMALS = 15

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.arrays import rows_of
+from verifier.base.arrays import marked, rows_of
 from verifier.base.files import document_text, write_text
 from verifier.chains.chain import DecisionProcess
 from verifier.chains.texts import (
@@ -76,8 +76,7 @@ def write_prism(chain: Model, path: str | Path) -> None:
         "",
     ]
     if not one_initial:
-        is_initial = np.zeros(chain.state_count, dtype=bool)
-        is_initial[chain.initial] = True
+        is_initial = marked(chain.state_count, chain.initial)
         lines += [f"{INITIAL_LABEL} {_condition(names, table, is_initial)} endinit", ""]
     lines += [f'label "{name}" = {_label(names, table, chain.labels[old])};' for old, name in labels.items()]
     write_text(path, "\n".join(lines) + "\n")
@@ -179,8 +178,6 @@ def write_jani(model: Model, path: str | Path) -> None:
     names = list(variables.values())
     labels = distinct_names(labels_to_write(model), identifier, reserved=[*_JANI_WORDS, *names])
     one = len(model.initial) == 1
-    begun = np.zeros(model.state_count, dtype=bool)
-    begun[model.initial] = True
     renamed = [(old, new) for old, new in [*variables.items(), *labels.items()] if old != new]
     said = [model.remark] if model.remark else []
     columns = (table.min(axis=0).tolist(), table.max(axis=0).tolist(), table[model.initial[0]].tolist())
@@ -218,7 +215,8 @@ def write_jani(model: Model, path: str | Path) -> None:
         "system": {"elements": [{"automaton": _AUTOMATON}]},
     }
     if not one:
-        document["restrict-initial"] = {"exp": _condition_value(names, table, begun)}
+        begun = _condition_value(names, table, marked(model.state_count, model.initial))
+        document["restrict-initial"] = {"exp": begun}
     write_text(path, document_text(document))
 
 

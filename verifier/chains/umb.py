@@ -27,6 +27,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import marked
 from verifier.base.errors import LimitError, Place
 from verifier.base.files import write_bytes
 from verifier.chains.chain import DecisionProcess
@@ -91,9 +92,7 @@ def _members(
     """The members of the archive in the order in which they are written; each is a list of parts to join."""
     n, nnz = model.state_count, model.transition_count
     kind, probabilities = _numbers(model.probabilities, model.fractions, exact, [1.0] * padded)
-    is_initial = np.zeros(n + padded, dtype=bool)
-    is_initial[model.initial] = True
-    is_initial[n:] = True  # the padding, if any
+    is_initial = marked(n + padded, [*model.initial.tolist(), *range(n, n + padded)])
     description: dict[str, object] = {
         "time": "discrete",
         "#players": int(isinstance(model, DecisionProcess)),

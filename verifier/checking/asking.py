@@ -56,10 +56,6 @@ PATIENCE_S, PATIENCE = 30.0, 50.0
 ProductOf: TypeAlias = Callable[[], Product | None]
 
 
-def _no_product() -> None:
-    return None
-
-
 @dataclass(frozen=True, eq=False)
 class Task:
     """A formula, what Storm is asked about it, and the time that both engines have for it.
@@ -84,7 +80,7 @@ class Task:
         formula: Node,
         settings: EngineSettings,
         spent_s: float = 0.0,
-        product: ProductOf = _no_product,
+        product: ProductOf = lambda: None,
     ) -> Task:
         """What is known before anything is computed; LimitError for a formula that nests too deep."""
         window = long_window(formula, chain.labels, chain.indptr, chain.indices)
@@ -98,17 +94,14 @@ class Task:
         text = to_text(self.formula)
         return f"checking {text if len(text) <= 200 else text[:197] + '...'}"
 
-    def seconds_for_storm(self, batch_s: float, exact: bool) -> float | None:
-        """How long Storm may work on it: all the time in exact arithmetic, for nothing else is exact."""
-        return seconds_for_storm(self.clock.left_s, batch_s, exact)
-
     def meant(self, answer: CheckedValues) -> CheckedValues:
         """What an answer to `text` says about the formula."""
         return _complement(answer) if self.window is not None and self.window.negated else answer
 
 
 def seconds_for_storm(left_s: float | None, batch_s: float, exact: bool) -> float | None:
-    """See `Task.seconds_for_storm`, where so many seconds are left."""
+    """How long Storm may work on a formula that has so many seconds left: all of them in exact arithmetic, for
+    nothing else is exact."""
     return left_s if left_s is None or exact else min(left_s / 2, max(PATIENCE_S, PATIENCE * batch_s))
 
 
@@ -194,34 +187,40 @@ class Asking:
 
     def looks(self, tasks: Sequence[Task]) -> list[Look]:
         """What both engines say at first."""
-        if self.settings.exact or self.chain.rounding_defect > 0 or not _has_cycles(self.chain):
-            return self._together(tasks, map(self._solved, tasks))
-        return self._in_turn(tasks)
+        chain = self.chain
+        if not self.settings.exact and chain.rounding_defect == 0:
+            component = components(chain.state_count, rows_of(chain.indptr), chain.indices)
+            if int(component.max()) + 1 < chain.state_count:  # some states can be visited in turn
+                return self._in_turn(tasks)
+        return self._together(tasks, map(self._solved, tasks))
 
     def ask(self, outcome: Found, text: str) -> CheckedValues:
         """Storm's answer to one formula; errors as `StormProcess.check`."""
-        seconds = outcome.task.seconds_for_storm(outcome.batch_s, self.settings.exact)
+        seconds = self._seconds(outcome)
         with self.limits(outcome.task) as share:
-            return self.storm.check(
-                self.chain,
-                [text],
-                exact=self.settings.exact,
-                direct=outcome.direct,
-                timeout_s=seconds,
-                memory_bytes=share,
-            )[0]
+            return self._checked(outcome, self.chain, text, seconds, share)
 
     def on_product(self, outcome: Found) -> CheckedValues:
         """Storm's answer to `F accept` on the product of chain and formula."""
         if outcome.product is None:
             raise ValueError("steps are counted: there is no product")
-        exact = self.settings.exact
-        seconds = outcome.task.seconds_for_storm(outcome.batch_s, exact)
+        seconds = self._seconds(outcome)
         with self.limits(outcome.task) as share:
             decided = decide(outcome.product, np.ones(self.chain.transition_count, dtype=bool))
-            return reaching_acceptance(
-                decided, self.chain, self.storm, exact, seconds, direct=outcome.direct, memory_bytes=share
-            )
+            product, place = product_chain(decided, self.chain)
+            answer = self._checked(outcome, product, f'F "{ACCEPT_LABEL}"', seconds, share)
+        lower, upper = (None if ends is None else ends[place] for ends in (answer.lower, answer.upper))
+        fractions = None if answer.fractions is None else tuple(answer.fractions[k] for k in place)
+        return CheckedValues(answer.value[place], lower, upper, fractions, answer.engine)
+
+    def _checked(
+        self, outcome: Found, chain: MarkovChain, text: str, seconds: float | None, share: int | None
+    ) -> CheckedValues:
+        exact, direct = self.settings.exact, outcome.direct
+        return self.storm.check(chain, [text], exact=exact, direct=direct, timeout_s=seconds, memory_bytes=share)[0]
+
+    def _seconds(self, outcome: Found) -> float | None:
+        return seconds_for_storm(outcome.task.clock.left_s, outcome.batch_s, self.settings.exact)
 
     @contextlib.contextmanager
     def limits(self, task: Task) -> Iterator[int | None]:
@@ -274,8 +273,7 @@ class Asking:
         if task.text is None or not answers.usable:
             return look
         try:
-            seconds = task.seconds_for_storm(look.batch_s, self.settings.exact)
-            return replace(look, answer=_next(answers, task, seconds))
+            return replace(look, answer=_next(answers, task, self._seconds(look)))
         except (RefusedError, NoAnswerError, NoProbabilityError) as error:
             return replace(look, failure=error)
 
@@ -314,34 +312,7 @@ def _next(answers: Answers, task: Task, seconds: float | None) -> CheckedValues:
         return task.meant(answers.within(seconds))
 
 
-def _has_cycles(chain: MarkovChain) -> bool:
-    """Whether some states can be visited in turn."""
-    sources = rows_of(chain.indptr)
-    component = components(chain.state_count, sources, chain.indices)
-    return len(np.unique(component)) < len(component)
-
-
 ACCEPT_LABEL = "accept"
-
-
-def reaching_acceptance(
-    decided: Decided,
-    chain: MarkovChain,
-    storm: StormProcess,
-    exact: bool,
-    timeout_s: float | None,
-    *,
-    direct: bool,
-    memory_bytes: int | None,
-) -> CheckedValues:
-    """Storm's probability of reaching acceptance in the product, at the initial states of the chain behind it."""
-    product, place = product_chain(decided, chain)
-    answer = storm.check(
-        product, [f'F "{ACCEPT_LABEL}"'], exact=exact, direct=direct, timeout_s=timeout_s, memory_bytes=memory_bytes
-    )[0]
-    lower, upper = (None if ends is None else ends[place] for ends in (answer.lower, answer.upper))
-    fractions = None if answer.fractions is None else tuple(answer.fractions[k] for k in place)
-    return CheckedValues(answer.value[place], lower, upper, fractions, answer.engine)
 
 
 def product_chain(decided: Decided, chain: MarkovChain) -> tuple[MarkovChain, NDArray[np.int64]]:

@@ -10,13 +10,14 @@ probability, states that satisfy the formula surely or never are found on the gr
 others are solved for all chains side by side (`linear`). Nothing is shared with any other model checker.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from verifier.base.arrays import ROUNDOFF, Ints
+from verifier.base.arrays import ROUNDOFF, Ints, marked
 from verifier.base.graphs import ranges
 from verifier.chains.chain import ROW_SUM_TOLERANCE, MarkovChain
 from verifier.checking.linear import Solution, solve
@@ -84,8 +85,7 @@ def satisfaction_probabilities(
     """
     values, entry = _fitting(product, values, entry)
     _check_stochastic(product, values, entry, rounding_defect + ROW_SUM_TOLERANCE)
-    shape = (len(values), len(product.start))
-    arrays = {field.name: np.empty(shape) for field in fields(BatchResult)}
+    parts: list[tuple[Ints, BatchResult]] = []
     for rows, decided in _by_support(product, values, entry):
         selected = values if len(rows) == len(values) else values[rows]
         if rounding_defect > 0:
@@ -93,13 +93,20 @@ def satisfaction_probabilities(
             accept, reject = (
                 solve(plan, selected, entry, stochastic=False, value_error=value_error) for plan in plans
             )
-            part = _bracket(accept, reject)
+            parts.append((rows, _bracket(accept, reject)))
         else:
             plan = decided.plan(accepting=True, exact_one=True, matrices=len(rows))
             solution = solve(plan, selected, entry, stochastic=True, value_error=value_error, roughly=roughly)
-            part = _enclosure(solution)
-        for name, array in part.items():
-            arrays[name][rows] = array
+            parts.append((rows, _enclosure(solution)))
+    return gathered(parts, (len(values), len(product.start)))
+
+
+def gathered(parts: Iterable[tuple[Ints, BatchResult]], shape: tuple[int, int]) -> BatchResult:
+    """The results of all M chains from m initial states, (M, m), from those of some rows each."""
+    arrays = {field.name: np.empty(shape) for field in fields(BatchResult)}
+    for rows, part in parts:
+        for name, array in arrays.items():
+            array[rows] = getattr(part, name)
     return BatchResult(**arrays)
 
 
@@ -132,7 +139,7 @@ def expected_gains(
     _check_stochastic(product, values, entry, ROW_SUM_TOLERANCE)
     if gains.shape != (len(values), len(product.chain_indptr) - 1) or not np.all(gains >= 0):
         raise ValueError("every state gains a number of at least 0 in each chain")
-    arrays = {field.name: np.empty((len(values), len(product.start))) for field in fields(BatchResult)}
+    parts: list[tuple[Ints, BatchResult]] = []
     # A state is left with the exact sum of its row, which the doubles miss by a rounding each.
     rounding = gain_error + (int(np.diff(product.chain_indptr).max()) + 1) * ROUNDOFF
     for rows, decided in _by_support(product, values, entry):
@@ -146,23 +153,16 @@ def expected_gains(
             roughly=roughly,
             gains=gains[rows][:, product.state[plan.unknown]],
         )
-        for name, array in _of_gains(solution, rounding, value_error).items():
-            arrays[name][rows] = array
-    return BatchResult(**arrays)
+        parts.append((rows, _of_gains(solution, rounding, value_error)))
+    return gathered(parts, (len(values), len(product.start)))
 
 
-def _of_gains(solution: Solution, rounding: float, value_error: float) -> dict[str, NDArray[np.float64]]:
+def _of_gains(solution: Solution, rounding: float, value_error: float) -> BatchResult:
     finite = np.where(np.isfinite(solution.value), solution.value, 0)
     error = (solution.error + (finite + solution.error) * rounding) * (1 + 2.0**-50)
     moved = (solution.representation + (finite + error + solution.representation) * 2 * value_error) * (1 + 2.0**-50)
-    return {
-        "probability": solution.value,
-        "error_bound": error,
-        "representation_bound": moved,
-        "expected_steps": solution.steps,
-        "lower": np.maximum(solution.value - error, 0),
-        "upper": solution.value + error,
-    }
+    ends = np.maximum(solution.value - error, 0), solution.value + error
+    return BatchResult(solution.value, error, moved, solution.steps, *ends)
 
 
 def check(chain: MarkovChain, formula: Node) -> BatchResult:
@@ -233,8 +233,7 @@ def _by_support(product: Product, values: NDArray[np.float64], entry: Ints) -> l
     easy = union.also_decides(positive, entry)
     groups = [(everything[easy], union)] if np.any(easy) else []
     # The others by their sets of positive entries; transitions that the product does not have make no difference.
-    relevant = np.zeros(values.shape[1], dtype=bool)
-    relevant[entry[product.edge]] = True
+    relevant = marked(values.shape[1], entry[product.edge])
     hard = everything[~easy]
     patterns, group = np.unique(np.packbits(positive[hard][:, relevant], axis=1), axis=0, return_inverse=True)
     order = np.argsort(group.ravel(), kind="stable")
@@ -244,23 +243,16 @@ def _by_support(product: Product, values: NDArray[np.float64], entry: Ints) -> l
     return groups
 
 
-def _enclosure(solution: Solution) -> dict[str, NDArray[np.float64]]:
-    return {
-        "probability": np.clip(solution.value, 0, 1),
-        "error_bound": np.minimum(solution.error, 1),
-        "representation_bound": np.minimum(solution.representation, 1),
-        "expected_steps": solution.steps,
-        "lower": np.maximum(solution.value - solution.error, 0),
-        "upper": np.minimum(solution.value + solution.error, 1),
-    }
+def _enclosure(solution: Solution) -> BatchResult:
+    value, error = solution.value, solution.error
+    ends = np.maximum(value - error, 0), np.minimum(value + error, 1)
+    bounds = np.minimum(error, 1), np.minimum(solution.representation, 1)
+    return BatchResult(np.clip(value, 0, 1), *bounds, solution.steps, *ends)
 
 
-def _bracket(accept: Solution, reject: Solution) -> dict[str, NDArray[np.float64]]:
-    return {
-        "probability": accept.value,
-        "error_bound": accept.error,
-        "representation_bound": np.full_like(accept.value, np.inf),
-        "expected_steps": np.maximum(accept.steps, reject.steps),
-        "lower": np.minimum(accept.value - accept.error, 1 - reject.value - reject.error),
-        "upper": np.maximum(accept.value + accept.error, 1 - reject.value + reject.error),
-    }
+def _bracket(accept: Solution, reject: Solution) -> BatchResult:
+    value, error = accept.value, accept.error
+    lower = np.minimum(value - error, 1 - reject.value - reject.error)
+    upper = np.maximum(value + error, 1 - reject.value + reject.error)
+    steps = np.maximum(accept.steps, reject.steps)
+    return BatchResult(value, error, np.full_like(value, np.inf), steps, lower, upper)

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from verifier.base.arrays import Ints, Mask, distinct
+from verifier.base.arrays import Ints, Mask, distinct, marked
 from verifier.base.budget import Cache
-from verifier.base.graphs import components, coreachable, levels, ranges, reachable
+from verifier.base.graphs import components, coreachable, in_bottom, levels, ranges, reachable
 from verifier.checking.product import Product
 from verifier.checking.recurrence import component_values
 from verifier.language.ltl.progression import ACCEPT, REJECT
@@ -207,17 +207,12 @@ def _decided(product: Product, support: Mask) -> Decided:
     kept = np.flatnonzero(support[product.edge])
     sources, targets, edge = product.sources[kept], product.indices[kept], product.edge[kept]
     n = product.state_count
-    start = np.zeros(n, dtype=bool)
-    start[product.start] = True
-    reached = reachable(n, sources, targets, start)
+    reached = reachable(n, sources, targets, marked(n, product.start))
     inside = reached[sources]
     sources, targets, edge = sources[inside], targets[inside], edge[inside]
 
     component = components(n, sources, targets)
-    leaving = component[sources] != component[targets]
-    bottom_component = np.ones(n, dtype=bool)
-    bottom_component[component[sources[leaving]]] = False
-    recurrent = reached & bottom_component[component]
+    recurrent = reached & in_bottom(component, sources, targets)
     recurrent[[REJECT, ACCEPT]] = False
     accepting = np.zeros(n, dtype=bool)
     members = np.flatnonzero(recurrent)

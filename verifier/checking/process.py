@@ -30,6 +30,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
@@ -218,6 +219,7 @@ class StormProcess:
         return names
 
 
+@dataclass(eq=False)
 class Answers:
     """The answers to one request, formula by formula, as they come.
 
@@ -226,23 +228,16 @@ class Answers:
         usable: whether the next one can be waited for; after one that failed there are no more.
     """
 
-    def __init__(
-        self,
-        worker: Worker | None,
-        formulas: Sequence[str],
-        exact: bool,
-        state_count: int,
-        timeout_s: float | None,
-        most: float = 1.0,
-    ) -> None:
-        self.waiting = len(formulas)
+    _worker: Worker | None
+    _formulas: Sequence[str]
+    _exact: bool
+    _state_count: int
+    _timeout_s: float | None
+    _most: float = 1.0
+
+    def __post_init__(self) -> None:
+        self.waiting = len(self._formulas)
         self.usable = self.waiting > 0
-        self._worker = worker
-        self._formulas = formulas
-        self._exact = exact
-        self._state_count = state_count
-        self._most = most
-        self._timeout_s = timeout_s
 
     def __iter__(self) -> Answers:
         return self

@@ -21,12 +21,12 @@ more) after which b is reached through a; `a U[i,j] b` is `a & X (a U[i-1,j-1] b
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
 import numpy as np
 
-from verifier.base.arrays import Ints, Mask
+from verifier.base.arrays import Ints, Mask, marked
 from verifier.base.errors import EngineError, NoAnswerError
 from verifier.base.graphs import coreachable, ranges
 from verifier.checking.product import Product
@@ -112,6 +112,17 @@ def _all(masks: list[Mask]) -> Mask:
     return result
 
 
+def nodes_below(nodes: Sequence[PositiveNode], numbers: Iterable[int]) -> list[int]:
+    """These nodes of a normal form and all below them, operands first, for they have smaller numbers."""
+    known, pending = set[int](), list(numbers)
+    while pending:
+        number = pending.pop()
+        if number not in known:
+            known.add(number)
+            pending.extend(nodes[number].operands)
+    return sorted(known)
+
+
 class _SplitGraph:
     """The chain's bottom components, with states split by the truth of the operators eliminated so far.
 
@@ -136,19 +147,13 @@ class _SplitGraph:
 
     def eliminate(self, nodes: set[int]) -> None:
         """Give every node of the normal form in `nodes`, and every node below one, a column of truth values."""
-        needed: set[int] = set()
-        pending = list(nodes)
-        while pending:
-            number = pending.pop()
-            if number not in needed:
-                needed.add(number)
-                pending.extend(self._nodes[number].operands)
+        needed = nodes_below(self._nodes, nodes)  # operands first
         for number in needed:
             node = self._nodes[number]
             if node.kind in ("U", "R") and node.high is not None:
                 family = (node.kind, *node.operands)
                 self._horizons[family] = max(self._horizons.get(family, 0), node.high - node.low)
-        for number in sorted(needed):  # operands have smaller numbers
+        for number in needed:
             truth = self._truth(self._nodes[number])
             self.columns["node", number] = truth.astype(np.int64)
 
@@ -233,9 +238,7 @@ class _SplitGraph:
 
     def _before(self, mask: Mask) -> Mask:
         """Where some successor is in `mask`."""
-        result = np.zeros(len(self.origin), dtype=bool)
-        result[self.sources[mask[self.targets]]] = True
-        return result
+        return marked(len(self.origin), self.sources[mask[self.targets]])
 
     def _reaching(self, goal: Mask, through: Mask) -> Mask:
         """Where `goal` is reached by a path whose earlier states are all in `through`."""

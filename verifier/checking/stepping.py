@@ -155,8 +155,10 @@ def exact_quantiles(
             most, least = (Fraction(float(now[k])) * Fraction(1 + side * off) for side in (1, -1))
             settled = k in doubtful or most > rest >= least
             if settled:  # equal, or nearly so
+                if exact_chain is None:
+                    raise NoAnswerError("the quantile is too close to its level to be told in doubles")
                 if k not in doubtful:
-                    doubtful[k] = _Masses(_with_fractions(exact_chain), goal, int(initial[k]))
+                    doubtful[k] = _Masses(exact_chain(), goal, int(initial[k]))
                 most = least = doubtful[k].left_after(taken)
             if most <= rest:
                 counts[k], open_[k] = taken, False
@@ -168,12 +170,6 @@ def exact_quantiles(
         left, taken = steps.of(left), taken + 1
         left[goal] = 0
     return counts
-
-
-def _with_fractions(exact_chain: Callable[[], MarkovChain] | None) -> MarkovChain:
-    if exact_chain is None:
-        raise NoAnswerError("the quantile is too close to its level to be told in doubles")
-    return exact_chain()
 
 
 def _refuse_many(steps: int) -> None:

@@ -13,8 +13,8 @@ from functools import partial
 import numpy as np
 
 from verifier.analysis.robust.optimal_conditional import GOAL, REACHED, OptimalConditional
-from verifier.analysis.robust.optimal_steps import GainBracket, OptimalGain, OptimalQuantile, OptimalSteps
-from verifier.analysis.robust.optimum import Bracket, Optimum, build_optimum
+from verifier.analysis.robust.optimal_steps import OptimalGain, OptimalQuantile, OptimalSteps
+from verifier.analysis.robust.optimum import Between, Optimum, build_optimum
 from verifier.base.arrays import ROUNDOFF, Floats
 from verifier.base.budget import Clock, out_of_memory, share_of_memory
 from verifier.base.errors import EngineError, InputError, LimitError, NoAnswerError
@@ -247,11 +247,11 @@ class _Asking:
             remark = "; ".join(filter(None, (remark, alone(failure, "is what the batch engine has proven"))))
         return TwoEngineValues(value, value, value, tuple(times), value, engine, remark)
 
-    def _disputed(self, told: CheckedValues, bracket: Bracket | GainBracket) -> bool:
+    def _disputed(self, told: CheckedValues, bracket: Between) -> bool:
         allowed = AGREEMENT * np.maximum(np.abs(told.value), 1)
         return bool(np.any(~(self._apart(told, bracket) <= allowed)))
 
-    def _apart(self, told: CheckedValues, bracket: Bracket | GainBracket) -> Floats:
+    def _apart(self, told: CheckedValues, bracket: Between) -> Floats:
         return np.maximum(bracket.lower[self._finite] - told.value, told.value - bracket.upper[self._finite])
 
     def _contradicts_itself(self, told: CheckedValues, memory: int | None) -> bool:
@@ -263,7 +263,7 @@ class _Asking:
             return False
         return bool(np.any(np.abs(told.value + other.value - 1) > AGREEMENT))
 
-    def _is_open(self, bracket: Bracket | GainBracket) -> bool:
+    def _is_open(self, bracket: Between) -> bool:
         """Whether the enclosure is wide, or does not tell on which side of the target the optimum is."""
         lower, upper = bracket.lower[self._finite], bracket.upper[self._finite]
         if np.any(~(upper - lower <= WIDTH * np.maximum(upper, 1))):
@@ -277,7 +277,7 @@ class _Asking:
         except (RefusedError, NoAnswerError, NoProbabilityError):
             return None
 
-    def _joined(self, told: CheckedValues, bracket: Bracket | GainBracket) -> TwoEngineValues:
+    def _joined(self, told: CheckedValues, bracket: Between) -> TwoEngineValues:
         finite, second = self._finite, bracket.value
         value, lower, upper = bracket.value.copy(), bracket.lower.copy(), bracket.upper.copy()
         value[finite] = told.value
@@ -301,7 +301,7 @@ class _Asking:
                 remark += ", and no interval is known"
         return TwoEngineValues(value, lower, upper, fractions, second, told.engine, remark)
 
-    def _one_engine(self, bracket: Bracket | GainBracket, failure: EngineError | NoAnswerError) -> TwoEngineValues:
+    def _one_engine(self, bracket: Between, failure: EngineError | NoAnswerError) -> TwoEngineValues:
         wide = (bracket.upper - bracket.lower)[self._finite]
         if self._exact or np.any(~(wide <= ONE_ENGINE_WIDTH * np.maximum(bracket.value[self._finite], 1))):
             raise failure

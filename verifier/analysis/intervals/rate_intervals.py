@@ -65,7 +65,7 @@ from verifier.perception.confusion.matrices import label_text
 from verifier.perception.confusion.sanity import WORTH_SAYING, weighted_rates
 
 _OUTWARDS = 1 - 1e-9
-"""Covers the relative error of ends from the incomplete beta function and its inverse."""
+"""Covers the relative error of ends from the incomplete beta function and its inverse, or from logarithms."""
 
 
 class Event(NamedTuple):
@@ -194,8 +194,6 @@ def lower_end(items: Ints, total: Ints, tail: float) -> Ints:
 
 
 _HALVINGS = 60
-_AT_ONCE_OUTWARDS = 1 - 1e-9
-"""Covers the rounding of logarithms, which is below 1e-13 of theirs."""
 
 
 def anytime_ends(hits: Ints, items: Ints, alpha: float, times: float = 1.0) -> tuple[Ints, Ints]:
@@ -219,7 +217,7 @@ def _lower(hits: Floats, items: Floats, alpha: float) -> Ints:
         middle = (low + high) / 2
         ruled_out = wins >= xlogy(hits, middle) + xlog1py(items - hits, -middle)
         low, high = np.where(ruled_out, middle, low), np.where(ruled_out, high, middle)
-    ends: Ints = np.floor(low * UNIT * _AT_ONCE_OUTWARDS).astype(np.int64)
+    ends: Ints = np.floor(low * UNIT * _OUTWARDS).astype(np.int64)
     return ends
 
 

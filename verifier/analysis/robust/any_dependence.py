@@ -66,8 +66,5 @@ def ends_of(objective: Objective, measured: Measured) -> Ends:
     step = uncertain_step(objective, region)
     components = decided_components(objective, step, most_combinations=0)
     sources, targets = step.moves
-    can_end = (
-        coreachable(step.state_count, sources, targets, (components.of >= 0) & ends[components.of])
-        for ends in (components.can_fail, components.can_hold)
-    )
+    can_end = (coreachable(step.state_count, sources, targets, components.won(holds)[0]) for holds in (False, True))
     return Ends(*can_end)

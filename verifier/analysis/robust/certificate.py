@@ -47,6 +47,7 @@ from verifier.analysis.robust.subject import Subject, region_document
 from verifier.base.arrays import Ints, grouped
 from verifier.base.errors import EngineError
 from verifier.base.graphs import components, levels, ranges
+from verifier.base.graphs import rows as graph_rows
 
 SCHEMA_NAME = "verifier.certificate"
 SCHEMA_VERSION = 5
@@ -169,8 +170,7 @@ def decision_order(step: UncertainStep, nodes: Nodes) -> Ints:
     size = np.bincount(of, minlength=n)
     members, start = np.argsort(of, kind="stable"), np.concatenate([[0], np.cumsum(size)])
     waiting = size.copy()  # per node, the states from which it may still be left without a fall
-    order = np.argsort(nodes.targets, kind="stable")
-    entering, first = nodes.sources[order], np.concatenate([[0], np.cumsum(np.bincount(nodes.targets, minlength=n))])
+    first, entering = graph_rows(n, nodes.targets, nodes.sources)
     falls = np.zeros(n, dtype=bool)
     at, number = np.arange(n), 0
     while len(at):

@@ -39,9 +39,10 @@ from verifier.analysis.objective import Objective
 from verifier.analysis.robust.recurrent import component_meeting, recurrences
 from verifier.analysis.robust.step import UncertainStep
 from verifier.base.arrays import Ints, Mask, distinct
-from verifier.base.graphs import components, ranges
+from verifier.base.graphs import components, in_bottom, ranges
+from verifier.base.graphs import rows as graph_rows
 from verifier.checking.product import Product
-from verifier.checking.recurrence import component_values
+from verifier.checking.recurrence import component_values, nodes_below
 from verifier.language.ltl.progression import ACCEPT, REJECT
 
 MOST_COMBINATIONS = 1024
@@ -68,6 +69,13 @@ class Components:
     fail_assumed: Mask
     hold_assumed: Mask
     ways: Mapping[tuple[int, bool], Mapping[int, frozenset[int]]]
+
+    def won(self, holds: bool) -> tuple[Mask, Mask]:
+        """(p,) bool: the states of components where nature can stay and make the formula hold, or fail; and those of
+        them where that is only assumed."""
+        can, assumed = (self.can_hold, self.hold_assumed) if holds else (self.can_fail, self.fail_assumed)
+        inside = self.of >= 0
+        return inside & can[self.of], inside & assumed[self.of]
 
 
 def decided_components(
@@ -145,9 +153,7 @@ def end_components(step: UncertainStep, among: Mask | None = None) -> Ints:
     cyclic: Mask = np.bincount(of)[of] > 1
     cyclic[sources[sources == targets]] = True
     of[~(cyclic if among is None else cyclic & among)] = -1
-    order = np.argsort(targets, kind="stable")
-    entering = sources[order]
-    first = np.concatenate([[0], np.cumsum(np.bincount(targets, minlength=n))])
+    first, entering = graph_rows(n, targets, sources)
     while True:
         at = np.flatnonzero(of >= 0)
         while len(at):
@@ -196,13 +202,8 @@ def _unbounded(objective: Objective, obligation: int) -> tuple[bool, bool]:
     """Whether an obligation has an unbounded U, and whether it has an unbounded R."""
     obligations = objective.product.obligations
     nodes = obligations.formula.nodes
-    pending, known = list(obligations.nodes_in(obligation)), set()
-    while pending:
-        number = pending.pop()
-        if number not in known:
-            known.add(number)
-            pending.extend(nodes[number].operands)
-    endless = {nodes[number].kind for number in known if nodes[number].high is None}
+    below = nodes_below(nodes, obligations.nodes_in(obligation))
+    endless = {nodes[number].kind for number in below if nodes[number].high is None}
     return "U" in endless, "R" in endless
 
 
@@ -310,9 +311,7 @@ def _bottom_values(objective: Objective, members: Ints, sources: Ints, targets: 
     values of these components."""
     source, target = np.searchsorted(members, sources), np.searchsorted(members, targets)
     component = components(len(members), source, target)
-    bottom = np.ones(len(members), dtype=bool)
-    bottom[component[source[component[source] != component[target]]]] = False
-    kept = bottom[component]
+    kept = in_bottom(component, source, target)
     moved = kept[source]
     own = np.full(len(members), -1, dtype=np.int64)
     own[kept] = np.unique(component[kept], return_inverse=True)[1]

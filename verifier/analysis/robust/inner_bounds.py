@@ -25,7 +25,7 @@ world keeps to some strategy.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -39,7 +39,7 @@ from verifier.analysis.robust.solve import Reached, greatest_reach
 from verifier.analysis.robust.staying import Provable
 from verifier.analysis.robust.step import UncertainStep, greatest_masses, inner_masses, uncertain_step
 from verifier.analysis.sensitivity.adjoint import expected_visits, gradient, state_values
-from verifier.base.arrays import Floats, Ints, Mask
+from verifier.base.arrays import Floats, Ints, Mask, marked
 from verifier.base.errors import EngineError, NoAnswerError
 from verifier.base.graphs import reachable
 
@@ -62,6 +62,23 @@ class Attained:
     value: Floats
     error: Floats
     masses: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class OneSide:
+    """What is known of one side of the bounds on a probability.
+
+    Attributes:
+        bounds: (m,) proven.
+        attained: what single matrices have; NaN where nobody asked.
+        conservative: whether the bounds may be wider than need be.
+        certificates: the documents of what proves them, where they were asked for.
+    """
+
+    bounds: Floats
+    attained: Attained
+    conservative: bool
+    certificates: tuple[dict[str, Any], ...] = ()
 
 
 def climbed(objective: Objective, region: Region, known: Attained, sign: float) -> Attained:
@@ -225,16 +242,9 @@ def bound_sides(
             step = uncertain_step(own, region)
             components = decided_components(own, step, Provable(own, region))
             nodes = make_nodes(step, components.of)
-            begun = np.zeros(step.state_count, dtype=bool)
-            begun[own.product.start] = True
+            begun = marked(step.state_count, own.product.start)
             met = reachable(step.state_count, nodes.sources, nodes.targets, begun)
-        won, assumed = (
-            (components.can_fail, components.fail_assumed)
-            if side == "lower"
-            else (components.can_hold, components.hold_assumed)
-        )
-        target = (components.of >= 0) & won[components.of]
-        doubtful = (components.of >= 0) & assumed[components.of]
+        target, doubtful = components.won(holds=side == "upper")
         # What is bad for one side is good for the other.
         guide = 1 - result[-1].reached.value if result and result[-1].objective is own else None
         reached = greatest_reach(step, nodes, target, starts, guide)

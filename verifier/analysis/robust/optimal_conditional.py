@@ -12,7 +12,7 @@ States tell which of the two have held. Where one can be stayed away from for ev
 these of which transitions have any probability; so every support of matrices has a process of its own.
 """
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import ClassVar
 
@@ -21,11 +21,11 @@ import numpy as np
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.graph import end_components
 from verifier.analysis.robust.optimum import Bracket, Optimum, complement, optimum_on
-from verifier.base.arrays import Floats, Ints, Mask, rows_of
+from verifier.base.arrays import Floats, Ints, Mask, marked, rows_of
 from verifier.base.budget import Cache
 from verifier.base.errors import NoAnswerError
 from verifier.base.graphs import coreachable, ranges, reachable
-from verifier.checking.batch import BatchResult
+from verifier.checking.batch import BatchResult, gathered
 from verifier.checking.product import build_product
 from verifier.language.expressions.syntax import Name, Temporal
 from verifier.systems.strategies import StrategySkeleton
@@ -70,11 +70,7 @@ class OptimalConditional(Optimum):
 
     is_undecided = Objective.is_undecided
     plain: ClassVar[bool] = False
-
-    @property
-    def effort(self) -> int:
-        """See `Objective`."""
-        return 4 * super().effort
+    _effort: ClassVar[int] = 40
 
     def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:
         """As `Objective.probabilities`.
@@ -84,13 +80,12 @@ class OptimalConditional(Optimum):
         """
         values = self.skeleton.entry_values(rates)
         patterns, kind = np.unique(values > 0, axis=0, return_inverse=True)
-        arrays = {field.name: np.empty((len(rates), len(self.skeleton.starts))) for field in fields(BatchResult)}
+        parts: list[tuple[Ints, BatchResult]] = []
         for number in range(len(patterns)):
             at = np.flatnonzero(kind.ravel() == number)
-            part = self.restarting(values[at[0]]).optimum.probabilities(rates[at], roughly=roughly)
-            for name, array in arrays.items():
-                array[at] = getattr(part, name)
-        result = BatchResult(**arrays)
+            optimum = self.restarting(values[at[0]]).optimum
+            parts.append((at, optimum.probabilities(rates[at], roughly=roughly)))
+        result = gathered(parts, (len(rates), len(self.skeleton.starts)))
         if self.greatest:
             return result
         ends = complement(result.upper, -np.inf), complement(result.lower, np.inf)
@@ -121,8 +116,8 @@ class OptimalConditional(Optimum):
         if not can[own.starts].all():
             raise NoAnswerError(f"'{self.told}' has probability 0: nothing is known given that it holds")
         first = self._reaching(plain, mode == _A | _B)
-        of, stays = end_components(first.fixed_step(values)), np.zeros(count, dtype=bool)
-        stays[first.product.state[2:][of[2:] >= 0]] = True
+        of = end_components(first.fixed_step(values))
+        stays = marked(count, first.product.state[2:][of[2:] >= 0])
         goal = mode == (_A | _B) if self.greatest else stays & (mode == _B)
         again = _beginning_again(plain, np.flatnonzero(stays & (mode < _B)), place)
         return Restarting(again, goal, self._reaching(again, goal))
@@ -150,9 +145,7 @@ class OptimalConditional(Optimum):
         led = skeleton.indices[edges]
         targets = ((copy * _MODES)[owner[row]] + (mode[owner[row]] | self.held[led])) * n + led
         begun = (np.arange(copies // _MODES) * _MODES + self.held[skeleton.starts]) * n + skeleton.starts
-        initial = np.zeros(len(state), dtype=bool)
-        initial[begun] = True
-        kept = reachable(len(state), owner[row], targets, initial)
+        kept = reachable(len(state), owner[row], targets, marked(len(state), begun))
         number = np.cumsum(kept) - 1
         inside = kept[owner[row]]
         order = np.lexsort((targets[inside], row[inside]))

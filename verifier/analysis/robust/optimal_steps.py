@@ -37,8 +37,8 @@ from numpy.typing import NDArray
 
 from verifier.analysis.objective import Objective, without_steps
 from verifier.analysis.robust.graph import end_components
-from verifier.analysis.robust.optimum import Optimum
-from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask
+from verifier.analysis.robust.optimum import Between, Optimum
+from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask, marked
 from verifier.base.errors import NoAnswerError
 from verifier.base.graphs import coreachable
 from verifier.chains.chain import DecisionProcess
@@ -87,12 +87,12 @@ class OptimalSteps(Optimum):
         best = best_of(self.choice_starts, self.greatest)
         return without_steps(gained(steps, self.gains.values(rates), self.steps, best)[self.skeleton.starts].T)
 
-    def gain_bracket(self, rates: Floats, value_error: float) -> GainBracket:
+    def gain_bracket(self, rates: Floats, value_error: float) -> Between:
         """Bounds of the optimum for one family of rates."""
         value = self.probabilities(rates[None]).probability[0]
         off = value * (sum(_steps_of(self, rates[None]).error_after(self.steps, value_error)) + 2.0**-40)
         off += value * self.gains.relative_error * (1 + 2.0**-40)
-        return GainBracket(value, np.maximum(value - off, 0), value + off)
+        return Between(value, np.maximum(value - off, 0), value + off)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,11 +114,7 @@ class OptimalQuantile(Optimum):
     is_undecided = Objective.is_undecided
     most: ClassVar[float] = math.inf
     plain: ClassVar[bool] = False
-
-    @property
-    def effort(self) -> int:
-        """See `Objective`."""
-        return 50
+    _effort: ClassVar[int] = 50
 
     def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:
         """As `Objective.probabilities`, of the time, where doubles decide what is nearly equal; inf for no time."""
@@ -216,15 +212,6 @@ def _steps_of(objective: Optimum, rates: Floats) -> Steps:
 
 
 @dataclass(frozen=True, eq=False)
-class GainBracket:
-    """An optimal gain at the m initial states: that of the best policy that was found, and proven bounds."""
-
-    value: Floats
-    lower: Floats
-    upper: Floats
-
-
-@dataclass(frozen=True, eq=False)
 class OptimalGain(Optimum):
     """What is gained in each state until the formula `F condition` holds, and which end of it is asked for."""
 
@@ -244,7 +231,7 @@ class OptimalGain(Optimum):
         """As `Objective.columns_needed`: gains may depend on reports that transitions do not depend on."""
         return np.unique(np.concatenate([super().columns_needed, self.gains.columns_needed()]), axis=0)
 
-    def gain_bracket(self, rates: Floats, value_error: float) -> GainBracket:
+    def gain_bracket(self, rates: Floats, value_error: float) -> Between:
         """Bounds of the optimum for one family of rates; arguments and errors as `Optimum.bracket`."""
         values = self._values(rates[None])
         target, begun = self._begin(values[0])
@@ -261,7 +248,7 @@ class OptimalGain(Optimum):
         else:
             lower = np.maximum(told - off - spread, 0) * (1 - min(share + rough, 1.0))
             upper = (told + off) * (1 + rough)
-        return GainBracket(value[start], np.where(infinite, np.inf, lower), np.where(infinite, np.inf, upper))
+        return Between(value[start], np.where(infinite, np.inf, lower), np.where(infinite, np.inf, upper))
 
     def _longest(self, rates: Floats, value_error: float) -> Floats:
         """(p,) the greatest expected number of steps until the condition holds, off by a quarter of a step at most;
@@ -308,8 +295,7 @@ class OptimalGain(Optimum):
             return done | coreachable(p, owner[sources], targets, (of >= 0) & ~done), first
         sure = np.ones(p, dtype=bool)
         while True:
-            stays = np.ones(len(owner), dtype=bool)
-            stays[sources[~sure[targets]]] = False
+            stays = ~marked(len(owner), sources[~sure[targets]])
             kept = stays[sources]
             more = coreachable(p, owner[sources[kept]], targets[kept], done) & sure
             if np.array_equal(more, sure):
@@ -317,8 +303,7 @@ class OptimalGain(Optimum):
             sure = more
         near = done.copy()
         while True:
-            closer = np.zeros(len(owner), dtype=bool)
-            closer[sources[near[targets]]] = True
+            closer = marked(len(owner), sources[near[targets]])
             ready = np.flatnonzero(closer & stays & ~near[owner])
             if not len(ready):
                 break

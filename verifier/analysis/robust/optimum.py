@@ -28,11 +28,11 @@ from verifier.analysis.robust.policy import first_policy, make_nodes
 from verifier.analysis.robust.region import NOTHING_TOLD
 from verifier.analysis.robust.solve import greatest_reach
 from verifier.analysis.robust.step import UncertainStep
-from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask, grouped, rows_of
+from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask, grouped, marked, rows_of
 from verifier.base.budget import Cache
 from verifier.base.errors import EngineError, NoAnswerError
 from verifier.base.graphs import ranges
-from verifier.checking.batch import BatchResult
+from verifier.checking.batch import BatchResult, gathered
 from verifier.checking.linear import Solution, solve
 from verifier.checking.plan import towards
 from verifier.checking.product import Product
@@ -44,8 +44,6 @@ _NOISE = 2.0**-42
 """A choice is better if it gains more than this share of what it gives: less could be rounding."""
 _NUMBERS_AT_ONCE = 2**23
 _MOST_QUESTIONS = 4
-_EFFORT = 10
-"""An optimum takes about so many times what a probability does."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +63,7 @@ class Optimum(Objective):
     part_of: Optimum | None = field(default=None, kw_only=True)
 
     slopes: ClassVar[bool] = False
+    _effort: ClassVar[int] = 10
 
     @property
     def wants_more(self) -> bool:
@@ -75,11 +74,6 @@ class Optimum(Objective):
     def whole(self) -> Optimum:
         """As `Objective.whole`."""
         return self.part_of or self
-
-    @property
-    def effort(self) -> int:
-        """See `Objective`."""
-        return _EFFORT
 
     @property
     def owner(self) -> Ints:
@@ -111,11 +105,7 @@ class Optimum(Objective):
                 parts += [
                     (at[rows], self._told(solution)) for rows, _, solution in self._best(target, values[at], policy)
                 ]
-        arrays = {field.name: np.empty((len(values), len(self.product.start))) for field in fields(BatchResult)}
-        for rows, part in parts:
-            for name, array in arrays.items():
-                array[rows] = getattr(part, name)
-        return BatchResult(**arrays)
+        return gathered(parts, (len(values), len(self.product.start)))
 
     def _values(self, rates: Floats) -> Floats:
         """(M, ..) what policies are best for: the values of the entries first."""
@@ -191,8 +181,7 @@ class Optimum(Objective):
         far as all of them together win."""
         there = values[self.skeleton.entry[self.product.edge]] > 0
         of, owner = goal.components.of, self.owner
-        leaves = np.zeros(len(owner), dtype=bool)
-        leaves[self.behind[there & (of[self.product.indices] != of[owner[self.behind]])]] = True
+        leaves = marked(len(owner), self.behind[there & (of[self.product.indices] != of[owner[self.behind]])])
         for (_, holds), way in goal.components.ways.items():
             for state, led in way.items() if holds == self.greatest else ():
                 for row in range(*self.first[state : state + 2].tolist()):
@@ -239,13 +228,8 @@ class Optimum(Objective):
     def goal(self, values: Floats) -> Goal:
         """What the world wants to reach where the entries have these values; errors as `decided_components`."""
         components = decided_components(self, self.fixed_step(values))
-        won, assumed = (
-            (components.can_hold, components.hold_assumed)
-            if self.greatest
-            else (components.can_fail, components.fail_assumed)
-        )
-        inside = components.of >= 0
-        return Goal(components, inside & (won & ~assumed)[components.of], inside & won[components.of])
+        possible, assumed = components.won(self.greatest)
+        return Goal(components, possible & ~assumed, possible)
 
     def _best(self, target: Mask, values: Floats, policy: Ints) -> list[tuple[Ints, Ints, Solution]]:
         """Policies that are best for (M, entries) values: for each the rows that it is best for, the alternative that
@@ -335,19 +319,28 @@ class Goal:
 
 
 @dataclass(frozen=True, eq=False)
-class Bracket:
-    """An optimum at the m initial states.
+class Between:
+    """A number at the m initial states, optimal over all that a world may decide.
 
     Attributes:
         value: (m,) that of the best policy that was found.
         lower, upper: (m,) proven bounds of the optimum.
-        taken: (r,) the alternatives that the world takes, one of each product state but in the target.
-        target: (p,) where the world stays and has won.
     """
 
     value: Floats
     lower: Floats
     upper: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Bracket(Between):
+    """An optimal probability.
+
+    Attributes:
+        taken: (r,) the alternatives that the world takes, one of each product state but in the target.
+        target: (p,) where the world stays and has won.
+    """
+
     taken: Mask
     target: Mask
 

@@ -40,7 +40,7 @@ from verifier.analysis.robust.solve import greatest_reach
 from verifier.analysis.robust.staying import LARGEST_CERTIFIED
 from verifier.analysis.robust.subject import point_document, subject_of
 from verifier.base.arrays import ROUNDOFF, Ints, Mask
-from verifier.base.graphs import components, coreachable
+from verifier.base.graphs import components, coreachable, in_bottom
 from verifier.checking.enclosure import doubles_around
 from verifier.checking.plan import decide
 from verifier.checking.step_bounds import LongWindow
@@ -190,7 +190,7 @@ def _of_choices(objective: Optimum, counts: NDArray[np.int64]) -> list[_Proof]:
         step = about.fixed_step(values)
         parts = decided_components(about, step)
         nodes = make_nodes(step, parts.of)
-        target = (parts.of >= 0) & (parts.can_fail if side == "lower" else parts.can_hold)[parts.of]
+        target, _ = parts.won(holds=side == "upper")
         proven = _raised(about, np.minimum(value + (residual + 2) * steps, UNIT), target, exact)
         if proven is None:  # as close as doubles come
             worst = about.fixed_step(values, ROUNDOFF * skeleton.channel.rounding_steps)
@@ -210,9 +210,7 @@ def _chain_kept(kept: Optimum, won: Mask, entries: Objects) -> _Chain:
     there = positive[kept.skeleton.entry[product.edge]]
     sources, targets = product.sources[there], product.indices[there]
     part = components(product.state_count, sources, targets)
-    ends = np.ones(product.state_count, dtype=bool)
-    ends[part[sources[part[sources] != part[targets]]]] = False
-    lost = ends[part] & ~won
+    lost = in_bottom(part, sources, targets) & ~won
     weights, whole = _in_whole_numbers(entries, kept.skeleton.entry[product.edge[there]])
     met, failed = (won, lost) if kept.greatest else (lost, won)
     everywhere = np.ones(product.state_count, dtype=bool)  # other choices than these may lead there

@@ -25,7 +25,7 @@ from scipy.sparse import csc_array, csr_array, eye_array
 from scipy.sparse.linalg import SuperLU, splu, spsolve_triangular
 
 from verifier.analysis.robust.step import UncertainStep
-from verifier.base.arrays import Floats, Ints, Mask, distinct, row_sums, rows_of
+from verifier.base.arrays import Floats, Ints, Mask, distinct, marked, row_sums, rows_of
 from verifier.base.errors import EngineError
 from verifier.base.graphs import components, levels, ranges
 from verifier.checking.elimination import one_minus
@@ -333,8 +333,7 @@ def first_policy(first: Ints, behind: Ints, targets: Ints, weights: Floats, goal
     rank = levels(int(of.max()) + 1, of[sources[~inner]], of[led[~inner]], MOST_LEVELS)
     if rank is None:
         return policy
-    circles = np.zeros(count, dtype=bool)
-    circles[sources[inner]] = True
+    circles = marked(count, sources[inner])
     value, begun = goal.astype(np.float64), np.searchsorted(behind, np.arange(len(owner) + 1))
     chosen = np.flatnonzero(~goal & (begun[first[1:]] > begun[first[:-1]]))
     chosen = chosen[np.argsort(rank[of[chosen]], kind="stable")]

@@ -18,7 +18,7 @@ bounds is an error of the program and is reported as such, with both numbers.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from verifier.analysis.objective import Objective
 from verifier.analysis.robust.certificate import Tree, certificate_of, claimed_bound
 from verifier.analysis.robust.inner_bounds import (
     Attained,
+    OneSide,
     Side,
     SideBound,
     best_of,
@@ -118,58 +119,34 @@ def robust_bounds(
         LimitError: deciding the recurrent part needs too large a graph.
         ValueError: the region does not fit the objective.
     """
-    if isinstance(objective, StepCount):
-        return _counted_bounds(objective, region, semantics, effort)
-    (lower, below), (upper, above) = _sides(objective, region, semantics, effort, ("lower", "upper"))
-    certificates = tuple(
-        certificate
-        for side in (lower, upper)
-        if side.root.side in effort.certificates
-        for certificate in side.certificates(subject_of(side.root.objective))
-    )
-    return RobustBounds(
-        lower.bounds(),
-        upper.bounds(),
-        below.value,
-        above.value,
-        semantics,
-        lower.conservative or upper.conservative,
-        certificates,
-    )
+    lower, upper = _sides(objective, region, semantics, effort, ("lower", "upper"))
+    conservative = lower.conservative or upper.conservative
+    attained = lower.attained.value, upper.attained.value
+    proofs = *lower.certificates, *upper.certificates
+    return RobustBounds(lower.bounds, upper.bounds, *attained, semantics, conservative, proofs)
 
 
 def bound_of(objective: Objective, region: Region, semantics: Semantics, side: Side) -> Floats:
     """(m,) one side of the bounds, where the other does not matter; errors as `robust_bounds`."""
-    if isinstance(objective, StepCount):
-        return counted_side(objective, region, side, attained=False).bounds
-    effort = Effort(attained=semantics == "shared_matrix")
-    ((proven, _),) = _sides(objective, region, semantics, effort, (side,))
-    return proven.bounds()
-
-
-def _counted_bounds(objective: StepCount, region: Region, semantics: Semantics, effort: Effort) -> RobustBounds:
-    """Of a formula whose steps are counted. They hold for rates that change with time, so for one matrix throughout;
-    without certificates."""
-    sides: tuple[Side, Side] = ("lower", "upper")
-    lower, upper = (counted_side(objective, region, side, attained=effort.attained) for side in sides)
-    for side, counted in zip(sides, (lower, upper), strict=True):
-        _refuse_outside(side, counted.bounds, counted.attained)
-    apart = [np.any(np.abs(side.bounds - side.attained.value) > effort.gap) for side in (lower, upper)]
-    return RobustBounds(
-        lower.bounds,
-        upper.bounds,
-        lower.attained.value,
-        upper.attained.value,
-        semantics,
-        lower.conservative or upper.conservative or (semantics == "shared_matrix" and any(apart)),
-        (),
-    )
+    counted = isinstance(objective, StepCount)
+    effort = Effort(attained=semantics == "shared_matrix" and not counted)
+    (found,) = _sides(objective, region, semantics, effort, (side,))
+    return found.bounds
 
 
 def _sides(
     objective: Objective, region: Region, semantics: Semantics, effort: Effort, sides: tuple[Side, ...]
-) -> Iterator[tuple[_Proven, Attained]]:
-    """What is proven of some sides, and what is attained; errors as `robust_bounds`."""
+) -> Iterator[OneSide]:
+    """What is known of some sides; errors as `robust_bounds`."""
+    if isinstance(objective, StepCount):
+        for side in sides:
+            counted = counted_side(objective, region, side, attained=effort.attained)
+            _refuse_outside(side, counted.bounds, counted.attained)
+            # The bounds hold for rates that change with time, so for one matrix throughout.
+            apart = bool(np.any(np.abs(counted.bounds - counted.attained.value) > effort.gap))
+            conservative = counted.conservative or (semantics == "shared_matrix" and apart)
+            yield replace(counted, conservative=conservative)
+        return
     if semantics not in SEMANTICS or (semantics == "shared_matrix" and not effort.attained):
         raise ValueError(f"semantics is one of {', '.join(SEMANTICS)}, and shared_matrix needs attained values")
     starts = _sets_of_starts(objective) if effort.attained else []
@@ -180,7 +157,9 @@ def _sides(
             if semantics == "shared_matrix":
                 proven, known = _narrowed(objective, bound_side, known, effort)
             _refuse_outside(bound_side.side, proven.bounds(), known)
-        yield proven, known
+        asked = bound_side.side in effort.certificates
+        proofs = proven.certificates(subject_of(bound_side.objective)) if asked else ()
+        yield OneSide(proven.bounds(), known, proven.conservative, proofs)
 
 
 def _sets_of_starts(objective: Objective) -> list[Ints]:

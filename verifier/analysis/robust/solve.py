@@ -46,7 +46,7 @@ import numpy as np
 
 from verifier.analysis.robust.policy import Nodes, PolicySearch, make_nodes
 from verifier.analysis.robust.step import UncertainStep
-from verifier.base.arrays import Floats, Ints, Mask
+from verifier.base.arrays import Floats, Ints, Mask, marked
 from verifier.base.errors import EngineError
 from verifier.base.graphs import components, coreachable
 
@@ -172,8 +172,7 @@ def _lowered(
 
 def _merged(step: UncertainStep, nodes: Nodes, unknown: Ints, doubtful: Ints) -> Nodes | None:
     """Nodes in which the strongly connected parts of doubtful states are one each; None where nothing is merged."""
-    inside = np.zeros(step.state_count, dtype=bool)
-    inside[unknown] = True
+    inside = marked(step.state_count, unknown)
     kept = inside[nodes.sources] & inside[nodes.targets]
     part = components(step.state_count, nodes.of[nodes.sources[kept]], nodes.of[nodes.targets[kept]])[nodes.of]
     if len(doubtful) == 0:

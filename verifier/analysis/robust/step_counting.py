@@ -35,11 +35,12 @@ from scipy.sparse import csr_array
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.certificate import claimed_bound
 from verifier.analysis.robust.inner_bounds import (
-    Attained,
+    OneSide,
     Side,
     best_of,
     bound_sides,
     middle_of,
+    nothing_attained,
     per_column,
     rates_of,
 )
@@ -69,29 +70,15 @@ _MOST_ROUNDS = 1000
 _WIDER, _NARROWER = 1 + 16 * ROUNDOFF, 1 - 16 * ROUNDOFF
 
 
-@dataclass(frozen=True, eq=False)
-class CountedSide:
-    """What is known of one side of the bounds.
-
-    Attributes:
-        bounds: (m,) of the probability, proven.
-        attained: what single matrices have; NaN where nobody asked.
-        conservative: whether a stop may have cost more than `LARGE_LOSS`.
-    """
-
-    bounds: Floats
-    attained: Attained
-    conservative: bool
-
-
 def refuse_uncountable(objective: StepCount, region: Region) -> None:
     """NoAnswerError where a response can be counted neither with ages nor without."""
     if objective.window.response is not None and objective.windows_apart(_Greatest(region)) is None:
         objective.refuse_ages()
 
 
-def counted_side(objective: StepCount, region: Region, side: Side, *, attained: bool) -> CountedSide:
-    """One side of the bounds over a region, and on request what its matrices attain.
+def counted_side(objective: StepCount, region: Region, side: Side, *, attained: bool) -> OneSide:
+    """One side of the bounds over a region, and on request what its matrices attain; without certificates, and
+    conservative where a stop may have cost more than `LARGE_LOSS`.
 
     Raises:
         EngineError, LimitError: from what infinitely many steps can give, and where products would be too large.
@@ -100,13 +87,12 @@ def counted_side(objective: StepCount, region: Region, side: Side, *, attained: 
     number, missing = objective.numbers(walk, (side == "upper") != objective.window.negated)
     worst = np.minimum((number + missing) * _WIDER, 1.0)
     bounds = np.array([claimed_bound(side, value) for value in worst.tolist()])
-    nothing = np.full(len(bounds), np.nan)
-    known = Attained(nothing, nothing, np.full((len(bounds), *region.lower.shape), np.nan))
+    known = nothing_attained(objective, region)
     if attained:
         sign = 1.0 if side == "lower" else -1.0
         tried = np.array([*walk.choices(), _each_for_itself(objective, region, sign)])
         known = best_of(objective, region, None, tried, sign)
-    return CountedSide(bounds, known, walk.lost > LARGE_LOSS)
+    return OneSide(bounds, known, walk.lost > LARGE_LOSS)
 
 
 def _each_for_itself(objective: StepCount, region: Region, sign: float) -> Floats:

@@ -11,6 +11,7 @@ from verifier.analysis.intervals.drive_items import UNIT
 from verifier.analysis.objective import Objective, led_by_observation
 from verifier.analysis.robust.region import Region, by_group, groups_of, needed_columns, told_of
 from verifier.base.arrays import Ints
+from verifier.checking.recurrence import nodes_below
 from verifier.language.expressions import to_text
 from verifier.language.ltl.normal_form import PositiveFormula
 from verifier.language.ltl.progression import ACCEPT, REJECT
@@ -19,6 +20,7 @@ from verifier.systems.skeleton import Skeleton
 
 _OF_WAYS = "owner", "row", "following", "moving"
 """Of a subject that is written down: what says something about each way."""
+_COLUMN = "bin", "true", "unit", "lower", "upper", "counts", "largest"
 KernelNode: TypeAlias = "tuple[str, tuple[int, ...], int, int | None]"
 """A node of a formula, as `kernel.Formula` describes it."""
 
@@ -84,7 +86,10 @@ def subject_of(objective: Objective) -> Subject:
         "propositions": [to_text(proposition) for proposition in formula.propositions],
         "observations": [sorted(observation) for observation in channel.observations],
         "then": told.then.tolist(),
-        "told": [_kind_document(*kind) for kind in zip(told.report, told.often, strict=True)],
+        "told": [  # for each way how often it is, and the report of each group
+            np.column_stack([often, report])[often > 0].tolist()
+            for report, often in zip(told.report, told.often, strict=True)
+        ],
         "kinds": told.kind.tolist(),
         "bins": channel.bins.tolist(),
         "columns": channel.columns.tolist(),
@@ -106,9 +111,12 @@ def _whole(chances: Sequence[Fraction]) -> tuple[int, ...]:
 
 def _codes(objective: Objective, letters: Ints) -> Ints:
     """For each way and observation, and then each initial state, what `_code` says of where it leads."""
-    after, starts = _chain_by_observation(objective)[2:], objective.skeleton.starts
+    product, skeleton = objective.product, objective.skeleton
+    entry, target = skeleton.entry[product.edge], product.chain_indices[product.edge]
+    # The chain's state that each observation leads to.
+    after = led_by_observation(skeleton, len(objective.following), objective.sources, entry, target)[0][2:]
     led = _code(objective.following[2:], letters[after]).ravel()
-    return np.concatenate([led, _code(objective.product.start, letters[starts])])
+    return np.concatenate([led, _code(product.start, letters[skeleton.starts])])
 
 
 def _code(states: Ints, letters: Ints) -> Ints:
@@ -116,18 +124,11 @@ def _code(states: Ints, letters: Ints) -> Ints:
     return np.where(states <= max(REJECT, ACCEPT), 2 * letters + states, -1)
 
 
-def _chain_by_observation(objective: Objective) -> Ints:
-    """The chain's state that each observation leads to."""
-    product, entry = objective.product, objective.skeleton.entry[objective.product.edge]
-    after = product.chain_indices[product.edge]
-    return led_by_observation(objective.skeleton, len(objective.following), objective.sources, entry, after)[0]
-
-
 def _nodes_of(formula: PositiveFormula) -> tuple[KernelNode, ...]:
     """The nodes that the formula needs, in the kernel's smaller language, numbered from 0 in their order."""
     nodes: dict[KernelNode, int] = {}
     place: dict[int, int] = {}
-    for number in _needed_in_order(formula):
+    for number in nodes_below(formula.nodes, [formula.root]):
         node = formula.nodes[number]
         operands, kind = tuple(place[operand] for operand in node.operands), node.kind
         if kind == "X":  # X[n] a = true U[n,n] a
@@ -137,23 +138,6 @@ def _nodes_of(formula: PositiveFormula) -> tuple[KernelNode, ...]:
             written = ({"true": "&", "false": "|"}.get(kind, kind), operands, node.low, node.high)
         place[number] = nodes.setdefault(written, len(nodes))
     return tuple(nodes)
-
-
-def _needed_in_order(formula: PositiveFormula) -> list[int]:
-    """The numbers of the nodes below the root, operands first."""
-    known, pending = set[int](), [formula.root]
-    while pending:
-        number = pending.pop()
-        if number not in known:
-            known.add(number)
-            pending.extend(formula.nodes[number].operands)
-    return sorted(known)
-
-
-def _kind_document(report: Ints, often: Ints) -> list[list[int]]:
-    """For each way how often it is, and the report of each group."""
-    ways: list[list[int]] = np.column_stack([often, report])[often > 0].tolist()
-    return ways
 
 
 def kept_of(subject: Mapping[str, Any], given: Mapping[str, object]) -> Mapping[str, object]:
@@ -202,18 +186,11 @@ def region_document(region: Region) -> dict[str, object]:
             counts[index, true] = held[:, index, :, true].tolist()
             if intervals.largest is not None:
                 largest[index, true] = int(intervals.largest[index, true])
-    columns = [
-        {
-            "bin": index,
-            "true": true,
-            "unit": UNIT,
-            "lower": region.lower[index, :, true].tolist(),
-            "upper": region.upper[index, :, true].tolist(),
-            "counts": counts.get((index, true)),
-            "largest": largest.get((index, true)),
-        }
-        for index, true in np.argwhere(region.needed).tolist()
-    ]
+    columns = []
+    for index, true in np.argwhere(region.needed).tolist():
+        ends = (array[index, :, true].tolist() for array in (region.lower, region.upper))
+        column = (index, true, UNIT, *ends, counts.get((index, true)), largest.get((index, true)))
+        columns.append(dict(zip(_COLUMN, column, strict=True)))
     return _columns_document(region.labels, region.group, columns, rule)
 
 
@@ -229,8 +206,7 @@ def point_document(skeleton: Skeleton, counts: Ints) -> dict[str, object]:
     for index, true in np.argwhere(needed_columns(skeleton, len(counts))).tolist():
         items = by_group(counts[None, index : index + 1, :, true : true + 1], group)[0, 0, :, 0]
         rates = (items // max(np.gcd.reduce(items), 1)).tolist()  # the rates alone matter
-        place = {"bin": index, "true": true, "unit": sum(rates)}
-        columns.append({**place, "lower": rates, "upper": rates, "counts": None, "largest": None})
+        columns.append(dict(zip(_COLUMN, (index, true, sum(rates), rates, rates, None, None), strict=True)))
     return _columns_document(skeleton.channel.labels, group, columns, None)
 
 

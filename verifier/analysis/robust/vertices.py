@@ -64,7 +64,7 @@ def vertex_process(
         states, place = np.unique(led, return_inverse=True)
         key = row, place.tobytes()
         if key not in known:
-            known[key] = [(Fraction(1),)] if row < 0 else _Draws(choices.channel, told, region, row, place).all()
+            known[key] = [(Fraction(1),)] if row < 0 else _Draws(choices.channel, told, region, row, place).behind()
         per_row.append(len(known[key]))
         for distribution in known[key]:
             kept = [(state, share) for state, share in zip(states.tolist(), distribution, strict=True) if share]
@@ -113,16 +113,12 @@ class _Draws:
     place: Ints
     _known: dict[tuple[int, int], list[_Shares]] = field(default_factory=dict)
 
-    def all(self) -> list[_Shares]:
-        """What nature can make of the step."""
-        return self._behind(0, 0)
-
-    def _behind(self, draw: int, seen: int) -> list[_Shares]:
-        """The same once `seen` was reported before a draw."""
+    def behind(self, draw: int = 0, seen: int = 0) -> list[_Shares]:
+        """What nature can make of the step once `seen` was reported before a draw."""
         if draw == self.channel.columns.shape[1]:
             return [self._end(seen)]
         if self.channel.columns[self.row, draw] < 0:
-            return self._behind(draw + 1, seen)
+            return self.behind(draw + 1, seen)
         if (draw, seen) not in self._known:
             distributions: dict[_Shares, None] = {}
             for shares in self._drawn(draw, seen):
@@ -150,7 +146,7 @@ class _Draws:
             for (share, led), (group, rate) in itertools.product(ways, enumerate(rates)):
                 if rate:
                     mass[led[group]] = mass.get(led[group], Fraction(0)) + share * Fraction(rate, UNIT)
-            after = [self._behind(draw + 1, number) for number in mass]
+            after = [self.behind(draw + 1, number) for number in mass]
             if math.prod(map(len, after)) > MOST_CHOICES:
                 raise self._too_many()
             for picked in itertools.product(*after):

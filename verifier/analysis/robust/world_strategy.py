@@ -16,7 +16,7 @@ from scipy.sparse.linalg import spsolve
 
 from verifier.analysis.objective import led_by_observation
 from verifier.analysis.robust.optimum import Bracket, Optimum
-from verifier.base.arrays import Floats, Ints, Mask, rows_of
+from verifier.base.arrays import Floats, Ints, Mask, marked, rows_of
 from verifier.base.graphs import coreachable, reachable
 from verifier.chains.chain import MarkovChain
 from verifier.systems.channel import Channel
@@ -115,9 +115,7 @@ def kept_strategy(choices: StrategySkeleton, objective: Optimum, bracket: Bracke
 
 def _met(count: int, sources: Ints, targets: Ints, begun: Ints | list[int]) -> tuple[Ints, Ints]:
     """The states that are reached, and for each state its place among them, -1 for others."""
-    start = np.zeros(count, dtype=bool)
-    start[begun] = True
-    met = np.flatnonzero(reachable(count, sources, targets, start))
+    met = np.flatnonzero(reachable(count, sources, targets, marked(count, begun)))
     place = np.full(count, -1, dtype=np.int64)
     place[met] = np.arange(len(met))
     return met, place

@@ -25,7 +25,7 @@ from scipy.sparse import csc_array, csr_array, diags_array, eye_array
 from scipy.sparse.linalg import splu
 
 from verifier.analysis.objective import Objective
-from verifier.base.arrays import Floats, Ints, Mask
+from verifier.base.arrays import Floats, Ints, Mask, marked
 from verifier.base.errors import EngineError
 from verifier.base.graphs import components, coreachable, reachable
 from verifier.checking.elimination import Band
@@ -116,9 +116,7 @@ def expected_visits(objective: Objective, values: Values, chosen: Sequence[int] 
     """
     n = objective.state_count
     starts = objective.product.start if chosen is None else objective.product.start[list(chosen)]
-    begun = np.zeros(n, dtype=bool)
-    begun[starts] = True
-    passed = reachable(n, values.sources, values.targets, begun) & ~values.recurrent
+    passed = reachable(n, values.sources, values.targets, marked(n, starts)) & ~values.recurrent
     states = np.flatnonzero(passed)
     visits = np.zeros((len(starts), n))
     if len(states):
@@ -338,8 +336,7 @@ def _jumps(objective: Objective, values: Values) -> Mask:
     """
     rates, n, skeleton, product = values.rates, objective.state_count, objective.skeleton, objective.product
     channel = skeleton.channel
-    begun = np.zeros(n, dtype=bool)
-    begun[product.start] = True
+    begun = marked(n, product.start)
     ending = values.recurrent & reachable(n, product.sources, product.indices, begun)
     rows = np.unique(objective.row[ending & (objective.row >= 0)])
     used = np.zeros((1, len(channel.bins), len(channel.observations)))

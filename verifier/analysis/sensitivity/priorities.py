@@ -97,7 +97,8 @@ def column_shares(
     centred = slopes - (mean * slopes).sum(axis=1, keepdims=True)
     centred[np.ptp(slopes, axis=1) <= sensitivity.rounding[bins, columns]] = 0.0
     variance = (mean * centred**2).sum(axis=1) / (concentration + 1)
-    ranges = np.abs(_slope_alone(slopes, sensitivity.rates[bins, :, columns])) * _interval_width(counts, level)
+    low, high = clopper_pearson(counts, counts.sum(axis=1, keepdims=True), (1 - level) / 2)  # [0, 1] without items
+    ranges = np.abs(_slope_alone(slopes, sensitivity.rates[bins, :, columns])) * (high - low)
     share = variance / max(variance.sum(), np.finfo(np.float64).tiny)
     p_range = ranges.max(axis=1)
     # Where two cells range alike, as with two labels, it is the correct one that people think of.
@@ -121,12 +122,6 @@ def _slope_alone(slopes: Floats, rates: Floats) -> Floats:
     with np.errstate(invalid="ignore", divide="ignore"):
         kept: Floats = (slopes - mean) / rest
     return np.where(rest > 0, kept, away)
-
-
-def _interval_width(counts: Ints, level: float) -> Floats:
-    """Width of the two-sided Clopper-Pearson interval of each cell of (k, labels) counts; 1 without items."""
-    low, high = clopper_pearson(counts, counts.sum(axis=1, keepdims=True), (1 - level) / 2)
-    return np.asarray(high - low)
 
 
 @dataclass(frozen=True)
