@@ -230,6 +230,24 @@ def test_two_detectors_that_were_measured_apart(compare, looks, tmp_path):
         assert ends == pytest.approx(posterior.ppf([0.025, 0.975]), abs=0.01)
 
 
+def test_a_p_outside_of_its_interval_is_explained_as_verify_run_explains_it(compare, looks, tmp_path):
+    one, two = (matrices(tmp_path / f"{name}.json", (9, 10), (hits, 20)) for name, hits in (("a", 20), ("b", 8)))
+    spec = looks("planner hasty", "stops: P >= 0.9 [ F s = 1 ]")
+    out = compare("--initial", "d = 7", "--draws", "500", cm=(one, two), spec=spec)[1]
+    assert "note: P lies outside its interval (stops, a, planner hasty): P is for the matrix as measured, in" in out
+
+
+def test_verdicts_from_bounds_that_assume_different_things_name_the_detectors(compare, looks, tmp_path):
+    one, two = (
+        matrices(tmp_path / f"{name}.json", (8, 10), (80, 100), [((8 // n, 10 // n), (80 // n, 100 // n))] * n, name)
+        for name, n in (("a", 1), ("b", 2))
+    )
+    spec = looks("planner hasty", "stops: P >= 0.5 [ F s = 1 ]")
+    out = compare("--draws", "100", "--bounds", "drives", cm=(one, two), spec=spec)[1]
+    assert "Verdicts of a use the 95 % confidence bounds" in out
+    assert "Verdicts of b use the 95 % confidence bounds" in out
+
+
 def test_planners_of_one_detector_are_compared_draw_by_draw(compare, looks, tmp_path):
     # Near, hasty needs one detection and patient two: n > n^2 in every draw, however wide and overlapping the
     # intervals of n and n^2 are.
