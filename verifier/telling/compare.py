@@ -43,7 +43,7 @@ MOST_SENTENCES = 4
 
 
 def compare_table(result: CompareResult, *, pairs: bool = False) -> str:
-    """The output of `verify compare`: per spec and requirement the configurations, then Pareto view, changes and gate.
+    """The output of `verify compare`: by spec and requirement the configurations, then Pareto view, changes and gate.
 
     Args:
         pairs: also the chances of all pairs.
