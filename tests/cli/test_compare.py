@@ -12,6 +12,7 @@ import pytest
 from scipy import integrate, stats
 from typed_documents import read_back
 
+import verifier
 from verifier.analysis import kernel
 from verifier.base.errors import ExitCode
 from verifier.cli import main
@@ -593,6 +594,17 @@ def test_plots_are_written_and_stable(compare, tmp_path, ending):
     assert data.startswith({"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[ending])
 
 
+def test_the_picture_shows_the_bounds_from_which_verdicts_are(root):
+    asked = {"environment": "ped", "requirement": "stops_for_pedestrians", "draws": 100}
+    result = verifier.compare(root / SPEC, {"a": root / BY_CLASS, "b": root / BY_SET}, **asked)
+    axis = result.plot().axes[0]
+    drawn = [tuple(line.get_xdata()) for line in axis.get_lines()]
+    for entry in result.specs[0].requirements[0].entries:
+        assert (entry.confidence_bounds.lower, entry.confidence_bounds.upper) in drawn
+        assert (entry.interval.lower, entry.interval.upper) in drawn
+    assert axis.get_xlabel() == "probability (worst scenario), 95 % interval; thin: bounds"
+
+
 def test_pairs_are_shown_on_request(compare):
     _, out, _ = compare(*GATE, "--planner", "all", "--requirement", "all_three", "--pairs")
     lines = out.splitlines()
@@ -797,6 +809,11 @@ def test_means_over_the_profile_are_compared_with_the_best_planner_that_knows_th
     assert (reach["lower"], reach["upper"]) == pytest.approx((51 / 64, 51 / 64), abs=1e-9)
     assert reach["weights"] == {"ped": pytest.approx(1 / 2), "nobody": pytest.approx(1 / 2)}
     assert (reach["initial"], reach["all_end"], reach["steps"]) == ({}, True, 2)
+
+    drawn = verifier.compare(spec, {"new": tmp_path / "new.json"}, draws=100).plot().axes[0]
+    dots = [line.get_xdata()[0] for line in drawn.get_lines() if len(line.get_xdata()) == 1]
+    assert dots == pytest.approx([45 / 64, 1 / 2])
+    assert drawn.get_xlabel() == "probability (mean over the profile), 95 % interval"
 
     code, out, _ = compare("--best-planner", 2, **given)
     assert "right: P = ? over profile" in out
