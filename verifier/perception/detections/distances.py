@@ -109,7 +109,7 @@ def with_distances(data: DetectionSet, path: str | Path, key: str) -> DetectionS
         fail(nowhere, text, f"the first frame of the annotations is {shown(data.frame_name[0])}" if index else None)
     unknown = nowhere | ~np.isin(theirs, mine)
     there = boxes.attributes[key][boxes.frame == frame[unknown.argmax()]] if unknown.any() else ()
-    known = first_of([number_words(each) for each in there])
+    known = first_of([number_words(number) for number in there])
     fail(unknown, NO_ANNOTATION, f"there it has: {known}" if known else None)
     again = np.zeros(len(theirs), dtype=bool)
     again[order[1:]] = theirs[order[1:]] == theirs[order[:-1]]
