@@ -249,3 +249,13 @@ def test_no_function_has_the_name_of_a_module():
     }  # fmt: skip
     assert not modules & set(FUNCTIONS)
     assert all(vars(verifier)[name] is function for name, function in FUNCTIONS.items())
+
+
+def test_what_is_no_matrices_is_refused_in_words():
+    with pytest.raises(UsageError, match=r"detectors: expected \{'a': 'a.json', ...\}, got str"):
+        verifier.compare(SPEC, MATRICES)
+    for wrong in (None, [MATRICES], 3):
+        with pytest.raises(UsageError, match="expected a file of matrices or counts, got "):
+            verifier.run(SPEC, wrong)
+    with pytest.raises(UsageError, match=r"bins: expected one value, got array\(\[ 0., 10., inf\]\)"):
+        verifier.count("truth.csv", "found.csv", bins=np.array([0, 10, np.inf]))

@@ -187,12 +187,15 @@ def compare(
     from contextlib import ExitStack
 
     from verifier.base.blocks import Pool
+    from verifier.base.errors import UsageError
     from verifier.evidence.consistency import read_baseline
     from verifier.perception.confusion.document import named_file
     from verifier.questions.compare.comparing import compare as compared
     from verifier.questions.compare.gating import CompareOptions
     from verifier.questions.settings import ComparisonSettings
 
+    if not isinstance(detectors, Mapping):
+        raise UsageError(f"detectors: expected {{'a': 'a.json', ...}}, got {type(detectors).__name__}")
     with ExitStack() as stack:
         files = {name: stack.enter_context(named_file(cm)) for name, cm in detectors.items()}
         named = tuple(f"{name}={path}" for name, path in files.items())

@@ -252,12 +252,14 @@ def test_faulty_profiles_are_refused(run, tmp_path, text, message):
     [
         ([], "name the data: PAIRS.csv, --pairs NAME=FILE, --record FILE, or --format NAME --annotations PATH "
          "--detections PATH"),
-        (["perfect.csv", "--speeds", "5..75"], "--speeds: expected a range and one unit of m/s, km/h, mph, kn, got "
-         "'5..75'"),
+        (["perfect.csv", "--speeds", "5..75"], "--speeds: expected a range and one unit of m/s, km/h, mph, kn, "
+         "both in quotes as '5..75 mph', got '5..75'"),
         (["perfect.csv", "--speeds", "5 mph..75 km/h"],
-         "--speeds: expected a range and one unit of m/s, km/h, mph, kn, got '5 mph..75 km/h'"),
+         "--speeds: expected a range and one unit of m/s, km/h, mph, kn, both in quotes as '5..75 mph', got "
+         "'5 mph..75 km/h'"),
         (["perfect.csv", "--speeds", "5..75 furlongs"],
-         "--speeds: expected a range and one unit of m/s, km/h, mph, kn, got '5..75 furlongs'"),
+         "--speeds: expected a range and one unit of m/s, km/h, mph, kn, both in quotes as '5..75 mph', got "
+         "'5..75 furlongs'"),
         (["perfect.csv", "--speeds", "-5..75 mph"], "a speed must be finite and at least 0, got -5 mph"),
         (["perfect.csv", "--distances", "1..50:0.3"],
          "--distances: '1..50:0.3' does not go from low to high in whole steps"),

@@ -12,6 +12,7 @@ import pytest
 from scipy import integrate, stats
 from typed_documents import read_back
 
+import verifier
 from verifier.analysis import kernel
 from verifier.base.errors import ExitCode
 from verifier.cli import main
@@ -255,6 +256,24 @@ def test_two_detectors_that_were_measured_apart(compare, looks, tmp_path):
     for entry, posterior in zip(each["entries"], (first, second), strict=True):
         ends = [entry["interval"]["lower"], entry["interval"]["upper"]]
         assert ends == pytest.approx(posterior.ppf([0.025, 0.975]), abs=0.01)
+
+
+def test_a_p_outside_of_its_interval_is_explained_as_verify_run_explains_it(compare, looks, tmp_path):
+    one, two = (matrices(tmp_path / f"{name}.json", (9, 10), (hits, 20)) for name, hits in (("a", 20), ("b", 8)))
+    spec = looks("planner hasty", "stops: P >= 0.9 [ F s = 1 ]")
+    out = compare("--initial", "d = 7", "--draws", "500", cm=(one, two), spec=spec)[1]
+    assert "note: P lies outside its interval (stops, a, planner hasty): P is for the matrix as measured, in" in out
+
+
+def test_verdicts_from_bounds_that_assume_different_things_name_the_detectors(compare, looks, tmp_path):
+    one, two = (
+        matrices(tmp_path / f"{name}.json", (8, 10), (80, 100), [((8 // n, 10 // n), (80 // n, 100 // n))] * n, name)
+        for name, n in (("a", 1), ("b", 2))
+    )
+    spec = looks("planner hasty", "stops: P >= 0.5 [ F s = 1 ]")
+    out = compare("--draws", "100", "--bounds", "drives", cm=(one, two), spec=spec)[1]
+    assert "Verdicts of a use the 95 % confidence bounds" in out
+    assert "Verdicts of b use the 95 % confidence bounds" in out
 
 
 def test_planners_of_one_detector_are_compared_draw_by_draw(compare, looks, tmp_path):
@@ -602,6 +621,17 @@ def test_plots_are_written_and_stable(compare, tmp_path, ending):
     assert data.startswith({"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[ending])
 
 
+def test_the_picture_shows_the_bounds_from_which_verdicts_are(root):
+    asked = {"environment": "ped", "requirement": "stops_for_pedestrians", "draws": 100}
+    result = verifier.compare(root / SPEC, {"a": root / BY_CLASS, "b": root / BY_SET}, **asked)
+    axis = result.plot().axes[0]
+    drawn = [tuple(line.get_xdata()) for line in axis.get_lines()]
+    for entry in result.specs[0].requirements[0].entries:
+        assert (entry.confidence_bounds.lower, entry.confidence_bounds.upper) in drawn
+        assert (entry.interval.lower, entry.interval.upper) in drawn
+    assert axis.get_xlabel() == "probability (worst scenario), 95 % interval; thin: bounds"
+
+
 def test_pairs_are_shown_on_request(compare):
     _, out, _ = compare(*GATE, "--planner", "all", "--requirement", "all_three", "--pairs")
     lines = out.splitlines()
@@ -806,6 +836,11 @@ def test_means_over_the_profile_are_compared_with_the_best_planner_that_knows_th
     assert (reach["lower"], reach["upper"]) == pytest.approx((51 / 64, 51 / 64), abs=1e-9)
     assert reach["weights"] == {"ped": pytest.approx(1 / 2), "nobody": pytest.approx(1 / 2)}
     assert (reach["initial"], reach["all_end"], reach["steps"]) == ({}, True, 2)
+
+    drawn = verifier.compare(spec, {"new": tmp_path / "new.json"}, draws=100).plot().axes[0]
+    dots = [line.get_xdata()[0] for line in drawn.get_lines() if len(line.get_xdata()) == 1]
+    assert dots == pytest.approx([45 / 64, 1 / 2])
+    assert drawn.get_xlabel() == "probability (mean over the profile), 95 % interval"
 
     code, out, _ = compare("--best-planner", 2, **given)
     assert "right: P = ? over profile" in out

@@ -48,6 +48,41 @@ def run(tmp_path, monkeypatch, verify):
     return lambda *arguments, data=True: verify("confusion", *(tables if data else []), *arguments)
 
 
+def test_boxes_that_stand_twice_are_told_in_parts_as_at_once(run, tmp_path):
+    # As of two exports in one file: counted they are, each as an item of its own.
+    for name, again in (("truth", 2), ("found", 2), ("frames", 0)):
+        table = pyarrow.csv.read_csv(tmp_path / f"{name}.csv")
+        twice = pyarrow.concat_tables([table, table.slice(0, again)]).sort_by(
+            [("sequence", "ascending"), ("frame", "ascending")]
+        )
+        pyarrow.parquet.write_table(twice, tmp_path / f"{name}.parquet")
+    tables = ("--annotations", "truth.parquet", "--detections", "found.parquet", "--frames", "frames.parquet")
+    tables += (*TWO_BINS, "--classes", "ped,obs")
+    told = "note: 2 annotations and 2 detections repeat others, with the same frame, class and box: all are counted"
+    for way in ((), ("--stream", "--chunk-rows", "1")):
+        _, out, err = run(*tables, *way)
+        assert (err, told in " ".join(out.split())) == ("", True)
+    assert "repeat" not in run(*TWO_BINS)[1]
+
+
+def test_a_frame_that_the_truth_does_not_list_may_be_one_without_objects(run, tmp_path):
+    tables = ("--format", "table", "--annotations", "truth.csv", "--detections", "found.csv")
+    err = run(*tables, *TWO_BINS, data=False)[2]
+    assert "hint: --frames FILE lists every frame, also empty ones (table, kitti_tracking); --ignore unknown" in err
+
+
+def test_an_object_without_a_distance_is_asked_for_one_and_named_by_its_place(run, tmp_path):
+    boxes = [{"id": n, "image_id": 1, "category_id": 1, "bbox": [n, 0, 9, 9]} for n in (1, 2)]
+    truth = {"images": [{"id": 1, "file_name": "a.png"}], "categories": [{"id": 1, "name": "ped"}]}
+    truth["annotations"] = [boxes[0] | {"distance": 5}, boxes[1]]
+    (tmp_path / "truth.json").write_text(json.dumps(truth, indent=1))
+    (tmp_path / "found.json").write_text(json.dumps([boxes[0] | {"score": 0.9}]))
+    files = ("--format", "coco", "--annotations", "truth.json", "--detections", "found.json")
+    err = run(*files, "--distance-field", "distance", "--bins", "0,10,inf", data=False)[2]
+    assert "truth.json: element 2: 1 of 2 annotated objects lie in no bin; the first is a 'ped' without a" in err
+    assert "hint: state its distance in the data, or use --outside drop" in err
+
+
 def test_the_main_job_prints_matrices_and_writes_the_document(run, tmp_path, root):
     code, out, err = run(*TWO_BINS, "-o", "results.json", "--title", "made up")
     assert (code, err) == (0, "")

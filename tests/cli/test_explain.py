@@ -171,6 +171,26 @@ def test_what_fails_whatever_is_reported_says_so(run, street):
     assert "1. Probability 1, 100 % of it: no detection error counted." in out
 
 
+def test_what_fails_for_certain_as_measured_is_not_said_to_fail_whatever_is_reported(run, tmp_path):
+    # No pedestrian was taken for an obstacle so far, but a planner that asks for obstacles would stop for that one.
+    (tmp_path / "own.toml").write_text("""
+initial = "s = 0"
+terminal = "s > 0"
+[variables]
+s = { range = [0, 2], next = "go" }
+[inputs]
+go = { range = [0, 2], default = 1 }
+[environments]
+ped = [{ class = "ped", distance_m = 5 }]
+[planners.own]
+rules = [{ when = "sees(obs)", set = { go = 2 } }]
+""")
+    (tmp_path / "own.ltl").write_text('model "own.toml"\nstops: P >= 0.9 [ F s = 2 ]\n')
+    _, out, _ = run(spec=str(tmp_path / "own.ltl"))
+    assert "bounds (if items are independent) [0, 0.0" in out
+    assert "The formula fails with probability 1, with the measured matrices and with perfect perception." in out
+
+
 def test_what_an_error_fails_in_the_end_is_lost_by_the_error(run):
     # Without an end P is 0 for any recall below 1, and 1 with perfect perception.
     code, out, _ = run("--endless", "--requirement", "stops_for_pedestrians", "--env", "ped", *FAST)

@@ -192,7 +192,7 @@ def test_help_speaks(run):
         (["images", "--mutation", BLUR, "--densify", "linear", "-o", "out"], 2, "go with --depth FOLDER"),
         (["images", "--mutation", BLUR, "--depth", "depth", "--depth-scale", 0, "-o", "out"], 2, "a positive number"),
         (["images", "--mutation", BLUR, "--seed", -1, "-o", "out"], 2, "expected a seed from 0, got -1"),
-        (["images", "--mutation", BLUR, "--jobs", 0, "-o", "out"], 2, "--scheduler: expected from 1 to"),
+        (["images", "--mutation", BLUR, "--jobs", 0, "-o", "out"], 2, "from 1 to 1024 processes that work, got 0"),
         (["images", "--mutation", BLUR, "-o", ""], 2, "--output: the path is empty"),
         (["images", "--mutation", BLUR, "-o", "out", "--depth", ""], 2, "--depth: the path is empty"),
         (["images", "--mutation", BLUR, "-o", "out", "--annotations", ""], 2, "--annotations: the path is empty"),

@@ -172,14 +172,14 @@ class Pool:
         scheduler, distributed = str(self.scheduler), library("distributed")
         if scheduler.isdecimal():
             if not 1 <= int(scheduler) <= MOST_WORKERS:
-                raise UsageError(f"--scheduler: expected from 1 to {MOST_WORKERS} processes, got {scheduler}")
+                raise UsageError(f"expected from 1 to {MOST_WORKERS} processes that work, got {scheduler}")
             folder = stack.enter_context(TemporaryDirectory())
             where: Any = stack.enter_context(_own_cluster(int(scheduler), folder))
         elif re.fullmatch(ADDRESS, scheduler):
             where = scheduler
         else:
-            expected = "a number or an address such as tcp://HOST:8786"
-            raise UsageError(f"--scheduler: expected {expected}, got {shown(scheduler)}")
+            expected = "a number of processes that work, or an address such as tcp://HOST:8786"
+            raise UsageError(f"expected {expected}, got {shown(scheduler)}")
         try:
             if where is scheduler:
                 _ask(where)

@@ -94,8 +94,9 @@ def _one(setting: Setting) -> Callable[[Any], Any]:
         if (setting.kind is bool) != isinstance(value, bool):
             expected = "True or False" if setting.kind is bool else "a value"
             raise UsageError(f"{setting.field or setting.name}: expected {expected}, got {shown(value)}")
-        if plain and isinstance(value, list | tuple | Mapping):
-            raise UsageError(f"{setting.field or setting.name}: expected one value, got {shown(list(value))}")
+        if plain and isinstance(value, Iterable) and not isinstance(value, str):
+            given = list(value) if isinstance(value, Mapping) else value
+            raise UsageError(f"{setting.field or setting.name}: expected one value, got {shown(given)}")
         text = str(value) if isinstance(value, PurePath) else value
         if number and isinstance(value, int | float):
             text = (setting.option.spell or _spelled)(value)  # what is typed has limits, and its decimals are meant

@@ -93,7 +93,8 @@ def _speeds_of(text: str, option: str) -> tuple[list[float], str]:
     """Speeds in metres per second from `5..75:5 mph`, and the unit."""
     words = text.rsplit(maxsplit=1)
     if len(words) != 2 or words[1] not in SPEED_UNITS or re.search("[a-z]", words[0]):
-        raise UsageError(f"{option}: expected a range and one unit of {', '.join(SPEED_UNITS)}, got {shown(text)}")
+        expected = f"a range and one unit of {', '.join(SPEED_UNITS)}, both in quotes as '5..75 mph'"
+        raise UsageError(f"{option}: expected {expected}, got {shown(text)}")
     return [speed_mps(number, words[1]) for number in _values(words[0], option)], words[1]
 
 

@@ -304,15 +304,16 @@ def interval_remarks(results: Iterable[RequirementResult]) -> list[str]:
         if point.uncertainty is not None
         and not (point.uncertainty.interval.lower <= point.upper and point.lower <= point.uncertainty.interval.upper)
     ]
-    if not beside:
-        return []
-    result, point = beside[0]
-    example = f"{result.name}, planner {result.planner}, {point.scenario}"
-    example += f" and {len(beside) - 1} more" if len(beside) > 1 else ""
+    named = [f"{result.name}, planner {result.planner}, {point.scenario}" for result, point in beside]
+    return outside_remarks(beside[0][0].asked, named) if beside else []
+
+
+def outside_remarks(asked: str, named: Sequence[str]) -> list[str]:
+    """Why what is named has a P, or what else is asked for, outside of its interval."""
+    example = named[0] + (f" and {len(named) - 1} more" if len(named) > 1 else "")
     return [
-        f"{result.asked} lies outside its interval ({example}): {result.asked} is for the matrix as measured, in "
-        "which errors that were not counted have rate 0, and the interval allows for errors that have not been seen "
-        "yet"
+        f"{asked} lies outside its interval ({example}): {asked} is for the matrix as measured, in which errors that "
+        "were not counted have rate 0, and the interval allows for errors that have not been seen yet"
     ]
 
 

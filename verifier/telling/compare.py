@@ -43,8 +43,7 @@ MOST_SENTENCES = 4
 
 
 def compare_table(result: CompareResult, *, pairs: bool = False) -> str:
-    """The output of `verify compare`: per spec and requirement the configurations, then Pareto view, ranking_changes
-    and gate.
+    """The output of `verify compare`: by spec and requirement the configurations, then Pareto view, changes and gate.
 
     Args:
         pairs: also the chances of all pairs.
@@ -366,13 +365,15 @@ def _notes(result: CompareResult) -> Iterator[str]:
         f"most about {significant(1 / result.draws**0.5, 1)})."
     )
     yield from _best_planner_notes(result)
-    settings = [mine for spec in result.settings.specs.values() for mine in spec.values()]
-    if settings[0].verdict_from == "point":
+    named = [pair for spec in result.settings.specs.values() for pair in spec.items()]
+    if named[0][1].verdict_from == "point":
         yield "Verdicts use the point estimates alone."
     else:
-        bounds = [mine.bounds for mine in settings if mine.bounds is not None]
         own = max(map(len, result.settings.specs.values()))
-        yield from dict.fromkeys(f"Verdicts use the {bounds_told(basis, own)}." for basis in bounds)
+        bases = [(bounds_told(mine.bounds, own), name_text(name)) for name, mine in named if mine.bounds is not None]
+        for text in (texts := dict.fromkeys(text for text, _ in bases)):
+            of = f" of {listed(list(dict.fromkeys(name for told, name in bases if told == text)))}"
+            yield f"Verdicts{of if len(texts) > 1 else ''} use the {text}."
     drawn = [drawn for spec in result.specs for drawn in spec.drawn]
     tests = (
         (name_text(missing.detector), assumed_text(missing.channel), "; ".join(channel_lines(missing.channel)))

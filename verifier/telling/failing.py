@@ -95,8 +95,10 @@ def _violation_text(explained: Explained) -> str:
     verb = "holds" if violation.satisfies_the_formula else "fails"
     if not violation.patterns:
         return f"There is no run on which the formula {verb}: with these matrices none has a positive probability."
-    if violation.is_certain:
+    if violation.is_certain and explained.point.whatever_predicted is not None:
         return f"The formula {verb} whatever the detector reports."
+    if violation.is_certain:
+        return f"The formula {verb} with probability 1, with the measured matrices and with perfect perception."
     return f"The formula {verb} with probability {number_text(violation.probability)}."
 
 

@@ -266,3 +266,10 @@ def test_a_statement_that_begins_with_no_word_is_shown_by_its_first_character():
 def test_what_follows_a_formula_at_once_is_named():
     with pytest.raises(InputError, match=r"s\.ltl:2:13: expected the end of the statement, found 'c'"):
         parse_spec('model "m.toml"\na: P = ?[ b]c', "s.ltl")
+
+
+def test_a_requirement_whose_name_has_other_letters_is_told_which_a_name_has():
+    with pytest.raises(
+        InputError, match=r"2:1: expected a statement, found 'h'\n.*\n.*\n  hint: the name of a requir"
+    ):
+        parse_spec('model "m.toml"\nhält: P = ? [ b ]')

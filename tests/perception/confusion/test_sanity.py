@@ -34,7 +34,7 @@ from verifier.perception.confusion.sanity import (
     remark_texts,
     sanity_remarks,
     weighted_rates,
-    with_projected,
+    with_reading,
     with_sanity,
 )
 from verifier.perception.confusion.tally import Tally
@@ -316,9 +316,9 @@ def test_remarks_are_found_again_and_others_kept_once():
     assert remark_texts(with_sanity(counts).metadata) == [NO_ITEM[1], "text"]
     fine = counts_of(BY_CLASS, {(0, 0, 1, 1): [5]}, metadata={"remarks": [stale]})
     assert (with_sanity(fine).metadata, remark_texts({})) == ({}, [])
-    assert with_projected(fine) is fine
+    assert with_reading(fine) is fine
     projected = replace(fine, metadata={"source": {"projected": {"annotations": 3}}})
-    assert with_projected(projected).metadata["remarks"] == [remark(
+    assert with_reading(projected).metadata["remarks"] == [remark(
         "projected-annotations",
         "the annotations have no distance of their own: theirs is that of their foot on the ground, too",
     )]  # fmt: skip

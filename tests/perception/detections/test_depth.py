@@ -191,7 +191,7 @@ def test_unknown_depths_become_regions_where_that_is_ignored(tmp_path, maps):
     with pytest.raises(InputError) as caught:
         with_depth(data, maps)
     assert str(caught.value) == (
-        f"{tmp_path}/truth.json:2: frame 'a.png': no depth is known in the rectangle (and 1 more like it)\n"
+        f"{tmp_path}/truth.json: element 2: frame 'a.png': no depth is known in the rectangle (and 1 more like it)\n"
         "  hint: --ignore unknown_depth (in Python ignore=('unknown_depth',)) leaves these out and counts them"
     )
     with pytest.raises(InputError, match=r"no depth is known in the rectangle\n"):  # one alone
@@ -315,7 +315,7 @@ def test_a_box_outside_its_map(tmp_path, maps):
     with pytest.raises(InputError) as caught:
         with_depth(data_of(tmp_path, [HAND[0][0], OUTSIDE]), maps, ignore=("unknown_depth",))
     assert str(caught.value) == (
-        f"{tmp_path}/truth.json:2: frame 'a.png': the rectangle (6, 0, 8, 2) lies outside the depth map of "
+        f"{tmp_path}/truth.json: element 2: frame 'a.png': the rectangle (6, 0, 8, 2) lies outside the depth map of "
         "6 x 6 pixels"
     )
 

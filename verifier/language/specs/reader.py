@@ -147,6 +147,8 @@ class _Draft(StatementReader):
         nearest = nearest_name(word, _KEYWORDS) if word else None
         if re.match(r"[PRT](?:min|max)?\s*(?:\{[^}]*\}\s*)?[<>=≤≥]", statement.text):
             hint = "a requirement has a name: NAME: P >= 0.95 [ FORMULA ]"
+        elif re.match(r"[^\W\d]\w*\s*:", statement.text):
+            hint = "the name of a requirement has the letters a to z and A to Z, digits and _ only"
         elif (self.source.file or "").endswith(".toml"):
             hint = "this seems to be a system model: give the spec (.ltl) that names it"
         else:

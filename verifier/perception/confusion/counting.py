@@ -219,7 +219,7 @@ def _leftovers(
         row = int(own[unknown[0]])
         raise InputError(
             "a detection that matches nothing has no distance, so its own bin is not known",
-            Place(data.files[data.detections.file[row]], int(data.detections.line[row])),
+            data.place(data.detections, row),
             "use --unmatched drop and --duplicates drop or nearest_bin, or give detections a distance",
         )
     place[~at_nearest] = located.place

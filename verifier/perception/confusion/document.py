@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from verifier.base.documents import json_values
+from verifier.base.errors import UsageError
 from verifier.base.files import json_of, read_json, write_text
 from verifier.perception.confusion.bins import Bins, Variable, edge_json, where_json
 from verifier.perception.confusion.counts import ConfusionCounts, ContextCounts, Sequences
@@ -103,9 +104,11 @@ def read_confusion(
 @contextmanager
 def named_file(counts: str | Path | ConfusionCounts) -> Iterator[str | Path]:
     """The file of counts; for counts in memory one that is there while it is needed."""
-    if not isinstance(counts, ConfusionCounts):
+    if isinstance(counts, str | Path):
         yield counts
         return
+    if not isinstance(counts, ConfusionCounts):
+        raise UsageError(f"expected a file of matrices or counts, got {type(counts).__name__}")
     with TemporaryDirectory() as folder:
         path = Path(folder) / "counts.json"
         write_confusion(counts, path)

@@ -22,7 +22,7 @@ from verifier.perception.confusion.drives import DriveTable, read_drives
 from verifier.perception.confusion.folders import FolderCount, check_parted
 from verifier.perception.confusion.record import join_records
 from verifier.perception.confusion.rules import CountingRule
-from verifier.perception.confusion.sanity import with_projected, with_sanity
+from verifier.perception.confusion.sanity import with_reading, with_sanity
 from verifier.perception.confusion.shards import judged, parsed_shard, shard_record, share_of, with_shard
 from verifier.perception.confusion.streaming import (
     PartCount,
@@ -196,7 +196,7 @@ def _document(job: Job, count: PartCount) -> ConfusionCounts:
     rule, policy = job.how
     progress = count.progress or Progress.nothing(rule, job.memory)
     counts = confusion_counts(progress.counted, rule, policy, dict(progress.origin), job.settings.title)
-    counts = with_projected(counts)
+    counts = with_reading(counts)
     if count.tests:
         tested = {**counts.metadata, "dependence": combined_dependence(count.tests, IN_PARTS)}
         counts = with_sanity(replace(counts, metadata=tested))

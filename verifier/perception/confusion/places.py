@@ -116,12 +116,14 @@ def check_inside(data: DetectionSet, located: Located) -> None:
             Place(data.files[where.file[row]]),
             NO_DISTANCES,
         )
-    at = f"at {located.distance_m[row]:g} m" if np.isfinite(located.distance_m[row]) else "without a distance"
+    far = located.distance_m[row]
+    hint = "end the distance edges with inf (an overflow bin), add bins, filter the data"
+    at = f"at {far:g} m" if np.isfinite(far) else "without a distance"
     raise InputError(
         f"{len(outside)} of {len(located.bin)} annotated objects lie in no bin; the first is a "
         f"'{data.classes[where.label[row]]}' {at}",
-        Place(data.files[where.file[row]], int(where.line[row])),
-        "end the distance edges with inf (an overflow bin), add bins, filter the data, or use --outside drop",
+        data.place(where, row),
+        f"{hint if np.isfinite(far) else 'state its distance in the data'}, or use --outside drop",
     )
 
 

@@ -48,7 +48,7 @@ from verifier.perception.confusion.merging import merge
 from verifier.perception.confusion.partitions import is_streamed, stream_counted
 from verifier.perception.confusion.record import Table, record_table
 from verifier.perception.confusion.rules import CountingRule
-from verifier.perception.confusion.sanity import refuse_absurd, with_projected
+from verifier.perception.confusion.sanity import refuse_absurd, with_reading
 from verifier.perception.confusion.shards import joined_shards, shards_of
 from verifier.perception.confusion.streaming import StreamFiles, added_origin
 from verifier.perception.detections import DetectionSet, from_dicts, from_objects
@@ -192,7 +192,7 @@ def _counted_at_once(settings: CountSettings, memory: Memory | None, data: Detec
     refuse_absurd(counts.metadata, settings.accept)
     if observed is None and settings.record is not None:
         raise UsageError("--record: under this matching each threshold has matches of its own; use one threshold")
-    counts = with_projected(counts)
+    counts = with_reading(counts)
     if settings.localisation:
         counts = with_localisation(counts, localised(in_drives, observed, rule))
     if settings.average_precision:

@@ -127,12 +127,16 @@ def remark_texts(metadata: Mapping[str, Any]) -> list[str]:
     return [entry["text"] for entry in metadata.get("remarks", [])]
 
 
-def with_projected(counts: ConfusionCounts) -> ConfusionCounts:
-    """The counts, with a remark where the annotations were placed on the ground as the detections were."""
-    if "annotations" not in counts.metadata.get("source", {}).get("projected", {}):
-        return counts
-    text = "the annotations have no distance of their own: theirs is that of their foot on the ground, too"
-    return with_sanity(counts, [remark("projected-annotations", text)])
+def with_reading(counts: ConfusionCounts) -> ConfusionCounts:
+    """The counts, with remarks where annotations were placed on the ground as detections were, or boxes repeat."""
+    source, made = counts.metadata.get("source", {}), list[Remark]()
+    if "annotations" in source.get("projected", {}):
+        text = "the annotations have no distance of their own: theirs is that of their foot on the ground, too"
+        made.append(remark("projected-annotations", text))
+    if again := source.get("repeated"):
+        told = " and ".join(f"{number} {kind}" for kind, number in again.items())
+        made.append(remark("repeated", f"{told} repeat others, with the same frame, class and box: all are counted"))
+    return with_sanity(counts, made) if made else counts
 
 
 def left_out_texts(metadata: Mapping[str, object]) -> Iterator[str]:

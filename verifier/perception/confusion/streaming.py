@@ -42,7 +42,7 @@ from verifier.perception.matching import MatchingPolicy
 
 SCHEMA = "verifier.confusion.checkpoint"
 VERSION = 3
-ADDED = ("filters", "classes_left_out", "ignored", "regions", "annotations")
+ADDED = ("filters", "classes_left_out", "ignored", "regions", "annotations", "repeated")
 """Entries of a detection set's origin that hold numbers of its own frames."""
 
 

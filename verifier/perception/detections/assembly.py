@@ -25,6 +25,7 @@ from verifier.perception.detections.columns import (
     ignore_hint,
     ledger,
     no_boxes,
+    repeated,
 )
 from verifier.perception.detections.sources import Reading
 
@@ -296,6 +297,8 @@ def assemble(material: Material, reading: Reading) -> DetectionSet:
     origin: dict[str, object] = {"format": material.format, "sources": [dict(source) for source in material.sources]}
     origin |= dict(material.notes or {}) | dict(reading.record())
     origin |= {"classes_left_out": dropped, "ignored": dict(checks.counts), "regions": len(region), "filters": []}
+    if again := {kind: n for kind, own in (("annotations", kept), ("detections", boxes)) if (n := repeated(own))}:
+        origin["repeated"] = again
     origin["annotations"] = ledger(len(material.annotations), sound, len(annotations), len(kept), len(region))
     return DetectionSet(
         classes,

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.arrays import check_index, plain_fields, read_only
+from verifier.base.errors import Place
 
 ANY_CLASS = -1
 """The label of a don't-care region that stands for every class."""
@@ -155,6 +156,11 @@ class DetectionSet:
         """A copy with some fields replaced, checked again."""
         return replace(self, **changes)
 
+    def place(self, boxes: Boxes, row: int) -> Place:
+        """Where a box stands, for a message."""
+        file, line = self.files[boxes.file[row]], int(boxes.line[row])
+        return Place(file, path=f"element {line}") if file.endswith(".json") else Place(file, line)
+
     @property
     def frame_count(self) -> int:
         """Frames, those without any object included."""
@@ -225,6 +231,26 @@ def ledger(read: int, sound: int, chosen: int, kept: int, regions: int) -> dict[
     }
 
 
+def repeated(boxes: Boxes) -> int:
+    """How many boxes repeat one that stands there already: frame, class, box, distance and score are equal."""
+    if boxes.box_2d is None and boxes.box_3d is None:
+        return 0
+    known = (boxes.score, boxes.box_2d, boxes.box_3d, boxes.distance_m)
+    parts = [part for value in known if value is not None for part in np.atleast_2d(value.T)]
+    columns = [boxes.frame, boxes.label, *(np.nan_to_num(part, nan=-1.5) for part in parts)]
+    key = np.zeros(len(boxes))
+    for number, column in enumerate(columns, 1):
+        key += column * (number * 0.6180339887498949 % 1)  # equal rows have equal sums, others hardly ever
+    alike = np.sort(key)
+    alike = alike[1:][alike[1:] == alike[:-1]]
+    if not len(alike):
+        return 0
+    rows = np.column_stack([column[np.isin(key, alike)] for column in columns])
+    return len(rows) - len(np.unique(rows, axis=0))
+
+
 def ignore_hint(fault: str) -> str:
-    """How to leave out what has this kind of fault."""
-    return f"--ignore {fault} (in Python ignore=({fault!r},)) leaves these out and counts them"
+    """How to leave out what has this kind of fault, or better not to have it."""
+    empty = "--frames FILE lists every frame, also empty ones (table, kitti_tracking); "
+    left_out = f"--ignore {fault} (in Python ignore=({fault!r},)) leaves these out and counts them"
+    return empty + left_out if fault == "unknown_frames" else left_out

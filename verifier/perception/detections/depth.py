@@ -325,7 +325,7 @@ def _annotation_depth(depth: NDArray[np.float64], data: DetectionSet, row: int, 
         raise InputError(
             f"frame {shown(name)}: the rectangle ({values}) lies outside the depth map of "
             f"{depth.shape[1]} x {depth.shape[0]} pixels",
-            _place(data, data.annotations, row),
+            data.place(data.annotations, row),
         )
     return metres
 
@@ -370,7 +370,7 @@ def _known(data: DetectionSet, ignore: tuple[str, ...]) -> DetectionSet:
         more = f" (and {count - 1} more like it)" if count > 1 else ""
         raise InputError(
             f"frame {shown(data.frame_name[boxes.frame[row]])}: no depth is known in the rectangle{more}",
-            _place(data, boxes, row),
+            data.place(boxes, row),
             ignore_hint(FAULT),
         )
     out = boxes.take(unknown)
@@ -379,7 +379,3 @@ def _known(data: DetectionSet, ignore: tuple[str, ...]) -> DetectionSet:
         ignored=out if data.ignored is None else joined([data.ignored, out]),
         origin={**data.origin, "ignored": {**data.origin.get("ignored", {}), FAULT: count}},
     )
-
-
-def _place(data: DetectionSet, boxes: Boxes, row: int) -> Place:
-    return Place(data.files[boxes.file[row]], int(boxes.line[row]))

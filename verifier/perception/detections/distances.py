@@ -27,6 +27,8 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats
 from verifier.base.errors import InputError, Place, check_known, shown
+from verifier.base.numbers import number_words
+from verifier.base.words import first_of
 from verifier.perception.detections.classmap import is_part
 from verifier.perception.detections.columns import Boxes, DetectionSet
 from verifier.perception.detections.sources import digest_record
@@ -105,7 +107,10 @@ def with_distances(data: DetectionSet, path: str | Path, key: str) -> DetectionS
     if len(frame) > 1 and nowhere.all():
         text = f"the frames do not match: none of {len(frame)} rows is of a frame of the annotations; the first, {{}}"
         fail(nowhere, text, f"the first frame of the annotations is {shown(data.frame_name[0])}" if index else None)
-    fail(nowhere | ~np.isin(theirs, mine), NO_ANNOTATION)
+    unknown = nowhere | ~np.isin(theirs, mine)
+    there = boxes.attributes[key][boxes.frame == frame[unknown.argmax()]] if unknown.any() else ()
+    known = first_of([number_words(number) for number in there])
+    fail(unknown, NO_ANNOTATION, f"there it has: {known}" if known else None)
     again = np.zeros(len(theirs), dtype=bool)
     again[order[1:]] = theirs[order[1:]] == theirs[order[:-1]]
     fail(again, "{} occurs twice")

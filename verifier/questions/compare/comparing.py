@@ -42,6 +42,7 @@ from verifier.questions.compare.reach import Checking, Draws, Job, reaches
 from verifier.questions.compare.scores import (
     Scores,
     check_enough_draws,
+    outside_intervals,
     pareto_view,
     places_of,
     requirement_comparison,
@@ -298,7 +299,7 @@ class _Task:
             ),
             scores,
             {name: run_settings(self.studies[name], self.options, evidence) for name, evidence in data.items()},
-            [*said, *noted(noticed), *self._remarks(data, assumed)],
+            [*outside_intervals(requirements), *said, *noted(noticed), *self._remarks(data, assumed)],
         )
 
     def _collect(

@@ -40,7 +40,7 @@ from verifier.questions.compare.compare_result import (
     RequirementComparison,
     ScoreInterval,
 )
-from verifier.study.collection import target_of
+from verifier.study.collection import outside_remarks, target_of
 from verifier.study.inputs import Block
 from verifier.study.points import Point
 from verifier.study.profile import Profile
@@ -345,3 +345,14 @@ def pareto_view(
         tuple(bool(is_best) for is_best in non_dominated(points)),
         tuple(float(chance) for chance in non_dominated_chances(draws)),
     )
+
+
+def outside_intervals(requirements: Iterable[RequirementComparison]) -> list[str]:
+    """Say where an interval excludes the P beside it."""
+    beside = []
+    for asked in requirements:
+        for entry in asked.entries:
+            own = min(entry.means, key=lambda mean: mean.probability, default=entry.worst_point)
+            if not (entry.interval.lower <= own.upper and own.lower <= entry.interval.upper):
+                beside.append((asked.asked, f"{asked.name}, {entry.detector}, planner {entry.planner}"))
+    return outside_remarks(beside[0][0], [name for _, name in beside]) if beside else []

@@ -114,7 +114,7 @@ class Violation:
 
     @property
     def is_certain(self) -> bool:
-        """Whether the violation is certain from the start, whatever the detector reports."""
+        """Whether the violation is certain from the start, as measured and with perfect perception."""
         first = self.patterns[:1]
         return any(not pattern.steps and pattern.members[0].irrevocable_after == 0 for pattern in first)
 

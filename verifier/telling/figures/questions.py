@@ -190,19 +190,23 @@ def _panels(spec: SpecComparison, many: bool, level: float) -> list[Panel]:
 def _draw_entries(
     spec: SpecComparison, requirement: RequirementComparison, before: str, level: float, axis: Axes
 ) -> None:
-    """One row per configuration: Storm's probability as a dot, the interval as a line."""
-    count = len(requirement.entries)
+    """One row per configuration: Storm's probability as a dot, the interval as a line, the bounds as a thin one."""
+    count, mean = len(requirement.entries), requirement.over_profile  # bounds are of one scenario
     for k, (entry, colour) in enumerate(zip(requirement.entries, shades(count), strict=True)):
-        axis.plot(
-            [entry.interval.lower, entry.interval.upper], [k, k], color=colour, linewidth=2.2, solid_capstyle="butt"
-        )
-        axis.plot([entry.worst_point.probability], [k], marker=_marker(k), color=colour, markersize=6)
+        for ends, width in ((None if mean else entry.confidence_bounds, 0.8), (entry.interval, 2.2)):
+            if ends is not None:
+                line = [ends.lower, ends.upper]
+                axis.plot(line, [k, k], color=colour, linewidth=width, solid_capstyle="butt")
+        axis.plot([entry.probability], [k], marker=_marker(k), color=colour, markersize=6)
     axis.set_yticks(range(count), [short_name(spec.configurations, k) for k in range(count)], fontsize="small")
     axis.set_ylim(count - 0.5, -0.5)
     axis.set_xlim(-0.02, 1.02)
     if requirement.target is not None:
         axis.axvline(float(requirement.target.probability), color="0.4", linestyle="--", linewidth=0.9)
-    axis.set_xlabel(f"probability (worst scenario), {level_text(level)} interval", fontsize="small")
+    what = "mean over the profile" if mean else "worst scenario"
+    bounded = not mean and any(entry.confidence_bounds is not None for entry in requirement.entries)
+    thin = "; thin: bounds" if bounded else ""
+    axis.set_xlabel(f"probability ({what}), {level_text(level)} interval{thin}", fontsize="small")
     axis.set_title(
         one_line(f"{before}{requirement.name}: {requirement.target_text}"), fontsize="small", parse_math=False
     )
@@ -240,7 +244,7 @@ def _draw_pareto(spec: SpecComparison, pareto: ParetoView, before: str, axis: Ax
     first, second = known[pareto.first], known[pareto.second]
     for k, colour in enumerate(shades(len(spec.configurations))):
         one, other = first.entries[k], second.entries[k]
-        x, y = one.worst_point.probability, other.worst_point.probability
+        x, y = one.probability, other.probability
         axis.plot([one.interval.lower, one.interval.upper], [y, y], color=colour, linewidth=0.8, alpha=0.6)
         axis.plot([x, x], [other.interval.lower, other.interval.upper], color=colour, linewidth=0.8, alpha=0.6)
         face = colour if pareto.non_dominated[k] else "white"
