@@ -8,6 +8,7 @@ from fractions import Fraction as Fr
 import numpy as np
 import pytest
 from interval_iteration import optimal_probabilities
+from matrix_documents import write_matrices
 from world_specs import matrices_of
 
 from verifier.base.errors import InputError, LimitError, NoAnswerError
@@ -100,11 +101,8 @@ rules = [{ when = "sees(ped)", set = {} }, {}]
 
 def written(folder, text=MODEL):
     (folder / "model.toml").write_text(text)
-    document = {"schema": "verifier.confusion", "version": 1, "labelling": "class", "axes": ["predicted", "true"]}
-    document |= {"labels": ["ped", "empty"], "false_positives": "counted"}
-    bins = [{"distance_m": [0, 10], "counts": [[1, 0], [1, 1]]}]
-    (folder / "cm.json").write_text(json.dumps(document | {"bins": bins}))
-    return folder / "model.toml", read_confusion(folder / "cm.json").matrices
+    matrices = write_matrices(folder / "cm.json", [[1, 0], [1, 1]], false_positives="counted")
+    return folder / "model.toml", read_confusion(matrices).matrices
 
 
 def test_intervals_may_depend_on_what_is_decided(tmp_path):

@@ -6,6 +6,7 @@ from fractions import Fraction as Fr
 
 import numpy as np
 import pytest
+from matrix_documents import write_matrices
 from plain_worlds import GOALS, ChoosingWorld, PlainWorld, optima
 
 from verifier.analysis.objective import build_objective
@@ -50,10 +51,7 @@ COUNTS = [[6, 0], [4, 9]]
 
 def built(folder, text=MODEL, counts=COUNTS, **options):
     (folder / "model.toml").write_text(text)
-    document = {"schema": "verifier.confusion", "version": 1, "labelling": "class", "axes": ["predicted", "true"]}
-    document |= {"labels": ["ped", "empty"], "false_positives": "counted"}
-    (folder / "cm.json").write_text(json.dumps(document | {"bins": [{"distance_m": [0, 10], "counts": counts}]}))
-    matrices = read_confusion(folder / "cm.json").matrices
+    matrices = read_confusion(write_matrices(folder / "cm.json", counts, false_positives="counted")).matrices
     system = read_model(folder / "model.toml").inside("here").instantiate()
     return build_skeleton(system, system.planners["walker"], "here", matrices, SkeletonOptions(**options)), matrices
 

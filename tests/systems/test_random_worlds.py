@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from matrix_documents import document_of
 
 from verifier.base.arrays import rows_of
 from verifier.chains.chain import decision_process, markov_chain
@@ -111,16 +112,9 @@ def world(rng, draws, motion=drawing):
         rules.append(f'{{ when = "{when}", set = {{ {values} }} }}')
     lines += [f"rules = [{', '.join(rules)}]"]
     column = lambda: [rng.randrange(1, 8) for _ in range(3)]  # noqa: E731
-    bins = [
-        {"distance_m": ends, "counts": [list(row) for row in zip(column(), column(), column(), strict=True)]}
-        for ends in ([0, 4], [4, 7], [7, 10])
-    ]
-    document = {"schema": "verifier.confusion", "version": 1, "labelling": "class", "axes": ["predicted", "true"]}
-    return "\n".join(lines), document | {
-        "labels": ["ped", "car", "empty"],
-        "false_positives": "counted",
-        "bins": bins,
-    }
+    counts = ([list(row) for row in zip(column(), column(), column(), strict=True)] for _ in range(3))
+    about = {"labels": ["ped", "car", "empty"], "edges": (0, 4, 7, 10), "false_positives": "counted"}
+    return "\n".join(lines), document_of(*counts, **about)
 
 
 def walked(rows, first, value):

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from matrix_documents import document_of
 from plain_gains import gained, reaching
 from small_objectives import channel_of, objective_of
 
@@ -61,14 +62,7 @@ rules = [
 ]
 """
 # A pedestrian is seen with 3/4, and where there is none with 1/10.
-MATRICES = {
-    "schema": "verifier.confusion",
-    "version": 1,
-    "labelling": "class",
-    "axes": ["predicted", "true"],
-    "labels": ["ped", "empty"],
-    "bins": [{"distance_m": [0, 10], "counts": [[300, 10], [100, 90]]}],
-}
+MATRICES = document_of([[300, 10], [100, 90]])
 SPEC = """model "model.toml"
 time:    T = ? [ F ended ]
 soon:    T{0.5} = ? [ F ended ]
