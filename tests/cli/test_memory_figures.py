@@ -13,7 +13,7 @@ from verifier.perception.confusion.document import read_counts
 from verifier.perception.confusion.sanity import wilson
 from verifier.pipeline import verify_spec
 from verifier.study.options import RunOptions
-from verifier.telling.figures.confusion import persistence_figure, run_length_figure, swept_lengths
+from verifier.telling.figures.confusion import persistence_figure, runs_figure, swept_lengths
 from verifier.telling.figures.run import figure_of_run
 
 ROWS = {"start": [4, 6], "right*1": [20, 80], "right*2": [30, 970], "wrong*1": [25, 25], "wrong*2": [3, 1]}
@@ -33,7 +33,7 @@ def files(tmp_path):
 
 
 def test_wrong_reports_by_the_length_of_the_run(files):
-    axis = run_length_figure(read_counts(files[1])).axes[0]
+    axis = runs_figure(read_counts(files[1])).axes[0]
     line, _, (bars,) = axis.containers[0]
     order = ["wrong*2", "wrong*1", "start", "right*1", "right*2"]
     shares = [ROWS[name][0] / sum(ROWS[name]) for name in order]

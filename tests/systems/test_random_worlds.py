@@ -16,6 +16,7 @@ from verifier.language.expressions import parse_expression
 from verifier.perception.confusion import read_confusion
 from verifier.systems import exploration
 from verifier.systems.reader import read_model
+from verifier.systems.scene import set_scene
 from verifier.systems.skeleton import build_skeleton
 from verifier.systems.strategies import build_decisions
 
@@ -262,7 +263,7 @@ def check_choices(reference, folder, seed):
     rows, _, truths, _ = slow.explore(FIRST[1], list(map(reference.compiled, (*GOALS, *texts))))
     matrices = read_confusion(folder / "cm.json").matrices
     system = read_model(folder / "model.toml").inside("here").instantiate()
-    built = build_decisions(system, system.planners["p"], "here", matrices)
+    built = build_decisions(set_scene(system, system.planners["p"], "here", matrices))
     labels = {text: built.choices.mask_of(parse_expression(text)) for text in GOALS}
     process = decision_process(built, matrices.counts, labels, exact=True)
     mine = {state: [] for state in range(process.state_count)}

@@ -13,7 +13,7 @@ from verifier.chains.chain import decision_process, filled_counts, markov_chain
 from verifier.language.expressions import parse_expression
 from verifier.perception.confusion import EMPTY, ConfusionMatrices
 from verifier.systems.reader import read_model
-from verifier.systems.scene import SkeletonOptions
+from verifier.systems.scene import SkeletonOptions, set_scene
 from verifier.systems.settings import Limits
 from verifier.systems.skeleton import build_skeleton
 from verifier.systems.strategies import build_strategies, winning_starts
@@ -51,7 +51,7 @@ def system_of(folder, **parts):
 
 
 def strategies_of(system, **options):
-    return build_strategies(system, system.planners["walker"], "ped", MATRICES, SkeletonOptions(**options))
+    return build_strategies(set_scene(system, system.planners["walker"], "ped", MATRICES, SkeletonOptions(**options)))
 
 
 def process_of(system, conditions):
@@ -99,7 +99,10 @@ def test_combinations_by_hand(tmp_path):
 
 def test_a_start_wins_by_what_stands_there(tmp_path):
     system = system_of(tmp_path, formula="G !(ped & x < 2)", initial="true")
-    starts = {name: winning_starts(system, system.planners["walker"], name, MATRICES) for name in ("ped", "nobody")}
+    starts = {
+        name: winning_starts(set_scene(system, system.planners["walker"], name, MATRICES))
+        for name in ("ped", "nobody")
+    }
     assert {name: each.tolist() for name, each in starts.items()} == {"ped": [0, 0, 1, 1], "nobody": [1] * 4}
 
 
@@ -127,7 +130,7 @@ def test_a_goal_before_which_strategies_may_circle_is_refused(tmp_path):
 def test_planners_without_choice_are_refused(root):
     system = read_model(root / "models/car_pedestrian.toml").instantiate()
     with pytest.raises(UsageError, match="planner 'cautious' is not synthesised"):
-        build_strategies(system, system.planners["cautious"], "ped", MATRICES)
+        build_strategies(set_scene(system, system.planners["cautious"], "ped", MATRICES))
 
 
 def test_too_many_combinations_are_refused(tmp_path):

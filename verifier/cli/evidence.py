@@ -10,7 +10,7 @@ from verifier.base.errors import InputError, Place, UsageError, one_line
 from verifier.base.files import document_text, read_json, read_text
 from verifier.base.words import listed
 from verifier.cli.invocation import Command, with_provenance
-from verifier.cli.terminal import check_targets, give, progress_bar
+from verifier.cli.terminal import check_targets, give_study, progress_bar
 from verifier.evidence.bundle.build import Bundle, Sources, build_bundle, built_document
 from verifier.evidence.bundle.check import CheckLimits, check_bundle
 from verifier.evidence.bundle.intact import export_bundle, sign_bundle
@@ -35,7 +35,7 @@ from verifier.perception.confusion.data_set import UseRecord, looks_at, read_sta
 from verifier.perception.confusion.document import read_hashed_counts, write_confusion
 from verifier.perception.settings import UsedSettings
 from verifier.study.provenance import program_versions
-from verifier.telling.terminal import blocks_lines, text_of
+from verifier.telling.terminal import text_of
 
 _RESULTS_BAR = partial(progress_bar, what="results")
 
@@ -89,7 +89,7 @@ def diff_command(arguments: DiffSettings, command: Command) -> int:
     check_targets(arguments, "comparison")
     result = compare_bundles(arguments.old, arguments.new, arguments.odd)
     result = replace(result, command=command, versions=program_versions())
-    give(arguments, document_text(result), lambda: text_of(blocks_lines(diff_blocks(result))))
+    give_study(arguments, result, diff_blocks(result))
     return int(result.exit_code)
 
 
@@ -128,7 +128,7 @@ def spi_command(arguments: SpiSettings, command: Command) -> int:
         command=command,
         versions=program_versions(),
     )
-    give(arguments, document_text(study), lambda: text_of(blocks_lines(spi_blocks(study))))
+    give_study(arguments, study, spi_blocks(study))
     return int(study.exit_code)
 
 

@@ -106,7 +106,7 @@ FEWEST = 5
 """Items of a context that is drawn: intervals of fewer cover the panel."""
 
 
-def run_length_figure(counts: ConfusionCounts) -> Figure:
+def runs_figure(counts: ConfusionCounts) -> Figure:
     """One panel per true label with tracks: the share of wrong reports by the length of the current run, per bin.
 
     Args:
