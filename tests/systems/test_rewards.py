@@ -7,6 +7,7 @@ import json
 import math
 import re
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -80,23 +81,21 @@ DRAWN = RunOptions(confidence=ConfidenceSettings(draws=1000))
 EXACT = RunOptions(confidence=None, engines=EngineSettings(exact=True))
 
 
+def written(folder, spec=SPEC, model=MODEL, matrices=MATRICES):
+    for name, text in (("model.toml", model), ("spec.ltl", spec), ("cm.json", json.dumps(matrices))):
+        (folder / name).write_text(text)
+    return folder / "spec.ltl", folder / "cm.json"
+
+
 @pytest.fixture(scope="module")
 def document(tmp_path_factory):
     """The JSON of a run."""
-    folder = tmp_path_factory.mktemp("run")
-    for name, text in (("model.toml", MODEL), ("spec.ltl", SPEC), ("cm.json", json.dumps(MATRICES))):
-        (folder / name).write_text(text)
-    return verify_spec(folder / "spec.ltl", folder / "cm.json", RunOptions(confidence=None)).json_text()
+    return verify_spec(*written(tmp_path_factory.mktemp("run")), RunOptions(confidence=None)).json_text()
 
 
 @pytest.fixture
 def files(tmp_path):
-    def write(spec=SPEC, model=MODEL, matrices=MATRICES):
-        for name, text in (("model.toml", model), ("spec.ltl", spec), ("cm.json", json.dumps(matrices))):
-            (tmp_path / name).write_text(text)
-        return tmp_path / "spec.ltl", tmp_path / "cm.json"
-
-    return write
+    return partial(written, tmp_path)
 
 
 def numbers(run):
