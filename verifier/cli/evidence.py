@@ -44,11 +44,8 @@ def build_command(arguments: BuildSettings, command: Command) -> int:
     """Run `verify evidence build`; exit code 0 for a bundle that was made, whatever its verdicts are."""
     sources = Sources(arguments.spec, arguments.cm, arguments.context, arguments.given, command)
     bundle = build_bundle(sources, arguments.output, arguments.options, arguments.force, _RESULTS_BAR)
-    if arguments.json:
-        text = document_text(built_document(bundle, Path(arguments.output).name))
-        print(with_provenance(text, command, {"versions": program_versions()}), end="")
-    else:
-        print(build_text(bundle, arguments.output), end="")
+    document = built_document(bundle, Path(arguments.output).name)
+    print(_json_text(document, command) if arguments.json else build_text(bundle, arguments.output), end="")
     return 0
 
 
@@ -64,7 +61,7 @@ def check_command(arguments: CheckSettings, command: Command) -> int:
         path = arguments.signatures or default_path(arguments.bundle)
         seal = find_signature(path, report.digest, arguments.signed_by, arguments.role, clock_day())
         report = report.sealed(seal, Path(path).name)
-    print(_json_text(report, command) if arguments.json else check_text(report), end="")
+    print(_json_text(report.document(), command) if arguments.json else check_text(report), end="")
     return int(report.exit_code)
 
 
@@ -132,10 +129,9 @@ def spi_command(arguments: SpiSettings, command: Command) -> int:
     return int(study.exit_code)
 
 
-def _json_text(report: CheckReport, command: Command) -> str:
-    """The document with the command and the versions of what checked."""
-    text = document_text(report.document())
-    return with_provenance(text, command, {"versions": program_versions()})
+def _json_text(document: object, command: Command) -> str:
+    """The document with the command and the versions of what built or checked."""
+    return with_provenance(document_text(document), command, {"versions": program_versions()})
 
 
 def build_text(bundle: Bundle, target: str) -> str:
