@@ -37,7 +37,8 @@ stops: P >= 0.9 [ !ped | F s = 1 ]
 drives_on: P >= 0.85 [ ped | F x = 2 ]
 asked: P = ? [ F s = 1 ]
 """
-MATRICES = document_of([[300, 10], [100, 90]], title="made up")
+HEAD = {"schema": "verifier.confusion", "version": 1, "title": "made up"}  # first: bytes name doubts
+MATRICES = HEAD | document_of([[300, 10], [100, 90]])
 
 
 def write_inputs(folder, spec=SPEC, matrices=MATRICES, model=MODEL):
