@@ -9,6 +9,7 @@ import json
 
 import numpy as np
 import pytest
+from matrix_documents import document_of
 from scipy.stats import beta
 
 from verifier.analysis.settings import ConfidenceSettings
@@ -77,10 +78,7 @@ def simulated(rng, icc, drives, kind):
         rates = beta.ppf(rng.random((drives, 1)), rates * weight, (1 - rates) * weight)
     hits = rng.binomial(items, rates)
     counts = np.stack([hits, items - hits], axis=2)  # (drives, bins, predicted)
-    bins = [
-        {"distance_m": [10 * k, 10 * k + 10], "counts": [[int(seen), 0], [int(missed), 1]]}
-        for k, (seen, missed) in enumerate(counts.sum(axis=0).tolist())
-    ]
+    total = ([[seen, 0], [missed, 1]] for seen, missed in counts.sum(axis=0).tolist())
     sequences = [
         {
             "name": f"{d:04}",
@@ -95,16 +93,7 @@ def simulated(rng, icc, drives, kind):
         }
         for d in range(drives)
     ]
-    return {
-        "schema": "verifier.confusion",
-        "version": 1,
-        "labelling": "class",
-        "axes": ["predicted", "true"],
-        "labels": ["ped", "empty"],
-        "false_positives": "dropped",
-        "bins": bins,
-        "sequences": sequences,
-    }
+    return document_of(*total, false_positives="dropped", sequences=sequences)
 
 
 def bounds_of(folder, storm, system, data, **settings):

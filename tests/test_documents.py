@@ -3,7 +3,6 @@
 import doctest
 import importlib
 import os
-import pkgutil
 import re
 import runpy
 import shlex
@@ -13,9 +12,9 @@ import warnings
 from pathlib import Path
 
 import pytest
+from package_source import PACKAGE
 from printed_text import without_noise
 
-import verifier
 from verifier.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -107,13 +106,11 @@ def test_the_example_of_haze_with_few_scenes(tmp_path):
     assert len(rows) == 6
 
 
-def modules():
-    return [
-        each.name for each in pkgutil.walk_packages(verifier.__path__, "verifier.") if "__main__" not in each.name
-    ]
+EXEMPLIFIED = sorted(path for path in PACKAGE.rglob("*.py") if ">>>" in path.read_text("utf-8"))
 
 
-@pytest.mark.parametrize("name", ["verifier", *modules()])
-def test_docstrings_run(name, root, monkeypatch):
+@pytest.mark.parametrize("path", EXEMPLIFIED, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_docstrings_run(path, root, monkeypatch):
     monkeypatch.chdir(root)
+    name = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
     assert doctest.testmod(importlib.import_module(name)).failed == 0

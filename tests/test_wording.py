@@ -5,12 +5,12 @@ import re
 from pathlib import Path
 
 import pytest
+from package_source import PACKAGE, nodes_of
 
 from verifier.cli import main
 from verifier.cli.verbs import VERBS
 from verifier.manual.pages import PAGES
 
-PACKAGE = Path(__file__).parents[1] / "verifier"
 BANNED = {
     r"\banew\b": "again, recomputed",
     r"\bheld against\b": "compared with",
@@ -33,15 +33,11 @@ ALLOWED = {"checking/recurrence.py"}  # a truth value of logic
 
 def texts_of(path: Path) -> list[tuple[int, str]]:
     """Line and text of the literals of a module that hold several words and are no docstrings."""
-    tree = ast.parse(path.read_text("utf-8"))
-    documentation = set()
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(body, list):
-            documentation |= {id(statement.value) for statement in body if isinstance(statement, ast.Expr)}
+    bodies = (body for node in nodes_of(path) if isinstance(body := getattr(node, "body", None), list))
+    documentation = {id(statement.value) for body in bodies for statement in body if isinstance(statement, ast.Expr)}
     return [
         (node.lineno, node.value)
-        for node in ast.walk(tree)
+        for node in nodes_of(path)
         if isinstance(node, ast.Constant)
         and isinstance(node.value, str)
         and " " in node.value

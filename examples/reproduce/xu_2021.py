@@ -12,7 +12,7 @@ import sys
 from parts import options, reproduce, write_figure
 
 import verifier
-from verifier.telling.figures.collision import comparison_figure, interval_figure, map_figure
+from verifier.telling.figures.collision import comparison_figure, intervals_figure, map_figure
 
 DETECTORS = ("M3D-RPN", "D4LCN", "Kinematic3D")
 DECELERATIONS = (3.92, 6.86)  # 0.4 g and 0.7 g, in m/s^2
@@ -69,7 +69,7 @@ def main(words=None):
             "figure 1": "a drawing",
             "figure 2": "two images of KITTI with boxes; the paper does not name them",
             "figure 3": drawn("figure_3.png", map_figure),
-            "figure 4": drawn("figure_4.png", interval_figure),
+            "figure 4": drawn("figure_4.png", intervals_figure),
             "figure 5": figure_5,
             "slopes": "of the loss in beta / alpha: the paper's grid is not printed; verify collision tells its own",
         },

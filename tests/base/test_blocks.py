@@ -147,7 +147,7 @@ def test_a_worker_holds_to_the_limit_of_memory():
 
 
 def test_a_worker_keeps_nothing_of_what_it_did_and_tells_its_own_memory():
-    held = bytes(400 << 20).replace(b"\0", b"1")  # by the process that starts it
+    held = b"1" * (400 << 20)  # by the process that starts it
     with Pool("1") as pool:
         assert pool.sum(kept_seconds, [1.2], joined) == [0]
     (share,) = pool.shares

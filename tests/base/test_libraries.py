@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from package_source import PACKAGE, nodes_of
 
 from verifier.base.errors import UsageError
 from verifier.base.libraries import EXTRAS, library
@@ -31,9 +32,9 @@ def test_every_extra_brings_its_library():
 def test_every_library_that_is_asked_for_has_an_extra():
     asked = {
         node.args[0].value.split(".")[0]
-        for path in (ROOT / "verifier").rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "library"
+        for path in PACKAGE.rglob("*.py")
+        for node in nodes_of(path)
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "library"
     }
     assert asked == set(EXTRAS)
 

@@ -28,7 +28,7 @@ from verifier.language.specs import read_spec
 from verifier.perception.confusion import ConfusionMatrices, rates, read_confusion
 from verifier.study.inputs import Block, Grid, Selection, make_grid
 from verifier.systems.reader import read_model
-from verifier.systems.scene import SkeletonOptions, predicted_bytes
+from verifier.systems.scene import SkeletonOptions, predicted_bytes, set_scene
 from verifier.systems.skeleton import Skeleton, build_skeleton
 
 HERE = Path(__file__).resolve().parent
@@ -507,7 +507,7 @@ def deciding_world() -> Measured:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "model.toml").write_text(DECIDING)
         system = read_model(Path(folder) / "model.toml").instantiate()
-    choices = build_decisions(system, system.planners["p"], "ped", matrices)
+    choices = build_decisions(set_scene(system, system.planners["p"], "ped", matrices))
     names = {"high": "y > 100", "low": "y = 0", "hit": "hit = 1"}
     conditions = {name: parse_expression(text, Source(text)) for name, text in names.items()}
     formula = parse_formula("(G !hit) & ((F high) -> ((!high) U (low & F high)))")

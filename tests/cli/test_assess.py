@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from matrix_documents import write_matrices
 from typed_documents import read_back
 
 from verifier.base.errors import ExitCode
@@ -429,13 +430,9 @@ def test_detections_that_cannot_be_used(run, detected):
 def matrices(path, recall):
     """Every pedestrian and obstacle is seen with this chance, at every distance, of 4000 items each."""
     hits = round(4000 * recall)
-    document = {
-        "schema": "verifier.confusion", "version": 1, "title": path.stem, "labelling": "class",
-        "axes": ["predicted", "true"], "labels": ["ped", "obs", "empty"],
-        "distance": {"unit": "m"}, "matching": "made up", "false_positives": "dropped",
-        "bins": [{"distance_m": [0, 100], "counts": [[hits, 0, 0], [0, hits, 0], [4000 - hits, 4000 - hits, 4000]]}],
-    }  # fmt: skip
-    path.write_text(json.dumps(document))
+    about = {"title": path.stem, "distance": {"unit": "m"}, "matching": "made up", "false_positives": "dropped"}
+    counts = [[hits, 0, 0], [0, hits, 0], [4000 - hits, 4000 - hits, 4000]]
+    write_matrices(path, counts, labels=["ped", "obs", "empty"], edges=(0, 100), **about)
 
 
 def curves(path, factor):

@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pytest
+from matrix_documents import document_of
 from scipy import integrate, stats
 from typed_documents import read_back
 
@@ -81,14 +82,8 @@ def matrices(path, near, far, sequences=None, drive="drive"):
     """A file of matrices: (hits, items) of `ped` in [0, 5) and [5, 10) m; by sequence, if given as a list of both."""
     if sequences is not None:
         near, far = (tuple(sum(each[k][i] for each in sequences) for i in range(2)) for k in range(2))
-    data = {
-        "schema": "verifier.confusion", "version": 1, "title": path.stem, "labelling": "class",
-        "axes": ["predicted", "true"], "labels": ["ped", "empty"], "false_positives": "counted",
-        "bins": [
-            {"distance_m": ends, "counts": [[hits, 0], [items - hits, 0]]}
-            for ends, (hits, items) in (([0, 5], near), ([5, 10], far))
-        ],
-    }  # fmt: skip
+    counts = ([[hits, 0], [items - hits, 0]] for hits, items in (near, far))
+    data = document_of(*counts, edges=(0, 5, 10), title=path.stem, false_positives="counted")
     if sequences is not None:
         data["sequences"] = [
             {

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from drive_tables import write_drives
+from matrix_documents import write_matrices
 from typed_documents import read_back
 
 from verifier.base.errors import ExitCode
@@ -324,10 +325,7 @@ def street(tmp_path):
     (tmp_path / "street.toml").write_text(STREET)
     (tmp_path / "street.ltl").write_text('model "street.toml"\nstops: P >= 0.99 [ F x = 1 ]\n')
     counts = ([[30, 0, 0], [0, 40, 0], [10, 0, 40]], [[40, 0, 0], [0, 20, 0], [0, 10, 40]])
-    bins = [{"distance_m": [10 * k, 10 * k + 10], "counts": each} for k, each in enumerate(counts)]
-    head = {"schema": "verifier.confusion", "version": 1, "title": "made up", "labelling": "class"}
-    matrices = head | {"axes": ["predicted", "true"], "labels": ["ped", "truck", "empty"], "bins": bins}
-    (tmp_path / "street.json").write_text(json.dumps(matrices))
+    write_matrices(tmp_path / "street.json", *counts, labels=["ped", "truck", "empty"], title="made up")
     return {"spec": tmp_path / "street.ltl", "cm": tmp_path / "street.json"}
 
 

@@ -1,19 +1,19 @@
 """Figures of detectors with memory: what is drawn is what was counted and computed."""
 
-import json
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from context_cases import latch
 from matplotlib.collections import PolyCollection
+from matrix_documents import write_matrices
 
 from verifier.cli import main
 from verifier.perception.confusion.document import read_counts
 from verifier.perception.confusion.sanity import wilson
 from verifier.pipeline import verify_spec
 from verifier.study.options import RunOptions
-from verifier.telling.figures.confusion import persistence_figure, run_length_figure, swept_lengths
+from verifier.telling.figures.confusion import persistence_figure, runs_figure, swept_lengths
 from verifier.telling.figures.run import figure_of_run
 
 ROWS = {"start": [4, 6], "right*1": [20, 80], "right*2": [30, 970], "wrong*1": [25, 25], "wrong*2": [3, 1]}
@@ -23,21 +23,17 @@ ROWS = {"start": [4, 6], "right*1": [20, 80], "right*2": [30, 970], "wrong*1": [
 def files(tmp_path):
     """Spec and matrices of one class in one bin, from {context: [misses, hits]}."""
     by_context = {name: [[hits, 0], [misses, 0]] for name, (misses, hits) in ROWS.items()}
-    document = {
-        "schema": "verifier.confusion", "version": 2, "labelling": "class", "axes": ["predicted", "true"],
-        "labels": ["ped", "empty"],
-        "bins": [{"distance_m": [10, 20], "counts": np.sum(list(by_context.values()), axis=0).tolist(),
-                  "contexts": by_context}],
-        "contexts": {"kind": "run", "cap": 2, "of": "outcome", "gaps": "break"},
-    }  # fmt: skip
-    (tmp_path / "c.json").write_text(json.dumps(document))
+    whole = np.sum(list(by_context.values()), axis=0).tolist()
+    bins = [{"distance_m": [10, 20], "counts": whole, "contexts": by_context}]
+    contexts = {"kind": "run", "cap": 2, "of": "outcome", "gaps": "break"}
+    write_matrices(tmp_path / "c.json", version=2, bins=bins, contexts=contexts)
     (tmp_path / "m.toml").write_text(latch(4, initial="t <= 2"))
     (tmp_path / "s.ltl").write_text('model "m.toml"\nsome: P >= 0.75 [ F seen = 1 ]\n')
     return tmp_path / "s.ltl", tmp_path / "c.json"
 
 
 def test_wrong_reports_by_the_length_of_the_run(files):
-    axis = run_length_figure(read_counts(files[1])).axes[0]
+    axis = runs_figure(read_counts(files[1])).axes[0]
     line, _, (bars,) = axis.containers[0]
     order = ["wrong*2", "wrong*1", "start", "right*1", "right*2"]
     shares = [ROWS[name][0] / sum(ROWS[name]) for name in order]

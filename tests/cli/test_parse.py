@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from matrix_documents import write_matrices
 
 from verifier.cli import main
 
@@ -36,13 +37,8 @@ def asked(tmp_path, capsys, monkeypatch):
             MODEL.replace("END", end).replace("[environments]", f"{label}[environments]") + planner
         )
         (tmp_path / "s.ltl").write_text(SPEC + spec)
-        counts = [[8, 0, wrong], [0, 8, 0], [2, 2, 9]]
-        document = {
-            "schema": "verifier.confusion", "version": 1, "labelling": "class", "axes": ["predicted", "true"],
-            "labels": ["ped", "obs", "empty"], "false_positives": "counted",
-            "bins": [{"distance_m": [0, 10], "counts": counts}],
-        }  # fmt: skip
-        (tmp_path / "cm.json").write_text(json.dumps(document))
+        about = {"labels": ["ped", "obs", "empty"], "false_positives": "counted"}
+        write_matrices(tmp_path / "cm.json", [[8, 0, wrong], [0, 8, 0], [2, 2, 9]], **about)
         assert main(["run", "s.ltl", "--cm", "cm.json", "--parse", "--json", *options]) == 0
         return json.loads(capsys.readouterr().out)
 

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from matrix_documents import write_matrices
 
 from verifier.cli import main
 
@@ -94,9 +95,7 @@ ped = [{ class = "ped", distance_m = "5" }]
 rules = [{ when = "sees(ped)", set = { brake = 1 } }, { when = "true", set = { brake = 0 } }]
 """)
     counts = [[[9, 1], [1, 1]], [[9, 0], [1, 2]]]
-    bins = [{"distance_m": edges, "counts": each} for edges, each in zip([[0, 10], [10, None]], counts, strict=True)]
-    head = {"schema": "verifier.confusion", "version": 1, "labelling": "class", "axes": ["predicted", "true"]}
-    (tmp_path / "cm.json").write_text(json.dumps({**head, "labels": ["ped", "empty"], "bins": bins}))
+    write_matrices(tmp_path / "cm.json", *counts, edges=(0, 10, None))
     (tmp_path / "s.ltl").write_text('model "road.toml"\nno_false_stop: P >= 0.5 [ G s = 0 ]\n')
     run = ["run", tmp_path / "s.ltl", "--cm", tmp_path / "cm.json", "--point-only", "--exact", "--json"]
     exact = {}

@@ -14,6 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from matrix_documents import write_matrices
 from published_matrices import PERFECT, write_matrix
 
 from verifier.base.errors import ExitCode
@@ -166,11 +167,6 @@ def test_no_bar_for_a_single_chain(root, tmp_path):
     assert b"\x1b" not in (tmp_path / "out.txt").read_bytes()  # a file gets no colours
 
 
-ONE_BIN = (
-    '{"schema": "verifier.confusion", "version": 1, "labelling": "class", "axes": ["predicted", "true"], '
-    '"labels": ["ped", "obs", "empty"], '
-    '"bins": [{"distance_m": [0, null], "counts": [[3, 0, 0], [0, 3, 0], [1, 1, 4]]}]}'
-)
 REFUSED = [
     "specs/lookalike_letter.ltl",
     "specs/explosive_lets.ltl",
@@ -191,7 +187,7 @@ def refused(name, root, folder):
     """The arguments of `verify run` that read a faulty file, and what is said about it."""
     faulty = INVALID / name
     spec, matrix = folder / "good.ltl", folder / "good.json"
-    matrix.write_text(ONE_BIN)
+    write_matrices(matrix, [[3, 0, 0], [0, 3, 0], [1, 1, 4]], labels=["ped", "obs", "empty"], edges=(0, None))
     model = faulty if faulty.suffix == ".toml" else root / "models/car_pedestrian.toml"
     spec.write_text(f'model "{model}"\na: P = ? [ true ]\n')
     files = {".ltl": (faulty, matrix), ".toml": (spec, matrix), ".json": (spec, faulty)}[faulty.suffix]

@@ -10,6 +10,7 @@ import itertools
 from fractions import Fraction
 
 from interval_models import vertices
+from matrix_documents import document_of
 
 EDGES = (0, 10, 20)
 LABELS = ("ped", "car", "empty")
@@ -62,10 +63,8 @@ class AskingWorld:
 
     @property
     def document(self):
-        bins = [{"distance_m": list(EDGES[k : k + 2]), "counts": cells} for k, cells in enumerate(self.counts)]
-        document = {"schema": "verifier.confusion", "version": 1, "labelling": "class", "axes": ["predicted", "true"]}
         located = {"localisation": {"axes": ["reported", "true"], "counts": LOCATED}} if self.located else {}
-        return document | {"labels": list(LABELS), "false_positives": "counted", "bins": bins} | located
+        return document_of(*self.counts, labels=LABELS, edges=EDGES, false_positives="counted", **located)
 
     def draws(self, t):
         """(name, bin, column, [(reported bin, probability)]) of each draw."""

@@ -13,6 +13,7 @@ import xml.etree.ElementTree as ET
 
 import yaml
 from document_edits import summed
+from matrix_documents import document_of
 
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.evidence.bundle.build import Sources, make_bundle
@@ -49,14 +50,7 @@ FEW = RunOptions(confidence=ConfidenceSettings(draws=100))
 def matrices(name, sequences=()):
     """Those of day or night; the counts in equal parts over sequences, the last of which has the rest."""
     tables = copy.deepcopy((NEAR[name], *FAR))  # tests change what they are given
-    bins = [
-        {"distance_m": [low, high], "counts": table}
-        for low, high, table in zip((0, 10, 20), (10, 20, None), tables, strict=True)
-    ]
-    document = {
-        "schema": "verifier.confusion", "version": 1, "title": name, "labelling": "class",
-        "axes": ["predicted", "true"], "labels": ["ped", "empty"], "false_positives": "counted", "bins": bins,
-    }  # fmt: skip
+    document = document_of(*tables, edges=(0, 10, 20, None), title=name, false_positives="counted")
     if sequences:
         parts = len(sequences)
         document["sequences"] = [

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from matrix_documents import document_of
 
 
 def document(case, **more):
@@ -55,11 +56,9 @@ def tracked_document(rows, contexts, **head):
     """Of one class in one bin, from {context: [misses, hits]}."""
     by_context = {name: [[hits, 0], [misses, 0]] for name, (misses, hits) in rows.items()}
     whole = np.sum(list(by_context.values()), axis=0).tolist()
-    return {
-        "schema": "verifier.confusion", "version": 2, "labelling": "class", "axes": ["predicted", "true"],
-        "labels": ["ped", "empty"], "bins": [{"distance_m": [10, 20], "counts": whole, "contexts": by_context}],
-        "contexts": {"kind": contexts.kind, "cap": contexts.cap, "of": "outcome", "gaps": "break", **head},
-    }  # fmt: skip
+    bins = [{"distance_m": [10, 20], "counts": whole, "contexts": by_context}]
+    told = {"kind": contexts.kind, "cap": contexts.cap, "of": "outcome", "gaps": "break", **head}
+    return document_of(version=2, bins=bins, contexts=told)
 
 
 def counted_drives(drives, contexts, **head):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from matrix_documents import document_of
+
 LOOP = """
 name = "loop"
 source = "made for tests of limits"
@@ -23,20 +25,15 @@ kind = "rules"
 rules = [{{ when = "sees(ped)", set = {{ go = 1 }} }}, {{ when = "true", set = {{ go = 0 }} }}]
 """
 
-MATRICES = {
-    "schema": "verifier.confusion",
-    "version": 1,
-    "title": "made",
-    "labelling": "class",
-    "axes": ["predicted", "true"],
-    "labels": ["ped", "empty"],
-    "distance": {"unit": "m", "measure": "made", "of": "true object"},
-    "matching": "none",
-    "false_positives": "counted",
-    "source": {"made": "by hand"},
-    "notes": "",
-    "bins": [{"distance_m": [0, 10], "counts": [[31, 3], [127, 97]]}],
-}
+MATRICES = document_of(
+    [[31, 3], [127, 97]],
+    title="made",
+    distance={"unit": "m", "measure": "made", "of": "true object"},
+    matching="none",
+    false_positives="counted",
+    source={"made": "by hand"},
+    notes="",
+)
 
 
 def _nested_until(parts: int) -> str:

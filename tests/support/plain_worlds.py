@@ -7,6 +7,8 @@ variables are x (set by the planner), and y and z, which the world moves.
 import itertools
 from fractions import Fraction
 
+from matrix_documents import document_of
+
 CONDITIONS = [
     ("true", lambda x, y, z: True),
     ("x < 3", lambda x, y, z: x < 3),
@@ -113,11 +115,8 @@ class PlainWorld:
             }
             for k, cells in enumerate(self.counts)
         ]
-        document = {"schema": "verifier.confusion", "version": 1, "labelling": "class", "axes": ["predicted", "true"]}
         variables = [{"name": "occlusion", "of": "object", "edges": [0, 1, 2]}]
-        return document | {
-            "labels": list(LABELS), "false_positives": "counted", "variables": variables, "bins": bins
-        }  # fmt: skip
+        return document_of(labels=LABELS, false_positives="counted", variables=variables, bins=bins)
 
     def reports(self, state):
         """(reports, probability): each a (name, label, end of its bin)."""

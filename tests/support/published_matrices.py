@@ -3,9 +3,10 @@
 A matrix is given by its columns, true label -> probability of reporting (ped, obs, empty), in fractions.
 """
 
-import json
 import math
 from fractions import Fraction
+
+from matrix_documents import write_matrices
 
 NAMES = ("ped", "obs", "empty")
 
@@ -42,16 +43,7 @@ def write_matrix(path, columns):
     assert all(sum(column) == 1 for column in columns.values())
     scale = math.lcm(*(entry.denominator for column in columns.values() for entry in column))
     counts = [[int(columns[true][row] * scale) for true in NAMES] for row in range(len(NAMES))]
-    document = {
-        "schema": "verifier.confusion",
-        "version": 1,
-        "labelling": "class",
-        "axes": ["predicted", "true"],
-        "labels": list(NAMES),
-        "bins": [{"distance_m": [0, None], "counts": counts}],
-    }
-    path.write_text(json.dumps(document), encoding="utf-8")
-    return path
+    return write_matrices(path, counts, labels=NAMES, edges=(0, None))
 
 
 def column_at_any_distance(columns, true):

@@ -3,6 +3,7 @@
 import copy
 
 import made_runs
+from matrix_documents import document_of
 
 SPEC, MODEL, MATRICES = "1" * 64, "2" * 64, "3" * 64
 
@@ -61,15 +62,7 @@ def satisfied_run(**more):
 
 def matrices(counts=((20, 5), (1, 74)), sequences=None, name="a.json", **more):
     """Confusion matrices of one bin over the labels ped and empty."""
-    content = {
-        "schema": "verifier.confusion",
-        "version": 1,
-        "labelling": "class",
-        "axes": ["predicted", "true"],
-        "labels": ["ped", "empty"],
-        "bins": [{"distance_m": [0, None], "counts": [list(row) for row in counts]}],
-        **more,
-    }
+    content = document_of([list(row) for row in counts], edges=(0, None), **more)
     if sequences is not None:
         content["sequences"] = sequences
     return document(content, name)

@@ -6,6 +6,8 @@ takes nobody for a pedestrian 1 time in 10, so it drives through with probabilit
 
 import json
 
+from matrix_documents import document_of
+
 MODEL = """
 name = "two_looks"
 source = "made up"
@@ -35,15 +37,8 @@ stops: P >= 0.9 [ !ped | F s = 1 ]
 drives_on: P >= 0.85 [ ped | F x = 2 ]
 asked: P = ? [ F s = 1 ]
 """
-MATRICES = {
-    "schema": "verifier.confusion",
-    "version": 1,
-    "title": "made up",
-    "labelling": "class",
-    "axes": ["predicted", "true"],
-    "labels": ["ped", "empty"],
-    "bins": [{"distance_m": [0, 10], "counts": [[300, 10], [100, 90]]}],
-}
+HEAD = {"schema": "verifier.confusion", "version": 1, "title": "made up"}  # first: bytes name doubts
+MATRICES = HEAD | document_of([[300, 10], [100, 90]])
 
 
 def write_inputs(folder, spec=SPEC, matrices=MATRICES, model=MODEL):

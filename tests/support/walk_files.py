@@ -4,8 +4,9 @@ A walker on 0..n moves up when it sees a pedestrian, down when it sees an obstac
 the one column of the matrices says how often each happens.
 """
 
-import json
 from fractions import Fraction
+
+from matrix_documents import write_matrices
 
 MODEL = """
 name = "random_walk"
@@ -41,19 +42,10 @@ fair: P >= 0.5 [ F x = n ]
 
 def write_walk(folder, up, down, stay):
     """The files in `folder`, with these counts of the column; gives the paths of spec and matrices."""
-    bins = [{"distance_m": [0, 10], "counts": [[up, 0, 0], [down, 1, 0], [stay, 0, 1]]}]
-    matrices = {
-        "schema": "verifier.confusion",
-        "version": 1,
-        "axes": ["predicted", "true"],
-        "labelling": "class",
-        "labels": ["ped", "obs", "empty"],
-        "bins": bins,
-    }
     (folder / "walk.toml").write_text(MODEL, encoding="utf-8")
     (folder / "walk.ltl").write_text(SPEC, encoding="utf-8")
-    (folder / "walk.json").write_text(json.dumps(matrices), encoding="utf-8")
-    return folder / "walk.ltl", folder / "walk.json"
+    counts = [[up, 0, 0], [down, 1, 0], [stay, 0, 1]]
+    return folder / "walk.ltl", write_matrices(folder / "walk.json", counts, labels=["ped", "obs", "empty"])
 
 
 def winning_chance(n, up, down):

@@ -7,6 +7,7 @@ from fractions import Fraction as Fr
 
 import pytest
 from document_edits import summed
+from matrix_documents import write_matrices
 from scipy.stats import beta
 from small_bundles import WALKER_MODEL
 from world_specs import matrices_of, spec_of
@@ -68,10 +69,7 @@ COUNTS = [[3, 0], [1, 1]]
 def files(folder, requirements, model=WALKER_MODEL, counts=COUNTS):
     (folder / "model.toml").write_text(model)
     (folder / "spec.ltl").write_text('model "model.toml"\n' + requirements)
-    document = {"schema": "verifier.confusion", "version": 1, "labelling": "class", "axes": ["predicted", "true"]}
-    document |= {"labels": ["ped", "empty"], "false_positives": "counted"}
-    (folder / "cm.json").write_text(json.dumps(document | {"bins": [{"distance_m": [0, 10], "counts": counts}]}))
-    return folder / "spec.ltl", folder / "cm.json"
+    return folder / "spec.ltl", write_matrices(folder / "cm.json", counts, false_positives="counted")
 
 
 def found(folder, requirements, options=POINT, **more):

@@ -8,6 +8,7 @@ from fractions import Fraction as Fr
 import numpy as np
 import pytest
 from interval_iteration import optimal_probabilities
+from matrix_documents import write_matrices
 from world_specs import matrices_of
 
 from verifier.base.errors import InputError, LimitError, NoAnswerError
@@ -17,7 +18,7 @@ from verifier.language.expressions import parse_expression
 from verifier.language.ltl import parse_formula, to_storm
 from verifier.perception.confusion import read_confusion
 from verifier.systems.reader import read_model
-from verifier.systems.scene import SkeletonOptions
+from verifier.systems.scene import SkeletonOptions, set_scene
 from verifier.systems.settings import Limits
 from verifier.systems.skeleton import build_skeleton
 from verifier.systems.space import World, _extreme_points
@@ -34,7 +35,7 @@ CROSSING = {
 def process_of(model, matrices, conditions, exact=False, **options):
     system = read_model(model).inside("ped").instantiate()
     planner, options = next(iter(system.planners.values())), SkeletonOptions(**options)
-    built = build_decisions(system, planner, "ped", matrices, options)
+    built = build_decisions(set_scene(system, planner, "ped", matrices, options))
     labels = {name: built.choices.mask_of(parse_expression(text)) for name, text in conditions.items()}
     return decision_process(built, matrices.counts, labels, exact=exact)
 
@@ -100,11 +101,8 @@ rules = [{ when = "sees(ped)", set = {} }, {}]
 
 def written(folder, text=MODEL):
     (folder / "model.toml").write_text(text)
-    document = {"schema": "verifier.confusion", "version": 1, "labelling": "class", "axes": ["predicted", "true"]}
-    document |= {"labels": ["ped", "empty"], "false_positives": "counted"}
-    bins = [{"distance_m": [0, 10], "counts": [[1, 0], [1, 1]]}]
-    (folder / "cm.json").write_text(json.dumps(document | {"bins": bins}))
-    return folder / "model.toml", read_confusion(folder / "cm.json").matrices
+    matrices = write_matrices(folder / "cm.json", [[1, 0], [1, 1]], false_positives="counted")
+    return folder / "model.toml", read_confusion(matrices).matrices
 
 
 def test_intervals_may_depend_on_what_is_decided(tmp_path):
@@ -204,7 +202,7 @@ def test_it_is_told_how_far_the_states_were_followed(tmp_path):
 def test_what_the_world_does_in_a_choice_is_told(tmp_path):
     path, matrices = written(tmp_path, MODEL.replace("push <= x + 1", "push >= 1 & push <= x + 1"))
     system = read_model(path).inside("ped").instantiate()
-    built = build_decisions(system, system.planners["walker"], "ped", matrices)
+    built = build_decisions(set_scene(system, system.planners["walker"], "ped", matrices))
     found = {}
     for state, place in enumerate(zip(*(built.choices.valuations[name].tolist() for name in "xy"), strict=True)):
         own = built.name[range(*built.choice_starts[state : state + 2])]

@@ -6,6 +6,7 @@ from fractions import Fraction as Fr
 
 import numpy as np
 import pytest
+from matrix_documents import write_matrices
 from plain_worlds import GOALS, ChoosingWorld, PlainWorld, optima
 
 from verifier.analysis.objective import build_objective
@@ -18,7 +19,7 @@ from verifier.language.ltl import parse_formula
 from verifier.perception.confusion import rates, read_confusion
 from verifier.pipeline import verify_spec
 from verifier.systems.reader import read_model
-from verifier.systems.scene import SkeletonOptions
+from verifier.systems.scene import SkeletonOptions, set_scene
 from verifier.systems.settings import Limits
 from verifier.systems.skeleton import build_skeleton
 from verifier.systems.strategies import build_decisions
@@ -50,10 +51,7 @@ COUNTS = [[6, 0], [4, 9]]
 
 def built(folder, text=MODEL, counts=COUNTS, **options):
     (folder / "model.toml").write_text(text)
-    document = {"schema": "verifier.confusion", "version": 1, "labelling": "class", "axes": ["predicted", "true"]}
-    document |= {"labels": ["ped", "empty"], "false_positives": "counted"}
-    (folder / "cm.json").write_text(json.dumps(document | {"bins": [{"distance_m": [0, 10], "counts": counts}]}))
-    matrices = read_confusion(folder / "cm.json").matrices
+    matrices = read_confusion(write_matrices(folder / "cm.json", counts, false_positives="counted")).matrices
     system = read_model(folder / "model.toml").inside("here").instantiate()
     return build_skeleton(system, system.planners["walker"], "here", matrices, SkeletonOptions(**options)), matrices
 
@@ -216,10 +214,9 @@ def check_choosing(folder, seed):
     matrices = read_confusion(folder / "cm.json", kept=["occlusion"]).matrices
     system = read_model(folder / "model.toml").inside("here").instantiate()
     planner = system.planners["p"]
-    make = build_decisions if plain.decides else build_skeleton
-    process = (decision_process if plain.decides else markov_chain)(
-        make(system, planner, "here", matrices), matrices.counts, {}, exact=True
-    )
+    asked = system, planner, "here", matrices
+    built = build_decisions(set_scene(*asked)) if plain.decides else build_skeleton(*asked)
+    process = (decision_process if plain.decides else markov_chain)(built, matrices.counts, {}, exact=True)
     names = ["x", "y", "z", *(planner.trackers[0].variables if planner.trackers else ())]
     states = list(map(state_of, zip(*(process.valuations[name].tolist() for name in names), strict=True)))
     owner = rows_of(process.choice_starts) if plain.decides else np.arange(len(states))

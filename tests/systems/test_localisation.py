@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from matrix_documents import document_of
 
 from verifier.analysis.sensitivity.adjoint import through_draws
 from verifier.base.errors import InputError
@@ -124,13 +125,7 @@ def test_slopes_run_through_the_errors_of_distance(tmp_path):
     assert np.array_equal(channel.at(np.array([0])).weights(values), channel.weights(values)[:1])
 
 
-DOCUMENT = {
-    "schema": "verifier.confusion", "version": 1, "labelling": "class", "axes": ["predicted", "true"],
-    "labels": ["ped", "empty"], "false_positives": "counted", "localisation": LOCATED,
-    "bins": [
-        {"distance_m": [0, 10], "counts": COUNTS[0].tolist()}, {"distance_m": [10, 20], "counts": COUNTS[1].tolist()},
-    ],
-}  # fmt: skip
+DOCUMENT = document_of(*COUNTS.tolist(), false_positives="counted", localisation=LOCATED)
 
 
 def written(folder, name="cm.json", **changes):

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from matrix_documents import write_matrices
 
 from verifier.base.errors import InputError
 from verifier.chains.chain import markov_chain
@@ -35,11 +36,6 @@ step = { range = [0, 9], default = 1 }
 here = [{ class = "ped", name = "walker", distance_m = 5 }]
 [planners.driver]
 """
-DOCUMENT = """{
-"schema": "verifier.confusion", "version": 1, "labelling": "class", "axes": ["predicted", "true"],
-"labels": ["ped", "empty"], "false_positives": "counted",
-"bins": [{"distance_m": [0, 10], "counts": [[6, 0], [4, 1]]}]
-}"""
 
 
 def model_of(folder, planner, frame_s=1.5):
@@ -204,7 +200,7 @@ def test_a_spec_may_name_memory_that_all_its_planners_have(tmp_path):
     memory = "memory = { seen = { range = [0, 1], initial = 0 } }\n"
     rules = 'rules = [{ when = "sees(ped)", set = { seen = 1 } }]'
     model_of(tmp_path, f"{memory}{rules}\n[planners.other]\n{rules.replace(', set = { seen = 1 }', '')}")
-    (tmp_path / "cm.json").write_text(DOCUMENT)
+    write_matrices(tmp_path / "cm.json", [[6, 0], [4, 1]], false_positives="counted")
     spec = tmp_path / "s.ltl"
     spec.write_text('model "stop.toml"\nplanner driver\nmet: P = ? [ F seen = 1 ]\n')
     options = RunOptions(confidence=None)

@@ -1,10 +1,10 @@
 """Where objects are by further variables of the matrices: by hand, refusals, and the counts behind the bins."""
 
 import itertools
-import json
 
 import numpy as np
 import pytest
+from matrix_documents import write_matrices
 
 from verifier.base.errors import InputError, UsageError
 from verifier.perception.confusion import exact_rates, read_confusion
@@ -49,10 +49,8 @@ def written(folder, at, further=(0, 1), sequences=True):
         counts = [[int(rng.integers(1, 9)), 2], [int(rng.integers(1, 9)), 5 + distance]]
         found = {"distance_m": [[0, 10], [10, None]][distance], "counts": counts}
         bins.append({**found, "where": where} if where else found)
-    document = {"schema": "verifier.confusion", "version": 1, "labelling": "class", "axes": ["predicted", "true"]}
-    document |= {"labels": ["ped", "empty"], "false_positives": "counted", "bins": bins}
-    (folder / "cm.json").write_text(json.dumps(document | ({"variables": variables} if variables else {})))
-    return folder / "spec.ltl", folder / "cm.json"
+    more = {"variables": variables} if variables else {}
+    return folder / "spec.ltl", write_matrices(folder / "cm.json", bins=bins, false_positives="counted", **more)
 
 
 def slow(folder, at, **more):

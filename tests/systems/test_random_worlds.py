@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from matrix_documents import document_of
 
 from verifier.base.arrays import rows_of
 from verifier.chains.chain import decision_process, markov_chain
@@ -15,6 +16,7 @@ from verifier.language.expressions import parse_expression
 from verifier.perception.confusion import read_confusion
 from verifier.systems import exploration
 from verifier.systems.reader import read_model
+from verifier.systems.scene import set_scene
 from verifier.systems.skeleton import build_skeleton
 from verifier.systems.strategies import build_decisions
 
@@ -111,16 +113,9 @@ def world(rng, draws, motion=drawing):
         rules.append(f'{{ when = "{when}", set = {{ {values} }} }}')
     lines += [f"rules = [{', '.join(rules)}]"]
     column = lambda: [rng.randrange(1, 8) for _ in range(3)]  # noqa: E731
-    bins = [
-        {"distance_m": ends, "counts": [list(row) for row in zip(column(), column(), column(), strict=True)]}
-        for ends in ([0, 4], [4, 7], [7, 10])
-    ]
-    document = {"schema": "verifier.confusion", "version": 1, "labelling": "class", "axes": ["predicted", "true"]}
-    return "\n".join(lines), document | {
-        "labels": ["ped", "car", "empty"],
-        "false_positives": "counted",
-        "bins": bins,
-    }
+    counts = ([list(row) for row in zip(column(), column(), column(), strict=True)] for _ in range(3))
+    about = {"labels": ["ped", "car", "empty"], "edges": (0, 4, 7, 10), "false_positives": "counted"}
+    return "\n".join(lines), document_of(*counts, **about)
 
 
 def walked(rows, first, value):
@@ -268,7 +263,7 @@ def check_choices(reference, folder, seed):
     rows, _, truths, _ = slow.explore(FIRST[1], list(map(reference.compiled, (*GOALS, *texts))))
     matrices = read_confusion(folder / "cm.json").matrices
     system = read_model(folder / "model.toml").inside("here").instantiate()
-    built = build_decisions(system, system.planners["p"], "here", matrices)
+    built = build_decisions(set_scene(system, system.planners["p"], "here", matrices))
     labels = {text: built.choices.mask_of(parse_expression(text)) for text in GOALS}
     process = decision_process(built, matrices.counts, labels, exact=True)
     mine = {state: [] for state in range(process.state_count)}

@@ -7,9 +7,11 @@ import json
 import math
 import re
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
+from matrix_documents import document_of
 from plain_gains import gained, reaching
 from small_objectives import channel_of, objective_of
 
@@ -61,14 +63,7 @@ rules = [
 ]
 """
 # A pedestrian is seen with 3/4, and where there is none with 1/10.
-MATRICES = {
-    "schema": "verifier.confusion",
-    "version": 1,
-    "labelling": "class",
-    "axes": ["predicted", "true"],
-    "labels": ["ped", "empty"],
-    "bins": [{"distance_m": [0, 10], "counts": [[300, 10], [100, 90]]}],
-}
+MATRICES = document_of([[300, 10], [100, 90]])
 SPEC = """model "model.toml"
 time:    T = ? [ F ended ]
 soon:    T{0.5} = ? [ F ended ]
@@ -86,23 +81,21 @@ DRAWN = RunOptions(confidence=ConfidenceSettings(draws=1000))
 EXACT = RunOptions(confidence=None, engines=EngineSettings(exact=True))
 
 
+def written(folder, spec=SPEC, model=MODEL, matrices=MATRICES):
+    for name, text in (("model.toml", model), ("spec.ltl", spec), ("cm.json", json.dumps(matrices))):
+        (folder / name).write_text(text)
+    return folder / "spec.ltl", folder / "cm.json"
+
+
 @pytest.fixture(scope="module")
 def document(tmp_path_factory):
     """The JSON of a run."""
-    folder = tmp_path_factory.mktemp("run")
-    for name, text in (("model.toml", MODEL), ("spec.ltl", SPEC), ("cm.json", json.dumps(MATRICES))):
-        (folder / name).write_text(text)
-    return verify_spec(folder / "spec.ltl", folder / "cm.json", RunOptions(confidence=None)).json_text()
+    return verify_spec(*written(tmp_path_factory.mktemp("run")), RunOptions(confidence=None)).json_text()
 
 
 @pytest.fixture
 def files(tmp_path):
-    def write(spec=SPEC, model=MODEL, matrices=MATRICES):
-        for name, text in (("model.toml", model), ("spec.ltl", spec), ("cm.json", json.dumps(matrices))):
-            (tmp_path / name).write_text(text)
-        return tmp_path / "spec.ltl", tmp_path / "cm.json"
-
-    return write
+    return partial(written, tmp_path)
 
 
 def numbers(run):

@@ -1,8 +1,7 @@
 """The shipped model with a field of view, by hand: at one speed the car looks once, two cells before the end."""
 
-import json
-
 import pytest
+from matrix_documents import write_matrices
 
 from verifier.base.errors import InputError
 from verifier.pipeline import verify_spec
@@ -17,11 +16,7 @@ BINS = [
 
 
 def stops(root, folder, environment, **constants):
-    document = {
-        "schema": "verifier.confusion", "version": 1, "labelling": "class", "axes": ["predicted", "true"],
-        "labels": ["ped", "obs", "empty"], "false_positives": "counted", "bins": BINS,
-    }  # fmt: skip
-    (folder / "cm.json").write_text(json.dumps(document))
+    write_matrices(folder / "cm.json", labels=["ped", "obs", "empty"], false_positives="counted", bins=BINS)
     (folder / "s.ltl").write_text(
         f'model "{root}/models/car_pedestrian.toml"\nplanner published\nstops: P = ? [ F at_line ]\n'
     )

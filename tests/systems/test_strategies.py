@@ -1,6 +1,7 @@
 """The decision process of all winning strategies, against their plain enumeration."""
 
 import itertools
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -13,7 +14,7 @@ from verifier.chains.chain import decision_process, filled_counts, markov_chain
 from verifier.language.expressions import parse_expression
 from verifier.perception.confusion import EMPTY, ConfusionMatrices
 from verifier.systems.reader import read_model
-from verifier.systems.scene import SkeletonOptions
+from verifier.systems.scene import SkeletonOptions, set_scene
 from verifier.systems.settings import Limits
 from verifier.systems.skeleton import build_skeleton
 from verifier.systems.strategies import build_strategies, winning_starts
@@ -51,7 +52,7 @@ def system_of(folder, **parts):
 
 
 def strategies_of(system, **options):
-    return build_strategies(system, system.planners["walker"], "ped", MATRICES, SkeletonOptions(**options))
+    return build_strategies(set_scene(system, system.planners["walker"], "ped", MATRICES, SkeletonOptions(**options)))
 
 
 def process_of(system, conditions):
@@ -99,7 +100,10 @@ def test_combinations_by_hand(tmp_path):
 
 def test_a_start_wins_by_what_stands_there(tmp_path):
     system = system_of(tmp_path, formula="G !(ped & x < 2)", initial="true")
-    starts = {name: winning_starts(system, system.planners["walker"], name, MATRICES) for name in ("ped", "nobody")}
+    starts = {
+        name: winning_starts(set_scene(system, system.planners["walker"], name, MATRICES))
+        for name in ("ped", "nobody")
+    }
     assert {name: each.tolist() for name, each in starts.items()} == {"ped": [0, 0, 1, 1], "nobody": [1] * 4}
 
 
@@ -124,10 +128,11 @@ def test_a_goal_before_which_strategies_may_circle_is_refused(tmp_path):
         strategies_of(system_of(tmp_path, formula="F x = 3"))  # u = 0 stays in place
 
 
-def test_planners_without_choice_are_refused(root):
-    system = read_model(root / "models/car_pedestrian.toml").instantiate()
-    with pytest.raises(UsageError, match="planner 'cautious' is not synthesised"):
-        build_strategies(system, system.planners["cautious"], "ped", MATRICES)
+def test_planners_without_choice_are_refused(tmp_path):
+    system = system_of(tmp_path, formula="F x = 3")
+    planner = replace(system.planners["walker"], kind="rules")
+    with pytest.raises(UsageError, match="planner 'walker' is not synthesised"):
+        build_strategies(set_scene(system, planner, "ped", MATRICES))
 
 
 def test_too_many_combinations_are_refused(tmp_path):

@@ -1,8 +1,7 @@
 """What is said of worlds that cannot be: the texts that the specification of the language asks for, one by one."""
 
-import json
-
 import pytest
+from matrix_documents import write_matrices
 
 from verifier.cli import main
 
@@ -34,16 +33,14 @@ def asked(folder, changes, requirement=REACHED, *options):
         model = model.replace(old, new)
     (folder / "m.toml").write_text(model)
     (folder / "s.ltl").write_text(f'model "m.toml"\n{requirement}\n')
-    document = {"schema": "verifier.confusion", "version": 1, "labelling": "class", "axes": ["predicted", "true"]}
     bins = [
         {"distance_m": ends, "where": {"occlusion": [k, k + 1]}, "counts": [[7, 1, 1], [1, 5, 1], [3, 2, 9]]}
         for ends in ([0, 10], [10, 20], [20, 40])
         for k in range(2 if "occlu" in model else 1)
     ]
     edges = [0, 1, 2] if "occlu" in model else [0, 1]
-    document |= {"labels": LABELS, "false_positives": "counted", "bins": bins}
-    document |= {"variables": [{"name": "occlusion", "of": "object", "edges": edges}]}
-    (folder / "cm.json").write_text(json.dumps(document))
+    more = {"false_positives": "counted", "variables": [{"name": "occlusion", "of": "object", "edges": edges}]}
+    write_matrices(folder / "cm.json", labels=LABELS, bins=bins, **more)
     return main(["run", str(folder / "s.ltl"), "--cm", str(folder / "cm.json"), "--point-only", *options])
 
 

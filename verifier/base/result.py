@@ -28,7 +28,8 @@ Record = TypeVar("Record", bound="DataclassInstance")
 
 class Result:
     """The base of results; a class says where it is told and drawn, as MODULE:FUNCTION, and where it is made a
-    document (or its text) unless it is one itself; and which columns of its rows name a row and are its `metrics`.
+    document (or its text) unless it is one itself; further pictures, of which that of the option `plot_x` is drawn by
+    `x_figure` there; and which columns of its rows name a row and are its `metrics`.
 
     `print(result)` shows what the command prints, with every condition and remark; a notebook shows the sections of
     `verify report`.
@@ -37,6 +38,7 @@ class Result:
     remarks: tuple[str, ...]
     TOLD: ClassVar[str]
     DRAWN: ClassVar[str] = ""
+    FURTHER: ClassVar[tuple[str, ...]] = ()
     WRITTEN: ClassVar[str] = ""
     NAMED_BY: ClassVar[tuple[str, ...]] = ()
     METRICS: ClassVar[tuple[str, ...]] = ()
@@ -89,20 +91,26 @@ class Result:
                     numbers[name] = float(value)
         return numbers
 
-    def plot(self, **how: Any) -> Figure:
-        """The picture of `--plot` as a matplotlib figure; `how` as its function takes it.
+    def plot(self, option: str = "plot", **how: Any) -> Figure:
+        """The picture of `--plot`, or of another option, as a matplotlib figure; `how` as its function takes it.
 
         Raises:
             UsageError: there is none of this kind of result, or no matplotlib.
         """
-        if not self.DRAWN:
-            raise UsageError(f"a {type(self).__name__} has no picture")
+        if not self.DRAWN or option not in ("plot", *self.FURTHER):
+            raise UsageError(f"a {type(self).__name__} has no picture" + f" '{option}'" * (option != "plot"))
         library("matplotlib")
-        drawn: Figure = _called(self.DRAWN, self, **how)
+        module, _, function = self.DRAWN.partition(":")
+        function = function if option == "plot" else f"{option.removeprefix('plot_')}_figure"
+        drawn: Figure = _called(f"{module}:{function}", self, **how)
         return drawn
 
+    def told(self, **how: Any) -> str:
+        """What the command prints; `how` as its function takes it."""
+        return str(_called(self.TOLD, self, **how))
+
     def __str__(self) -> str:
-        return str(_called(self.TOLD, self)).rstrip("\n")
+        return self.told().rstrip("\n")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.headline}>"

@@ -9,25 +9,14 @@ from verifier.base.documents import json_values
 from verifier.base.errors import UsageError, shown
 from verifier.base.files import csv_text
 from verifier.cli.invocation import Command, with_provenance
-from verifier.cli.terminal import Bars, check_targets, give, progress_bar, tell_shares, wants_colour
+from verifier.cli.terminal import Bars, check_targets, give_result, progress_bar, tell_shares, wants_colour
 from verifier.closedloop.curvefiles import curves_csv, curves_json
 from verifier.closedloop.logfiles import write_logs
 from verifier.closedloop.request import ClosedLoopRequest, matrix_families, robroc_result
 from verifier.closedloop.settings import ClosedLoopSettings, RobrocSettings
 from verifier.closedloop.trade_offs import TradeOffs
 from verifier.collision.request import CollisionRequest
-from verifier.collision.result import CollisionResult
 from verifier.collision.settings import CollisionSettings
-from verifier.telling.closedloop import trade_off_tables
-from verifier.telling.collision import collision_tables
-from verifier.telling.figures.closedloop import curves_figure, table_figure
-from verifier.telling.figures.collision import (
-    closed_loop_figure,
-    comparison_figure,
-    interval_figure,
-    map_figure,
-    ranking_figure,
-)
 from verifier.telling.figures.drawing import figure_bytes
 
 
@@ -61,15 +50,9 @@ def _give(
     command: Command,
     **files: Callable[[str], str | bytes],
 ) -> None:
-    give(
-        arguments,
-        with_provenance(result.json_text(), command),
-        lambda: trade_off_tables(result, colour=wants_colour()),
-        csv=lambda _: csv_text(result.rows()),
-        plot=lambda path: figure_bytes(curves_figure(result, arguments.plot_detector, arguments.plot_row), path),
-        plot_table=lambda path: figure_bytes(table_figure(result), path),
-        **files,
-    )
+    drawn = partial(result.plot, detectors=arguments.plot_detector, rows=arguments.plot_row)
+    files["plot"] = lambda path: figure_bytes(drawn(), path)
+    give_result(arguments, command, result, partial(result.told, colour=wants_colour()), None, **files)
 
 
 def _curves_text(target: str, result: TradeOffs, command: Command) -> str:
@@ -91,15 +74,6 @@ def _check_new_folder(target: str | None) -> None:
         raise UsageError(f"--write-logs: {shown(target)} exists already; name a new folder")
 
 
-PLOTS = {
-    "plot": map_figure,
-    "plot_intervals": interval_figure,
-    "plot_comparison": comparison_figure,
-    "plot_ranking": ranking_figure,
-    "plot_closed_loop": closed_loop_figure,
-}
-
-
 def collision_command(arguments: CollisionSettings, command: Command) -> int:
     """Run `verify collision` and give its exit code."""
     request = CollisionRequest(arguments)
@@ -108,14 +82,8 @@ def collision_command(arguments: CollisionSettings, command: Command) -> int:
     with Bars() as bars, Pool(arguments.scheduler) as pool:
         result = request.result(bars, pool)
     tell_shares(pool.shares)
-    document = with_provenance(result.json_text(), command)
-    pictures = {name: partial(_picture, result, name) for name in PLOTS}
-    give(arguments, document, lambda: collision_tables(result), csv=lambda _: csv_text(result.rows()), **pictures)
+    give_result(arguments, command, result)
     return 0
-
-
-def _picture(result: CollisionResult, name: str, path: str) -> bytes:
-    return figure_bytes(PLOTS[name](result), path)
 
 
 def _check_plots(arguments: CollisionSettings, detectors: int) -> None:

@@ -7,7 +7,7 @@ from functools import partial
 from verifier.base.errors import UsageError
 from verifier.base.libraries import own_versions
 from verifier.cli.invocation import Command, with_provenance
-from verifier.cli.terminal import Bars, check_targets, give, progress_bar, tell_shares
+from verifier.cli.terminal import Bars, check_targets, give, give_result, progress_bar, tell_shares
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document import confusion_text, read_counts, write_confusion
 from verifier.perception.confusion.record import check_record_target, write_record
@@ -16,9 +16,7 @@ from verifier.perception.confusion.request import check_data_named, counted, mer
 from verifier.perception.confusion.shards import command_of_shards
 from verifier.perception.confusion.streaming import finish
 from verifier.perception.settings import CountSettings, MergeSettings, ReplaySettings
-from verifier.telling.confusion import audit_table, counts_table, replay_table, validation_table
-from verifier.telling.figures.confusion import figure_of_counts, run_length_figure
-from verifier.telling.figures.drawing import figure_bytes
+from verifier.telling.confusion import audit_table, replay_table, validation_table
 
 
 def count_command(arguments: CountSettings, command: Command) -> int:
@@ -38,13 +36,7 @@ def count_command(arguments: CountSettings, command: Command) -> int:
     tell_shares(counting.shares)
     if counting.record is not None and arguments.record is not None:
         write_record([counting.record], arguments.record)
-    give(
-        arguments,
-        _document(counting.counts, command),
-        lambda: counts_table(counting.counts),
-        plot=lambda path: figure_bytes(figure_of_counts(counting.counts), path),
-        plot_runs=lambda path: figure_bytes(run_length_figure(counting.counts), path),
-    )
+    give_result(arguments, command, counting.counts, None, _document(counting.counts, command))
     finish(counting.files)
     return 0
 
@@ -53,7 +45,7 @@ def merge_command(arguments: MergeSettings, command: Command) -> int:
     """Run `verify confusion merge` and give its exit code."""
     check_targets(arguments, "sum")
     counts = merged(arguments)
-    give(arguments, _document(counts, command_of_shards(arguments.files) or command), lambda: counts_table(counts))
+    give(arguments, _document(counts, command_of_shards(arguments.files) or command), counts.told)
     return 0
 
 

@@ -10,7 +10,7 @@ from verifier.base.errors import InputError, Place, UsageError, one_line
 from verifier.base.files import document_text, read_json, read_text
 from verifier.base.words import listed
 from verifier.cli.invocation import Command, with_provenance
-from verifier.cli.terminal import check_targets, give, progress_bar
+from verifier.cli.terminal import check_targets, give_study, progress_bar
 from verifier.evidence.bundle.build import Bundle, Sources, build_bundle, built_document
 from verifier.evidence.bundle.check import CheckLimits, check_bundle
 from verifier.evidence.bundle.intact import export_bundle, sign_bundle
@@ -35,7 +35,7 @@ from verifier.perception.confusion.data_set import UseRecord, looks_at, read_sta
 from verifier.perception.confusion.document import read_hashed_counts, write_confusion
 from verifier.perception.settings import UsedSettings
 from verifier.study.provenance import program_versions
-from verifier.telling.terminal import blocks_lines, text_of
+from verifier.telling.terminal import text_of
 
 _RESULTS_BAR = partial(progress_bar, what="results")
 
@@ -44,11 +44,8 @@ def build_command(arguments: BuildSettings, command: Command) -> int:
     """Run `verify evidence build`; exit code 0 for a bundle that was made, whatever its verdicts are."""
     sources = Sources(arguments.spec, arguments.cm, arguments.context, arguments.given, command)
     bundle = build_bundle(sources, arguments.output, arguments.options, arguments.force, _RESULTS_BAR)
-    if arguments.json:
-        text = document_text(built_document(bundle, Path(arguments.output).name))
-        print(with_provenance(text, command, {"versions": program_versions()}), end="")
-    else:
-        print(build_text(bundle, arguments.output), end="")
+    document = built_document(bundle, Path(arguments.output).name)
+    print(_json_text(document, command) if arguments.json else build_text(bundle, arguments.output), end="")
     return 0
 
 
@@ -64,7 +61,7 @@ def check_command(arguments: CheckSettings, command: Command) -> int:
         path = arguments.signatures or default_path(arguments.bundle)
         seal = find_signature(path, report.digest, arguments.signed_by, arguments.role, clock_day())
         report = report.sealed(seal, Path(path).name)
-    print(_json_text(report, command) if arguments.json else check_text(report), end="")
+    print(_json_text(report.document(), command) if arguments.json else check_text(report), end="")
     return int(report.exit_code)
 
 
@@ -89,7 +86,7 @@ def diff_command(arguments: DiffSettings, command: Command) -> int:
     check_targets(arguments, "comparison")
     result = compare_bundles(arguments.old, arguments.new, arguments.odd)
     result = replace(result, command=command, versions=program_versions())
-    give(arguments, document_text(result), lambda: text_of(blocks_lines(diff_blocks(result))))
+    give_study(arguments, result, diff_blocks(result))
     return int(result.exit_code)
 
 
@@ -128,14 +125,13 @@ def spi_command(arguments: SpiSettings, command: Command) -> int:
         command=command,
         versions=program_versions(),
     )
-    give(arguments, document_text(study), lambda: text_of(blocks_lines(spi_blocks(study))))
+    give_study(arguments, study, spi_blocks(study))
     return int(study.exit_code)
 
 
-def _json_text(report: CheckReport, command: Command) -> str:
-    """The document with the command and the versions of what checked."""
-    text = document_text(report.document())
-    return with_provenance(text, command, {"versions": program_versions()})
+def _json_text(document: object, command: Command) -> str:
+    """The document with the command and the versions of what built or checked."""
+    return with_provenance(document_text(document), command, {"versions": program_versions()})
 
 
 def build_text(bundle: Bundle, target: str) -> str:

@@ -8,8 +8,8 @@ from verifier.base.budget import memory_limit
 from verifier.base.errors import UsageError
 from verifier.base.files import csv_text, named_files, write_text
 from verifier.checking.process import StormProcess
-from verifier.cli.invocation import Command, with_provenance
-from verifier.cli.terminal import check_targets, give, progress_bar, tell_shares
+from verifier.cli.invocation import Command
+from verifier.cli.terminal import check_targets, give_result, progress_bar, tell_shares
 from verifier.evidence.bundle.archive import zip_bytes
 from verifier.evidence.bundle.certificates import certificates_of_comparison
 from verifier.evidence.consistency import read_baseline
@@ -22,12 +22,8 @@ from verifier.questions.require.requiring import require
 from verifier.questions.settings import ComparisonSettings, ExplanationSettings, RequirementSettings
 from verifier.study.case import Study
 from verifier.study.inputs import read_inputs
-from verifier.telling.compare import compare_table
 from verifier.telling.contact_sheet import contact_sheet_page
-from verifier.telling.figures.drawing import figure_bytes
-from verifier.telling.figures.questions import compare_figure, explain_figure
 from verifier.telling.html import html_text
-from verifier.telling.questions import explain_table, require_table
 
 
 def explain_command(arguments: ExplanationSettings, command: Command) -> int:
@@ -52,13 +48,7 @@ def explain_command(arguments: ExplanationSettings, command: Command) -> int:
         frames = cell_sheets(result, study, traced, sheet.images, sheet.frames)
         page = contact_sheet_page(result.title, frames, result.bins, traced.record, sheet.blur)
         write_text(sheet.contact_sheet, html_text(page))
-    document = with_provenance(result.json_text(), command)
-    give(
-        arguments,
-        document,
-        lambda: explain_table(result),
-        plot=lambda path: figure_bytes(explain_figure(result), path),
-    )
+    give_result(arguments, command, result)
     return int(result.verdict.exit_code)
 
 
@@ -73,13 +63,12 @@ def compare_command(arguments: ComparisonSettings, command: Command) -> int:
         result = compare(arguments.spec, files, asked, options, progress_bar, pool=pool)
     tell_shares(pool.shares)
     matrices = list(files.values())
-    give(
+    give_result(
         arguments,
-        with_provenance(result.json_text(), command),
-        lambda: compare_table(result, pairs=arguments.pairs),
-        csv=lambda _: csv_text(result.rows()),
+        command,
+        result,
+        lambda: result.told(pairs=arguments.pairs),
         certificates=lambda _: zip_bytes(certificates_of_comparison(arguments.spec, matrices, options)),
-        plot=lambda path: figure_bytes(compare_figure(result), path),
     )
     return int(result.exit_code)
 
@@ -94,7 +83,6 @@ def require_command(arguments: RequirementSettings, command: Command) -> int:
     check_targets(arguments)
     watch = partial(progress_bar, what="planners")
     result = require(arguments.spec, arguments.cm, asked, arguments.run_options, watch)
-    rows, document = list(result.rows()), with_provenance(result.json_text(), command)
-    table = csv_text(rows, None if rows else WITHOUT_ROWS)
-    give(arguments, document, lambda: require_table(result), csv=lambda _: table)
+    rows = list(result.rows())
+    give_result(arguments, command, result, csv=lambda _: csv_text(rows, None if rows else WITHOUT_ROWS))
     return int(result.exit_code)

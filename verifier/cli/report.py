@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from verifier.base.errors import UsageError, one_line, shown
-from verifier.base.files import document_text, ending_of, write_bytes
+from verifier.base.files import ending_of, write_bytes
 from verifier.cli.invocation import Command
-from verifier.cli.terminal import check_targets, give
+from verifier.cli.terminal import check_targets, give_study
 from verifier.evidence.consistency import read_document
 from verifier.evidence.context import CaseContext, read_context
 from verifier.evidence.documents import Document
@@ -27,7 +27,6 @@ from verifier.evidence.settings import (
 from verifier.evidence.telling import rate_blocks, risk_blocks, triggers_blocks
 from verifier.evidence.triggers import known_triggers
 from verifier.telling.docx import docx_bytes
-from verifier.telling.terminal import blocks_lines, text_of
 
 WRITERS: Mapping[str, Callable[[Sequence[Document], str | None], str | bytes]] = {
     ".html": html_report,
@@ -77,7 +76,7 @@ def rate_command(arguments: RateSettings, command: Command) -> int:
             "  hint: --exposure 12/h, or --encounters 240 --hours 20, or --context with [exposure]"
         )
     study = replace(hazard_rate(run, asked, given, context.file), command=command)
-    give(arguments, document_text(study), lambda: text_of(blocks_lines(rate_blocks(study))))
+    give_study(arguments, study, rate_blocks(study))
     return int(study.verdict.exit_code)
 
 
@@ -141,7 +140,7 @@ def risk_command(arguments: RiskSettings, command: Command) -> int:
     """Run `verify evidence risk` and give its exit code."""
     context, runs = _read(arguments)
     study = replace(residual_risk(context.stated, runs), command=command)
-    give(arguments, document_text(study), lambda: text_of(blocks_lines(risk_blocks(study))))
+    give_study(arguments, study, risk_blocks(study))
     return int(study.verdict.exit_code)
 
 
@@ -149,7 +148,7 @@ def triggers_command(arguments: TriggersSettings, command: Command) -> int:
     """Run `verify evidence triggers` and give its exit code."""
     context, results = _read(arguments)
     study = replace(known_triggers(context.triggers, results, context.file), command=command)
-    give(arguments, document_text(study), lambda: text_of(blocks_lines(triggers_blocks(study))))
+    give_study(arguments, study, triggers_blocks(study))
     return int(study.verdict.exit_code)
 
 

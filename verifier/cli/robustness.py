@@ -14,7 +14,15 @@ from verifier.base.files import csv_text, write_text
 from verifier.base.numbers import fixed
 from verifier.base.words import counted
 from verifier.cli.invocation import Command, with_provenance
-from verifier.cli.terminal import check_targets, give, is_watched, progress_bar, tell_shares, wants_colour, watched
+from verifier.cli.terminal import (
+    check_targets,
+    give_result,
+    is_watched,
+    progress_bar,
+    tell_shares,
+    wants_colour,
+    watched,
+)
 from verifier.closedloop.comparison import BASELINE
 from verifier.evidence.documents import document_of
 from verifier.robustness.assessment.request import assessed
@@ -34,27 +42,8 @@ from verifier.robustness.settings import (
     RatesSettings,
 )
 from verifier.telling.blocks import Listing, Page, Section
-from verifier.telling.figures.drawing import figure_bytes
-from verifier.telling.figures.robustness import (
-    assess_figure,
-    curves_figure,
-    objects_figure,
-    prediction_figure,
-    table_figure,
-    weights_figure,
-)
 from verifier.telling.html import html_text
-from verifier.telling.robustness import (
-    adr_blocks,
-    adr_table,
-    assess_markdown,
-    assess_tables,
-    campaign_blocks,
-    campaign_table,
-    mutate_table,
-    predict_table,
-    shown_mutations,
-)
+from verifier.telling.robustness import adr_blocks, assess_markdown, campaign_blocks, mutate_table, shown_mutations
 
 
 def assess_command(arguments: AssessSettings, command: Command) -> int:
@@ -64,13 +53,7 @@ def assess_command(arguments: AssessSettings, command: Command) -> int:
     with Pool(arguments.scheduler) as workers:
         result = assessed(arguments, progress_bar, workers)
     tell_shares(workers.shares)
-    give(
-        arguments,
-        with_provenance(result.json_text(), command),
-        lambda: assess_tables(result),
-        markdown=lambda _: assess_markdown(result),
-        plot=lambda path: figure_bytes(assess_figure(result), path),
-    )
+    give_result(arguments, command, result, markdown=lambda _: assess_markdown(result))
     return int(result.verdict.exit_code)
 
 
@@ -113,16 +96,8 @@ def adr_command(arguments: RatesSettings, command: Command) -> int:
     """Run `verify adr` and give its exit code."""
     check_targets(arguments)
     result = adr_result(arguments)
-    give(
-        arguments,
-        with_provenance(result.json_text(), command),
-        lambda: adr_table(result, colour=wants_colour()),
-        csv=lambda _: csv_text(result.rows()),
-        objects=lambda _: csv_text(result.required_rows(), OBJECT_COLUMNS),
-        plot=lambda path: figure_bytes(curves_figure(result), path),
-        plot_table=lambda path: figure_bytes(table_figure(result), path),
-        plot_objects=lambda path: figure_bytes(objects_figure(result), path),
-    )
+    table = partial(result.told, colour=wants_colour())
+    give_result(arguments, command, result, table, objects=lambda _: csv_text(result.required_rows(), OBJECT_COLUMNS))
     return 0
 
 
@@ -130,14 +105,7 @@ def predict_command(arguments: PredictSettings, command: Command) -> int:
     """Run `verify predict` and give its exit code."""
     check_targets(arguments)
     result = predict_result(arguments)
-    give(
-        arguments,
-        with_provenance(result.json_text(), command),
-        lambda: predict_table(result, colour=wants_colour()),
-        csv=lambda _: csv_text(result.rows()),
-        plot=lambda path: figure_bytes(prediction_figure(result), path),
-        plot_weights=lambda path: figure_bytes(weights_figure(result), path),
-    )
+    give_result(arguments, command, result, partial(result.told, colour=wants_colour()))
     return 0
 
 
@@ -158,7 +126,7 @@ def campaign_command(arguments: CampaignSettings, command: Command) -> int:
     if arguments.json:
         print(texts["campaign.json"], end="")
     else:
-        print(campaign_table(result, colour=wants_colour()), end="")
+        print(result.told(colour=wants_colour()), end="")
         print(f"wrote {folder / 'report.html'}; the numbers are campaign.json and campaign.csv there")
     return int(result.verdict.exit_code)
 

@@ -31,6 +31,7 @@ from verifier.study.options import RunOptions
 from verifier.study.points import block_text
 from verifier.study.records import BaselineFile, DropGate, Gates, NewRequirement, Regression
 from verifier.study.results import RunResult
+from verifier.telling.figures.drawing import figure_bytes
 from verifier.telling.run import run_table
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def run_command(arguments: RunSettings, command: Command) -> int:
         document,
         lambda: run_table(result, points=arguments.all_scenarios),
         csv=lambda _: csv_text(result.rows()),
-        plot=lambda path: _picture(draw, path),
+        **({} if draw is None else {"plot": lambda path: figure_bytes(draw(), path)}),
         **ci_outputs(arguments, result, document, inputs.spec, watch),
     )
     for model, path in models:
@@ -135,13 +136,6 @@ def _panels(
     except InputError:  # objects of different bins may need a true label that only the sum over bins would have
         return [("by distance", result)]
     return [("canonical", canonical), ("by distance", result)]
-
-
-def _picture(draw: Callable[[], Figure] | None, path: str) -> bytes:
-    from verifier.telling.figures.drawing import figure_bytes
-
-    assert draw is not None  # as a plot was asked for
-    return figure_bytes(draw(), path)
 
 
 PAIRED = (

@@ -6,15 +6,20 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from verifier.base.blocks import Share
 from verifier.base.errors import InputError, Place, UsageError, one_line
-from verifier.base.files import write_bytes, write_text
+from verifier.base.files import csv_text, document_text, write_bytes, write_text
 from verifier.base.numbers import fixed
 from verifier.base.options import Setting, chosen_of
-from verifier.telling.figures.drawing import check_plot_target
+from verifier.base.result import Result
+from verifier.cli.invocation import Command, with_provenance
+from verifier.telling.blocks import Block
+from verifier.telling.figures.drawing import check_plot_target, figure_bytes
+from verifier.telling.terminal import blocks_lines, text_of
 
 Item = TypeVar("Item")
 
@@ -184,6 +189,35 @@ def give(settings: Any, document: str, table: Callable[[], str], **files: Callab
         else:
             write_bytes(path, content)
     print(printed, end="")
+
+
+def give_result(
+    settings: Any,
+    command: Command,
+    result: Result,
+    table: Callable[[], str] | None = None,
+    document: str | None = None,
+    /,
+    **files: Callable[[str], str | bytes],
+) -> None:
+    """As `give`, what a result says of itself: its document with the command, its text, and of what its settings have
+    its rows and pictures; unless `table`, `document` or `files` say otherwise."""
+    own: dict[str, Callable[[str], str | bytes]] = {
+        option: partial(_picture, result, option) for option in ("plot", *result.FURTHER)
+    }
+    own["csv"] = lambda _: csv_text(result.rows())
+    known = {name: make for name, make in own.items() if hasattr(settings, name)}
+    text = with_provenance(result.json_text(), command) if document is None else document
+    give(settings, text, table or result.told, **{**known, **files})
+
+
+def _picture(result: Result, option: str, path: str) -> bytes:
+    return figure_bytes(result.plot(option), path)
+
+
+def give_study(settings: Any, study: object, blocks: Iterable[Block]) -> None:
+    """As `give`, a document that is told in blocks."""
+    give(settings, document_text(study), lambda: text_of(blocks_lines(blocks)))
 
 
 def _files(chosen: list[tuple[Setting, Any]]) -> Iterator[tuple[Setting, str]]:

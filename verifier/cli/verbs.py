@@ -134,9 +134,10 @@ class Verb:
     """A command.
 
     Attributes:
-        choices: MODULE:CLASS of the settings, everything that can be chosen.
-        run: MODULE:FUNCTION, called with the settings and the command as it is recorded; it gives the exit code. Both
-            modules are imported only where the command is run, or its help is shown.
+        choices: MODULE:CLASS of the settings in this package, everything that can be chosen.
+        run: MODULE:NAME of the function NAME_command beside this module, called with the settings and the command as
+            it is recorded; it gives the exit code. Both modules are imported only where the command is run, or its
+            help is shown.
         common: the options that `--help` shows, by name; all where it is empty.
     """
 
@@ -150,81 +151,78 @@ class Verb:
     @property
     def settings(self) -> type:
         """The class of the settings."""
-        settings_type: type = _named(self.choices)
+        settings_type: type = _named(f"verifier.{self.choices}")
         return settings_type
 
     @property
     def function(self) -> Callable[[Any, tuple[str, ...]], int]:
         """What runs it."""
-        runner: Callable[[Any, tuple[str, ...]], int] = _named(self.run)
+        runner: Callable[[Any, tuple[str, ...]], int] = _named(f"verifier.cli.{self.run}_command")
         return runner
 
 
 VERBS: Mapping[str, Verb] = {
     "init": Verb(
-        "verifier.manual.pages:InitSettings",
-        "verifier.cli.manual:init_command",
-        "write a small system, or one of the gallery, to start from",
-        INIT,
+        "manual.pages:InitSettings", "manual:init", "write a small system, or one of the gallery, to start from", INIT
     ),
     "run": Verb(
-        "verifier.questions.settings:RunSettings",
-        "verifier.cli.run:run_command",
+        "questions.settings:RunSettings",
+        "run:run",
         "probability that a system meets the requirements of a spec",
         RUN,
         common=f"{_SCENARIOS} confidence bounds strict assume-memoryless {_MODEL_RESULT} csv plot parse export",
     ),
     "confusion": Verb(
-        "verifier.perception.settings:CountSettings",
-        "verifier.cli.confusion:count_command",
+        "perception.settings:CountSettings",
+        "confusion:count",
         "confusion matrices by distance from detections and annotations",
         CONFUSION,
         common="format annotations detections class-map groups accept distance-field depth-folder min-score range"
         " convention affinity match-threshold unmatched bins by labelling outside memory output title json plot",
     ),
     "confusion merge": Verb(
-        "verifier.perception.settings:MergeSettings",
-        "verifier.cli.confusion:merge_command",
+        "perception.settings:MergeSettings",
+        "confusion:merge",
         "add up files that were counted in the same way",
         "Add up confusion matrices that were counted in the same way.",
     ),
     "confusion used": Verb(
-        "verifier.perception.settings:UsedSettings",
-        "verifier.cli.evidence:used_command",
+        "perception.settings:UsedSettings",
+        "evidence:used",
         "record that verdicts were drawn from matrices",
         texts.USED,
     ),
     "confusion replay": Verb(
-        "verifier.perception.settings:ReplaySettings",
-        "verifier.cli.confusion:replay_command",
+        "perception.settings:ReplaySettings",
+        "confusion:replay",
         "what a memory model predicts of a tracker, beside what it did on real tracks",
         REPLAY,
     ),
     "explain": Verb(
-        "verifier.questions.settings:ExplanationSettings",
-        "verifier.cli.questions:explain_command",
+        "questions.settings:ExplanationSettings",
+        "questions:explain",
         "how a requirement fails, which rates it depends on, what to fix and where to label",
         EXPLAIN,
         common=f"{_SCENARIOS} patterns members record confidence bounds assume-memoryless {_MODEL_RESULT} plot",
     ),
     "require": Verb(
-        "verifier.questions.settings:RequirementSettings",
-        "verifier.cli.questions:require_command",
+        "questions.settings:RequirementSettings",
+        "questions:require",
         "recall that a requirement demands of the detector",
         REQUIRE,
         common=f"{_SCENARIOS} target mode class bin floor cost assume-memoryless {_MODEL_RESULT} csv",
     ),
     "compare": Verb(
-        "verifier.questions.settings:ComparisonSettings",
-        "verifier.cli.questions:compare_command",
+        "questions.settings:ComparisonSettings",
+        "questions:compare",
         "planners and detectors compared, with posterior probabilities",
         COMPARE,
         common=f"{_SCENARIOS} best-planner pareto baseline max-drop confidence assume-memoryless {_MODEL_RESULT} csv"
         " plot",
     ),
     "collision": Verb(
-        "verifier.collision.settings:CollisionSettings",
-        "verifier.cli.closedloop:collision_command",
+        "collision.settings:CollisionSettings",
+        "closedloop:collision",
         "probability of collision by reported distance and speed, with intervals; compare detectors",
         COLLISION,
         COLLISION_EPILOG,
@@ -232,8 +230,8 @@ VERBS: Mapping[str, Verb] = {
         " speeds at confidence closed-loop json output csv plot plot-comparison plot-ranking plot-closed-loop",
     ),
     "closed-loop": Verb(
-        "verifier.closedloop.settings:ClosedLoopSettings",
-        "verifier.cli.closedloop:closed_loop_command",
+        "closedloop.settings:ClosedLoopSettings",
+        "closedloop:closed_loop",
         "detectors judged by what a braking vehicle does, with the worst case over conditions",
         CLOSED_LOOP,
         common="format validation detections control-radius safety-radius match-distance window range people"
@@ -241,135 +239,124 @@ VERBS: Mapping[str, Verb] = {
         " plot-table curves",
     ),
     "robroc": Verb(
-        "verifier.closedloop.settings:RobrocSettings",
-        "verifier.cli.closedloop:robroc_command",
+        "closedloop.settings:RobrocSettings",
+        "closedloop:robroc",
         "the worst case of trade-off curves over conditions, also of verified ones",
         ROBROC,
     ),
     "mutate": Verb(
-        "verifier.robustness.settings:MutateSettings",
-        "verifier.cli.robustness:mutate_command",
+        "robustness.settings:MutateSettings",
+        "robustness:mutate",
         "degrade images: blur, haze and defocus by depth, noise, and more",
         MUTATE,
     ),
     "campaign": Verb(
-        "verifier.robustness.settings:CampaignSettings",
-        "verifier.cli.robustness:campaign_command",
+        "robustness.settings:CampaignSettings",
+        "robustness:campaign",
         "from images and detectors to what mutations do to them",
         CAMPAIGN,
     ),
     "campaign init": Verb(
-        "verifier.robustness.settings:CampaignInitSettings",
-        "verifier.cli.robustness:campaign_init_command",
+        "robustness.settings:CampaignInitSettings",
+        "robustness:campaign_init",
         "write a campaign file for a network and images",
         "Write a campaign file; what of the network's layout is guessed is listed, to be confirmed.",
     ),
     "adr": Verb(
-        "verifier.robustness.settings:RatesSettings",
-        "verifier.cli.robustness:adr_command",
+        "robustness.settings:RatesSettings",
+        "robustness:adr",
         "detection rate under mutations, at thresholds fixed beforehand",
         "Average detection rate (ADR) at thresholds fixed on unchanged images, with intervals (Pezzementi 2018).",
     ),
     "predict": Verb(
-        "verifier.robustness.settings:PredictSettings",
-        "verifier.cli.robustness:predict_command",
+        "robustness.settings:PredictSettings",
+        "robustness:predict",
         "what mutations by depth do, predicted from simple ones",
         "Predict what mutations by depth do to each detector from what simple ones do, by the model of all others.",
     ),
     "assess": Verb(
-        "verifier.robustness.settings:AssessSettings",
-        "verifier.cli.robustness:assess_command",
+        "robustness.settings:AssessSettings",
+        "robustness:assess",
         "whether a detector is robust in the circumstances of its use",
         ASSESS,
     ),
     "report": Verb(
-        "verifier.evidence.settings:ReportSettings",
-        "verifier.cli.report:report_command",
+        "evidence.settings:ReportSettings",
+        "report:report",
         "one page of any results: verdicts, counterexamples, improvements, assumptions, provenance",
         texts.REPORT,
     ),
     "evidence build": Verb(
-        "verifier.evidence.settings:BuildSettings",
-        "verifier.cli.evidence:build_command",
+        "evidence.settings:BuildSettings",
+        "evidence:build",
         "make a bundle of evidence",
         texts.BUILD,
         common=f"{_SCENARIOS} context with confidence bounds strict assume-memoryless {_MODEL_RESULT} force",
     ),
     "evidence check": Verb(
-        "verifier.evidence.settings:CheckSettings",
-        "verifier.cli.evidence:check_command",
-        "check a bundle of evidence",
-        texts.CHECK,
+        "evidence.settings:CheckSettings", "evidence:check", "check a bundle of evidence", texts.CHECK
     ),
-    "evidence sign": Verb(
-        "verifier.evidence.settings:SignSettings",
-        "verifier.cli.evidence:sign_command",
-        "sign a bundle of evidence",
-        texts.SIGN,
-    ),
+    "evidence sign": Verb("evidence.settings:SignSettings", "evidence:sign", "sign a bundle of evidence", texts.SIGN),
     "evidence export": Verb(
-        "verifier.evidence.settings:ExportSettings",
-        "verifier.cli.evidence:export_command",
-        "write a bundle for other tools",
-        texts.EXPORT,
+        "evidence.settings:ExportSettings", "evidence:export", "write a bundle for other tools", texts.EXPORT
     ),
     "evidence diff": Verb(
-        "verifier.evidence.settings:DiffSettings",
-        "verifier.cli.evidence:diff_command",
+        "evidence.settings:DiffSettings",
+        "evidence:diff",
         "what changed between two bundles, and which claims fall",
         texts.DIFF,
     ),
     "manual": Verb(
-        "verifier.manual.pages:ManualSettings",
-        "verifier.cli.manual:manual_command",
+        "manual.pages:ManualSettings",
+        "manual:manual",
         "show a page of the manual",
         "Show a page of the manual, or, without a topic, the list of pages.",
     ),
     "completion": Verb(
-        "verifier.manual.pages:CompletionSettings",
-        "verifier.cli.manual:completion_command",
+        "manual.pages:CompletionSettings",
+        "manual:completion",
         "print what makes a shell complete commands and options",
         COMPLETION,
     ),
     "schema": Verb(
-        "verifier.evidence.settings:SchemaSettings",
-        "verifier.cli.manual:schema_command",
+        "evidence.settings:SchemaSettings",
+        "manual:schema",
         "print the JSON Schema of a kind of document",
         "Print the JSON Schema of a kind of document, or, without a name, the names of all kinds.",
     ),
     "qualify": Verb(
-        "verifier.evidence.settings:QualifySettings",
-        "verifier.cli.qualification:qualify_command",
+        "evidence.settings:QualifySettings",
+        "qualification:qualify",
         "validate this program on this machine, and write the tool qualification kit",
         texts.QUALIFY,
     ),
     "known-problems": Verb(
-        "verifier.evidence.settings:KnownProblemsSettings",
-        "verifier.cli.qualification:known_problems_command",
+        "evidence.settings:KnownProblemsSettings",
+        "qualification:known_problems",
         "known problems that a bundle or result is touched by",
         texts.KNOWN_PROBLEMS,
     ),
     "evidence rate": Verb(
-        "verifier.evidence.settings:RateSettings",
-        "verifier.cli.report:rate_command",
+        "evidence.settings:RateSettings",
+        "report:rate",
         "violation rate per hour, and what would show an acceptance criterion",
         texts.RATE,
     ),
     "evidence risk": Verb(
-        "verifier.evidence.settings:RiskSettings",
-        "verifier.cli.report:risk_command",
+        "evidence.settings:RiskSettings",
+        "report:risk",
         "hazardous behaviour and harm per hour, over conditions and in none of them",
         texts.RISK,
     ),
     "spi check": Verb(
-        "verifier.evidence.settings:SpiSettings",
-        "verifier.cli.evidence:spi_command",
+        "evidence.settings:SpiSettings",
+        "evidence:spi",
         "whether what was counted in the field contradicts a claim",
         texts.SPI,
     ),
     "evidence triggers": Verb(
-        "verifier.evidence.settings:TriggersSettings",
-        "verifier.cli.report:triggers_command",
+        "evidence.settings:TriggersSettings",
+        "report:triggers",
         "what is known of each triggering condition, and which of them came together",
         texts.TRIGGERS,
     ),

@@ -255,6 +255,7 @@ class TradeOffs(Result):
 
     TOLD = "verifier.telling.closedloop:trade_off_tables"
     DRAWN = "verifier.telling.figures.closedloop:curves_figure"
+    FURTHER = ("plot_table",)
     NAMED_BY = ("metric", "row", "detector")
     METRICS = ("area", "robustness")
 

@@ -60,6 +60,7 @@ class CollisionResult(Result):
 
     TOLD = "verifier.telling.collision:collision_tables"
     DRAWN = "verifier.telling.figures.collision:map_figure"
+    FURTHER = ("plot_intervals", "plot_comparison", "plot_ranking", "plot_closed_loop")
     NAMED_BY = ("deceleration_mps2", "reaction_s", "detector", "distance_m", "speed_mps")
     METRICS = ("probability", "lower", "upper")
 

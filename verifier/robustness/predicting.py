@@ -78,6 +78,7 @@ class PredictResult(DocumentHead, Result):
 
     TOLD = "verifier.telling.robustness:predict_table"
     DRAWN = "verifier.telling.figures.robustness:prediction_figure"
+    FURTHER = ("plot_weights",)
     NAMED_BY = ("target", "detector")
     METRICS = ("predicted", "observed")
 

@@ -99,6 +99,7 @@ class AdrResult(DocumentHead, Result):
 
     TOLD = "verifier.telling.robustness:adr_table"
     DRAWN = "verifier.telling.figures.robustness:curves_figure"
+    FURTHER = ("plot_table", "plot_objects")
     NAMED_BY = ("condition", "detector")
     METRICS = ("adr", "normalised")
 

@@ -43,7 +43,7 @@ from verifier.systems.contexts import CONTEXT_OF
 from verifier.systems.model import System
 from verifier.systems.model_parts import Planner
 from verifier.systems.rewards import Gains, gains_of, gains_of_time
-from verifier.systems.scene import SkeletonOptions
+from verifier.systems.scene import SkeletonOptions, set_scene
 from verifier.systems.skeleton import Skeleton, build_skeleton
 from verifier.systems.strategies import StrategySkeleton, build_decisions, build_strategies, winning_starts
 
@@ -233,7 +233,7 @@ class Case(Block):
         `build_decisions` and `build_strategies`."""
         return self.study.cache.kept(
             (*self._key, "choices"),
-            lambda: (build_decisions if self.decides else build_strategies)(*self._scene),
+            lambda: (build_decisions if self.decides else build_strategies)(set_scene(*self._scene)),
             lambda choices: array_bytes(choices, choices.choices),
         )
 
@@ -356,7 +356,9 @@ class Case(Block):
     @cached_property
     def won(self) -> NDArray[np.bool_] | None:
         """(m,) for a synthesised planner the initial states from which it can win, else None."""
-        return winning_starts(*self._scene) if self.planner.kind == "synthesis" else None
+        system, planner, environment, matrices, options = self._scene
+        whole = system, planner, environment, matrices.whole, options
+        return winning_starts(set_scene(*whole)) if planner.kind == "synthesis" else None
 
     @cached_property
     def beginnings(self) -> tuple[tuple[dict[str, int], dict[int, Fraction]], ...]:

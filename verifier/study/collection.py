@@ -180,8 +180,9 @@ def _free(checked: CheckedCase, number: int) -> Iterator[FreeBounds | None]:
     if not checked.free:
         yield from (None for _ in checked.case.initial_states)
         return
-    for start in forgetful_starts(checked.case):
-        yield FreeBounds.told(checked.free[number][start], rates_of(checked.case.study))
+    rates = rates_of(checked.case.study)
+    for bounds in (checked.free[number][start] for start in forgetful_starts(checked.case)):
+        yield FreeBounds.rounded(bounds.lower, bounds.upper, bounds.horizon, bounds.flows, bounds.undecided, rates)
 
 
 def rates_of(study: Study) -> RatesOf:

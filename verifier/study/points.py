@@ -17,7 +17,6 @@ from verifier.checking.verdicts import Basis, Decision, Reason, Verdict, verdict
 from verifier.study.options import VerdictSource
 
 if TYPE_CHECKING:  # linear programs take long to load
-    from verifier.analysis.dependence_free import FreeBounds as ProvenBounds
     from verifier.analysis.intervals.intervals import Interval
 
 
@@ -136,7 +135,8 @@ class WorldDecisions:
     decided: tuple[DecidedState, ...]
 
 
-def _exactly(number: float) -> Fraction | float:
+def exactly(number: float) -> Fraction | float:
+    """It as a fraction, unless it is infinite."""
     return number if math.isinf(number) else Fraction(number)
 
 
@@ -185,7 +185,7 @@ class Numbers:
     @property
     def value(self) -> Any:
         """The probability as a fraction, exact where that is known; a float where it is infinite."""
-        return _exactly(self.probability) if self.exact is None else self.exact
+        return exactly(self.probability) if self.exact is None else self.exact
 
     @property
     def difference(self) -> float:
@@ -216,11 +216,6 @@ class FreeBounds:
     rates: RatesOf
 
     @classmethod
-    def told(cls, bounds: ProvenBounds, rates: RatesOf) -> FreeBounds:
-        """Bounds that were proven, as documents have them."""
-        return cls.rounded(bounds.lower, bounds.upper, bounds.horizon, bounds.flows, bounds.undecided, rates)
-
-    @classmethod
     def rounded(
         cls,
         lower: Fraction,
@@ -230,7 +225,7 @@ class FreeBounds:
         undecided: tuple[float, float],
         rates: RatesOf,
     ) -> FreeBounds:
-        """The same from their parts; the ends are rounded outwards."""
+        """Bounds that were proven, as documents have them; the ends are rounded outwards."""
         return cls(_below(lower), -_below(-upper), horizon, flows, undecided, rates)
 
     def verdict(self, comparison: str, target: Fraction) -> Verdict:
@@ -300,7 +295,7 @@ class Point(Numbers):
         if self.exact is not None and (self.uncertainty is None or source == "point"):
             return self.exact, self.exact
         lower, upper = self.bounds(source)
-        return _exactly(lower), _exactly(upper)
+        return exactly(lower), exactly(upper)
 
 
 def uncertainty_columns(point: Point) -> dict[str, float | str]:

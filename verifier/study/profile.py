@@ -5,7 +5,6 @@ scenarios with the same values of the swept constants. The scenarios share the d
 has an interval of its own, from the means of the draws.
 """
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,7 +19,7 @@ from verifier.base.errors import UsageError
 from verifier.checking.enclosure import doubles_around
 from verifier.study.case import Case, Study
 from verifier.study.optima import weights_of
-from verifier.study.points import Point, PointInterval
+from verifier.study.points import Point, PointInterval, exactly
 from verifier.study.results import ProfileMean
 
 
@@ -43,7 +42,7 @@ class Profile:
         for number, (constants, places) in enumerate(groups.items()):
             weighed = [(self.weights[at], points[at]) for at in places if self.weights[at]]
             value = sum(weight * point.value for weight, point in weighed)
-            lower, upper = (sum(w * _exactly(getattr(p, end)) for w, p in weighed) for end in ("lower", "upper"))
+            lower, upper = (sum(w * exactly(getattr(p, end)) for w, p in weighed) for end in ("lower", "upper"))
             exact = value if all(point.exact is not None for _, point in weighed) else None
             profile_means.append(
                 ProfileMean(
@@ -132,10 +131,6 @@ def _interval(
     least, largest = (percentile_interval(end[:, None], settings.level, kind, most) for end in ends)
     ranges = least.lower_range, largest.upper_range
     return Interval(least.lower, largest.upper, settings.level, kind, *ranges, data.draws, most)
-
-
-def _exactly(number: float) -> Fraction | float:
-    return number if math.isinf(number) else Fraction(number)
 
 
 def _ends(number: Fraction | float) -> tuple[float, float]:

@@ -240,8 +240,7 @@ class _Checker:
         for key, kind, nodes, known, types, wanted in tables:
             for name, node in nodes.items():
                 if name not in known:
-                    message, hint = unknown_name(kind, name, known)
-                    raise model.at(f"{path}.{key}.{name}").error(message, None, hint)
+                    raise model.at(f"{path}.{key}.{name}").unknown(kind, name, known)
                 self._type(f"{path}.{key}.{name}", node, types, wanted)
         self._type(f"{path}.initial", variant.initial, state, "boolean")
         self._type(f"{path}.weight", variant.weight, state, "number")
@@ -314,8 +313,8 @@ class _Checker:
                 message = f"{asked} means the last frame; reading = {reading} goes with sees only"
                 raise self._fail(path, message)
             if atom.function == "confirmed" and labels_of(atom)[0] not in trackers:
-                message, hint = unknown_name("tracker", labels_of(atom)[0], trackers)
-                raise self._fail(f"planners.{planner.name}.rules", message, hint)
+                source = self.model.text_at(f"planners.{planner.name}.rules")
+                raise source.unknown("tracker", labels_of(atom)[0], trackers)
         if not isinstance(planner.reading, str) and planner.reading[1] != self.model.frames:
             message = f"expected [h, {self.model.frames}], as many frames as a step has, got {list(planner.reading)}"
             raise self._fail(path, message)
@@ -385,8 +384,7 @@ def refuse_absent(model: SystemModel, node: Node, source: Source) -> None:
     for atom in sorted(atoms_in(node), key=to_text):
         known = names | model.environment_classes() if atom.function == "present" else names
         if atom.function in ("report", "present") and labels_of(atom)[0] not in known:
-            message, hint = unknown_name("object", labels_of(atom)[0], known)
-            raise source.error(message, atom.position, hint)
+            raise source.unknown("object", labels_of(atom)[0], known, atom.position)
 
 
 def _names_at(node: Node) -> list[Name]:

@@ -153,7 +153,11 @@ class Scene:
 
 
 def set_scene(
-    system: System, planner: Planner, environment: str, matrices: ConfusionMatrices, options: SkeletonOptions
+    system: System,
+    planner: Planner,
+    environment: str,
+    matrices: ConfusionMatrices,
+    options: SkeletonOptions = SkeletonOptions(),
 ) -> Scene:
     """Put a scene together; see `build_skeleton` for arguments and errors. The matrices are whatever the context."""
     if matrices.memory is not None:

@@ -24,12 +24,9 @@ from verifier.base.arrays import Ints, Mask
 from verifier.base.errors import NoAnswerError, Place, UsageError
 from verifier.base.graphs import reachable
 from verifier.base.numbers import memory_text
-from verifier.perception.confusion import ConfusionMatrices
 from verifier.systems.behaviour import Moves, rules_behaviour, steps
 from verifier.systems.exploration import Known, no_valid_step, watch, where_possible
-from verifier.systems.model import System
-from verifier.systems.model_parts import Planner
-from verifier.systems.scene import BYTES_PER_STATE, BYTES_PER_TRANSITION, Scene, SkeletonOptions, set_scene
+from verifier.systems.scene import BYTES_PER_STATE, BYTES_PER_TRANSITION, Scene
 from verifier.systems.skeleton import Skeleton, digest_of, merged_transitions, synthesis_formula
 from verifier.systems.space import Codes
 from verifier.systems.synthesis import winning_moves
@@ -52,23 +49,16 @@ class StrategySkeleton:
     name: Ints | None = None
 
 
-def build_strategies(
-    system: System,
-    planner: Planner,
-    environment: str,
-    matrices: ConfusionMatrices,
-    options: SkeletonOptions = SkeletonOptions(),
-) -> StrategySkeleton:
-    """The decision process of all winning strategies; arguments and errors as `build_skeleton`.
+def build_strategies(scene: Scene) -> StrategySkeleton:
+    """The decision process of all winning strategies; errors as `build_skeleton`.
 
     Raises:
         UsageError: the planner is not synthesised, or its winning moves may circle before the goal: then taking
             winning moves is not yet a winning strategy, and the process would hold others as well.
         NoAnswerError: more choices than the limits allow.
     """
-    if planner.kind != "synthesis":
-        raise UsageError(f"planner '{planner.name}' is not synthesised: it leaves no choice between strategies")
-    scene = set_scene(system, planner, environment, matrices, options)
+    if scene.planner.kind != "synthesis":
+        raise UsageError(f"planner '{scene.planner.name}' is not synthesised: it leaves no choice between strategies")
     open_moves = _moves_per_observation(scene)
     states = _reached(scene, open_moves)
     number = np.full(scene.space.size + 1, -1, dtype=np.int64)  # the last one answers for -1
@@ -83,8 +73,8 @@ def build_strategies(
     owner, following = _combined(scene, options_at, ended)
     channel, row_of_state = scene.channel_at(valuations, ended)
     skeleton = Skeleton(
-        system,
-        environment,
+        scene.system,
+        scene.environment,
         MappingProxyType(valuations),
         np.zeros(len(states), dtype=np.int64),
         number[scene.starts],
@@ -96,23 +86,15 @@ def build_strategies(
     return StrategySkeleton(starts.astype(np.int64), skeleton)
 
 
-def winning_starts(
-    system: System,
-    planner: Planner,
-    environment: str,
-    matrices: ConfusionMatrices,
-    options: SkeletonOptions = SkeletonOptions(),
-) -> Mask:
+def winning_starts(scene: Scene) -> Mask:
     """(m,) the initial states from which a synthesised planner can meet its objective under perfect perception.
 
-    From the others no controller can, and the planner follows its rules there. Arguments and errors as
-    `build_skeleton`.
+    From the others no controller can, and the planner follows its rules there; errors as `build_skeleton`.
     """
-    scene = set_scene(system, planner, environment, matrices.whole, options)
     asked = frozenset().union(*scene.observations)
     truth = frozenset().union(*(placed.classes for placed in scene.objects)) & asked
-    moves = Moves.of(system, scene.space, planner.pick, scene.terminal)
-    won = winning_moves(system, scene.space, planner, synthesis_formula(scene), truth, moves)
+    moves = Moves.of(scene.system, scene.space, scene.planner.pick, scene.terminal)
+    won = winning_moves(scene.system, scene.space, scene.planner, synthesis_formula(scene), truth, moves)
     return won.region[scene.starts]
 
 
@@ -189,21 +171,14 @@ def _combined(scene: Scene, options_at: list[Ints], ended: Mask) -> tuple[Ints, 
     return owner, np.stack(columns, axis=1)
 
 
-def build_decisions(
-    system: System,
-    planner: Planner,
-    environment: str,
-    matrices: ConfusionMatrices,
-    options: SkeletonOptions = SkeletonOptions(),
-) -> StrategySkeleton:
-    """The decision process of the world; arguments and errors as `build_skeleton`.
+def build_decisions(scene: Scene) -> StrategySkeleton:
+    """The decision process of the world; errors as `build_skeleton`.
 
     A world that decides nothing has one choice in each state.
 
     Raises:
         InputError: a reachable state in which the world may do nothing.
     """
-    scene = set_scene(system, planner, environment, matrices, options)
     known, fresh, depth = Known(), np.unique(scene.starts), 0
     parts: list[tuple[Codes, Codes, Ints, Ints]] = []
     while len(fresh):
@@ -222,15 +197,15 @@ def build_decisions(
     of_rows = {name: value[owner] for name, value in valuations.items()}
     channel, row = scene.channel_at(of_rows, ended[owner], moved[order])
     skeleton = Skeleton(
-        system,
-        environment,
+        scene.system,
+        scene.environment,
         MappingProxyType(valuations),
         np.zeros(len(states), dtype=np.int64),
         np.searchsorted(states, scene.starts),
         ended,
         channel,
         *merged_transitions(numbers, row, ended[owner]),
-        table=digest_of(scene, valuations, numbers) if planner.is_foreign else "",
+        table=digest_of(scene, valuations, numbers) if scene.planner.is_foreign else "",
     )
     starts = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=len(states)))])
     done, name = np.unique(np.stack([decided, moved], axis=1)[order], axis=0, return_inverse=True)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from verifier.base.errors import one_line
 from verifier.base.numbers import fixed, interval_text, significant
 from verifier.base.words import listed
 from verifier.closedloop.comparison import Cell as AreaCell
@@ -12,7 +11,7 @@ from verifier.closedloop.curvefiles import Curve
 from verifier.closedloop.trade_offs import NOT_DEFINED, CurvePoints, TradeOffs, TradeOffsResult, TradeOffTable
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Table, name_text
 from verifier.telling.pictures import Line, plot
-from verifier.telling.terminal import blocks_lines, text_of
+from verifier.telling.terminal import told_text
 
 TITLES = {
     "roc_a": "ROC A: recall against false positives per image, all logs",
@@ -34,9 +33,7 @@ MOST_CURVE_ROWS = 400
 def trade_off_tables(result: TradeOffs, *, colour: bool = False) -> str:
     """The tables of `verify closed-loop` and `verify robroc`: areas, intervals, decisions, remarks."""
     study = result.document()
-    blocks = [Paragraph(study.title), *trade_off_blocks(study, pictures=False)]
-    notes = (f"note: {one_line(remark)}" for remark in study.remarks)
-    return text_of([*blocks_lines(blocks, colour=colour), *notes])
+    return told_text(study.title, trade_off_blocks(study, pictures=False), study.remarks, colour)
 
 
 def trade_off_sentences(study: TradeOffsResult) -> Iterator[str]:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from verifier.base.documents import Content
-from verifier.base.errors import one_line
 from verifier.base.numbers import error_text, fixed, interval_text, level_text, rounded, significant
 from verifier.base.words import counted, listed, percent
 from verifier.collision.document import (
@@ -28,7 +27,7 @@ from verifier.collision.result import CollisionResult
 from verifier.collision.trust import Trust
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Paragraph, Row, Table, name_text
 from verifier.telling.pictures import chart
-from verifier.telling.terminal import blocks_lines, text_of
+from verifier.telling.terminal import told_text
 
 SHOWN_DISTANCES = 8
 """Distances that a table shows beside those next to S(v), evenly spaced."""
@@ -44,9 +43,7 @@ HOW_TO_READ = (
 def collision_tables(result: CollisionResult) -> str:
     """Everything that a study found, but for the whole grids."""
     study = result.document()
-    lines = [one_line(study.title), *blocks_lines(collision_blocks(study, pictures=False))]
-    lines += [f"note: {one_line(remark)}" for remark in study.remarks]
-    return text_of(lines)
+    return told_text(study.title, collision_blocks(study, pictures=False), study.remarks)
 
 
 def collision_sentence(study: CollisionStudy) -> str:

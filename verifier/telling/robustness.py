@@ -22,7 +22,7 @@ from verifier.telling import markdown, terminal
 from verifier.telling.assessment import ROBUST, sections
 from verifier.telling.blocks import Block, Cell, Fold, Listing, Paragraph, Row, Section, Table, name_text
 from verifier.telling.markdown import escaped
-from verifier.telling.terminal import block_lines, blocks_lines, text_of
+from verifier.telling.terminal import block_lines, text_of, told_text
 
 MOST_FAILURES = 50
 """Lines; a result with more says where the rest is."""
@@ -102,18 +102,18 @@ def _failures(study: MutateResult) -> Iterator[str]:
 
 def adr_table(result: AdrResult, *, colour: bool = False) -> str:
     """The tables of `verify adr`."""
-    return _told(result.title, adr_blocks(result), result.remarks, colour)
+    return told_text(result.title, adr_blocks(result), result.remarks, colour)
 
 
 def predict_table(result: PredictResult, *, colour: bool = False) -> str:
     """The tables of `verify predict`."""
     blocks = [block for model in result.models for block in _model_blocks(model)]
-    return _told(result.title, iter(blocks), result.remarks, colour)
+    return told_text(result.title, iter(blocks), result.remarks, colour)
 
 
 def campaign_table(result: CampaignResult, *, colour: bool = False) -> str:
     """The tables of `verify campaign`."""
-    return _told(result.study.title, campaign_blocks(result.study), result.remarks, colour)
+    return told_text(result.study.title, campaign_blocks(result.study), result.remarks, colour)
 
 
 def campaign_blocks(study: CampaignDocument) -> Iterator[Block]:
@@ -217,11 +217,6 @@ def _ended(value: float | None, ends: tuple[float, float] | None, verdict: str =
         return Cell("not defined")
     told = number_text(value) if ends is None else f"{number_text(value, least=3)} {interval_text(*ends)}"
     return Cell(f"{told}{', ' if verdict else ''}{verdict}", value, verdict.partition(",")[0])
-
-
-def _told(title: str, blocks: Iterator[Block], remarks: tuple[str, ...], colour: bool) -> str:
-    lines = blocks_lines([Paragraph(title), *blocks], colour=colour)
-    return text_of([*lines, *(f"note: {one_line(remark)}" for remark in remarks)])
 
 
 def adr_blocks(result: AdrResult) -> Iterator[Block]:

@@ -71,6 +71,12 @@ def blocks_lines(blocks: Iterable[Block], *, colour: bool = False) -> Iterator[s
         before = apart
 
 
+def told_text(title: str, blocks: Iterable[Block], remarks: Iterable[str], colour: bool = False) -> str:
+    """What a result says: its title, blocks, and remarks as notes; `colour` as for `blocks_lines`."""
+    lines = blocks_lines([Paragraph(title), *blocks], colour=colour)
+    return text_of([*lines, *(f"note: {one_line(remark)}" for remark in remarks)])
+
+
 def block_lines(block: Block, *, colour: bool = False) -> Iterator[str]:
     """A paragraph in one line, a list, or a table below its caption; of a picture its caption."""
     match block:

@@ -19,7 +19,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.errors import unknown_name
 from verifier.language.expressions.numbers import COMPARE, Arithmetic, Exact, Floating, Quantity, joined, quantity
 from verifier.language.expressions.printing import to_text
 from verifier.language.expressions.source import Source
@@ -166,8 +165,7 @@ def _exactly(node: Node, values: Mapping[str, int | Fraction], text: Source) -> 
             return bool(_connective(node.operator, below))
         if isinstance(node, Name):
             if node.name not in values:
-                message, hint = unknown_name("constant", node.name, values)
-                raise text.error(message, node.position, hint)
+                raise text.unknown("constant", node.name, values, node.position)
             return Fraction(values[node.name])
         if isinstance(node, Number):
             return Fraction(node.value)
@@ -196,8 +194,7 @@ def _literal(node: Number, source: Source) -> Quantity:
 
 def _leaf(node: Name, values: Mapping[str, Value], source: Source) -> Quantity | Truth:
     if node.name not in values:
-        message, hint = unknown_name("name", node.name, values)
-        raise source.error(message, node.position, hint)
+        raise source.unknown("name", node.name, values, node.position)
     value = values[node.name]
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
         value = value.item()

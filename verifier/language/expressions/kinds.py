@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
-from verifier.base.errors import unknown_name
 from verifier.language.expressions.source import Source
 from verifier.language.expressions.syntax import (
     ARITHMETIC,
@@ -95,8 +94,7 @@ def check_type(
     def combine(node: Node, below: tuple[Kind, ...]) -> Kind:
         if isinstance(node, Name):
             if node.name not in types:
-                message, hint = unknown_name("name", node.name, types)
-                raise text.error(message, node.position, hint)
+                raise text.unknown("name", node.name, types, node.position)
             return types[node.name]
         if is_atom(node):
             if node.function != "present":

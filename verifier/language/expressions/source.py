@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from verifier.base.errors import InputError, Place
+from verifier.base.errors import InputError, Place, unknown_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,11 @@ class Source:
         text = lines[position.line - 1] if position.line <= len(lines) else ""
         line = position.line if self.path is None else line
         return Place(self.file, line, position.column, self.path, text.rstrip("\r") or None)
+
+    def unknown(self, kind: str, name: str, known: Iterable[str], position: Position | None = None) -> InputError:
+        """The error for a name at `position` that is not declared; see `unknown_name`."""
+        message, hint = unknown_name(kind, name, known)
+        return self.error(message, position, hint)
 
     def error(self, message: str, position: Position | None, hint: str | None = None) -> InputError:
         """The error to raise for what stands at `position`."""

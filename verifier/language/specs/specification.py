@@ -235,8 +235,7 @@ def check_names(
     for sweep in chosen:
         if "." not in sweep.name and types.get(sweep.name) != "number":
             numbers = [name for name, kind in types.items() if kind == "number"]
-            message, hint = unknown_name("constant", sweep.name, numbers)
-            raise source.error(message, sweep.position, hint)
+            raise source.unknown("constant", sweep.name, numbers, sweep.position)
     requirements = tuple(_in_steps(requirement, source, step_s) for requirement in spec.requirements)
     return replace(spec, requirements=requirements)
 

@@ -179,6 +179,7 @@ class ConfusionCounts(Result):
 
     TOLD = "verifier.telling.confusion:counts_table"
     DRAWN = "verifier.telling.figures.confusion:figure_of_counts"
+    FURTHER = ("plot_runs",)
     NAMED_BY = ("threshold", "true", "bin")
     METRICS = ("recall", "items")
     WRITTEN = "verifier.perception.confusion.document:confusion_text"

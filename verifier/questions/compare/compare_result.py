@@ -17,10 +17,9 @@ from verifier.base.errors import ExitCode
 from verifier.base.numbers import decimal_text
 from verifier.base.result import Result
 from verifier.base.words import counted
-from verifier.checking.verdicts import Verdict, condition_over, verdict_over
+from verifier.checking.verdicts import Verdict
 from verifier.questions.compare.metric_tables import ClassMetrics, Reversal
 from verifier.study.points import Judged, Point
-from verifier.study.profile import Profile
 from verifier.study.records import DropGate, MatricesRecord, SettingsRecord
 from verifier.study.results import AskedText, Engines, ProfileMean, RunInput, Target, refuse_other_means
 
@@ -90,24 +89,6 @@ class Entry(Judged):
 
     def __post_init__(self) -> None:
         refuse_other_means(self.weights, self.points, self.means)
-
-    @classmethod
-    def of(
-        cls,
-        configuration: Configuration,
-        points: tuple[Point, ...],
-        worst: int,
-        interval: ScoreInterval,
-        best: float,
-        profile: Profile | None = None,
-        bounds: ScoreInterval | None = None,
-    ) -> Entry:
-        """With the verdict over the points."""
-        verdict = verdict_over(point.verdict for point in points)
-        condition = condition_over(verdict, ((point.verdict, point.condition) for point in points))
-        weights, means = ((), ()) if profile is None else (profile.weights, profile.means(points))
-        who = configuration.detector, configuration.planner
-        return cls(*who, verdict, condition, worst, interval, best, points, weights, means, bounds)
 
     @property
     def worst_point(self) -> Point:

@@ -252,7 +252,7 @@ class _Task:
                 swaps.add(index, configuration, detector, objective, sign)
         for (number, k), (profile, drawn) in means.items():
             for mean in profile.means(mine := points[number, k]):
-                scores.add_mean(number, k, mean, mine[0], drawn[tuple(mean.constants.items())])
+                scores.add_mean((number, k), mean, mine[0], drawn[tuple(mean.constants.items())])
         kinds = [data[configuration.detector].choice.kind for configuration in configurations]
         point_rows = [
             [points[index, k] for k in range(len(configurations))] for index in range(len(self.grid.requirements))
@@ -331,8 +331,8 @@ class _Task:
                 constants = tuple(case.constants.items())
                 averages[constants] = averages.get(constants, 0.0) + np.concatenate([part @ share for part in drawn])
             else:
-                scores.add_points(index, configuration, sign, where, result.points)
-                scores.add(index, configuration, sign, where, drawn)
+                scores.add_points((index, configuration), sign, where, result.points)
+                scores.add((index, configuration), sign, where, drawn)
             known.extend(judged)
 
     def _remarks(self, data: Mapping[str, Data], assumed: Mapping[str, list[str]]) -> Iterable[str]:

@@ -25,7 +25,13 @@ import numpy as np
 
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.numbers import decimal_text
-from verifier.questions.compare.compare_result import CompareResult, Entry, RequirementComparison, SpecComparison
+from verifier.questions.compare.compare_result import (
+    CompareResult,
+    Configuration,
+    Entry,
+    RequirementComparison,
+    SpecComparison,
+)
 from verifier.questions.compare.scores import Scores
 from verifier.questions.settings import LookSettings
 from verifier.study.options import Selection
@@ -55,7 +61,7 @@ def gate_of(
             or a chance is asked for, and the earlier matrices are not among the detectors.
     """
     specs = {comparison.spec: (comparison, scores) for comparison, scores in compared}
-    drops = []
+    drops, max_drop = [], asked.max_drop or Fraction(0)
     for (spec, requirement, detector, planner), before, place in _looked_at(baseline, selection):
         if spec not in specs:
             raise InputError("the baseline is about a spec that is not compared here", place)
@@ -65,10 +71,18 @@ def gate_of(
             raise InputError("the baseline has a requirement that is not compared here", place)
         index = names.index(requirement)
         old = next((name for name, mine in hashes.items() if mine == baseline.detectors[detector]), None)
+        now, configurations = comparison.requirements[index], comparison.configurations
         for name in _held_against(detector, baseline, hashes, place):
-            drop = _drop(before, comparison, index, name, planner, old, asked.max_drop or Fraction(0), scores, place)
+            if (configuration := Configuration(name, planner)) not in configurations:
+                raise InputError("the baseline has a planner that is not compared here", place)
+            here, chance = configurations.index(configuration), None
+            judged = _judged(before, worst_of(now, now.entries[here]), max_drop, place)
+            if old is not None and old != name:
+                table, there = scores.table(index, len(configurations)), Configuration(old, planner)
+                chance = float(np.mean(table[:, configurations.index(there)] - table[:, here] > float(max_drop)))
+            drop = judged(spec=spec, requirement=requirement, detector=name, planner=planner, chance=chance)
             drops.append(drop if asked.drop_from is None else _by_chance(drop, asked.drop_from, place))
-    return _gate(baseline, asked.max_drop or Fraction(0), asked.drop_from, drops)
+    return _gate(baseline, max_drop, asked.drop_from, drops)
 
 
 def gate_of_run(baseline: Baseline, max_drop: Fraction, run: RunResult, selection: Selection) -> DropGate:
@@ -162,33 +176,6 @@ def _held_against(detector: str, baseline: Baseline, hashes: Mapping[str, str], 
         )
     others = [name for name, mine in hashes.items() if mine != baseline.detectors[detector]]
     return others or list(hashes)
-
-
-def _drop(
-    before: Worst,
-    comparison: SpecComparison,
-    index: int,
-    detector: str,
-    planner: str,
-    old: str | None,
-    max_drop: Fraction,
-    scores: Scores,
-    place: Place,
-) -> Drop:
-    requirement = comparison.requirements[index]
-    places = {
-        (configuration.detector, configuration.planner): k
-        for k, configuration in enumerate(comparison.configurations)
-    }
-    if (detector, planner) not in places:
-        raise InputError("the baseline has a planner that is not compared here", place)
-    here = places[detector, planner]
-    drop = _judged(before, worst_of(requirement, requirement.entries[here]), max_drop, place)
-    chance = None
-    if old is not None and old != detector:
-        table = scores.table(index, len(comparison.configurations))
-        chance = float(np.mean(table[:, places[old, planner]] - table[:, here] > float(max_drop)))
-    return drop(spec=comparison.spec, requirement=requirement.name, detector=detector, planner=planner, chance=chance)
 
 
 def _judged(before: Worst, now: Worst, max_drop: Fraction, place: Place) -> partial[Drop]:

@@ -29,6 +29,7 @@ from verifier.analysis.settings import ConfidenceSettings, IntervalKind, check_d
 from verifier.base.arrays import Floats
 from verifier.base.errors import NoAnswerError, UsageError
 from verifier.base.numbers import decimal_text, memory_text
+from verifier.checking.verdicts import condition_over, verdict_over
 from verifier.language.expressions import evaluate, to_text
 from verifier.language.specs import Requirement
 from verifier.questions.compare.compare_result import (
@@ -60,7 +61,7 @@ MEMORY_BYTES = 2**31
 
 @dataclass(eq=False)
 class Scores:
-    """What was collected; the keys are (requirement, configuration, place).
+    """What was collected; the keys are (requirement, configuration, place), and `of` the first two of them.
 
     Attributes:
         draws: their number M.
@@ -72,14 +73,7 @@ class Scores:
     least: dict[tuple[int, int, Place], Floats] = field(default_factory=dict)
     points: dict[tuple[int, int, Place], Point] = field(default_factory=dict)
 
-    def add(
-        self,
-        requirement: int,
-        configuration: int,
-        sign: int,
-        where: Mapping[Place, list[int]],
-        parts: Iterable[Floats],
-    ) -> None:
+    def add(self, of: tuple[int, int], sign: int, where: Mapping[Place, list[int]], parts: Iterable[Floats]) -> None:
         """Take the draws of one block.
 
         Args:
@@ -90,7 +84,7 @@ class Scores:
         Raises:
             NoAnswerError: the scores would need more memory than `MEMORY_BYTES`.
         """
-        new = [place for place in where if (requirement, configuration, place) not in self.least]
+        new = [place for place in where if (*of, place) not in self.least]
         needed = (len(self.least) + len(new)) * self.draws * 8
         if needed > MEMORY_BYTES:
             raise NoAnswerError(
@@ -99,38 +93,33 @@ class Scores:
                 hint="fewer draws (--draws), swept values, initial states or planners",
             )
         for place in new:
-            self.least[requirement, configuration, place] = np.full(self.draws, np.inf)
+            self.least[*of, place] = np.full(self.draws, np.inf)
         row = 0
         for part in parts:
             scores = sign * part
             for place, starts in where.items():
-                mine = self.least[requirement, configuration, place][row : row + len(part)]
+                mine = self.least[*of, place][row : row + len(part)]
                 np.minimum(mine, scores[:, starts].min(axis=1), out=mine)
             row += len(part)
         if row != self.draws:
             raise ValueError(f"expected {self.draws} draws, got {row}")
 
     def add_points(
-        self,
-        requirement: int,
-        configuration: int,
-        sign: int,
-        where: Mapping[Place, list[int]],
-        points: Sequence[Point],
+        self, of: tuple[int, int], sign: int, where: Mapping[Place, list[int]], points: Sequence[Point]
     ) -> None:
         """Take Storm's points of one block, one per initial state."""
         for place, starts in where.items():
-            key = (requirement, configuration, place)
+            key = (*of, place)
             candidates = [*([self.points[key]] if key in self.points else []), *(points[k] for k in starts)]
             self.points[key] = min(candidates, key=lambda point: sign * point.probability)
 
-    def add_mean(self, requirement: int, configuration: int, mean: ProfileMean, point: Point, drawn: Floats) -> None:
+    def add_mean(self, of: tuple[int, int], mean: ProfileMean, point: Point, drawn: Floats) -> None:
         """Take a mean over the profile, (M,) as drawn; `point` is of any of its scenarios."""
         places = [WHOLE, *((name, Fraction(value)) for name, value in mean.constants.items())]
         where = {place: [0] for place in places}
         known = replace(point, probability=mean.probability, lower=mean.lower, upper=mean.upper)
-        self.add_points(requirement, configuration, 1, where, [known])
-        self.add(requirement, configuration, 1, where, [drawn[:, None]])
+        self.add_points(of, 1, where, [known])
+        self.add(of, 1, where, [drawn[:, None]])
 
     def table(self, requirement: int, configurations: int, place: Place = WHOLE) -> Floats:
         """(M, configurations) scores at a place; -inf where a configuration has no scenario there."""
@@ -305,13 +294,23 @@ def requirement_comparison(
     best = best_chances(table)
     entries = []
     for k, configuration in enumerate(configurations):
-        lower, upper = interval_of(sign * table[:, k], level, kinds[k])
-        worst = min(range(len(points[k])), key=lambda at, k=k: sign * points[k][at].probability)  # type: ignore[misc]
-        records = tuple(points[k])
-        profile = profiles[k] if profiles else None
-        ends = bounds[k][worst] if bounds and bounds[k] else None
-        interval = ScoreInterval(lower, upper)
-        entries.append(Entry.of(configuration, records, worst, interval, float(best[k]), profile, ends))
+        own, profile = tuple(points[k]), profiles[k] if profiles else None
+        worst = min(range(len(own)), key=lambda at, own=own: sign * own[at].probability)  # type: ignore[misc]
+        verdict = verdict_over(point.verdict for point in own)
+        entries.append(
+            Entry(
+                **vars(configuration),
+                verdict=verdict,
+                condition=condition_over(verdict, ((point.verdict, point.condition) for point in own)),
+                worst=worst,
+                interval=ScoreInterval(*interval_of(sign * table[:, k], level, kinds[k])),
+                best=float(best[k]),
+                points=own,
+                weights=() if profile is None else profile.weights,
+                means=() if profile is None else profile.means(own),
+                confidence_bounds=bounds[k][worst] if bounds and bounds[k] else None,
+            )
+        )
     return RequirementComparison(
         requirement.name,
         to_text(requirement.formula, parenthesise=True),

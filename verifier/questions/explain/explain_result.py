@@ -178,6 +178,11 @@ class Explained:
     jumps: tuple[tuple[Count, Count, Count], ...]
     map: MapRecord | None
 
+    @property
+    def place(self) -> dict[str, str]:
+        """What names it in a row."""
+        return {"requirement": self.name, "planner": self.planner, "scenario": self.point.scenario}
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ExplainResult(JudgedResult):
@@ -217,27 +222,17 @@ class ExplainResult(JudgedResult):
     def measured_rows(self) -> Iterator[dict[str, str | float]]:
         """One row per requirement: its probability in the scenario that is explained."""
         for explanation in self.explanations:
-            at = {
-                "requirement": explanation.name,
-                "planner": explanation.planner,
-                "scenario": explanation.point.scenario,
-            }
-            yield {**at, "probability": explanation.point.probability}
+            yield {**explanation.place, "probability": explanation.point.probability}
 
     def rows(self) -> Iterator[dict[str, str | float]]:
         """One row per requirement and cause: the reports that it is lost by, together, and how probable that is."""
         for explanation in self.explanations:
-            at = {
-                "requirement": explanation.name,
-                "planner": explanation.planner,
-                "scenario": explanation.point.scenario,
-            }
             for cause in explanation.violation.causes:
                 kinds = [explanation.violation.detection_errors[number] for number in cause.detection_errors]
                 reports = [f"{kind.true} in {self.bins[kind.bin]} reported as {kind.reported}" for kind in kinds]
                 reports += ["other reports"] if cause.others else []
                 yield {
-                    **at,
+                    **explanation.place,
                     "cause": "; ".join(reports) or "no detection error",
                     "probability": cause.probability,
                     "corrected": cause.corrected,

@@ -63,16 +63,14 @@ def controller_of(
     controller = _read(raw, file)
     for name, (_, element) in reads.items():
         if name not in controller.reads:
-            message, hint = unknown_name("variable of the environment", name, controller.reads)
-            raise element.fail(message, hint)
+            raise element.fail(*unknown_name("variable of the environment", name, controller.reads))
     missing = [name for name in controller.reads if name not in reads]
     if missing:
         hint = f'reads = {{ {missing[0]} = "sees(...)" }}: a condition or a number that the controller is given'
         raise InputError(f"nothing says what the environment's '{missing[0]}' is", Place(file, path="/ENV"), hint)
     for element in sets.values():
         if element.string() not in controller.sets:
-            message, hint = unknown_name("variable of the system", element.string(), controller.sets)
-            raise element.fail(message, hint)
+            raise element.fail(*unknown_name("variable of the system", element.string(), controller.sets))
     chosen = [list(controller.sets).index(element.string()) + len(controller.reads) for element in sets.values()]
     numbers = {name: number for number, name in enumerate(controller.states, 1)}
     cases, values = [], []

@@ -15,7 +15,7 @@ from typing import Any
 from lark import Lark, Token, Transformer, v_args
 from lark.visitors import merge_transformers
 
-from verifier.base.errors import InputError, Place, unknown_name
+from verifier.base.errors import InputError, Place
 from verifier.base.files import decoded
 from verifier.language.expressions import Source, substitute
 from verifier.language.expressions.parser import ExpressionActions, position_of, problem, read, require_kinds
@@ -79,8 +79,7 @@ def module_of(raw: bytes, file: str, name: str | None, path: str) -> Commands:
         hint = f'module = "{next(iter(modules))}"' if modules else None
         raise InputError(f"expected one module, found {len(modules)}", Place(file), hint)
     if name not in modules:
-        message, hint = unknown_name("module", name, modules)
-        raise InputError(message, Place(file), hint)
+        raise source.unknown("module", name, modules)
     module = modules[name]
 
     def meant(node: Node) -> Node:

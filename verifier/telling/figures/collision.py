@@ -52,7 +52,7 @@ def map_figure(result: CollisionResult) -> Figure:
     return figure
 
 
-def interval_figure(result: CollisionResult) -> Figure:
+def intervals_figure(result: CollisionResult) -> Figure:
     """Figure 4: lambda against the reported distance at the speeds shown, with intervals of every kind."""
     shown = result.settings.shown_mps
     items = [(policy, detector) for policy in result.policies for detector in policy.detectors]

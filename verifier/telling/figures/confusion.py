@@ -58,12 +58,10 @@ def recall_figure(matrices: ConfusionMatrices) -> Figure:
             label=name,
             color=colours[number],
         )
-    axis.set_xlabel("distance of the true object (m)")
-    axis.set_ylabel("recall")
     axis.set_ylim(-0.02, 1.02)
     axis.set_xlim(matrices.edges_m[0], middle[-1] + half[-1])
-    axis.grid(True, linewidth=0.3)
-    axis.set_title(matrices.title or "Recall, with 95 % intervals for independent items", fontsize="small")
+    title = matrices.title or "Recall, with 95 % intervals for independent items"
+    framed(axis, "distance of the true object (m)", "recall", title)
     if names:
         axis.legend(frameon=False, fontsize="small")
     figure.tight_layout()
@@ -106,7 +104,7 @@ FEWEST = 5
 """Items of a context that is drawn: intervals of fewer cover the panel."""
 
 
-def run_length_figure(counts: ConfusionCounts) -> Figure:
+def runs_figure(counts: ConfusionCounts) -> Figure:
     """One panel per true label with tracks: the share of wrong reports by the length of the current run, per bin.
 
     Args:
@@ -159,8 +157,7 @@ def _run_lengths(axis: Axes, counts: ConfusionCounts, by_context: ContextCounts,
     axis.set_xticks(ticks, [f"{-at} wrong" if at < 0 else f"{at} right" if at else "none" for at in ticks])
     axis.tick_params(axis="x", labelrotation=60, labelsize="x-small")
     axis.set_ylim(-0.02, 1.02)
-    axis.set_ylabel(f"wrong, of {label_text(counts.labels[number])}")
-    axis.grid(True, linewidth=0.3)
+    framed(axis, y=f"wrong, of {label_text(counts.labels[number])}")
 
 
 def persistence_figure(results: Mapping[int, RunResult], seen: int, title: str) -> Figure:

@@ -48,14 +48,16 @@ def check_panels(count: int, what: str, most: int = MOST_ROWS, choose: str = "")
         raise UsageError(f"--plot: {count} {what}; at most {most} are drawn{hint}")
 
 
-def framed(axis: Axes, x: str = "", y: str = "", title: str = "") -> None:
-    """Name the axes of a panel and the panel, in small letters as they stand, and draw its grid."""
+def framed(axis: Axes, x: str = "", y: str = "", title: str = "", width: int | None = None) -> None:
+    """Name the axes of a panel and the panel, in small letters as they stand, and draw its grid; a title on lines of
+    at most `width` characters."""
     if x:
         axis.set_xlabel(one_line(x), fontsize="small", parse_math=False)
     if y:
         axis.set_ylabel(one_line(y), fontsize="small", parse_math=False)
     if title:
-        axis.set_title(one_line(title), fontsize="small", parse_math=False)
+        lines = [one_line(title)] if width is None else textwrap.wrap(one_line(title), width)
+        axis.set_title("\n".join(lines), fontsize="small", parse_math=False)
     axis.grid(True, linewidth=0.3)
 
 

@@ -18,7 +18,7 @@ from verifier.robustness.assessment.document import AssessResult, CriterionRecor
 from verifier.robustness.brackets import along
 from verifier.robustness.predicting import PredictResult
 from verifier.robustness.rates import CURVE, AdrResult
-from verifier.telling.figures.drawing import MOST_ROWS, plain, shades, subplots, wrapped
+from verifier.telling.figures.drawing import MOST_ROWS, framed, plain, shades, subplots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -243,13 +243,10 @@ def _draw_relation(axis: Axes, system: SystemRecord, name: str) -> None:
     scaled = [(one.distance, one.tolerance) for one in outcomes if one.scale != 1]
     if scaled:
         axis.plot(*zip(*scaled, strict=True), "_", color="black", markersize=14, label="tolerance where it is scaled")
-    axis.set_xlabel(plain(f"distance d by {name}"), fontsize="small")
-    axis.set_ylabel("|change| of performance")
     axis.set_ylim(bottom=0)
-    axis.grid(True, linewidth=0.3)
     axis.legend(fontsize="small", frameon=False)
     title = f"{system.title}: robust where no mark is above its tolerance"
-    axis.set_title(wrapped(title, 52), fontsize="small")
+    framed(axis, f"distance d by {name}", "|change| of performance", title, 52)
 
 
 def _draw_risks(axis: Axes, system: SystemRecord) -> None:
@@ -278,13 +275,10 @@ def _draw_risks(axis: Axes, system: SystemRecord) -> None:
     axis.set_yticks(range(1, 6), [f"{at} {word}" for at, word in enumerate(SEVERITY, 1)], fontsize="x-small")
     axis.set_xlim(0.5, 5.9)
     axis.set_ylim(0.5, 5.7)
-    axis.set_xlabel("exposure")
-    axis.set_ylabel("severity")
-    axis.grid(True, linewidth=0.3)
+    framed(axis, "exposure", "severity", f"{system.title}: exposure x likelihood x severity")
     words = axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncol=5, fontsize="x-small", frameon=False)
     words.set_title("likelihood")
     words.get_title().set_fontsize("x-small")
-    axis.set_title(plain(f"{system.title}: exposure x likelihood x severity"), fontsize="small")
 
 
 def _draw_criterion(axis: Axes, system: SystemRecord, criterion: CriterionRecord) -> None:
@@ -318,9 +312,7 @@ def _draw_criterion(axis: Axes, system: SystemRecord, criterion: CriterionRecord
     shown = ["\u221e" if math.isinf(level) else f"{level:g}" for level in asked.levels]
     axis.set_xticks(at, shown, rotation=45, fontsize="x-small")
     unit = f" ({asked.unit})" if asked.unit else ""
-    axis.set_xlabel(plain(f"{asked.parameter}{unit}, {asked.scale} scale"), fontsize="small")
-    axis.set_ylabel({"requirement": "P", "collision": "lambda"}.get(criterion.kind, "value"), fontsize="small")
+    what = {"requirement": "P", "collision": "lambda"}.get(criterion.kind, "value")
+    framed(axis, f"{asked.parameter}{unit}, {asked.scale} scale", what, f"{criterion.name}: {criterion.limit}", 52)
     axis.tick_params(axis="y", labelsize="x-small")
-    axis.grid(True, linewidth=0.3)
     axis.legend(fontsize="x-small", frameon=False)
-    axis.set_title(wrapped(f"{criterion.name}: {criterion.limit}", 52), fontsize="small")
