@@ -262,7 +262,11 @@ def read_context(
     """
     top = read_toml(path).table(TABLES)
     for key in ("evidence", "condition", "hazard", "trigger"):
-        _refuse_lookalikes(top, key)
+        seen: dict[str, str] = {}
+        for name, element in top.table_at(key):
+            if (other := seen.setdefault(as_seen(name), name)) != name:
+                raise element.fail(f"a name that looks like {shown(other)}: nobody could tell them apart")
+    responsible = top.at("responsible").table(tuple(DUTIES)) if top.has("responsible") else None
     return CaseContext(
         _words(top, "system", ("name", "description")),
         _words(top, "odd", ("description",)),
@@ -270,7 +274,7 @@ def read_context(
         _detector(top),
         {name: _exposure(element) for name, element in top.table_at("exposure")},
         {name: _acceptance(element) for name, element in top.table_at("acceptance")},
-        _responsible(top),
+        {} if responsible is None else {name: element.string() for name, element in responsible.entries()},
         (PurePath(path).name, top.sha256),
         read_declarations(top, tuple(DUTIES), day or today()),
         read_risk(top),
@@ -279,14 +283,6 @@ def read_context(
         _listed(top, "field", read_field),
         _listed(top, "review", read_review),
     )
-
-
-def _refuse_lookalikes(top: Element, key: str) -> None:
-    """Refuse two names of a table that people would take for one."""
-    seen: dict[str, str] = {}
-    for name, element in top.table_at(key):
-        if (other := seen.setdefault(as_seen(name), name)) != name:
-            raise element.fail(f"a name that looks like {shown(other)}: nobody could tell them apart")
 
 
 def _words(top: Element, key: str, known: tuple[str, ...]) -> str:
@@ -341,7 +337,7 @@ def _listed(top: Element, key: str, read: Callable[[Path], tuple[Row, ...]]) -> 
 
 def _exposure(table: Element) -> Exposure:
     table.table(("encounters", "hours", "per_hour", "between", "level", "source"))
-    source = table.at("source").string() if table.has("source") else ""
+    source = table.given("source", Element.string, "")
     ways = [key for key in ("encounters", "per_hour", "between") if table.has(key)]
     if len(ways) != 1 or table.has("hours") != (ways == ["encounters"]):
         raise table.fail(
@@ -365,11 +361,4 @@ def _exposure(table: Element) -> Exposure:
 
 def _acceptance(table: Element) -> Acceptance:
     table.table(("per_hour", "source"), ("per_hour",))
-    return Acceptance(table.at("per_hour").positive(), table.at("source").string() if table.has("source") else "")
-
-
-def _responsible(top: Element) -> dict[str, str]:
-    if not top.has("responsible"):
-        return {}
-    table = top.at("responsible").table(tuple(DUTIES))
-    return {key: table.at(key).string() for key in DUTIES if table.has(key)}
+    return Acceptance(table.at("per_hour").positive(), table.given("source", Element.string, ""))

@@ -34,13 +34,8 @@ def leaves(content: Any) -> Iterator[tuple[str, str]]:
         if inner:
             pending += reversed(inner)
         else:
-            yield pointer or "/", _leaf_text(value)
-
-
-def _leaf_text(value: Any) -> str:
-    """`json.dumps(value)`, without its overhead for numbers, which most leaves are."""
-    is_number = type(value) is int or (type(value) is float and math.isfinite(value))
-    return repr(value) if is_number else json.dumps(value)
+            is_number = type(value) is int or (type(value) is float and math.isfinite(value))
+            yield pointer or "/", repr(value) if is_number else json.dumps(value)  # most are: `dumps` takes longer
 
 
 def parts_of(raw: bytes, name: str) -> list[tuple[str, str]] | None:
@@ -60,10 +55,13 @@ def differences(actual: bytes, expected: bytes, name: str, kind: Kind = Kind.FIL
     if actual == expected:
         return []
     mine, other = parts_of(actual, name), parts_of(expected, name)
-    result: list[Finding] = []
-    if mine is not None and other is not None:
-        result = _by_part(mine, other, name, kind)
-    return result or [_first_byte(actual, expected, name, kind)]
+    if mine is not None and other is not None and (apart := _by_part(mine, other, name, kind)):
+        return apart
+    least = min(len(actual), len(expected))  # they say the same in other bytes, or are no text
+    at = next((k for k in range(least) if actual[k] != expected[k]), least)
+    raws = (actual, expected)
+    here, there = (f"{raw[at : at + 8]!r}" if at < len(raw) else "the end of the file" for raw in raws)
+    return [Finding(name, f"byte {at}", here, there, kind)]
 
 
 def differing(path: str, actual: object, expected: object, why: str = "", pointer: str = "") -> list[Finding]:
@@ -86,8 +84,13 @@ def differing(path: str, actual: object, expected: object, why: str = "", pointe
 
 def findings_of(actual: bytes, expected: bytes, name: str, kind: Kind = Kind.FILES) -> list[Finding]:
     """The same as findings, at most `MOST` and one that counts the others."""
-    every = differences(actual, expected, name, kind)
-    rest = [Finding(name, "", f"{len(every) - MOST} more differences", "none", kind)] if len(every) > MOST else []
+    return first_of(differences(actual, expected, name, kind), "differences", kind)
+
+
+def first_of(every: list[Finding], what: str, kind: Kind = Kind.FILES) -> list[Finding]:
+    """Of findings about one file the first `MOST`, and one that counts the others."""
+    left = len(every) - MOST
+    rest = [Finding(every[0].file, "", f"{left} more {what}", "none", kind)] if left > 0 else []
     return every[:MOST] + rest
 
 
@@ -102,17 +105,6 @@ def _by_part(mine: list[tuple[str, str]], other: list[tuple[str, str]], file: st
 
 def _text(value: str | None) -> str:
     return NOTHING if value is None else shown(value, LONGEST_SHOWN)[1:-1] or "an empty line"
-
-
-def _first_byte(actual: bytes, expected: bytes, file: str, kind: Kind) -> Finding:
-    """For files that say the same in other bytes, or that are no text."""
-    least = min(len(actual), len(expected))
-    at = next((k for k in range(least) if actual[k] != expected[k]), least)
-    return Finding(file, f"byte {at}", _around(actual, at), _around(expected, at), kind)
-
-
-def _around(raw: bytes, at: int) -> str:
-    return f"{raw[at : at + 8]!r}" if at < len(raw) else "the end of the file"
 
 
 _NEARLY_NOTHING = 1e-13

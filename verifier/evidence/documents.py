@@ -7,12 +7,11 @@ its type does not accept.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NoReturn
 
 from verifier.base import documents
@@ -20,41 +19,37 @@ from verifier.base.documents import Content, read_document
 from verifier.base.errors import InputError, Place, nearest_name, shown
 from verifier.base.files import json_of
 
-TYPES: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {
-        "verifier.assess": ("verifier.robustness.assessment.document", "AssessResult"),
-        "verifier.collision": ("verifier.collision.document", "CollisionStudy"),
-        "verifier.curves": ("verifier.closedloop.curvefiles", "Curves"),
-        "verifier.trade_offs": ("verifier.closedloop.trade_offs", "TradeOffsResult"),
-        "verifier.mutate": ("verifier.robustness.mutators.batch_result", "MutateResult"),
-        "verifier.confusion": ("verifier.perception.confusion.document_types", "ConfusionDocument"),
-        "verifier.compare": ("verifier.questions.compare.compare_result", "CompareResult"),
-        "verifier.explain": ("verifier.questions.explain.explain_result", "ExplainResult"),
-        "verifier.require": ("verifier.questions.require.require_result", "RequireResult"),
-        "verifier.rate": ("verifier.evidence.rates.document", "RateResult"),
-        "verifier.risk": ("verifier.evidence.residual_risk.document", "RiskResult"),
-        "verifier.triggers": ("verifier.evidence.triggers", "TriggersResult"),
-        "verifier.run": ("verifier.study.results", "RunResult"),
-        "verifier.campaign": ("verifier.robustness.campaign.result", "CampaignDocument"),
-        "verifier.adr": ("verifier.robustness.rates", "AdrResult"),
-    }
-)
+TYPES: Mapping[str, tuple[str, str]] = {
+    "verifier.assess": ("verifier.robustness.assessment.document", "AssessResult"),
+    "verifier.collision": ("verifier.collision.document", "CollisionStudy"),
+    "verifier.curves": ("verifier.closedloop.curvefiles", "Curves"),
+    "verifier.trade_offs": ("verifier.closedloop.trade_offs", "TradeOffsResult"),
+    "verifier.mutate": ("verifier.robustness.mutators.batch_result", "MutateResult"),
+    "verifier.confusion": ("verifier.perception.confusion.document_types", "ConfusionDocument"),
+    "verifier.compare": ("verifier.questions.compare.compare_result", "CompareResult"),
+    "verifier.explain": ("verifier.questions.explain.explain_result", "ExplainResult"),
+    "verifier.require": ("verifier.questions.require.require_result", "RequireResult"),
+    "verifier.rate": ("verifier.evidence.rates.document", "RateResult"),
+    "verifier.risk": ("verifier.evidence.residual_risk.document", "RiskResult"),
+    "verifier.triggers": ("verifier.evidence.triggers", "TriggersResult"),
+    "verifier.run": ("verifier.study.results", "RunResult"),
+    "verifier.campaign": ("verifier.robustness.campaign.result", "CampaignDocument"),
+    "verifier.adr": ("verifier.robustness.rates", "AdrResult"),
+}
 """Schema -> module and name of the type of its documents; imported where one is read or its schema asked for."""
-OTHER_TYPES: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {
-        "verifier.predict": ("verifier.robustness.predicting", "PredictResult"),
-        "verifier.bundle": ("verifier.evidence.bundle.manifest", "Manifest"),
-        "verifier.bundle_built": ("verifier.evidence.bundle.build", "BuiltResult"),
-        "verifier.bundle_check": ("verifier.evidence.findings", "CheckResult"),
-        "verifier.bundle_diff": ("verifier.evidence.changes.claims", "DiffResult"),
-        "verifier.spi": ("verifier.evidence.field", "SpiResult"),
-        "verifier.spi_check": ("verifier.evidence.field", "SpiCheckResult"),
-        "verifier.qualification": ("verifier.evidence.qualification.kit", "QualificationResult"),
-        "verifier.known_problems": ("verifier.evidence.qualification.kit", "KnownProblemsResult"),
-        "verifier.signature": ("verifier.evidence.signatures", "Signed"),
-        "verifier.parse": ("verifier.study.parsed", "ParsedStudy"),
-    }
-)
+OTHER_TYPES: Mapping[str, tuple[str, str]] = {
+    "verifier.predict": ("verifier.robustness.predicting", "PredictResult"),
+    "verifier.bundle": ("verifier.evidence.bundle.manifest", "Manifest"),
+    "verifier.bundle_built": ("verifier.evidence.bundle.build", "BuiltResult"),
+    "verifier.bundle_check": ("verifier.evidence.findings", "CheckResult"),
+    "verifier.bundle_diff": ("verifier.evidence.changes.claims", "DiffResult"),
+    "verifier.spi": ("verifier.evidence.field", "SpiResult"),
+    "verifier.spi_check": ("verifier.evidence.field", "SpiCheckResult"),
+    "verifier.qualification": ("verifier.evidence.qualification.kit", "QualificationResult"),
+    "verifier.known_problems": ("verifier.evidence.qualification.kit", "KnownProblemsResult"),
+    "verifier.signature": ("verifier.evidence.signatures", "Signed"),
+    "verifier.parse": ("verifier.study.parsed", "ParsedStudy"),
+}
 """Likewise for what is written about bundles, of what was read, and of predictions, of which no report is made."""
 OF_MODELS = "verifier.model"
 """The schema of model files, which people write."""
@@ -110,6 +105,11 @@ def checked_document(content: Any, raw: bytes, file: str) -> Document:
 def document_of(raw: bytes, file: str) -> Document:
     """The document that the bytes of a file are; errors as `json_of` and `checked_document`."""
     return checked_document(json_of(raw, file), raw, file)
+
+
+def of_kind(documents: Iterable[Document], *kinds: str) -> list[Document]:
+    """Those of some kinds, equal ones once, in their order."""
+    return list({document.sha256: document for document in documents if document.kind in kinds}.values())
 
 
 def type_of(name: str) -> type:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from verifier.base.documents import is_sha256
 from verifier.base.errors import UsageError, shown
@@ -56,6 +56,10 @@ def _level(option: str, text: str) -> Fraction:
     if not 0 < level < 1:
         raise UsageError(f"{option}: a level lies strictly between 0 and 1, got {shown(text)}")
     return level
+
+
+def _level_of(option: str, words: str, **more: Any) -> Option:
+    return Option(words, metavar="LEVEL", parse=partial(_level, option), **more)
 
 
 def _accepted(text: str) -> Fraction:
@@ -111,12 +115,7 @@ class RateSettings:
         ),
     ] = ()
     exposure_level: Annotated[
-        Fraction | None,
-        Option(
-            "confidence level of stated intervals (default: certain)",
-            metavar="LEVEL",
-            parse=partial(_level, "--exposure-level"),
-        ),
+        Fraction | None, _level_of("--exposure-level", "confidence level of stated intervals (default: certain)")
     ] = None
     encounters: Annotated[int | None, Option("number of encounters counted in --hours", metavar="N")] = None
     hours: Annotated[
@@ -133,21 +132,11 @@ class RateSettings:
         ),
     ] = None
     confidence: Annotated[
-        Fraction | None,
-        Option(
-            "smallest confidence level of the interval for the rate",
-            metavar="LEVEL",
-            parse=partial(_level, "--confidence"),
-        ),
+        Fraction | None, _level_of("--confidence", "smallest confidence level of the interval for the rate")
     ] = None
     test_confidence: Annotated[
         Fraction,
-        Option(
-            "confidence level of a demonstration by testing alone",
-            metavar="LEVEL",
-            parse=partial(_level, "--test-confidence"),
-            default="0.95",
-        ),
+        _level_of("--test-confidence", "confidence level of a demonstration by testing alone", default="0.95"),
     ] = Fraction(19, 20)
     json: Printed = False
     output: Written = None

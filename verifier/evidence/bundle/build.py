@@ -16,8 +16,7 @@ from verifier.base.documents import Limits, Sha256
 from verifier.base.errors import InputError, LimitError, Place, UsageError, files_named
 from verifier.base.files import read_bytes, read_text
 from verifier.checking.process import StormProcess
-from verifier.evidence.bundle.archive import DEFAULT_LIMITS as READING_LIMITS
-from verifier.evidence.bundle.archive import check_target, write_bundle
+from verifier.evidence.bundle.archive import ReadingLimits, check_target, write_bundle
 from verifier.evidence.bundle.derived_artefacts import TRACE_FILE, derived
 from verifier.evidence.bundle.layout import input_paths
 from verifier.evidence.bundle.making import Progress, make_results, planned
@@ -138,7 +137,7 @@ class BuiltResult:
 
 def built_document(bundle: Bundle, name: str) -> BuiltResult:
     """The document of a bundle that was written under a name."""
-    columns = [field.name for field in fields(BuiltRequirement)]
+    columns = [column.name for column in fields(BuiltRequirement)]
     return BuiltResult(
         bundle=name,
         digest=bundle.digest,
@@ -236,7 +235,7 @@ def _refuse_inputs_inside(target: str | Path, sources: Sources) -> None:
 
 def _check_count(rebuilt: Study) -> None:
     """Refuse more files than a check reads, before anything is computed."""
-    grid, most = rebuilt.grid, READING_LIMITS.files // 2
+    grid, most = rebuilt.grid, ReadingLimits().files // 2
     sides = 2 * (rebuilt.bounded + (rebuilt.options.decimals is None) + rebuilt.options.dependence_free)
     least = sides * len(grid.blocks) * len(grid.requirements)
     if least > most:

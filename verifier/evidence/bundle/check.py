@@ -229,7 +229,6 @@ def _looked_into(
         before = len(log.findings)
         _fit_together(parts, log)
         _versions(parts, log)
-        _materials(parts, log)
         check_contents(parts, log)
         _given(parts, log)
         fits = len(log.findings) == before
@@ -260,20 +259,16 @@ def _fit_together(parts: Parts, log: Log) -> None:
 
 
 def _versions(parts: Parts, log: Log) -> None:
-    """Whether results say that the program which built the bundle made them."""
+    """Whether results say that the program which built the bundle made them, and the bill of materials, which cannot
+    be made again, names the versions that the run was made with."""
     for path, document in parts.documents.items():
         stated = (document.content.get("versions") or {}).get("verifier", log.built_by)
         if path not in parts.request.inputs and stated != log.built_by:
             said = f"{log.built_by}, which built the bundle"
             log.findings.append(misstated(path, "/versions/verifier", str(stated), said))
-
-
-def _materials(parts: Parts, log: Log) -> None:
-    """Whether the bill of materials names the versions that the run was made with; it cannot be made again."""
-    if SBOM_FILE not in parts.files:
-        return
     try:
-        refuse_other_versions(parts.files[SBOM_FILE], parts.run.content["versions"])
+        if SBOM_FILE in parts.files:
+            refuse_other_versions(parts.files[SBOM_FILE], parts.run.content["versions"])
     except InputError as error:
         log.findings.append(_refusal(error, SBOM_FILE, Kind.CONTENT))
 

@@ -69,21 +69,16 @@ def _explanations(parts: Parts, log: Log) -> None:
     log.findings += check_frame(EXPLAIN_FILE, document, parts.files[EXPLAIN_FILE], parts.rebuilt)
     log.findings += check_same_frame(EXPLAIN_FILE, result, parts.result, SAME_AS_THE_RUN)
     shape = check_head(EXPLAIN_FILE, result, parts.rebuilt, parts.rebuilt.options)
-    shape += _matrices_named(result, parts.rebuilt)
+    matrices = parts.rebuilt.matrices
+    bins = [matrices.bin_text(index) for index in range(matrices.bin_count)]
+    expected = {"labels": [label_text(label) for label in matrices.labels], "bins": bins}
+    shape += differing(EXPLAIN_FILE, {"labels": result.labels, "bins": result.bins}, expected)
     log.findings += shape
     if shape:
         return
     done = check_explanations(document, parts.run, parts.rebuilt)
     log.findings += done.findings
     log.checked.append((done.runs, f"violating runs replayed on the rebuilt system, {done.whole} with the formula"))
-
-
-def _matrices_named(result: ExplainResult, rebuilt: Study) -> list[Finding]:
-    """Labels and bins of the matrices, which the cells of an explanation are told by."""
-    matrices = rebuilt.matrices
-    bins = [matrices.bin_text(index) for index in range(matrices.bin_count)]
-    expected = {"labels": [label_text(label) for label in matrices.labels], "bins": bins}
-    return differing(EXPLAIN_FILE, {"labels": result.labels, "bins": result.bins}, expected)
 
 
 def _required(parts: Parts, points: Mapping[tuple[int, int], Proven], log: Log) -> None:
@@ -113,12 +108,9 @@ def _required(parts: Parts, points: Mapping[tuple[int, int], Proven], log: Log) 
         end = str(ends_of(requirement, model)[0].asked)
         asked |= {"asked": end} if end != "P" else {}
         answered = [{"planner": answer.planner, "constants": answer.constants} for answer in result.answers]
-        log.findings += differing(
-            path,
-            {"requirement": result.requirement, "answers": answered},
-            {"requirement": asked, "answers": _asked_of(parts.rebuilt)},
-            ", as in the spec",
-        )
+        stated = {"requirement": result.requirement, "answers": answered}
+        expected = {"requirement": asked, "answers": _asked_of(parts.rebuilt)}
+        log.findings += differing(path, stated, expected, ", as in the spec")
         log.findings += _as_measured(path, parts)
         _proven_recalls(path, number, parts, points, log)
     if count:
@@ -161,17 +153,16 @@ def _as_measured(path: str, parts: Parts) -> list[Finding]:
         point, asked = answer.measured, (result.requirement.name, answer.planner)
         mine = (one.points for one in parts.result.requirements if (one.name, one.planner) == asked)
         same = [known for points in mine for known in points if known.place == point.place]
-        if not any(_overlap(known, point) for known in same):
+        values = (point.probability, point.second_engine)
+        if not any(
+            all(abs(value - known.probability) <= AGREEMENT for value in values)
+            and max(known.lower, point.lower) <= min(known.upper, point.upper)
+            for known in same
+        ):
             wanted = f"{repr(same[0].probability) if same else 'a scenario of the run'}, as in the run"
             where = f"/answers/{k}/measured/probability"
             findings.append(misstated(path, where, repr(point.probability), wanted))
     return findings
-
-
-def _overlap(one: Point, other: Point) -> bool:
-    values = (other.probability, other.second_engine)
-    close = all(abs(value - one.probability) <= AGREEMENT for value in values)
-    return close and max(one.lower, other.lower) <= min(one.upper, other.upper)
 
 
 CHEAP, CHEAP_DRAWS = 20_000, 2 * 10**7
@@ -293,7 +284,8 @@ def check_recomputed(parts: Parts, log: Log, progress: Progress = iter) -> None:
 def _recomputed(parts: Parts, log: Log, progress: Progress) -> None:
     with StormProcess() as storm:
         made, rounded, proofs = make_results(parts.rebuilt, storm, progress, parts.files), 0, 0
-        for path in sorted({*made.texts, *_results(parts)}):
+        results = {path for path in parts.files if path.startswith(("results/", "certificates/"))}
+        for path in sorted({*made.texts, *results}):
             if path not in made.texts:
                 log.findings.append(misstated(path, "", "a result", "nothing: it is not made again"))
             elif path not in parts.files:
@@ -318,10 +310,6 @@ def _recomputed(parts: Parts, log: Log, progress: Progress) -> None:
                 "checked as proofs of what the run claims"
             )
         _exactly(parts, storm, log)
-
-
-def _results(parts: Parts) -> set[str]:
-    return {path for path in parts.files if path.startswith(("results/", "certificates/"))}
 
 
 def _exactly(parts: Parts, storm: StormProcess, log: Log) -> None:

@@ -262,10 +262,6 @@ def derived_row(path: str) -> Derived | None:
     )
 
 
-def _modules(basis: Basis) -> Texts:
-    return {f"{MODULES}{name}.yaml": text for name, text in module_texts(basis.case).items()}
-
-
 def _exchange(basis: Basis) -> Texts:
     """The files for other tools that need no library to be written."""
     case, rows = basis.case, trace_rows(basis.traced)
@@ -286,17 +282,9 @@ def _citations(basis: Basis) -> str:
     return citations_text([*basis.parts.files, *basis.made, *later, *CLAUSE_FILES], basis.case)
 
 
-def _junit(basis: Basis) -> str:
-    return junit_xml(basis.parts.run, basis.parts.request.spec, standings=basis.standings)
-
-
 def _sarif(basis: Basis) -> str:
     places = requirement_places(basis.parts.rebuilt.inputs.spec)
     return sarif_log(basis.parts.run, basis.parts.request.spec, places, basis.standings)
-
-
-def _statement(basis: Basis) -> str:
-    return statement(basis.parts.run, basis.hashes, basis.standings)
 
 
 def _indicators(basis: Basis) -> Texts:
@@ -324,10 +312,6 @@ def _crate(basis: Basis) -> str:
     return crate_metadata(entries, media_types, basis.parts.title, basis.parts.context.identity.issued)
 
 
-def _manifest(basis: Basis) -> str:
-    return manifest_of(basis.parts.title, _entries(basis)).json_text()
-
-
 def _of(made: Callable[[Parts], Made]) -> Callable[[Basis], Made]:
     return lambda basis: made(basis.parts)
 
@@ -346,7 +330,12 @@ DERIVED: tuple[Derived, ...] = (
         "application/yaml",
         lambda basis: gsn_yaml(basis.case),
     ),
-    Derived(MODULES, "the assurance case in GSN, a module in each file", "application/yaml", _modules),
+    Derived(
+        MODULES,
+        "the assurance case in GSN, a module in each file",
+        "application/yaml",
+        lambda basis: module_texts(basis.case, MODULES),
+    ),
     Derived(EXCHANGE, "case, requirements and results for other tools", "text/plain", _exchange),
     Derived(CITATIONS, "which node cites each file, or why none does", "text/csv", _citations),
     Derived("case/gsn.svg", "the assurance case in GSN, drawn", "image/svg+xml", lambda basis: gsn_svg(basis.case)),
@@ -361,16 +350,21 @@ DERIVED: tuple[Derived, ...] = (
     Derived(
         "report/report.csv", "every verified probability as a row", "text/csv", lambda basis: csv_report(basis.cited)
     ),
-    Derived("ci/junit.xml", "verdicts as JUnit XML", "application/xml", _junit),
+    Derived(
+        "ci/junit.xml",
+        "verdicts as JUnit XML",
+        "application/xml",
+        lambda basis: junit_xml(basis.parts.run, basis.parts.request.spec, standings=basis.standings),
+    ),
     Derived("ci/results.sarif", "verdicts at their lines of the spec, as SARIF", "application/sarif+json", _sarif),
     Derived(CLAUSES, "what standards ask, clause by clause, and which files answer", "text/html", _clauses),
     Derived(
         "ci/statement.intoto.json",
         "in-toto statement about inputs, results, report and case",
         "application/json",
-        _statement,
+        lambda basis: statement(basis.parts.run, basis.hashes, basis.standings),
     ),
-    Derived(README_FILE, "what this is and how to check it", "text/plain", lambda basis: readme_text(basis.parts)),
+    Derived(README_FILE, "what this is and how to check it", "text/plain", _of(readme_text)),
     Derived(
         FINGERPRINTS_FILE,
         "fingerprints of single values, to locate damage",
@@ -378,17 +372,19 @@ DERIVED: tuple[Derived, ...] = (
         lambda basis: fingerprints_text(basis.parts.files),
     ),
     Derived(METADATA_FILE, "RO-Crate metadata", "application/ld+json", _crate),
-    Derived(MANIFEST_FILE, "the hashes of all files", "application/json", _manifest),
+    Derived(
+        MANIFEST_FILE,
+        "the hashes of all files",
+        "application/json",
+        lambda basis: manifest_of(basis.parts.title, _entries(basis)).json_text(),
+    ),
 )
 
 
 def _entries(basis: Basis) -> dict[str, Entry]:
-    derived = {path: Entry.of(path, "derived", _about(path), text.encode()) for path, text in basis.made.items()}
-    return {**basis.parts.entries(), **derived}
-
-
-def _about(path: str) -> str:
-    row = derived_row(path)
-    if row is None:
-        raise ValueError(f"{path} is not derived")
-    return row.about
+    entries = basis.parts.entries()
+    for path, text in basis.made.items():
+        row = derived_row(path)
+        assert row is not None
+        entries[path] = Entry.of(path, "derived", row.about, text.encode())
+    return entries

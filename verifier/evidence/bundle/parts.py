@@ -150,17 +150,13 @@ def read_parts(
     results = [artefact.path for artefact in planned(rebuilt) if artefact.path in files]
     matrices = [path for path in (request.matrices,) if path in files]
     documents = {path: document_of(files[path], path) for path in (*results, *matrices)}
-    documents |= {path: _given(files[path], path) for path in request.given if path in files}
+    for path in (path for path in request.given if path in files):  # so that no reader takes it for one of its own
+        documents[path] = replace(document_of(files[path], path), name=path.removeprefix(f"{INPUTS}/"))
     words = {alternative_file(alternative.name): alternative.words for alternative in alternatives(rebuilt)}
     others = {words[path]: documents[path] for path in results if path in words}
     if given is None:
         given = given_runs(documents, request, files, rebuilt.options)
     return Parts(request, rebuilt, read.context, files, about, documents, others, omitted, given)
-
-
-def _given(raw: bytes, path: str) -> Document:
-    """A result that was made elsewhere, named so that no reader takes it for one of the bundle's own."""
-    return replace(document_of(raw, path), name=path.removeprefix(f"{INPUTS}/"))
 
 
 RATES = "rates/"
@@ -230,10 +226,8 @@ def made_rates(parts: Parts) -> dict[str, str]:
 
 def made_risk(parts: Parts) -> dict[str, str]:
     """The risk of the hazards of the context, by its path; nothing where there are none."""
-    context = parts.context
-    if not context.risk.hazards:
-        return {}
-    return {RISK: document_text(residual_risk(context.stated, _runs_of(parts)))}
+    stated = parts.context.stated
+    return {RISK: document_text(residual_risk(stated, _runs_of(parts)))} if stated.risk.hazards else {}
 
 
 def made_triggers(parts: Parts) -> dict[str, str]:

@@ -146,7 +146,6 @@ NOT_RUN = "not selected for this run"
 NO_TARGET = {"reason": "P = ? asks for a number and has no target"}
 NO_EXPOSURE = "no exposure is declared"
 _FILES = ("run", "explanation", "required_recall", "rate")
-CITATION_COLUMNS = ("file", "cited_by", "not_argued_from")
 
 
 @dataclass(frozen=True)
@@ -337,12 +336,10 @@ def citations_text(files: Iterable[str], case: Case) -> str:
         {
             "file": path,
             "cited_by": " ".join(cited.get(path, ())),
-            "not_argued_from": "" if path in cited else _reason(path),
+            "not_argued_from": ""
+            if path in cited
+            else next(reason for pattern, reason in not_argued_from().items() if fnmatchcase(path, pattern)),
         }
         for path in sorted(files)
     ]
-    return csv_text(rows, CITATION_COLUMNS)
-
-
-def _reason(path: str) -> str:
-    return next(reason for pattern, reason in not_argued_from().items() if fnmatchcase(path, pattern))
+    return csv_text(rows)

@@ -8,6 +8,7 @@ Goals that the detector does what a requirement asks of it: measured recalls aga
 A requirement that asks for nothing (no recall makes a difference, or recall 0 suffices) makes no goal.
 """
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -21,7 +22,7 @@ from verifier.evidence.case.requirements import memory_grounds, statistics_groun
 from verifier.evidence.defeaters.about_data import matrices_behind, same_sources
 from verifier.evidence.defeaters.finding import UNCONFIRMED
 from verifier.evidence.defeaters.values import Claim
-from verifier.evidence.documents import Document
+from verifier.evidence.documents import Document, of_kind
 from verifier.evidence.status import Grade, Ground, Status
 from verifier.perception.confusion.data_set import annotation_error, looks_at
 from verifier.questions.require.require_result import Answer, CellRecall, RequireResult
@@ -107,7 +108,6 @@ class Asked(NamedTuple):
     document: Document
     result: RequireResult
     answer: Answer
-    number: int
 
     @property
     def cells(self) -> list[CellRecall]:
@@ -117,12 +117,10 @@ class Asked(NamedTuple):
 
 def asked_recalls(runs: Sequence[Document], documents: Sequence[Document]) -> Iterator[Asked]:
     """Every answer that asks for a recall, of each run that has its inputs."""
-    for document in documents:
-        if document.kind == "require":
-            for run in runs:
-                for k, answer in enumerate(document.result.answers if same_sources(document, run) else ()):
-                    if (asked := Asked(run, document, document.result, answer, k)).cells:
-                        yield asked
+    for document, run in itertools.product(of_kind(documents, "require"), runs):
+        for answer in document.result.answers if same_sources(document, run) else ():
+            if (asked := Asked(run, document, document.result, answer)).cells:
+                yield asked
 
 
 def recall_goals(draft: Draft, runs: Sequence[Document], documents: Sequence[Document]) -> list[str]:

@@ -165,16 +165,14 @@ def compare_bundles(old: str, new: str, odd: Domain = "widened") -> DiffResult:
 
 def _row(kind: Change, what: Sequence[str], old: Side, new: Side) -> ChangeRecord:
     row = IMPACT[kind]
-    repeat = tuple(Activity(text, duty, _renewed(old.shown(duty), new.shown(duty))) for text, duty in row.repeat)
+    repeat = []
+    for text, duty in row.repeat:
+        known = old.shown(duty).values()  # under whatever name
+        renewed = tuple(sorted(name for name, sha256 in new.shown(duty).items() if sha256 not in known))
+        repeat.append(Activity(text, duty, renewed))
     same = (old.counts, old.sequences) == (new.counts, new.sequences)
-    return ChangeRecord(
-        kind, row.changed, tuple(what), row.recompute, not (row.lost or (row.matrices and same)), repeat
-    )
-
-
-def _renewed(old: Mapping[str, str], new: Mapping[str, str]) -> tuple[str, ...]:
-    """Names of documents that were not there before, under whatever name."""
-    return tuple(sorted(name for name, sha256 in new.items() if sha256 not in old.values()))
+    again = not (row.lost or (row.matrices and same))
+    return ChangeRecord(kind, row.changed, tuple(what), row.recompute, again, tuple(repeat))
 
 
 def _claims(old: Side, new: Side, changes: Sequence[ChangeRecord]) -> Iterator[ClaimRecord]:
@@ -323,7 +321,14 @@ def diff_blocks(result: DiffResult) -> Iterator[Block]:
     if not result.changes:
         yield Paragraph("Nothing differs by which a claim falls.")
     else:
-        rows = tuple((change.changed, some_of(list(change.what)), _again(change)) for change in result.changes)
+        rows = tuple(
+            (
+                change.changed,
+                some_of(list(change.what)),
+                f"{change.recompute}: {'in the new bundle' if change.recomputed else 'open'}",
+            )
+            for change in result.changes
+        )
         yield Table("What changed", ("change", "what", "to compute again"), rows)
     claims = tuple(
         (_claim(claim), claim.before or "-", claim.after or "-", _compared(claim), _falls(claim))
@@ -344,10 +349,6 @@ def diff_blocks(result: DiffResult) -> Iterator[Block]:
         yield Listing(tuple(map(clipped, result.findings_gone)))
     yield Paragraph(_whole(result), "lead")
     yield Paragraph("Files were compared with their manifests; whether a bundle holds is for verify evidence check.")
-
-
-def _again(change: ChangeRecord) -> str:
-    return f"{change.recompute}: {'in the new bundle' if change.recomputed else 'open'}"
 
 
 def _claim(claim: ClaimRecord) -> str:

@@ -3,6 +3,7 @@
 What a result was made from, and what the matrices among that say of themselves.
 """
 
+import itertools
 import re
 from collections.abc import Collection, Iterator, Sequence
 from fnmatch import translate
@@ -20,7 +21,7 @@ from verifier.base.words import clipped, counted, some_of
 from verifier.checking.verdicts import Verdict
 from verifier.evidence.context import CaseContext, Detector
 from verifier.evidence.defeaters.values import Claim, Doubt, claims_on, confirmed, doubt, requirements_with_targets
-from verifier.evidence.documents import Document
+from verifier.evidence.documents import Document, of_kind
 from verifier.evidence.paths import as_seen
 from verifier.evidence.rates.document import encounters_needed
 from verifier.perception.confusion.context_selection import divided_matrices
@@ -49,9 +50,7 @@ def same_sources(document: Document, run: Document) -> bool:
 def matrices_behind(run: Document, documents: Sequence[Document]) -> Document | None:
     """The confusion document that a run was made with, by its hash; None where it is not among the documents."""
     wanted = {file.sha256 for file in run.result.inputs if file.role == "confusion"}
-    return next(
-        (document for document in documents if document.kind == "confusion" and document.sha256 in wanted), None
-    )
+    return next((document for document in of_kind(documents, "confusion") if document.sha256 in wanted), None)
 
 
 def shared_sequences(matrices: Sequence[Document], trained_on: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -153,18 +152,18 @@ def _too_thin(
         return
     needed, table = items_needed(requirement.target), _matrices(matrices, run)
     explained = _columns_that_matter(claim, run, documents)
-    matter = None if _has_unseen(table) else explained
-    thin = []
-    for at, label in sorted(_columns(table) if matter is None else matter):
-        items = int(table.counts[at, :, _index(table, label)].sum()) if _index(table, label) >= 0 else 0
+    unseen = (table.counts == 0) & (table.counts.sum(axis=1, keepdims=True) > 0)
+    matter = None if np.any(unseen) else explained
+    thin, names = [], [label_text(label) for label in table.labels]
+    for at, label in sorted(set(itertools.product(range(table.bin_count), names)) if matter is None else matter):
+        items = int(table.counts[at, :, names.index(label)].sum()) if label in names else 0
         if items and (needed is None or items < needed):
             thin.append(f"{items} with true {clipped(label)} in {table.bin_text(at)}")
     if thin:
         why = "it was not explained" if explained is None else "there are reports that were never seen"
         known = "" if matter is not None else f" (which of them matter is not known: {why})"
-        asked = (
-            "no number of items shows" if needed is None else f"{needed} items without an error are needed to show"
-        )
+        asked = f"{needed} items without an error are needed to show"
+        asked = "no number of items shows" if needed is None else asked
         yield from doubt(
             "thin_columns",
             f"{clipped(claim.requirement)}: {asked} P {requirement.target}, and there are {some_of(thin)}{known}",
@@ -183,11 +182,6 @@ def _unconfirmed(claim: Claim, requirement: RequirementResult) -> tuple[Claim, .
     if len(indices) == len(requirement.points):
         return (claim,)
     return tuple(map(claim.at, indices))
-
-
-def _has_unseen(table: ConfusionMatrices) -> bool:
-    """Whether some report of a column with items was never seen."""
-    return bool(np.any((table.counts == 0) & (table.counts.sum(axis=1, keepdims=True) > 0)))
 
 
 def items_needed(target: Target) -> int | None:
@@ -211,21 +205,10 @@ def _matrices(document: Document, run: Document) -> ConfusionMatrices:
     return divided_matrices(matrices, used, settings.empty_contexts or "backoff")
 
 
-def _columns(table: ConfusionMatrices) -> set[tuple[int, str]]:
-    return {(at, label_text(label)) for at in range(table.bin_count) for label in table.labels}
-
-
-def _index(table: ConfusionMatrices, label: str) -> int:
-    names = [label_text(label) for label in table.labels]
-    return names.index(label) if label in names else -1
-
-
 def _columns_that_matter(claim: Claim, run: Document, documents: Sequence[Document]) -> set[tuple[int, str]] | None:
     """(bin, true label) of the columns that the probability reacts to, in the scenario that was explained."""
-    for document in documents:
-        if document.kind != "explain" or not same_sources(document, run):
-            continue
-        for explanation in document.result.explanations:
+    for document in of_kind(documents, "explain"):
+        for explanation in document.result.explanations if same_sources(document, run) else ():
             if (explanation.name, explanation.planner) == (claim.requirement, claim.planner):
                 return {(part.bin, part.true) for part in explanation.gradient if any(part.slopes)}
     return None
@@ -260,11 +243,8 @@ def few_drives(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
     """Bounds over so few drives that hardly any outcome could show a high rate."""
     bounds = run.result.settings.bounds
     if bounds is not None and bounds.drives is not None and bounds.drives < FEW_DRIVES:
-        limit = (
-            ""
-            if bounds.ceiling is None
-            else f": no outcome of them could show a rate above {rounded(bounds.ceiling, up=True)}"
-        )
+        limit = "" if bounds.ceiling is None else rounded(bounds.ceiling, up=True)
+        limit = limit and f": no outcome of them could show a rate above {limit}"
         yield from doubt(
             "few_drives",
             f"a needed column has items from {counted(bounds.drives, 'drive')} only{limit}",

@@ -23,7 +23,7 @@ from verifier.evidence.defeaters.values import (
     doubt,
     requirements_with_targets,
 )
-from verifier.evidence.documents import Document
+from verifier.evidence.documents import Document, of_kind
 from verifier.evidence.field import IndicatorFound
 from verifier.study.options import VerdictSource
 from verifier.study.points import Point
@@ -141,7 +141,7 @@ def is_weaker(mine: SettingsRecord, other: SettingsRecord) -> bool:
 def find_sensitivities(documents: Sequence[Document], alternatives: Mapping[str, Document]) -> tuple[Doubt, ...]:
     """Where a weaker choice than that of a run gives another verdict: worth telling, and no doubt."""
     doubts = []
-    for run in {document.sha256: document for document in documents if document.kind == "run"}.values():
+    for run in of_kind(documents, "run"):
         same = {name: other for name, other in alternatives.items() if sources_of(other) == sources_of(run)}
         doubts += list(policy_sensitive(run, same, weaker=True))
     return tuple(doubts)
@@ -248,11 +248,7 @@ def find_defeaters(
     Raises:
         InputError: an alternative is not the document of a run, or of other inputs than every run of the case.
     """
-    runs = [
-        document
-        for document in {document.sha256: document for document in documents}.values()
-        if document.kind == "run"
-    ]
+    runs = of_kind(documents, "run")
     for policy, other in alternatives.items():
         if other.kind != "run" or not any(sources_of(other) == sources_of(run) for run in runs):
             raise InputError(

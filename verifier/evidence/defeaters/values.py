@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from verifier.base.numbers import interval_text, rounded
 from verifier.checking.verdicts import Verdict, verdict_of
 from verifier.evidence.declarations import Answer, Declarations
-from verifier.evidence.documents import Document
+from verifier.evidence.documents import Document, of_kind
 from verifier.evidence.rates.document import RateResult
 from verifier.evidence.residual_risk.document import RiskResult
 from verifier.evidence.triggers import TriggersResult
@@ -171,13 +171,13 @@ def claimed(run: Document, documents: Sequence[Document]) -> Iterator[tuple[Clai
     """As `requirements_with_targets`, and those whose rate is compared with an acceptance criterion."""
     rated = {
         (document.result.requirement, document.result.planner)
-        for document in documents
-        if document.kind == "rate" and document.result.acceptance is not None and is_rate_of(document, run)
+        for document in of_kind(documents, "rate")
+        if document.result.acceptance is not None and is_rate_of(document, run)
     }
     rated |= {
         (hazard.requirement, hazard.planner)
-        for document in documents
-        if document.kind == "risk" and is_rate_of(document, run)
+        for document in of_kind(documents, "risk")
+        if is_rate_of(document, run)
         for hazard in document.result.hazards
         if document.result.accepted is not None or hazard.accepted is not None
     }

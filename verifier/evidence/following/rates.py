@@ -169,7 +169,7 @@ def rate_against_run(rate: RateResult, run: Document) -> Misfits:
         run: the document that it names.
     """
     from verifier.evidence.rates.exposure import FREE, Grounds, chances, requirement_of
-    from verifier.evidence.rates.hazard import EVERY
+    from verifier.evidence.rates.hazard import EVERY, summed
 
     try:
         all_chances = chances(requirement_of(run, rate.requirement, rate.planner), rate.event)
@@ -195,16 +195,10 @@ def rate_against_run(rate: RateResult, run: Document) -> Misfits:
             yield f"{where}/source", "expected bounds that the run has"
             return
         yield from misfits(f"{where}/assumes", list(told.assumes), list(grounds.assumes(told.source)))
-    bounds, whatever = (
-        _summed(rate, ends)
-        for ends in (
-            [[chance.bounds[source] for chance in group] for group in groups],
-            [[chance.whatever for chance in group] for group in groups],
-        )
-    )
-    free = (
-        None if rate.free is None else _summed(rate, [[chance.bounds[FREE] for chance in group] for group in groups])
-    )
+    met = [(Fraction(term.exposure.lower), Fraction(term.exposure.upper)) for term in rate.terms]
+    terms = list(zip(met, groups, strict=True))
+    bounds, whatever = summed(terms, source), summed(terms, None)
+    free = None if rate.free is None else summed(terms, FREE)
     for where, told in _all_bounds(rate):
         follows = free if told.source == FREE else bounds if told.source == source else None
         for name, end in zip(("lower", "upper"), follows or (), strict=False):
@@ -222,15 +216,6 @@ def rate_against_run(rate: RateResult, run: Document) -> Misfits:
 def _all_bounds(rate: RateResult) -> list[tuple[str, RateBounds]]:
     """Those that the verdict comes from, and the others, by where they stand."""
     return [("/bounds", rate.bounds), *((f"/other_bounds/{k}", told) for k, told in enumerate(rate.other_bounds))]
-
-
-def _summed(rate: RateResult, groups: Sequence[Sequence[tuple[Fraction, Fraction]]]) -> tuple[Fraction, Fraction]:
-    """The sums of the products of the ends of each term's worst probability and of its exposure."""
-    lower = upper = Fraction(0)
-    for term, ends in zip(rate.terms, groups, strict=True):
-        lower += Fraction(term.exposure.lower) * max(low for low, _ in ends)
-        upper += Fraction(term.exposure.upper) * max(high for _, high in ends)
-    return lower, upper
 
 
 def _counted(rate: RateResult) -> Misfits:

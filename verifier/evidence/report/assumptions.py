@@ -61,10 +61,10 @@ def assumptions_section(documents: Sequence[Document]) -> Section:
             remarks.setdefault(remark, []).append(document.name)
     blocks: list[Block] = []
     if assumptions:
-        everywhere = max(len(names) for names in assumptions.values())
+        everywhere, said = max(map(len, assumptions.values())), "all runs and explanations"
         order = list(dict.fromkeys(what for what, _, _ in assumptions))
         rows = tuple(
-            (what, Cell(status), why, _where(names, everywhere))
+            (what, Cell(status), why, said if len(names) == everywhere > 1 else ", ".join(names))
             for (what, status, why), names in sorted(assumptions.items(), key=lambda pair: order.index(pair[0][0]))
         )
         header = ("assumption", "status", "what is known", "documents")
@@ -93,10 +93,6 @@ def _within(what: str) -> str:
     return what[:1].lower() + what[1:]
 
 
-def _where(names: list[str], everywhere: int) -> str:
-    return "all runs and explanations" if len(names) == everywhere > 1 else ", ".join(names)
-
-
 def _remarks(document: Document) -> Iterator[str]:
     if document.kind == "confusion":
         yield from remark_texts(document.content)
@@ -111,7 +107,9 @@ def _remarks(document: Document) -> Iterator[str]:
 def _assumptions(document: Document, given: Mapping[str, Document]) -> Iterator[Assumption]:
     settings: SettingsRecord = document.result.settings
     channel: Channel = document.result.channel
-    files = [_said_of(entry["sha256"], document, given) for entry in confusion_inputs(document)]
+    hashes = [entry["sha256"] for entry in confusion_inputs(document)]
+    own: Content | None = document.content.get("matrices")  # said by the result, where it is without their document
+    files = [given[sha256].content if sha256 in given else own for sha256 in hashes]
     memoryless = channel.contexts is None
     yield _memory(channel, assumed=settings.assume_memoryless if memoryless else settings.assume_contexts)
     yield (
@@ -126,7 +124,9 @@ def _assumptions(document: Document, given: Mapping[str, Document]) -> Iterator[
     )
     yield _independence(settings.confidence)
     yield from _confidence_bounds(settings.confidence)
-    yield from _dependence_free(document)
+    runs = document.result.requirements if document.kind == "run" else ()
+    if any(point.dependence_free is not None for run in runs for point in run.points):
+        yield FREE_ASSUMES, "not tested", FREE_KNOWN
     yield from _vacuous(document)
     yield _matching(files)
     yield _false_positives(settings.false_positives, files)
@@ -149,25 +149,14 @@ def _assumptions(document: Document, given: Mapping[str, Document]) -> Iterator[
     yield ("The model checker is right", "checked", f"two engines agree; {difference_text(difference)}")
 
 
-def _said_of(sha256: str, document: Document, given: Mapping[str, Document]) -> Content | None:
-    """What is said of the matrices: by their own document or, without it, by the result made from them."""
-    if sha256 in given:
-        return given[sha256].content
-    said: Content | None = document.content.get("matrices")
-    return said
-
-
 def _memory(channel: Channel, *, assumed: bool) -> Assumption:
     what = memory_text(channel)
     told = "; ".join(channel_lines(channel)) or "no column of the matrices is used"
     option = "--assume-memoryless" if channel.contexts is None else "--assume-contexts"
     by_name = f"; accepted by name ({option})" if assumed and channel.test != "not_contradicted" else ""
     if channel.test == "contradicted":
-        return (
-            what,
-            "contradicted",
-            f"{told}{by_name or '; probabilities and bounds may be wrong in either direction'}",
-        )
+        wrong = "; probabilities and bounds may be wrong in either direction"
+        return what, "contradicted", f"{told}{by_name or wrong}"
     if channel.test == "untested":
         return what, "not tested", f"{told}{by_name}"
     return what, "tested", told
@@ -211,13 +200,6 @@ def _confidence_bounds(confidence: ConfidenceRecord | None) -> Iterator[Assumpti
         )
 
 
-def _dependence_free(document: Document) -> Iterator[Assumption]:
-    """What bounds however reports depend on each other rest on, where there are any."""
-    runs = document.result.requirements if document.kind == "run" else ()
-    if any(point.dependence_free is not None for run in runs for point in run.points):
-        yield FREE_ASSUMES, "not tested", FREE_KNOWN
-
-
 def _vacuous(document: Document) -> Iterator[Assumption]:
     """Scenarios in which a check says nothing about the system."""
     told: dict[tuple[str, str], list[str]] = {}
@@ -240,16 +222,10 @@ def _matching(files: Sequence[Content | None]) -> Assumption:
 def _false_positives(policy: str, files: Sequence[Content | None]) -> Assumption:
     what = "False positives"
     stated = [str(file.get("false_positives", "not stated")) for file in files if file is not None]
-    counted = (
-        f"unmatched detections in the matrices: {', '.join(stated)}"
-        if stated
-        else "the matrices are not among the documents"
-    )
-    words = {
-        "as_counted": "as counted",
-        "ignore": "left out on request",
-        "background": "drawn beside every object on request",
-    }
+    counted = f"unmatched detections in the matrices: {', '.join(stated)}"
+    counted = counted if stated else "the matrices are not among the documents"
+    requested = {"ignore": "left out on request", "background": "drawn beside every object on request"}
+    words = {"as_counted": "as counted", **requested}
     return what, words[policy], counted
 
 

@@ -7,7 +7,6 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any
 
 from verifier.base.documents import fraction_text
@@ -142,35 +141,31 @@ def _point(point: Point, settings: SettingsRecord | None = None) -> dict[str, ob
 
 OF_REQUIREMENTS = frozenset({"run", "explain", "require", "confusion"})
 """Kinds of documents that tell of requirements and their matrices; the others have sections of their own."""
-SENTENCES: Mapping[str, Callable[[Any, Document, str], Iterable[tuple[str, str]]]] = MappingProxyType(
-    {
-        "compare": lambda result, document, _: compare_sentences(result, document.name),
-        "rate": lambda result, _, note: rate_sentences(result, note),
-        "risk": lambda result, _, note: risk_sentences(result, note),
-        "assess": lambda result, *_: assess_sentences(result),
-        "trade_offs": lambda result, *_: ((text, "") for text in trade_off_sentences(result)),
-        "collision": lambda result, *_: [(collision_sentence(result), "")],
-        "triggers": lambda result, *_: [(triggers_sentence(result), told_verdict(result))],
-        "mutate": lambda result, *_: [(f"{counted(result.counts.written, 'mutated image')} written.", "")],
-        "adr": lambda result, *_: [(rates_sentence(result), "")],
-        "campaign": lambda result, *_: [campaign_sentence(result)],
-    }
-)
+SENTENCES: Mapping[str, Callable[[Any, Document, str], Iterable[tuple[str, str]]]] = {
+    "compare": lambda result, document, _: compare_sentences(result, document.name),
+    "rate": lambda result, _, note: rate_sentences(result, note),
+    "risk": lambda result, _, note: risk_sentences(result, note),
+    "assess": lambda result, *_: assess_sentences(result),
+    "trade_offs": lambda result, *_: ((text, "") for text in trade_off_sentences(result)),
+    "collision": lambda result, *_: [(collision_sentence(result), "")],
+    "triggers": lambda result, *_: [(triggers_sentence(result), told_verdict(result))],
+    "mutate": lambda result, *_: [(f"{counted(result.counts.written, 'mutated image')} written.", "")],
+    "adr": lambda result, *_: [(rates_sentence(result), "")],
+    "campaign": lambda result, *_: [campaign_sentence(result)],
+}
 """What a document says in the summary, by its kind: of its result, itself, and what `alone` says of it."""
-BLOCKS: Mapping[str, tuple[str, Callable[[Any], Iterable[Block]]]] = MappingProxyType(
-    {
-        "compare": ("Comparison", compare_blocks),
-        "rate": ("Event rate", rate_blocks),
-        "risk": ("Residual risk", risk_blocks),
-        "triggers": ("Triggering conditions", triggers_blocks),
-        "adr": ("Average detection rate", adr_blocks),
-        "campaign": ("Campaign", campaign_blocks),
-        "collision": ("Probability of collision", collision_blocks),
-        "trade_offs": ("Safety against efficiency", trade_off_blocks),
-        "curves": ("Safety against efficiency", lambda result: curve_blocks(result.curves, "given curves")),
-        "mutate": ("Mutated images", mutate_blocks),
-    }
-)
+BLOCKS: Mapping[str, tuple[str, Callable[[Any], Iterable[Block]]]] = {
+    "compare": ("Comparison", compare_blocks),
+    "rate": ("Event rate", rate_blocks),
+    "risk": ("Residual risk", risk_blocks),
+    "triggers": ("Triggering conditions", triggers_blocks),
+    "adr": ("Average detection rate", adr_blocks),
+    "campaign": ("Campaign", campaign_blocks),
+    "collision": ("Probability of collision", collision_blocks),
+    "trade_offs": ("Safety against efficiency", trade_off_blocks),
+    "curves": ("Safety against efficiency", lambda result: curve_blocks(result.curves, "given curves")),
+    "mutate": ("Mutated images", mutate_blocks),
+}
 """Title and blocks of the section of a document that verifies no requirement of a run, by its kind."""
 
 

@@ -15,7 +15,7 @@ from verifier.analysis.channel_test import Channel
 from verifier.base.arrays import grouped
 from verifier.base.numbers import number_text
 from verifier.base.words import counted, listed
-from verifier.evidence.documents import Document
+from verifier.evidence.documents import Document, of_kind
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.data_set import NAMES, DataSetRecord, annotations_told, record_of
 from verifier.perception.confusion.document_reader import DocumentReader
@@ -67,24 +67,13 @@ class Subject:
 
 def subjects_of(documents: Sequence[Document]) -> tuple[Subject, ...]:
     """Every requirement of every run, then those that only explanations speak of, in the order of the documents."""
-    runs = [document for document in documents if document.kind == "run"]
-    told = [
-        (document, part)
-        for document in documents
-        if document.kind == "explain"
-        for part in document.result.explanations
-    ]
-    asked = [
-        (document, answer)
-        for document in documents
-        if document.kind == "require"
-        for answer in document.result.answers
-    ]
+    told = [(document, part) for document in of_kind(documents, "explain") for part in document.result.explanations]
+    asked = [(document, answer) for document in of_kind(documents, "require") for answer in document.result.answers]
     subjects: list[Subject] = []
     used: set[int] = set()
     explained = _by_requirement((*pair, pair[1].name, pair[1].planner) for pair in told)
     answers = _by_requirement((*pair, pair[0].result.requirement.name, pair[1].planner) for pair in asked)
-    for run in runs:
+    for run in of_kind(documents, "run"):
         result: RunResult = run.result
         for requirement in result.requirements:
             key = _key(run, requirement.name, requirement.planner)
@@ -151,9 +140,8 @@ def unattached_answers(
 ) -> Iterator[tuple[Document, Answer]]:
     """Answers of `verify require` to requirements that no other document verifies."""
     used = {id(answer) for subject in subjects for _, answer in subject.answers}
-    for document in documents:
-        if document.kind == "require":
-            yield from ((document, answer) for answer in document.result.answers if id(answer) not in used)
+    for document in of_kind(documents, "require"):
+        yield from ((document, answer) for answer in document.result.answers if id(answer) not in used)
 
 
 def _by_requirement(parts: Iterable[tuple[Document, T, str, str]]) -> dict[Any, list[tuple[Document, T]]]:
@@ -183,7 +171,7 @@ def _answers(document: Document, result: RequirementResult) -> bool:
 
 def matrices_of(documents: Sequence[Document]) -> dict[str, Document]:
     """SHA-256 -> confusion document among the documents."""
-    return {document.sha256: document for document in documents if document.kind == "confusion"}
+    return {document.sha256: document for document in of_kind(documents, "confusion")}
 
 
 def confusion_inputs(document: Document) -> tuple[Mapping[str, str], ...]:
@@ -226,9 +214,11 @@ def matrices_section(documents: Sequence[Document]) -> Section:
 
 def _document_section(document: Document, users: list[Document], anchor: str) -> Section:
     whole = DocumentReader(document.name).counts(dict(document.content))
-    threshold = None if whole.thresholds is None else whole.thresholds[_member(whole.thresholds, users)]
     blocks: list[Block] = [_about(document, whole, users)]
-    if whole.thresholds is not None and threshold is not None:
+    threshold = None
+    if whole.thresholds is not None:
+        chosen = (user.content["settings"].get("score_threshold") for user in users)  # the first where none says
+        threshold = next((value for value in chosen if value in whole.thresholds), whole.thresholds[0])
         family = f"A family over {len(whole.thresholds)} score thresholds; shown for {threshold:g}."
         blocks.append(Paragraph(family, "note"))
     shown = max(1, min(whole.bins.count, MOST_CELLS // max(1, len(whole.labels) ** 2)))
@@ -244,12 +234,6 @@ def _document_section(document: Document, users: list[Document], anchor: str) ->
         blocks.append(Paragraph(f"{whole.bins.count - shown} more matrices are in {document.name}.", "note"))
     title = name_text(whole.title or document.name)
     return Section(title, tuple(blocks), id=anchor)
-
-
-def _member(thresholds: Sequence[float], users: Sequence[Document]) -> int:
-    """Which member of a family a run used; the first where none says."""
-    chosen = [user.content["settings"].get("score_threshold") for user in users]
-    return next((thresholds.index(threshold) for threshold in chosen if threshold in thresholds), 0)
 
 
 def _about(document: Document, whole: ConfusionCounts, users: Sequence[Document]) -> Table:

@@ -351,17 +351,13 @@ def _uncertainty_header(subjects: Sequence[Subject]) -> list[str]:
     return [f"{level_text(level)} {kind}", name]
 
 
-def _table_verdict(subject: Subject) -> str:
-    """The verdict with its condition, and how many scenarios say nothing."""
-    vacuous = sum(bool(point.vacuity) for point in subject.result.points)
-    many = f"; {vacuous} of {counted(len(subject.result.points), 'scenario')} vacuous" if vacuous else ""
-    return subject.told + (many if subject.result.verdict is not Verdict.VACUOUS else "")
-
-
 def _row(subject: Subject, planner: bool, document: bool, width: int, stands: Mapping[tuple[str, str], str]) -> Row:
     worst, target = subject.result.worst_point, subject.result.threshold
     cells = [Cell(name_text(subject.result.name), link=subject.id)]
-    verdict, told = subject.result.verdict.value, _table_verdict(subject)
+    vacuous = sum(bool(point.vacuity) for point in subject.result.points)
+    many = f"; {vacuous} of {counted(len(subject.result.points), 'scenario')} vacuous" if vacuous else ""
+    verdict, told = subject.result.verdict.value, subject.told
+    told += many if subject.result.verdict is not Verdict.VACUOUS else ""
     status = stands.get((subject.result.name, subject.result.planner), verdict)
     if subject.result.verdict is Verdict.SATISFIED and status != verdict:
         verdict, told = status, f"{told}; its status: {status}"
@@ -374,11 +370,8 @@ def _row(subject: Subject, planner: bool, document: bool, width: int, stands: Ma
     if result.means:  # one per value of the swept constants
         means = ", ".join(result.with_unit(exact_or_number(mean.probability, mean.exact)) for mean in result.means)
         cells.append(Cell(means, result.means[0].probability))
-        ends = [
-            interval_text(mean.interval.lower, mean.interval.upper)
-            for mean in result.means
-            if mean.interval is not None
-        ]
+        known = (mean.interval for mean in result.means if mean.interval is not None)
+        ends = [interval_text(interval.lower, interval.upper) for interval in known]
         sure = (Cell(", ".join(ends) or "none"), *(Cell("none") for _ in range(width - len(cells) - 2)))
         return (*cells, *sure[: width - len(cells) - 1], Cell("profile"))
     cells.append(Cell(result.with_unit(probability_text(worst, target)), worst.probability))

@@ -200,10 +200,10 @@ _known_risk = lru_cache(maxsize=10_000)(risk_of)
 
 def risk_over(risks: Sequence[RiskFound], hazards: Sequence[RiskHazard], accepted: str | None) -> RiskFound:
     """What follows for all hazards together: the sums, whatever their dependence."""
-    behaviour = [
-        sum((Fraction(end) for end in ends), ZERO) for ends in zip(*(risk.behaviour for risk in risks), strict=True)
-    ]
-    harm = [sum((Fraction(end) for end in ends), ZERO) for ends in zip(*(risk.harm for risk in risks), strict=True)]
+    behaviour, harm = (
+        [sum(map(Fraction, side), ZERO) for side in zip(*ends, strict=True)]
+        for ends in ((risk.behaviour for risk in risks), (risk.harm for risk in risks))
+    )
     points = [risk.per_hour for risk in risks]
     return _found(
         behaviour,
