@@ -68,7 +68,6 @@ def differing(path: str, actual: object, expected: object, why: str = "", pointe
     """Where two values differ, typed ones or those of JSON, as findings about what a document says.
 
     Args:
-        path: of the document in the bundle.
         actual, expected: the values, or parts of them that have to be equal.
         why: follows what was expected: ", as in the spec".
         pointer: where in the document both stand.
@@ -146,14 +145,7 @@ def _close(difference: Finding) -> bool:
 def wrong_decisions(
     path: str, stated: WorldDecisions | None, again: WorldDecisions | None, pointer: str
 ) -> list[Finding]:
-    """What is not so; numbers may differ in their last digits.
-
-    Args:
-        path: of the document in the bundle.
-        stated: what it says there.
-        again: what is computed.
-        pointer: of the requirement that it is about.
-    """
+    """What is not so; numbers may differ in their last digits."""
     if stated is not None and again is not None:
         known = itertools.zip_longest(stated.decided[: len(again.decided)], again.decided)
         decided = (

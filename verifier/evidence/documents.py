@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from verifier.base import documents
 from verifier.base.documents import Content, read_document
@@ -87,16 +87,22 @@ def checked_document(content: Any, raw: bytes, file: str) -> Document:
     """Validate decoded JSON as a document.
 
     Args:
-        content: the decoded JSON.
-        raw: the bytes it was decoded from.
         file: its name, for messages; folders in it do not reach the document.
 
     Raises:
         InputError: no document of this program, or it does not keep to its schema; the message names the element.
     """
     name = content.get("schema") if isinstance(content, dict) else None
-    if not isinstance(name, str) or name not in SCHEMA_NAMES:
-        _refuse_unknown(name, file)
+    if not isinstance(name, str):
+        raise InputError(
+            "expected a document of this program: a JSON object with the key 'schema'",
+            Place(file, path="/schema"),
+            "write one with --output, such as verify run ... --output result.json",
+        )
+    if name not in SCHEMA_NAMES:
+        nearest = nearest_name(name, SCHEMA_NAMES)
+        hint = (f"did you mean '{nearest}'? " if nearest else "") + "known: " + ", ".join(SCHEMA_NAMES)
+        raise InputError(f"unknown schema {shown(name)}", Place(file, path="/schema"), hint)
     result: Any = read_document(type_of(name), content, file)
     digest = hashlib.sha256(raw).hexdigest()
     return Document(Path(file).name, name.removeprefix("verifier."), content, digest).holding(result)
@@ -126,18 +132,3 @@ def schema_of(name: str) -> dict[str, object]:
 
         return model_schema()
     return documents.schema_of(type_of(name))
-
-
-def _refuse_unknown(name: object, file: str) -> NoReturn:
-    if not isinstance(name, str):
-        raise InputError(
-            "expected a document of this program: a JSON object with the key 'schema'",
-            Place(file, path="/schema"),
-            "write one with --output, such as verify run ... --output result.json",
-        )
-    nearest = nearest_name(name, SCHEMA_NAMES)
-    raise InputError(
-        f"unknown schema {shown(name)}",
-        Place(file, path="/schema"),
-        (f"did you mean '{nearest}'? " if nearest else "") + "known: " + ", ".join(SCHEMA_NAMES),
-    )

@@ -6,7 +6,7 @@ UL 4600, clause 16; ISO 21448, clause 13; ISO/PAS 8800, clause 14 (to be confirm
 import datetime
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
@@ -214,8 +214,7 @@ def _tested(indicator: Indicator, rows: Sequence[FieldRow], level: float) -> Ind
         count, of = count + row.count, of + row.of
         most = max(most, min(indicator.evidence(count, of) / math.log(10), _FAR))
         if fired is None and most >= -math.log10(1 - level):
-            fired, day = look, row.dated
-    summed = IndicatorFound(
-        indicator=indicator, looks=len(rows), count=count, of=of, evidence_log10=most, fired_at=fired
+            fired, day = look, None if row.dated is None else str(row.dated)
+    return IndicatorFound(
+        indicator=indicator, looks=len(rows), count=count, of=of, evidence_log10=most, fired_at=fired, fired_on=day
     )
-    return replace(summed, fired_on=None if day is None else str(day))

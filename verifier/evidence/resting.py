@@ -60,7 +60,6 @@ def conclusions_apart(path: str, run: RunResult, settings: SettingsRecord) -> li
     """The verdicts and gates of a run that do not follow from its own numbers.
 
     Args:
-        path: of its document.
         run: as its document has it, its numbers within their bounds.
         settings: say what decides a verdict.
     """

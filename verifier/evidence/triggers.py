@@ -182,7 +182,6 @@ def known_triggers(
     """What is known of triggering conditions.
 
     Args:
-        triggers: as stated.
         documents: runs, and matrices whose items are counted.
         context: name and SHA-256 of the file where they are stated.
 

@@ -21,7 +21,7 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import TypeAlias
 
 from verifier.base.errors import InputError, LimitError, Place, UsageError, shown
 from verifier.base.files import stated_second, write_bytes
@@ -165,10 +165,6 @@ DEFAULT_LIMITS = ReadingLimits()
 def read_bundle(path: str | Path, limits: ReadingLimits = DEFAULT_LIMITS) -> dict[str, bytes]:
     """Every file of a bundle: path inside it -> content, sorted by path.
 
-    Args:
-        path: of a folder, or of a zip archive.
-        limits: beyond which a bundle is refused.
-
     Raises:
         InputError: it is neither, it cannot be read, or it holds what no bundle holds: links, devices, encrypted
             files, unknown compression, names that lead out of it or collide.
@@ -198,17 +194,13 @@ def _read_folder(folder: Path, limits: ReadingLimits) -> dict[str, bytes]:
     _check_sizes(sizes, limits)
     files = {}
     for name, size in sizes.items():
-        with _opened(folder / name) as stream:
+        # Opened only if it is a file and no link, even if it was exchanged a moment ago.
+        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        with os.fdopen(os.open(folder / name, flags), "rb") as stream:
             files[name] = stream.read(size + 1)
         if len(files[name]) != size:
             raise InputError(f"{shown(name)} changed while it was read")
     return files
-
-
-def _opened(path: Path) -> BinaryIO:
-    """A file, opened only if it is one and no link, even if it was exchanged a moment ago."""
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-    return os.fdopen(handle, "rb")
 
 
 def _walk(folder: Path, prefix: str, depth: int) -> Iterator[tuple[str, int]]:

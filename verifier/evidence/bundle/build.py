@@ -161,8 +161,6 @@ def build_bundle(
 
     Args:
         target: a folder, or an archive if the name ends in `.zip`.
-        force: replace a bundle that is there already.
-        progress: wraps the list of what is to be made, for a progress bar.
 
     Raises:
         VerifierError: see `verifier.base.errors`; nothing is written then.

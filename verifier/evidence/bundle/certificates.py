@@ -123,7 +123,6 @@ def certificates_of_comparison(
 
     Args:
         specs, detectors: the files, in the order of the comparison, in which they are numbered from 1.
-        options: of the comparison.
 
     Raises:
         VerifierError: as reading the files and building their products; NoAnswerError beyond the limits of time and
@@ -162,11 +161,7 @@ def why_none(rebuilt: Study, objective: Objective) -> str | None:
 
 
 def certificates_of(rebuilt: Study, block: int, objectives: Sequence[Objective]) -> Iterator[tuple[str, str]]:
-    """Path and text of every certificate of one block of the grid.
-
-    Args:
-        block: number of the block, from 0.
-    """
+    """Path and text of every certificate of one block of the grid, by its number from 0."""
     data, settings = rebuilt.data, rebuilt.options.confidence
     if data is None or settings is None:
         return
@@ -185,14 +180,7 @@ def certificates_of(rebuilt: Study, block: int, objectives: Sequence[Objective])
 def check_certificates(
     files: Mapping[str, bytes], rebuilt: Study, objective: Objective, paths: Sequence[str]
 ) -> tuple[Proven, list[Finding]]:
-    """What the certificates of one block and requirement prove about the bundled system, and what is wrong.
-
-    Args:
-        files: of the bundle.
-        rebuilt: the system, with `data`.
-        objective: the requirement on the block's chain, rebuilt.
-        paths: of its certificates.
-    """
+    """What the certificates of one block and requirement prove about the bundled system, and what is wrong."""
     region = None if rebuilt.data is None else rebuilt.data.region(objective.skeleton)
     if region is None or region.evidence is None:
         raise ValueError("a run without confidence bounds, or with bounds from draws, has no certificates")
@@ -220,8 +208,6 @@ def _checked(
     """What certificates prove for each initial state, and what is wrong.
 
     Args:
-        files: of the bundle.
-        paths: of the certificates.
         objective, region: what they must be about. On the side where the world is not, they may be about some of its
             choices: a strategy is proof enough.
     """

@@ -102,11 +102,8 @@ def check_bundle(
     """Check a bundle, offline and without running anything that it holds.
 
     Args:
-        path: a folder or a zip archive.
         digest: SHA-256 that its manifest must have, in hexadecimal.
         recompute: also compute every result again, and every probability as an exact fraction with Storm.
-        limits: of what is read and computed.
-        progress: wraps the list of what `recompute` makes, for a progress bar.
 
     Raises:
         InputError: the bundle cannot be read at all.

@@ -265,9 +265,6 @@ def _curves(parts: Parts) -> dict[str, tuple[int, str]]:
 def check_recomputed(parts: Parts, log: Log, progress: Progress = iter) -> None:
     """Compute every result again and compare it byte for byte; have Storm compute every probability exactly.
 
-    Args:
-        progress: wraps the list of what is to be made, for a progress bar.
-
     Raises:
         EngineError: the engines disagree.
         VerifierError: as `make_results`; NoAnswerError where limits leave out what the bundle says, or are used up

@@ -19,7 +19,7 @@ from verifier.evidence.case.elements import Case
 from verifier.evidence.context import ReviewFinding
 from verifier.evidence.declarations import Answer
 from verifier.evidence.defeaters.values import KINDS
-from verifier.evidence.documents import Document
+from verifier.evidence.documents import Document, of_kind
 from verifier.study.records import SettingsRecord
 from verifier.study.results import RequirementResult
 from verifier.telling.blocks import Block, Paragraph, Section, Table, facts
@@ -72,10 +72,9 @@ def doubts_told(answers: Mapping[str, Answer]) -> dict[str, list[str]]:
 def compared(documents: Sequence[Document]) -> dict[tuple[str, str, str], str]:
     """Requirement, planner and run -> what is compared with its target, at which level, on which condition."""
     return {
-        (one.name, one.planner, document.name): _compared(one, document.result.settings)
-        for document in documents
-        if document.kind == "run"
-        for one in document.result.requirements
+        (one.name, one.planner, run.name): _compared(one, run.result.settings)
+        for run in of_kind(documents, "run")
+        for one in run.result.requirements
         if one.target is not None
     }
 

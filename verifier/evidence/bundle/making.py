@@ -159,6 +159,7 @@ class Planned:
 
 Step: TypeAlias = Planned | tuple[int, Case]
 Progress: TypeAlias = Callable[[Sequence[Step]], Iterable[Step]]
+"""Wraps the list of what is to be made, for a progress bar."""
 
 
 @dataclass(frozen=True)
@@ -204,7 +205,7 @@ def make_results(rebuilt: Study, storm: StormProcess, progress: Progress = iter,
 
     Args:
         storm: the model checker.
-        progress: wraps the list of what is to be made, for a progress bar: results, then blocks with certificates.
+        progress: is given the results, then the blocks with certificates.
         known: paths of what could be made before, so that limits are no reason to leave it out.
 
     Raises:

@@ -140,12 +140,7 @@ def fingerprints_text(files: Mapping[str, bytes]) -> str:
 
 
 def located(raw: bytes, path: str, fingerprints: Any) -> list[Finding]:
-    """The values or lines of an altered file that are not what they were; empty where that cannot be said.
-
-    Args:
-        raw: its bytes as they are.
-        fingerprints: the decoded document.
-    """
+    """The values or lines of an altered file that are not what they were; empty where that cannot be said."""
     files = fingerprints.get("files") if isinstance(fingerprints, dict) else None
     text = files.get(path) if isinstance(files, dict) else None
     parts = parts_of(raw, path)
@@ -187,10 +182,6 @@ def check_hashes(files: Mapping[str, bytes], manifest: Manifest) -> list[Finding
     """Every file that is not what the manifest says.
 
     Where an input or a result was altered, its fingerprints say which value.
-
-    Args:
-        files: of the bundle, path -> bytes.
-        manifest: sound in itself.
     """
     listed = {file.path: file for file in manifest.files}
     by_hash = {file.sha256: file.path for file in manifest.files}
@@ -232,8 +223,6 @@ def crate_metadata(
         files: path from the root of the crate, with forward slashes -> the file. The metadata file itself is none
             of them.
         media_types: path -> such as "application/json".
-        title: of the crate.
-        issued: its date of publication.
     """
     undated = f"The date of publication was not given; {NO_DATE} stands for that."
     root: dict[str, object] = {

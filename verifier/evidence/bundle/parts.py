@@ -136,7 +136,6 @@ def read_parts(
     """Read and validate inputs and results.
 
     Args:
-        request, read, rebuilt: of the bundle.
         files: path -> bytes, inputs and results and nothing else.
         about, given: as in `Parts`; what was put in is looked at here where that is left out.
 
@@ -169,9 +168,6 @@ OMITTED_RATES = "rates/omitted.json"
 
 def check_context(context: CaseContext, path: str | None, rebuilt: Study) -> None:
     """Refuse a context that cannot be meant for this system, before anything is computed.
-
-    Args:
-        path: of its file in the bundle.
 
     Raises:
         InputError: it names what model or spec do not have, or says only of some environments how often they come.

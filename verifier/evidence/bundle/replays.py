@@ -54,13 +54,7 @@ class Replayed(NamedTuple):
 
 
 def check_explanations(told: Document, run: Document, rebuilt: Study) -> Replayed:
-    """Hold an explanation against the run of the bundle and against the system.
-
-    Args:
-        told: the explanation.
-        run: that of the bundle.
-        rebuilt: the system.
-    """
+    """Hold an explanation against the run of the bundle and against the system."""
     result: ExplainResult = told.result
     runs = whole = 0
     findings: list[Finding] = []

@@ -12,7 +12,7 @@ and `verifier.analysis.step_kernel` decides in whole numbers what its multiplier
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -69,12 +69,7 @@ SAME_AS_THE_RUN = (
 
 
 def check_frame(path: str, document: Document, raw: bytes, rebuilt: Study) -> list[Finding]:
-    """Whether a result is written as this program writes it, and its title and versions can be right.
-
-    Args:
-        path: of the document in the bundle.
-        document, raw: what it holds, and its bytes.
-    """
+    """Whether a result is written as this program writes it, and its title and versions can be right."""
     confusion, result = rebuilt.inputs.confusion, document.result
     named = {*program_versions(), "storm"}
     expected = {"title": confusion.matrices.title or PurePath(confusion.name).stem, "versions": sorted(named)}
@@ -93,7 +88,14 @@ def check_frame(path: str, document: Document, raw: bytes, rebuilt: Study) -> li
 
 def check_remarks(path: str, run: RunResult, rebuilt: Study, options: RunOptions) -> tuple[list[Finding], int]:
     """Whether a run says all that follows from the inputs; and how many of its remarks do not follow from them."""
-    expected = list(_expected_remarks(rebuilt, options))
+    of_chains = [
+        *grid_remarks(rebuilt.grid, options.false_positives, rebuilt.matrices),
+        *model_remarks([look_at(case) for case in rebuilt.under(options).cases]),
+        *(remark for case in rebuilt.cases for remark in start_remarks(case)),
+        *noted((case, case.notes) for case in rebuilt.cases),
+    ]
+    assumed, of = [column for case in rebuilt.cases for column in case.assumed], rebuilt.inputs.confusion.matrices
+    expected = list(run_remarks(of, options, assumed, of_chains, rebuilt.data, rebuilt.tests, rebuilt.divided))
     missing = [name for name in expected if name not in run.remarks]
     findings = [misstated(path, "/remarks", "nothing", f"the remark: {name}") for name in missing]
     return findings, sum(remark not in expected for remark in run.remarks)
@@ -110,23 +112,6 @@ def _numbers(run: RunResult) -> Mapping[str, object]:
     nothing = Decision(Verdict.NO_TARGET)
     points = [{"points": [point.decided(nothing) for point in one.points]} for one in run.requirements]
     return {"requirements": points}
-
-
-def _expected_remarks(rebuilt: Study, options: RunOptions) -> Iterator[str]:
-    yield from run_remarks(
-        rebuilt.inputs.confusion.matrices,
-        options,
-        [column for case in rebuilt.cases for column in case.assumed],
-        [
-            *grid_remarks(rebuilt.grid, options.false_positives, rebuilt.matrices),
-            *model_remarks([look_at(case) for case in rebuilt.under(options).cases]),
-            *(remark for case in rebuilt.cases for remark in start_remarks(case)),
-            *noted((case, case.notes) for case in rebuilt.cases),
-        ],
-        rebuilt.data,
-        rebuilt.tests,
-        rebuilt.divided,
-    )
 
 
 DECIDING = ("verdict_from", "strict", "assume_memoryless", "assume_contexts")

@@ -76,8 +76,6 @@ def given_run(document: Document, request: Request, files: Mapping[str, bytes], 
     """What a run that was put in was made from, as far as it lies in the bundle.
 
     Args:
-        document: of the run.
-        request, files: of the bundle.
         limits: options of which the limits are those of whoever looks.
     """
     run: RunResult = document.result
@@ -117,11 +115,6 @@ def given_run(document: Document, request: Request, files: Mapping[str, bytes], 
 
 def wrong_given(path: str, raw: bytes, given: Given, storm: StormProcess) -> tuple[list[Finding], Log]:
     """Where a run that was put in differs from what its inputs give; nothing where it cannot be made again.
-
-    Args:
-        path: of the run in the bundle.
-        raw: its bytes.
-        storm: the model checker.
 
     Returns:
         what is wrong, and beside it what was noted on the way.

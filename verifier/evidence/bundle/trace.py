@@ -82,19 +82,14 @@ def clause_rows(
 
     Args:
         files: path -> SHA-256; rows have PATH SHA-256, `MOST_NAMED` of each pattern.
-        standings: how the requirements stand.
-        context: what people state.
     """
-    return [_row(clause, files, standings, context) for clause in clauses()]
+    return [_row(clause, files, _grade(clause, standings, context), context) for clause in clauses()]
 
 
-def _row(
-    clause: Clause, files: Mapping[str, str], standings: Sequence[Standing], context: CaseContext
-) -> dict[str, str]:
+def _row(clause: Clause, files: Mapping[str, str], grade: Grade, context: CaseContext) -> dict[str, str]:
     matches = {pattern: [path for path in sorted(files) if fnmatchcase(path, pattern)] for pattern in clause.files}
     missing = [pattern for pattern, paths in matches.items() if not paths]
-    grade, duty = _grade(clause, standings, context), clause.duty
-    status, best = "covered", clause.best
+    duty, status, best = clause.duty, "covered", clause.best
     if missing or grade not in _SOUND:
         status = "partly" if len(missing) < len(matches) else "none"
     if best in ("others", "none") or (best == "partly" and status == "covered"):

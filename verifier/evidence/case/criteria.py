@@ -45,8 +45,6 @@ def rate_goal(draft: Draft, rate: Document, run: Document) -> str:
 
     Args:
         draft: of the case; the goals of the run's requirements are in it.
-        rate: the document of the rate.
-        run: the document it was made from.
     """
     content: RateResult = rate.result
     bounds, accepted = content.decisive, content.acceptance
@@ -78,8 +76,6 @@ def risk_goals(draft: Draft, risk: Document, runs: Sequence[Document]) -> Iterat
 
     Args:
         draft: of the case; the goals of the runs' requirements are in it.
-        risk: the document of the risk.
-        runs: the documents it was made from.
     """
     content: RiskResult = risk.result
     by_number = {k: one for k, run in enumerate(content.runs) for one in runs if one.sha256 == run.sha256}
@@ -133,7 +129,6 @@ def triggers_goal(draft: Draft, document: Document, runs: Sequence[Document]) ->
 
     Args:
         draft, runs: as for `risk_goals`.
-        document: of the triggering conditions.
     """
     result: TriggersResult = document.result
     by_hash = {run.sha256: run for run in runs}

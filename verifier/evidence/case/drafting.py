@@ -31,16 +31,7 @@ _MADE_BY: Mapping[str, str] = {
 
 
 class Draft:
-    """Elements so far.
-
-    Args:
-        files: path -> SHA-256 of the files that solutions can point at.
-        defeaters: of the case.
-        unverified: SHA-256 of a result -> why its numbers are not made again here.
-        proven: claim about a single scenario -> paths of the certificates that prove its probability and bounds.
-        sensitivities: where weaker choices give other verdicts.
-        declared: documents that are given as evidence, and answers to doubts.
-    """
+    """Elements so far; what it is made from is as for `verifier.evidence.case.building.build_case`."""
 
     def __init__(
         self,

@@ -209,13 +209,14 @@ def noted(note: str, inherited: Sequence[tuple[str, Defeater]], own: Sequence[De
 def _contexts(draft: Draft, argued: Argued) -> Iterator[str]:
     """How the requirement fails, and what it asks of the detector, where that was found out."""
     requirement = argued.requirement
+    asked = requirement.name, requirement.planner
     for doubt in draft.sensitivities:
-        if any(claim.about == (argued.run.sha256, requirement.name, requirement.planner) for claim in doubt.claims):
+        if any(claim.about == argued.claim.about for claim in doubt.claims):
             yield draft.context(f"Sensitivity: {doubt.message}", "A weaker choice than that of the run: no doubt")
     for document in argued.documents:
         if document.kind == "explain" and same_sources(document, argued.run):
             for part in document.result.explanations:
-                if (part.name, part.planner) == (requirement.name, requirement.planner):
+                if (part.name, part.planner) == asked:
                     for line in itertools.islice(cause_lines(document.result, part), 1):
                         yield _file_context(draft, document, f"How it fails: {one_line(line)}")
         if document.kind == "require" and same_sources(document, argued.run):
@@ -225,7 +226,7 @@ def _contexts(draft: Draft, argued: Argued) -> Iterator[str]:
                     yield _file_context(draft, document, words)
         if document.kind == "rate" and document.result.acceptance is None and is_rate_of(document, argued.run):
             about = document.result.requirement, document.result.planner
-            if about == (requirement.name, requirement.planner):
+            if about == asked:
                 yield _file_context(draft, document, f"How often it fails: {rate_text(document.result)}")
 
 

@@ -151,7 +151,6 @@ def policy_sensitive(run: Document, alternatives: Mapping[str, Document], *, wea
     """Scenarios with another verdict under another policy.
 
     Args:
-        run: the document of a run.
         alternatives: policy in words -> the document of a run of the same inputs under it.
         weaker: the policies that are weaker than those of the run, in place of the others.
     """
@@ -241,7 +240,6 @@ def find_defeaters(
 
     Args:
         documents: of the case; those of kind "run" make the claims.
-        context: what people state.
         alternatives: policy in words -> the document of a run of the same inputs under that policy.
         field: what was found of indicators in the field.
 

@@ -196,8 +196,6 @@ def claims_on(
     """A claim for every requirement of which something is claimed, see `claimed`.
 
     Args:
-        run: the document of a run.
-        documents: of the case.
         perceived: leave out scenarios in which no prediction can matter: the probability is the same whatever the
             detector predicts. What speaks against the matrices does not speak against these.
         among: only these scenarios, each by requirement, planner and number; None for all.

@@ -114,7 +114,6 @@ def hazard_rate(
 
     Args:
         run: the document of a `verify run`.
-        asked: which requirement, and against what.
         exposures: environment -> its encounters per hour; or one named `EVERY`, for all encounters.
         context: name and SHA-256 of the file of the case's context, where it was read.
 

@@ -188,8 +188,6 @@ def summary_section(
     """The verdicts.
 
     Args:
-        documents: all of the report.
-        subjects: their requirements.
         others: (sentence, verdict or "") of the documents that verify no requirement.
         about: what is known of the case beside them.
     """

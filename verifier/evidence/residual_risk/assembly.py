@@ -61,7 +61,6 @@ def residual_risk(context: Stated, documents: Sequence[Document]) -> RiskResult:
     """Hazardous behaviour and harm per hour of every hazard of a context.
 
     Args:
-        context: of the case.
         documents: of runs; those of the matrices of no condition are not used.
 
     Raises:
