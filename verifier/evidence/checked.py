@@ -49,9 +49,8 @@ class Checked:
         more = f"; about {needed_text(plan)} would decide it" if self.worst and plan is not None else ""
         said = "" if point.verdict is Verdict.NO_TARGET else told_verdict(point)
         vacuity = vacuity_text(point)
-        why = "; ".join(
-            part for part in (reason_text(point.reason, point.probability), vacuity and f"vacuous: {vacuity}") if part
-        )
+        reasons = (reason_text(point.reason, point.probability), vacuity and f"vacuous: {vacuity}")
+        why = "; ".join(filter(None, reasons))
         head = " ".join(part for part in (said, why and f"({why})") if part)
         return f"{head}{': ' if head else ''}{', '.join(numbers)}; {asked}{more}"
 
@@ -80,11 +79,7 @@ def run_grounds(run: RunResult) -> Iterator[tuple[str, str]]:
 
 def checked(run: RunResult) -> tuple[Checked, ...]:
     """Every requirement in every scenario of a run, in the order of its document."""
-    return tuple(
-        Checked(run, requirement, number)
-        for requirement in run.requirements
-        for number in range(len(requirement.points))
-    )
+    return tuple(Checked(run, result, number) for result in run.requirements for number in range(len(result.points)))
 
 
 @dataclass(frozen=True)

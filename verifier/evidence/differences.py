@@ -123,10 +123,8 @@ def compared(old: bytes, new: bytes, path: str, log: Log) -> int:
         close = _close(difference)
         rounded += close
         if difference.where.startswith("/versions/"):
-            library = difference.where.removeprefix("/versions/")
-            log.unchecked.append(
-                f"{path} with {library} {difference.found}, which made it; here it is {difference.expected}"
-            )
+            made = f"{difference.where.removeprefix('/versions/')} {difference.found}, which made it"
+            log.unchecked.append(f"{path} with {made}; here it is {difference.expected}")
         elif not close:
             log.findings.append(difference)
     return rounded

@@ -55,12 +55,9 @@ class Indicator:
         low, share = self.side == "at_least", self.kind == "share"
         possible = 0 < self.threshold <= 1 if low else 0 <= self.threshold < 1
         if not (possible if share else not low and self.threshold > 0):
-            expected = (
-                "a share above 0" if share and low else "a share below 1" if share else "at most a rate above 0"
-            )
-            raise MisfitError(
-                ["threshold"], f"expected {expected}, which can be contradicted, got {self.threshold:g}"
-            )
+            of_share = f"a share {'above 0' if low else 'below 1'}"
+            said = f"expected {of_share if share else 'at most a rate above 0'}, which can be contradicted"
+            raise MisfitError(["threshold"], f"{said}, got {self.threshold:g}")
 
     @property
     def told(self) -> str:
@@ -168,10 +165,8 @@ def field_rows(text: str, path: str | Path) -> tuple[FieldRow, ...]:
     for row, place in rows_of(text, path, COLUMNS, (DATE,)):
         one = _row(row, place)
         if one.dated is not None and one.dated < last.get(one.metric, one.dated):
-            raise InputError(
-                f"expected the looks of {one.metric} in their order, found {one.dated} behind {last[one.metric]}",
-                place,
-            )
+            found = f"found {one.dated} behind {last[one.metric]}"
+            raise InputError(f"expected the looks of {one.metric} in their order, {found}", place)
         if one.dated is not None:
             last[one.metric] = one.dated
         rows.append(one)

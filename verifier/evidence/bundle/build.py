@@ -176,9 +176,8 @@ def make_bundle(sources: Sources, options: RunOptions = RunOptions(), progress: 
     """Make a bundle in memory; errors as `build_bundle`."""
     options.refuse_stated_bounds("verify evidence build")
     if options.initial_context == "counted":
-        raise UsageError(
-            "--initial-context counted is a mean over initial states, and certificates are of single ones"
-        )
+        said = "is a mean over initial states, and certificates are of single ones"
+        raise UsageError(f"--initial-context counted {said}")
     options = options.by_default()
     with StormProcess() as storm:  # starts at once, so that Storm loads while the files are read
         request, inputs, about, own = _copied(sources, options)

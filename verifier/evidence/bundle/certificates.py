@@ -155,9 +155,8 @@ def why_none(rebuilt: Study, objective: Objective) -> str | None:
         if region is None or objective.state_count < _SOME or Provable(objective, region).is_followed:
             return None
         return "what the states have to meet, windows within windows, takes too long to find"
-    return (
-        f"certificates are made of at most {LARGEST_CERTIFIED} product states, and there are {objective.state_count}"
-    )
+    count = objective.state_count
+    return f"certificates are made of at most {LARGEST_CERTIFIED} product states, and there are {count}"
 
 
 def certificates_of(rebuilt: Study, block: int, objectives: Sequence[Objective]) -> Iterator[tuple[str, str]]:

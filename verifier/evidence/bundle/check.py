@@ -110,9 +110,8 @@ def check_bundle(
         EngineError: the engines disagree or fail.
         NoAnswerError: nothing is wrong as far as the limits of the check allow to look.
     """
-    return check_files(
-        Path(path).absolute().name, read_bundle(path, limits.reading), digest, recompute, limits, progress
-    )
+    name, files = Path(path).absolute().name, read_bundle(path, limits.reading)
+    return check_files(name, files, digest, recompute, limits, progress)
 
 
 def check_files(
@@ -287,11 +286,8 @@ def _given(parts: Parts, log: Log) -> None:
     if again:
         log.checked.append((again, "given runs computed again from their inputs and compared"))
     evidence = parts.context.declared.evidence.values()
-    if away := [
-        f"{stated.name} ({stated.file})"
-        for stated in evidence
-        if stated.sha256 and not (stated.copied or stated.fault)
-    ]:
+    elsewhere = (stated for stated in evidence if stated.sha256 and not (stated.copied or stated.fault))
+    if away := [f"{stated.name} ({stated.file})" for stated in elsewhere]:
         log.unchecked.append(f"documents of which the bundle has the SHA-256 alone: {', '.join(away)}")
     for stated in evidence:
         if not stated.fault_on(parts.context.declared.day) and (since := stated.fault_on(today())):
@@ -306,13 +302,8 @@ def _graded(parts: Parts, recompute: bool, log: Log) -> None:
     """What the requirements are, and how the numbers of the results were checked."""
     status = {(standing.requirement, standing.planner): standing.told for standing in log.standings}
     log.requirements = tuple(
-        (
-            requirement.name,
-            requirement.planner,
-            requirement.verdict.value,
-            status.get((requirement.name, requirement.planner), ""),
-        )
-        for requirement in parts.result.requirements
+        (one.name, one.planner, one.verdict.value, status.get((one.name, one.planner), ""))
+        for one in parts.result.requirements
     )
     results = (document.content for path, document in parts.documents.items() if path.startswith("results/"))
     count = sum(map(numbers_in, results))
@@ -347,9 +338,8 @@ def _parts(files: Mapping[str, bytes], request: Request, rebuilt: Study, read: U
             log.findings.append(Finding(path, "", "nothing", about.get(path, "a result, or the reason why not")))
     for path in parts.omitted:
         if path not in missing and not path.startswith(f"{CERTIFICATES}/"):
-            log.findings.append(
-                Finding(OMITTED_FILE, "", f"a reason for leaving out {path}", "no such file is planned")
-            )
+            said = f"a reason for leaving out {path}"
+            log.findings.append(Finding(OMITTED_FILE, "", said, "no such file is planned"))
         if path in files:
             log.findings.append(Finding(path, "", "a file that is said to be omitted", "nothing"))
     log.checked.append((len(parts.documents), "documents compared with their JSON Schema"))
@@ -361,9 +351,8 @@ def _derived(files: Mapping[str, bytes], altered: set[str], parts: Parts, log: L
     basis = derived(parts)
     log.standings, log.case, made = basis.standings, basis.case.status, basis.made
     if log.built_by != __version__:
-        log.unchecked.append(
-            f"derived files and results byte for byte: built by verifier {log.built_by}, and this is {__version__}"
-        )
+        other = f"built by verifier {log.built_by}, and this is {__version__}"
+        log.unchecked.append(f"derived files and results byte for byte: {other}")
         return
     for path, text in made.items():
         expected = text.encode()

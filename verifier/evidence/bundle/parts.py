@@ -22,7 +22,7 @@ from verifier.evidence.bundle.request import Request, Unpacked
 from verifier.evidence.bundle.runs_elsewhere import Given, given_runs
 from verifier.evidence.context import CaseContext
 from verifier.evidence.defeaters.values import KINDS, Claim
-from verifier.evidence.documents import Document, document_of
+from verifier.evidence.documents import Document, document_of, of_kind
 from verifier.evidence.rates.hazard import EVERY, RateQuestion, hazard_rate
 from verifier.evidence.residual_risk.assembly import residual_risk
 from verifier.evidence.triggers import known_triggers
@@ -176,28 +176,22 @@ def check_context(context: CaseContext, path: str | None, rebuilt: Study) -> Non
     _refuse_unknown("environment", "exposure", context.exposures, {*inputs.model.environments, EVERY}, path)
     names = [requirement.name for requirement in inputs.spec.requirements]
     _refuse_unknown("requirement", "acceptance", context.acceptances, names, path)
-    asked = [
-        *names,
-        *(end.name for requirement in inputs.spec.requirements for end in ends_of(requirement, inputs.model)),
-    ]
+    ends = (end for requirement in inputs.spec.requirements for end in ends_of(requirement, inputs.model))
+    asked = [*names, *(end.name for end in ends)]
     doubts = [f"{kind}/{name}" for kind in KINDS for name in asked]
     _refuse_unknown("doubt", "disposition", context.declared.dispositions, doubts, path)
     _refuse_unknown("environment", "condition", context.risk.environments, inputs.model.environments, path)
     _refuse_unknown("requirement", "hazard", [hazard.requirement for hazard in context.risk.hazards], asked, path)
     if EVERY in context.exposures and len(context.exposures) > 1:
-        raise InputError(
-            "an exposure to every encounter leaves no room for one to a single environment",
-            Place(path, path="exposure"),
-        )
+        said = "an exposure to every encounter leaves no room for one to a single environment"
+        raise InputError(said, Place(path, path="exposure"))
     run = dict.fromkeys(block.environment for block in rebuilt.grid.blocks)
     told = context.exposures_for(run)
     missing = [name for name in run if told and EVERY not in told and name not in told]
     if missing:
-        raise InputError(
-            f"no exposure is given for {', '.join(missing)}, which is checked as well",
-            Place(path, path="exposure"),
-            "say how often each environment is met; 0 if never",
-        )
+        said = f"no exposure is given for {', '.join(missing)}, which is checked as well"
+        hint = "say how often each environment is met; 0 if never"
+        raise InputError(said, Place(path, path="exposure"), hint)
 
 
 def made_rates(parts: Parts) -> dict[str, str]:
@@ -208,9 +202,8 @@ def made_rates(parts: Parts) -> dict[str, str]:
     exposures = context.exposures_for(parts.result.settings.environments)
     for number, path in rate_paths(parts.result).items() if exposures else ():
         requirement = parts.result.requirements[number - 1]
-        asked = RateQuestion(
-            requirement.name, requirement.planner, acceptance=context.acceptances.get(requirement.name)
-        )
+        accepted = context.acceptances.get(requirement.name)
+        asked = RateQuestion(requirement.name, requirement.planner, acceptance=accepted)
         try:
             result = hazard_rate(run, asked, exposures, context.file)
         except (UsageError, LimitError) as error:
@@ -231,7 +224,7 @@ def made_triggers(parts: Parts) -> dict[str, str]:
     context = parts.context
     if not context.triggers:
         return {}
-    matrices = [document for document in parts.documents.values() if document.kind == "confusion"]
+    matrices = of_kind(parts.documents.values(), "confusion")
     return {TRIGGERS: document_text(known_triggers(context.triggers, [*_runs_of(parts), *matrices], context.file))}
 
 
@@ -249,9 +242,7 @@ def made_data_set(parts: Parts) -> dict[str, str]:
 def _runs_of(parts: Parts) -> list[Document]:
     """The run and those that were put in, without those under other policies."""
     others = {alternative.sha256 for alternative in parts.alternatives.values()} - {parts.run.sha256}
-    return [
-        document for document in parts.documents.values() if document.kind == "run" and document.sha256 not in others
-    ]
+    return [run for run in of_kind(parts.documents.values(), "run") if run.sha256 not in others]
 
 
 def rate_paths(run: RunResult) -> dict[int, str]:

@@ -126,9 +126,8 @@ def clauses_page(rows: Sequence[Mapping[str, str]], title: str) -> Page:
     """The rows as a page."""
     cells = tuple(tuple(row[name] or "-" for name in COLUMNS) for row in rows)
     table = Table("Clause by clause", COLUMNS, cells, sortable=True)
-    return Page(
-        f"Clause trace: {title}", (Section("Clause trace", (Paragraph(UNCONFIRMED, "note"), table)),), "the bundle"
-    )
+    section = Section("Clause trace", (Paragraph(UNCONFIRMED, "note"), table))
+    return Page(f"Clause trace: {title}", (section,), "the bundle")
 
 
 TRACE_COLUMNS = (
@@ -174,15 +173,13 @@ def trace_rows(traced: Traced) -> list[dict[str, str]]:
     selected = [requirement.name for requirement in traced.rebuilt.grid.requirements]
     for number, requirement in enumerate(traced.rebuilt.inputs.spec.requirements, 1):
         about = {"requirement": requirement.name, "line": str(requirement.line), "as_written": requirement.text}
-        compared = (
-            "= ?" if requirement.target is None else f"{requirement.comparison} {decimal_text(requirement.target)}"
-        )
+        target = requirement.target
+        compared = "= ?" if target is None else f"{requirement.comparison} {decimal_text(target)}"
         names = [end.name for end in ends_of(requirement, traced.rebuilt.inputs.model)]
         results = [(k, one) for k, one in enumerate(traced.run.requirements, 1) if one.name in names]
         if not results:
-            rows.append(
-                {**about, "target": f"{requirement.asked} {compared}", **_standing(traced, requirement.name, "")}
-            )
+            target_text, standing = f"{requirement.asked} {compared}", _standing(traced, requirement.name, "")
+            rows.append({**about, "target": target_text, **standing})
         for k, one in results:
             place = selected.index(one.name)
             about |= {"requirement": one.name, "target": f"{one.asked} {compared}"}

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
 
+from verifier.base.arrays import grouped
 from verifier.base.errors import UsageError
 from verifier.base.numbers import short_text
 from verifier.base.words import clipped, counted
@@ -14,13 +15,12 @@ from verifier.evidence.case.numbers import FOR_NUMBERS, FOR_RECALLS, number_goal
 from verifier.evidence.case.requirements import Argued, requirement_goal, worst_text
 from verifier.evidence.case.surroundings import NOT_STATED, argument_grounds, left_to_persons, top_contexts
 from verifier.evidence.context import CaseContext
-from verifier.evidence.defeaters.values import Claim, Defeater, Doubt, is_rate_of
+from verifier.evidence.defeaters.values import Claim, Defeater, Doubt, claimed, is_rate_of
 from verifier.evidence.documents import Document, of_kind
 from verifier.evidence.rates.document import RateResult
 from verifier.evidence.rates.exposure import requirement_of, unwanted
 from verifier.evidence.rates.hazard import Acceptance
 from verifier.evidence.status import Grade, Standing, Status, severity, weakest
-from verifier.study.results import RequirementResult
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 IN_ONE_ENCOUNTER = "Argument at the level of one encounter: over each requirement, in the worst of its scenarios"
@@ -108,21 +108,18 @@ def standings(
     Args:
         case: made of these documents, defeaters and requirements without a result.
     """
-    claims: dict[tuple[str, str], list[tuple[Element, Document, RequirementResult]]] = {}
-    for run in documents if case.goals else ():
-        for requirement in run.result.requirements if run.kind == "run" else ():
-            claim = Claim(run.sha256, requirement.name, requirement.planner)
-            if claim in case.goals:
-                claims.setdefault((requirement.name, requirement.planner), []).append(
-                    (case.by_id[case.goals[claim]], run, requirement)
-                )
+    claims = grouped(
+        ((requirement.name, requirement.planner), (case.by_id[case.goals[claim]], run, requirement))
+        for run in of_kind(documents, "run")
+        for claim, requirement in claimed(run)
+        if claim in case.goals
+    )
     evidenced = []
     for (name, planner), made in claims.items():
         goal, run, requirement = max(made, key=lambda one: severity(one[0].status))
         assert goal.status is not None
-        against = [
-            one for one in defeaters if any(claim.about == (run.sha256, name, planner) for claim in one.claims)
-        ]
+        about = run.sha256, name, planner
+        against = [one for one in defeaters if any(claim.about == about for claim in one.claims)]
         alike = [one for one, _, _ in made if one.status is goal.status]
         rests_on = tuple(dict.fromkeys(name for one in alike for name in one.rests_on))
         grade = weakest(one.grade for one, _, _ in made if one.grade is not None)
@@ -133,10 +130,8 @@ def standings(
             Status.DEFEATED: f"by {', '.join(one.id for one in against)}",
         }.get(goal.status, worst_text(requirement))
         evidenced.append(Standing(name, planner, goal.status, grade, reason, run.name, assumed))
-    return (
-        *evidenced,
-        *(Standing(name, "", Status.UNDEVELOPED, Grade.UNTESTED, why) for name, why in unevidenced.items()),
-    )
+    left = (Standing(name, "", Status.UNDEVELOPED, Grade.UNTESTED, why) for name, why in unevidenced.items())
+    return (*evidenced, *left)
 
 
 def _rate_claims(
@@ -155,9 +150,8 @@ def _risk_claims(
     known = {run.sha256 for run in runs}
     risks = [risk for risk in of_kind(documents, "risk") if {run.sha256 for run in risk.result.runs} <= known]
     held = {(hazard.name, hazard.accepted) for risk in risks for hazard in risk.result.hazards}
-    missing = [
-        hazard for hazard in context.risk.hazards if hazard.accepted and (hazard.name, hazard.accepted) not in held
-    ]
+    asked = (hazard for hazard in context.risk.hazards if hazard.accepted)
+    missing = [hazard for hazard in asked if (hazard.name, hazard.accepted) not in held]
     goals = [goal for risk in risks for goal in risk_goals(draft, risk, runs)]
     triggers = of_kind(documents, "triggers")
     goals += [triggers_goal(draft, trigger, runs) for trigger in triggers]

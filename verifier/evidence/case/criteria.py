@@ -143,11 +143,7 @@ def triggers_goal(draft: Draft, document: Document, runs: Sequence[Document]) ->
     if status is Status.INCONCLUSIVE and "undecided" not in sorts:
         status = Status.UNDEVELOPED
     hazardous = [clipped(trigger.name) for trigger in result.triggers if trigger.sort == "hazardous"]
-    excluded = [
-        f"{clipped(trigger.name)} by {clipped(trigger.excluded_by)}"
-        for trigger in result.triggers
-        if trigger.excluded_by
-    ]
+    excluded = [f"{clipped(one.name)} by {clipped(one.excluded_by)}" for one in result.triggers if one.excluded_by]
     stated = {"triggers": "The list of triggering conditions is complete"}
     stated |= {"odd": f"Conditions are kept out as stated: {some_of(excluded, 8)}"} if excluded else {}
     text = f"Every known triggering condition is acceptable, or excluded by a monitor{on_condition(result)}"
@@ -159,19 +155,15 @@ def _stated_of(risk: RiskResult, hazards: Sequence[RiskHazard]) -> dict[str, str
     """Claim -> what people state that the risk of some hazards rests on."""
     used = {name for hazard in hazards for name in hazard.environments}
     places = [where for where in risk.environments if where.name in used]
-    shares = [
-        f"{clipped(share.name)} {ends_text(share)}{source_text(share.source)}" for share in places[0].shares
-    ] + [
-        f"in {UNLISTED} at most {significant(where.unlisted.upper, 6)}{source_text(where.unlisted.source)}"
-        for where in places
-    ]
+    shares = [f"{clipped(one.name)} {ends_text(one)}{source_text(one.source)}" for one in places[0].shares]
+    for rest in (where.unlisted for where in places):
+        shares.append(f"in {UNLISTED} at most {significant(rest.upper, 6)}{source_text(rest.source)}")
     statements = {
         "exposure": _exposures_text((where.name, where.exposure) for where in places),
         "conditions": f"Encounters are in the conditions as often as stated: {some_of(shares, 8)}",
     }
-    chain = [
-        f"{share.part} {ends_text(share)}{source_text(share.source)}" for hazard in hazards for share in hazard.chain
-    ]
+    factors = (factor for hazard in hazards for factor in hazard.chain)
+    chain = [f"{factor.part} {ends_text(factor)}{source_text(factor.source)}" for factor in factors]
     if chain:
         statements["harm"] = f"Hazardous behaviour leads to harm as seldom as stated: {some_of(chain, 8)}"
     left = [f"{clipped(hazard.name)} not in {clipped(name)}" for hazard in hazards for name in hazard.left_out]

@@ -247,21 +247,14 @@ class Draft:
 
     def of_kind(self, run: Document, kind: str) -> list[Defeater]:
         """The defeaters of a kind that speak against claims of a run."""
-        defeaters = [
-            defeater for claim in self._against if claim.run == run.sha256 for defeater in self._against[claim]
-        ]
-        return [defeater for defeater in dict.fromkeys(defeaters) if defeater.kind == kind and self._open(defeater)]
-
-    def _open(self, defeater: Defeater) -> bool:
-        return any(self._defeats(defeater, claim) for claim in defeater.claims)
+        defeaters = [one for claim, listed in self._against.items() if claim.run == run.sha256 for one in listed]
+        mine = (defeater for defeater in dict.fromkeys(defeaters) if defeater.kind == kind)
+        return [defeater for defeater in mine if any(self._defeats(defeater, claim) for claim in defeater.claims)]
 
     def touching(self, claim: Claim) -> list[Defeater]:
         """The defeaters of a claim about all scenarios, and of those about single ones."""
-        key = (claim.run, claim.requirement, claim.planner)
-        defeaters = [
-            defeater for one in self._against for defeater in self.against(one, per_hour=True) if key == one.about
-        ]
-        return list(dict.fromkeys(defeaters))
+        about = [one for one in self._against if one.about == claim.about]
+        return list(dict.fromkeys(defeater for one in about for defeater in self.against(one, per_hour=True)))
 
     def challenge(self, identifier: str, defeaters: Sequence[Defeater]) -> None:
         """A counter goal against an element, with a counter solution for each defeater."""
@@ -307,9 +300,8 @@ class Draft:
 
     def _keys(self, defeater: Defeater) -> str:
         keys = dict.fromkeys(key_of(defeater, claim) for claim in defeater.claims)
-        return some_of(
-            [f"{clipped(key)} (doubt {self._answers[key].digest}, {self._answers[key].told})" for key in keys]
-        )
+        answers = {key: self._answers[key] for key in keys}
+        return some_of([f"{clipped(key)} (doubt {answer.digest}, {answer.told})" for key, answer in answers.items()])
 
     def case(self, title: str) -> Case:
         """The case, once every identifier has its element."""

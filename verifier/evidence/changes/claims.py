@@ -380,6 +380,5 @@ def _whole(result: DiffResult) -> str:
     if fell:
         told = counted(len(fell), "claim falls", "claims fall")
         said = f"{told}; {fell.count(False)} of these do not stand again yet."
-    return said + (
-        f" {counted(lost, 'other claim has', 'other claims have')} a status worse than before." if lost else ""
-    )
+    worse = f" {counted(lost, 'other claim has', 'other claims have')} a status worse than before."
+    return said + (worse if lost else "")

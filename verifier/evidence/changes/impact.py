@@ -69,17 +69,13 @@ _OF_COUNTING = ("false_positives", "empty_columns", "where", "canonical", "empty
 def reached(side: Side, duty: ClaimKind) -> object:
     """What reaches a claim that people answer for, one of `OF_PEOPLE`."""
     detector, matrices = side.context.detector, digest_of(side.files[side.request.matrices])
-    counting = [
-        _of(side, _COUNTED_BY),
-        _edges(side),
-        [str(getattr(side.request.options, key)) for key in _OF_COUNTING],
-    ]
+    options = [str(getattr(side.request.options, key)) for key in _OF_COUNTING]
     told: Mapping[str, object] = {
         "training_data": [str(detector), _of(side, ("sequences",))],
         "test_data": [matrices, side.context.odd, side.context.dataset, str(detector.mounting)],
         "model": side.system,
         "odd": [side.context.odd, [condition.name for condition in side.context.risk.conditions]],
-        "counting": counting,
+        "counting": [_of(side, _COUNTED_BY), _edges(side), options],
         "tool": side.manifest.verifier,
     }
     return told[duty]

@@ -20,7 +20,7 @@ from verifier.base.numbers import rounded
 from verifier.base.words import clipped, counted, some_of
 from verifier.checking.verdicts import Verdict
 from verifier.evidence.context import CaseContext, Detector
-from verifier.evidence.defeaters.values import Claim, Doubt, claims_on, confirmed, doubt, requirements_with_targets
+from verifier.evidence.defeaters.values import Claim, Doubt, claimed, claims_on, confirmed, doubt
 from verifier.evidence.documents import Document, of_kind
 from verifier.evidence.paths import as_seen
 from verifier.evidence.rates.document import encounters_needed
@@ -120,7 +120,7 @@ def thin_columns(run: Document, documents: Sequence[Document]) -> Iterator[Doubt
     slope is 0 also where a failure takes two errors and neither was seen.
     """
     matrices = matrices_behind(run, documents)
-    for claim, requirement in requirements_with_targets(run):
+    for claim, requirement in claimed(run):
         if run.result.settings.verdict_from == "bounds":
             if requirement.additional_data is not None:
                 yield from _undecided(claim, requirement.worst, requirement.additional_data)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from verifier.base.arrays import grouped
 from verifier.base.documents import fraction_of, json_values
 from verifier.base.errors import LimitError, UsageError, VerifierError
 from verifier.checking.verdicts import Verdict, WithinBounds, verdict_of
@@ -121,9 +122,8 @@ def against_its_run(document: Document, documents: Iterable[Document]) -> Misfit
     elif document.kind == "triggers":
         named = {file.sha256 for file in document.result.inputs if file.role != "context"}
         if named <= there.keys():
-            yield from triggers_against(
-                document.result, [document for digest, document in there.items() if digest in named]
-            )
+            sources = [source for digest, source in there.items() if digest in named]
+            yield from triggers_against(document.result, sources)
     elif document.kind == "rate":
         run = next((runs[given.sha256] for given in document.result.inputs if given.sha256 in runs), None)
         if run is not None:
@@ -139,10 +139,9 @@ def _runs_of(risk: RiskResult, runs: Mapping[str, Document]) -> list[Document]:
     silent = {cell.condition for cell in cells if cell.unknown not in ("", NO_RUN, NO_MATRICES)}
     silent -= {cell.condition for cell in cells if cell.run is not None}
     documents = [runs.get(run.sha256) for run in risk.runs]
+    further = [condition.sha256 for condition in risk.conditions if condition.name in silent]
     try:
-        documents += [
-            run_with(condition.sha256, runs.values()) for condition in risk.conditions if condition.name in silent
-        ]
+        documents += [run_with(matrices, runs.values()) for matrices in further]
     except UsageError:
         return []
     return [] if None in documents else [run for run in documents if run is not None]
@@ -282,9 +281,8 @@ def risk_against_runs(risk: RiskResult, runs: list[Document]) -> Misfits:
     except (UsageError, ValueError) as error:
         yield "/hazards", str(error)
         return
-    told, made = (
-        {key: document[key] for key in document if key not in _STATED} for document in (json_values(risk), follows)
-    )
+    documents = (json_values(risk), follows)
+    told, made = ({key: document[key] for key in document if key not in _STATED} for document in documents)
     yield from misfits("", told, made, 0.0)
 
 
@@ -293,16 +291,13 @@ def triggers_misfits(result: TriggersResult) -> Misfits:
     from itertools import combinations
 
     yield from once("/triggers", (trigger.name for trigger in result.triggers))
-    named = {
-        role: {rate_input.sha256 for rate_input in result.inputs if rate_input.role == role}
-        for role in ("result", "confusion")
-    }
+    named = grouped((file.role, file.sha256) for file in result.inputs)
     for k, trigger in enumerate(result.triggers):
-        if trigger.run not in {None, *named["result"]}:
+        if trigger.run not in {None, *named.get("result", ())}:
             yield f"/triggers/{k}/run", "expected a run among the inputs"
         if trigger.run is None and trigger.judged:
             yield f"/triggers/{k}/judged", "expected nothing without a run"
-        if trigger.items is not None and trigger.sha256 not in named["confusion"]:
+        if trigger.items is not None and trigger.sha256 not in named.get("confusion", ()):
             yield f"/triggers/{k}/items", "expected counts of matrices among the inputs"
     pairs = [(pair.first, pair.second) for pair in result.pairs]
     if pairs != list(combinations([trigger.name for trigger in result.triggers], 2)):

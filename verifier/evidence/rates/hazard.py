@@ -144,9 +144,8 @@ def hazard_rate(
         )
     grounds = Grounds(result, everything)
     if all(FREE in chance.bounds for chance in everything):
-        errors[FREE] = errors[chosen].of(
-            None if grounds.free_of_data or level is None else 1 - level, asked.confidence
-        )
+        missed = None if grounds.free_of_data or level is None else 1 - level
+        errors[FREE] = replace(errors[chosen], probability=missed)
     met = {
         source: [(exposures[name].interval(missing.share), group) for name, group in grouped.items()]
         for source, missing in errors.items()
@@ -211,18 +210,20 @@ def by_exposure(
 @dataclass(frozen=True)
 class _Errors:
     """How often the bounds of the probabilities (None: not said), the intervals of all exposures and the interval of
-    each counted exposure may miss."""
+    each of `counts` counted exposures may miss; and the confidence that is asked for."""
 
     probability: Fraction | None
     exposure: Fraction
     share: Fraction
-    reachable: bool
+    counts: int
+    confidence: Fraction | None
 
-    def of(self, probability: Fraction | None, confidence: Fraction | None) -> _Errors:
-        """With the same exposures, and other bounds of the probabilities."""
-        total = self.exposure + (probability or 0)
-        reachable = total < 1 and (confidence is None or total <= 1 - confidence)
-        return replace(self, probability=probability, reachable=reachable)
+    @property
+    def reachable(self) -> bool:
+        """Whether that leaves the confidence, and something for each count."""
+        total = self.exposure + (self.probability or 0)
+        held = self.confidence is None or total <= 1 - self.confidence
+        return total < 1 and (self.share > 0 or not self.counts) and held
 
 
 def chances_to_miss(everything: Sequence[Chance], source: VerdictSource, settings: SettingsRecord) -> int:
@@ -253,10 +254,8 @@ def _errors(
         left = 1 - confidence - stated - (own or 0)
     else:
         left = USUAL_ERROR if level is None else 1 - level
-    exposed = stated + (left if counts else 0)
-    total = exposed + (own or 0)
-    reachable = total < 1 and (left > 0 or not counts) and (confidence is None or total <= 1 - confidence)
-    return _Errors(own, exposed, left / counts if counts else Fraction(0), reachable)
+    share = left / counts if counts else Fraction(0)
+    return _Errors(own, stated + share * counts, share, counts, confidence)
 
 
 def _bounds(
