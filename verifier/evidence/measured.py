@@ -76,10 +76,8 @@ def study_misfits(document: Document) -> Misfits:
             made = [interval.kind for interval in detector.intervals]
             asked = {IntervalKind.EXACT_SIMULTANEOUS, *(Trust(code).kind for row in detector.trust for code in row)}
             if len({*made}) < len(made) or not {safer(kind, made).value for kind in asked} <= {*made}:
-                yield (
-                    f"/policies/{p}/detectors/{d}/intervals",
-                    "expected each kind once, and all that are recommended",
-                )
+                where = f"/policies/{p}/detectors/{d}/intervals"
+                yield where, "expected each kind once, and all that are recommended"
         yield from positions_apart(f"/policies/{p}", policy, "comparisons/*/first|second", len(policy.detectors))
 
 

@@ -304,10 +304,7 @@ def misfits(where: str, stated: Any, follows: Any, least: float = ROUNDING) -> M
         for k, value in enumerate(follows):
             yield from misfits(f"{where}/{k}", stated[k], value, least)
     elif not (stated == follows or (type(stated) is type(follows) is float and near(stated, follows, least))):
-        yield (
-            where,
-            f"expected {str(follows)[:200]}, which follows from the numbers beside it, got {str(stated)[:200]}",
-        )
+        yield where, f"expected {str(follows)[:200]}{FOLLOWS}, got {str(stated)[:200]}"
 
 
 def all_ordered(where: str, value: Any, path: str, high: float = math.inf) -> Misfits:

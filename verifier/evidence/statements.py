@@ -37,12 +37,8 @@ from verifier.study.results import RunResult
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "https://in-toto.io/attestation/test-result/v0.1"
-LISTS = {
-    "violated": "failedTests",
-    "inconclusive": "warnedTests",
-    "vacuous": "warnedTests",
-    "satisfied": "passedTests",
-}
+LISTS = {"violated": "failedTests", "satisfied": "passedTests"}
+LISTS |= {"inconclusive": "warnedTests", "vacuous": "warnedTests"}
 STATUSES = {Status.VIOLATED: "failedTests", Status.SUPPORTED: "passedTests"}
 RESULTS = {"violated": "FAILED", "satisfied": "PASSED"}
 

@@ -236,10 +236,8 @@ def _known(trigger: Trigger, run: Document | None, tables: Mapping[str, Confusio
     table = _table(trigger, tables)
     if table is not None:
         counts, sequences = table.matrices(trigger.where).counts, table.by_sequence(trigger.where)
-        points = (
-            [] if result is None else [point for requirement in result.requirements for point in requirement.points]
-        )
-        drawn = {name for point in points for name in point.draws}
+        requirements = () if result is None else result.requirements
+        drawn = {name for requirement in requirements for point in requirement.points for name in point.draws}
         columns = {label_text(label): counts[:, :, column] for column, label in enumerate(table.labels)}
         items = {name: int(column.sum()) for name, column in columns.items() if result is None or name in drawn}
         drives = None if sequences is None else len(set(sequences.tally.index[:, SEQUENCE].tolist()))

@@ -188,11 +188,8 @@ def with_review(case: Case, findings: Sequence[Reviewed]) -> Case:
 
 def review_notes(findings: Sequence[Reviewed]) -> list[str]:
     """What page one says: the findings that somebody has to look at."""
-    return [
-        f"Review finding at {finding.id or finding.finding.node}, {finding.told}"
-        for finding in findings
-        if finding.is_open
-    ]
+    mine = (finding for finding in findings if finding.is_open)
+    return [f"Review finding at {finding.id or finding.finding.node}, {finding.told}" for finding in mine]
 
 
 def review_section(findings: Sequence[Reviewed]) -> Section:

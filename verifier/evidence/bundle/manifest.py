@@ -102,9 +102,8 @@ def read_manifest(raw: bytes) -> Manifest:
     """
     manifest = read_document(Manifest, json_of(raw, MANIFEST_FILE), MANIFEST_FILE)
     if _content_digest(manifest) != manifest.content_sha256:
-        raise InputError(
-            "the list is not what was written: its SHA-256 differs", Place(MANIFEST_FILE, path="/content_sha256")
-        )
+        place = Place(MANIFEST_FILE, path="/content_sha256")
+        raise InputError("the list is not what was written: its SHA-256 differs", place)
     if manifest.json_text().encode() != raw:
         raise InputError("the same list in other bytes than were written", Place(MANIFEST_FILE))
     return manifest
@@ -132,10 +131,10 @@ LONGEST_NUMBER = 30
 
 def fingerprints_text(files: Mapping[str, bytes]) -> str:
     """The document of fingerprints of some files."""
-    parts = ((path, parts_of(raw, path)) for path, raw in sorted(files.items()))
-    fingerprints = {
-        path: "".join(starmap(_mark, part)) for path, part in parts if part is not None and len(part) <= MOST_PARTS
-    }
+    fingerprints: dict[str, str] = {}
+    for path, raw in sorted(files.items()):
+        if (parts := parts_of(raw, path)) is not None and len(parts) <= MOST_PARTS:
+            fingerprints[path] = "".join(starmap(_mark, parts))
     return json.dumps({"schema": SCHEMA_NAME, "version": 1, "digits": DIGITS, "files": fingerprints}, indent=2) + "\n"
 
 

@@ -94,10 +94,8 @@ class Maker:
             trunk = INDENT_PX / 2
             middle = entry.y + entry.shape.height / 2
             left = INDENT_PX + (12.0 if child.kind is Kind.STRATEGY else 0.0)
-            edges += [
-                *inner.edges,
-                Edge("supported_by", ((trunk, placed[0].shape.height), (trunk, middle), (left, middle))),
-            ]
+            way = ((trunk, placed[0].shape.height), (trunk, middle), (left, middle))
+            edges += [*inner.edges, Edge("supported_by", way)]
             width, height = max(width, inner.width), inner.height
         return Drawing(width, height, tuple(placed), tuple(edges))
 

@@ -53,9 +53,8 @@ def _goals(draft: Draft, run: Document, documents: Sequence[Document]) -> Iterat
         alone = any(remark.endswith(UNCONFIRMED) for remark in run.result.remarks)
         whole = proven == len(points)
         text = f"Given the region of the rates, every probability of {about} lies in its bounds"
-        note = (
-            f"{proven} of {len(points)} scenarios proven by certificates{'' if alone else '; all by a second engine'}"
-        )
+        note = f"{proven} of {len(points)} scenarios proven by certificates"
+        note += "" if alone else "; all by a second engine"
         grade = Grade.PROVEN if whole else Grade.TESTED if alone else Grade.RECOMPUTED
         yield _goal(draft, text, note, (draft.certificates(paths, "certificates/*"), draft.solution(run)), (), grade)
     counts = matrices_behind(run, documents)
@@ -68,12 +67,10 @@ def _goals(draft: Draft, run: Document, documents: Sequence[Document]) -> Iterat
     used = 0 if counts is None else looks_at(counts.content) - 1
     every = basis is not None and (basis.every_look or basis.tier == "anytime")
     if basis is not None and (every or 0 < used < basis.looks):
-        what = (
-            "every look at the data" if every else f"the {counted(used, 'verdict')} that the record of the data names"
-        )
-        solutions = tuple(
-            draft.solution(document) for document in (run, *([] if every else [counts])) if document is not None
-        )
+        what = f"the {counted(used, 'verdict')} that the record of the data names"
+        what = "every look at the data" if every else what
+        shown_by = (run,) if every or counts is None else (run, counts)
+        solutions = tuple(map(draft.solution, shown_by))
         text, note = f"The level of {about} allows for {what}", f"Bounds hold {looks_text(basis)}"
         yield _goal(draft, text, note, solutions, (), Grade.RECOMPUTED)
     memory = _holding(ground for point in resting for ground in memory_grounds(draft, run, point))

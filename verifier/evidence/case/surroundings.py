@@ -30,10 +30,8 @@ def top_contexts(
     """What the whole case is about."""
     detector = context.detector
     trained = NOT_STATED if detector.trained_on is None else some_of([*map(clipped, detector.trained_on)]) or "none"
-    met = [
-        f"{'every encounter' if name == EVERY else clipped(name)}: {exposure}"
-        for name, exposure in context.exposures.items()
-    ]
+    named = {EVERY: "every encounter"}
+    met = [f"{named.get(name, clipped(name))}: {exposure}" for name, exposure in context.exposures.items()]
     people = [f"{what}: {clipped(context.responsible.get(key, NOT_STATED))}" for key, what in DUTIES.items()]
     contexts = [
         draft.context(f"System: {_stated(context.system)}", amlas="Stage 1, system description [C]"),
@@ -90,9 +88,8 @@ def _training_goal(
     if context.detector.frames is not None and trained is None:
         count = counted(len(context.detector.frames[1].hashes), "tested frame")
         note = f"none of {count} is among those trained on, by SHA-256"
-        note += (
-            "" if frames else "; another list was counted, fewer are listed, or the matrices do not say how many were"
-        )
+        if not frames:
+            note += "; another list was counted, fewer are listed, or the matrices do not say how many were"
     elif trained is None or len(known) < len(runs):
         note = "sequences trained on: not stated" if trained is None else "the matrices do not name their sequences"
         named = named or duty in context.responsible

@@ -33,10 +33,8 @@ def suite_blocks(study: QualificationResult) -> Iterator[Block]:
     tables, asked = kit_tables(), {test.id for test in study.tests}
     of = requirement_feature(tables)
     skipped = {of[table["requirement"]] for table in tables["test"] if not study.whole and table["id"] not in asked}
-    stands = {
-        name: "partly run" if state == "passed" and name in skipped else state
-        for name, state in study.features.items()
-    }
+    partly = {name: "partly run" for name, state in study.features.items() if state == "passed" and name in skipped}
+    stands = {**study.features, **partly}
     counts = [f"{counted(count, 'feature')} {state}" for state, count in Counter(stands.values()).items()]
     yield Paragraph(f"{listed(counts)}; tool {study.tool.version}, SHA-256 {study.tool.sha256[:16]}...")
     failed = [name for name, state in stands.items() if state != "passed"]
@@ -97,18 +95,16 @@ def _evaluation(study: QualificationResult, tables: Tables) -> Iterator[Block]:
     keys = ("inputs", "outputs", "steps", "constraints")
     rows = tuple((table["id"], table["title"], *(table[key] for key in keys)) for table in tables["use_case"])
     yield Table("Use cases", ("id", "use case", *keys), rows)
-    yield facts(
-        "Features of each use case", *((table["id"], ", ".join(table["features"])) for table in tables["use_case"])
-    )
+    of_cases = ((table["id"], ", ".join(table["features"])) for table in tables["use_case"])
+    yield facts("Features of each use case", *of_cases)
     levels = tuple((table["id"], table["malfunction"], f"TI {table['ti']}", table["detection"], f"TD {table['td']}",
                     f"TCL {table['tcl']}") for table in tables["use_case"])  # fmt: skip
     header = ("id", "malfunction", "impact", "what would detect it", "detection", "confidence level")
     yield Table("Tool impact, detection and confidence level", header, levels)
     for name, feature in features.items():
         dangers = tuple((word, feature["hazards"][word]) for word in GUIDE_WORDS)
-        yield Table(
-            f"Hazards of feature {name}: {feature['title']}", ("guide word", "effect, and what finds it"), dangers
-        )
+        caption = f"Hazards of feature {name}: {feature['title']}"
+        yield Table(caption, ("guide word", "effect, and what finds it"), dangers)
 
 
 def _manual(tables: Tables) -> Iterator[Block]:
@@ -159,8 +155,7 @@ def _plan(tables: Tables) -> Iterator[Block]:
 
 
 def _report(study: QualificationResult) -> Iterator[Block]:
-    who = facts("Who and when", ("by", study.by or NOT_STATED), ("day", study.day), ("platform", study.platform))
-    yield who
+    yield facts("Who and when", ("by", study.by or NOT_STATED), ("day", study.day), ("platform", study.platform))
     yield Table("Confirmation review", _FORM, (("", "", "", ""),))
 
 
@@ -176,8 +171,7 @@ def _parts(study: QualificationResult, tables: Tables) -> Table:
 
 
 def _clauses(tables: Tables) -> Iterator[Block]:
-    yield Paragraph(
-        "Numbers are to be confirmed against the licensed texts; what is asked is told in own words.", "note"
-    )
+    said = "Numbers are to be confirmed against the licensed texts; what is asked is told in own words."
+    yield Paragraph(said, "note")
     rows = tuple((table["id"], table["asked"], table["answer"]) for table in tables["clause"])
     yield Table("Clause by clause", ("clause", "asked", "answer"), rows)

@@ -83,9 +83,8 @@ def _check(least: Fraction, confidence: Fraction) -> None:
     if not LEAST_CONFIDENCE <= confidence < 1 or not least > 0:
         raise ValueError("expected a probability above 0 and a confidence below 1")
     if least < LEAST_PROBABILITY:
-        raise LimitError(
-            f"an event of {significant(float(least))} cannot be shown; at least {float(LEAST_PROBABILITY):g}"
-        )
+        said = f"an event of {significant(float(least))} cannot be shown"
+        raise LimitError(f"{said}; at least {float(LEAST_PROBABILITY):g}")
 
 
 def _decimal(value: Fraction) -> Decimal:

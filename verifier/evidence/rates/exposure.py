@@ -223,20 +223,16 @@ def unwanted(requirement: RequirementResult, event: Event | None) -> Event:
         UsageError: no target, and no event named; an event that is least probable at the end that was asked for.
     """
     if not requirement.is_plain:
-        message = f"{requirement.name} asks {requirement.asked}: rates are of events, whose probability a formula has"
-        raise UsageError(message)
+        said = "rates are of events, whose probability a formula has"
+        raise UsageError(f"{requirement.name} asks {requirement.asked}: {said}")
     if event is None and requirement.target is None:
-        raise UsageError(
-            f"{requirement.name} has no target, so it does not say what is unwanted\n"
-            "  hint: --event violated, or --event satisfied"
-        )
+        hint = "  hint: --event violated, or --event satisfied"
+        raise UsageError(f"{requirement.name} has no target, so it does not say what is unwanted\n{hint}")
     chosen: Event = event or ("satisfied" if requirement.is_upper else "violated")
     if requirement.asked == ("Pmax" if chosen == "violated" else "Pmin"):
         worse = "Pmin" if chosen == "violated" else "Pmax"
-        raise UsageError(
-            f"{requirement.name} asks {requirement.asked}: where the world decides, '{chosen}' is most probable at "
-            f"{worse}; ask that"
-        )
+        said = f"where the world decides, '{chosen}' is most probable at {worse}; ask that"
+        raise UsageError(f"{requirement.name} asks {requirement.asked}: {said}")
     return chosen
 
 
@@ -252,9 +248,7 @@ def _chance(point: Point, event: Event) -> Chance:
     known, free = point.whatever_predicted, point.dependence_free
     whatever = of_event(Fraction(known or 0), Fraction(1 if known is None else known))
     sources: tuple[VerdictSource, ...] = ("point",) if point.uncertainty is None else get_args(VerdictSource)
-    bounds: dict[RateSource, tuple[Fraction, Fraction]] = {
-        source: of_event(*point.ends(source)) for source in sources
-    }
+    bounds = dict[RateSource, tuple[Fraction, Fraction]]((name, of_event(*point.ends(name))) for name in sources)
     if free is not None:
         bounds[FREE] = whatever if known is not None else of_event(Fraction(free.lower), Fraction(free.upper))
     return Chance(

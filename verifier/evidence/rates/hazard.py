@@ -200,10 +200,8 @@ def by_exposure(
         return {EVERY: [chance for chance in chances if chance.environment in used]}
     missing = [name for name in used if name not in exposures]
     if missing:
-        raise UsageError(
-            f"no exposure is given for {', '.join(missing)}\n"
-            "  hint: say how often each environment is met; 0 if never"
-        )
+        hint = "  hint: say how often each environment is met; 0 if never"
+        raise UsageError(f"no exposure is given for {', '.join(missing)}\n{hint}")
     return {name: [chance for chance in chances if chance.environment == name] for name in used}
 
 

@@ -112,16 +112,10 @@ def _assumptions(document: Document, given: Mapping[str, Document]) -> Iterator[
     files = [given[sha256].content if sha256 in given else own for sha256 in hashes]
     memoryless = channel.contexts is None
     yield _memory(channel, assumed=settings.assume_memoryless if memoryless else settings.assume_contexts)
-    yield (
-        "What stands in the way does not change during an episode",
-        "by construction",
-        "every environment is verified on its own, and the worst counts",
-    )
-    yield (
-        "The rates in use are those of the data",
-        "not shown by this evidence",
-        "no result can say whether the data are like the operational domain",
-    )
+    known = "every environment is verified on its own, and the worst counts"
+    yield "What stands in the way does not change during an episode", "by construction", known
+    known = "no result can say whether the data are like the operational domain"
+    yield "The rates in use are those of the data", "not shown by this evidence", known
     yield _independence(settings.confidence)
     yield from _confidence_bounds(settings.confidence)
     runs = document.result.requirements if document.kind == "run" else ()
@@ -136,11 +130,8 @@ def _assumptions(document: Document, given: Mapping[str, Document]) -> Iterator[
     else:
         yield ("Columns without items", "assumed", f"their rates are set by the policy '{policy}'")
     if settings.round_transitions is not None:
-        yield (
-            "Transition probabilities are rounded",
-            "weakens the result",
-            f"to {settings.round_transitions} decimals; the values are no probabilities of the system",
-        )
+        known = f"to {settings.round_transitions} decimals; the values are no probabilities of the system"
+        yield "Transition probabilities are rounded", "weakens the result", known
     if settings.endless:
         yield ("Runs never end", "as asked", "after every stop the next misdetection counts")
     if settings.canonical:
@@ -186,18 +177,14 @@ def _confidence_bounds(confidence: ConfidenceRecord | None) -> Iterator[Assumpti
         f"(Bonferroni); {same[confidence.semantics]}"
     )
     if bounds.tier == "approximate":
-        how = (
-            f"then each covers with about {level_text(confidence.level)}, shown by simulation; none holds with others"
-        )
+        level = level_text(confidence.level)
+        how = f"then each covers with about {level}, shown by simulation; none holds with others"
     if bounds.tier == "rate_box":
         how = "then they hold whatever the detector remembers; every state may have a matrix of its own"
     yield f"{bounds.name}: {bounds.condition}", "not tested", f"{how}; they hold {looks_text(bounds)}"
     if bounds.drives is not None and bounds.ceiling is not None:
-        yield (
-            f"{counted(bounds.drives, 'drive')} with items in a needed column",
-            "few drives",
-            f"with so few drives no outcome could show a rate above {rounded(bounds.ceiling, up=True)}",
-        )
+        known = f"with so few drives no outcome could show a rate above {rounded(bounds.ceiling, up=True)}"
+        yield f"{counted(bounds.drives, 'drive')} with items in a needed column", "few drives", known
 
 
 def _vacuous(document: Document) -> Iterator[Assumption]:
@@ -239,13 +226,8 @@ def provenance_section(documents: Sequence[Document]) -> Section:
             "Documents of this report",
             ("document", "kind", "title", "SHA-256"),
             tuple(
-                (
-                    document.name,
-                    document.kind.replace("_", " "),
-                    name_text(document.content.get("title", "none")),
-                    document.sha256,
-                )
-                for document in documents
+                (one.name, one.kind.replace("_", " "), name_text(one.content.get("title", "none")), one.sha256)
+                for one in documents
             ),
         )
     ]
@@ -299,9 +281,8 @@ def _engines(documents: Sequence[Document]) -> Iterator[Block]:
 def _made(document: Document, first: Document) -> Table | None:
     """The command and the settings that a document was made with, without what the first one says already."""
     command = document.content.get("command")
-    pairs = (
-        [] if command is None else [("command", plain(command) if isinstance(command, str) else shlex.join(command))]
-    )
+    typed = command if command is None or isinstance(command, str) else shlex.join(command)
+    pairs = [] if typed is None else [("command", typed)]
     settings, before = document.content.get("settings", {}), first.content.get("settings", {})
     same = {name for name, value in settings.items() if document is not first and before.get(name, settings) == value}
     own = {name: value for name, value in settings.items() if name not in same}
@@ -315,9 +296,8 @@ def _made(document: Document, first: Document) -> Table | None:
 def _names_section(documents: Sequence[Document]) -> Iterator[Section]:
     """Names that were shortened, in full."""
     names = list(dict.fromkeys(name for document in documents for name in long_names(document.content)))
-    names += [
-        document.name for document in documents if len(document.name) > LONGEST_NAME and document.name not in names
-    ]
+    files = (document.name for document in documents if len(document.name) > LONGEST_NAME)
+    names += [name for name in files if name not in names]
     if not names:
         return
     shown = tuple(f"{name_text(name)[-18:]} {name}" for name in names[:MOST_NAMES])

@@ -72,10 +72,8 @@ def _rows(document: Document) -> Iterator[dict[str, object]]:
                 yield from (about | _point(point, result.settings) for point in one.points)
                 yield from (about | _mean(mean, one, result.settings) for mean in one.means)
         case "explain":
-            yield from (
-                _about(explanation) | _point(explanation.point, result.settings)
-                for explanation in result.explanations
-            )
+            for one in result.explanations:
+                yield _about(one) | _point(one.point, result.settings)
         case "require":
             for answer, state in itertools.product(result.answers, ("measured", "at_value", "perfect")):
                 point: Point | None = getattr(answer, state)
@@ -211,9 +209,10 @@ def report_page(documents: Sequence[Document], title: str | None = None, about: 
     others = [document for document in documents if document.kind not in OF_REQUIREMENTS]
     gated = [document for document in documents if document.kind == "run" and document.result.gates is not None]
     sentences = [pair for document in gated for pair in gate_sentences(document.result.gates, document.name)]
-    for document in others:
+    notes = [alone(document, documents) for document in others]
+    for document, note in zip(others, notes, strict=True):
         if document.kind in SENTENCES:
-            sentences += SENTENCES[document.kind](document.result, document, alone(document, documents))
+            sentences += SENTENCES[document.kind](document.result, document, note)
     sections = [summary_section(documents, subjects, sentences, about)]
     sections += _requirement_sections(subjects)
     sections += answers_section(list(unattached_answers(documents, subjects)))
@@ -221,14 +220,12 @@ def report_page(documents: Sequence[Document], title: str | None = None, about: 
         gates_section(document.result.gates, document.result, document.name, f"g{k}")
         for k, document in enumerate(gated, start=1)
     ]
-    sections += [
-        _other_section(document, f"d{k}", alone(document, documents)) for k, document in enumerate(others, start=1)
-    ]
+    sections += [_other_section(*pair, f"d{k}") for k, pair in enumerate(zip(others, notes, strict=True), start=1)]
     sections += [matrices_section(documents), assumptions_section(documents), provenance_section(documents)]
     return Page(_title(documents) if title is None else title, tuple(sections))
 
 
-def _other_section(document: Document, anchor: str, note: str) -> Section:
+def _other_section(document: Document, note: str, anchor: str) -> Section:
     """The section of a document that verifies no requirement of a run; `note` as `alone` has it."""
     result: Any = document.result
     if document.kind == "assess":
@@ -265,9 +262,7 @@ def _requirement_sections(subjects: Sequence[Subject]) -> Iterator[Section]:
 
 
 def _title(documents: Sequence[Document]) -> str:
-    titles = list(
-        dict.fromkeys(str(document.content["title"]) for document in documents if document.content.get("title"))
-    )
+    titles = list(dict.fromkeys(str(text) for one in documents if (text := one.content.get("title"))))
     if not titles:
         return f"Report on {counted(len(documents), 'document')}"
     return name_text(titles[0]) + (f" and {len(titles) - 1} more" if len(titles) > 1 else "")

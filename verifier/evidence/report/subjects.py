@@ -87,10 +87,8 @@ def subjects_of(documents: Sequence[Document]) -> tuple[Subject, ...]:
             one, result = _as_found(part), document.result
             key = _key(document, one.name, one.planner)
             theirs = tuple(pair for pair in answers.get(key, ()) if _answers(pair[0], one))
-            name = f"r{len(subjects) + 1}"
-            subjects.append(
-                Subject(name, document, one, result.settings, result.channel, ((document, part),), theirs)
-            )
+            name, mine = f"r{len(subjects) + 1}", ((document, part),)
+            subjects.append(Subject(name, document, one, result.settings, result.channel, mine, theirs))
     return tuple(subjects)
 
 
@@ -127,12 +125,8 @@ def disagreements(subjects: Sequence[Subject]) -> Iterator[str]:
 def _choices(subject: Subject) -> tuple[object, ...]:
     """What else decides a probability."""
     settings = subject.settings
-    return (
-        settings.planners.get(subject.result.planner),
-        settings.synthesised_from,
-        repr(settings.set_),
-        settings.initial,
-    )
+    planner = settings.planners.get(subject.result.planner)
+    return planner, settings.synthesised_from, repr(settings.set_), settings.initial
 
 
 def unattached_answers(
@@ -196,9 +190,8 @@ def matrices_section(documents: Sequence[Document]) -> Section:
             if source["sha256"] in given:
                 used.setdefault(source["sha256"], []).append(document)
             else:
-                missing.setdefault(f"{name_text(source['name'])} (SHA-256 {source['sha256']})", []).append(
-                    document.name
-                )
+                told = f"{name_text(source['name'])} (SHA-256 {source['sha256']})"
+                missing.setdefault(told, []).append(document.name)
     blocks: list[Block] = [
         Paragraph(f"Not among the documents: {source}, used by {listed(list(dict.fromkeys(names)))}.", "note")
         for source, names in missing.items()
@@ -224,9 +217,8 @@ def _document_section(document: Document, users: list[Document], anchor: str) ->
     shown = max(1, min(whole.bins.count, MOST_CELLS // max(1, len(whole.labels) ** 2)))
     recall, *tables = matrix_blocks(whole if threshold is None else whole.member(threshold), shown)
     blocks.append(recall)
-    blocks.append(
-        Paragraph("In each matrix the rows are reports and the columns true labels; a column's rates sum to 1.")
-    )
+    said = "In each matrix the rows are reports and the columns true labels; a column's rates sum to 1."
+    blocks.append(Paragraph(said))
     blocks += tables[:MOST_OPEN]
     if tables[MOST_OPEN:]:
         blocks.append(Fold(f"{len(tables) - MOST_OPEN} more matrices", tuple(tables[MOST_OPEN:])))
@@ -266,11 +258,8 @@ def _of_data_set(record: DataSetRecord | None) -> Iterator[tuple[str, str]]:
     yield from ((f"Data: {name}", record.stated.get(name, "not stated")) for name in NAMES)
     checks = [f"{requirement.text} ({requirement.check})" for requirement in record.requirements]
     yield "Data: requirements and their checks", "; ".join(checks) or "not stated"
-    rate = record.error_rate
-    yield (
-        "Data: annotation error rate",
-        "not stated" if rate is None else f"{number_text(rate[0])} to {number_text(rate[1])}",
-    )
+    ends = record.error_rate or ()
+    yield "Data: annotation error rate", " to ".join(map(number_text, ends)) or "not stated"
     far = [f"{name}: {number_text(distance)}" for name, distance in record.distances.items()]
     yield "Data: distance of its shares from those of the domain", "; ".join(far) or "not stated"
     lists = [f"{counted(number, 'frame')}, SHA-256 {name}" for name, number in record.frames.items()]

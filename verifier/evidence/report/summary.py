@@ -80,14 +80,8 @@ def about_blocks(documents: Sequence[Document], subjects: Sequence[Subject], abo
         ("Test data", clipped(context.dataset, LONGEST)),
         ("State", "; ".join(map(_variable, study.variables))),
         ("The planner sets", "; ".join(map(_variable, study.steers))),
-        *(
-            (f"Planner {clipped(planner.name)}", _rules(planner.runs or planner.rules, planner.kind))
-            for planner in study.planners
-        ),
-        *(
-            (f"Environment {clipped(environment.name)}", _lines(environment_lines(environment)))
-            for environment in study.environments
-        ),
+        *((f"Planner {clipped(one.name)}", _rules(one.runs or one.rules, one.kind)) for one in study.planners),
+        *((f"Environment {clipped(one.name)}", _lines(environment_lines(one))) for one in study.environments),
         ("Names in these", _lines(f"{name} = {text}" for name, text in {**study.quantities, **study.labels}.items())),
     ]
     yield facts("What was assessed", *((name, text) for name, text in pairs if text))
@@ -108,9 +102,8 @@ def _of_documents(subjects: Sequence[Subject]) -> Iterator[Block]:
     constants = (f"{clipped(name)} = {value}" for setting in settings for name, value in setting.constants.items())
     told = {"Model of the system": models, "Environments": environments, "Planners": planners, "Constants": constants}
     pairs = ((name, some_of(list(dict.fromkeys(parts)), MOST_NAMED)) for name, parts in told.items())
-    yield facts(
-        "What was assessed", *((name, text) for name, text in pairs if text), ("Not in these results", ELSEWHERE)
-    )
+    known = ((name, text) for name, text in pairs if text)
+    yield facts("What was assessed", *known, ("Not in these results", ELSEWHERE))
 
 
 def _variable(variable: ParsedVariable) -> str:
@@ -161,12 +154,11 @@ def _defeaters(defeaters: Sequence[Defeater]) -> Iterator[Block]:
     if not defeaters:
         yield Paragraph("No doubt was found that would defeat these verdicts, and that nobody answered.")
         return
-    told = [
-        f"{defeater.id} {defeater.title}, against "
-        f"{some_of(list(dict.fromkeys(clipped(claim.requirement) for claim in defeater.claims)))}. "
-        f"It would be answered by: {defeater.remedy}."
-        for defeater in defeaters[:MOST_DEFEATERS]
-    ]
+    told = []
+    for defeater in defeaters[:MOST_DEFEATERS]:
+        against = some_of(list(dict.fromkeys(clipped(claim.requirement) for claim in defeater.claims)))
+        said = f"{defeater.id} {defeater.title}, against {against}"
+        told.append(f"{said}. It would be answered by: {defeater.remedy}.")
     if len(defeaters) > MOST_DEFEATERS:
         told.append(f"{len(defeaters) - MOST_DEFEATERS} more stand in the assurance case.")
     yield Paragraph("What would defeat these verdicts:", "lead")
@@ -244,9 +236,8 @@ def _specs(subjects: Sequence[Subject]) -> str:
 
 def _reading(subjects: Sequence[Subject]) -> Iterator[str]:
     """What the numbers of the table are, and by what rule the verdicts follow from them."""
-    sure = [
-        uncertainty for subject in subjects if (uncertainty := subject.result.worst_point.uncertainty) is not None
-    ]
+    of_worst = (subject.result.worst_point.uncertainty for subject in subjects)
+    sure = [uncertainty for uncertainty in of_worst if uncertainty is not None]
     text = "P is the probability that a requirement is met, with the rates of the matrices as they were measured."
     if sure:
         kinds = sorted({uncertainty.interval.kind for uncertainty in sure})

@@ -139,9 +139,8 @@ class _Events:
         """Raises UsageError."""
         first = next((run for run in runs.values() if run is not None), None)
         if first is None:
-            raise UsageError(
-                "no run is of the matrices of a condition\n  hint: verify run SPEC --cm MATRICES -o RUN, for each"
-            )
+            hint = "  hint: verify run SPEC --cm MATRICES -o RUN, for each"
+            raise UsageError(f"no run is of the matrices of a condition\n{hint}")
         asked = requirement_of(first, hazard.requirement, hazard.planner or None)
         event = unwanted(asked, None if asked.target is not None else "violated")
         all_of = dict.fromkeys(point.environment for point in asked.points)

@@ -171,9 +171,8 @@ def risk_of(hazard: RiskHazard, environments: Sequence[RiskEnvironment]) -> Risk
         ValueError: shares that cannot add up to 1, or cells that are not those of the environments.
     """
     known = {environment.name: environment for environment in environments if environment.name in hazard.environments}
-    cells = [
-        (name, share.name) for name in hazard.environments for share in (known[name].shares if name in known else ())
-    ]
+    there = (known[name] for name in hazard.environments if name in known)
+    cells = [(where.name, share.name) for where in there for share in where.shares]
     if not cells or cells != [(cell.environment, cell.condition) for cell in hazard.cells]:
         raise ValueError(f"hazard {hazard.name}: expected one cell for each of its environments and conditions")
     mine = {name: [cell for cell in hazard.cells if cell.environment == name] for name in known}
