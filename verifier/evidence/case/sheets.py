@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from verifier.evidence.case.elements import Case, Element, all_below, modules_of, points_of
-from verifier.evidence.case.layout import GAP_PX, SOLUTIONS, Drawing, Edge, Maker
-from verifier.evidence.case.shapes import DIAMOND_PX
+from verifier.evidence.case.layout import DIAMOND_PX, GAP_PX, SOLUTIONS, Drawing, Edge, Maker
 from verifier.evidence.case.svg import LEAST_PT, PX_PER_MM, body, claim_points, definitions, escaped, legend
 
 PAPER_MM, MARGINS_MM = (297.0, 210.0), 12.0

@@ -12,8 +12,7 @@ from xml.sax.saxutils import escape
 
 from verifier.base.errors import one_line
 from verifier.evidence.case.elements import Kind
-from verifier.evidence.case.layout import Drawing, Edge, Placed
-from verifier.evidence.case.shapes import DIAMOND_PX, FONT_PX, LINE_PX, SLANT_PX, wrapped
+from verifier.evidence.case.layout import DIAMOND_PX, FONT_PX, LINE_PX, SLANT_PX, Drawing, Edge, Placed, wrapped
 from verifier.evidence.status import Status
 
 LEAST_PT = 7.0

@@ -330,11 +330,7 @@ def diff_blocks(result: DiffResult) -> Iterator[Block]:
             for change in result.changes
         )
         yield Table("What changed", ("change", "what", "to compute again"), rows)
-    claims = tuple(
-        (_claim(claim), claim.before or "-", claim.after or "-", _compared(claim), _falls(claim))
-        for claim in result.claims
-    )
-    yield Table("Claims", ("claim", "before", "now", "compared", "falls by"), claims)
+    yield Table("Claims", ("claim", "before", "now", "compared", "falls by"), tuple(map(_claim_row, result.claims)))
     activities = dict.fromkeys(
         f"{one.text} ({_DUTIES[one.duty]}): "
         f"{f'done, {listed([*map(clipped, one.done_by)])}' if one.done_by else 'open, no new document'}"
@@ -361,16 +357,12 @@ def _claim(claim: ClaimRecord) -> str:
     return f"{clipped(claim.name)}: {DUTIES[claim.kind]}" if claim.name else DUTIES[claim.kind]
 
 
-def _compared(claim: ClaimRecord) -> str:
+def _claim_row(claim: ClaimRecord) -> tuple[str, ...]:
     told = _RELATIONS.get(claim.relation, claim.relation)
-    return told if claim.worse is None else f"{told}; worse with probability {number_text(claim.worse)}"
-
-
-def _falls(claim: ClaimRecord) -> str:
-    if not claim.falls_by:
-        return "-"
+    told += "" if claim.worse is None else f"; worse with probability {number_text(claim.worse)}"
     by = listed([name.replace("_", " ") for name in claim.falls_by])
-    return f"{by}; stands again" if claim.stands_again else by
+    falls = f"{by}{'; stands again' if claim.stands_again else ''}" if by else "-"
+    return _claim(claim), claim.before or "-", claim.after or "-", told, falls
 
 
 def _whole(result: DiffResult) -> str:

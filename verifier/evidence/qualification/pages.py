@@ -57,13 +57,15 @@ def problem_blocks(study: KnownProblemsResult) -> Iterator[Block]:
 
 def kit_page(study: QualificationResult, tables: Tables) -> Page:
     """All sections, with this run as the report."""
+    who = facts("Who and when", ("by", study.by or NOT_STATED), ("day", study.day), ("platform", study.platform))
+    review = Table("Confirmation review", _FORM, (("", "", "", ""),))
     sections = (
         Section("1 Tool criteria evaluation report", tuple(_evaluation(study, tables))),
         Section("2 Safety manual", tuple(_manual(tables))),
         Section("3 Known problems and limitations", tuple(_problems(tables))),
         Section("4 Requirements of the tool, and trace", tuple(_trace(study, tables))),
         Section("5 Validation plan and suite", tuple(_plan(tables))),
-        Section("6 Qualification report", (*suite_blocks(study), *_report(study))),
+        Section("6 Qualification report", (*suite_blocks(study), who, review)),
         Section("7 Development process", (Listing(tuple(tables["manual"]["process"])),)),
         Section("8 Parts of others", (_parts(study, tables),)),
         Section("9 Confidence from use", (Paragraph("Not claimed: no log of use is kept."),)),
@@ -152,11 +154,6 @@ def _plan(tables: Tables) -> Iterator[Block]:
     yield Table("Tests", ("test", "method", "what it shows"), rows)
     methods = Counter(table["method"] for table in tables["test"])
     yield Paragraph(f"Methods: {listed([f'{name} ({count})' for name, count in sorted(methods.items())])}.")
-
-
-def _report(study: QualificationResult) -> Iterator[Block]:
-    yield facts("Who and when", ("by", study.by or NOT_STATED), ("day", study.day), ("platform", study.platform))
-    yield Table("Confirmation review", _FORM, (("", "", "", ""),))
 
 
 def _parts(study: QualificationResult, tables: Tables) -> Table:

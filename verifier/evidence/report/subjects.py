@@ -110,7 +110,9 @@ def disagreements(subjects: Sequence[Subject]) -> Iterator[str]:
     first: dict[Any, tuple[Document, Point]] = {}
     for subject in subjects:
         one = subject.result
-        key = _key(subject.document, one.name, one.planner), one.formula, _choices(subject)
+        settings = subject.settings  # what else decides a probability
+        chosen = settings.synthesised_from, repr(settings.set_), settings.initial
+        key = _key(subject.document, one.name, one.planner), one.formula, settings.planners.get(one.planner), chosen
         for point in one.points:
             other, told = first.setdefault((key, point.place), (subject.document, point))
             if abs(told.probability - point.probability) > CLOSE:
@@ -120,13 +122,6 @@ def disagreements(subjects: Sequence[Subject]) -> Iterator[str]:
                     f"{tell} and {subject.document.name} P = {tells}, from the same inputs and settings; one is "
                     "wrong."
                 )
-
-
-def _choices(subject: Subject) -> tuple[object, ...]:
-    """What else decides a probability."""
-    settings = subject.settings
-    planner = settings.planners.get(subject.result.planner)
-    return planner, settings.synthesised_from, repr(settings.set_), settings.initial
 
 
 def unattached_answers(

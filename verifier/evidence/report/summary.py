@@ -25,7 +25,7 @@ from verifier.evidence.report.requirements import (
 )
 from verifier.evidence.report.subjects import Subject, confusion_inputs, disagreements, matrices_of
 from verifier.perception.confusion.data_set import NAMES, PARTS, DataSetRecord, record_of
-from verifier.study.parsed import ParsedRule, ParsedStudy, ParsedVariable
+from verifier.study.parsed import ParsedStudy, ParsedVariable
 from verifier.telling.blocks import Block, Cell, Fold, Listing, Paragraph, Row, Section, Table, facts, name_text
 from verifier.telling.grounds import bounds_told, scenario_text
 from verifier.telling.parsed import environment_lines, rule_text
@@ -80,7 +80,10 @@ def about_blocks(documents: Sequence[Document], subjects: Sequence[Subject], abo
         ("Test data", clipped(context.dataset, LONGEST)),
         ("State", "; ".join(map(_variable, study.variables))),
         ("The planner sets", "; ".join(map(_variable, study.steers))),
-        *((f"Planner {clipped(one.name)}", _rules(one.runs or one.rules, one.kind)) for one in study.planners),
+        *(
+            (f"Planner {clipped(one.name)}", _lines(map(rule_text, one.runs or one.rules)) or f"kind {one.kind}")
+            for one in study.planners
+        ),
         *((f"Environment {clipped(one.name)}", _lines(environment_lines(one))) for one in study.environments),
         ("Names in these", _lines(f"{name} = {text}" for name, text in {**study.quantities, **study.labels}.items())),
     ]
@@ -110,10 +113,6 @@ def _variable(variable: ParsedVariable) -> str:
     unit = f" ({variable.unit})" if variable.unit else ""
     hidden = ", hidden from planners" if variable.hidden else ""
     return f"{variable.name} from {variable.low} to {variable.high}{unit}{hidden}"
-
-
-def _rules(rules: Sequence[ParsedRule], kind: str) -> str:
-    return _lines(map(rule_text, rules)) or f"kind {kind}"
 
 
 def _lines(lines: Iterable[str]) -> str:
