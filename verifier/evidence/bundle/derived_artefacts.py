@@ -10,32 +10,9 @@ from functools import cached_property
 
 from verifier.base.errors import one_line
 from verifier.base.files import csv_text, document_text
-from verifier.evidence.bundle.controlled import (
-    answered_notes,
-    compared,
-    doubts_told,
-    fields_section,
-    identity_blocks,
-    identity_text,
-    readme_text,
-    review_notes,
-    review_section,
-    reviewed,
-    with_review,
-)
+from verifier.evidence.bundle import controlled, manifest
 from verifier.evidence.bundle.layout import numbered_file
 from verifier.evidence.bundle.making import read_omitted
-from verifier.evidence.bundle.manifest import (
-    FINGERPRINTS_FILE,
-    MANIFEST_FILE,
-    METADATA_FILE,
-    NO_DATE,
-    Entry,
-    crate_metadata,
-    digest_of,
-    fingerprints_text,
-    manifest_of,
-)
 from verifier.evidence.bundle.parts import (
     DATA_SET,
     OMITTED_RATES,
@@ -115,7 +92,7 @@ class Basis:
     @property
     def hashes(self) -> dict[str, str]:
         """Path -> SHA-256 of inputs, results and the derived files so far."""
-        return self.parts.hashes | {path: digest_of(text.encode()) for path, text in self.made.items()}
+        return self.parts.hashes | {path: manifest.digest_of(text.encode()) for path, text in self.made.items()}
 
     @property
     def unrated(self) -> dict[str, str]:
@@ -154,35 +131,35 @@ class Basis:
         page = report_page(self.cited, self.parts.title, about)
         trace = trace_section(trace_rows(self.traced))
         first, last = page.sections[0], page.sections[-1]
-        findings = reviewed(self.case, self.parts.context.review[1])
+        findings = controlled.reviewed(self.case, self.parts.context.review[1])
         faulty = [f"Evidence {fault}" for fault in self.parts.context.declared.faulty()]
-        notes = [*answered_notes(self.answers), *review_notes(findings), *faulty]
-        whole, doubts = self.case.status, doubts_told(self.answers)
-        status = status_blocks(self.standings, whole, notes, compared(self.cited), doubts)
-        first = replace(first, blocks=(*identity_blocks(self.parts), *status, *first.blocks))
+        notes = [*controlled.answered_notes(self.answers), *controlled.review_notes(findings), *faulty]
+        whole, doubts = self.case.status, controlled.doubts_told(self.answers)
+        status = status_blocks(self.standings, whole, notes, controlled.compared(self.cited), doubts)
+        first = replace(first, blocks=(*controlled.identity_blocks(self.parts), *status, *first.blocks))
         if self.parts.request.command:
             typed = facts("This bundle", ("command", shlex.join(self.parts.request.command)))
             last = replace(last, blocks=(typed, *last.blocks))
-        fields = fields_section(self.parts, self.cited)
-        review = [review_section(findings)] if findings else []
+        fields = controlled.fields_section(self.parts, self.cited)
+        review = [controlled.review_section(findings)] if findings else []
         sections = (first, *page.sections[1:-1], trace, *review, fields, last)
-        return Page(page.title, sections, identity=identity_text(self.parts))
+        return Page(page.title, sections, identity=controlled.identity_text(self.parts))
 
     @property
     def issued(self) -> str:
         """The day on which the document is issued; one that cannot be meant where that is not stated."""
-        return str(self.parts.context.identity.issued or NO_DATE)
+        return str(self.parts.context.identity.issued or manifest.NO_DATE)
 
     @cached_property
     def case(self) -> Case:
         """The assurance case."""
-        rates = {path: digest_of(self.made[path].encode()) for path in _rate_files(self.made)}
+        rates = {path: manifest.digest_of(self.made[path].encode()) for path in _rate_files(self.made)}
         files, cited = {**self.parts.hashes, **rates}, self.cited
         unverified, proven = self.parts.unverified, self.parts.proven
         weaker = find_sensitivities(cited, self.parts.alternatives)
         stated = self.parts.context
         made = build_case(cited, stated, self.defeaters, files, self.left_out, unverified, proven, weaker)
-        return with_review(made, reviewed(made, stated.review[1]))
+        return controlled.with_review(made, controlled.reviewed(made, stated.review[1]))
 
     @cached_property
     def left_out(self) -> dict[str, str]:
@@ -309,7 +286,7 @@ def _crate(basis: Basis) -> str:
         path: by_ending.get(path.rpartition(".")[2], "text/plain") if row is None else row.media_type
         for path, row in ((path, derived_row(path)) for path in entries)
     }
-    return crate_metadata(entries, media_types, basis.parts.title, basis.parts.context.identity.issued)
+    return manifest.crate_metadata(entries, media_types, basis.parts.title, basis.parts.context.identity.issued)
 
 
 def _of(made: Callable[[Parts], Made]) -> Callable[[Basis], Made]:
@@ -343,7 +320,7 @@ DERIVED: tuple[Derived, ...] = (
         "case/gsn_print.html",
         "the assurance case in GSN, on sheets of A4",
         "text/html",
-        lambda basis: gsn_html(basis.case, identity_text(basis.parts)),
+        lambda basis: gsn_html(basis.case, controlled.identity_text(basis.parts)),
     ),
     Derived("report/report.html", "the report for people", "text/html", lambda basis: html_text(basis.page)),
     Derived("report/report.md", "the report in Markdown", "text/markdown", lambda basis: markdown_text(basis.page)),
@@ -364,27 +341,27 @@ DERIVED: tuple[Derived, ...] = (
         "application/json",
         lambda basis: statement(basis.parts.run, basis.hashes, basis.standings),
     ),
-    Derived(README_FILE, "what this is and how to check it", "text/plain", _of(readme_text)),
+    Derived(README_FILE, "what this is and how to check it", "text/plain", _of(controlled.readme_text)),
     Derived(
-        FINGERPRINTS_FILE,
+        manifest.FINGERPRINTS_FILE,
         "fingerprints of single values, to locate damage",
         "application/json",
-        lambda basis: fingerprints_text(basis.parts.files),
+        lambda basis: manifest.fingerprints_text(basis.parts.files),
     ),
-    Derived(METADATA_FILE, "RO-Crate metadata", "application/ld+json", _crate),
+    Derived(manifest.METADATA_FILE, "RO-Crate metadata", "application/ld+json", _crate),
     Derived(
-        MANIFEST_FILE,
+        manifest.MANIFEST_FILE,
         "the hashes of all files",
         "application/json",
-        lambda basis: manifest_of(basis.parts.title, _entries(basis)).json_text(),
+        lambda basis: manifest.manifest_of(basis.parts.title, _entries(basis)).json_text(),
     ),
 )
 
 
-def _entries(basis: Basis) -> dict[str, Entry]:
+def _entries(basis: Basis) -> dict[str, manifest.Entry]:
     entries = basis.parts.entries()
     for path, text in basis.made.items():
         row = derived_row(path)
         assert row is not None
-        entries[path] = Entry.of(path, "derived", row.about, text.encode())
+        entries[path] = manifest.Entry.of(path, "derived", row.about, text.encode())
     return entries

@@ -8,14 +8,7 @@ from dataclasses import dataclass, replace
 
 from verifier.base.errors import InputError, LimitError, Place, UsageError, unknown_name
 from verifier.base.files import document_text
-from verifier.evidence.bundle.layout import (
-    INPUTS,
-    OMITTED_FILE,
-    RUN_FILE,
-    alternative_file,
-    numbered_file,
-    place_of_certificate,
-)
+from verifier.evidence.bundle import layout
 from verifier.evidence.bundle.making import Omission, alternatives, omission, omitted_text, planned, read_omitted
 from verifier.evidence.bundle.manifest import Entry, digest_of
 from verifier.evidence.bundle.request import Request, Unpacked
@@ -73,7 +66,7 @@ class Parts:
     @property
     def run(self) -> Document:
         """The run that everything else speaks of."""
-        return self.documents[RUN_FILE]
+        return self.documents[layout.RUN_FILE]
 
     @property
     def result(self) -> RunResult:
@@ -100,7 +93,7 @@ class Parts:
         grid, paths = self.rebuilt.grid, dict[tuple[str, str, str], list[str]]()
         kinds = dict[tuple[str, str, str], set[str]]()
         for path in sorted(self.files):
-            place = place_of_certificate(path)
+            place = layout.place_of_certificate(path)
             if place is not None and not place.of:
                 block = grid.blocks[place.block]
                 told = block_text(block.environment, block.constants)
@@ -142,16 +135,16 @@ def read_parts(
     Raises:
         InputError: a document is none, or does not keep to its schema.
     """
-    for path in (RUN_FILE, OMITTED_FILE):
+    for path in (layout.RUN_FILE, layout.OMITTED_FILE):
         if path not in files:
             raise InputError("is not there", Place(path))
-    omitted = read_omitted(files[OMITTED_FILE])
+    omitted = read_omitted(files[layout.OMITTED_FILE])
     results = [artefact.path for artefact in planned(rebuilt) if artefact.path in files]
     matrices = [path for path in (request.matrices,) if path in files]
     documents = {path: document_of(files[path], path) for path in (*results, *matrices)}
     for path in (path for path in request.given if path in files):  # so that no reader takes it for one of its own
-        documents[path] = replace(document_of(files[path], path), name=path.removeprefix(f"{INPUTS}/"))
-    words = {alternative_file(alternative.name): alternative.words for alternative in alternatives(rebuilt)}
+        documents[path] = replace(document_of(files[path], path), name=path.removeprefix(f"{layout.INPUTS}/"))
+    words = {layout.alternative_file(alternative.name): alternative.words for alternative in alternatives(rebuilt)}
     others = {words[path]: documents[path] for path in results if path in words}
     if given is None:
         given = given_runs(documents, request, files, rebuilt.options)
@@ -248,7 +241,7 @@ def _runs_of(parts: Parts) -> list[Document]:
 def rate_paths(run: RunResult) -> dict[int, str]:
     """Number in the document of a run, from 1 -> where the rate of a requirement with a target lies."""
     return {
-        number: numbered_file(RATES.rstrip("/"), number, requirement.name)
+        number: layout.numbered_file(RATES.rstrip("/"), number, requirement.name)
         for number, requirement in enumerate(run.requirements, 1)
         if requirement.target is not None
     }

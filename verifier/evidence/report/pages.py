@@ -13,6 +13,7 @@ from verifier.base.documents import fraction_text
 from verifier.base.files import csv_text
 from verifier.base.numbers import decimal_text
 from verifier.base.words import counted
+from verifier.evidence import telling
 from verifier.evidence.consistency import check_documents
 from verifier.evidence.documents import Document
 from verifier.evidence.following.rates import RATED, alone
@@ -26,17 +27,10 @@ from verifier.evidence.report.subjects import (
     unattached_answers,
 )
 from verifier.evidence.report.summary import About, summary_section
-from verifier.evidence.telling import (
-    rate_blocks,
-    rate_sentences,
-    risk_blocks,
-    risk_sentences,
-    triggers_blocks,
-    triggers_sentence,
-)
 from verifier.study.points import Point, uncertainty_columns
 from verifier.study.records import SettingsRecord
 from verifier.study.results import ProfileMean, RequirementResult
+from verifier.telling import robustness
 from verifier.telling.blocks import Block, Page, Paragraph, Section, name_text
 from verifier.telling.closedloop import curve_blocks, trade_off_blocks, trade_off_sentences
 from verifier.telling.collision import collision_blocks, collision_sentence
@@ -44,15 +38,6 @@ from verifier.telling.compare import compare_blocks, compare_sentences
 from verifier.telling.grounds import reason_text, told_verdict, vacuity_text
 from verifier.telling.html import html_text
 from verifier.telling.markdown import markdown_text
-from verifier.telling.robustness import (
-    adr_blocks,
-    assess_sections,
-    assess_sentences,
-    campaign_blocks,
-    campaign_sentence,
-    mutate_blocks,
-    rates_sentence,
-)
 from verifier.telling.run import gate_sentences, gates_section
 
 COLUMNS = (
@@ -141,28 +126,28 @@ OF_REQUIREMENTS = frozenset({"run", "explain", "require", "confusion"})
 """Kinds of documents that tell of requirements and their matrices; the others have sections of their own."""
 SENTENCES: Mapping[str, Callable[[Any, Document, str], Iterable[tuple[str, str]]]] = {
     "compare": lambda result, document, _: compare_sentences(result, document.name),
-    "rate": lambda result, _, note: rate_sentences(result, note),
-    "risk": lambda result, _, note: risk_sentences(result, note),
-    "assess": lambda result, *_: assess_sentences(result),
+    "rate": lambda result, _, note: telling.rate_sentences(result, note),
+    "risk": lambda result, _, note: telling.risk_sentences(result, note),
+    "assess": lambda result, *_: robustness.assess_sentences(result),
     "trade_offs": lambda result, *_: ((text, "") for text in trade_off_sentences(result)),
     "collision": lambda result, *_: [(collision_sentence(result), "")],
-    "triggers": lambda result, *_: [(triggers_sentence(result), told_verdict(result))],
+    "triggers": lambda result, *_: [(telling.triggers_sentence(result), told_verdict(result))],
     "mutate": lambda result, *_: [(f"{counted(result.counts.written, 'mutated image')} written.", "")],
-    "adr": lambda result, *_: [(rates_sentence(result), "")],
-    "campaign": lambda result, *_: [campaign_sentence(result)],
+    "adr": lambda result, *_: [(robustness.rates_sentence(result), "")],
+    "campaign": lambda result, *_: [robustness.campaign_sentence(result)],
 }
 """What a document says in the summary, by its kind: of its result, itself, and what `alone` says of it."""
 BLOCKS: Mapping[str, tuple[str, Callable[[Any], Iterable[Block]]]] = {
     "compare": ("Comparison", compare_blocks),
-    "rate": ("Event rate", rate_blocks),
-    "risk": ("Residual risk", risk_blocks),
-    "triggers": ("Triggering conditions", triggers_blocks),
-    "adr": ("Average detection rate", adr_blocks),
-    "campaign": ("Campaign", campaign_blocks),
+    "rate": ("Event rate", telling.rate_blocks),
+    "risk": ("Residual risk", telling.risk_blocks),
+    "triggers": ("Triggering conditions", telling.triggers_blocks),
+    "adr": ("Average detection rate", robustness.adr_blocks),
+    "campaign": ("Campaign", robustness.campaign_blocks),
     "collision": ("Probability of collision", collision_blocks),
     "trade_offs": ("Safety against efficiency", trade_off_blocks),
     "curves": ("Safety against efficiency", lambda result: curve_blocks(result.curves, "given curves")),
-    "mutate": ("Mutated images", mutate_blocks),
+    "mutate": ("Mutated images", robustness.mutate_blocks),
 }
 """Title and blocks of the section of a document that verifies no requirement of a run, by its kind."""
 
@@ -229,7 +214,7 @@ def _other_section(document: Document, note: str, anchor: str) -> Section:
     """The section of a document that verifies no requirement of a run; `note` as `alone` has it."""
     result: Any = document.result
     if document.kind == "assess":
-        return Section(f"Robustness: {document.name}", (), tuple(assess_sections(result)), anchor)
+        return Section(f"Robustness: {document.name}", (), tuple(robustness.assess_sections(result)), anchor)
     title, blocks = BLOCKS[document.kind]
     notes = (Paragraph(note, "note"),) if note else ()
     verdict = told_verdict(result) if document.kind in RATED else ""
