@@ -75,10 +75,8 @@ def differing(path: str, actual: object, expected: object, why: str = "", pointe
     mine, other = json_values(actual), json_values(expected)
     if json.dumps(mine) == json.dumps(other):
         return []
-    return [
-        replace(finding, where=pointer + finding.where, expected=finding.expected + why)
-        for finding in _by_part(list(leaves(mine)), list(leaves(other)), path, Kind.CONTENT)
-    ]
+    apart = _by_part(list(leaves(mine)), list(leaves(other)), path, Kind.CONTENT)
+    return [replace(one, where=pointer + one.where, expected=one.expected + why) for one in apart]
 
 
 def findings_of(actual: bytes, expected: bytes, name: str, kind: Kind = Kind.FILES) -> list[Finding]:
@@ -95,11 +93,9 @@ def first_of(every: list[Finding], what: str, kind: Kind = Kind.FILES) -> list[F
 
 def _by_part(mine: list[tuple[str, str]], other: list[tuple[str, str]], file: str, kind: Kind) -> list[Finding]:
     actual, expected = dict(mine), dict(other)
-    return [
-        Finding(file, name, _text(actual.get(name)), _text(expected.get(name)), kind)
-        for name in {**expected, **actual}
-        if actual.get(name) != expected.get(name)
-    ]
+    pairs = {name: (actual.get(name), expected.get(name)) for name in {**expected, **actual}}
+    apart = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+    return [Finding(file, name, _text(here), _text(there), kind) for name, (here, there) in apart.items()]
 
 
 def _text(value: str | None) -> str:

@@ -138,12 +138,10 @@ def full_version() -> str:
 
 
 def _package_digest() -> str:
-    named = (
-        (hashlib.sha256(path.read_bytes()).hexdigest(), path.relative_to(_PACKAGE).as_posix())
-        for path in _package_files()
-        if path != _PACKAGE / COMMIT_FILE
-    )
-    return hashlib.sha256("".join(f"{digest}  {name}\n" for digest, name in named).encode()).hexdigest()
+    files = {path.relative_to(_PACKAGE).as_posix(): path for path in _package_files()}
+    digests = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
+    lines = (f"{digest}  {name}\n" for name, digest in digests.items() if name != COMMIT_FILE)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def _package_files() -> list[Path]:

@@ -74,11 +74,8 @@ def _false_positives(runs: Sequence[Document], documents: Sequence[Document]) ->
         if counts is None or "empty" not in counts.content["labels"] or counts.content.get("score_thresholds"):
             continue
         at = counts.content["labels"].index("empty")
-        names = [
-            requirement.name
-            for requirement in run.result.requirements
-            if requirement.target is not None and any("empty" in point.draws for point in requirement.points)
-        ]
+        aimed = (requirement for requirement in run.result.requirements if requirement.target is not None)
+        names = [one.name for one in aimed if any("empty" in point.draws for point in one.points)]
         for entry in counts.content["bins"] if names else ():
             column = [row[at] for row in entry["counts"]]
             if sum(column):

@@ -113,14 +113,8 @@ def _case(suite: ET.Element, class_name: str, name: str, seconds: float | None) 
 
 def _judged(case: ET.Element, checked: Checked) -> None:
     point = checked.point
-    values = {
-        "verdict": point.verdict.value,
-        **checked.grounds,
-        "probability": repr(point.probability),
-        "target": checked.result.asked_text,
-        "lower": repr(point.lower),
-        "upper": repr(point.upper),
-    }
+    values = {"verdict": point.verdict.value, **checked.grounds, "probability": repr(point.probability)}
+    values |= {"target": checked.result.asked_text, "lower": repr(point.lower), "upper": repr(point.upper)}
     if point.uncertainty is not None:
         for kind in ("interval", "confidence_bounds"):
             ends = getattr(point.uncertainty, kind)

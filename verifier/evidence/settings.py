@@ -23,6 +23,8 @@ Asil: TypeAlias = Literal["QM", "A", "B", "C", "D"]
 """Integrity levels of ISO 26262."""
 Event: TypeAlias = Decided
 """What can be unwanted of a requirement."""
+_EXPOSURE = "encounters per hour, for example 12/h or 10..14/h; without ENV= of every environment"
+_ACCEPTANCE = "acceptance criterion: largest rate per hour, for example 1e-7/h"
 _NUMBER = r"(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][+-]?\d{1,2})?"
 
 
@@ -107,12 +109,7 @@ class RateSettings:
         Option("event whose rate is computed (default: violation; satisfaction where the target is P <= p)"),
     ] = None
     exposure: Annotated[
-        tuple[str, ...],
-        Option(
-            "encounters per hour, for example 12/h or 10..14/h; without ENV= of every environment (repeatable)",
-            metavar="[ENV=]RATE",
-            group="exposure",
-        ),
+        tuple[str, ...], Option(f"{_EXPOSURE} (repeatable)", metavar="[ENV=]RATE", group="exposure")
     ] = ()
     exposure_level: Annotated[
         Fraction | None, _level_of("--exposure-level", "confidence level of stated intervals (default: certain)")
@@ -122,15 +119,9 @@ class RateSettings:
         Fraction | None, Option("hours in which --encounters were counted", metavar="T", parse=_hours)
     ] = None
     context: Annotated[str | None, reads("exposure and acceptance from a case's context (.toml)")] = None
-    accept: Annotated[
-        Fraction | None,
-        Option(
-            "acceptance criterion: largest rate per hour, for example 1e-7/h",
-            metavar="RATE",
-            parse=_accepted,
-            group="acceptance",
-        ),
-    ] = None
+    accept: Annotated[Fraction | None, Option(_ACCEPTANCE, metavar="RATE", parse=_accepted, group="acceptance")] = (
+        None
+    )
     confidence: Annotated[
         Fraction | None, _level_of("--confidence", "smallest confidence level of the interval for the rate")
     ] = None

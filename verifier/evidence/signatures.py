@@ -98,12 +98,9 @@ def envelope(signed: Signed, digest: str, key: str) -> str:
     Raises:
         InputError: the file is no such key.
     """
-    statement = {
-        "_type": STATEMENT_TYPE,
-        "subject": [{"name": "manifest.json", "digest": {"sha256": digest}}],
-        "predicateType": PREDICATE_TYPE,
-        "predicate": json_values(signed),
-    }
+    subject = [{"name": "manifest.json", "digest": {"sha256": digest}}]
+    predicate = {"predicateType": PREDICATE_TYPE, "predicate": json_values(signed)}
+    statement = {"_type": STATEMENT_TYPE, "subject": subject, **predicate}
     payload, private = json.dumps(statement, sort_keys=True).encode(), _private(key)
     signature = {
         "keyid": _fingerprint(private.public_key()),

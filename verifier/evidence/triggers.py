@@ -20,7 +20,7 @@ from verifier.base.libraries import __version__
 from verifier.base.toml import Element
 from verifier.checking.verdicts import Verdict, condition_over, worst_verdict
 from verifier.evidence.declarations import matrices_at
-from verifier.evidence.documents import Document
+from verifier.evidence.documents import Document, of_kind
 from verifier.evidence.rates.document import RateInput
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document_reader import DocumentReader
@@ -192,11 +192,8 @@ def known_triggers(
         raise UsageError("the context states no triggering condition\n  hint: [trigger.NAME] with text = TEXT")
     unique = list({document.sha256: document for document in documents}.values())
     runs = {trigger.name: _run_of(trigger, unique) for trigger in triggers}
-    tables = {
-        document.sha256: DocumentReader(document.name).counts(dict(document.content))
-        for document in unique
-        if document.kind == "confusion"
-    }
+    matrices = of_kind(unique, "confusion")
+    tables = {one.sha256: DocumentReader(one.name).counts(dict(one.content)) for one in matrices}
     known = tuple(_known(trigger, runs[trigger.name], tables) for trigger in triggers)
     used = {run.sha256: run for run in runs.values() if run is not None}.values()
     named = {trigger.sha256 for trigger in triggers}
@@ -204,11 +201,7 @@ def known_triggers(
         inputs=(
             *(() if context is None else (RateInput("context", *context),)),
             *(RateInput("result", run.name, run.sha256) for run in used),
-            *(
-                RateInput("confusion", document.name, document.sha256)
-                for document in unique
-                if document.sha256 in named
-            ),
+            *(RateInput("confusion", one.name, one.sha256) for one in unique if one.sha256 in named),
         ),
         versions={"verifier": __version__},
         triggers=known,

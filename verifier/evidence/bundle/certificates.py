@@ -314,8 +314,7 @@ def certified_recalls(
             if place is None:
                 continue
             block, initial = place
-            objective = rebuilt.cases[block].objective(requirement)
-            counts = rebuilt.cases[block].counts
+            objective, counts = rebuilt.cases[block].objective(requirement), rebuilt.cases[block].counts
             of, changed = "" if kind == "measured" else point_of_recall(number, k, kind), None
             if kind == "at_value":
                 changed = _required(rebuilt, counts, answer.cells)
@@ -339,14 +338,11 @@ def _place(rebuilt: Study, planner: str, point: Point) -> tuple[int, int] | None
 def _required(rebuilt: Study, counts: NDArray[np.int64], cells: Sequence[CellRecall]) -> NDArray[np.int64] | None:
     """Counts with the recalls that are required; None where none are."""
     matrices = rebuilt.matrices
-    places = {
-        (matrices.bin_text(index), label_text(label)): (index, column)
-        for index in range(matrices.bin_count)
-        for column, label in enumerate(matrices.labels)
-    }
-    indices = [places.get((cell.bin, cell.label)) for cell in cells]
+    bins = {matrices.bin_text(index): index for index in range(matrices.bin_count)}
+    labels = {label_text(label): column for column, label in enumerate(matrices.labels)}
+    indices = [(bins.get(cell.bin), labels.get(cell.label)) for cell in cells]
     recalls = [Fraction(cell.required) for cell in cells if cell.required is not None]
-    if not indices or None in indices or len(recalls) < len(indices):
+    if not indices or any(None in index for index in indices) or len(recalls) < len(indices):
         return None
     whole = math.lcm(*(recall.denominator for recall in recalls))
     bins, columns = np.array(indices).T

@@ -108,11 +108,8 @@ class Basis:
             for name in dict.fromkeys(claim.requirement for claim in doubt.claims if doubt.kind not in PER_HOUR):
                 against.setdefault(name, []).append(f"{doubt.id} {doubt.title}")
         rates = rate_paths(self.parts.result)
-        told = {
-            k: path if path in self.made else f"omitted: {self.unrated[path]}"
-            for k, path in rates.items()
-            if path in {**self.made, **self.unrated}
-        }
+        known = {path: f"omitted: {why}" for path, why in self.unrated.items()} | {path: path for path in self.made}
+        told = {k: known[path] for k, path in rates.items() if path in known}
         hashes, omitted = self.parts.hashes, self.parts.omitted
         answers = {key: f"{key} {answer.digest} {answer.state}" for key, answer in self.answers.items()}
         return Traced(self.parts.rebuilt, self.parts.result, hashes, omitted, against, answers, self.standings, told)
@@ -122,11 +119,9 @@ class Basis:
         """The report, with the trace before the last section, which is the provenance and begins with the command."""
         rebuilt = self.parts.rebuilt
         read = parsed_study(rebuilt.inputs.model, rebuilt.grid, self.parts.result.inputs)
-        worse = {
-            (standing.requirement, standing.planner): standing.status.value
-            for standing in self.standings
-            if standing.status not in (Status.SUPPORTED, Status.CONDITIONAL)
-        }
+        stands = {(standing.requirement, standing.planner): standing.status for standing in self.standings}
+        told = (Status.SUPPORTED, Status.CONDITIONAL)
+        worse = {key: status.value for key, status in stands.items() if status not in told}
         about = About(read, self.parts.context, open_doubts(self.defeaters, self.answers), worse)
         page = report_page(self.cited, self.parts.title, about)
         trace = trace_section(trace_rows(self.traced))
@@ -168,11 +163,8 @@ class Basis:
         inputs = self.parts.rebuilt.inputs
         asked = {one.name: {end.name for end in ends_of(one, inputs.model)} for one in inputs.spec.requirements}
         chosen = {requirement.name for requirement in self.parts.rebuilt.grid.requirements}
-        return {
-            name: "the run does not have it" if names & chosen else NOT_RUN
-            for name, names in asked.items()
-            if not names & run
-        }
+        missing = {name: names for name, names in asked.items() if not names & run}
+        return {name: "the run does not have it" if names & chosen else NOT_RUN for name, names in missing.items()}
 
     @cached_property
     def standings(self) -> tuple[Standing, ...]:
@@ -229,14 +221,10 @@ def derived(parts: Parts) -> Basis:
 
 def derived_row(path: str) -> Derived | None:
     """The row of the table that a path belongs to; None for what is not derived."""
-    return next(
-        (
-            artefact
-            for artefact in DERIVED
-            if path == artefact.path or (artefact.path.endswith("/") and path.startswith(artefact.path))
-        ),
-        None,
-    )
+    for row in DERIVED:
+        if path == row.path or (row.path.endswith("/") and path.startswith(row.path)):
+            return row
+    return None
 
 
 def _exchange(basis: Basis) -> Texts:

@@ -234,12 +234,8 @@ def crate_metadata(
         "hasPart": [{"@id": _identifier(path)} for path in sorted(files)],
         "mentions": {"@id": "#verification"},
     }
-    descriptor = {
-        "@id": METADATA_FILE,
-        "@type": "CreativeWork",
-        "conformsTo": {"@id": "https://w3id.org/ro/crate/1.1"},
-        "about": {"@id": "./"},
-    }
+    about = {"conformsTo": {"@id": "https://w3id.org/ro/crate/1.1"}, "about": {"@id": "./"}}
+    descriptor = {"@id": METADATA_FILE, "@type": "CreativeWork", **about}
     entities = [_entity(path, files[path], media_types[path]) for path in sorted(files)]
     context = ["https://w3id.org/ro/crate/1.1/context", {"sha256": "http://schema.org/sha256"}]
     document = {"@context": context, "@graph": [descriptor, root, *entities, *_action(files)]}

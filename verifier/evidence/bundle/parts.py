@@ -10,7 +10,7 @@ from verifier.base.errors import InputError, LimitError, Place, UsageError, unkn
 from verifier.base.files import document_text
 from verifier.evidence.bundle import layout
 from verifier.evidence.bundle.making import Omission, alternatives, omission, omitted_text, planned, read_omitted
-from verifier.evidence.bundle.manifest import Entry, digest_of
+from verifier.evidence.bundle.manifest import Entry, Role, digest_of
 from verifier.evidence.bundle.request import Request, Unpacked
 from verifier.evidence.bundle.runs_elsewhere import Given, given_runs
 from verifier.evidence.context import CaseContext
@@ -112,10 +112,8 @@ class Parts:
     def entries(self) -> dict[str, Entry]:
         """The manifest's entries of inputs and results."""
         inputs = {*self.request.inputs, *(path for path in self.files if "/" not in path)}
-        return {
-            path: Entry.of(path, "input" if path in inputs else "result", self.about[path], raw)
-            for path, raw in self.files.items()
-        }
+        roles: dict[str, Role] = {path: "input" if path in inputs else "result" for path in self.files}
+        return {path: Entry.of(path, role, self.about[path], self.files[path]) for path, role in roles.items()}
 
 
 def read_parts(

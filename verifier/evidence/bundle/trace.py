@@ -324,14 +324,8 @@ def _file(path: str, traced: Traced) -> str:
 def citations_text(files: Iterable[str], case: Case) -> str:
     """Every file with the elements that cite it, or the reason why none does, as CSV."""
     cited = grouped((path, element.id) for element in case.elements for path in case.files_of(element))
-    rows = [
-        {
-            "file": path,
-            "cited_by": " ".join(cited.get(path, ())),
-            "not_argued_from": ""
-            if path in cited
-            else next(reason for pattern, reason in not_argued_from().items() if fnmatchcase(path, pattern)),
-        }
-        for path in sorted(files)
-    ]
+    rows, reasons = list[dict[str, str]](), not_argued_from()
+    for path in sorted(files):
+        why = "" if path in cited else next(reasons[pattern] for pattern in reasons if fnmatchcase(path, pattern))
+        rows.append({"file": path, "cited_by": " ".join(cited.get(path, ())), "not_argued_from": why})
     return csv_text(rows)

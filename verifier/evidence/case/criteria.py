@@ -79,14 +79,12 @@ def risk_goals(draft: Draft, risk: Document, runs: Sequence[Document]) -> Iterat
     """
     content: RiskResult = risk.result
     by_number = {k: one for k, run in enumerate(content.runs) for one in runs if one.sha256 == run.sha256}
-    rests = {
-        hazard.name: [
-            _Rests(run, hazard.requirement, hazard.planner, content.runs[k].source, hazard.left_out)
-            for k, run in by_number.items()
-            if any(cell.run == k for cell in hazard.cells)
-        ]
-        for hazard in content.hazards
-    }
+    rests: dict[str, list[_Rests]] = {}
+    for hazard in content.hazards:
+        used = {cell.run for cell in hazard.cells}
+        runs_of = ((run, content.runs[k].source) for k, run in by_number.items() if k in used)
+        about = hazard.requirement, hazard.planner
+        rests[hazard.name] = [_Rests(run, *about, source, hazard.left_out) for run, source in runs_of]
     for hazard, outcome in zip(content.hazards, content.risks, strict=True):
         if hazard.accepted is not None:
             what, mine = f"hazard {clipped(hazard.name)}", rests[hazard.name]

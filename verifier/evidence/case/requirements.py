@@ -112,17 +112,9 @@ def _environment_goal(
     children = [_scenario_goal(draft, argued, point, inherited) for point in points]
     said = f"Argument over {counted(len(points), 'scenario')}: initial states and constants"
     draft.strategy(strategy, said, children, True)
-    draft.put(
-        Element(
-            identifier,
-            Kind.GOAL,
-            f"In environment {clipped(environment)}, {argued.label} holds: {argued.requirement.asked_text}",
-            noted("", inherited, []),
-            (strategy,),
-            **draft.over([strategy]),
-        )
-    )
-    return identifier
+    text = f"In environment {clipped(environment)}, {argued.label} holds: {argued.requirement.asked_text}"
+    note, whole = noted("", inherited, []), draft.over([strategy])
+    return draft.put(Element(identifier, Kind.GOAL, text, note, (strategy,), **whole))
 
 
 def _scenario_goal(draft: Draft, argued: Argued, at: int, inherited: Sequence[tuple[str, Defeater]]) -> str:

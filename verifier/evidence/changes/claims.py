@@ -182,11 +182,8 @@ def _claims(old: Side, new: Side, changes: Sequence[ChangeRecord]) -> Iterator[C
     for key in dict.fromkeys([*before, *after]):
         kind, name, planner, requirement = key
         mine, other = before.get(key), after.get(key)
-        rows = [
-            change
-            for change in changes
-            if mine and kind in IMPACT[change.kind].falls and (not IMPACT[change.kind].own or requirement in moved)
-        ]
+        about = [change for change in changes if not IMPACT[change.kind].own or requirement in moved]
+        rows = [change for change in about if mine and kind in IMPACT[change.kind].falls]
         reach = (mine.reach if mine else NOTHING, other.reach if other else NOTHING)
         yield ClaimRecord(
             kind,
@@ -321,12 +318,9 @@ def diff_blocks(result: DiffResult) -> Iterator[Block]:
     if not result.changes:
         yield Paragraph("Nothing differs by which a claim falls.")
     else:
+        states = {True: "in the new bundle", False: "open"}
         rows = tuple(
-            (
-                change.changed,
-                some_of(list(change.what)),
-                f"{change.recompute}: {'in the new bundle' if change.recomputed else 'open'}",
-            )
+            (change.changed, some_of(list(change.what)), f"{change.recompute}: {states[change.recomputed]}")
             for change in result.changes
         )
         yield Table("What changed", ("change", "what", "to compute again"), rows)

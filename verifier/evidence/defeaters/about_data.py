@@ -146,9 +146,8 @@ def _too_thin(
     claim: Claim, requirement: RequirementResult, run: Document, documents: Sequence[Document], matrices: Document
 ) -> Iterator[Doubt]:
     claims = _unconfirmed(claim, requirement)
-    if (
-        not claims or requirement.target is None or not requirement.is_plain or run.result.settings.canonical
-    ):  # which is a doubt of its own
+    canonical = run.result.settings.canonical  # which is a doubt of its own
+    if not claims or requirement.target is None or not requirement.is_plain or canonical:
         return
     needed, table = items_needed(requirement.target), _matrices(matrices, run)
     explained = _columns_that_matter(claim, run, documents)
@@ -174,14 +173,9 @@ def _too_thin(
 
 def _unconfirmed(claim: Claim, requirement: RequirementResult) -> tuple[Claim, ...]:
     """Scenarios that are called satisfied and that the confidence bounds do not confirm."""
-    indices = [
-        k
-        for k, point in enumerate(requirement.points)
-        if point.verdict is Verdict.SATISFIED and not confirmed(point, requirement.target)
-    ]
-    if len(indices) == len(requirement.points):
-        return (claim,)
-    return tuple(map(claim.at, indices))
+    satisfied = [k for k, point in enumerate(requirement.points) if point.verdict is Verdict.SATISFIED]
+    indices = [k for k in satisfied if not confirmed(requirement.points[k], requirement.target)]
+    return (claim,) if len(indices) == len(requirement.points) else tuple(map(claim.at, indices))
 
 
 def items_needed(target: Target) -> int | None:
@@ -226,11 +220,8 @@ def dependent_frames(run: Document, documents: Sequence[Document]) -> Iterator[D
         for k, point in enumerate(requirement.points)
         if channel_test(result.channel.classes, point.draws).test == "contradicted" and point.decided_free is None
     }
-    told = [
-        line
-        for line, tested in zip(channel_lines(result.channel), result.channel.classes, strict=True)
-        if tested.test == "contradicted"
-    ]
+    tests = zip(channel_lines(result.channel), result.channel.classes, strict=True)
+    told = [line for line, tested in tests if tested.test == "contradicted"]
     yield from doubt(
         "dependent_frames",
         f"{detector_text(result.channel.contexts)} is assumed: {some_of([clipped(line, 300) for line in told])}",
@@ -245,12 +236,9 @@ def few_drives(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
     if bounds is not None and bounds.drives is not None and bounds.drives < FEW_DRIVES:
         limit = "" if bounds.ceiling is None else rounded(bounds.ceiling, up=True)
         limit = limit and f": no outcome of them could show a rate above {limit}"
-        yield from doubt(
-            "few_drives",
-            f"a needed column has items from {counted(bounds.drives, 'drive')} only{limit}",
-            claims_on(run, documents, perceived=True),
-            f"data from at least {FEW_DRIVES} independent drives",
-        )
+        message = f"a needed column has items from {counted(bounds.drives, 'drive')} only{limit}"
+        remedy = f"data from at least {FEW_DRIVES} independent drives"
+        yield from doubt("few_drives", message, claims_on(run, documents, perceived=True), remedy)
 
 
 def stale(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
@@ -266,34 +254,23 @@ def stale(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
             mine = used.get((role, name))
             if mine is not None and mine != digest and digest not in used.values():
                 what = "given" if document.name == name else f"used by {clipped(document.name)}"
-                yield from doubt(
-                    "stale",
-                    f"{clipped(run.name)} was made with {role} {clipped(name)} of SHA-256 {mine[:12]}..., and "
-                    f"the one {what} is {digest[:12]}...",
-                    claims_on(run, documents),
-                    "make every result again from the same files",
-                )
+                made = f"{clipped(run.name)} was made with {role} {clipped(name)} of SHA-256 {mine[:12]}..."
+                message = f"{made}, and the one {what} is {digest[:12]}..."
+                remedy = "make every result again from the same files"
+                yield from doubt("stale", message, claims_on(run, documents), remedy)
 
 
 def trained_on_tests(run: Document, documents: Sequence[Document], context: CaseContext) -> Iterator[Doubt]:
     """Sequences that the detector was trained on and that the matrices were counted on."""
+    message, claims = "the detector was trained on", claims_on(run, documents, perceived=True)
     if equal := shared_frames(context.detector):
-        yield from doubt(
-            "trained_on_tests",
-            f"the detector was trained on {equal}",
-            claims_on(run, documents, perceived=True),
-            "matrices counted on frames that the detector has not seen",
-        )
+        remedy = "matrices counted on frames that the detector has not seen"
+        yield from doubt("trained_on_tests", f"{message} {equal}", claims, remedy)
     matrices = matrices_behind(run, documents)
     if matrices is None or not context.detector.trained_on:
         return
     shared, _ = shared_sequences([matrices], context.detector.trained_on)
     if shared:
-        whole = len(matrices.content["sequences"])
-        yield from doubt(
-            "trained_on_tests",
-            f"the detector was trained on {len(shared)} of the {whole} sequences it was tested on: "
-            f"{some_of([clipped(name) for name in shared])}",
-            claims_on(run, documents, perceived=True),
-            "matrices counted on sequences that the detector has not seen",
-        )
+        message += f" {len(shared)} of the {len(matrices.content['sequences'])} sequences it was tested on"
+        remedy = "matrices counted on sequences that the detector has not seen"
+        yield from doubt("trained_on_tests", f"{message}: {some_of([*map(clipped, shared)])}", claims, remedy)

@@ -117,14 +117,8 @@ def _link(
 
 
 def _relation(kind: str, name: str, sources: tuple[str, ...], target: str) -> dict[str, str]:
-    return {
-        "xsi:type": f"sacm:{kind}",
-        "xmi:id": name,
-        "assertionDeclaration": "asserted",
-        "isCounter": "false",
-        "source": " ".join(sources),
-        "target": target,
-    }
+    named = {"xsi:type": f"sacm:{kind}", "xmi:id": name, "assertionDeclaration": "asserted", "isCounter": "false"}
+    return {**named, "source": " ".join(sources), "target": target}
 
 
 def _named(parent: ElementTree.Element, text: str) -> None:

@@ -204,12 +204,9 @@ def problems_of(path: str) -> tuple[list[Row], tuple[str, ...]]:
         if value_at(run, "/matrices/matching") is not None:
             documents[f"matrices of {name}"] = {**run["matrices"], "schema": "verifier.confusion"}
     tables = kit_tables()
-    touching = [
-        table
-        for table in tables["problem"]
-        if versions & set(table["versions"])
-        and any(_was_used(query, files, documents) for query in queries_of(table, tables))
-    ]
+    known = (table for table in tables["problem"] if versions & {*table["versions"]})
+    queries = ((table, queries_of(table, tables)) for table in known)
+    touching = [table for table, asked in queries if any(_was_used(query, files, documents) for query in asked)]
     return touching, tuple(sorted(versions - listed_versions()))
 
 

@@ -20,12 +20,8 @@ _FORM = ("Name", "Role, independence", "Day", "Signature")
 
 def suite_blocks(study: QualificationResult) -> Iterator[Block]:
     """What a run of the suite found: what is wrong first."""
-    rows = tuple(
-        (test.id, test.state, test.told or test.about)
-        for state in ("failed", "not run", "passed")
-        for test in study.tests
-        if test.state == state
-    )
+    tests = sorted(study.tests, key=lambda test: ("failed", "not run", "passed").index(test.state))
+    rows = tuple((test.id, test.state, test.told or test.about) for test in tests)
     yield Table("Validation suite", ("test", "result", "what it shows, or what was found instead"), rows)
     if study.gaps:
         yield Paragraph("The kit has gaps:")

@@ -105,15 +105,9 @@ class Bench:
                 told, state = str(error), "failed"
             except Exception as error:  # whatever a fault of the program does to a test is a failure of it
                 told, state = f"{type(error).__name__}: {error}"[:_SHOWN], "failed"
-        return SuiteRecord(
-            id=test["id"],
-            requirement=test["requirement"],
-            feature=requirement_feature(self.tables)[test["requirement"]],
-            method=test["method"],
-            about=test["about"],
-            state=state,
-            told=told,
-        )
+        stated = {key: test[key] for key in ("id", "requirement", "method", "about")}
+        feature = requirement_feature(self.tables)[test["requirement"]]
+        return SuiteRecord(**stated, feature=feature, state=state, told=told)
 
     def _judge(self, test: Row) -> None:
         for name in test.get("needs", ()):

@@ -251,16 +251,9 @@ def _chance(point: Point, event: Event) -> Chance:
     bounds = dict[RateSource, tuple[Fraction, Fraction]]((name, of_event(*point.ends(name))) for name in sources)
     if free is not None:
         bounds[FREE] = whatever if known is not None else of_event(Fraction(free.lower), Fraction(free.upper))
-    return Chance(
-        point.environment,
-        point.scenario,
-        point.value if event == "satisfied" else 1 - point.value,
-        bounds,
-        whatever,
-        point.draws,
-        bool(point.vacuity),
-        None if free is None else free.rates,
-    )
+    value, vacuous = point.value if event == "satisfied" else 1 - point.value, bool(point.vacuity)
+    rates = None if free is None else free.rates
+    return Chance(point.environment, point.scenario, value, bounds, whatever, point.draws, vacuous, rates)
 
 
 class Grounds:
@@ -310,12 +303,6 @@ class Grounds:
         if free is not None and known is Verdict.INCONCLUSIVE:
             known = verdict_of(*free, "<=", limit)
             condition = None if self.free_of_data else self._settings.assumption("bounds")
-        return decide(
-            verdict_of(*bounds, "<=", limit),
-            known,
-            replace(self._channel, boxed=self._boxed(source)),
-            self._settings.assumption(source),
-            self._settings.rule,
-            vacuous=self._vacuous,
-            whatever_if=condition,
-        )
+        by_numbers, channel = verdict_of(*bounds, "<=", limit), replace(self._channel, boxed=self._boxed(source))
+        rule = self._settings.assumption(source), self._settings.rule
+        return decide(by_numbers, known, channel, *rule, vacuous=self._vacuous, whatever_if=condition)

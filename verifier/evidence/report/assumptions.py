@@ -221,16 +221,12 @@ MOST_NAMES = 50
 
 def provenance_section(documents: Sequence[Document]) -> Section:
     """Every file that this report rests on, by hash, and every choice that was made."""
-    blocks: list[Block] = [
-        Table(
-            "Documents of this report",
-            ("document", "kind", "title", "SHA-256"),
-            tuple(
-                (one.name, one.kind.replace("_", " "), name_text(one.content.get("title", "none")), one.sha256)
-                for one in documents
-            ),
-        )
-    ]
+    rows: tuple[Row, ...] = tuple(
+        (one.name, one.kind.replace("_", " "), name_text(one.content.get("title", "none")), one.sha256)
+        for one in documents
+    )
+    header = ("document", "kind", "title", "SHA-256")
+    blocks: list[Block] = [Table("Documents of this report", header, rows)]
     rows = tuple(_input_rows(documents))
     if rows:
         blocks.append(Table("Files they were made from", ("file", "role", "SHA-256", "used by"), rows))

@@ -34,6 +34,7 @@ CHOICES = (
     "round_transitions",
 )  # fmt: skip
 """Settings that decide what is asked of which chain."""
+_AS_FOUND = ("name", "planner", "formula", "target", "additional_data", "tipping_points")
 CLOSE = 1e-9
 """Two engines' answers to one question may differ by rounding, by no more than this."""
 
@@ -94,15 +95,8 @@ def subjects_of(documents: Sequence[Document]) -> tuple[Subject, ...]:
 
 def _as_found(part: Explained) -> RequirementResult:
     """What an explanation says of its requirement: of all scenarios the worst, whose verdict is that of all."""
-    return RequirementResult(
-        name=part.name,
-        planner=part.planner,
-        formula=part.formula,
-        target=part.target,
-        points=(part.point,),
-        additional_data=part.additional_data,
-        tipping_points=part.tipping_points,
-    )
+    same = {name: getattr(part, name) for name in _AS_FOUND}
+    return RequirementResult(points=(part.point,), **same)
 
 
 def disagreements(subjects: Sequence[Subject]) -> Iterator[str]:

@@ -326,11 +326,8 @@ def _table(subjects: Sequence[Subject], stands: Mapping[tuple[str, str], str]) -
 
 def _uncertainty_header(subjects: Sequence[Subject]) -> list[str]:
     """Two columns where any point has intervals; their levels and kinds are named where all have the same."""
-    kinds = {
-        (sure.level, sure.interval.kind, subject.settings.bounds_name)
-        for subject in subjects
-        if (sure := subject.result.worst_point.uncertainty) is not None
-    }
+    pairs = ((subject.result.worst_point.uncertainty, subject.settings.bounds_name) for subject in subjects)
+    kinds = {(sure.level, sure.interval.kind, name) for sure, name in pairs if sure is not None}
     if not kinds:
         return []
     if len(kinds) > 1:

@@ -168,12 +168,9 @@ class _Events:
     def told(self, context: Stated, used: Sequence[str]) -> RiskHazard:
         """With its cells; `used` are the SHA-256 of the runs."""
         places = [(name, *condition) for name in self.hazard.environments for condition in self.conditions.items()]
-        assumed = [known.assumes.get(name) for name, _, known in places if isinstance(known, _Known)]
-        return replace(
-            self.hazard,
-            assumes=tuple(dict.fromkeys(text for text in assumed if text is not None)),
-            cells=tuple(_cell(*place, context, used) for place in places),
-        )
+        assumed = (known.assumes.get(name) for name, _, known in places if isinstance(known, _Known))
+        assumes = tuple(dict.fromkeys(text for text in assumed if text is not None))
+        return replace(self.hazard, assumes=assumes, cells=tuple(_cell(*place, context, used) for place in places))
 
 
 def _known(run: Document, one: RequirementResult, groups: Mapping[str, Sequence[Chance]]) -> _Known | str:

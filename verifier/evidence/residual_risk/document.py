@@ -243,12 +243,9 @@ def _known(rate: Fraction) -> Fraction:
 
 
 def _place(where: RiskEnvironment, cells: Sequence[RiskCell]) -> Place:
-    return Place(
-        (Fraction(where.exposure.lower), Fraction(where.exposure.upper)),
-        Fraction(where.unlisted.upper),
-        tuple(share.ends for share in where.shares),
-        tuple((Fraction(cell.lower), Fraction(cell.upper)) for cell in cells),
-    )
+    met = Fraction(where.exposure.lower), Fraction(where.exposure.upper)
+    chances = tuple((Fraction(cell.lower), Fraction(cell.upper)) for cell in cells)
+    return Place(met, Fraction(where.unlisted.upper), tuple(share.ends for share in where.shares), chances)
 
 
 def _estimate(places: Sequence[tuple[RiskEnvironment, Sequence[RiskCell]]]) -> float | None:
@@ -307,11 +304,8 @@ def _improvements(
             needed = _largest(partial(place.changed, what, at), least, now, limit / chain - rest)
             candidates.append((number, now, needed))
     candidates += [(share.name, share.upper, share.upper * limit / (total * chain)) for share in hazard.chain]
-    told = [
-        RiskImprovement(number=number, now=float(now), needed=float_below(needed))
-        for number, now, needed in candidates
-        if needed is not None
-    ]
+    possible = ((number, float(now), float_below(end)) for number, now, end in candidates if end is not None)
+    told = [RiskImprovement(number=number, now=now, needed=needed) for number, now, needed in possible]
     return sorted(told, key=lambda improvement: (-improvement.needed / improvement.now, improvement.number))
 
 
