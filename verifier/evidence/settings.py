@@ -24,6 +24,7 @@ Asil: TypeAlias = Literal["QM", "A", "B", "C", "D"]
 Event: TypeAlias = Decided
 """What can be unwanted of a requirement."""
 _EXPOSURE = "encounters per hour, for example 12/h or 10..14/h; without ENV= of every environment"
+_RUNS = "results of verify run"
 _ACCEPTANCE = "acceptance criterion: largest rate per hour, for example 1e-7/h"
 _NUMBER = r"(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][+-]?\d{1,2})?"
 
@@ -140,11 +141,7 @@ class RiskSettings:
     context: Annotated[str, reads("conditions, hazards and exposure (.toml)", metavar="CASE", positional=True)]
     results: Annotated[
         tuple[str, ...],
-        reads(
-            "results of verify run, one with the matrices of each condition (.json)",
-            metavar="RESULT",
-            positional=True,
-        ),
+        reads(f"{_RUNS}, one with the matrices of each condition (.json)", metavar="RESULT", positional=True),
     ]
     json: Printed = False
     output: Written = None
@@ -157,7 +154,7 @@ class TriggersSettings:
     context: Annotated[str, reads("triggering conditions (.toml)", metavar="CASE", positional=True)]
     results: Annotated[
         tuple[str, ...],
-        reads("results of verify run in the conditions, and matrices (.json)", metavar="RESULT", positional=True),
+        reads(f"{_RUNS} in the conditions, and matrices (.json)", metavar="RESULT", positional=True),
     ]
     json: Printed = False
     output: Written = None

@@ -65,12 +65,10 @@ def statement(run: Document, subjects: Mapping[str, str], standings: Sequence[St
     if any(one.status is not Status.SUPPORTED for one in standings):
         whole = "WARNED"
     judged = {"result": "FAILED" if tests["failedTests"] else whole}
-    document = {
-        "_type": STATEMENT_TYPE,
-        "subject": [_resource(name, subjects[name]) for name in sorted(subjects)],
-        "predicateType": PREDICATE_TYPE,
-        "predicate": tests | judged | {"configuration": _configuration(run, result, subjects)},
-    }
+    subject = [_resource(name, subjects[name]) for name in sorted(subjects)]
+    predicate = tests | judged | {"configuration": _configuration(run, result, subjects)}
+    head = {"_type": STATEMENT_TYPE, "predicateType": PREDICATE_TYPE}
+    document = {**head, "subject": subject, "predicate": predicate}
     return json.dumps(document, indent=2, sort_keys=True) + "\n"
 
 

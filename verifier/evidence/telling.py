@@ -84,12 +84,10 @@ def _hazard_blocks(study: RiskResult, hazard: RiskHazard, risk: RiskFound) -> It
         yield Paragraph(f"{_accepted_text(hazard.accepted)}: {_met(risk)}")
     if risk.improvements:
         yield Paragraph("any one of these numbers alone would meet the criterion, the smallest change first:")
+        best = risk.improvements[:MOST_TOLD]
+        changes = (f"{significant(one.needed, 4)} instead of {significant(one.now, 4)}" for one in best)
         yield Listing(
-            tuple(
-                f"{name_text(improvement.number)}: at most {significant(improvement.needed, 4)} "
-                f"instead of {significant(improvement.now, 4)}"
-                for improvement in risk.improvements[:MOST_TOLD]
-            )
+            tuple(f"{name_text(one.number)}: at most {how}" for one, how in zip(best, changes, strict=True))
         )
     elif hazard.accepted is not None and risk.verdict is not Verdict.SATISFIED:
         yield Paragraph("no number alone would meet the criterion")
@@ -285,11 +283,10 @@ def _accepted(study: RateResult) -> Iterator[str]:
         return
     most = significant(float(Fraction(study.acceptance.per_hour)), 4)
     yield f"acceptance: at most {most} per hour{source_text(study.acceptance.source)}"
-    most = f", or {shown.encounters} encounters if no more come per hour than the upper ends,"
-    yield (
-        f"validation target by testing alone ({level_text(shown.confidence)} confidence): "
-        f"{significant(shown.hours, 6)} hours{'' if shown.encounters is None else most} without an event"
-    )
+    hours = f"{significant(shown.hours, 6)} hours"
+    if shown.encounters is not None:
+        hours += f", or {shown.encounters} encounters if no more come per hour than the upper ends,"
+    yield f"validation target by testing alone ({level_text(shown.confidence)} confidence): {hours} without an event"
     reason = reason_text(study.reason)
     why = f" ({reason})" if reason else ""
     yield f"acceptance criterion: {verdict_text(CRITERION[study.verdict], study.condition)}{why}"

@@ -195,10 +195,7 @@ def review_notes(findings: Sequence[Reviewed]) -> list[str]:
 def review_section(findings: Sequence[Reviewed]) -> Section:
     """All findings as a section of the report."""
     header = ("node", "state", "class", "finding", "by", "date")
-    rows = tuple(
-        (reviewed.id or told.node, reviewed.state, told.grade, told.text, told.by, str(told.dated))
-        for reviewed in findings
-        for told in (reviewed.finding,)
-    )
+    told = ((one.id or one.finding.node, one.state, one.finding) for one in findings)
+    rows = tuple((node, state, one.grade, one.text, one.by, str(one.dated)) for node, state, one in told)
     said = "Findings of an assessor about nodes of the assurance case. None of them changes a status by itself."
     return Section("Review findings", (Paragraph(said), Table("Review", header, rows)), id="review")

@@ -170,11 +170,8 @@ def planned(rebuilt: Study) -> Iterator[Planned]:
     """Every result beside the certificates, the run first."""
     options = rebuilt.options
     yield Planned(layout.RUN_FILE, "every requirement in every scenario", _run(options))
-    yield Planned(
-        layout.EXPLAIN_FILE,
-        "how each requirement fails, and what would help",
-        lambda runs: explanation_text(rebuilt, runs.result(options)),
-    )
+    about = "how each requirement fails, and what would help"
+    yield Planned(layout.EXPLAIN_FILE, about, lambda runs: explanation_text(rebuilt, runs.result(options)))
     for number, requirement in enumerate(rebuilt.inputs.spec.requirements, 1):
         if requirement.target is not None and requirement.name in {known.name for known in rebuilt.grid.requirements}:
             about = f"what recall {requirement.name} asks of the detector"

@@ -192,10 +192,9 @@ class Again:
         low, high = self.points.lower[k], self.points.upper[k]
         if low is None or high is None:
             return list(_wrong_numbers(point, self.computed[k]))
-        return wrong_beside_proof(point, low, high, self.whatever[k]) and [
-            *wrong_of_proof(point, low, high),
-            *_wrong_numbers(point, self.computed[k]),
-        ]
+        if not wrong_beside_proof(point, low, high, self.whatever[k]):
+            return []
+        return [*wrong_of_proof(point, low, high), *_wrong_numbers(point, self.computed[k])]
 
 
 def wrong_beside_proof(

@@ -130,12 +130,9 @@ def triggers_goal(draft: Draft, document: Document, runs: Sequence[Document]) ->
     """
     result: TriggersResult = document.result
     by_hash = {run.sha256: run for run in runs}
-    rests = [
-        _Rests(by_hash[trigger.run], one.requirement, one.planner, "")
-        for trigger in result.triggers
-        for one in trigger.judged
-        if trigger.run in by_hash and not trigger.excluded_by
-    ]
+    used = (trigger for trigger in result.triggers if trigger.run in by_hash and not trigger.excluded_by)
+    judged = ((by_hash[trigger.run or ""], one) for trigger in used for one in trigger.judged)
+    rests = [_Rests(run, one.requirement, one.planner, "") for run, one in judged]
     sorts = {trigger.sort for trigger in result.triggers}
     status = STATUS_OF[result.verdict.value]
     if status is Status.INCONCLUSIVE and "undecided" not in sorts:

@@ -86,14 +86,17 @@ class Draft:
 
     def solution(self, document: Document, kind: Kind = Kind.SOLUTION) -> str:
         """The solution, or counter solution, that points at a document; the same one every time."""
-        name = self._shared.get((kind, document.sha256))
-        if name is None:
-            amlas = "Stage 5, test results [Z]" if document.kind == "confusion" else ""
-            text = f"{_MADE_BY[document.kind]}: {clipped(self.path(document))}"
-            text += ", not verified here" if document.sha256 in self.unverified else ""
-            name = self.add(kind, text, f"SHA-256 {document.sha256}", amlas=amlas, url=self.url_of(document.sha256))
-            self._shared[kind, document.sha256] = name
-        return name
+        amlas = "Stage 5, test results [Z]" if document.kind == "confusion" else ""
+        text = f"{_MADE_BY[document.kind]}: {clipped(self.path(document))}"
+        text += ", not verified here" if document.sha256 in self.unverified else ""
+        url, note = self.url_of(document.sha256), f"SHA-256 {document.sha256}"
+        return self._once(document.sha256, kind, text, note, amlas=amlas, url=url)
+
+    def _once(self, key: str, kind: Kind, text: str, note: str, **more: str) -> str:
+        """An element of a kind; the same one every time that the key is the same."""
+        if (kind, key) not in self._shared:
+            self._shared[kind, key] = self.add(kind, text, note, **more)
+        return self._shared[kind, key]
 
     def ground(
         self,
@@ -232,14 +235,11 @@ class Draft:
         return identifier
 
     def _document(self, proof: Evidence) -> str:
-        key = (Kind.SOLUTION, f"evidence {proof.name}")
-        if key not in self._shared:
-            limits = f"; limits: {proof.limits}" if proof.limits else ""
-            here = "" if proof.copied else "; the file is not here"
-            note = f"SHA-256 {proof.sha256}{clipped(limits, 300)}; {proof.grade.value}{here}"
-            url = self.url_of(proof.sha256)
-            self._shared[key] = self.add(Kind.SOLUTION, clipped(proof.told, 400), note, url=url)
-        return self._shared[key]
+        limits = f"; limits: {proof.limits}" if proof.limits else ""
+        here = "" if proof.copied else "; the file is not here"
+        note = f"SHA-256 {proof.sha256}{clipped(limits, 300)}; {proof.grade.value}{here}"
+        text, url = clipped(proof.told, 400), self.url_of(proof.sha256)
+        return self._once(f"evidence {proof.name}", Kind.SOLUTION, text, note, url=url)
 
     def listed(self, name: str, sha256: str) -> str:
         """The solution that points at a file that people wrote."""
@@ -292,16 +292,10 @@ class Draft:
         return identifier
 
     def _doubt(self, defeater: Defeater) -> str:
-        key = (Kind.COUNTER_SOLUTION, defeater.id)
-        if key not in self._shared:
-            note = f"Would be removed by {defeater.remedy}. To answer it: {self._keys(defeater)}"
-            self._shared[key] = self.add(Kind.COUNTER_SOLUTION, f"{defeater.id}: {defeater.message}", note)
-        return self._shared[key]
-
-    def _keys(self, defeater: Defeater) -> str:
-        keys = dict.fromkeys(key_of(defeater, claim) for claim in defeater.claims)
-        answers = {key: self._answers[key] for key in keys}
-        return some_of([f"{clipped(key)} (doubt {answer.digest}, {answer.told})" for key, answer in answers.items()])
+        answers = {key: self._answers[key] for key in (key_of(defeater, claim) for claim in defeater.claims)}
+        told = some_of([f"{clipped(key)} (doubt {answer.digest}, {answer.told})" for key, answer in answers.items()])
+        note = f"Would be removed by {defeater.remedy}. To answer it: {told}"
+        return self._once(defeater.id, Kind.COUNTER_SOLUTION, f"{defeater.id}: {defeater.message}", note)
 
     def case(self, title: str) -> Case:
         """The case, once every identifier has its element."""

@@ -199,12 +199,9 @@ class Drawing:
 
     def moved(self, x: float, y: float) -> Drawing:
         """The same, so much further right and down."""
-        return Drawing(
-            self.width + x,
-            self.height + y,
-            tuple(replace(shape, x=shape.x + x, y=shape.y + y) for shape in self.placed),
-            tuple(replace(edge, points=tuple((a + x, b + y) for a, b in edge.points)) for edge in self.edges),
-        )
+        placed = tuple(replace(shape, x=shape.x + x, y=shape.y + y) for shape in self.placed)
+        edges = tuple(replace(edge, points=tuple((a + x, b + y) for a, b in edge.points)) for edge in self.edges)
+        return Drawing(self.width + x, self.height + y, placed, edges)
 
 
 class Maker:

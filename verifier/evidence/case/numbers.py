@@ -21,12 +21,11 @@ from verifier.evidence.case.elements import Element, Kind
 from verifier.evidence.case.requirements import memory_grounds, statistics_grounds
 from verifier.evidence.defeaters.about_data import matrices_behind, same_sources
 from verifier.evidence.defeaters.finding import UNCONFIRMED
-from verifier.evidence.defeaters.values import Claim
+from verifier.evidence.defeaters.values import claimed
 from verifier.evidence.documents import Document, of_kind
 from verifier.evidence.status import Grade, Ground, Status
 from verifier.perception.confusion.data_set import annotation_error, looks_at
 from verifier.questions.require.require_result import Answer, CellRecall, RequireResult
-from verifier.study.points import Point
 from verifier.telling.grounds import looks_text
 
 FOR_NUMBERS = (
@@ -41,12 +40,7 @@ def number_goals(draft: Draft, runs: Sequence[Document], documents: Sequence[Doc
 
 def _goals(draft: Draft, run: Document, documents: Sequence[Document]) -> Iterator[str]:
     about, settings = clipped(draft.path(run)), run.result.settings
-    points: list[tuple[Claim, Point]] = [
-        (Claim(run.sha256, requirement.name, requirement.planner, at), point)
-        for requirement in run.result.requirements
-        if requirement.target is not None
-        for at, point in enumerate(requirement.points)
-    ]
+    points = [(claim.at(at), point) for claim, one in claimed(run) for at, point in enumerate(one.points)]
     paths = tuple(dict.fromkeys(path for claim, _ in points for path in draft.proven.get(claim, ())))
     if paths:
         proven = sum(claim in draft.proven for claim, _ in points)
@@ -128,7 +122,7 @@ def recall_goals(draft: Draft, runs: Sequence[Document], documents: Sequence[Doc
 
 def _recall_goal(draft: Draft, asked: Asked, documents: Sequence[Document]) -> str:
     cells, requirement = asked.cells, asked.result.requirement
-    hits, items = (np.array([getattr(cell.measured, name) for cell in cells]) for name in ("hits", "items"))
+    hits, items = np.array([(cell.measured.hits, cell.measured.items) for cell in cells]).T
     counts, basis = matrices_behind(asked.run, documents), asked.run.result.settings.bounds
     stated = {} if counts is None else counts.content
     error = float(annotation_error(stated)) if basis is None else basis.annotation_error

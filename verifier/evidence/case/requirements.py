@@ -252,13 +252,9 @@ def grounds_at(draft: Draft, run: Document, requirement: RequirementResult, at: 
 
 def grounds_of(draft: Draft, runs: Sequence[Document]) -> list[str]:
     """Identifiers of all grounds of the runs, whatever their verdicts."""
-    grounds = dict[str, None]()
-    for run in runs:
-        requirement: RequirementResult
-        for requirement in run.result.requirements:
-            for at in range(len(requirement.points)):
-                grounds |= dict.fromkeys(ground.id for ground in grounds_at(draft, run, requirement, at))
-    return list(grounds)
+    requirements = ((run, requirement) for run in runs for requirement in run.result.requirements)
+    points = ((run, one, at) for run, one in requirements for at in range(len(one.points)))
+    return list(dict.fromkeys(ground.id for point in points for ground in grounds_at(draft, *point)))
 
 
 def memory_grounds(draft: Draft, run: Document, point: Point) -> Iterator[Ground]:

@@ -77,11 +77,8 @@ def claim_points(drawing: Drawing, points: Mapping[str, Mapping[str, Sequence[st
         marks: dict[tuple[float, float, float], list[str]] = {}
         for name, related in points[placed.shape.element.id].items():
             near = [at[other] for other in related if other in at]
-            ends = [
-                line
-                for line in lines[first:last]
-                if _touches(placed, line[0]) and any(_touches(other, line[-1]) for other in near)
-            ]
+            starting = (line for line in lines[first:last] if _touches(placed, line[0]))
+            ends = [line for line in starting if any(_touches(other, line[-1]) for other in near)]
             if placed in near:
                 marks.setdefault((placed.x + placed.shape.width - 5, placed.y + 5, 0.0), []).append(name)
             elif ends:

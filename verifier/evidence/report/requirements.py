@@ -171,10 +171,8 @@ def _numbers(subject: Subject) -> Table:
 
 def _uncertainty_facts(sure: Uncertainty, rests_on: BoundsBasis) -> Iterator[tuple[str, str]]:
     interval, bounds = sure.interval, sure.confidence_bounds
-    yield (
-        f"{level_text(sure.level)} {interval.kind} interval",
-        f"{interval_text(interval.lower, interval.upper)} ({interval.draws} draws)",
-    )
+    told = f"{interval_text(interval.lower, interval.upper)} ({interval.draws} draws)"
+    yield f"{level_text(sure.level)} {interval.kind} interval", told
     if bounds is None:
         yield rests_on.name, "none: they are known for probabilities of formulas"
         return
