@@ -84,10 +84,7 @@ class Document:
 
 
 def checked_document(content: Any, raw: bytes, file: str) -> Document:
-    """Validate decoded JSON as a document.
-
-    Args:
-        file: its name, for messages; folders in it do not reach the document.
+    """Validate decoded JSON as a document; folders in the name of its `file` do not reach it.
 
     Raises:
         InputError: no document of this program, or it does not keep to its schema; the message names the element.

@@ -199,9 +199,7 @@ def contradictions(point: Point, settings: SettingsRecord | None, asked: str = "
     """(element below the point, what is wrong) where its numbers do not fit together.
 
     Args:
-        point: of a document, its numbers finite.
         settings: of its run; None for a point without intervals and bounds whose probabilities were not rounded.
-        asked: what its requirement asks.
     """
     rounded = settings is not None and settings.round_transitions is not None
     apart = list(numbers_apart(point, rounded=rounded, asked=asked))

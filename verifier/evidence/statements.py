@@ -137,10 +137,8 @@ def _artefact(name: str, number: float, unit: str, said: Mapping[str, str]) -> s
     """The JSON of an artefact.
 
     Args:
-        name: of the test case.
         number: what was measured; one that is not finite is a text.
         unit: in words; empty for probabilities.
-        said: what belongs to it, by name.
     """
     kind = "real" if math.isfinite(number) else "string"
     value = {kind: number if kind == "real" else str(number)} | ({"unit": None} if kind == "real" else {})

@@ -303,7 +303,6 @@ def certified_recalls(
 
     Args:
         number: of the requirement in the spec, from 1.
-        files: as for `_windowed`.
     """
     names = [requirement.name for requirement in rebuilt.grid.requirements]
     requirement = names.index(result.requirement.name)

@@ -73,11 +73,8 @@ def given_runs(
 
 
 def given_run(document: Document, request: Request, files: Mapping[str, bytes], limits: RunOptions) -> Given:
-    """What a run that was put in was made from, as far as it lies in the bundle.
-
-    Args:
-        limits: options of which the limits are those of whoever looks.
-    """
+    """What a run that was put in was made from, as far as it lies in the bundle; the limits of `limits` are those of
+    whoever looks."""
     run: RunResult = document.result
     wanted = {file.role: file for file in run.inputs if file.role != "planner"}
     places = {digest_of(files[path]): path for path in (*request.given, request.matrices) if path in files}

@@ -78,11 +78,7 @@ def clauses() -> tuple[Clause, ...]:
 def clause_rows(
     files: Mapping[str, str], standings: Sequence[Standing], context: CaseContext
 ) -> list[dict[str, str]]:
-    """A row for each clause.
-
-    Args:
-        files: path -> SHA-256; rows have PATH SHA-256, `MOST_NAMED` of each pattern.
-    """
+    """A row for each clause; `files` is path -> SHA-256, and rows have PATH SHA-256, `MOST_NAMED` of each pattern."""
     return [_row(clause, files, _grade(clause, standings, context), context) for clause in clauses()]
 
 

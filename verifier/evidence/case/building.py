@@ -103,11 +103,8 @@ def build_case(
 def standings(
     case: Case, documents: Sequence[Document], defeaters: Sequence[Defeater], unevidenced: Mapping[str, str] = NOTHING
 ) -> tuple[Standing, ...]:
-    """How every requirement with a target stands under every planner over all runs among the documents.
-
-    Args:
-        case: made of these documents, defeaters and requirements without a result.
-    """
+    """How every requirement with a target stands under every planner over all runs among the documents, which the
+    case is made of, as of the defeaters and the requirements without a result."""
     claims = grouped(
         ((requirement.name, requirement.planner), (case.by_id[case.goals[claim]], run, requirement))
         for run in of_kind(documents, "run")

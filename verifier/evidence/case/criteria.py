@@ -123,11 +123,8 @@ def _risk_goal(
 
 
 def triggers_goal(draft: Draft, document: Document, runs: Sequence[Document]) -> str:
-    """The goal that the known triggering conditions are acceptable: without data for one nothing shows it.
-
-    Args:
-        draft, runs: as for `risk_goals`.
-    """
+    """The goal that the known triggering conditions are acceptable: without data for one nothing shows it; `draft`
+    and `runs` as for `risk_goals`."""
     result: TriggersResult = document.result
     by_hash = {run.sha256: run for run in runs}
     used = (trigger for trigger in result.triggers if trigger.run in by_hash and not trigger.excluded_by)

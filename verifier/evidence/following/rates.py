@@ -161,12 +161,7 @@ def alone(document: Document, documents: Iterable[Document]) -> str:
 
 
 def rate_against_run(rate: RateResult, run: Document) -> Misfits:
-    """Whether a rate is one of a run: its event's probabilities, what it rests on, and the decision that follows.
-
-    Args:
-        rate: whose parts follow from each other.
-        run: the document that it names.
-    """
+    """Whether a rate is one of a run: its event's probabilities, what it rests on, and the decision that follows."""
     from verifier.evidence.rates.exposure import FREE, Grounds, chances, requirement_of
     from verifier.evidence.rates.hazard import EVERY, summed
 

@@ -293,8 +293,6 @@ class Grounds:
         """The verdict on a criterion.
 
         Args:
-            source: of the bounds.
-            bounds: of the rate.
             whatever: what it lies between whatever the detector predicts.
             free: the same however reports depend on each other; None where that is not known.
             limit: the greatest rate that is accepted; None for no criterion.
