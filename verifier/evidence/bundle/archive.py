@@ -213,10 +213,12 @@ def _walk(folder: Path, prefix: str, depth: int) -> Iterator[tuple[str, int]]:
             if entry.is_symlink():
                 raise InputError(f"{shown(name)} is a link", hint=_FILES_ONLY)
             if entry.is_dir(follow_symlinks=False):
-                inner = list(_walk(folder / entry.name, name + "/", depth + 1))
-                if not inner:
+                empty = True
+                for file in _walk(folder / entry.name, name + "/", depth + 1):  # one by one: they are counted
+                    empty = False
+                    yield file
+                if empty:
                     raise InputError(f"{shown(name)} is an empty folder, which no bundle holds")
-                yield from inner
             elif entry.is_file(follow_symlinks=False):
                 yield name, entry.stat(follow_symlinks=False).st_size
             else:
