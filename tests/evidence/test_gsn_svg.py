@@ -9,7 +9,7 @@ from gsn_cases import HOSTILE, case_of, large, small
 from run_documents import point, requirement
 
 from verifier.evidence.case.elements import Case, Element, Kind
-from verifier.evidence.case.shapes import INSCRIBED, LINE_PX, MAIN_PX, shape_of, text_width, wrapped
+from verifier.evidence.case.layout import INSCRIBED, LINE_PX, MAIN_PX, shape_of, text_width, wrapped
 from verifier.evidence.case.sheets import gsn_svg
 from verifier.evidence.status import Status
 

@@ -168,7 +168,7 @@ FIRST = ("specs", 0, "requirements", 1)
         ("explain", (*LOST, "causes", 0, "probability"), 0.5, "/explanations/1/violation/causes"),
         ("explain", (*LOST, "rest"), 0.1, "/explanations/1/violation/causes"),
         ("explain", (*LOST, "causes", 0, "share"), 0.5, "/explanations/1/violation/causes/0/share"),
-        ("explain", (*LOST, "patterns", 0, "steps", 0), [[3]], "/explanations/1/violation/patterns/0/steps/0"),
+        ("explain", (*LOST, "patterns", 0, "steps", 0), [[3]], "/explanations/1/violation/patterns/0/steps/0/0/0"),
         ("explain", ("explanations", 1, "map", "probability", 3), [0.5], "/explanations/1/map/probability/3"),
         ("explain", ("explanations", 1, "map", "probability", 3, 0), "x", "/explanations/1/map/probability/3"),
         ("explain", ("explanations", 1, "map", "values", 0), [1], "/explanations/1/map/probability"),

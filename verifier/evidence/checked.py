@@ -7,7 +7,6 @@ from verifier.base.numbers import level_text, significant
 from verifier.base.words import bounds_text
 from verifier.checking.verdicts import Verdict, verdict_text
 from verifier.study.points import Point
-from verifier.study.records import Floor, Regression
 from verifier.study.results import RequirementResult, RunResult
 from verifier.telling.grounds import channel_lines, needed_text, reason_text, told_verdict, vacuity_text
 
@@ -50,9 +49,8 @@ class Checked:
         more = f"; about {needed_text(plan)} would decide it" if self.worst and plan is not None else ""
         said = "" if point.verdict is Verdict.NO_TARGET else told_verdict(point)
         vacuity = vacuity_text(point)
-        why = "; ".join(
-            part for part in (reason_text(point.reason, point.probability), vacuity and f"vacuous: {vacuity}") if part
-        )
+        reasons = (reason_text(point.reason, point.probability), vacuity and f"vacuous: {vacuity}")
+        why = "; ".join(filter(None, reasons))
         head = " ".join(part for part in (said, why and f"({why})") if part)
         return f"{head}{': ' if head else ''}{', '.join(numbers)}; {asked}{more}"
 
@@ -81,11 +79,7 @@ def run_grounds(run: RunResult) -> Iterator[tuple[str, str]]:
 
 def checked(run: RunResult) -> tuple[Checked, ...]:
     """Every requirement in every scenario of a run, in the order of its document."""
-    return tuple(
-        Checked(run, requirement, number)
-        for requirement in run.requirements
-        for number in range(len(requirement.points))
-    )
+    return tuple(Checked(run, result, number) for result in run.requirements for number in range(len(result.points)))
 
 
 @dataclass(frozen=True)
@@ -112,29 +106,21 @@ class Gated:
 
 def gated(run: RunResult) -> tuple[Gated, ...]:
     """What the gates of a run say, requirement by requirement; empty where none was asked for."""
-    if run.gates is None:
-        return ()
-    return (*_floor_entries(run.gates.fail_under), *_drop_entries(run.gates.regression))
-
-
-def _floor_entries(floor: Floor | None) -> Iterator[Gated]:
-    if floor is None:
-        return
-    for held in floor.requirements:
-        outcome = "below" if held.failed and not held.reason else "not below"
-        message = f"{significant(held.value, 9)} ({floor.from_}) in {held.scenario} is {outcome} {floor.least}"
-        message = verdict_text(message, held.condition)
-        message += f"; not shown: {held.reason}" if held.reason else ""
-        yield Gated(held.requirement, held.planner, "fail_under", held.failed, message)
-
-
-def _drop_entries(regression: Regression | None) -> Iterator[Gated]:
-    if regression is None:
-        return
-    for drop in regression.drops:
-        message = f"worse by {significant(drop.drop, 9)}, P from {significant(drop.before, 9)} "
-        message += f"to {significant(drop.now, 9)}"
-        message += f"; at most {regression.max_drop} is allowed, judged by {regression.drop_from}"
-        if drop.chance is not None:
-            message += f"; probability {significant(drop.chance)} that it is more"
-        yield Gated(drop.requirement, drop.planner, "max_drop", drop.failed, message)
+    entries: list[Gated] = []
+    floor, regression = (None, None) if run.gates is None else (run.gates.fail_under, run.gates.regression)
+    if floor is not None:
+        for held in floor.requirements:
+            outcome = "below" if held.failed and not held.reason else "not below"
+            message = f"{significant(held.value, 9)} ({floor.from_}) in {held.scenario} is {outcome} {floor.least}"
+            message = verdict_text(message, held.condition)
+            message += f"; not shown: {held.reason}" if held.reason else ""
+            entries.append(Gated(held.requirement, held.planner, "fail_under", held.failed, message))
+    if regression is not None:
+        for drop in regression.drops:
+            message = f"worse by {significant(drop.drop, 9)}, P from {significant(drop.before, 9)} "
+            message += f"to {significant(drop.now, 9)}"
+            message += f"; at most {regression.max_drop} is allowed, judged by {regression.drop_from}"
+            if drop.chance is not None:
+                message += f"; probability {significant(drop.chance)} that it is more"
+            entries.append(Gated(drop.requirement, drop.planner, "max_drop", drop.failed, message))
+    return tuple(entries)

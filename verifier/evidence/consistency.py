@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from verifier.analysis.channel_test import Channel, channel_condition, channel_test
@@ -15,7 +14,7 @@ from verifier.base.documents import Content
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.files import read_json
 from verifier.base.numbers import extreme_numbers
-from verifier.checking.verdicts import Verdict
+from verifier.checking.verdicts import Verdict, verdict_over
 from verifier.evidence import measured
 from verifier.evidence.documents import Document, checked_document
 from verifier.evidence.following.questions import require_misfits, scenarios_left_out
@@ -26,20 +25,20 @@ from verifier.evidence.resting import (
     below,
     channel_apart,
     conclusions_apart,
-    condition_apart,
     contradictions,
     decision_apart,
     is_probability,
+    misfits,
     model_verdict_apart,
     no_probabilities,
     numbers_apart,
     once,
-    over_apart,
-    position_apart,
+    parts_at,
+    positions_apart,
     refuse_misfits,
     resting_apart,
     told_apart,
-    worst_apart,
+    whole_apart,
 )
 from verifier.questions.compare.gating import Baseline, baseline_of
 from verifier.study.collection import Judging
@@ -49,7 +48,7 @@ from verifier.study.results import RequirementResult, RunResult
 
 if TYPE_CHECKING:
     from verifier.questions.compare.compare_result import CompareResult, Curve, Entry, RequirementComparison
-    from verifier.questions.explain.explain_result import Explained, ExplainResult, Violation
+    from verifier.questions.explain.explain_result import ExplainResult, Violation
     from verifier.questions.require.require_result import RequireResult
 
 
@@ -96,7 +95,9 @@ def check_sums(document: Document) -> None:
 
 
 def _check_parts(document: Document) -> None:
-    refuse_misfits(document, _extremes(document))
+    for pointer, value in extreme_numbers(document.content):  # JSON as Python reads it holds more than floats
+        said = f"{value}" if isinstance(value, float) else f"one of {len(str(abs(value)))} digits"
+        refuse_misfits(document, iter([(pointer, f"expected a number, got {said}")]))
     refuse_misfits(document, CHECKS[document.kind](document))
 
 
@@ -124,20 +125,13 @@ def check_documents(documents: Sequence[Document]) -> None:
         check_sums(document)
 
 
-def _extremes(document: Document) -> Misfits:
-    """JSON as Python reads it may hold NaN, infinities, and whole numbers that no float is near to."""
-    for pointer, value in extreme_numbers(document.content):
-        said = f"{value}" if isinstance(value, float) else f"one of {len(str(abs(value)))} digits"
-        yield pointer, f"expected a number, got {said}"
-
-
 def _run_misfits(document: Document) -> Misfits:
     run: RunResult = document.result
     yield from once("/requirements", ((requirement.name, requirement.planner) for requirement in run.requirements))
     for at, requirement in enumerate(run.requirements):
         where = f"/requirements/{at}"
         yield from once(f"{where}/points", (point.scenario for point in requirement.points))
-        yield from position_apart(f"{where}/worst", requirement.worst, len(requirement.points))
+        yield from positions_apart(where, requirement, "worst", len(requirement.points))
         for k, point in enumerate(requirement.points):
             if requirement.is_plain and (point.exact is not None) != run.settings.exact:
                 yield f"{where}/points/{k}/exact", "expected a fraction where the settings are exact"
@@ -188,26 +182,21 @@ def _explain_misfits(document: Document) -> Misfits:
         yield from below(f"{where}/point", contradictions(point, result.settings))
         yield from _too_far(document, f"{where}/point", point)
         yield from decision_apart(f"{where}/point", point.decision, judging.decision(point, explanation.target))
-        yield from _violation_misfits(where, explanation)
+        violation = explanation.violation  # what is missing to 1, or P itself where the formula says what is unwanted
+        expected = point.probability if violation.satisfies_the_formula else 1 - point.probability
+        if abs(violation.probability - expected) > SOLVING + violation.error:
+            yield f"{where}/violation/probability", f"expected {expected}, got {violation.probability}"
         if explanation.world is not None and abs(explanation.world.probability - point.probability) > SOLVING:
             yield f"{where}/world/probability", f"expected {point.probability}, that of the scenario"
-        yield from worst_apart(f"{where}/verdict", explanation.verdict, [point])
+        yield from misfits(f"{where}/verdict", explanation.verdict.value, point.verdict.value)
         if explanation.condition is None and point.condition is not None and explanation.verdict is Verdict.SATISFIED:
             yield f"{where}/condition", "expected that of the scenario, which is satisfied on a condition"
-        yield from _cause_misfits(f"{where}/violation", explanation.violation, bins)
-        for kind in ("fixes", "moves", "label_more", "gradient"):
-            for k, cell in enumerate(getattr(explanation, kind)):
-                yield from position_apart(f"{where}/{kind}/{k}/bin", cell.bin, bins)
-        for k, pattern in enumerate(explanation.violation.patterns):
-            for r, run in enumerate(pattern.members):
-                for n, step in enumerate(run.steps):
-                    for m, thing in enumerate(step.there):
-                        pointer = f"{where}/violation/patterns/{k}/members/{r}/steps/{n}/there/{m}/bin"
-                        yield from position_apart(pointer, thing.bin, bins)
+        yield from _cause_misfits(f"{where}/violation", violation, bins)
+        for path in ("fixes|moves|label_more|gradient/*/bin", "violation/patterns/*/members/*/steps/*/there/*/bin"):
+            yield from positions_apart(where, explanation, path, bins)
     yield from _difference(document)
     yield from no_probabilities(document.content["explanations"], _PROBABILITIES, "/explanations")
-    yield from worst_apart("/verdict", result.verdict, result.explanations)
-    yield from condition_apart("/condition", result, result.explanations)
+    yield from whole_apart("", result, result.explanations)
 
 
 _PROBABILITIES = (
@@ -219,34 +208,18 @@ _PROBABILITIES = (
 def _cause_misfits(where: str, violation: Violation, bins: int) -> Misfits:
     """Causes and patterns speak of the listed types of detection errors, and the causes add up to the violation."""
     kinds = len(violation.detection_errors)
-    for k, kind in enumerate(violation.detection_errors):
-        yield from position_apart(f"{where}/detection_errors/{k}/bin", kind.bin, bins)
-    for name in ("causes", "corrections"):
-        for k, entry in enumerate(getattr(violation, name)):
-            for n, number in enumerate(entry.detection_errors):
-                yield from position_apart(f"{where}/{name}/{k}/detection_errors/{n}", number, kinds)
-    for k, pattern in enumerate(violation.patterns):
-        for n, step in enumerate(pattern.steps):
-            for number in (number for reports in step for number in reports):
-                yield from position_apart(f"{where}/patterns/{k}/steps/{n}", number, kinds)
+    yield from positions_apart(where, violation, "detection_errors/*/bin", bins)
+    for path in ("causes|corrections/*/detection_errors/*", "patterns/*/steps/*/*/*"):
+        yield from positions_apart(where, violation, path, kinds)
     total = math.fsum([violation.rest, *(cause.probability for cause in violation.causes)])
     if not abs(total - violation.probability) <= 1e-12:
         yield f"{where}/causes", f"expected causes that add up to {violation.probability}, found {total}"
-    for name in ("causes", "patterns"):
-        for k, entry in enumerate(getattr(violation, name)):
-            if not abs(entry.share * violation.probability - entry.probability) <= 1e-12:
-                yield f"{where}/{name}/{k}/share", "expected the share of the violation"
+    for pointer, part in parts_at(violation, "causes|patterns/*", where):
+        if not abs(part.share * violation.probability - part.probability) <= 1e-12:
+            yield f"{pointer}/share", "expected the share of the violation"
     listed = math.fsum(pattern.share for pattern in violation.patterns)
     if violation.covered is not None and abs(listed - violation.covered) > SOLVING:
         yield f"{where}/covered", f"expected {listed}, the sum over the patterns, got {violation.covered}"
-
-
-def _violation_misfits(where: str, explanation: Explained) -> Misfits:
-    """The violation is what is missing to 1, or P itself where the formula says what is unwanted."""
-    violation, value = explanation.violation, explanation.point.probability
-    expected = value if violation.satisfies_the_formula else 1 - value
-    if abs(violation.probability - expected) > SOLVING + violation.error:
-        yield f"{where}/violation/probability", f"expected {expected}, got {violation.probability}"
 
 
 def _map_misfits(where: str, told: Content) -> Misfits:
@@ -271,11 +244,10 @@ def _require_misfits(document: Document) -> Misfits:
         floors = None if answer.floor is None else answer.floor.floors
         if floors is not None and len(floors) != len(answer.cells):
             yield f"{where}/floor/floors", "expected one floor per cell"
-        for name in ("measured", "at_value", "perfect"):
-            point = getattr(answer, name)
+        for pointer, point in parts_at(answer, "measured|at_value|perfect", where):
             if point is not None:
-                yield from model_verdict_apart(f"{where}/{name}", point, result.requirement.target)
-                yield from _too_far(document, f"{where}/{name}", point)
+                yield from model_verdict_apart(pointer, point, result.requirement.target)
+                yield from _too_far(document, pointer, point)
         draws = set(answer.measured.draws)  # of the other scenarios one class decides
         further = [draws | {test.label} for test in result.channel.classes]
         follows = {
@@ -319,7 +291,7 @@ def _compare_misfits(document: Document) -> Misfits:
         for name in ("non_dominated", "chances"):
             if spec.pareto is not None and len(getattr(spec.pareto, name)) != len(spec.configurations):
                 yield f"/specs/{s}/pareto/{name}", "expected one entry per configuration"
-    points = _compared_points(result)
+    points = list(parts_at(result, "specs/*/requirements/*/entries/*/points/*"))
     for where, point in points:
         yield from _too_far(document, where, point)
     furthest = document.content.get("engines", {}).get("largest_difference")
@@ -335,60 +307,44 @@ def _entry_misfits(
     for name, ends in (("interval", entry.interval), ("confidence_bounds", entry.confidence_bounds)):
         if ends is not None and ends.lower > ends.upper:
             yield f"{where}/{name}", "expected the lower end below the upper"
-    yield from position_apart(f"{where}/worst", entry.worst, len(entry.points))
+    yield from positions_apart(where, entry, "worst", len(entry.points))
     for n, point in enumerate(entry.points):
         yield from below(f"{where}/points/{n}", contradictions(point, chosen))
         yield from resting_apart(f"{where}/points/{n}", point, requirement.target, chosen, channel)
     yield from once(f"{where}/points", (point.scenario for point in entry.points))
-    yield from over_apart(f"{where}/verdict", entry.verdict, entry.points)
+    yield from whole_apart(where, entry, entry.points, verdict_over)
     if chosen.verdict_from == "point":  # else by bounds, which are not in the document
         whole = RequirementResult(
             name=requirement.name, planner=entry.planner, formula="", target=requirement.target, points=entry.points
         )
         if entry.worst != whole.worst:
             yield f"{where}/worst", f"expected {whole.worst}, the worst scenario, got {entry.worst}"
-    yield from condition_apart(f"{where}/condition", entry, entry.points)
-
-
-def _compared_points(result: CompareResult) -> list[tuple[str, Point]]:
-    """Pointer and value of every point of a comparison."""
-    return [
-        (f"/specs/{s}/requirements/{r}/entries/{k}/points/{n}", point)
-        for s, spec in enumerate(result.specs)
-        for r, requirement in enumerate(spec.requirements)
-        for k, entry in enumerate(requirement.entries)
-        for n, point in enumerate(entry.points)
-    ]
 
 
 def _curve_misfits(where: str, curve: Curve, configurations: int) -> Misfits:
     places = len(curve.places)
-    for name in ("probability", "lower", "upper"):
-        if [len(row) for row in getattr(curve, name)] != [configurations] * places:
-            yield f"{where}/{name}", "expected one number per place and configuration"
-    counts = {"first": configurations, "second": configurations, "before": places, "after": places}
-    for k, change in enumerate(curve.ranking_changes):
-        for name, count in counts.items():
-            yield from position_apart(f"{where}/ranking_changes/{k}/{name}", getattr(change, name), count)
+    for pointer, rows in parts_at(curve, "probability|lower|upper", where):
+        if [len(row) for row in rows] != [configurations] * places:
+            yield pointer, "expected one number per place and configuration"
+    yield from positions_apart(where, curve, "ranking_changes/*/first|second", configurations)
+    yield from positions_apart(where, curve, "ranking_changes/*/before|after", places)
 
 
-CHECKS: Mapping[str, Callable[[Document], Misfits]] = MappingProxyType(
-    {
-        "run": _run_misfits,
-        "explain": _explain_misfits,
-        "require": _require_misfits,
-        "compare": _compare_misfits,
-        "collision": measured.study_misfits,
-        "curves": measured.unread_curves,
-        "trade_offs": lambda document: measured.trade_offs_misfits(document.result),
-        "confusion": measured.unread_counts,
-        "rate": lambda document: rate_misfits(document.result),
-        "risk": lambda document: risk_misfits(document.result),
-        "triggers": lambda document: triggers_misfits(document.result),
-        "mutate": lambda document: measured.mutate_misfits(document.result),
-        "assess": lambda document: measured.assess_misfits(document.result),
-        "adr": lambda document: measured.adr_misfits(document.result),
-        "campaign": lambda document: measured.campaign_misfits(document.result),
-    }
-)
+CHECKS: Mapping[str, Callable[[Document], Misfits]] = {
+    "run": _run_misfits,
+    "explain": _explain_misfits,
+    "require": _require_misfits,
+    "compare": _compare_misfits,
+    "collision": measured.study_misfits,
+    "curves": measured.unread_curves,
+    "trade_offs": lambda document: measured.trade_offs_misfits(document.result),
+    "confusion": measured.unread_counts,
+    "rate": lambda document: rate_misfits(document.result),
+    "risk": lambda document: risk_misfits(document.result),
+    "triggers": lambda document: triggers_misfits(document.result),
+    "mutate": lambda document: measured.mutate_misfits(document.result),
+    "assess": lambda document: measured.assess_misfits(document.result),
+    "adr": lambda document: measured.adr_misfits(document.result),
+    "campaign": lambda document: measured.campaign_misfits(document.result),
+}
 """Kind of document -> what contradicts itself in it beyond its schema."""

@@ -65,7 +65,7 @@ from verifier.evidence.identity import Identity, read_identity
 from verifier.evidence.paths import as_seen
 from verifier.evidence.rates.exposure import LARGEST_COUNT, Exposure
 from verifier.evidence.rates.hazard import EVERY, Acceptance
-from verifier.evidence.residual_risk.records import RISK_TABLES, DeclaredRisk, Stated, read_risk
+from verifier.evidence.residual_risk.records import RISK_TABLES, DeclaredRisk, RiskCondition, Stated, read_risk
 from verifier.evidence.triggers import Trigger, read_triggers
 from verifier.perception.confusion.data_set import frame_hashes
 
@@ -156,7 +156,7 @@ class Detector:
         trained_on: names of the sequences it was trained on, `*` and `?` standing for other characters; None where
             that is not stated, () where it is said to have seen none of them.
         trained_list: name and SHA-256 of a file that lists them, one in a line; None where there is none.
-        trained_frames, tested_frames: lists of frames by their SHA-256; both or none.
+        frames: those trained and those tested on, by their SHA-256; None where they are not listed.
     """
 
     name: str = ""
@@ -165,14 +165,7 @@ class Detector:
     trained_list: tuple[str, str] | None = None
     setting: Mapping[str, str] = field(default_factory=dict)
     mounting: Mapping[str, str] = field(default_factory=dict)
-    trained_frames: FrameList | None = None
-    tested_frames: FrameList | None = None
-
-    @property
-    def frames(self) -> tuple[FrameList, FrameList] | None:
-        """Those trained and those tested on; None where they are not listed."""
-        trained, tested = self.trained_frames, self.tested_frames
-        return None if trained is None or tested is None else (trained, tested)
+    frames: tuple[FrameList, FrameList] | None = None
 
     @property
     def told(self) -> str:
@@ -226,10 +219,13 @@ class CaseContext:
         files += [] if listed is None else [listed[0]]
         files += [frame.file for frame in self.detector.frames or ()]
         files += [self.counted[0], self.review[0]]
-        files += [condition.matrices for condition in self.risk.conditions] + [
-            trigger.matrices for trigger in self.triggers
-        ]
+        files += [condition.matrices for condition in self.conditions]
         return tuple(dict.fromkeys(filter(None, files)))
+
+    @property
+    def conditions(self) -> tuple[RiskCondition | Trigger, ...]:
+        """Those of the risk and triggering ones, each of which may have matrices of its own."""
+        return (*self.risk.conditions, *self.triggers)
 
     @property
     def stated(self) -> Stated:
@@ -262,15 +258,23 @@ def read_context(
     """
     top = read_toml(path).table(TABLES)
     for key in ("evidence", "condition", "hazard", "trigger"):
-        _refuse_lookalikes(top, key)
+        seen: dict[str, str] = {}
+        for name, element in top.table_at(key):
+            if (other := seen.setdefault(as_seen(name), name)) != name:
+                raise element.fail(f"a name that looks like {shown(other)}: nobody could tell them apart")
+    responsible = top.at("responsible").table(tuple(DUTIES)) if top.has("responsible") else None
+    acceptances: dict[str, Acceptance] = {}
+    for name, table in top.table_at("acceptance"):
+        table.table(("per_hour", "source"), ("per_hour",))
+        acceptances[name] = Acceptance(table.at("per_hour").positive(), table.given("source", Element.string, ""))
     return CaseContext(
         _words(top, "system", ("name", "description")),
         _words(top, "odd", ("description",)),
         _words(top, "dataset", ("name", "description")),
         _detector(top),
         {name: _exposure(element) for name, element in top.table_at("exposure")},
-        {name: _acceptance(element) for name, element in top.table_at("acceptance")},
-        _responsible(top),
+        acceptances,
+        {} if responsible is None else {name: element.string() for name, element in responsible.entries()},
         (PurePath(path).name, top.sha256),
         read_declarations(top, tuple(DUTIES), day or today()),
         read_risk(top),
@@ -279,14 +283,6 @@ def read_context(
         _listed(top, "field", read_field),
         _listed(top, "review", read_review),
     )
-
-
-def _refuse_lookalikes(top: Element, key: str) -> None:
-    """Refuse two names of a table that people would take for one."""
-    seen: dict[str, str] = {}
-    for name, element in top.table_at(key):
-        if (other := seen.setdefault(as_seen(name), name)) != name:
-            raise element.fail(f"a name that looks like {shown(other)}: nobody could tell them apart")
 
 
 def _words(top: Element, key: str, known: tuple[str, ...]) -> str:
@@ -310,9 +306,9 @@ def _detector(top: Element) -> Detector:
     stated = tuple(element.string() for element in table.list_at("trained_on")) if table.has("trained_on") else None
     if table.has(frames[0]) != table.has(frames[1]):
         raise table.fail(f"expected both {' and '.join(frames)}, or none of them")
-    pair = [_frames(table.at(key)) if table.has(key) else None for key in frames]
+    pair = (_frames(table.at(frames[0])), _frames(table.at(frames[1]))) if table.has(frames[0]) else None
     if not table.has("trained_list"):
-        return Detector(name, version, stated, None, setting, mounting, *pair)
+        return Detector(name, version, stated, None, setting, mounting, pair)
     file = beside_at(table.at("trained_list"))
     text, raw = read_text(Path(table.file).parent / file)
     lines = map(str.strip, text.splitlines())
@@ -320,7 +316,7 @@ def _detector(top: Element) -> Detector:
     if not listed:
         raise InputError("expected a sequence in each line, found none", Place(str(Path(table.file).parent / file)))
     lists = file, hashlib.sha256(raw).hexdigest()
-    return Detector(name, version, (*(stated or ()), *listed), lists, setting, mounting, *pair)
+    return Detector(name, version, (*(stated or ()), *listed), lists, setting, mounting, pair)
 
 
 def _frames(element: Element) -> FrameList:
@@ -341,7 +337,7 @@ def _listed(top: Element, key: str, read: Callable[[Path], tuple[Row, ...]]) -> 
 
 def _exposure(table: Element) -> Exposure:
     table.table(("encounters", "hours", "per_hour", "between", "level", "source"))
-    source = table.at("source").string() if table.has("source") else ""
+    source = table.given("source", Element.string, "")
     ways = [key for key in ("encounters", "per_hour", "between") if table.has(key)]
     if len(ways) != 1 or table.has("hours") != (ways == ["encounters"]):
         raise table.fail(
@@ -361,15 +357,3 @@ def _exposure(table: Element) -> Exposure:
     level = table.given("level", Element.level, None)
     lower, upper = (end.number(0) for end in ends)
     return table.at("between").made(lambda: Exposure.stated_interval(lower, upper, level, source))
-
-
-def _acceptance(table: Element) -> Acceptance:
-    table.table(("per_hour", "source"), ("per_hour",))
-    return Acceptance(table.at("per_hour").positive(), table.at("source").string() if table.has("source") else "")
-
-
-def _responsible(top: Element) -> dict[str, str]:
-    if not top.has("responsible"):
-        return {}
-    table = top.at("responsible").table(tuple(DUTIES))
-    return {key: table.at(key).string() for key in DUTIES if table.has(key)}

@@ -98,9 +98,8 @@ class Disposition:
     @property
     def told(self) -> str:
         """For people."""
-        return (
-            f"{self.decision} by {self.by} on {self.dated}{f', {self.review}' if self.review else ''}: {self.reason}"
-        )
+        review = f", {self.review}" if self.review else ""
+        return f"{self.decision} by {self.by} on {self.dated}{review}: {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -119,21 +118,13 @@ class Declarations:
 
     def shown(self, claim: str) -> list[Evidence]:
         """What shows a claim: of a grade above declared, and nothing wrong with it."""
-        mine = (
-            stated
-            for stated in self.evidence.values()
-            if claim in stated.claims and stated.grade is not Grade.DECLARED
-        )
-        return [evidence for evidence in mine if not evidence.fault_on(self.day)]
+        mine = (stated for stated in self.evidence.values() if claim in stated.claims)
+        return [one for one in mine if one.grade is not Grade.DECLARED and not one.fault_on(self.day)]
 
     def faulty(self, claim: str | None = None) -> list[str]:
         """In words, documents given for a claim, or for any, that are missing, altered or expired."""
         mine = (stated for stated in self.evidence.values() if claim is None or claim in stated.claims)
-        return [
-            f"{evidence.name} ({evidence.told}): {fault}"
-            for evidence in mine
-            if (fault := evidence.fault_on(self.day))
-        ]
+        return [f"{one.name} ({one.told}): {fault}" for one in mine if (fault := one.fault_on(self.day))]
 
     def answer(self, key: str, messages: Sequence[str]) -> Answer:
         """How the doubts of a key stand, from what they say and are about."""
@@ -202,9 +193,8 @@ def _evidence(name: str, table: Element, claims: Mapping[str, str]) -> Evidence:
         claims[element.one_of(tuple(claims))]
         for element in (claim.items(least=1) if isinstance(claim.value, list) else [claim])
     )
-    told: dict[str, Any] = {
-        key: table.given(key, Element.string, "") for key in ("title", "revision", "author", "limits")
-    }
+    texts = ("title", "revision", "author", "limits")
+    told: dict[str, Any] = {key: table.given(key, Element.string, "") for key in texts}
     told |= {"dated": table.given("date", past_at, None), "valid_until": table.given("valid_until", date_at, None)}
     return Evidence(name=name, claims=given, grade=grade, **told, **_file(table))
 

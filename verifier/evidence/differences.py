@@ -34,13 +34,8 @@ def leaves(content: Any) -> Iterator[tuple[str, str]]:
         if inner:
             pending += reversed(inner)
         else:
-            yield pointer or "/", _leaf_text(value)
-
-
-def _leaf_text(value: Any) -> str:
-    """`json.dumps(value)`, without its overhead for numbers, which most leaves are."""
-    is_number = type(value) is int or (type(value) is float and math.isfinite(value))
-    return repr(value) if is_number else json.dumps(value)
+            is_number = type(value) is int or (type(value) is float and math.isfinite(value))
+            yield pointer or "/", repr(value) if is_number else json.dumps(value)  # most are: `dumps` takes longer
 
 
 def parts_of(raw: bytes, name: str) -> list[tuple[str, str]] | None:
@@ -60,17 +55,19 @@ def differences(actual: bytes, expected: bytes, name: str, kind: Kind = Kind.FIL
     if actual == expected:
         return []
     mine, other = parts_of(actual, name), parts_of(expected, name)
-    result: list[Finding] = []
-    if mine is not None and other is not None:
-        result = _by_part(mine, other, name, kind)
-    return result or [_first_byte(actual, expected, name, kind)]
+    if mine is not None and other is not None and (apart := _by_part(mine, other, name, kind)):
+        return apart
+    least = min(len(actual), len(expected))  # they say the same in other bytes, or are no text
+    at = next((k for k in range(least) if actual[k] != expected[k]), least)
+    raws = (actual, expected)
+    here, there = (f"{raw[at : at + 8]!r}" if at < len(raw) else "the end of the file" for raw in raws)
+    return [Finding(name, f"byte {at}", here, there, kind)]
 
 
 def differing(path: str, actual: object, expected: object, why: str = "", pointer: str = "") -> list[Finding]:
     """Where two values differ, typed ones or those of JSON, as findings about what a document says.
 
     Args:
-        path: of the document in the bundle.
         actual, expected: the values, or parts of them that have to be equal.
         why: follows what was expected: ", as in the spec".
         pointer: where in the document both stand.
@@ -78,41 +75,31 @@ def differing(path: str, actual: object, expected: object, why: str = "", pointe
     mine, other = json_values(actual), json_values(expected)
     if json.dumps(mine) == json.dumps(other):
         return []
-    return [
-        replace(finding, where=pointer + finding.where, expected=finding.expected + why)
-        for finding in _by_part(list(leaves(mine)), list(leaves(other)), path, Kind.CONTENT)
-    ]
+    apart = _by_part(list(leaves(mine)), list(leaves(other)), path, Kind.CONTENT)
+    return [replace(one, where=pointer + one.where, expected=one.expected + why) for one in apart]
 
 
 def findings_of(actual: bytes, expected: bytes, name: str, kind: Kind = Kind.FILES) -> list[Finding]:
     """The same as findings, at most `MOST` and one that counts the others."""
-    every = differences(actual, expected, name, kind)
-    rest = [Finding(name, "", f"{len(every) - MOST} more differences", "none", kind)] if len(every) > MOST else []
+    return first_of(differences(actual, expected, name, kind), "differences", kind)
+
+
+def first_of(every: list[Finding], what: str, kind: Kind = Kind.FILES) -> list[Finding]:
+    """Of findings about one file the first `MOST`, and one that counts the others."""
+    left = len(every) - MOST
+    rest = [Finding(every[0].file, "", f"{left} more {what}", "none", kind)] if left > 0 else []
     return every[:MOST] + rest
 
 
 def _by_part(mine: list[tuple[str, str]], other: list[tuple[str, str]], file: str, kind: Kind) -> list[Finding]:
     actual, expected = dict(mine), dict(other)
-    return [
-        Finding(file, name, _text(actual.get(name)), _text(expected.get(name)), kind)
-        for name in {**expected, **actual}
-        if actual.get(name) != expected.get(name)
-    ]
+    pairs = {name: (actual.get(name), expected.get(name)) for name in {**expected, **actual}}
+    apart = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+    return [Finding(file, name, _text(here), _text(there), kind) for name, (here, there) in apart.items()]
 
 
 def _text(value: str | None) -> str:
     return NOTHING if value is None else shown(value, LONGEST_SHOWN)[1:-1] or "an empty line"
-
-
-def _first_byte(actual: bytes, expected: bytes, file: str, kind: Kind) -> Finding:
-    """For files that say the same in other bytes, or that are no text."""
-    least = min(len(actual), len(expected))
-    at = next((k for k in range(least) if actual[k] != expected[k]), least)
-    return Finding(file, f"byte {at}", _around(actual, at), _around(expected, at), kind)
-
-
-def _around(raw: bytes, at: int) -> str:
-    return f"{raw[at : at + 8]!r}" if at < len(raw) else "the end of the file"
 
 
 _NEARLY_NOTHING = 1e-13
@@ -132,10 +119,8 @@ def compared(old: bytes, new: bytes, path: str, log: Log) -> int:
         close = _close(difference)
         rounded += close
         if difference.where.startswith("/versions/"):
-            library = difference.where.removeprefix("/versions/")
-            log.unchecked.append(
-                f"{path} with {library} {difference.found}, which made it; here it is {difference.expected}"
-            )
+            made = f"{difference.where.removeprefix('/versions/')} {difference.found}, which made it"
+            log.unchecked.append(f"{path} with {made}; here it is {difference.expected}")
         elif not close:
             log.findings.append(difference)
     return rounded
@@ -154,14 +139,7 @@ def _close(difference: Finding) -> bool:
 def wrong_decisions(
     path: str, stated: WorldDecisions | None, again: WorldDecisions | None, pointer: str
 ) -> list[Finding]:
-    """What is not so; numbers may differ in their last digits.
-
-    Args:
-        path: of the document in the bundle.
-        stated: what it says there.
-        again: what is computed.
-        pointer: of the requirement that it is about.
-    """
+    """What is not so; numbers may differ in their last digits."""
     if stated is not None and again is not None:
         known = itertools.zip_longest(stated.decided[: len(again.decided)], again.decided)
         decided = (

@@ -7,54 +7,49 @@ its type does not accept.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import Any
 
 from verifier.base import documents
 from verifier.base.documents import Content, read_document
 from verifier.base.errors import InputError, Place, nearest_name, shown
 from verifier.base.files import json_of
 
-TYPES: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {
-        "verifier.assess": ("verifier.robustness.assessment.document", "AssessResult"),
-        "verifier.collision": ("verifier.collision.document", "CollisionStudy"),
-        "verifier.curves": ("verifier.closedloop.curvefiles", "Curves"),
-        "verifier.trade_offs": ("verifier.closedloop.trade_offs", "TradeOffsResult"),
-        "verifier.mutate": ("verifier.robustness.mutators.batch_result", "MutateResult"),
-        "verifier.confusion": ("verifier.perception.confusion.document_types", "ConfusionDocument"),
-        "verifier.compare": ("verifier.questions.compare.compare_result", "CompareResult"),
-        "verifier.explain": ("verifier.questions.explain.explain_result", "ExplainResult"),
-        "verifier.require": ("verifier.questions.require.require_result", "RequireResult"),
-        "verifier.rate": ("verifier.evidence.rates.document", "RateResult"),
-        "verifier.risk": ("verifier.evidence.residual_risk.document", "RiskResult"),
-        "verifier.triggers": ("verifier.evidence.triggers", "TriggersResult"),
-        "verifier.run": ("verifier.study.results", "RunResult"),
-        "verifier.campaign": ("verifier.robustness.campaign.result", "CampaignDocument"),
-        "verifier.adr": ("verifier.robustness.rates", "AdrResult"),
-    }
-)
+TYPES: Mapping[str, tuple[str, str]] = {
+    "verifier.assess": ("verifier.robustness.assessment.document", "AssessResult"),
+    "verifier.collision": ("verifier.collision.document", "CollisionStudy"),
+    "verifier.curves": ("verifier.closedloop.curvefiles", "Curves"),
+    "verifier.trade_offs": ("verifier.closedloop.trade_offs", "TradeOffsResult"),
+    "verifier.mutate": ("verifier.robustness.mutators.batch_result", "MutateResult"),
+    "verifier.confusion": ("verifier.perception.confusion.document_types", "ConfusionDocument"),
+    "verifier.compare": ("verifier.questions.compare.compare_result", "CompareResult"),
+    "verifier.explain": ("verifier.questions.explain.explain_result", "ExplainResult"),
+    "verifier.require": ("verifier.questions.require.require_result", "RequireResult"),
+    "verifier.rate": ("verifier.evidence.rates.document", "RateResult"),
+    "verifier.risk": ("verifier.evidence.residual_risk.document", "RiskResult"),
+    "verifier.triggers": ("verifier.evidence.triggers", "TriggersResult"),
+    "verifier.run": ("verifier.study.results", "RunResult"),
+    "verifier.campaign": ("verifier.robustness.campaign.result", "CampaignDocument"),
+    "verifier.adr": ("verifier.robustness.rates", "AdrResult"),
+}
 """Schema -> module and name of the type of its documents; imported where one is read or its schema asked for."""
-OTHER_TYPES: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {
-        "verifier.predict": ("verifier.robustness.predicting", "PredictResult"),
-        "verifier.bundle": ("verifier.evidence.bundle.manifest", "Manifest"),
-        "verifier.bundle_built": ("verifier.evidence.bundle.build", "BuiltResult"),
-        "verifier.bundle_check": ("verifier.evidence.findings", "CheckResult"),
-        "verifier.bundle_diff": ("verifier.evidence.changes.claims", "DiffResult"),
-        "verifier.spi": ("verifier.evidence.field", "SpiResult"),
-        "verifier.spi_check": ("verifier.evidence.field", "SpiCheckResult"),
-        "verifier.qualification": ("verifier.evidence.qualification.kit", "QualificationResult"),
-        "verifier.known_problems": ("verifier.evidence.qualification.kit", "KnownProblemsResult"),
-        "verifier.signature": ("verifier.evidence.signatures", "Signed"),
-        "verifier.parse": ("verifier.study.parsed", "ParsedStudy"),
-    }
-)
+OTHER_TYPES: Mapping[str, tuple[str, str]] = {
+    "verifier.predict": ("verifier.robustness.predicting", "PredictResult"),
+    "verifier.bundle": ("verifier.evidence.bundle.manifest", "Manifest"),
+    "verifier.bundle_built": ("verifier.evidence.bundle.build", "BuiltResult"),
+    "verifier.bundle_check": ("verifier.evidence.findings", "CheckResult"),
+    "verifier.bundle_diff": ("verifier.evidence.changes.claims", "DiffResult"),
+    "verifier.spi": ("verifier.evidence.field", "SpiResult"),
+    "verifier.spi_check": ("verifier.evidence.field", "SpiCheckResult"),
+    "verifier.qualification": ("verifier.evidence.qualification.kit", "QualificationResult"),
+    "verifier.known_problems": ("verifier.evidence.qualification.kit", "KnownProblemsResult"),
+    "verifier.signature": ("verifier.evidence.signatures", "Signed"),
+    "verifier.parse": ("verifier.study.parsed", "ParsedStudy"),
+}
 """Likewise for what is written about bundles, of what was read, and of predictions, of which no report is made."""
 OF_MODELS = "verifier.model"
 """The schema of model files, which people write."""
@@ -89,19 +84,22 @@ class Document:
 
 
 def checked_document(content: Any, raw: bytes, file: str) -> Document:
-    """Validate decoded JSON as a document.
-
-    Args:
-        content: the decoded JSON.
-        raw: the bytes it was decoded from.
-        file: its name, for messages; folders in it do not reach the document.
+    """Validate decoded JSON as a document; folders in the name of its `file` do not reach it.
 
     Raises:
         InputError: no document of this program, or it does not keep to its schema; the message names the element.
     """
     name = content.get("schema") if isinstance(content, dict) else None
-    if not isinstance(name, str) or name not in SCHEMA_NAMES:
-        _refuse_unknown(name, file)
+    if not isinstance(name, str):
+        raise InputError(
+            "expected a document of this program: a JSON object with the key 'schema'",
+            Place(file, path="/schema"),
+            "write one with --output, such as verify run ... --output result.json",
+        )
+    if name not in SCHEMA_NAMES:
+        nearest = nearest_name(name, SCHEMA_NAMES)
+        hint = (f"did you mean '{nearest}'? " if nearest else "") + "known: " + ", ".join(SCHEMA_NAMES)
+        raise InputError(f"unknown schema {shown(name)}", Place(file, path="/schema"), hint)
     result: Any = read_document(type_of(name), content, file)
     digest = hashlib.sha256(raw).hexdigest()
     return Document(Path(file).name, name.removeprefix("verifier."), content, digest).holding(result)
@@ -110,6 +108,11 @@ def checked_document(content: Any, raw: bytes, file: str) -> Document:
 def document_of(raw: bytes, file: str) -> Document:
     """The document that the bytes of a file are; errors as `json_of` and `checked_document`."""
     return checked_document(json_of(raw, file), raw, file)
+
+
+def of_kind(documents: Iterable[Document], *kinds: str) -> list[Document]:
+    """Those of some kinds, equal ones once, in their order."""
+    return list({document.sha256: document for document in documents if document.kind in kinds}.values())
 
 
 def type_of(name: str) -> type:
@@ -126,18 +129,3 @@ def schema_of(name: str) -> dict[str, object]:
 
         return model_schema()
     return documents.schema_of(type_of(name))
-
-
-def _refuse_unknown(name: object, file: str) -> NoReturn:
-    if not isinstance(name, str):
-        raise InputError(
-            "expected a document of this program: a JSON object with the key 'schema'",
-            Place(file, path="/schema"),
-            "write one with --output, such as verify run ... --output result.json",
-        )
-    nearest = nearest_name(name, SCHEMA_NAMES)
-    raise InputError(
-        f"unknown schema {shown(name)}",
-        Place(file, path="/schema"),
-        (f"did you mean '{nearest}'? " if nearest else "") + "known: " + ", ".join(SCHEMA_NAMES),
-    )

@@ -6,7 +6,7 @@ UL 4600, clause 16; ISO 21448, clause 13; ISO/PAS 8800, clause 14 (to be confirm
 import datetime
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
@@ -55,12 +55,9 @@ class Indicator:
         low, share = self.side == "at_least", self.kind == "share"
         possible = 0 < self.threshold <= 1 if low else 0 <= self.threshold < 1
         if not (possible if share else not low and self.threshold > 0):
-            expected = (
-                "a share above 0" if share and low else "a share below 1" if share else "at most a rate above 0"
-            )
-            raise MisfitError(
-                ["threshold"], f"expected {expected}, which can be contradicted, got {self.threshold:g}"
-            )
+            of_share = f"a share {'above 0' if low else 'below 1'}"
+            said = f"expected {of_share if share else 'at most a rate above 0'}, which can be contradicted"
+            raise MisfitError(["threshold"], f"{said}, got {self.threshold:g}")
 
     @property
     def told(self) -> str:
@@ -168,10 +165,8 @@ def field_rows(text: str, path: str | Path) -> tuple[FieldRow, ...]:
     for row, place in rows_of(text, path, COLUMNS, (DATE,)):
         one = _row(row, place)
         if one.dated is not None and one.dated < last.get(one.metric, one.dated):
-            raise InputError(
-                f"expected the looks of {one.metric} in their order, found {one.dated} behind {last[one.metric]}",
-                place,
-            )
+            found = f"found {one.dated} behind {last[one.metric]}"
+            raise InputError(f"expected the looks of {one.metric} in their order, {found}", place)
         if one.dated is not None:
             last[one.metric] = one.dated
         rows.append(one)
@@ -214,8 +209,7 @@ def _tested(indicator: Indicator, rows: Sequence[FieldRow], level: float) -> Ind
         count, of = count + row.count, of + row.of
         most = max(most, min(indicator.evidence(count, of) / math.log(10), _FAR))
         if fired is None and most >= -math.log10(1 - level):
-            fired, day = look, row.dated
-    summed = IndicatorFound(
-        indicator=indicator, looks=len(rows), count=count, of=of, evidence_log10=most, fired_at=fired
+            fired, day = look, None if row.dated is None else str(row.dated)
+    return IndicatorFound(
+        indicator=indicator, looks=len(rows), count=count, of=of, evidence_log10=most, fired_at=fired, fired_on=day
     )
-    return replace(summed, fired_on=None if day is None else str(day))

@@ -183,18 +183,12 @@ class CheckReport:
         said = seal.signed
         apart = [(f"the title {said.title}", self.title)] if said.title != self.title else []
         if self.status and said.tool.version == __version__:
-            signed = {
-                f"{requirement.requirement}, planner {requirement.planner}": requirement.status
-                for requirement in said.requirements
-            }
+            signed = {f"{one.requirement}, planner {one.planner}": one.status for one in said.requirements}
             here = {f"{name}, planner {planner}": told for name, planner, _, told in self.requirements}
             pairs = {"status": (said.status, self.status)}
             pairs |= {name: (signed.get(name, "nothing"), here.get(name, "nothing")) for name in {**here, **signed}}
-            apart += [
-                (was if name == "status" else f"{name}: {was}", now)
-                for name, (was, now) in pairs.items()
-                if was != now
-            ]
+            differing = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+            apart += [(was if name == "status" else f"{name}: {was}", now) for name, (was, now) in differing.items()]
         for was, shown in apart:
             return self._unsealed(Finding(file, "", f"signed as {one_line(was)}", one_line(shown), Kind.SIGNATURE))
         known = tuple(name for name in self.unchecked if not name.startswith("authenticity: "))

@@ -85,11 +85,8 @@ class Identity:
     def missing(self) -> list[str]:
         """What is not stated, for people."""
         needed = ("id", "revision", "issued", "author", "reviewer", "approver")
-        return [
-            field.metadata["words"]
-            for field in fields(self)
-            if field.name in needed and not getattr(self, field.name)
-        ]
+        stated = (field for field in fields(self) if field.name in needed)
+        return [field.metadata["words"] for field in stated if not getattr(self, field.name)]
 
 
 def read_identity(top: Element, issued: datetime.date | None) -> Identity:
@@ -128,10 +125,7 @@ class Tool:
 @cache
 def tool_identity() -> Tool:
     """This program."""
-    versions = {
-        distribution.metadata["Name"].lower(): distribution.version
-        for distribution in importlib.metadata.distributions()
-    }
+    versions = {part.metadata["Name"].lower(): part.version for part in importlib.metadata.distributions()}
     return Tool(DISTRIBUTION, __version__, _commit(), _package_digest(), dict(sorted(versions.items())))
 
 
@@ -144,12 +138,10 @@ def full_version() -> str:
 
 
 def _package_digest() -> str:
-    named = (
-        (hashlib.sha256(path.read_bytes()).hexdigest(), path.relative_to(_PACKAGE).as_posix())
-        for path in _package_files()
-        if path != _PACKAGE / COMMIT_FILE
-    )
-    return hashlib.sha256("".join(f"{digest}  {name}\n" for digest, name in named).encode()).hexdigest()
+    files = {path.relative_to(_PACKAGE).as_posix(): path for path in _package_files()}
+    digests = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
+    lines = (f"{digest}  {name}\n" for name, digest in digests.items() if name != COMMIT_FILE)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def _package_files() -> list[Path]:
@@ -250,20 +242,17 @@ def _normal(name: str) -> str:
 def _wanted(requirements: list[str] | None) -> Iterator[str]:
     """The distributions that requirements name, those for tests left out."""
     for requirement in requirements or ():
-        if (named := re.match(r"[A-Za-z0-9._-]+", requirement)) and not re.search(
-            r"extra\s*==\s*['\"]test['\"]", requirement
-        ):
+        for_tests = re.search(r"extra\s*==\s*['\"]test['\"]", requirement)
+        if (named := re.match(r"[A-Za-z0-9._-]+", requirement)) and not for_tests:
             yield _normal(named[0])
 
 
 @cache
 def _needed() -> Mapping[str, importlib.metadata.Distribution]:
     """Name -> distribution of all that this one needs and that is there, sorted; all where it is not installed."""
-    installed = {
-        _normal(distribution.metadata["Name"]): distribution for distribution in importlib.metadata.distributions()
-    }
+    installed = {_normal(part.metadata["Name"]): part for part in importlib.metadata.distributions()}
     if DISTRIBUTION not in installed:
-        return dict(sorted((name, distribution) for name, distribution in installed.items() if name != DISTRIBUTION))
+        return dict(sorted(installed.items()))
     needed, open_ = dict[str, importlib.metadata.Distribution](), [DISTRIBUTION]
     while open_:
         for name in _wanted(installed[open_.pop()].requires):

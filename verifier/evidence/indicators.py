@@ -11,7 +11,7 @@ from verifier.base.statistics import clopper_pearson
 from verifier.base.words import clipped, counted
 from verifier.evidence.case.numbers import asked_recalls
 from verifier.evidence.defeaters.about_data import matrices_behind
-from verifier.evidence.documents import Document
+from verifier.evidence.documents import Document, of_kind
 from verifier.evidence.field import Falls, Indicator, SpiCheckResult, SpiResult
 from verifier.evidence.rates.hazard import EVERY
 from verifier.perception.confusion.bins import SCOPES
@@ -26,7 +26,7 @@ _ANEW = "count and state it again; until then what is said per hour is defeated"
 
 def indicators_of(title: str, documents: Sequence[Document]) -> SpiResult:
     """The indicators that follow from the documents of a case."""
-    runs = [document for document in documents if document.kind == "run"]
+    runs = of_kind(documents, "run")
     indicators = [*_recalls(runs, documents), *_false_positives(runs, documents), *_distances(runs, documents)]
     indicators += [*_encounters(documents), *_conditions(documents)]
     return SpiResult(title=title, level=LEVEL, indicators=tuple(dict.fromkeys(indicators)))
@@ -75,11 +75,8 @@ def _false_positives(runs: Sequence[Document], documents: Sequence[Document]) ->
         if counts is None or "empty" not in counts.content["labels"] or counts.content.get("score_thresholds"):
             continue
         at = counts.content["labels"].index("empty")
-        names = [
-            requirement.name
-            for requirement in run.result.requirements
-            if requirement.target is not None and any("empty" in point.draws for point in requirement.points)
-        ]
+        aimed = (requirement for requirement in run.result.requirements if requirement.target is not None)
+        names = [one.name for one in aimed if any("empty" in point.draws for point in one.points)]
         for entry in counts.content["bins"] if names else ():
             column = [row[at] for row in entry["counts"]]
             if sum(column):
@@ -117,8 +114,8 @@ def _distances(runs: Sequence[Document], documents: Sequence[Document]) -> Itera
 
 
 def _encounters(documents: Sequence[Document]) -> Iterator[Indicator]:
-    for document in documents:
-        for term in document.result.terms if document.kind == "rate" else ():
+    for document in of_kind(documents, "rate"):
+        for term in document.result.terms:
             where = "" if term.environment == EVERY else f" {clipped(term.environment)}"
             most = float(term.exposure.upper)
             if most > 0:
@@ -138,9 +135,7 @@ def _encounters(documents: Sequence[Document]) -> Iterator[Indicator]:
 
 
 def _conditions(documents: Sequence[Document]) -> Iterator[Indicator]:
-    for document in documents:
-        if document.kind != "risk":
-            continue
+    for document in of_kind(documents, "risk"):
         names = list(dict.fromkeys(hazard.requirement for hazard in document.result.hazards))
         for where in document.result.environments:
             of = f"encounters {clipped(where.name)} in a listed condition"

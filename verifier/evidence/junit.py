@@ -28,11 +28,11 @@ from xml.etree import ElementTree as ET
 
 from verifier.base.arrays import grouped
 from verifier.base.errors import one_line
-from verifier.evidence.checked import Checked, Gated, checked, gated, run_grounds
+from verifier.evidence.checked import Checked, checked, gated, run_grounds
 from verifier.evidence.documents import Document
 from verifier.evidence.exchange.xml import under, xml_text
 from verifier.evidence.status import Standing, Status
-from verifier.study.results import RunResult, Unanswered
+from verifier.study.results import RunResult
 
 
 def junit_xml(
@@ -55,16 +55,8 @@ def junit_xml(
     root = ET.Element("testsuites", {"name": one_line(result.title or spec_name)})
     spec = PurePath(spec_name).stem
     for name, cases in suites.items():
-        taken = None if seconds is None else seconds[name]
-        _suite(root, name, cases, spec, taken, result)
-    untimed = None if seconds is None else 0.0
-    if result.unanswered:
-        _unanswered_suite(root, result.unanswered, spec, untimed)
-    gates = gated(result)
-    if gates:
-        _gate_suite(root, gates, spec, untimed)
-    if standings:
-        _status_suite(root, standings, spec)
+        _suite(root, name, cases, spec, None if seconds is None else seconds[name], result)
+    _further_suites(root, result, standings, spec, None if seconds is None else 0.0)
     _count(root, None if seconds is None else sum(seconds[name] for name in suites))
     return xml_text(root)
 
@@ -75,12 +67,7 @@ def suite_name(planner: str, block: str) -> str:
 
 
 def _suite(
-    root: ET.Element,
-    name: str,
-    cases: Sequence[Checked],
-    spec: str,
-    seconds: float | None,
-    run: RunResult,
+    root: ET.Element, name: str, cases: Sequence[Checked], spec: str, seconds: float | None, run: RunResult
 ) -> None:
     suite = under(root, "testsuite", name=name)
     said = [(f"{file.role} {file.name} sha256", file.sha256) for file in run.inputs]
@@ -92,36 +79,31 @@ def _suite(
     _count(suite, seconds)
 
 
-def _unanswered_suite(root: ET.Element, unanswered: Sequence[Unanswered], spec: str, seconds: float | None) -> None:
-    suite = under(root, "testsuite", name="no answer")
-    for requirement in unanswered:
-        case = _case(suite, spec, requirement.name, seconds)
-        under(case, "error", type="no answer", message=requirement.reason).text = one_line(requirement.formula)
-    _count(suite, seconds)
-
-
-def _gate_suite(root: ET.Element, gates: Sequence[Gated], spec: str, seconds: float | None) -> None:
-    suite = under(root, "testsuite", name="gates")
+def _further_suites(
+    root: ET.Element, run: RunResult, standings: Sequence[Standing], spec: str, seconds: float | None
+) -> None:
+    """Of what is no scenario of a chain: requirements without an answer, gates, statuses over all runs."""
+    gates, failing = gated(run), (Status.VIOLATED, Status.INCONCLUSIVE, Status.DEFEATED)
+    suites = {"no answer": run.unanswered, "gates": gates, "status over all runs": standings}
+    made = {name: under(root, "testsuite", name=name) for name, cases in suites.items() if cases}
+    for left in run.unanswered:
+        case = _case(made["no answer"], spec, left.name, seconds)
+        under(case, "error", type="no answer", message=left.reason).text = one_line(left.formula)
     for gate in gates:
-        case = _case(suite, f"{spec}.{gate.planner}", gate.name, seconds)
+        case = _case(made["gates"], f"{spec}.{gate.planner}", gate.name, seconds)
         if gate.failed:
             under(case, "failure", type=gate.gate, message=gate.message)
         else:
             under(case, "system-out").text = one_line(gate.message)
-    _count(suite, seconds)
-
-
-def _status_suite(root: ET.Element, standings: Sequence[Standing], spec: str) -> None:
-    suite = under(root, "testsuite", name="status over all runs")
-    failing = (Status.VIOLATED, Status.INCONCLUSIVE, Status.DEFEATED)
-    for standing in standings:
-        case = _case(suite, f"{spec}.{standing.planner}", f"status of {standing.name}", None)
-        _properties(case, [("status", standing.status.value), ("grade", standing.grade.value)])
-        if standing.status in failing:
-            under(case, "failure", type=standing.status.value, message=standing.told)
-        elif standing.status is not Status.SUPPORTED:
-            under(case, "skipped", message=standing.told)
-    _count(suite, None)
+    for one in standings:
+        case = _case(made["status over all runs"], f"{spec}.{one.planner}", f"status of {one.name}", None)
+        _properties(case, [("status", one.status.value), ("grade", one.grade.value)])
+        if one.status in failing:
+            under(case, "failure", type=one.status.value, message=one.told)
+        elif one.status is not Status.SUPPORTED:
+            under(case, "skipped", message=one.told)
+    for name, suite in made.items():
+        _count(suite, None if name.startswith("status") else seconds)
 
 
 def _case(suite: ET.Element, class_name: str, name: str, seconds: float | None) -> ET.Element:
@@ -131,14 +113,8 @@ def _case(suite: ET.Element, class_name: str, name: str, seconds: float | None) 
 
 def _judged(case: ET.Element, checked: Checked) -> None:
     point = checked.point
-    values = {
-        "verdict": point.verdict.value,
-        **checked.grounds,
-        "probability": repr(point.probability),
-        "target": checked.result.asked_text,
-        "lower": repr(point.lower),
-        "upper": repr(point.upper),
-    }
+    values = {"verdict": point.verdict.value, **checked.grounds, "probability": repr(point.probability)}
+    values |= {"target": checked.result.asked_text, "lower": repr(point.lower), "upper": repr(point.upper)}
     if point.uncertainty is not None:
         for kind in ("interval", "confidence_bounds"):
             ends = getattr(point.uncertainty, kind)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,16 @@ from verifier.checking.verdicts import Verdict, worst_verdict
 from verifier.closedloop.comparison import BASELINE
 from verifier.closedloop.curvefiles import curves_of
 from verifier.evidence.documents import Document
-from verifier.evidence.resting import Misfits, misfits, near, no_probabilities, once, ordered, position_apart
+from verifier.evidence.resting import (
+    Misfits,
+    all_ordered,
+    misfits,
+    near,
+    no_probabilities,
+    once,
+    parts_at,
+    positions_apart,
+)
 from verifier.perception.confusion.document_reader import DocumentReader
 
 if TYPE_CHECKING:
@@ -47,9 +56,10 @@ def study_misfits(document: Document) -> Misfits:
         stated, texts = getattr(study.codes, name), {str(code.value): code.text for code in kinds}
         if stated.keys() != texts.keys() or not all(stated[code].endswith(text) for code, text in texts.items()):
             yield f"/codes/{name}", "expected every code, and what it means"
-    for where, rows, codes in _tables(study):
+    for where, rows in (part for path in _MAPS for part in parts_at(study, f"policies/*/{path}")):
         if [len(row) for row in rows] != shape:
             yield where, f"expected {len(shape)} x {len(study.grid.speeds_mps)} cells"
+        codes = getattr(study.codes, where.rpartition("/")[2], None)
         if codes is not None and not all(str(code) in codes for row in rows for code in row):
             yield where, "expected codes that the document explains"
     for k, speed in enumerate(study.settings.shown_mps):
@@ -66,37 +76,20 @@ def study_misfits(document: Document) -> Misfits:
             made = [interval.kind for interval in detector.intervals]
             asked = {IntervalKind.EXACT_SIMULTANEOUS, *(Trust(code).kind for row in detector.trust for code in row)}
             if len({*made}) < len(made) or not {safer(kind, made).value for kind in asked} <= {*made}:
-                yield (
-                    f"/policies/{p}/detectors/{d}/intervals",
-                    "expected each kind once, and all that are recommended",
-                )
-        for k, pair in enumerate(policy.comparisons):
-            for name in ("first", "second"):
-                where = f"/policies/{p}/comparisons/{k}/{name}"
-                yield from position_apart(where, getattr(pair, name), len(policy.detectors))
+                where = f"/policies/{p}/detectors/{d}/intervals"
+                yield where, "expected each kind once, and all that are recommended"
+        yield from positions_apart(f"/policies/{p}", policy, "comparisons/*/first|second", len(policy.detectors))
 
 
 _SHARES = ("probability", "oracle", "p_value", "bootstrap_p_value", "best_share")
 """Keys of a study below which probabilities stand."""
 
 
-def _tables(
-    study: CollisionStudy,
-) -> Iterator[tuple[str, Sequence[Sequence[float | None]], Mapping[str, str] | None]]:
-    """Pointer and rows of every map, and what its codes mean; None where it holds none."""
-    for p, policy in enumerate(study.policies):
-        for d, detector in enumerate(policy.detectors):
-            where = f"/policies/{p}/detectors/{d}"
-            yield from ((f"{where}/{name}", getattr(detector, name), None) for name in ("probability", "oracle"))
-            yield f"{where}/reason", detector.reason, study.codes.reason
-            yield f"{where}/trust", detector.trust, study.codes.trust
-            for k, told in enumerate(detector.intervals):
-                yield from (
-                    (f"{where}/intervals/{k}/{name}", getattr(told, name), None) for name in ("lower", "upper")
-                )
-        for k, pair in enumerate(policy.comparisons):
-            yield f"/policies/{p}/comparisons/{k}/area", pair.area, study.codes.area
-            yield f"/policies/{p}/comparisons/{k}/p_value", pair.p_value, None
+_MAPS = (
+    "detectors/*/probability|oracle|reason|trust", "detectors/*/intervals/*/lower|upper",
+    "comparisons/*/area|p_value",
+)  # fmt: skip
+"""Where the maps of a policy stand."""
 
 
 def unread_curves(document: Document) -> Misfits:
@@ -123,6 +116,7 @@ def adr_misfits(result: AdrResult) -> Misfits:
         if row.adr is not None and row.detection_rates:
             mean = sum(row.detection_rates) / len(row.detection_rates)
             yield from misfits(f"/rates/{k}/adr", row.adr, mean)
+    yield from all_ordered("", result, "rates/*/normalised_interval")
     yield from _shares_of_baseline("/rates", result.rates)
 
 
@@ -138,12 +132,11 @@ def campaign_misfits(study: CampaignDocument) -> Misfits:
         for n, one in enumerate(row.requirements):
             if one.verdict.partition(",")[0] not in {verdict.value for verdict in Verdict}:
                 yield f"/campaign/{k}/requirements/{n}/verdict", "expected a verdict"
-            yield from ordered(f"/campaign/{k}/requirements/{n}/bounds", one.bounds, 0, 1)
         own = [(one.name, one.planner) for one in row.requirements]
         if row.images and own != asked.setdefault(row.detector, own):
             yield f"/campaign/{k}/requirements", "expected those of the detector's other conditions"
-        for name in ("average_precision", "recall", "collision"):
-            yield from ordered(f"/campaign/{k}/{name}_interval", getattr(row, f"{name}_interval"), 0, 1)
+    for path in ("requirements/*/bounds", "average_precision_interval|recall_interval|collision_interval"):
+        yield from all_ordered("", study, f"campaign/*/{path}", 1)
     yield from _shares_of_baseline("/campaign", study.campaign)
     bins = {magnitude.parameter: magnitude.lower for magnitude in study.magnitudes}
     for k, magnitude in enumerate(study.magnitudes):
@@ -163,8 +156,7 @@ def _shares_of_baseline(where: str, rows: Sequence[RateRow | CampaignRow]) -> Mi
         start = base.get(row.detector)
         follows = row.adr / start if row.adr is not None and start else None
         yield from misfits(f"{where}/{k}/normalised", row.normalised, follows)
-        yield from ordered(f"{where}/{k}/adr_interval", row.adr_interval, 0, 1)
-        yield from ordered(f"{where}/{k}/normalised_interval", getattr(row, "normalised_interval", None), 0)
+    yield from all_ordered(where, rows, "*/adr_interval", 1)
 
 
 def mutate_misfits(result: MutateResult) -> Misfits:
@@ -178,11 +170,7 @@ def mutate_misfits(result: MutateResult) -> Misfits:
     }
     for name, expected in totals.items():
         yield from misfits(f"/counts/{name}", getattr(counts, name), expected)
-    for k, image in enumerate(images):
-        for name in ("outputs", "failures"):
-            for n, told in enumerate(getattr(image, name)):
-                where = f"/images/{k}/{name}/{n}/mutation"
-                yield from position_apart(where, told.mutation or 0, len(result.mutations))
+    yield from positions_apart("", result, "images/*/outputs|failures/*/mutation", len(result.mutations))
 
 
 def assess_misfits(result: AssessResult) -> Misfits:
@@ -251,13 +239,8 @@ def trade_offs_misfits(result: TradeOffsResult) -> Misfits:
     for name in ("metrics", "flips"):
         stated, follows = (_undrawn(json_values(getattr(one, name))) for one in (result, again))
         yield from misfits(f"/{name}", stated, follows)
-    for k, table in enumerate(result.metrics):
-        for n, row in enumerate(table.rows):
-            for m, cell in enumerate(row.cells):
-                where = f"/metrics/{k}/rows/{n}/cells/{m}"
-                yield from ordered(f"{where}/area_interval", cell.area_interval, 0, 1)
-                yield from ordered(f"{where}/robustness_interval", cell.robustness_interval, 0)
-                yield from ordered(f"{where}/best_interval", cell.best_interval, 0, 1)
+    yield from all_ordered("", result, "metrics/*/rows/*/cells/*/area_interval|best_interval", 1)
+    yield from all_ordered("", result, "metrics/*/rows/*/cells/*/robustness_interval")
 
 
 _DRAWN = (

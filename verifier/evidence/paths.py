@@ -51,8 +51,7 @@ def collision_in(paths: Iterable[str]) -> tuple[str, str] | None:
     given = list(paths)
     seen: dict[str, str] = {}
     for path in given:
-        other = seen.setdefault(folded(path), path)
-        if other != path:
+        if (other := seen.setdefault(folded(path), path)) != path:
             return other, path
     if len(set(given)) < len(given):
         twice = next(path for path in given if given.count(path) > 1)
@@ -60,21 +59,18 @@ def collision_in(paths: Iterable[str]) -> tuple[str, str] | None:
     for path in given:
         parts = folded(path).split("/")
         for depth in range(1, len(parts)):
-            above = seen.get("/".join(parts[:depth]))
-            if above is not None:
+            if (above := seen.get("/".join(parts[:depth]))) is not None:
                 return above, path
     return None
 
 
-def check_paths(paths: Iterable[str], bundle: str) -> None:
+def check_paths(paths: Iterable[str], bundle: str | None = None) -> None:
     """Refuse paths that cannot stand in a bundle. Raises InputError: naming the first of them."""
     given = list(paths)
     for path in given:
-        fault = fault_of(path)
-        if fault is not None:
+        if (fault := fault_of(path)) is not None:
             raise InputError(f"{shown(path)}: {fault}", Place(bundle))
-    clash = collision_in(given)
-    if clash is not None:
+    if (clash := collision_in(given)) is not None:
         raise InputError(f"{shown(clash[0])} and {shown(clash[1])} cannot stand beside each other", Place(bundle))
 
 

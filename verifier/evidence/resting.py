@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -21,7 +21,6 @@ from verifier.checking.verdicts import (
     WithinBounds,
     condition_over,
     verdict_of,
-    verdict_over,
     worst_verdict,
 )
 from verifier.evidence.differences import differing
@@ -61,7 +60,6 @@ def conclusions_apart(path: str, run: RunResult, settings: SettingsRecord) -> li
     """The verdicts and gates of a run that do not follow from its own numbers.
 
     Args:
-        path: of its document.
         run: as its document has it, its numbers within their bounds.
         settings: say what decides a verdict.
     """
@@ -112,25 +110,13 @@ def _of_drop(told: Drop, run: RunResult, gate: Regression) -> Mapping[str, objec
     return follows
 
 
-def worst_apart(where: str, told: Verdict, parts: Sequence[Judged]) -> Misfits:
-    """The verdict of a whole is the worst of its parts."""
-    worst = worst_verdict(part.verdict for part in parts)
-    if told is not worst:
-        yield where, f"expected the worst verdict, {worst.value}, found {told.value}"
-
-
-def over_apart(where: str, told: Verdict, points: Sequence[Judged]) -> Misfits:
-    """The verdict of a requirement is the worst of its scenarios that are not vacuous."""
-    over = verdict_over(point.verdict for point in points)
-    if told is not over:
-        yield where, f"expected the verdict over the scenarios, {over.value}, found {told.value}"
-
-
-def condition_apart(where: str, whole: Judged, parts: Sequence[Judged]) -> Misfits:
-    """The condition of a whole follows from its parts."""
-    over = condition_over(whole.verdict, ((part.verdict, part.condition) for part in parts))
-    if whole.condition != over:
-        yield where, f"expected {shown(over)}, which follows from the parts, found {shown(whole.condition)}"
+def whole_apart(
+    where: str, whole: Judged, parts: Sequence[Judged], over: Callable[[Iterable[Verdict]], Verdict] = worst_verdict
+) -> Misfits:
+    """Verdict and condition of a whole follow from its parts; `over` gives the verdict."""
+    yield from misfits(f"{where}/verdict", whole.verdict.value, over(part.verdict for part in parts).value)
+    condition = condition_over(whole.verdict, ((part.verdict, part.condition) for part in parts))
+    yield from misfits(f"{where}/condition", whole.condition, condition)
 
 
 def channel_apart(channel: Channel, said: MatricesRecord | None, drawn: Set[str] | None = None) -> Misfits:
@@ -181,10 +167,21 @@ def told_apart(findings: Iterable[Finding]) -> Misfits:
     return ((finding.where, f"expected {finding.expected}, found {finding.found}") for finding in findings)
 
 
-def position_apart(where: str, index: int, count: int) -> Misfits:
-    """A position is one in a list of that many."""
-    if not 0 <= index < count:
-        yield where, f"expected a position below {count}, got {index}"
+def parts_at(value: Any, path: str, where: str = "") -> Iterator[tuple[str, Any]]:
+    """Pointer and value of all that stands below a value at a path, in which `*` is each entry of a list, and `a|b`
+    are two fields; nothing below None."""
+    names, _, rest = path.partition("/")
+    if value is not None:
+        entries = enumerate(value) if names == "*" else ((name, getattr(value, name)) for name in names.split("|"))
+        for key, part in entries:
+            yield from parts_at(part, rest, f"{where}/{key}") if rest else [(f"{where}/{key}", part)]
+
+
+def positions_apart(where: str, value: Any, path: str, count: int) -> Misfits:
+    """Each position that stands at a path, as for `parts_at`, is one in a list of that many."""
+    for pointer, index in parts_at(value, path, where):
+        if index is not None and not 0 <= index < count:
+            yield pointer, f"expected a position below {count}, got {index}"
 
 
 ROUNDING = 1e-9
@@ -202,9 +199,7 @@ def contradictions(point: Point, settings: SettingsRecord | None, asked: str = "
     """(element below the point, what is wrong) where its numbers do not fit together.
 
     Args:
-        point: of a document, its numbers finite.
         settings: of its run; None for a point without intervals and bounds whose probabilities were not rounded.
-        asked: what its requirement asks.
     """
     rounded = settings is not None and settings.round_transitions is not None
     apart = list(numbers_apart(point, rounded=rounded, asked=asked))
@@ -307,10 +302,13 @@ def misfits(where: str, stated: Any, follows: Any, least: float = ROUNDING) -> M
         for k, value in enumerate(follows):
             yield from misfits(f"{where}/{k}", stated[k], value, least)
     elif not (stated == follows or (type(stated) is type(follows) is float and near(stated, follows, least))):
-        yield (
-            where,
-            f"expected {str(follows)[:200]}, which follows from the numbers beside it, got {str(stated)[:200]}",
-        )
+        yield where, f"expected {str(follows)[:200]}{FOLLOWS}, got {str(stated)[:200]}"
+
+
+def all_ordered(where: str, value: Any, path: str, high: float = math.inf) -> Misfits:
+    """As `ordered`, of each interval from 0 on that stands at a path, as for `parts_at`."""
+    for pointer, ends in parts_at(value, path, where):
+        yield from ordered(pointer, ends, 0, high)
 
 
 def ordered(

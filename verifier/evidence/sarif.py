@@ -44,18 +44,18 @@ def sarif_log(
     """
     result: RunResult = run.result
     rules = list(_rules(result))
-    rules += [
-        _bare_rule(name)
-        for name in dict.fromkeys(standing.requirement for standing in standings)
-        if _identifier(one_line(name)) not in {rule["id"] for rule in rules}
-    ]
+    for name in dict.fromkeys(one_line(standing.requirement) for standing in standings):
+        if (key := _identifier(name)) not in {rule["id"] for rule in rules}:  # the run does not have it
+            level = {"defaultConfiguration": {"level": "warning"}}
+            rules.append({"id": key, "shortDescription": {"text": name}, **level})
+    version = {"version": result.versions["verifier"]} if "verifier" in result.versions else {}
     results = list(_results(result, rules, spec_name, lines, standings))
     log = {
         "$schema": SCHEMA,
         "version": "2.1.0",
         "runs": [
             {
-                "tool": {"driver": _driver(result, rules)},
+                "tool": {"driver": {"name": "verifier", "rules": rules, **version}},
                 "artifacts": list(_artifacts(result, spec_name)),
                 "columnKind": "unicodeCodePoints",
                 "results": results,
@@ -84,14 +84,6 @@ def requirement_places(spec: Specification) -> dict[str, tuple[int, int]]:
         place = (requirement.line, 1 if at is None else at.start() + 1)
         places |= {end.name: place for end in (*requirement.ends, requirement)}
     return places
-
-
-def _driver(run: RunResult, rules: list[dict[str, object]]) -> dict[str, object]:
-    driver: dict[str, object] = {"name": "verifier", "rules": rules}
-    version = run.versions.get("verifier")
-    if version is not None:
-        driver["version"] = version
-    return driver
 
 
 def _rules(run: RunResult) -> Iterator[dict[str, object]]:
@@ -132,6 +124,9 @@ def _results(
     index = {rule["id"]: at for at, rule in enumerate(rules)}
     for requirement, identity, level, message, properties in _problems(run, standings):
         rule = _identifier(one_line(requirement))
+        place: dict[str, object] = {"artifactLocation": {"uri": _uri(spec_name), "index": 0}}
+        if requirement in lines:
+            place["region"] = dict(zip(("startLine", "startColumn"), lines[requirement], strict=True))
         yield {
             "ruleId": rule,
             "kind": "fail",
@@ -140,7 +135,7 @@ def _results(
             "partialFingerprints": {"requirementAndPlanner/v1": _sha256(f"{requirement}\0{identity}")},
             "properties": properties,
             "ruleIndex": index[rule],
-            "locations": [_location(spec_name, lines.get(requirement))],
+            "locations": [{"physicalLocation": place}],
         }
 
 
@@ -167,19 +162,6 @@ def _problems(
             level = {Status.VIOLATED: "error", Status.CONDITIONAL: "note"}.get(one.status, "warning")
             said = {"status": one.status.value, "grade": one.grade.value}
             yield one.requirement, f"{one.planner}\0status", level, f"status of {one.name}: {one.told}", said
-
-
-def _bare_rule(requirement: str) -> dict[str, object]:
-    """Of a requirement that the run does not have."""
-    name = one_line(requirement)
-    return {"id": _identifier(name), "shortDescription": {"text": name}, "defaultConfiguration": {"level": "warning"}}
-
-
-def _location(spec_name: str, place: tuple[int, int] | None) -> dict[str, object]:
-    physical: dict[str, object] = {"artifactLocation": {"uri": _uri(spec_name), "index": 0}}
-    if place is not None:
-        physical["region"] = {"startLine": place[0], "startColumn": place[1]}
-    return {"physicalLocation": physical}
 
 
 def _worst_of(run: RunResult) -> tuple[Checked, ...]:

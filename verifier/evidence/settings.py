@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from verifier.base.documents import is_sha256
 from verifier.base.errors import UsageError, shown
@@ -23,6 +23,9 @@ Asil: TypeAlias = Literal["QM", "A", "B", "C", "D"]
 """Integrity levels of ISO 26262."""
 Event: TypeAlias = Decided
 """What can be unwanted of a requirement."""
+_EXPOSURE = "encounters per hour, for example 12/h or 10..14/h; without ENV= of every environment"
+_RUNS = "results of verify run"
+_ACCEPTANCE = "acceptance criterion: largest rate per hour, for example 1e-7/h"
 _NUMBER = r"(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][+-]?\d{1,2})?"
 
 
@@ -56,6 +59,10 @@ def _level(option: str, text: str) -> Fraction:
     if not 0 < level < 1:
         raise UsageError(f"{option}: a level lies strictly between 0 and 1, got {shown(text)}")
     return level
+
+
+def _level_of(option: str, words: str, **more: Any) -> Option:
+    return Option(words, metavar="LEVEL", parse=partial(_level, option), **more)
 
 
 def _accepted(text: str) -> Fraction:
@@ -103,51 +110,25 @@ class RateSettings:
         Option("event whose rate is computed (default: violation; satisfaction where the target is P <= p)"),
     ] = None
     exposure: Annotated[
-        tuple[str, ...],
-        Option(
-            "encounters per hour, for example 12/h or 10..14/h; without ENV= of every environment (repeatable)",
-            metavar="[ENV=]RATE",
-            group="exposure",
-        ),
+        tuple[str, ...], Option(f"{_EXPOSURE} (repeatable)", metavar="[ENV=]RATE", group="exposure")
     ] = ()
     exposure_level: Annotated[
-        Fraction | None,
-        Option(
-            "confidence level of stated intervals (default: certain)",
-            metavar="LEVEL",
-            parse=partial(_level, "--exposure-level"),
-        ),
+        Fraction | None, _level_of("--exposure-level", "confidence level of stated intervals (default: certain)")
     ] = None
     encounters: Annotated[int | None, Option("number of encounters counted in --hours", metavar="N")] = None
     hours: Annotated[
         Fraction | None, Option("hours in which --encounters were counted", metavar="T", parse=_hours)
     ] = None
     context: Annotated[str | None, reads("exposure and acceptance from a case's context (.toml)")] = None
-    accept: Annotated[
-        Fraction | None,
-        Option(
-            "acceptance criterion: largest rate per hour, for example 1e-7/h",
-            metavar="RATE",
-            parse=_accepted,
-            group="acceptance",
-        ),
-    ] = None
+    accept: Annotated[Fraction | None, Option(_ACCEPTANCE, metavar="RATE", parse=_accepted, group="acceptance")] = (
+        None
+    )
     confidence: Annotated[
-        Fraction | None,
-        Option(
-            "smallest confidence level of the interval for the rate",
-            metavar="LEVEL",
-            parse=partial(_level, "--confidence"),
-        ),
+        Fraction | None, _level_of("--confidence", "smallest confidence level of the interval for the rate")
     ] = None
     test_confidence: Annotated[
         Fraction,
-        Option(
-            "confidence level of a demonstration by testing alone",
-            metavar="LEVEL",
-            parse=partial(_level, "--test-confidence"),
-            default="0.95",
-        ),
+        _level_of("--test-confidence", "confidence level of a demonstration by testing alone", default="0.95"),
     ] = Fraction(19, 20)
     json: Printed = False
     output: Written = None
@@ -160,11 +141,7 @@ class RiskSettings:
     context: Annotated[str, reads("conditions, hazards and exposure (.toml)", metavar="CASE", positional=True)]
     results: Annotated[
         tuple[str, ...],
-        reads(
-            "results of verify run, one with the matrices of each condition (.json)",
-            metavar="RESULT",
-            positional=True,
-        ),
+        reads(f"{_RUNS}, one with the matrices of each condition (.json)", metavar="RESULT", positional=True),
     ]
     json: Printed = False
     output: Written = None
@@ -177,7 +154,7 @@ class TriggersSettings:
     context: Annotated[str, reads("triggering conditions (.toml)", metavar="CASE", positional=True)]
     results: Annotated[
         tuple[str, ...],
-        reads("results of verify run in the conditions, and matrices (.json)", metavar="RESULT", positional=True),
+        reads(f"{_RUNS} in the conditions, and matrices (.json)", metavar="RESULT", positional=True),
     ]
     json: Printed = False
     output: Written = None

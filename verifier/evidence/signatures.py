@@ -90,20 +90,11 @@ def default_path(bundle: str) -> str:
 
 
 def envelope(signed: Signed, digest: str, key: str) -> str:
-    """One line: the envelope of a statement about the manifest with this digest.
-
-    Args:
-        key: file of the private key.
-
-    Raises:
-        InputError: the file is no such key.
-    """
-    statement = {
-        "_type": STATEMENT_TYPE,
-        "subject": [{"name": "manifest.json", "digest": {"sha256": digest}}],
-        "predicateType": PREDICATE_TYPE,
-        "predicate": json_values(signed),
-    }
+    """One line: the envelope of a statement about the manifest with this digest, signed with the private key in the
+    file `key`; InputError where it is none."""
+    subject = [{"name": "manifest.json", "digest": {"sha256": digest}}]
+    predicate = {"predicateType": PREDICATE_TYPE, "predicate": json_values(signed)}
+    statement = {"_type": STATEMENT_TYPE, "subject": subject, **predicate}
     payload, private = json.dumps(statement, sort_keys=True).encode(), _private(key)
     signature = {
         "keyid": _fingerprint(private.public_key()),
@@ -131,7 +122,6 @@ def find_signature(path: str, digest: str, key: str, role: Role | None, day: dat
     """The signature of this key, as this role, over the manifest with this digest; or in words why there is none.
 
     Args:
-        path: of the envelopes.
         key: file of the public key.
         role: None for any.
         day: on which it must be valid.

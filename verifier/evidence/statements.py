@@ -37,12 +37,8 @@ from verifier.study.results import RunResult
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "https://in-toto.io/attestation/test-result/v0.1"
-LISTS = {
-    "violated": "failedTests",
-    "inconclusive": "warnedTests",
-    "vacuous": "warnedTests",
-    "satisfied": "passedTests",
-}
+LISTS = {"violated": "failedTests", "satisfied": "passedTests"}
+LISTS |= {"inconclusive": "warnedTests", "vacuous": "warnedTests"}
 STATUSES = {Status.VIOLATED: "failedTests", Status.SUPPORTED: "passedTests"}
 RESULTS = {"violated": "FAILED", "satisfied": "PASSED"}
 
@@ -69,12 +65,10 @@ def statement(run: Document, subjects: Mapping[str, str], standings: Sequence[St
     if any(one.status is not Status.SUPPORTED for one in standings):
         whole = "WARNED"
     judged = {"result": "FAILED" if tests["failedTests"] else whole}
-    document = {
-        "_type": STATEMENT_TYPE,
-        "subject": [_resource(name, subjects[name]) for name in sorted(subjects)],
-        "predicateType": PREDICATE_TYPE,
-        "predicate": tests | judged | {"configuration": _configuration(run, result, subjects)},
-    }
+    subject = [_resource(name, subjects[name]) for name in sorted(subjects)]
+    predicate = tests | judged | {"configuration": _configuration(run, result, subjects)}
+    head = {"_type": STATEMENT_TYPE, "predicateType": PREDICATE_TYPE}
+    document = {**head, "subject": subject, "predicate": predicate}
     return json.dumps(document, indent=2, sort_keys=True) + "\n"
 
 
@@ -143,10 +137,8 @@ def _artefact(name: str, number: float, unit: str, said: Mapping[str, str]) -> s
     """The JSON of an artefact.
 
     Args:
-        name: of the test case.
         number: what was measured; one that is not finite is a text.
         unit: in words; empty for probabilities.
-        said: what belongs to it, by name.
     """
     kind = "real" if math.isfinite(number) else "string"
     value = {kind: number if kind == "real" else str(number)} | ({"unit": None} if kind == "real" else {})

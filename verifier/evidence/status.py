@@ -38,10 +38,7 @@ class Grade(Enum):
     UNTESTED = "untested"
 
 
-_ORDER: Mapping[Status | Grade, int] = {
-    **{status: k for k, status in enumerate(Status)},
-    **{grade: k for k, grade in enumerate(Grade)},
-}
+_ORDER: Mapping[Enum, int] = {kind: k for kinds in (Status, Grade) for k, kind in enumerate(kinds)}
 
 
 def severity(status: Status | None) -> int:

@@ -27,10 +27,9 @@ def risk_sentences(study: RiskResult, alone: str) -> Iterator[tuple[str, str]]:
     for hazard, risk in zip(study.hazards, study.risks, strict=True):
         text = f"Hazard {name_text(hazard.name)}: {_harm_text(risk)} at {level_text(study.level)}"
         most = next((contribution for contribution in risk.contributions if contribution.kind == "condition"), None)
-        where = "" if most is None or most.name == UNLISTED else "condition "
-        text += (
-            f"; {percent(most.share, 3)} of the upper end comes from {where}{name_text(most.name)}" if most else ""
-        )
+        if most is not None:
+            where = f"{'' if most.name == UNLISTED else 'condition '}{name_text(most.name)}"
+            text += f"; {percent(most.share, 3)} of the upper end comes from {where}"
         text += "; no criterion is stated" if hazard.accepted is None else f"; {_accepted_text(hazard.accepted)}"
         yield f"{text}.{f' Note: {alone}.' if alone else ''}", told_verdict(risk)
     if len(study.hazards) > 1 or study.accepted is not None:
@@ -44,11 +43,9 @@ def risk_blocks(study: RiskResult) -> Iterator[Block]:
     for hazard, risk in zip(study.hazards, study.risks, strict=True):
         yield from _hazard_blocks(study, hazard, risk)
     if len(study.hazards) > 1 or study.accepted is not None:
-        criterion = (
-            ""
-            if study.accepted is None
-            else f"; {_accepted_text(study.accepted)}{source_text(study.source)}: {_met(study.total)}"
-        )
+        criterion = ""
+        if study.accepted is not None:
+            criterion = f"; {_accepted_text(study.accepted)}{source_text(study.source)}: {_met(study.total)}"
         yield Paragraph(f"all hazards together, whatever their dependence: {_rates_text(study.total)}{criterion}")
     budget = ", ".join(f"{significant(float(part.error))} {name_text(part.part)}" for part in study.parts)
     yield Paragraph(f"all ends hold at once at {level_text(study.level)} (error budget: {budget or 'nothing'})")
@@ -72,30 +69,25 @@ def _hazard_blocks(study: RiskResult, hazard: RiskHazard, risk: RiskFound) -> It
         for cell in hazard.cells
     )
     caption = f"{told}: {name_text(hazard.requirement)} {happens}, planner {name_text(hazard.planner)}"
-    yield Table(
-        caption, ("condition", "environment", "share", "P per encounter", "worst scenario"), rows, sortable=True
-    )
+    header = ("condition", "environment", "share", "P per encounter", "worst scenario")
+    yield Table(caption, header, rows, sortable=True)
     yield Paragraph(f"{name_text(hazard.name)}: {_rates_text(risk)}")
     stated = [f"{share.name} {ends_text(share)}{source_text(share.source)}" for share in hazard.chain]
     missing = [name for name in CHAIN if name not in {share.name for share in hazard.chain}]
     stated += [f"{listed(missing)} not stated, taken as 1"] if missing else []
     yield Paragraph(f"from behaviour to harm: {'; '.join(stated)}")
     for kind, text in _PARTS.items():
-        parts = [
-            contribution for contribution in risk.contributions if contribution.kind == kind and contribution.share
-        ]
+        parts = [part for part in risk.contributions if part.kind == kind and part.share]
         if len(parts) > 1 or (kind != "environment" and parts):
             yield Paragraph(text + "; ".join(f"{name_text(part.name)} {percent(part.share)}" for part in parts))
     if hazard.accepted is not None:
         yield Paragraph(f"{_accepted_text(hazard.accepted)}: {_met(risk)}")
     if risk.improvements:
         yield Paragraph("any one of these numbers alone would meet the criterion, the smallest change first:")
+        best = risk.improvements[:MOST_TOLD]
+        changes = (f"{significant(one.needed, 4)} instead of {significant(one.now, 4)}" for one in best)
         yield Listing(
-            tuple(
-                f"{name_text(improvement.number)}: at most {significant(improvement.needed, 4)} "
-                f"instead of {significant(improvement.now, 4)}"
-                for improvement in risk.improvements[:MOST_TOLD]
-            )
+            tuple(f"{name_text(one.number)}: at most {how}" for one, how in zip(best, changes, strict=True))
         )
     elif hazard.accepted is not None and risk.verdict is not Verdict.SATISFIED:
         yield Paragraph("no number alone would meet the criterion")
@@ -113,10 +105,8 @@ def _met_text(where: RiskEnvironment) -> str:
         said += f" ({unlisted.left_over} of {counted(unlisted.classified, 'classified encounter')})"
     elif unlisted.upper == 1:
         said += " (nothing is stated)"
-    source = source_text(unlisted.source)
-    return (
-        f"{name_text(where.name)}: {ends} encounters per hour, from {exposure_text(where.exposure)}; {said}{source}"
-    )
+    met = f"{name_text(where.name)}: {ends} encounters per hour, from {exposure_text(where.exposure)}"
+    return f"{met}; {said}{source_text(unlisted.source)}"
 
 
 def _rates_text(risk: RiskFound) -> str:
@@ -210,13 +200,7 @@ def _pairs(study: TriggersResult) -> Iterator[Block]:
     names = [trigger.name for trigger in study.triggers if any(trigger.name in pair for pair in known)]
     if names:
         rows = tuple(
-            (
-                name_text(one),
-                *(
-                    "-" if (count := known.get((one, other), known.get((other, one)))) is None else str(count)
-                    for other in names
-                ),
-            )
+            (name_text(one), *(str(known.get((one, other), known.get((other, one), "-"))) for other in names))
             for one in names
         )
         yield Table("Objects in both of two conditions", ("condition", *map(name_text, names)), rows)
@@ -299,11 +283,10 @@ def _accepted(study: RateResult) -> Iterator[str]:
         return
     most = significant(float(Fraction(study.acceptance.per_hour)), 4)
     yield f"acceptance: at most {most} per hour{source_text(study.acceptance.source)}"
-    most = f", or {shown.encounters} encounters if no more come per hour than the upper ends,"
-    yield (
-        f"validation target by testing alone ({level_text(shown.confidence)} confidence): "
-        f"{significant(shown.hours, 6)} hours{'' if shown.encounters is None else most} without an event"
-    )
+    hours = f"{significant(shown.hours, 6)} hours"
+    if shown.encounters is not None:
+        hours += f", or {shown.encounters} encounters if no more come per hour than the upper ends,"
+    yield f"validation target by testing alone ({level_text(shown.confidence)} confidence): {hours} without an event"
     reason = reason_text(study.reason)
     why = f" ({reason})" if reason else ""
     yield f"acceptance criterion: {verdict_text(CRITERION[study.verdict], study.condition)}{why}"

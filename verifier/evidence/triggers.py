@@ -20,7 +20,7 @@ from verifier.base.libraries import __version__
 from verifier.base.toml import Element
 from verifier.checking.verdicts import Verdict, condition_over, worst_verdict
 from verifier.evidence.declarations import matrices_at
-from verifier.evidence.documents import Document
+from verifier.evidence.documents import Document, of_kind
 from verifier.evidence.rates.document import RateInput
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document_reader import DocumentReader
@@ -182,7 +182,6 @@ def known_triggers(
     """What is known of triggering conditions.
 
     Args:
-        triggers: as stated.
         documents: runs, and matrices whose items are counted.
         context: name and SHA-256 of the file where they are stated.
 
@@ -193,11 +192,8 @@ def known_triggers(
         raise UsageError("the context states no triggering condition\n  hint: [trigger.NAME] with text = TEXT")
     unique = list({document.sha256: document for document in documents}.values())
     runs = {trigger.name: _run_of(trigger, unique) for trigger in triggers}
-    tables = {
-        document.sha256: DocumentReader(document.name).counts(dict(document.content))
-        for document in unique
-        if document.kind == "confusion"
-    }
+    matrices = of_kind(unique, "confusion")
+    tables = {one.sha256: DocumentReader(one.name).counts(dict(one.content)) for one in matrices}
     known = tuple(_known(trigger, runs[trigger.name], tables) for trigger in triggers)
     used = {run.sha256: run for run in runs.values() if run is not None}.values()
     named = {trigger.sha256 for trigger in triggers}
@@ -205,11 +201,7 @@ def known_triggers(
         inputs=(
             *(() if context is None else (RateInput("context", *context),)),
             *(RateInput("result", run.name, run.sha256) for run in used),
-            *(
-                RateInput("confusion", document.name, document.sha256)
-                for document in unique
-                if document.sha256 in named
-            ),
+            *(RateInput("confusion", one.name, one.sha256) for one in unique if one.sha256 in named),
         ),
         versions={"verifier": __version__},
         triggers=known,
@@ -237,10 +229,8 @@ def _known(trigger: Trigger, run: Document | None, tables: Mapping[str, Confusio
     table = _table(trigger, tables)
     if table is not None:
         counts, sequences = table.matrices(trigger.where).counts, table.by_sequence(trigger.where)
-        points = (
-            [] if result is None else [point for requirement in result.requirements for point in requirement.points]
-        )
-        drawn = {name for point in points for name in point.draws}
+        requirements = () if result is None else result.requirements
+        drawn = {name for requirement in requirements for point in requirement.points for name in point.draws}
         columns = {label_text(label): counts[:, :, column] for column, label in enumerate(table.labels)}
         items = {name: int(column.sum()) for name, column in columns.items() if result is None or name in drawn}
         drives = None if sequences is None else len(set(sequences.tally.index[:, SEQUENCE].tolist()))

@@ -21,7 +21,7 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import TypeAlias
 
 from verifier.base.errors import InputError, LimitError, Place, UsageError, shown
 from verifier.base.files import stated_second, write_bytes
@@ -132,6 +132,7 @@ def _write_folder(files: Mapping[str, bytes], target: Path) -> None:
 
 _ENCRYPTED = 0x1
 _UNPACK = "if it was packed again by another program, unpack it and check the folder"
+_FILES_ONLY = "a bundle holds files and folders only"
 _PIECE = 2**20
 _END = struct.Struct("<4s4H2IH")
 """The record at the end of an archive: mark, two disks, entries on this disk and in all, size and start of the
@@ -164,10 +165,6 @@ DEFAULT_LIMITS = ReadingLimits()
 def read_bundle(path: str | Path, limits: ReadingLimits = DEFAULT_LIMITS) -> dict[str, bytes]:
     """Every file of a bundle: path inside it -> content, sorted by path.
 
-    Args:
-        path: of a folder, or of a zip archive.
-        limits: beyond which a bundle is refused.
-
     Raises:
         InputError: it is neither, it cannot be read, or it holds what no bundle holds: links, devices, encrypted
             files, unknown compression, names that lead out of it or collide.
@@ -176,12 +173,11 @@ def read_bundle(path: str | Path, limits: ReadingLimits = DEFAULT_LIMITS) -> dic
     place = Place(str(path))
     try:
         mode = Path(path).stat().st_mode
-        if stat.S_ISDIR(mode):
-            files = _read_folder(Path(path), limits, str(path))
-        elif stat.S_ISREG(mode):
-            files = _read_zip(Path(path), limits, str(path))
-        else:
-            raise InputError("expected a folder or a zip archive", place)
+        if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
+            raise InputError("expected a folder or a zip archive")
+        files = (_read_folder if stat.S_ISDIR(mode) else _read_zip)(Path(path), limits)
+    except InputError as error:
+        raise type(error)(error.message, place, error.hint) from None
     except FileNotFoundError:
         raise InputError("no such bundle", place) from None
     except (OSError, ValueError) as error:
@@ -189,73 +185,73 @@ def read_bundle(path: str | Path, limits: ReadingLimits = DEFAULT_LIMITS) -> dic
     return dict(sorted(files.items()))
 
 
-def _read_folder(folder: Path, limits: ReadingLimits, bundle: str) -> dict[str, bytes]:
+def _read_folder(folder: Path, limits: ReadingLimits) -> dict[str, bytes]:
     sizes: dict[str, int] = {}
-    for name, size in _walk(folder, "", bundle, 0):
+    for name, size in _walk(folder, "", 0):
         sizes[name] = size
-        _check_count(len(sizes), limits, bundle)
-    check_paths(sizes, bundle)
-    _check_sizes(sizes, limits, bundle)
+        _check_count(len(sizes), limits)
+    check_paths(sizes)
+    _check_sizes(sizes, limits)
     files = {}
     for name, size in sizes.items():
-        with _opened(folder / name) as stream:
+        # Opened only if it is a file and no link, even if it was exchanged a moment ago.
+        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        with os.fdopen(os.open(folder / name, flags), "rb") as stream:
             files[name] = stream.read(size + 1)
         if len(files[name]) != size:
-            raise InputError(f"{shown(name)} changed while it was read", Place(bundle))
+            raise InputError(f"{shown(name)} changed while it was read")
     return files
 
 
-def _opened(path: Path) -> BinaryIO:
-    """A file, opened only if it is one and no link, even if it was exchanged a moment ago."""
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-    return os.fdopen(handle, "rb")
-
-
-def _walk(folder: Path, prefix: str, bundle: str, depth: int) -> Iterator[tuple[str, int]]:
+def _walk(folder: Path, prefix: str, depth: int) -> Iterator[tuple[str, int]]:
     """Path inside the bundle and size of every file; links and whatever is no file are refused."""
     if depth > _DEEPEST:
-        raise InputError(f"folders nest more than {_DEEPEST} deep", Place(bundle))
+        raise InputError(f"folders nest more than {_DEEPEST} deep")
     with os.scandir(folder) as entries:
         for entry in sorted(entries, key=lambda one: one.name):
             name = prefix + entry.name
             if entry.is_symlink():
-                raise InputError(f"{shown(name)} is a link", Place(bundle), "a bundle holds files and folders only")
+                raise InputError(f"{shown(name)} is a link", hint=_FILES_ONLY)
             if entry.is_dir(follow_symlinks=False):
                 empty = True
-                for file in _walk(folder / entry.name, name + "/", bundle, depth + 1):
+                for file in _walk(folder / entry.name, name + "/", depth + 1):  # one by one: they are counted
                     empty = False
                     yield file
                 if empty:
-                    raise InputError(f"{shown(name)} is an empty folder, which no bundle holds", Place(bundle))
+                    raise InputError(f"{shown(name)} is an empty folder, which no bundle holds")
             elif entry.is_file(follow_symlinks=False):
                 yield name, entry.stat(follow_symlinks=False).st_size
             else:
-                raise InputError(f"{shown(name)} is no file", Place(bundle), "a bundle holds files and folders only")
+                raise InputError(f"{shown(name)} is no file", hint=_FILES_ONLY)
 
 
-def _read_zip(path: Path, limits: ReadingLimits, bundle: str) -> dict[str, bytes]:
+def _read_zip(path: Path, limits: ReadingLimits) -> dict[str, bytes]:
     if path.stat().st_size > limits.total_bytes:
-        raise LimitError(f"the archive has more than {limits.total_bytes} bytes", Place(bundle))
+        raise LimitError(f"the archive has more than {limits.total_bytes} bytes")
     try:
-        _check_directory(path, limits, bundle)
+        _check_directory(path, limits)
         with zipfile.ZipFile(path) as archive:
             infos = archive.infolist()
-            _check_count(len(infos), limits, bundle)
+            _check_count(len(infos), limits)
             for info in infos:
-                _check_info(info, bundle)
-            check_paths([info.filename for info in infos], bundle)
-            _check_sizes({info.filename: info.file_size for info in infos}, limits, bundle)
-            files = {info.filename: _unpacked(archive, info, bundle) for info in infos}
+                _check_info(info)
+            check_paths([info.filename for info in infos])
+            _check_sizes({info.filename: info.file_size for info in infos}, limits)
+            files = {info.filename: _unpacked(archive, info) for info in infos}
             date = infos[0].date_time if infos else FIRST_DATE
-        _check_rest(path.read_bytes(), zip_bytes(files, date), bundle)
-        return files
     except zipfile.BadZipFile as error:
-        raise InputError(f"no sound zip archive: {error}", Place(bundle)) from None
+        raise InputError(f"no sound zip archive: {error}") from None
     except (NotImplementedError, RuntimeError, EOFError) as error:
-        raise InputError(f"the archive cannot be unpacked: {error}", Place(bundle)) from None
+        raise InputError(f"the archive cannot be unpacked: {error}") from None
+    raw, written = path.read_bytes(), zip_bytes(files, date)
+    if raw != written:  # anything beside its files: then no byte of it is left unchecked
+        where = next((k for k, pair in enumerate(zip(raw, written, strict=False)) if pair[0] != pair[1]), None)
+        where = min(len(raw), len(written)) if where is None else where
+        raise InputError(f"byte {where} of the archive is not as verify evidence build writes it", hint=_UNPACK)
+    return files
 
 
-def _check_directory(path: Path, limits: ReadingLimits, bundle: str) -> None:
+def _check_directory(path: Path, limits: ReadingLimits) -> None:
     """Refuse a directory of more or longer entries than a bundle has, before it is read: each takes memory."""
     with path.open("rb") as stream:
         start = max(0, stream.seek(0, os.SEEK_END) - _LOCATOR_BYTES - _END.size)
@@ -263,34 +259,30 @@ def _check_directory(path: Path, limits: ReadingLimits, bundle: str) -> None:
         tail = stream.read()
     end = tail[-_END.size :]
     if len(end) < _END.size or not end.startswith(_END_MARK):
-        raise InputError(
-            "no sound zip archive: it does not end as verify evidence build writes it", Place(bundle), _UNPACK
-        )
+        raise InputError("no sound zip archive: it does not end as verify evidence build writes it", hint=_UNPACK)
     if tail[: -_END.size].startswith(_LOCATOR_MARK):
-        raise InputError("a zip64 archive, which no bundle is", Place(bundle))
+        raise InputError("a zip64 archive, which no bundle is")
     _, _, _, _, _, size, _, _ = _END.unpack(end)
     if size > limits.files * _LARGEST_ENTRY:
-        raise LimitError(f"a directory of {size} bytes, too many for {limits.files} files", Place(bundle))
+        raise LimitError(f"a directory of {size} bytes, too many for {limits.files} files")
 
 
-def _check_info(info: zipfile.ZipInfo, bundle: str) -> None:
+def _check_info(info: zipfile.ZipInfo) -> None:
     """Refuse an entry that is anything but a plain file."""
     name, kind = shown(info.orig_filename), info.external_attr >> 16
     if info.orig_filename != info.filename:
-        raise InputError(f"{name}: a name with a NUL byte or foreign separators", Place(bundle))
+        raise InputError(f"{name}: a name with a NUL byte or foreign separators")
     if info.is_dir():
-        raise InputError(f"{name}: an entry for a folder, which no bundle has", Place(bundle))
+        raise InputError(f"{name}: an entry for a folder, which no bundle has")
     if stat.S_IFMT(kind) not in (0, stat.S_IFREG) and info.create_system == _CREATED_ON_UNIX:
-        raise InputError(f"{name} is a link or a device", Place(bundle), "a bundle holds files only")
+        raise InputError(f"{name} is a link or a device", hint="a bundle holds files only")
     if info.flag_bits & _ENCRYPTED:
-        raise InputError(f"{name} is encrypted", Place(bundle))
+        raise InputError(f"{name} is encrypted")
     if info.compress_type != zipfile.ZIP_STORED:
-        raise InputError(
-            f"{name} is compressed (method {info.compress_type}), as no bundle is", Place(bundle), _UNPACK
-        )
+        raise InputError(f"{name} is compressed (method {info.compress_type}), as no bundle is", hint=_UNPACK)
 
 
-def _unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo, bundle: str) -> bytes:
+def _unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     """The content, which may not be longer or shorter than declared."""
     pieces, size = [], 0
     with archive.open(info) as stream:
@@ -300,31 +292,19 @@ def _unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo, bundle: str) -> b
                 break
             pieces.append(piece)
     if size != info.file_size:
-        raise InputError(f"{shown(info.filename)} does not have the size that the archive declares", Place(bundle))
+        raise InputError(f"{shown(info.filename)} does not have the size that the archive declares")
     return b"".join(pieces)
 
 
-def _check_rest(raw: bytes, written: bytes, bundle: str) -> None:
-    """Refuse an archive with anything beside its files: then no byte of it is left unchecked."""
-    if raw != written:
-        at = next((k for k, pair in enumerate(zip(raw, written, strict=False)) if pair[0] != pair[1]), None)
-        where = min(len(raw), len(written)) if at is None else at
-        raise InputError(
-            f"byte {where} of the archive is not as verify evidence build writes it", Place(bundle), _UNPACK
-        )
-
-
-def _check_count(count: int, limits: ReadingLimits, bundle: str) -> None:
+def _check_count(count: int, limits: ReadingLimits) -> None:
     if count > limits.files:
-        raise LimitError(f"more than {limits.files} files", Place(bundle))
+        raise LimitError(f"more than {limits.files} files")
 
 
-def _check_sizes(sizes: Mapping[str, int], limits: ReadingLimits, bundle: str) -> None:
+def _check_sizes(sizes: Mapping[str, int], limits: ReadingLimits) -> None:
     for name, size in sizes.items():
         if size > limits.file_bytes:
-            raise LimitError(f"{shown(name)} has {size} bytes; at most {limits.file_bytes} are read", Place(bundle))
+            raise LimitError(f"{shown(name)} has {size} bytes; at most {limits.file_bytes} are read")
     total = sum(sizes.values())
     if total > limits.total_bytes:
-        raise LimitError(
-            f"the files have {total} bytes together; at most {limits.total_bytes} are read", Place(bundle)
-        )
+        raise LimitError(f"the files have {total} bytes together; at most {limits.total_bytes} are read")

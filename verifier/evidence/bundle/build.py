@@ -16,8 +16,7 @@ from verifier.base.documents import Limits, Sha256
 from verifier.base.errors import InputError, LimitError, Place, UsageError, files_named
 from verifier.base.files import read_bytes, read_text
 from verifier.checking.process import StormProcess
-from verifier.evidence.bundle.archive import DEFAULT_LIMITS as READING_LIMITS
-from verifier.evidence.bundle.archive import check_target, write_bundle
+from verifier.evidence.bundle.archive import ReadingLimits, check_target, write_bundle
 from verifier.evidence.bundle.derived_artefacts import TRACE_FILE, derived
 from verifier.evidence.bundle.layout import input_paths
 from verifier.evidence.bundle.making import Progress, make_results, planned
@@ -138,7 +137,7 @@ class BuiltResult:
 
 def built_document(bundle: Bundle, name: str) -> BuiltResult:
     """The document of a bundle that was written under a name."""
-    columns = [field.name for field in fields(BuiltRequirement)]
+    columns = [column.name for column in fields(BuiltRequirement)]
     return BuiltResult(
         bundle=name,
         digest=bundle.digest,
@@ -162,8 +161,6 @@ def build_bundle(
 
     Args:
         target: a folder, or an archive if the name ends in `.zip`.
-        force: replace a bundle that is there already.
-        progress: wraps the list of what is to be made, for a progress bar.
 
     Raises:
         VerifierError: see `verifier.base.errors`; nothing is written then.
@@ -179,9 +176,8 @@ def make_bundle(sources: Sources, options: RunOptions = RunOptions(), progress: 
     """Make a bundle in memory; errors as `build_bundle`."""
     options.refuse_stated_bounds("verify evidence build")
     if options.initial_context == "counted":
-        raise UsageError(
-            "--initial-context counted is a mean over initial states, and certificates are of single ones"
-        )
+        said = "is a mean over initial states, and certificates are of single ones"
+        raise UsageError(f"--initial-context counted {said}")
     options = options.by_default()
     with StormProcess() as storm:  # starts at once, so that Storm loads while the files are read
         request, inputs, about, own = _copied(sources, options)
@@ -236,7 +232,7 @@ def _refuse_inputs_inside(target: str | Path, sources: Sources) -> None:
 
 def _check_count(rebuilt: Study) -> None:
     """Refuse more files than a check reads, before anything is computed."""
-    grid, most = rebuilt.grid, READING_LIMITS.files // 2
+    grid, most = rebuilt.grid, ReadingLimits().files // 2
     sides = 2 * (rebuilt.bounded + (rebuilt.options.decimals is None) + rebuilt.options.dependence_free)
     least = sides * len(grid.blocks) * len(grid.requirements)
     if least > most:

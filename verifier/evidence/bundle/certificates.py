@@ -123,7 +123,6 @@ def certificates_of_comparison(
 
     Args:
         specs, detectors: the files, in the order of the comparison, in which they are numbered from 1.
-        options: of the comparison.
 
     Raises:
         VerifierError: as reading the files and building their products; NoAnswerError beyond the limits of time and
@@ -156,17 +155,12 @@ def why_none(rebuilt: Study, objective: Objective) -> str | None:
         if region is None or objective.state_count < _SOME or Provable(objective, region).is_followed:
             return None
         return "what the states have to meet, windows within windows, takes too long to find"
-    return (
-        f"certificates are made of at most {LARGEST_CERTIFIED} product states, and there are {objective.state_count}"
-    )
+    count = objective.state_count
+    return f"certificates are made of at most {LARGEST_CERTIFIED} product states, and there are {count}"
 
 
 def certificates_of(rebuilt: Study, block: int, objectives: Sequence[Objective]) -> Iterator[tuple[str, str]]:
-    """Path and text of every certificate of one block of the grid.
-
-    Args:
-        block: number of the block, from 0.
-    """
+    """Path and text of every certificate of one block of the grid, by its number from 0."""
     data, settings = rebuilt.data, rebuilt.options.confidence
     if data is None or settings is None:
         return
@@ -185,14 +179,7 @@ def certificates_of(rebuilt: Study, block: int, objectives: Sequence[Objective])
 def check_certificates(
     files: Mapping[str, bytes], rebuilt: Study, objective: Objective, paths: Sequence[str]
 ) -> tuple[Proven, list[Finding]]:
-    """What the certificates of one block and requirement prove about the bundled system, and what is wrong.
-
-    Args:
-        files: of the bundle.
-        rebuilt: the system, with `data`.
-        objective: the requirement on the block's chain, rebuilt.
-        paths: of its certificates.
-    """
+    """What the certificates of one block and requirement prove about the bundled system, and what is wrong."""
     region = None if rebuilt.data is None else rebuilt.data.region(objective.skeleton)
     if region is None or region.evidence is None:
         raise ValueError("a run without confidence bounds, or with bounds from draws, has no certificates")
@@ -220,8 +207,6 @@ def _checked(
     """What certificates prove for each initial state, and what is wrong.
 
     Args:
-        files: of the bundle.
-        paths: of the certificates.
         objective, region: what they must be about. On the side where the world is not, they may be about some of its
             choices: a strategy is proof enough.
     """
@@ -318,7 +303,6 @@ def certified_recalls(
 
     Args:
         number: of the requirement in the spec, from 1.
-        files: as for `_windowed`.
     """
     names = [requirement.name for requirement in rebuilt.grid.requirements]
     requirement = names.index(result.requirement.name)
@@ -329,8 +313,7 @@ def certified_recalls(
             if place is None:
                 continue
             block, initial = place
-            objective = rebuilt.cases[block].objective(requirement)
-            counts = rebuilt.cases[block].counts
+            objective, counts = rebuilt.cases[block].objective(requirement), rebuilt.cases[block].counts
             of, changed = "" if kind == "measured" else point_of_recall(number, k, kind), None
             if kind == "at_value":
                 changed = _required(rebuilt, counts, answer.cells)
@@ -354,14 +337,11 @@ def _place(rebuilt: Study, planner: str, point: Point) -> tuple[int, int] | None
 def _required(rebuilt: Study, counts: NDArray[np.int64], cells: Sequence[CellRecall]) -> NDArray[np.int64] | None:
     """Counts with the recalls that are required; None where none are."""
     matrices = rebuilt.matrices
-    places = {
-        (matrices.bin_text(index), label_text(label)): (index, column)
-        for index in range(matrices.bin_count)
-        for column, label in enumerate(matrices.labels)
-    }
-    indices = [places.get((cell.bin, cell.label)) for cell in cells]
+    bins = {matrices.bin_text(index): index for index in range(matrices.bin_count)}
+    labels = {label_text(label): column for column, label in enumerate(matrices.labels)}
+    indices = [(bins.get(cell.bin), labels.get(cell.label)) for cell in cells]
     recalls = [Fraction(cell.required) for cell in cells if cell.required is not None]
-    if not indices or None in indices or len(recalls) < len(indices):
+    if not indices or any(None in index for index in indices) or len(recalls) < len(indices):
         return None
     whole = math.lcm(*(recall.denominator for recall in recalls))
     bins, columns = np.array(indices).T

@@ -102,20 +102,16 @@ def check_bundle(
     """Check a bundle, offline and without running anything that it holds.
 
     Args:
-        path: a folder or a zip archive.
         digest: SHA-256 that its manifest must have, in hexadecimal.
         recompute: also compute every result again, and every probability as an exact fraction with Storm.
-        limits: of what is read and computed.
-        progress: wraps the list of what `recompute` makes, for a progress bar.
 
     Raises:
         InputError: the bundle cannot be read at all.
         EngineError: the engines disagree or fail.
         NoAnswerError: nothing is wrong as far as the limits of the check allow to look.
     """
-    return check_files(
-        Path(path).absolute().name, read_bundle(path, limits.reading), digest, recompute, limits, progress
-    )
+    name, files = Path(path).absolute().name, read_bundle(path, limits.reading)
+    return check_files(name, files, digest, recompute, limits, progress)
 
 
 def check_files(
@@ -229,7 +225,6 @@ def _looked_into(
         before = len(log.findings)
         _fit_together(parts, log)
         _versions(parts, log)
-        _materials(parts, log)
         check_contents(parts, log)
         _given(parts, log)
         fits = len(log.findings) == before
@@ -260,20 +255,16 @@ def _fit_together(parts: Parts, log: Log) -> None:
 
 
 def _versions(parts: Parts, log: Log) -> None:
-    """Whether results say that the program which built the bundle made them."""
+    """Whether results say that the program which built the bundle made them, and the bill of materials, which cannot
+    be made again, names the versions that the run was made with."""
     for path, document in parts.documents.items():
         stated = (document.content.get("versions") or {}).get("verifier", log.built_by)
         if path not in parts.request.inputs and stated != log.built_by:
             said = f"{log.built_by}, which built the bundle"
             log.findings.append(misstated(path, "/versions/verifier", str(stated), said))
-
-
-def _materials(parts: Parts, log: Log) -> None:
-    """Whether the bill of materials names the versions that the run was made with; it cannot be made again."""
-    if SBOM_FILE not in parts.files:
-        return
     try:
-        refuse_other_versions(parts.files[SBOM_FILE], parts.run.content["versions"])
+        if SBOM_FILE in parts.files:
+            refuse_other_versions(parts.files[SBOM_FILE], parts.run.content["versions"])
     except InputError as error:
         log.findings.append(_refusal(error, SBOM_FILE, Kind.CONTENT))
 
@@ -295,11 +286,8 @@ def _given(parts: Parts, log: Log) -> None:
     if again:
         log.checked.append((again, "given runs computed again from their inputs and compared"))
     evidence = parts.context.declared.evidence.values()
-    if away := [
-        f"{stated.name} ({stated.file})"
-        for stated in evidence
-        if stated.sha256 and not (stated.copied or stated.fault)
-    ]:
+    elsewhere = (stated for stated in evidence if stated.sha256 and not (stated.copied or stated.fault))
+    if away := [f"{stated.name} ({stated.file})" for stated in elsewhere]:
         log.unchecked.append(f"documents of which the bundle has the SHA-256 alone: {', '.join(away)}")
     for stated in evidence:
         if not stated.fault_on(parts.context.declared.day) and (since := stated.fault_on(today())):
@@ -314,13 +302,8 @@ def _graded(parts: Parts, recompute: bool, log: Log) -> None:
     """What the requirements are, and how the numbers of the results were checked."""
     status = {(standing.requirement, standing.planner): standing.told for standing in log.standings}
     log.requirements = tuple(
-        (
-            requirement.name,
-            requirement.planner,
-            requirement.verdict.value,
-            status.get((requirement.name, requirement.planner), ""),
-        )
-        for requirement in parts.result.requirements
+        (one.name, one.planner, one.verdict.value, status.get((one.name, one.planner), ""))
+        for one in parts.result.requirements
     )
     results = (document.content for path, document in parts.documents.items() if path.startswith("results/"))
     count = sum(map(numbers_in, results))
@@ -355,9 +338,8 @@ def _parts(files: Mapping[str, bytes], request: Request, rebuilt: Study, read: U
             log.findings.append(Finding(path, "", "nothing", about.get(path, "a result, or the reason why not")))
     for path in parts.omitted:
         if path not in missing and not path.startswith(f"{CERTIFICATES}/"):
-            log.findings.append(
-                Finding(OMITTED_FILE, "", f"a reason for leaving out {path}", "no such file is planned")
-            )
+            said = f"a reason for leaving out {path}"
+            log.findings.append(Finding(OMITTED_FILE, "", said, "no such file is planned"))
         if path in files:
             log.findings.append(Finding(path, "", "a file that is said to be omitted", "nothing"))
     log.checked.append((len(parts.documents), "documents compared with their JSON Schema"))
@@ -369,9 +351,8 @@ def _derived(files: Mapping[str, bytes], altered: set[str], parts: Parts, log: L
     basis = derived(parts)
     log.standings, log.case, made = basis.standings, basis.case.status, basis.made
     if log.built_by != __version__:
-        log.unchecked.append(
-            f"derived files and results byte for byte: built by verifier {log.built_by}, and this is {__version__}"
-        )
+        other = f"built by verifier {log.built_by}, and this is {__version__}"
+        log.unchecked.append(f"derived files and results byte for byte: {other}")
         return
     for path, text in made.items():
         expected = text.encode()

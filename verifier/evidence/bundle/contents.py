@@ -14,15 +14,8 @@ from verifier.base.errors import NoAnswerError
 from verifier.base.libraries import __version__
 from verifier.checking.enclosure import AGREEMENT
 from verifier.checking.process import StormProcess
+from verifier.evidence.bundle import layout
 from verifier.evidence.bundle.certificates import Proven, certified_recalls, check_point
-from verifier.evidence.bundle.layout import (
-    CERTIFICATES,
-    EXPLAIN_FILE,
-    RUN_FILE,
-    alternative_file,
-    place_of_certificate,
-    require_file,
-)
 from verifier.evidence.bundle.making import (
     Progress,
     alternatives,
@@ -52,10 +45,10 @@ from verifier.study.results import RunResult
 
 def check_contents(parts: Parts, log: Log) -> None:
     """Hold every result against the inputs. Raises VerifierError: the inputs do not make a system."""
-    certificates = {path for path in parts.files if place_of_certificate(path) is not None}
+    certificates = {path for path in parts.files if layout.place_of_certificate(path) is not None}
     log.checked.append((len(certificates), "certificates proven in rational arithmetic about the rebuilt chains"))
     points = check_runs(parts, log)
-    if EXPLAIN_FILE in parts.documents:
+    if layout.EXPLAIN_FILE in parts.documents:
         _explanations(parts, log)
     _required(parts, points, log)
     for path in sorted(certificates - log.certificates) if not log.findings else ():
@@ -64,26 +57,21 @@ def check_contents(parts: Parts, log: Log) -> None:
 
 
 def _explanations(parts: Parts, log: Log) -> None:
-    document = parts.documents[EXPLAIN_FILE]
+    document = parts.documents[layout.EXPLAIN_FILE]
     result: ExplainResult = document.result
-    log.findings += check_frame(EXPLAIN_FILE, document, parts.files[EXPLAIN_FILE], parts.rebuilt)
-    log.findings += check_same_frame(EXPLAIN_FILE, result, parts.result, SAME_AS_THE_RUN)
-    shape = check_head(EXPLAIN_FILE, result, parts.rebuilt, parts.rebuilt.options)
-    shape += _matrices_named(result, parts.rebuilt)
+    log.findings += check_frame(layout.EXPLAIN_FILE, document, parts.files[layout.EXPLAIN_FILE], parts.rebuilt)
+    log.findings += check_same_frame(layout.EXPLAIN_FILE, result, parts.result, SAME_AS_THE_RUN)
+    shape = check_head(layout.EXPLAIN_FILE, result, parts.rebuilt, parts.rebuilt.options)
+    matrices = parts.rebuilt.matrices
+    bins = [matrices.bin_text(index) for index in range(matrices.bin_count)]
+    expected = {"labels": [label_text(label) for label in matrices.labels], "bins": bins}
+    shape += differing(layout.EXPLAIN_FILE, {"labels": result.labels, "bins": result.bins}, expected)
     log.findings += shape
     if shape:
         return
     done = check_explanations(document, parts.run, parts.rebuilt)
     log.findings += done.findings
     log.checked.append((done.runs, f"violating runs replayed on the rebuilt system, {done.whole} with the formula"))
-
-
-def _matrices_named(result: ExplainResult, rebuilt: Study) -> list[Finding]:
-    """Labels and bins of the matrices, which the cells of an explanation are told by."""
-    matrices = rebuilt.matrices
-    bins = [matrices.bin_text(index) for index in range(matrices.bin_count)]
-    expected = {"labels": [label_text(label) for label in matrices.labels], "bins": bins}
-    return differing(EXPLAIN_FILE, {"labels": result.labels, "bins": result.bins}, expected)
 
 
 def _required(parts: Parts, points: Mapping[tuple[int, int], Proven], log: Log) -> None:
@@ -94,7 +82,7 @@ def _required(parts: Parts, points: Mapping[tuple[int, int], Proven], log: Log) 
     count = 0
     spec, model = parts.rebuilt.inputs.spec, parts.rebuilt.inputs.model
     for number, requirement in enumerate(spec.requirements, 1):
-        path = require_file(number, requirement.name)
+        path = layout.require_file(number, requirement.name)
         if path not in parts.documents:
             continue
         count += 1
@@ -113,12 +101,9 @@ def _required(parts: Parts, points: Mapping[tuple[int, int], Proven], log: Log) 
         end = str(ends_of(requirement, model)[0].asked)
         asked |= {"asked": end} if end != "P" else {}
         answered = [{"planner": answer.planner, "constants": answer.constants} for answer in result.answers]
-        log.findings += differing(
-            path,
-            {"requirement": result.requirement, "answers": answered},
-            {"requirement": asked, "answers": _asked_of(parts.rebuilt)},
-            ", as in the spec",
-        )
+        stated = {"requirement": result.requirement, "answers": answered}
+        expected = {"requirement": asked, "answers": _asked_of(parts.rebuilt)}
+        log.findings += differing(path, stated, expected, ", as in the spec")
         log.findings += _as_measured(path, parts)
         _proven_recalls(path, number, parts, points, log)
     if count:
@@ -161,17 +146,16 @@ def _as_measured(path: str, parts: Parts) -> list[Finding]:
         point, asked = answer.measured, (result.requirement.name, answer.planner)
         mine = (one.points for one in parts.result.requirements if (one.name, one.planner) == asked)
         same = [known for points in mine for known in points if known.place == point.place]
-        if not any(_overlap(known, point) for known in same):
+        values = (point.probability, point.second_engine)
+        if not any(
+            all(abs(value - known.probability) <= AGREEMENT for value in values)
+            and max(known.lower, point.lower) <= min(known.upper, point.upper)
+            for known in same
+        ):
             wanted = f"{repr(same[0].probability) if same else 'a scenario of the run'}, as in the run"
             where = f"/answers/{k}/measured/probability"
             findings.append(misstated(path, where, repr(point.probability), wanted))
     return findings
-
-
-def _overlap(one: Point, other: Point) -> bool:
-    values = (other.probability, other.second_engine)
-    close = all(abs(value - one.probability) <= AGREEMENT for value in values)
-    return close and max(one.lower, other.lower) <= min(one.upper, other.upper)
 
 
 CHEAP, CHEAP_DRAWS = 20_000, 2 * 10**7
@@ -194,9 +178,9 @@ def check_cheaply(parts: Parts, log: Log) -> list[str]:
         left.append("statistical intervals and verdicts that rest on them")
     if cost <= CHEAP:
         made |= _curves(parts)
-        if EXPLAIN_FILE in parts.documents:
-            count = numbers_in(parts.documents[EXPLAIN_FILE].content)
-            made[EXPLAIN_FILE] = count, explanation_text(rebuilt, parts.result)
+        if layout.EXPLAIN_FILE in parts.documents:
+            count = numbers_in(parts.documents[layout.EXPLAIN_FILE].content)
+            made[layout.EXPLAIN_FILE] = count, explanation_text(rebuilt, parts.result)
     else:
         left += [
             "curves over recalls",
@@ -226,8 +210,8 @@ def numbers_in(value: Any) -> int:
 def _intervals(parts: Parts) -> dict[str, tuple[int, str]]:
     """Path -> how many numbers, and the run, with the intervals that the recorded seed gives."""
     rebuilt, made, own = parts.rebuilt, dict[str, tuple[int, str]](), dict[tuple[int, int], PointInterval]()
-    others = {alternative_file(alternative.name): alternative.options for alternative in alternatives(rebuilt)}
-    for path, options in ({RUN_FILE: rebuilt.options} | others).items():
+    others = {layout.alternative_file(other.name): other.options for other in alternatives(rebuilt)}
+    for path, options in ({layout.RUN_FILE: rebuilt.options} | others).items():
         if path not in parts.documents:
             continue
         drawn = own = own or dict(_each_interval(rebuilt))
@@ -261,7 +245,7 @@ def _curves(parts: Parts) -> dict[str, tuple[int, str]]:
     """Path -> how many numbers, and the answer about a required recall, with the curves that the matrices give."""
     made: dict[str, tuple[int, str]] = {}
     for number, requirement in enumerate(parts.rebuilt.inputs.spec.requirements, 1):
-        path = require_file(number, requirement.name)
+        path = layout.require_file(number, requirement.name)
         if path in parts.documents:
             result: RequireResult = parts.documents[path].result
             curves = curves_of(*asked_recall(parts.rebuilt, requirement.name))
@@ -273,9 +257,6 @@ def _curves(parts: Parts) -> dict[str, tuple[int, str]]:
 
 def check_recomputed(parts: Parts, log: Log, progress: Progress = iter) -> None:
     """Compute every result again and compare it byte for byte; have Storm compute every probability exactly.
-
-    Args:
-        progress: wraps the list of what is to be made, for a progress bar.
 
     Raises:
         EngineError: the engines disagree.
@@ -293,14 +274,15 @@ def check_recomputed(parts: Parts, log: Log, progress: Progress = iter) -> None:
 def _recomputed(parts: Parts, log: Log, progress: Progress) -> None:
     with StormProcess() as storm:
         made, rounded, proofs = make_results(parts.rebuilt, storm, progress, parts.files), 0, 0
-        for path in sorted({*made.texts, *_results(parts)}):
+        results = {path for path in parts.files if path.startswith(("results/", "certificates/"))}
+        for path in sorted({*made.texts, *results}):
             if path not in made.texts:
                 log.findings.append(misstated(path, "", "a result", "nothing: it is not made again"))
             elif path not in parts.files:
                 log.findings.append(misstated(path, "", "nothing", "a result, which is made again"))
             elif parts.files[path] == made.texts[path].encode():
                 continue
-            elif path.startswith(f"{CERTIFICATES}/"):
+            elif path.startswith(f"{layout.CERTIFICATES}/"):
                 proofs += 1
             elif made.texts[path].encode().count(_UNKNOWN) > parts.files[path].count(_UNKNOWN):
                 raise NoAnswerError(f"{path} says more than is found out within the limits of this check")
@@ -320,10 +302,6 @@ def _recomputed(parts: Parts, log: Log, progress: Progress) -> None:
         _exactly(parts, storm, log)
 
 
-def _results(parts: Parts) -> set[str]:
-    return {path for path in parts.files if path.startswith(("results/", "certificates/"))}
-
-
 def _exactly(parts: Parts, storm: StormProcess, log: Log) -> None:
     """Every probability of the run must enclose the exact one."""
     options = parts.rebuilt.options
@@ -340,8 +318,9 @@ def _exactly(parts: Parts, storm: StormProcess, log: Log) -> None:
             if not Fraction(stated.lower) <= value <= Fraction(stated.upper) and stated.exact is None:
                 bounds = f"bounds {stated.lower!r} to {stated.upper!r}"
                 where = f"/requirements/{row}/points/{k}/lower"
-                log.findings.append(misstated(RUN_FILE, where, bounds, f"bounds of the exact {float(value)!r}"))
+                known = f"bounds of the exact {float(value)!r}"
+                log.findings.append(misstated(layout.RUN_FILE, where, bounds, known))
             elif stated.exact is not None and stated.exact != value:
                 where, told = f"/requirements/{row}/points/{k}/exact", fraction_text(stated.exact)
-                log.findings.append(misstated(RUN_FILE, where, told[:60], fraction_text(value)[:60]))
+                log.findings.append(misstated(layout.RUN_FILE, where, told[:60], fraction_text(value)[:60]))
     log.checked.append((count, "probabilities computed as exact fractions by Storm"))

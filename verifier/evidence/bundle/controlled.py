@@ -19,7 +19,7 @@ from verifier.evidence.case.elements import Case
 from verifier.evidence.context import ReviewFinding
 from verifier.evidence.declarations import Answer
 from verifier.evidence.defeaters.values import KINDS
-from verifier.evidence.documents import Document
+from verifier.evidence.documents import Document, of_kind
 from verifier.study.records import SettingsRecord
 from verifier.study.results import RequirementResult
 from verifier.telling.blocks import Block, Paragraph, Section, Table, facts
@@ -72,10 +72,9 @@ def doubts_told(answers: Mapping[str, Answer]) -> dict[str, list[str]]:
 def compared(documents: Sequence[Document]) -> dict[tuple[str, str, str], str]:
     """Requirement, planner and run -> what is compared with its target, at which level, on which condition."""
     return {
-        (one.name, one.planner, document.name): _compared(one, document.result.settings)
-        for document in documents
-        if document.kind == "run"
-        for one in document.result.requirements
+        (one.name, one.planner, run.name): _compared(one, run.result.settings)
+        for run in of_kind(documents, "run")
+        for one in run.result.requirements
         if one.target is not None
     }
 
@@ -189,20 +188,14 @@ def with_review(case: Case, findings: Sequence[Reviewed]) -> Case:
 
 def review_notes(findings: Sequence[Reviewed]) -> list[str]:
     """What page one says: the findings that somebody has to look at."""
-    return [
-        f"Review finding at {finding.id or finding.finding.node}, {finding.told}"
-        for finding in findings
-        if finding.is_open
-    ]
+    mine = (finding for finding in findings if finding.is_open)
+    return [f"Review finding at {finding.id or finding.finding.node}, {finding.told}" for finding in mine]
 
 
 def review_section(findings: Sequence[Reviewed]) -> Section:
     """All findings as a section of the report."""
     header = ("node", "state", "class", "finding", "by", "date")
-    rows = tuple(
-        (reviewed.id or told.node, reviewed.state, told.grade, told.text, told.by, str(told.dated))
-        for reviewed in findings
-        for told in (reviewed.finding,)
-    )
+    told = ((one.id or one.finding.node, one.state, one.finding) for one in findings)
+    rows = tuple((node, state, one.grade, one.text, one.by, str(one.dated)) for node, state, one in told)
     said = "Findings of an assessor about nodes of the assurance case. None of them changes a status by itself."
     return Section("Review findings", (Paragraph(said), Table("Review", header, rows)), id="review")

@@ -10,32 +10,9 @@ from functools import cached_property
 
 from verifier.base.errors import one_line
 from verifier.base.files import csv_text, document_text
-from verifier.evidence.bundle.controlled import (
-    answered_notes,
-    compared,
-    doubts_told,
-    fields_section,
-    identity_blocks,
-    identity_text,
-    readme_text,
-    review_notes,
-    review_section,
-    reviewed,
-    with_review,
-)
+from verifier.evidence.bundle import controlled, manifest
 from verifier.evidence.bundle.layout import numbered_file
 from verifier.evidence.bundle.making import read_omitted
-from verifier.evidence.bundle.manifest import (
-    FINGERPRINTS_FILE,
-    MANIFEST_FILE,
-    METADATA_FILE,
-    NO_DATE,
-    Entry,
-    crate_metadata,
-    digest_of,
-    fingerprints_text,
-    manifest_of,
-)
 from verifier.evidence.bundle.parts import (
     DATA_SET,
     OMITTED_RATES,
@@ -115,7 +92,7 @@ class Basis:
     @property
     def hashes(self) -> dict[str, str]:
         """Path -> SHA-256 of inputs, results and the derived files so far."""
-        return self.parts.hashes | {path: digest_of(text.encode()) for path, text in self.made.items()}
+        return self.parts.hashes | {path: manifest.digest_of(text.encode()) for path, text in self.made.items()}
 
     @property
     def unrated(self) -> dict[str, str]:
@@ -131,11 +108,8 @@ class Basis:
             for name in dict.fromkeys(claim.requirement for claim in doubt.claims if doubt.kind not in PER_HOUR):
                 against.setdefault(name, []).append(f"{doubt.id} {doubt.title}")
         rates = rate_paths(self.parts.result)
-        told = {
-            k: path if path in self.made else f"omitted: {self.unrated[path]}"
-            for k, path in rates.items()
-            if path in {**self.made, **self.unrated}
-        }
+        known = {path: f"omitted: {why}" for path, why in self.unrated.items()} | {path: path for path in self.made}
+        told = {k: known[path] for k, path in rates.items() if path in known}
         hashes, omitted = self.parts.hashes, self.parts.omitted
         answers = {key: f"{key} {answer.digest} {answer.state}" for key, answer in self.answers.items()}
         return Traced(self.parts.rebuilt, self.parts.result, hashes, omitted, against, answers, self.standings, told)
@@ -145,44 +119,42 @@ class Basis:
         """The report, with the trace before the last section, which is the provenance and begins with the command."""
         rebuilt = self.parts.rebuilt
         read = parsed_study(rebuilt.inputs.model, rebuilt.grid, self.parts.result.inputs)
-        worse = {
-            (standing.requirement, standing.planner): standing.status.value
-            for standing in self.standings
-            if standing.status not in (Status.SUPPORTED, Status.CONDITIONAL)
-        }
+        stands = {(standing.requirement, standing.planner): standing.status for standing in self.standings}
+        told = (Status.SUPPORTED, Status.CONDITIONAL)
+        worse = {key: status.value for key, status in stands.items() if status not in told}
         about = About(read, self.parts.context, open_doubts(self.defeaters, self.answers), worse)
         page = report_page(self.cited, self.parts.title, about)
         trace = trace_section(trace_rows(self.traced))
         first, last = page.sections[0], page.sections[-1]
-        findings = reviewed(self.case, self.parts.context.review[1])
+        findings = controlled.reviewed(self.case, self.parts.context.review[1])
         faulty = [f"Evidence {fault}" for fault in self.parts.context.declared.faulty()]
-        notes = [*answered_notes(self.answers), *review_notes(findings), *faulty]
-        whole, doubts = self.case.status, doubts_told(self.answers)
-        status = status_blocks(self.standings, whole, notes, compared(self.cited), doubts)
-        first = replace(first, blocks=(*identity_blocks(self.parts), *status, *first.blocks))
+        notes = [*controlled.answered_notes(self.answers), *controlled.review_notes(findings), *faulty]
+        whole, doubts = self.case.status, controlled.doubts_told(self.answers)
+        status = status_blocks(self.standings, whole, notes, controlled.compared(self.cited), doubts)
+        first = replace(first, blocks=(*controlled.identity_blocks(self.parts), *status, *first.blocks))
         if self.parts.request.command:
             typed = facts("This bundle", ("command", shlex.join(self.parts.request.command)))
             last = replace(last, blocks=(typed, *last.blocks))
-        fields = fields_section(self.parts, self.cited)
-        review = [review_section(findings)] if findings else []
+        fields = controlled.fields_section(self.parts, self.cited)
+        review = [controlled.review_section(findings)] if findings else []
         sections = (first, *page.sections[1:-1], trace, *review, fields, last)
-        return Page(page.title, sections, identity=identity_text(self.parts))
+        return Page(page.title, sections, identity=controlled.identity_text(self.parts))
 
     @property
     def issued(self) -> str:
         """The day on which the document is issued; one that cannot be meant where that is not stated."""
-        return str(self.parts.context.identity.issued or NO_DATE)
+        return str(self.parts.context.identity.issued or manifest.NO_DATE)
 
     @cached_property
     def case(self) -> Case:
         """The assurance case."""
-        rates = {path: digest_of(self.made[path].encode()) for path in _rate_files(self.made)}
+        rates = {path: manifest.digest_of(self.made[path].encode()) for path in _rate_files(self.made)}
         files, cited = {**self.parts.hashes, **rates}, self.cited
         unverified, proven = self.parts.unverified, self.parts.proven
         weaker = find_sensitivities(cited, self.parts.alternatives)
         stated = self.parts.context
         made = build_case(cited, stated, self.defeaters, files, self.left_out, unverified, proven, weaker)
-        return with_review(made, reviewed(made, stated.review[1]))
+        return controlled.with_review(made, controlled.reviewed(made, stated.review[1]))
 
     @cached_property
     def left_out(self) -> dict[str, str]:
@@ -191,11 +163,8 @@ class Basis:
         inputs = self.parts.rebuilt.inputs
         asked = {one.name: {end.name for end in ends_of(one, inputs.model)} for one in inputs.spec.requirements}
         chosen = {requirement.name for requirement in self.parts.rebuilt.grid.requirements}
-        return {
-            name: "the run does not have it" if names & chosen else NOT_RUN
-            for name, names in asked.items()
-            if not names & run
-        }
+        missing = {name: names for name, names in asked.items() if not names & run}
+        return {name: "the run does not have it" if names & chosen else NOT_RUN for name, names in missing.items()}
 
     @cached_property
     def standings(self) -> tuple[Standing, ...]:
@@ -252,18 +221,10 @@ def derived(parts: Parts) -> Basis:
 
 def derived_row(path: str) -> Derived | None:
     """The row of the table that a path belongs to; None for what is not derived."""
-    return next(
-        (
-            artefact
-            for artefact in DERIVED
-            if path == artefact.path or (artefact.path.endswith("/") and path.startswith(artefact.path))
-        ),
-        None,
-    )
-
-
-def _modules(basis: Basis) -> Texts:
-    return {f"{MODULES}{name}.yaml": text for name, text in module_texts(basis.case).items()}
+    for row in DERIVED:
+        if path == row.path or (row.path.endswith("/") and path.startswith(row.path)):
+            return row
+    return None
 
 
 def _exchange(basis: Basis) -> Texts:
@@ -286,17 +247,9 @@ def _citations(basis: Basis) -> str:
     return citations_text([*basis.parts.files, *basis.made, *later, *CLAUSE_FILES], basis.case)
 
 
-def _junit(basis: Basis) -> str:
-    return junit_xml(basis.parts.run, basis.parts.request.spec, standings=basis.standings)
-
-
 def _sarif(basis: Basis) -> str:
     places = requirement_places(basis.parts.rebuilt.inputs.spec)
     return sarif_log(basis.parts.run, basis.parts.request.spec, places, basis.standings)
-
-
-def _statement(basis: Basis) -> str:
-    return statement(basis.parts.run, basis.hashes, basis.standings)
 
 
 def _indicators(basis: Basis) -> Texts:
@@ -321,11 +274,7 @@ def _crate(basis: Basis) -> str:
         path: by_ending.get(path.rpartition(".")[2], "text/plain") if row is None else row.media_type
         for path, row in ((path, derived_row(path)) for path in entries)
     }
-    return crate_metadata(entries, media_types, basis.parts.title, basis.parts.context.identity.issued)
-
-
-def _manifest(basis: Basis) -> str:
-    return manifest_of(basis.parts.title, _entries(basis)).json_text()
+    return manifest.crate_metadata(entries, media_types, basis.parts.title, basis.parts.context.identity.issued)
 
 
 def _of(made: Callable[[Parts], Made]) -> Callable[[Basis], Made]:
@@ -346,7 +295,12 @@ DERIVED: tuple[Derived, ...] = (
         "application/yaml",
         lambda basis: gsn_yaml(basis.case),
     ),
-    Derived(MODULES, "the assurance case in GSN, a module in each file", "application/yaml", _modules),
+    Derived(
+        MODULES,
+        "the assurance case in GSN, a module in each file",
+        "application/yaml",
+        lambda basis: module_texts(basis.case, MODULES),
+    ),
     Derived(EXCHANGE, "case, requirements and results for other tools", "text/plain", _exchange),
     Derived(CITATIONS, "which node cites each file, or why none does", "text/csv", _citations),
     Derived("case/gsn.svg", "the assurance case in GSN, drawn", "image/svg+xml", lambda basis: gsn_svg(basis.case)),
@@ -354,41 +308,48 @@ DERIVED: tuple[Derived, ...] = (
         "case/gsn_print.html",
         "the assurance case in GSN, on sheets of A4",
         "text/html",
-        lambda basis: gsn_html(basis.case, identity_text(basis.parts)),
+        lambda basis: gsn_html(basis.case, controlled.identity_text(basis.parts)),
     ),
     Derived("report/report.html", "the report for people", "text/html", lambda basis: html_text(basis.page)),
     Derived("report/report.md", "the report in Markdown", "text/markdown", lambda basis: markdown_text(basis.page)),
     Derived(
         "report/report.csv", "every verified probability as a row", "text/csv", lambda basis: csv_report(basis.cited)
     ),
-    Derived("ci/junit.xml", "verdicts as JUnit XML", "application/xml", _junit),
+    Derived(
+        "ci/junit.xml",
+        "verdicts as JUnit XML",
+        "application/xml",
+        lambda basis: junit_xml(basis.parts.run, basis.parts.request.spec, standings=basis.standings),
+    ),
     Derived("ci/results.sarif", "verdicts at their lines of the spec, as SARIF", "application/sarif+json", _sarif),
     Derived(CLAUSES, "what standards ask, clause by clause, and which files answer", "text/html", _clauses),
     Derived(
         "ci/statement.intoto.json",
         "in-toto statement about inputs, results, report and case",
         "application/json",
-        _statement,
+        lambda basis: statement(basis.parts.run, basis.hashes, basis.standings),
     ),
-    Derived(README_FILE, "what this is and how to check it", "text/plain", lambda basis: readme_text(basis.parts)),
+    Derived(README_FILE, "what this is and how to check it", "text/plain", _of(controlled.readme_text)),
     Derived(
-        FINGERPRINTS_FILE,
+        manifest.FINGERPRINTS_FILE,
         "fingerprints of single values, to locate damage",
         "application/json",
-        lambda basis: fingerprints_text(basis.parts.files),
+        lambda basis: manifest.fingerprints_text(basis.parts.files),
     ),
-    Derived(METADATA_FILE, "RO-Crate metadata", "application/ld+json", _crate),
-    Derived(MANIFEST_FILE, "the hashes of all files", "application/json", _manifest),
+    Derived(manifest.METADATA_FILE, "RO-Crate metadata", "application/ld+json", _crate),
+    Derived(
+        manifest.MANIFEST_FILE,
+        "the hashes of all files",
+        "application/json",
+        lambda basis: manifest.manifest_of(basis.parts.title, _entries(basis)).json_text(),
+    ),
 )
 
 
-def _entries(basis: Basis) -> dict[str, Entry]:
-    derived = {path: Entry.of(path, "derived", _about(path), text.encode()) for path, text in basis.made.items()}
-    return {**basis.parts.entries(), **derived}
-
-
-def _about(path: str) -> str:
-    row = derived_row(path)
-    if row is None:
-        raise ValueError(f"{path} is not derived")
-    return row.about
+def _entries(basis: Basis) -> dict[str, manifest.Entry]:
+    entries = basis.parts.entries()
+    for path, text in basis.made.items():
+        row = derived_row(path)
+        assert row is not None
+        entries[path] = manifest.Entry.of(path, "derived", row.about, text.encode())
+    return entries

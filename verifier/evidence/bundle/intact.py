@@ -17,7 +17,7 @@ from verifier.evidence.case.elements import Case, modules_of
 from verifier.evidence.declarations import today
 from verifier.evidence.exchange.reqif import reqif_into
 from verifier.evidence.findings import CheckReport
-from verifier.evidence.identity import Identity, tool_identity
+from verifier.evidence.identity import tool_identity
 from verifier.evidence.signatures import (
     Role,
     Seal,
@@ -59,6 +59,8 @@ def sign_bundle(
     before = signatures_in(path) if Path(path).exists() else ""
     fingerprint = key_of_private(key)
     files, report = _checked(bundle, "signed")
+    with unpacked_inputs(files, request_of(json_of(files[REQUEST_FILE], REQUEST_FILE))) as read:
+        identity = read.context.identity
     signed = Signed(
         role=role,
         by=by,
@@ -67,7 +69,7 @@ def sign_bundle(
         title=read_manifest(files[MANIFEST_FILE]).title,
         status=report.status,
         requirements=tuple(SignedStatus(name, planner, told) for name, planner, _, told in report.requirements),
-        document=identity_of(files).told,
+        document=identity.told,
         tool=tool_identity(),
     )
     write_text(path, before + envelope(signed, report.digest, key))
@@ -82,13 +84,6 @@ def _checked(bundle: str | Path, done: str) -> tuple[Mapping[str, bytes], CheckR
         more = f"; and {len(report.findings) - 1} more" if len(report.findings) > 1 else ""
         raise InputError(f"not {done}, as the check finds {report.findings[0]}{more}", Place(str(bundle)))
     return files, report
-
-
-def identity_of(files: Mapping[str, bytes]) -> Identity:
-    """The identity that an intact bundle states."""
-    request = request_of(json_of(files[REQUEST_FILE], REQUEST_FILE))
-    with unpacked_inputs(files, request) as read:
-        return read.context.identity
 
 
 def export_bundle(bundle: str | Path, output: str | Path, into: str | Path | None = None) -> str:

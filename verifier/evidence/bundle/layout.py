@@ -54,11 +54,8 @@ def input_paths(
     """
     written = PurePosixPath(spec.model_name)
     if written.is_absolute():
-        raise InputError(
-            "the spec names its model by an absolute path, which means nothing in a bundle",
-            Place(spec.file),
-            "name it relative to the spec's folder",
-        )
+        said = "the spec names its model by an absolute path, which means nothing in a bundle"
+        raise InputError(said, Place(spec.file), "name it relative to the spec's folder")
     up, inside = _normal(written)
     if up > _DEEPEST:
         raise InputError(f"the model lies more than {_DEEPEST} folders above the spec", Place(spec.file))
@@ -92,11 +89,9 @@ def path_of_planner(model: str, name: str, file: str) -> str:
     up, inside = _normal(written)
     folders = model.split("/")[1:-1]
     if written.is_absolute() or up > len(folders):
-        raise InputError(
-            f"the model names the planner's file {shown(name)}, which means nothing in a bundle",
-            Place(file),
-            "put it beside the model, and name it relative to the model's folder",
-        )
+        said = f"the model names the planner's file {shown(name)}, which means nothing in a bundle"
+        hint = "put it beside the model, and name it relative to the model's folder"
+        raise InputError(said, Place(file), hint)
     return "/".join([INPUTS, *folders[: len(folders) - up], *inside])
 
 

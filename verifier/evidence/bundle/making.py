@@ -18,17 +18,8 @@ from verifier.base.errors import InputError, LimitError, Place, UsageError, Veri
 from verifier.base.files import document_text, json_of
 from verifier.chains.chain import FROM
 from verifier.checking.process import StormProcess
+from verifier.evidence.bundle import layout
 from verifier.evidence.bundle.certificates import certificates_of, certified, certified_recalls, why_none
-from verifier.evidence.bundle.layout import (
-    EXPLAIN_FILE,
-    OMITTED_FILE,
-    RUN_FILE,
-    alternative_file,
-    certificates_of_pair,
-    free_certificate_file,
-    place_of_certificate,
-    require_file,
-)
 from verifier.evidence.bundle.request import without_folder
 from verifier.perception.confusion import EMPTY_COLUMN_POLICIES
 from verifier.perception.confusion.matrices import EMPTY_CONTEXT_POLICIES
@@ -144,7 +135,7 @@ class Runs:
         from verifier.study.free import free_certificates  # linear programs take long to load
 
         for of, study in self._solved.items():
-            made = free_certificates(study.cases, partial(free_certificate_file, of=of))
+            made = free_certificates(study.cases, partial(layout.free_certificate_file, of=of))
             yield from ((path, raw.decode()) for path, raw in made.items())
 
 
@@ -159,6 +150,7 @@ class Planned:
 
 Step: TypeAlias = Planned | tuple[int, Case]
 Progress: TypeAlias = Callable[[Sequence[Step]], Iterable[Step]]
+"""Wraps the list of what is to be made, for a progress bar."""
 
 
 @dataclass(frozen=True)
@@ -177,19 +169,16 @@ class Made:
 def planned(rebuilt: Study) -> Iterator[Planned]:
     """Every result beside the certificates, the run first."""
     options = rebuilt.options
-    yield Planned(RUN_FILE, "every requirement in every scenario", _run(options))
-    yield Planned(
-        EXPLAIN_FILE,
-        "how each requirement fails, and what would help",
-        lambda runs: explanation_text(rebuilt, runs.result(options)),
-    )
+    yield Planned(layout.RUN_FILE, "every requirement in every scenario", _run(options))
+    about = "how each requirement fails, and what would help"
+    yield Planned(layout.EXPLAIN_FILE, about, lambda runs: explanation_text(rebuilt, runs.result(options)))
     for number, requirement in enumerate(rebuilt.inputs.spec.requirements, 1):
         if requirement.target is not None and requirement.name in {known.name for known in rebuilt.grid.requirements}:
             about = f"what recall {requirement.name} asks of the detector"
-            yield Planned(require_file(number, requirement.name), about, _require(rebuilt, requirement.name))
+            yield Planned(layout.require_file(number, requirement.name), about, _require(rebuilt, requirement.name))
     for other in alternatives(rebuilt):
         about = f"the run under another policy: {other.words}"
-        yield Planned(alternative_file(other.name), about, _run(other.options, other.name))
+        yield Planned(layout.alternative_file(other.name), about, _run(other.options, other.name))
 
 
 def explanation_text(rebuilt: Study, run: RunResult) -> str:
@@ -204,7 +193,7 @@ def make_results(rebuilt: Study, storm: StormProcess, progress: Progress = iter,
 
     Args:
         storm: the model checker.
-        progress: wraps the list of what is to be made, for a progress bar: results, then blocks with certificates.
+        progress: is given the results, then the blocks with certificates.
         known: paths of what could be made before, so that limits are no reason to leave it out.
 
     Raises:
@@ -212,7 +201,7 @@ def make_results(rebuilt: Study, storm: StormProcess, progress: Progress = iter,
         LimitError: limits that are too small for what is known.
     """
     texts: dict[str, str] = {}
-    about: dict[str, str] = {OMITTED_FILE: OMITTED_WORDS}
+    about: dict[str, str] = {layout.OMITTED_FILE: OMITTED_WORDS}
     omitted: list[Omission] = []
     runs = Runs(rebuilt, storm)
     for artefact in progress([*planned(rebuilt), *enumerate(rebuilt.cases)]):
@@ -222,7 +211,7 @@ def make_results(rebuilt: Study, storm: StormProcess, progress: Progress = iter,
         try:
             texts[artefact.path] = artefact.make(runs)
         except _REFUSALS as error:
-            if artefact.path == RUN_FILE or (isinstance(error, LimitError) and artefact.path in known):
+            if artefact.path == layout.RUN_FILE or (isinstance(error, LimitError) and artefact.path in known):
                 raise
             omitted.append(omission(artefact.path, error))
         else:
@@ -231,7 +220,7 @@ def make_results(rebuilt: Study, storm: StormProcess, progress: Progress = iter,
     texts.update(_certificates_of_recalls(rebuilt, texts))
     about.update(_certificate_words(rebuilt, texts))
     omitted += _without_certificates(rebuilt)
-    texts[OMITTED_FILE] = omitted_text(omitted)
+    texts[layout.OMITTED_FILE] = omitted_text(omitted)
     return Made(texts, about)
 
 
@@ -240,7 +229,7 @@ def planned_words(rebuilt: Study, files: Iterable[str]) -> dict[str, str]:
 
     How many certificates a bound needs is known when it is proven; so they are told by their names.
     """
-    words = {OMITTED_FILE: OMITTED_WORDS, **{artefact.path: artefact.about for artefact in planned(rebuilt)}}
+    words = {layout.OMITTED_FILE: OMITTED_WORDS, **{artefact.path: artefact.about for artefact in planned(rebuilt)}}
     return words | _certificate_words(rebuilt, files)
 
 
@@ -248,7 +237,7 @@ def _certificate_words(rebuilt: Study, files: Iterable[str]) -> dict[str, str]:
     """Path -> what it is, of those files that are certificates of some block and requirement."""
     grid, words = rebuilt.grid, dict[str, str]()
     for path in files:
-        place = place_of_certificate(path)
+        place = layout.place_of_certificate(path)
         if place is not None and place.block < len(grid.blocks) and place.requirement < len(grid.requirements):
             kind = _PROVEN[place.proves]
             of = f" of {place.of}" if place.of else ""
@@ -267,7 +256,7 @@ def omitted_text(omitted: Sequence[Omission]) -> str:
     return document_text(Omissions(tuple(omitted)))
 
 
-def read_omitted(raw: bytes, file: str = OMITTED_FILE) -> dict[str, str]:
+def read_omitted(raw: bytes, file: str = layout.OMITTED_FILE) -> dict[str, str]:
     """Path -> reason, from the bytes of a list of what was omitted; InputError where they are none."""
     omissions = read_document(Omissions, json_of(raw, file), file)
     if document_text(omissions).encode() != raw:
@@ -296,7 +285,7 @@ def _certificates(rebuilt: Study, number: int, case: Case, results: Mapping[str,
     yield from certificates_of(rebuilt, number, objectives)
     sources = certified(rebuilt, "", number, objectives)
     for other in alternatives(rebuilt):
-        if alternative_file(other.name) in results and not is_alike(other.options, rebuilt):
+        if layout.alternative_file(other.name) in results and not is_alike(other.options, rebuilt):
             changed = rebuilt.under(other.options)
             sources += certified(changed, other.name, number, changed.cases[number].objectives)
     for source in sources:
@@ -306,7 +295,7 @@ def _certificates(rebuilt: Study, number: int, case: Case, results: Mapping[str,
 def _certificates_of_recalls(rebuilt: Study, results: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Path and text of the certificates of the probabilities in answers about required recalls."""
     for number, requirement in enumerate(rebuilt.inputs.spec.requirements, 1):
-        path = require_file(number, requirement.name)
+        path = layout.require_file(number, requirement.name)
         if path in results:
             result = read_document(RequireResult, json.loads(results[path]), path)
             for recall in certified_recalls(rebuilt, number, result):
@@ -322,4 +311,4 @@ def _without_certificates(rebuilt: Study) -> Iterator[Omission]:
         for place, objective in enumerate(case.objectives):
             reason = why_none(rebuilt, objective)
             if reason is not None:
-                yield Omission(certificates_of_pair(number, place), reason)
+                yield Omission(layout.certificates_of_pair(number, place), reason)

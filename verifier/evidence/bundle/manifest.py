@@ -19,12 +19,14 @@ the root data entity, data entities and provenance. The hash of a file is schema
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import starmap
 from pathlib import PurePosixPath
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from urllib.parse import quote
@@ -33,7 +35,7 @@ from verifier.base.documents import Count, Limits, Sha256, json_values, read_doc
 from verifier.base.errors import InputError, Place, one_line, shown
 from verifier.base.files import document_text, json_of
 from verifier.base.libraries import __version__
-from verifier.evidence.differences import LONGEST_SHOWN, MOST, parts_of
+from verifier.evidence.differences import LONGEST_SHOWN, first_of, parts_of
 from verifier.evidence.findings import Finding
 
 MANIFEST_FILE = "manifest.json"
@@ -100,9 +102,8 @@ def read_manifest(raw: bytes) -> Manifest:
     """
     manifest = read_document(Manifest, json_of(raw, MANIFEST_FILE), MANIFEST_FILE)
     if _content_digest(manifest) != manifest.content_sha256:
-        raise InputError(
-            "the list is not what was written: its SHA-256 differs", Place(MANIFEST_FILE, path="/content_sha256")
-        )
+        place = Place(MANIFEST_FILE, path="/content_sha256")
+        raise InputError("the list is not what was written: its SHA-256 differs", place)
     if manifest.json_text().encode() != raw:
         raise InputError("the same list in other bytes than were written", Place(MANIFEST_FILE))
     return manifest
@@ -130,21 +131,21 @@ LONGEST_NUMBER = 30
 
 def fingerprints_text(files: Mapping[str, bytes]) -> str:
     """The document of fingerprints of some files."""
-    fingerprints = {path: marks for path, raw in sorted(files.items()) if (marks := _marks(raw, path)) is not None}
+    fingerprints: dict[str, str] = {}
+    for path, raw in sorted(files.items()):
+        if (parts := parts_of(raw, path)) is not None and len(parts) <= MOST_PARTS:
+            fingerprints[path] = "".join(starmap(_mark, parts))
     return json.dumps({"schema": SCHEMA_NAME, "version": 1, "digits": DIGITS, "files": fingerprints}, indent=2) + "\n"
 
 
 def located(raw: bytes, path: str, fingerprints: Any) -> list[Finding]:
-    """The values or lines of an altered file that are not what they were; empty where that cannot be said.
-
-    Args:
-        raw: its bytes as they are.
-        fingerprints: the decoded document.
-    """
-    marks = _known(fingerprints, path)
+    """The values or lines of an altered file that are not what they were; empty where that cannot be said."""
+    files = fingerprints.get("files") if isinstance(fingerprints, dict) else None
+    text = files.get(path) if isinstance(files, dict) else None
     parts = parts_of(raw, path)
-    if marks is None or parts is None or len(parts) > MOST_PARTS:
+    if not isinstance(text, str) or parts is None or len(parts) > MOST_PARTS:
         return []
+    marks = [text[k : k + DIGITS] for k in range(0, len(text), DIGITS)]
     if len(parts) != len(marks):
         return [Finding(path, "", f"{len(parts)} values or lines", str(len(marks)))]
     altered = [
@@ -152,8 +153,7 @@ def located(raw: bytes, path: str, fingerprints: Any) -> list[Finding]:
         for (where, value), mark in zip(parts, marks, strict=True)
         if _mark(where, value) != mark
     ]
-    rest = [Finding(path, "", f"{len(altered) - MOST} more such places", "none")] if len(altered) > MOST else []
-    return altered[:MOST] + rest
+    return first_of(altered, "such places")
 
 
 def _was(where: str, value: str, mark: str) -> str:
@@ -173,19 +173,6 @@ def _a_digit_away(number: str) -> Iterator[str]:
         yield number[:k] + number[k + 1 :]
 
 
-def _known(fingerprints: Any, path: str) -> list[str] | None:
-    files = fingerprints.get("files") if isinstance(fingerprints, dict) else None
-    text = files.get(path) if isinstance(files, dict) else None
-    return [text[k : k + DIGITS] for k in range(0, len(text), DIGITS)] if isinstance(text, str) else None
-
-
-def _marks(raw: bytes, path: str) -> str | None:
-    parts = parts_of(raw, path)
-    if parts is None or len(parts) > MOST_PARTS:
-        return None
-    return "".join(_mark(where, value) for where, value in parts)
-
-
 def _mark(where: str, value: str) -> str:
     return hashlib.sha256(f"{where}={value}".encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]
 
@@ -194,10 +181,6 @@ def check_hashes(files: Mapping[str, bytes], manifest: Manifest) -> list[Finding
     """Every file that is not what the manifest says.
 
     Where an input or a result was altered, its fingerprints say which value.
-
-    Args:
-        files: of the bundle, path -> bytes.
-        manifest: sound in itself.
     """
     listed = {file.path: file for file in manifest.files}
     by_hash = {file.sha256: file.path for file in manifest.files}
@@ -213,25 +196,16 @@ def check_hashes(files: Mapping[str, bytes], manifest: Manifest) -> list[Finding
             findings.append(Finding(path, "", f"the content of {by_hash[sha256]}", entry.about))
             continue
         findings.append(Finding(path, "", f"SHA-256 {sha256}", entry.sha256))
-        findings += _where(files, path)
+        with contextlib.suppress(InputError):  # as far as the fingerprints tell
+            if FINGERPRINTS_FILE in files and path != FINGERPRINTS_FILE:
+                known = json_of(files[FINGERPRINTS_FILE], FINGERPRINTS_FILE)
+                findings += located(files[path], path, known)
     for path in files:
         if path not in listed and path != MANIFEST_FILE:
             same = by_hash.get(digest_of(files[path]))
             said = "a file" if same is None else f"a file with the content of {same}"
             findings.append(Finding(path, "", said, "nothing: the manifest does not list it"))
     return findings
-
-
-def _where(files: Mapping[str, bytes], path: str) -> list[Finding]:
-    """The places of an altered file that differ, as far as the fingerprints tell."""
-    raw = files.get(FINGERPRINTS_FILE)
-    if raw is None or path == FINGERPRINTS_FILE:
-        return []
-    try:
-        known = json_of(raw, FINGERPRINTS_FILE)
-    except InputError:
-        return []
-    return located(files[path], path, known)
 
 
 METADATA_FILE = "ro-crate-metadata.json"
@@ -248,8 +222,6 @@ def crate_metadata(
         files: path from the root of the crate, with forward slashes -> the file. The metadata file itself is none
             of them.
         media_types: path -> such as "application/json".
-        title: of the crate.
-        issued: its date of publication.
     """
     undated = f"The date of publication was not given; {NO_DATE} stands for that."
     root: dict[str, object] = {
@@ -262,22 +234,11 @@ def crate_metadata(
         "hasPart": [{"@id": _identifier(path)} for path in sorted(files)],
         "mentions": {"@id": "#verification"},
     }
-    descriptor = {
-        "@id": METADATA_FILE,
-        "@type": "CreativeWork",
-        "conformsTo": {"@id": "https://w3id.org/ro/crate/1.1"},
-        "about": {"@id": "./"},
-    }
-    entities = [
-        descriptor,
-        root,
-        *(_entity(path, files[path], media_types[path]) for path in sorted(files)),
-        *_action(files),
-    ]
-    document = {
-        "@context": ["https://w3id.org/ro/crate/1.1/context", {"sha256": "http://schema.org/sha256"}],
-        "@graph": entities,
-    }
+    about = {"conformsTo": {"@id": "https://w3id.org/ro/crate/1.1"}, "about": {"@id": "./"}}
+    descriptor = {"@id": METADATA_FILE, "@type": "CreativeWork", **about}
+    entities = [_entity(path, files[path], media_types[path]) for path in sorted(files)]
+    context = ["https://w3id.org/ro/crate/1.1/context", {"sha256": "http://schema.org/sha256"}]
+    document = {"@context": context, "@graph": [descriptor, root, *entities, *_action(files)]}
     return json.dumps(document, indent=2, sort_keys=True) + "\n"
 
 

@@ -76,7 +76,6 @@ def check_head(
     """Inputs and settings of a result, which must be those of the bundle.
 
     Args:
-        path: of its document in the bundle.
         options: that the document must have; of what they say the system depends on all but the source of verdicts.
         with_confidence: whether the result's kind has intervals.
     """
@@ -193,22 +192,16 @@ class Again:
         low, high = self.points.lower[k], self.points.upper[k]
         if low is None or high is None:
             return list(_wrong_numbers(point, self.computed[k]))
-        return wrong_beside_proof(point, low, high, self.whatever[k]) and [
-            *wrong_of_proof(point, low, high),
-            *_wrong_numbers(point, self.computed[k]),
-        ]
+        if not wrong_beside_proof(point, low, high, self.whatever[k]):
+            return []
+        return [*wrong_of_proof(point, low, high), *_wrong_numbers(point, self.computed[k])]
 
 
 def wrong_beside_proof(
     point: Point, low: Fraction, high: Fraction, whatever: int | None
 ) -> list[tuple[str, str, str]]:
-    """(pointer, found, expected) of the numbers of a point that are not as close to what is proven as engines are.
-
-    Args:
-        point: of a document.
-        low, high: what certificates prove.
-        whatever: as in `Enclosure`.
-    """
+    """(pointer, found, expected) of the numbers of a point that are not as close to what certificates prove, `low` to
+    `high`, as engines are; `whatever` as in `Enclosure`."""
     slack = AGREEMENT * float(high)
     known = Enclosure(float(high), float(low) - slack, float(high) + slack, whatever, "a certificate proves")
     return [*wrong_of_proof(point, low, high), *_wrong_numbers(point, known)]
@@ -242,12 +235,8 @@ def check_points(
     """The numbers of one requirement at the initial states of one block.
 
     Args:
-        path: of the document in the bundle.
-        one: the requirement in it; pointer: where it stands.
         first: number of its first point in this block.
-        again: its probabilities, known again.
         proven: what certificates prove about its confidence bounds; None where there are none.
-        tally: where to count.
     """
     for k, ends in enumerate(zip(*again.points, strict=True)):
         point, at = one.points[first + k], f"{pointer}/points/{first + k}"

@@ -8,21 +8,14 @@ from dataclasses import dataclass, replace
 
 from verifier.base.errors import InputError, LimitError, Place, UsageError, unknown_name
 from verifier.base.files import document_text
-from verifier.evidence.bundle.layout import (
-    INPUTS,
-    OMITTED_FILE,
-    RUN_FILE,
-    alternative_file,
-    numbered_file,
-    place_of_certificate,
-)
+from verifier.evidence.bundle import layout
 from verifier.evidence.bundle.making import Omission, alternatives, omission, omitted_text, planned, read_omitted
-from verifier.evidence.bundle.manifest import Entry, digest_of
+from verifier.evidence.bundle.manifest import Entry, Role, digest_of
 from verifier.evidence.bundle.request import Request, Unpacked
 from verifier.evidence.bundle.runs_elsewhere import Given, given_runs
 from verifier.evidence.context import CaseContext
 from verifier.evidence.defeaters.values import KINDS, Claim
-from verifier.evidence.documents import Document, document_of
+from verifier.evidence.documents import Document, document_of, of_kind
 from verifier.evidence.rates.hazard import EVERY, RateQuestion, hazard_rate
 from verifier.evidence.residual_risk.assembly import residual_risk
 from verifier.evidence.triggers import known_triggers
@@ -73,7 +66,7 @@ class Parts:
     @property
     def run(self) -> Document:
         """The run that everything else speaks of."""
-        return self.documents[RUN_FILE]
+        return self.documents[layout.RUN_FILE]
 
     @property
     def result(self) -> RunResult:
@@ -100,7 +93,7 @@ class Parts:
         grid, paths = self.rebuilt.grid, dict[tuple[str, str, str], list[str]]()
         kinds = dict[tuple[str, str, str], set[str]]()
         for path in sorted(self.files):
-            place = place_of_certificate(path)
+            place = layout.place_of_certificate(path)
             if place is not None and not place.of:
                 block = grid.blocks[place.block]
                 told = block_text(block.environment, block.constants)
@@ -119,10 +112,8 @@ class Parts:
     def entries(self) -> dict[str, Entry]:
         """The manifest's entries of inputs and results."""
         inputs = {*self.request.inputs, *(path for path in self.files if "/" not in path)}
-        return {
-            path: Entry.of(path, "input" if path in inputs else "result", self.about[path], raw)
-            for path, raw in self.files.items()
-        }
+        roles: dict[str, Role] = {path: "input" if path in inputs else "result" for path in self.files}
+        return {path: Entry.of(path, role, self.about[path], self.files[path]) for path, role in roles.items()}
 
 
 def read_parts(
@@ -136,31 +127,26 @@ def read_parts(
     """Read and validate inputs and results.
 
     Args:
-        request, read, rebuilt: of the bundle.
         files: path -> bytes, inputs and results and nothing else.
         about, given: as in `Parts`; what was put in is looked at here where that is left out.
 
     Raises:
         InputError: a document is none, or does not keep to its schema.
     """
-    for path in (RUN_FILE, OMITTED_FILE):
+    for path in (layout.RUN_FILE, layout.OMITTED_FILE):
         if path not in files:
             raise InputError("is not there", Place(path))
-    omitted = read_omitted(files[OMITTED_FILE])
+    omitted = read_omitted(files[layout.OMITTED_FILE])
     results = [artefact.path for artefact in planned(rebuilt) if artefact.path in files]
     matrices = [path for path in (request.matrices,) if path in files]
     documents = {path: document_of(files[path], path) for path in (*results, *matrices)}
-    documents |= {path: _given(files[path], path) for path in request.given if path in files}
-    words = {alternative_file(alternative.name): alternative.words for alternative in alternatives(rebuilt)}
+    for path in (path for path in request.given if path in files):  # so that no reader takes it for one of its own
+        documents[path] = replace(document_of(files[path], path), name=path.removeprefix(f"{layout.INPUTS}/"))
+    words = {layout.alternative_file(alternative.name): alternative.words for alternative in alternatives(rebuilt)}
     others = {words[path]: documents[path] for path in results if path in words}
     if given is None:
         given = given_runs(documents, request, files, rebuilt.options)
     return Parts(request, rebuilt, read.context, files, about, documents, others, omitted, given)
-
-
-def _given(raw: bytes, path: str) -> Document:
-    """A result that was made elsewhere, named so that no reader takes it for one of the bundle's own."""
-    return replace(document_of(raw, path), name=path.removeprefix(f"{INPUTS}/"))
 
 
 RATES = "rates/"
@@ -174,9 +160,6 @@ OMITTED_RATES = "rates/omitted.json"
 def check_context(context: CaseContext, path: str | None, rebuilt: Study) -> None:
     """Refuse a context that cannot be meant for this system, before anything is computed.
 
-    Args:
-        path: of its file in the bundle.
-
     Raises:
         InputError: it names what model or spec do not have, or says only of some environments how often they come.
     """
@@ -184,28 +167,22 @@ def check_context(context: CaseContext, path: str | None, rebuilt: Study) -> Non
     _refuse_unknown("environment", "exposure", context.exposures, {*inputs.model.environments, EVERY}, path)
     names = [requirement.name for requirement in inputs.spec.requirements]
     _refuse_unknown("requirement", "acceptance", context.acceptances, names, path)
-    asked = [
-        *names,
-        *(end.name for requirement in inputs.spec.requirements for end in ends_of(requirement, inputs.model)),
-    ]
+    ends = (end for requirement in inputs.spec.requirements for end in ends_of(requirement, inputs.model))
+    asked = [*names, *(end.name for end in ends)]
     doubts = [f"{kind}/{name}" for kind in KINDS for name in asked]
     _refuse_unknown("doubt", "disposition", context.declared.dispositions, doubts, path)
     _refuse_unknown("environment", "condition", context.risk.environments, inputs.model.environments, path)
     _refuse_unknown("requirement", "hazard", [hazard.requirement for hazard in context.risk.hazards], asked, path)
     if EVERY in context.exposures and len(context.exposures) > 1:
-        raise InputError(
-            "an exposure to every encounter leaves no room for one to a single environment",
-            Place(path, path="exposure"),
-        )
+        said = "an exposure to every encounter leaves no room for one to a single environment"
+        raise InputError(said, Place(path, path="exposure"))
     run = dict.fromkeys(block.environment for block in rebuilt.grid.blocks)
     told = context.exposures_for(run)
     missing = [name for name in run if told and EVERY not in told and name not in told]
     if missing:
-        raise InputError(
-            f"no exposure is given for {', '.join(missing)}, which is checked as well",
-            Place(path, path="exposure"),
-            "say how often each environment is met; 0 if never",
-        )
+        said = f"no exposure is given for {', '.join(missing)}, which is checked as well"
+        hint = "say how often each environment is met; 0 if never"
+        raise InputError(said, Place(path, path="exposure"), hint)
 
 
 def made_rates(parts: Parts) -> dict[str, str]:
@@ -216,9 +193,8 @@ def made_rates(parts: Parts) -> dict[str, str]:
     exposures = context.exposures_for(parts.result.settings.environments)
     for number, path in rate_paths(parts.result).items() if exposures else ():
         requirement = parts.result.requirements[number - 1]
-        asked = RateQuestion(
-            requirement.name, requirement.planner, acceptance=context.acceptances.get(requirement.name)
-        )
+        accepted = context.acceptances.get(requirement.name)
+        asked = RateQuestion(requirement.name, requirement.planner, acceptance=accepted)
         try:
             result = hazard_rate(run, asked, exposures, context.file)
         except (UsageError, LimitError) as error:
@@ -230,10 +206,8 @@ def made_rates(parts: Parts) -> dict[str, str]:
 
 def made_risk(parts: Parts) -> dict[str, str]:
     """The risk of the hazards of the context, by its path; nothing where there are none."""
-    context = parts.context
-    if not context.risk.hazards:
-        return {}
-    return {RISK: document_text(residual_risk(context.stated, _runs_of(parts)))}
+    stated = parts.context.stated
+    return {RISK: document_text(residual_risk(stated, _runs_of(parts)))} if stated.risk.hazards else {}
 
 
 def made_triggers(parts: Parts) -> dict[str, str]:
@@ -241,7 +215,7 @@ def made_triggers(parts: Parts) -> dict[str, str]:
     context = parts.context
     if not context.triggers:
         return {}
-    matrices = [document for document in parts.documents.values() if document.kind == "confusion"]
+    matrices = of_kind(parts.documents.values(), "confusion")
     return {TRIGGERS: document_text(known_triggers(context.triggers, [*_runs_of(parts), *matrices], context.file))}
 
 
@@ -259,15 +233,13 @@ def made_data_set(parts: Parts) -> dict[str, str]:
 def _runs_of(parts: Parts) -> list[Document]:
     """The run and those that were put in, without those under other policies."""
     others = {alternative.sha256 for alternative in parts.alternatives.values()} - {parts.run.sha256}
-    return [
-        document for document in parts.documents.values() if document.kind == "run" and document.sha256 not in others
-    ]
+    return [run for run in of_kind(parts.documents.values(), "run") if run.sha256 not in others]
 
 
 def rate_paths(run: RunResult) -> dict[int, str]:
     """Number in the document of a run, from 1 -> where the rate of a requirement with a target lies."""
     return {
-        number: numbered_file(RATES.rstrip("/"), number, requirement.name)
+        number: layout.numbered_file(RATES.rstrip("/"), number, requirement.name)
         for number, requirement in enumerate(run.requirements, 1)
         if requirement.target is not None
     }

@@ -54,13 +54,7 @@ class Replayed(NamedTuple):
 
 
 def check_explanations(told: Document, run: Document, rebuilt: Study) -> Replayed:
-    """Hold an explanation against the run of the bundle and against the system.
-
-    Args:
-        told: the explanation.
-        run: that of the bundle.
-        rebuilt: the system.
-    """
+    """Hold an explanation against the run of the bundle and against the system."""
     result: ExplainResult = told.result
     runs = whole = 0
     findings: list[Finding] = []
@@ -140,17 +134,9 @@ class _Walked(NamedTuple):
         product = exact_probability(skeleton, run, exact)
         if product is not None and not _near(told.probability, product):
             yield "/probability", repr(told.probability), f"{float(product)!r}, the product of its steps"
+        asked = self.formula.formula, self.formula.propositions
         try:
-            inner = self.formula
-            done = replay(
-                self.objective,
-                self.values,
-                run,
-                inner.formula,
-                inner.propositions,
-                satisfying=satisfying,
-                exact=exact,
-            )
+            done = replay(self.objective, self.values, run, *asked, satisfying=satisfying, exact=exact)
         except EngineError as error:
             yield "", str(error), "a run that violates the requirement"
             return

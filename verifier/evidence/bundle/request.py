@@ -163,13 +163,10 @@ def unpacked_inputs(files: Mapping[str, bytes], request: Request) -> Iterator[Un
         with files_named(without_folder):
             inputs = read_inputs(folder / request.spec, folder / request.matrices, request.options)
             if inputs.spec.model.resolve() != (folder / request.model).resolve():
-                named = shown(inputs.spec.model_name)
-                raise InputError(
-                    f"the spec names the model {named}, which is not {request.model}", Place(request.spec)
-                )
-            own = [
-                path_of_planner(request.model, file.name, request.model) for file in files_of(inputs.model.planners)
-            ]
+                said = f"the spec names the model {shown(inputs.spec.model_name)}, which is not {request.model}"
+                raise InputError(said, Place(request.spec))
+            planners = files_of(inputs.model.planners)
+            own = [path_of_planner(request.model, planner.name, request.model) for planner in planners]
             if own != list(request.planners):
                 raise InputError(f"the model names {shown(own)} as files of planners", Place(REQUEST_FILE))
             day = request.day or datetime.date.max  # what expires has expired on a day that nobody names
@@ -187,12 +184,8 @@ def unpacked_inputs(files: Mapping[str, bytes], request: Request) -> Iterator[Un
 def _refuse_circles(files: Mapping[str, bytes], request: Request, context: CaseContext) -> None:
     """Refuse what a case is about as evidence for it, under any name and with blanks elsewhere; InputError."""
     folder = (request.context or "").rpartition("/")[0]
-    names = [request.spec, request.model, request.matrices, *request.planners, *request.given]
-    matrices = [
-        *(condition.matrices for condition in context.risk.conditions),
-        *(trigger.matrices for trigger in context.triggers),
-    ]
-    names += [request.context or "", *(f"{folder}/{matrix}" for matrix in matrices)]
+    names = [request.spec, request.model, request.matrices, *request.planners, *request.given, request.context or ""]
+    names += [f"{folder}/{condition.matrices}" for condition in context.conditions]
     bare = {_bare(files[name]): name for name in names if name in files}
     exact = {digest_of(files[name]): name for name in names if name in files}
     for evidence in context.declared.evidence.values():

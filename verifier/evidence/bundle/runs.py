@@ -12,7 +12,7 @@ and `verifier.analysis.step_kernel` decides in whole numbers what its multiplier
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -23,27 +23,9 @@ from verifier.base.arrays import grouped
 from verifier.base.files import document_text
 from verifier.base.libraries import __version__
 from verifier.checking.verdicts import Decision, Verdict
+from verifier.evidence.bundle import layout, numbers
 from verifier.evidence.bundle.certificates import Proven, certified, check_certificates, check_point, why_none
-from verifier.evidence.bundle.layout import (
-    CERTIFICATES,
-    OMITTED_FILE,
-    RUN_FILE,
-    alternative_file,
-    certificates_of_pair,
-    free_certificate_file,
-    place_of_certificate,
-)
 from verifier.evidence.bundle.making import alternatives, is_alike
-from verifier.evidence.bundle.numbers import (
-    NUMBERS_OF_POINT,
-    Again,
-    Tally,
-    Told,
-    check_head,
-    check_points,
-    check_scenarios,
-    places_of,
-)
 from verifier.evidence.bundle.parts import Parts
 from verifier.evidence.differences import differing, wrong_decisions
 from verifier.evidence.documents import Document
@@ -69,12 +51,7 @@ SAME_AS_THE_RUN = (
 
 
 def check_frame(path: str, document: Document, raw: bytes, rebuilt: Study) -> list[Finding]:
-    """Whether a result is written as this program writes it, and its title and versions can be right.
-
-    Args:
-        path: of the document in the bundle.
-        document, raw: what it holds, and its bytes.
-    """
+    """Whether a result is written as this program writes it, and its title and versions can be right."""
     confusion, result = rebuilt.inputs.confusion, document.result
     named = {*program_versions(), "storm"}
     expected = {"title": confusion.matrices.title or PurePath(confusion.name).stem, "versions": sorted(named)}
@@ -93,13 +70,20 @@ def check_frame(path: str, document: Document, raw: bytes, rebuilt: Study) -> li
 
 def check_remarks(path: str, run: RunResult, rebuilt: Study, options: RunOptions) -> tuple[list[Finding], int]:
     """Whether a run says all that follows from the inputs; and how many of its remarks do not follow from them."""
-    expected = list(_expected_remarks(rebuilt, options))
+    of_chains = [
+        *grid_remarks(rebuilt.grid, options.false_positives, rebuilt.matrices),
+        *model_remarks([look_at(case) for case in rebuilt.under(options).cases]),
+        *(remark for case in rebuilt.cases for remark in start_remarks(case)),
+        *noted((case, case.notes) for case in rebuilt.cases),
+    ]
+    assumed, of = [column for case in rebuilt.cases for column in case.assumed], rebuilt.inputs.confusion.matrices
+    expected = list(run_remarks(of, options, assumed, of_chains, rebuilt.data, rebuilt.tests, rebuilt.divided))
     missing = [name for name in expected if name not in run.remarks]
     findings = [misstated(path, "/remarks", "nothing", f"the remark: {name}") for name in missing]
     return findings, sum(remark not in expected for remark in run.remarks)
 
 
-def check_same_frame(path: str, result: Told, run: RunResult, names: Sequence[str]) -> list[Finding]:
+def check_same_frame(path: str, result: numbers.Told, run: RunResult, names: Sequence[str]) -> list[Finding]:
     """Entries of a result that are the run's as well, and must say the same."""
     stated, expected = ({name: getattr(one, name) for name in names} for one in (result, run))
     return differing(path, stated, expected, AS_IN_THE_RUN)
@@ -110,23 +94,6 @@ def _numbers(run: RunResult) -> Mapping[str, object]:
     nothing = Decision(Verdict.NO_TARGET)
     points = [{"points": [point.decided(nothing) for point in one.points]} for one in run.requirements]
     return {"requirements": points}
-
-
-def _expected_remarks(rebuilt: Study, options: RunOptions) -> Iterator[str]:
-    yield from run_remarks(
-        rebuilt.inputs.confusion.matrices,
-        options,
-        [column for case in rebuilt.cases for column in case.assumed],
-        [
-            *grid_remarks(rebuilt.grid, options.false_positives, rebuilt.matrices),
-            *model_remarks([look_at(case) for case in rebuilt.under(options).cases]),
-            *(remark for case in rebuilt.cases for remark in start_remarks(case)),
-            *noted((case, case.notes) for case in rebuilt.cases),
-        ],
-        rebuilt.data,
-        rebuilt.tests,
-        rebuilt.divided,
-    )
 
 
 DECIDING = ("verdict_from", "strict", "assume_memoryless", "assume_contexts")
@@ -143,26 +110,26 @@ def check_runs(parts: Parts, log: Log) -> dict[tuple[int, int], Proven]:
         (block, requirement) -> what certificates prove about the run's probabilities.
     """
     rebuilt = parts.rebuilt
-    alike, others = {RUN_FILE: rebuilt.options}, dict[str, tuple[str, RunOptions]]()
+    alike, others = {layout.RUN_FILE: rebuilt.options}, dict[str, tuple[str, RunOptions]]()
     for alternative in alternatives(rebuilt):
-        path = alternative_file(alternative.name)
+        path = layout.alternative_file(alternative.name)
         if path in parts.documents:
             if is_alike(alternative.options, rebuilt):
                 alike[path] = alternative.options
             else:
                 others[path] = alternative.name, alternative.options
-    tally = Tally()
+    tally = numbers.Tally()
     points = _check_alike(parts, rebuilt, alike, tally, log)
     for path, (name, options) in others.items():
         _check_alike(parts, rebuilt.under(options), {path: options}, tally, log, name)
-    for path in (path for path in (*alike, *others) if path != RUN_FILE):
+    for path in (path for path in (*alike, *others) if path != layout.RUN_FILE):
         run = parts.documents[path].result
         log.findings += check_same_frame(path, run, parts.result, ("versions",))
         if path in alike:  # what differs decides verdicts only
             log.findings += differing(path, _numbers(run), _numbers(parts.result), AS_IN_THE_RUN)
     log.findings += tally.findings
-    log.proven += tally.bounds + NUMBERS_OF_POINT * tally.proven
-    log.recomputed += tally.bounds_again + NUMBERS_OF_POINT * (tally.points - tally.proven)
+    log.proven += tally.bounds + numbers.NUMBERS_OF_POINT * tally.proven
+    log.recomputed += tally.bounds_again + numbers.NUMBERS_OF_POINT * (tally.points - tally.proven)
     if rebuilt.bounded:
         log.checked.append((tally.bounds, "confidence bounds compared with what certificates prove"))
         if tally.bounds_again:
@@ -183,7 +150,7 @@ def check_runs(parts: Parts, log: Log) -> dict[tuple[int, int], Proven]:
 
 
 def _check_alike(
-    parts: Parts, rebuilt: Study, runs: Mapping[str, RunOptions], tally: Tally, log: Log, of: str = ""
+    parts: Parts, rebuilt: Study, runs: Mapping[str, RunOptions], tally: numbers.Tally, log: Log, of: str = ""
 ) -> dict[tuple[int, int], Proven]:
     """Check runs of one system: path -> the options of the run; `of` is the alternative, or "" for the run.
 
@@ -194,7 +161,7 @@ def _check_alike(
     fitting, points = [], dict[tuple[int, int], Proven]()
     for path, options in runs.items():
         run = parts.documents[path].result
-        shape = check_head(path, run, rebuilt, options) + check_scenarios(path, run, rebuilt)
+        shape = numbers.check_head(path, run, rebuilt, options) + numbers.check_scenarios(path, run, rebuilt)
         log.findings += check_frame(path, parts.documents[path], parts.files[path], rebuilt)
         missing, others = check_remarks(path, run, rebuilt, options)
         log.findings += missing
@@ -210,8 +177,8 @@ def _check_alike(
         log.until_recomputed.append(f"the probabilities of {listed}: transitions were rounded, so they are none")
         return {}
     certificates = _by_pair(parts) if bounded else {}
-    excused = {path for path in parts.omitted if bounded and path.startswith(f"{CERTIFICATES}/")}
-    for number, case, places in places_of(rebuilt):
+    excused = {path for path in parts.omitted if bounded and path.startswith(f"{layout.CERTIFICATES}/")}
+    for number, case, places in numbers.places_of(rebuilt):
         objectives = case.objectives
         for index, (objective, source) in enumerate(
             zip(objectives, certified(rebuilt, of, number, objectives, parts.files), strict=True)
@@ -221,14 +188,14 @@ def _check_alike(
             log.findings += wrong
             log.certificates |= set(source.paths) & parts.files.keys()
             if bounded:
-                pair = certificates_of_pair(number, index)
+                pair = layout.certificates_of_pair(number, index)
                 proven = _proven(parts, rebuilt, objective, pair, certificates.get((number, index), ()), log)
                 excused -= {pair} if proven is None else set()
                 log.certificates.update(certificates.get((number, index), ()))
-            again, (row, first) = Again(objective, rebuilt, points[number, index]), places[index]
+            again, (row, first) = numbers.Again(objective, rebuilt, points[number, index]), places[index]
             for path in fitting:
                 one, pointer = parts.documents[path].result.requirements[row], f"/requirements/{row}"
-                check_points(path, one, pointer, first, again, proven, tally)
+                numbers.check_points(path, one, pointer, first, again, proven, tally)
     for path in fitting:
         for k, stated in enumerate(parts.documents[path].result.requirements):
             if stated.world is not None:
@@ -236,13 +203,13 @@ def _check_alike(
                 log.findings += wrong_decisions(path, stated.world, world, f"/requirements/{k}")
     for path in sorted(excused):
         said = f"a reason for having no certificates {path}"
-        log.findings.append(misstated(OMITTED_FILE, "", said, "none: it can have certificates"))
+        log.findings.append(misstated(layout.OMITTED_FILE, "", said, "none: it can have certificates"))
     return points
 
 
 def _by_pair(parts: Parts) -> dict[tuple[int, int], list[str]]:
     """(block, requirement) -> paths of the certificates of the run's confidence bounds."""
-    places = ((place_of_certificate(path), path) for path in parts.files)
+    places = ((layout.place_of_certificate(path), path) for path in parts.files)
     return grouped(
         ((place.block, place.requirement), path)
         for place, path in places
@@ -276,9 +243,9 @@ def check_free_bounds(parts: Parts, rebuilt: Study, runs: Sequence[str], log: Lo
         return
     from verifier.study.free import checked_ends  # linear programs take long to load
 
-    places, rates = {number: (case, rows) for number, case, rows in places_of(rebuilt)}, rates_of(rebuilt)
+    places, rates = {number: (case, rows) for number, case, rows in numbers.places_of(rebuilt)}, rates_of(rebuilt)
     proven = guessed = 0
-    for checked_end in checked_ends(rebuilt, parts.files, partial(free_certificate_file, of=of)):
+    for checked_end in checked_ends(rebuilt, parts.files, partial(layout.free_certificate_file, of=of)):
         log.certificates |= {*checked_end.paths} & parts.files.keys()
         for path, message in checked_end.wrong:
             log.findings.append(misstated(path, "", message, "a proof that holds"))

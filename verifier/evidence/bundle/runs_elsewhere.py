@@ -73,13 +73,8 @@ def given_runs(
 
 
 def given_run(document: Document, request: Request, files: Mapping[str, bytes], limits: RunOptions) -> Given:
-    """What a run that was put in was made from, as far as it lies in the bundle.
-
-    Args:
-        document: of the run.
-        request, files: of the bundle.
-        limits: options of which the limits are those of whoever looks.
-    """
+    """What a run that was put in was made from, as far as it lies in the bundle; the limits of `limits` are those of
+    whoever looks."""
     run: RunResult = document.result
     wanted = {file.role: file for file in run.inputs if file.role != "planner"}
     places = {digest_of(files[path]): path for path in (*request.given, request.matrices) if path in files}
@@ -91,9 +86,8 @@ def given_run(document: Document, request: Request, files: Mapping[str, bytes], 
     if missing or "confusion" not in wanted:
         return Given((), f"its inputs are not here: {', '.join(map(one_line, missing)) or 'matrices'}", False)
     matrices, why = places[wanted["confusion"].sha256], "its settings are not those of a run that is made here"
-    if run.unanswered or any(
-        point.dependence_free for requirement in run.requirements for point in requirement.points
-    ):
+    points = (point for requirement in run.requirements for point in requirement.points)
+    if run.unanswered or any(point.dependence_free for point in points):
         return Given((), "of a run put in, no answers and bounds whatever the dependence are not made again")
     studies, candidates = list[Study](), list[RunOptions]()
     try:
@@ -103,9 +97,8 @@ def given_run(document: Document, request: Request, files: Mapping[str, bytes], 
     for options in candidates:
         asked = replace(options, limits=limits.limits, engines=replace(limits.engines, exact=options.engines.exact))
         try:
-            with unpacked_inputs(
-                files, replace(request, matrices=matrices, context=None, given=(), documents=(), asked=typed(asked))
-            ) as read:
+            made_from = replace(request, matrices=matrices, context=None, given=(), documents=(), asked=typed(asked))
+            with unpacked_inputs(files, made_from) as read:
                 study = Study.of(read.inputs, asked)
                 settings = run_settings(study, asked, study.data)
             if json_values(settings) == json_values(run.settings):
@@ -117,11 +110,6 @@ def given_run(document: Document, request: Request, files: Mapping[str, bytes], 
 
 def wrong_given(path: str, raw: bytes, given: Given, storm: StormProcess) -> tuple[list[Finding], Log]:
     """Where a run that was put in differs from what its inputs give; nothing where it cannot be made again.
-
-    Args:
-        path: of the run in the bundle.
-        raw: its bytes.
-        storm: the model checker.
 
     Returns:
         what is wrong, and beside it what was noted on the way.
@@ -142,11 +130,9 @@ def wrong_given(path: str, raw: bytes, given: Given, storm: StormProcess) -> tup
 def refuse_unfounded(path: str, document: Document, given: Given) -> None:
     """Refuse a run whose inputs are not here and that speaks for a requirement and against none; InputError."""
     if not given.here and document.result.verdict is not Verdict.VIOLATED:
-        raise InputError(
-            f"a result that supports a claim cannot be put in without its inputs: {given.why_not}",
-            Place(path, path="/inputs"),
-            "put its matrices in as well (--with); spec, model and planners must be those of the bundle",
-        )
+        said = f"a result that supports a claim cannot be put in without its inputs: {given.why_not}"
+        hint = "put its matrices in as well (--with); spec, model and planners must be those of the bundle"
+        raise InputError(said, Place(path, path="/inputs"), hint)
 
 
 def _options_of(run: RunResult) -> Iterator[RunOptions]:

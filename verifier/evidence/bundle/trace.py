@@ -78,23 +78,14 @@ def clauses() -> tuple[Clause, ...]:
 def clause_rows(
     files: Mapping[str, str], standings: Sequence[Standing], context: CaseContext
 ) -> list[dict[str, str]]:
-    """A row for each clause.
-
-    Args:
-        files: path -> SHA-256; rows have PATH SHA-256, `MOST_NAMED` of each pattern.
-        standings: how the requirements stand.
-        context: what people state.
-    """
-    return [_row(clause, files, standings, context) for clause in clauses()]
+    """A row for each clause; `files` is path -> SHA-256, and rows have PATH SHA-256, `MOST_NAMED` of each pattern."""
+    return [_row(clause, files, _grade(clause, standings, context), context) for clause in clauses()]
 
 
-def _row(
-    clause: Clause, files: Mapping[str, str], standings: Sequence[Standing], context: CaseContext
-) -> dict[str, str]:
+def _row(clause: Clause, files: Mapping[str, str], grade: Grade, context: CaseContext) -> dict[str, str]:
     matches = {pattern: [path for path in sorted(files) if fnmatchcase(path, pattern)] for pattern in clause.files}
     missing = [pattern for pattern, paths in matches.items() if not paths]
-    grade, duty = _grade(clause, standings, context), clause.duty
-    status, best = "covered", clause.best
+    duty, status, best = clause.duty, "covered", clause.best
     if missing or grade not in _SOUND:
         status = "partly" if len(missing) < len(matches) else "none"
     if best in ("others", "none") or (best == "partly" and status == "covered"):
@@ -131,9 +122,8 @@ def clauses_page(rows: Sequence[Mapping[str, str]], title: str) -> Page:
     """The rows as a page."""
     cells = tuple(tuple(row[name] or "-" for name in COLUMNS) for row in rows)
     table = Table("Clause by clause", COLUMNS, cells, sortable=True)
-    return Page(
-        f"Clause trace: {title}", (Section("Clause trace", (Paragraph(UNCONFIRMED, "note"), table)),), "the bundle"
-    )
+    section = Section("Clause trace", (Paragraph(UNCONFIRMED, "note"), table))
+    return Page(f"Clause trace: {title}", (section,), "the bundle")
 
 
 TRACE_COLUMNS = (
@@ -146,7 +136,6 @@ NOT_RUN = "not selected for this run"
 NO_TARGET = {"reason": "P = ? asks for a number and has no target"}
 NO_EXPOSURE = "no exposure is declared"
 _FILES = ("run", "explanation", "required_recall", "rate")
-CITATION_COLUMNS = ("file", "cited_by", "not_argued_from")
 
 
 @dataclass(frozen=True)
@@ -180,15 +169,13 @@ def trace_rows(traced: Traced) -> list[dict[str, str]]:
     selected = [requirement.name for requirement in traced.rebuilt.grid.requirements]
     for number, requirement in enumerate(traced.rebuilt.inputs.spec.requirements, 1):
         about = {"requirement": requirement.name, "line": str(requirement.line), "as_written": requirement.text}
-        compared = (
-            "= ?" if requirement.target is None else f"{requirement.comparison} {decimal_text(requirement.target)}"
-        )
+        target = requirement.target
+        compared = "= ?" if target is None else f"{requirement.comparison} {decimal_text(target)}"
         names = [end.name for end in ends_of(requirement, traced.rebuilt.inputs.model)]
         results = [(k, one) for k, one in enumerate(traced.run.requirements, 1) if one.name in names]
         if not results:
-            rows.append(
-                {**about, "target": f"{requirement.asked} {compared}", **_standing(traced, requirement.name, "")}
-            )
+            target_text, standing = f"{requirement.asked} {compared}", _standing(traced, requirement.name, "")
+            rows.append({**about, "target": target_text, **standing})
         for k, one in results:
             place = selected.index(one.name)
             about |= {"requirement": one.name, "target": f"{one.asked} {compared}"}
@@ -333,16 +320,8 @@ def _file(path: str, traced: Traced) -> str:
 def citations_text(files: Iterable[str], case: Case) -> str:
     """Every file with the elements that cite it, or the reason why none does, as CSV."""
     cited = grouped((path, element.id) for element in case.elements for path in case.files_of(element))
-    rows = [
-        {
-            "file": path,
-            "cited_by": " ".join(cited.get(path, ())),
-            "not_argued_from": "" if path in cited else _reason(path),
-        }
-        for path in sorted(files)
-    ]
-    return csv_text(rows, CITATION_COLUMNS)
-
-
-def _reason(path: str) -> str:
-    return next(reason for pattern, reason in not_argued_from().items() if fnmatchcase(path, pattern))
+    rows, reasons = list[dict[str, str]](), not_argued_from()
+    for path in sorted(files):
+        why = "" if path in cited else next(reasons[pattern] for pattern in reasons if fnmatchcase(path, pattern))
+        rows.append({"file": path, "cited_by": " ".join(cited.get(path, ())), "not_argued_from": why})
+    return csv_text(rows)

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 
 from verifier.base.files import csv_text
-from verifier.evidence.case.elements import Case, Element, modules_of
+from verifier.evidence.case.elements import Case, modules_of
 
 DIGITS = 8
 _NUMBERED = re.compile(
@@ -34,7 +34,8 @@ def anchors_of(case: Case) -> dict[str, str]:
         if name in stated:
             return stated[name]
         text = _NUMBERED.sub("", element.text)
-        return text if name not in case.covers and _alone(element) else f"{anchors[above[name]]} {text}"
+        alone = element.url or element.kind.value in ("A", "J", "CSn")  # it points at one file, which many may share
+        return text if name not in case.covers and alone else f"{anchors[above[name]]} {text}"
 
     for name in _ordered(case, above):
         kind = known[name].kind.value
@@ -51,11 +52,6 @@ def digests_of(case: Case) -> dict[str, str]:
         element.id: _digest(f"{element.text}\n{element.note}\n{element.told}\n{element.grade}")
         for element in case.elements
     }
-
-
-def _alone(element: Element) -> bool:
-    """Whether a node is known by its text: it points at one file, which many nodes may share."""
-    return bool(element.url) or element.kind.value in ("A", "J", "CSn")
 
 
 def _above(case: Case) -> dict[str, str]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
 
+from verifier.base.arrays import grouped
 from verifier.base.errors import UsageError
 from verifier.base.numbers import short_text
 from verifier.base.words import clipped, counted
@@ -14,13 +15,12 @@ from verifier.evidence.case.numbers import FOR_NUMBERS, FOR_RECALLS, number_goal
 from verifier.evidence.case.requirements import Argued, requirement_goal, worst_text
 from verifier.evidence.case.surroundings import NOT_STATED, argument_grounds, left_to_persons, top_contexts
 from verifier.evidence.context import CaseContext
-from verifier.evidence.defeaters.values import Claim, Defeater, Doubt, is_rate_of
-from verifier.evidence.documents import Document
+from verifier.evidence.defeaters.values import Claim, Defeater, Doubt, claimed, is_rate_of
+from verifier.evidence.documents import Document, of_kind
 from verifier.evidence.rates.document import RateResult
 from verifier.evidence.rates.exposure import requirement_of, unwanted
 from verifier.evidence.rates.hazard import Acceptance
 from verifier.evidence.status import Grade, Standing, Status, severity, weakest
-from verifier.study.results import RequirementResult
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 IN_ONE_ENCOUNTER = "Argument at the level of one encounter: over each requirement, in the worst of its scenarios"
@@ -57,8 +57,7 @@ def build_case(
     Raises:
         UsageError: there is no run among the documents.
     """
-    unique = list({document.sha256: document for document in documents}.values())
-    runs = [document for document in unique if document.kind == "run"]
+    unique, runs = list({document.sha256: document for document in documents}.values()), of_kind(documents, "run")
     if not runs:
         raise UsageError("an assurance case needs the result of a verify run")
     draft = Draft(files, defeaters, unverified, proven, sensitivities, context.declared)
@@ -83,12 +82,14 @@ def build_case(
         if claims:
             strategies.insert(-1, draft.name(Kind.STRATEGY))
             draft.strategy(strategies[-2], text, claims)
+    met = "its requirement" if len(goals) == 1 else f"all {counted(len(goals), 'requirement')}"
+    met = met if goals else "its requirements, none of which has a target,"
     system = clipped(context.system, 200) if context.system else f"The system (name: {NOT_STATED})"
     draft.put(
         Element(
             top,
             Kind.GOAL,
-            f"{system} meets {_all_of(len(goals))} in its operational design domain",
+            f"{system} meets {met} in its operational design domain",
             _summary(draft, [*goals, *numbers, *recalls, *rates, *risks], left),
             tuple(strategies),
             contexts,
@@ -102,26 +103,20 @@ def build_case(
 def standings(
     case: Case, documents: Sequence[Document], defeaters: Sequence[Defeater], unevidenced: Mapping[str, str] = NOTHING
 ) -> tuple[Standing, ...]:
-    """How every requirement with a target stands under every planner over all runs among the documents.
-
-    Args:
-        case: made of these documents, defeaters and requirements without a result.
-    """
-    claims: dict[tuple[str, str], list[tuple[Element, Document, RequirementResult]]] = {}
-    for run in documents if case.goals else ():
-        for requirement in run.result.requirements if run.kind == "run" else ():
-            claim = Claim(run.sha256, requirement.name, requirement.planner)
-            if claim in case.goals:
-                claims.setdefault((requirement.name, requirement.planner), []).append(
-                    (case.by_id[case.goals[claim]], run, requirement)
-                )
+    """How every requirement with a target stands under every planner over all runs among the documents, which the
+    case is made of, as of the defeaters and the requirements without a result."""
+    claims = grouped(
+        ((requirement.name, requirement.planner), (case.by_id[case.goals[claim]], run, requirement))
+        for run in of_kind(documents, "run")
+        for claim, requirement in claimed(run)
+        if claim in case.goals
+    )
     evidenced = []
     for (name, planner), made in claims.items():
         goal, run, requirement = max(made, key=lambda one: severity(one[0].status))
         assert goal.status is not None
-        against = [
-            one for one in defeaters if any(claim.about == (run.sha256, name, planner) for claim in one.claims)
-        ]
+        about = run.sha256, name, planner
+        against = [one for one in defeaters if any(claim.about == about for claim in one.claims)]
         alike = [one for one, _, _ in made if one.status is goal.status]
         rests_on = tuple(dict.fromkeys(name for one in alike for name in one.rests_on))
         grade = weakest(one.grade for one, _, _ in made if one.grade is not None)
@@ -132,23 +127,15 @@ def standings(
             Status.DEFEATED: f"by {', '.join(one.id for one in against)}",
         }.get(goal.status, worst_text(requirement))
         evidenced.append(Standing(name, planner, goal.status, grade, reason, run.name, assumed))
-    return (
-        *evidenced,
-        *(Standing(name, "", Status.UNDEVELOPED, Grade.UNTESTED, why) for name, why in unevidenced.items()),
-    )
+    left = (Standing(name, "", Status.UNDEVELOPED, Grade.UNTESTED, why) for name, why in unevidenced.items())
+    return (*evidenced, *left)
 
 
 def _rate_claims(
     draft: Draft, runs: Sequence[Document], documents: Sequence[Document], context: CaseContext
 ) -> list[str]:
     """The goals of rates that were compared with a criterion, and of criteria that no rate was compared with."""
-    rates = [
-        (document, run)
-        for document in documents
-        if document.kind == "rate"
-        for run in runs
-        if is_rate_of(document, run)
-    ]
+    rates = [(rate, run) for rate in of_kind(documents, "rate") for run in runs if is_rate_of(rate, run)]
     goals = [rate_goal(draft, document, run) for document, run in rates if document.result.acceptance is not None]
     return goals + _missing_rates(draft, runs, rates, context)
 
@@ -158,17 +145,12 @@ def _risk_claims(
 ) -> list[str]:
     """The goals of hazards with a criterion; those that no risk is of, of all its runs, are not developed."""
     known = {run.sha256 for run in runs}
-    risks = [
-        document
-        for document in documents
-        if document.kind == "risk" and {run.sha256 for run in document.result.runs} <= known
-    ]
+    risks = [risk for risk in of_kind(documents, "risk") if {run.sha256 for run in risk.result.runs} <= known]
     held = {(hazard.name, hazard.accepted) for risk in risks for hazard in risk.result.hazards}
-    missing = [
-        hazard for hazard in context.risk.hazards if hazard.accepted and (hazard.name, hazard.accepted) not in held
-    ]
+    asked = (hazard for hazard in context.risk.hazards if hazard.accepted)
+    missing = [hazard for hazard in asked if (hazard.name, hazard.accepted) not in held]
     goals = [goal for risk in risks for goal in risk_goals(draft, risk, runs)]
-    triggers = [document for document in documents if document.kind == "triggers"]
+    triggers = of_kind(documents, "triggers")
     goals += [triggers_goal(draft, trigger, runs) for trigger in triggers]
     if context.triggers and not triggers:
         text, note = "Every known triggering condition is acceptable", "No result of verify evidence triggers"
@@ -209,14 +191,8 @@ def _missing_rates(
     """Acceptance criteria that none of the rates, each with its run, was compared with, under some planner."""
     goals = []
     for name, accepted in context.acceptances.items():
-        verified = list(
-            dict.fromkeys(
-                requirement.planner
-                for run in runs
-                for requirement in run.result.requirements
-                if requirement.name == name
-            )
-        )
+        requirements = (requirement for run in runs for requirement in run.result.requirements)
+        verified = list(dict.fromkeys(one.planner for one in requirements if one.name == name))
         held = {document.result.planner for document, run in rates if _is_held(document, run, name, accepted)}
         exposure = "" if context.exposures else f"; exposure: {NOT_STATED}"
         text = f"The rate at which {clipped(name)} fails is at most {float(accepted.per_hour):g} per hour"
@@ -249,9 +225,3 @@ def _summary(draft: Draft, goals: Sequence[str], left: Sequence[str]) -> str:
         counts = [(status, statuses.count(status)) for status in Status]
         parts.append(f"{what}: {', '.join(f'{count} {status.value}' for status, count in counts if count) or 'none'}")
     return ". ".join(parts)
-
-
-def _all_of(count: int) -> str:
-    if count == 0:
-        return "its requirements, none of which has a target,"
-    return "its requirement" if count == 1 else f"all {counted(count, 'requirement')}"

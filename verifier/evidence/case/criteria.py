@@ -45,8 +45,6 @@ def rate_goal(draft: Draft, rate: Document, run: Document) -> str:
 
     Args:
         draft: of the case; the goals of the run's requirements are in it.
-        rate: the document of the rate.
-        run: the document it was made from.
     """
     content: RateResult = rate.result
     bounds, accepted = content.decisive, content.acceptance
@@ -78,19 +76,15 @@ def risk_goals(draft: Draft, risk: Document, runs: Sequence[Document]) -> Iterat
 
     Args:
         draft: of the case; the goals of the runs' requirements are in it.
-        risk: the document of the risk.
-        runs: the documents it was made from.
     """
     content: RiskResult = risk.result
     by_number = {k: one for k, run in enumerate(content.runs) for one in runs if one.sha256 == run.sha256}
-    rests = {
-        hazard.name: [
-            _Rests(run, hazard.requirement, hazard.planner, content.runs[k].source, hazard.left_out)
-            for k, run in by_number.items()
-            if any(cell.run == k for cell in hazard.cells)
-        ]
-        for hazard in content.hazards
-    }
+    rests: dict[str, list[_Rests]] = {}
+    for hazard in content.hazards:
+        used = {cell.run for cell in hazard.cells}
+        runs_of = ((run, content.runs[k].source) for k, run in by_number.items() if k in used)
+        about = hazard.requirement, hazard.planner
+        rests[hazard.name] = [_Rests(run, *about, source, hazard.left_out) for run, source in runs_of]
     for hazard, outcome in zip(content.hazards, content.risks, strict=True):
         if hazard.accepted is not None:
             what, mine = f"hazard {clipped(hazard.name)}", rests[hazard.name]
@@ -129,30 +123,19 @@ def _risk_goal(
 
 
 def triggers_goal(draft: Draft, document: Document, runs: Sequence[Document]) -> str:
-    """The goal that the known triggering conditions are acceptable: without data for one nothing shows it.
-
-    Args:
-        draft, runs: as for `risk_goals`.
-        document: of the triggering conditions.
-    """
+    """The goal that the known triggering conditions are acceptable: without data for one nothing shows it; `draft`
+    and `runs` as for `risk_goals`."""
     result: TriggersResult = document.result
     by_hash = {run.sha256: run for run in runs}
-    rests = [
-        _Rests(by_hash[trigger.run], one.requirement, one.planner, "")
-        for trigger in result.triggers
-        for one in trigger.judged
-        if trigger.run in by_hash and not trigger.excluded_by
-    ]
+    used = (trigger for trigger in result.triggers if trigger.run in by_hash and not trigger.excluded_by)
+    judged = ((by_hash[trigger.run or ""], one) for trigger in used for one in trigger.judged)
+    rests = [_Rests(run, one.requirement, one.planner, "") for run, one in judged]
     sorts = {trigger.sort for trigger in result.triggers}
     status = STATUS_OF[result.verdict.value]
     if status is Status.INCONCLUSIVE and "undecided" not in sorts:
         status = Status.UNDEVELOPED
     hazardous = [clipped(trigger.name) for trigger in result.triggers if trigger.sort == "hazardous"]
-    excluded = [
-        f"{clipped(trigger.name)} by {clipped(trigger.excluded_by)}"
-        for trigger in result.triggers
-        if trigger.excluded_by
-    ]
+    excluded = [f"{clipped(one.name)} by {clipped(one.excluded_by)}" for one in result.triggers if one.excluded_by]
     stated = {"triggers": "The list of triggering conditions is complete"}
     stated |= {"odd": f"Conditions are kept out as stated: {some_of(excluded, 8)}"} if excluded else {}
     text = f"Every known triggering condition is acceptable, or excluded by a monitor{on_condition(result)}"
@@ -164,19 +147,15 @@ def _stated_of(risk: RiskResult, hazards: Sequence[RiskHazard]) -> dict[str, str
     """Claim -> what people state that the risk of some hazards rests on."""
     used = {name for hazard in hazards for name in hazard.environments}
     places = [where for where in risk.environments if where.name in used]
-    shares = [
-        f"{clipped(share.name)} {ends_text(share)}{source_text(share.source)}" for share in places[0].shares
-    ] + [
-        f"in {UNLISTED} at most {significant(where.unlisted.upper, 6)}{source_text(where.unlisted.source)}"
-        for where in places
-    ]
+    shares = [f"{clipped(one.name)} {ends_text(one)}{source_text(one.source)}" for one in places[0].shares]
+    for rest in (where.unlisted for where in places):
+        shares.append(f"in {UNLISTED} at most {significant(rest.upper, 6)}{source_text(rest.source)}")
     statements = {
         "exposure": _exposures_text((where.name, where.exposure) for where in places),
         "conditions": f"Encounters are in the conditions as often as stated: {some_of(shares, 8)}",
     }
-    chain = [
-        f"{share.part} {ends_text(share)}{source_text(share.source)}" for hazard in hazards for share in hazard.chain
-    ]
+    factors = (factor for hazard in hazards for factor in hazard.chain)
+    chain = [f"{factor.part} {ends_text(factor)}{source_text(factor.source)}" for factor in factors]
     if chain:
         statements["harm"] = f"Hazardous behaviour leads to harm as seldom as stated: {some_of(chain, 8)}"
     left = [f"{clipped(hazard.name)} not in {clipped(name)}" for hazard in hazards for name in hazard.left_out]

@@ -31,16 +31,7 @@ _MADE_BY: Mapping[str, str] = {
 
 
 class Draft:
-    """Elements so far.
-
-    Args:
-        files: path -> SHA-256 of the files that solutions can point at.
-        defeaters: of the case.
-        unverified: SHA-256 of a result -> why its numbers are not made again here.
-        proven: claim about a single scenario -> paths of the certificates that prove its probability and bounds.
-        sensitivities: where weaker choices give other verdicts.
-        declared: documents that are given as evidence, and answers to doubts.
-    """
+    """Elements so far; what it is made from is as for `verifier.evidence.case.building.build_case`."""
 
     def __init__(
         self,
@@ -95,14 +86,17 @@ class Draft:
 
     def solution(self, document: Document, kind: Kind = Kind.SOLUTION) -> str:
         """The solution, or counter solution, that points at a document; the same one every time."""
-        name = self._shared.get((kind, document.sha256))
-        if name is None:
-            amlas = "Stage 5, test results [Z]" if document.kind == "confusion" else ""
-            text = f"{_MADE_BY[document.kind]}: {clipped(self.path(document))}"
-            text += ", not verified here" if document.sha256 in self.unverified else ""
-            name = self.add(kind, text, f"SHA-256 {document.sha256}", amlas=amlas, url=self.url_of(document.sha256))
-            self._shared[kind, document.sha256] = name
-        return name
+        amlas = "Stage 5, test results [Z]" if document.kind == "confusion" else ""
+        text = f"{_MADE_BY[document.kind]}: {clipped(self.path(document))}"
+        text += ", not verified here" if document.sha256 in self.unverified else ""
+        url, note = self.url_of(document.sha256), f"SHA-256 {document.sha256}"
+        return self._once(document.sha256, kind, text, note, amlas=amlas, url=url)
+
+    def _once(self, key: str, kind: Kind, text: str, note: str, **more: str) -> str:
+        """An element of a kind; the same one every time that the key is the same."""
+        if (kind, key) not in self._shared:
+            self._shared[kind, key] = self.add(kind, text, note, **more)
+        return self._shared[kind, key]
 
     def ground(
         self,
@@ -241,14 +235,11 @@ class Draft:
         return identifier
 
     def _document(self, proof: Evidence) -> str:
-        key = (Kind.SOLUTION, f"evidence {proof.name}")
-        if key not in self._shared:
-            limits = f"; limits: {proof.limits}" if proof.limits else ""
-            here = "" if proof.copied else "; the file is not here"
-            note = f"SHA-256 {proof.sha256}{clipped(limits, 300)}; {proof.grade.value}{here}"
-            url = self.url_of(proof.sha256)
-            self._shared[key] = self.add(Kind.SOLUTION, clipped(proof.told, 400), note, url=url)
-        return self._shared[key]
+        limits = f"; limits: {proof.limits}" if proof.limits else ""
+        here = "" if proof.copied else "; the file is not here"
+        note = f"SHA-256 {proof.sha256}{clipped(limits, 300)}; {proof.grade.value}{here}"
+        text, url = clipped(proof.told, 400), self.url_of(proof.sha256)
+        return self._once(f"evidence {proof.name}", Kind.SOLUTION, text, note, url=url)
 
     def listed(self, name: str, sha256: str) -> str:
         """The solution that points at a file that people wrote."""
@@ -256,21 +247,14 @@ class Draft:
 
     def of_kind(self, run: Document, kind: str) -> list[Defeater]:
         """The defeaters of a kind that speak against claims of a run."""
-        defeaters = [
-            defeater for claim in self._against if claim.run == run.sha256 for defeater in self._against[claim]
-        ]
-        return [defeater for defeater in dict.fromkeys(defeaters) if defeater.kind == kind and self._open(defeater)]
-
-    def _open(self, defeater: Defeater) -> bool:
-        return any(self._defeats(defeater, claim) for claim in defeater.claims)
+        defeaters = [one for claim, listed in self._against.items() if claim.run == run.sha256 for one in listed]
+        mine = (defeater for defeater in dict.fromkeys(defeaters) if defeater.kind == kind)
+        return [defeater for defeater in mine if any(self._defeats(defeater, claim) for claim in defeater.claims)]
 
     def touching(self, claim: Claim) -> list[Defeater]:
         """The defeaters of a claim about all scenarios, and of those about single ones."""
-        key = (claim.run, claim.requirement, claim.planner)
-        defeaters = [
-            defeater for one in self._against for defeater in self.against(one, per_hour=True) if key == one.about
-        ]
-        return list(dict.fromkeys(defeaters))
+        about = [one for one in self._against if one.about == claim.about]
+        return list(dict.fromkeys(defeater for one in about for defeater in self.against(one, per_hour=True)))
 
     def challenge(self, identifier: str, defeaters: Sequence[Defeater]) -> None:
         """A counter goal against an element, with a counter solution for each defeater."""
@@ -308,17 +292,10 @@ class Draft:
         return identifier
 
     def _doubt(self, defeater: Defeater) -> str:
-        key = (Kind.COUNTER_SOLUTION, defeater.id)
-        if key not in self._shared:
-            note = f"Would be removed by {defeater.remedy}. To answer it: {self._keys(defeater)}"
-            self._shared[key] = self.add(Kind.COUNTER_SOLUTION, f"{defeater.id}: {defeater.message}", note)
-        return self._shared[key]
-
-    def _keys(self, defeater: Defeater) -> str:
-        keys = dict.fromkeys(key_of(defeater, claim) for claim in defeater.claims)
-        return some_of(
-            [f"{clipped(key)} (doubt {self._answers[key].digest}, {self._answers[key].told})" for key in keys]
-        )
+        answers = {key: self._answers[key] for key in (key_of(defeater, claim) for claim in defeater.claims)}
+        told = some_of([f"{clipped(key)} (doubt {answer.digest}, {answer.told})" for key, answer in answers.items()])
+        note = f"Would be removed by {defeater.remedy}. To answer it: {told}"
+        return self._once(defeater.id, Kind.COUNTER_SOLUTION, f"{defeater.id}: {defeater.message}", note)
 
     def case(self, title: str) -> Case:
         """The case, once every identifier has its element."""

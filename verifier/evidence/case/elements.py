@@ -222,9 +222,10 @@ def gsn_yaml(case: Case) -> str:
     return _text(case, case.title, case.elements)
 
 
-def module_texts(case: Case) -> dict[str, str]:
-    """Module -> its YAML; together they have the elements of the whole."""
-    return {module: _text(case, module, elements) for module, elements in modules_of(case).items()}
+def module_texts(case: Case, folder: str = "") -> dict[str, str]:
+    """File of each module, in a folder with a slash at its end -> its YAML; together they have the elements of the
+    whole."""
+    return {f"{folder}{module}.yaml": _text(case, module, elements) for module, elements in modules_of(case).items()}
 
 
 def _text(case: Case, name: str, elements: Iterable[Element]) -> str:

@@ -8,6 +8,7 @@ Goals that the detector does what a requirement asks of it: measured recalls aga
 A requirement that asks for nothing (no recall makes a difference, or recall 0 suffices) makes no goal.
 """
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -20,12 +21,11 @@ from verifier.evidence.case.elements import Element, Kind
 from verifier.evidence.case.requirements import memory_grounds, statistics_grounds
 from verifier.evidence.defeaters.about_data import matrices_behind, same_sources
 from verifier.evidence.defeaters.finding import UNCONFIRMED
-from verifier.evidence.defeaters.values import Claim
-from verifier.evidence.documents import Document
+from verifier.evidence.defeaters.values import claimed
+from verifier.evidence.documents import Document, of_kind
 from verifier.evidence.status import Grade, Ground, Status
 from verifier.perception.confusion.data_set import annotation_error, looks_at
 from verifier.questions.require.require_result import Answer, CellRecall, RequireResult
-from verifier.study.points import Point
 from verifier.telling.grounds import looks_text
 
 FOR_NUMBERS = (
@@ -40,21 +40,15 @@ def number_goals(draft: Draft, runs: Sequence[Document], documents: Sequence[Doc
 
 def _goals(draft: Draft, run: Document, documents: Sequence[Document]) -> Iterator[str]:
     about, settings = clipped(draft.path(run)), run.result.settings
-    points: list[tuple[Claim, Point]] = [
-        (Claim(run.sha256, requirement.name, requirement.planner, at), point)
-        for requirement in run.result.requirements
-        if requirement.target is not None
-        for at, point in enumerate(requirement.points)
-    ]
+    points = [(claim.at(at), point) for claim, one in claimed(run) for at, point in enumerate(one.points)]
     paths = tuple(dict.fromkeys(path for claim, _ in points for path in draft.proven.get(claim, ())))
     if paths:
         proven = sum(claim in draft.proven for claim, _ in points)
         alone = any(remark.endswith(UNCONFIRMED) for remark in run.result.remarks)
         whole = proven == len(points)
         text = f"Given the region of the rates, every probability of {about} lies in its bounds"
-        note = (
-            f"{proven} of {len(points)} scenarios proven by certificates{'' if alone else '; all by a second engine'}"
-        )
+        note = f"{proven} of {len(points)} scenarios proven by certificates"
+        note += "" if alone else "; all by a second engine"
         grade = Grade.PROVEN if whole else Grade.TESTED if alone else Grade.RECOMPUTED
         yield _goal(draft, text, note, (draft.certificates(paths, "certificates/*"), draft.solution(run)), (), grade)
     counts = matrices_behind(run, documents)
@@ -67,12 +61,10 @@ def _goals(draft: Draft, run: Document, documents: Sequence[Document]) -> Iterat
     used = 0 if counts is None else looks_at(counts.content) - 1
     every = basis is not None and (basis.every_look or basis.tier == "anytime")
     if basis is not None and (every or 0 < used < basis.looks):
-        what = (
-            "every look at the data" if every else f"the {counted(used, 'verdict')} that the record of the data names"
-        )
-        solutions = tuple(
-            draft.solution(document) for document in (run, *([] if every else [counts])) if document is not None
-        )
+        what = f"the {counted(used, 'verdict')} that the record of the data names"
+        what = "every look at the data" if every else what
+        shown_by = (run,) if every or counts is None else (run, counts)
+        solutions = tuple(map(draft.solution, shown_by))
         text, note = f"The level of {about} allows for {what}", f"Bounds hold {looks_text(basis)}"
         yield _goal(draft, text, note, solutions, (), Grade.RECOMPUTED)
     memory = _holding(ground for point in resting for ground in memory_grounds(draft, run, point))
@@ -107,7 +99,6 @@ class Asked(NamedTuple):
     document: Document
     result: RequireResult
     answer: Answer
-    number: int
 
     @property
     def cells(self) -> list[CellRecall]:
@@ -117,12 +108,10 @@ class Asked(NamedTuple):
 
 def asked_recalls(runs: Sequence[Document], documents: Sequence[Document]) -> Iterator[Asked]:
     """Every answer that asks for a recall, of each run that has its inputs."""
-    for document in documents:
-        if document.kind == "require":
-            for run in runs:
-                for k, answer in enumerate(document.result.answers if same_sources(document, run) else ()):
-                    if (asked := Asked(run, document, document.result, answer, k)).cells:
-                        yield asked
+    for document, run in itertools.product(of_kind(documents, "require"), runs):
+        for answer in document.result.answers if same_sources(document, run) else ():
+            if (asked := Asked(run, document, document.result, answer)).cells:
+                yield asked
 
 
 def recall_goals(draft: Draft, runs: Sequence[Document], documents: Sequence[Document]) -> list[str]:
@@ -133,7 +122,7 @@ def recall_goals(draft: Draft, runs: Sequence[Document], documents: Sequence[Doc
 
 def _recall_goal(draft: Draft, asked: Asked, documents: Sequence[Document]) -> str:
     cells, requirement = asked.cells, asked.result.requirement
-    hits, items = (np.array([getattr(cell.measured, name) for cell in cells]) for name in ("hits", "items"))
+    hits, items = np.array([(cell.measured.hits, cell.measured.items) for cell in cells]).T
     counts, basis = matrices_behind(asked.run, documents), asked.run.result.settings.bounds
     stated = {} if counts is None else counts.content
     error = float(annotation_error(stated)) if basis is None else basis.annotation_error

@@ -112,17 +112,9 @@ def _environment_goal(
     children = [_scenario_goal(draft, argued, point, inherited) for point in points]
     said = f"Argument over {counted(len(points), 'scenario')}: initial states and constants"
     draft.strategy(strategy, said, children, True)
-    draft.put(
-        Element(
-            identifier,
-            Kind.GOAL,
-            f"In environment {clipped(environment)}, {argued.label} holds: {argued.requirement.asked_text}",
-            noted("", inherited, []),
-            (strategy,),
-            **draft.over([strategy]),
-        )
-    )
-    return identifier
+    text = f"In environment {clipped(environment)}, {argued.label} holds: {argued.requirement.asked_text}"
+    note, whole = noted("", inherited, []), draft.over([strategy])
+    return draft.put(Element(identifier, Kind.GOAL, text, note, (strategy,), **whole))
 
 
 def _scenario_goal(draft: Draft, argued: Argued, at: int, inherited: Sequence[tuple[str, Defeater]]) -> str:
@@ -209,13 +201,14 @@ def noted(note: str, inherited: Sequence[tuple[str, Defeater]], own: Sequence[De
 def _contexts(draft: Draft, argued: Argued) -> Iterator[str]:
     """How the requirement fails, and what it asks of the detector, where that was found out."""
     requirement = argued.requirement
+    asked = requirement.name, requirement.planner
     for doubt in draft.sensitivities:
-        if any(claim.about == (argued.run.sha256, requirement.name, requirement.planner) for claim in doubt.claims):
+        if any(claim.about == argued.claim.about for claim in doubt.claims):
             yield draft.context(f"Sensitivity: {doubt.message}", "A weaker choice than that of the run: no doubt")
     for document in argued.documents:
         if document.kind == "explain" and same_sources(document, argued.run):
             for part in document.result.explanations:
-                if (part.name, part.planner) == (requirement.name, requirement.planner):
+                if (part.name, part.planner) == asked:
                     for line in itertools.islice(cause_lines(document.result, part), 1):
                         yield _file_context(draft, document, f"How it fails: {one_line(line)}")
         if document.kind == "require" and same_sources(document, argued.run):
@@ -225,7 +218,7 @@ def _contexts(draft: Draft, argued: Argued) -> Iterator[str]:
                     yield _file_context(draft, document, words)
         if document.kind == "rate" and document.result.acceptance is None and is_rate_of(document, argued.run):
             about = document.result.requirement, document.result.planner
-            if about == (requirement.name, requirement.planner):
+            if about == asked:
                 yield _file_context(draft, document, f"How often it fails: {rate_text(document.result)}")
 
 
@@ -259,13 +252,9 @@ def grounds_at(draft: Draft, run: Document, requirement: RequirementResult, at: 
 
 def grounds_of(draft: Draft, runs: Sequence[Document]) -> list[str]:
     """Identifiers of all grounds of the runs, whatever their verdicts."""
-    grounds = dict[str, None]()
-    for run in runs:
-        requirement: RequirementResult
-        for requirement in run.result.requirements:
-            for at in range(len(requirement.points)):
-                grounds |= dict.fromkeys(ground.id for ground in grounds_at(draft, run, requirement, at))
-    return list(grounds)
+    requirements = ((run, requirement) for run in runs for requirement in run.result.requirements)
+    points = ((run, one, at) for run, one in requirements for at in range(len(one.points)))
+    return list(dict.fromkeys(ground.id for point in points for ground in grounds_at(draft, *point)))
 
 
 def memory_grounds(draft: Draft, run: Document, point: Point) -> Iterator[Ground]:

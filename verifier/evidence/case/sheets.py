@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from verifier.evidence.case.elements import Case, Element, all_below, modules_of, points_of
-from verifier.evidence.case.layout import GAP_PX, SOLUTIONS, Drawing, Edge, Maker
-from verifier.evidence.case.shapes import DIAMOND_PX
+from verifier.evidence.case.layout import DIAMOND_PX, GAP_PX, SOLUTIONS, Drawing, Edge, Maker
 from verifier.evidence.case.svg import LEAST_PT, PX_PER_MM, body, claim_points, definitions, escaped, legend
 
 PAPER_MM, MARGINS_MM = (297.0, 210.0), 12.0
@@ -131,9 +130,8 @@ class _Plan:
         parts = {name: _parts(case, maker, elements) for name, elements in modules.items()}
         drawn = {placed.shape.element.id for row in parts.values() for part in row for placed in part.drawing.placed}
         for name, elements in modules.items():
-            parts[name] += [
-                Part(maker.head(element, maker.beside(element))) for element in elements if element.id not in drawn
-            ]
+            rest = (element for element in elements if element.id not in drawn)
+            parts[name] += [Part(maker.head(element, maker.beside(element))) for element in rest]
         sheets = tuple(sheet for name, some in parts.items() for sheet in _sheets(name, some))
         numbers = {part.main: at for at, sheet in enumerate(sheets, 1) for part, _, _ in sheet.parts if part.main}
         homes = {element.id: name for name, elements in modules.items() for element in elements}
@@ -161,9 +159,7 @@ def _index(case: Case, plan: _Plan) -> Iterator[str]:
         mine = [element for element in case.elements if homes[element.id] == name]
         below = {one for element in mine for one in element.supported_by}
         heads = [element for element in mine if element.status is not None and element.id not in below]
-        claims = "<br>".join(
-            f"{element.id}, {escaped(element.told)}: {escaped(element.text[:LONGEST_CLAIM])}" for element in heads
-        )
+        claims = "<br>".join(f"{one.id}, {escaped(one.told)}: {escaped(one.text[:LONGEST_CLAIM])}" for one in heads)
         on = [at for at, sheet in enumerate(plan.sheets, 1) if sheet.module == name]
         links = ", ".join(f'<a href="#sheet{at}">{at}</a>' for at in on)
         away = [one for element in mine for one in element.supported_by if homes[one] != name and one in numbers]
@@ -257,7 +253,5 @@ def _pointers(part: Part, module: str, plan: _Plan) -> Iterator[str]:
             x, y = placed.x + placed.shape.width, mark + placed.y + placed.shape.height + POINTER_PX - 4
             away = "" if homes[name] == module else f"in {escaped(homes[name])}, "
             text = f"{away}on sheet {numbers[name]}"
-            yield (
-                f'<a href="#sheet{numbers[name]}"><text class="id" x="{x:.1f}" y="{y:.1f}" text-anchor="end">{text}'
-                "</text></a>"
-            )
+            at = f'x="{x:.1f}" y="{y:.1f}" text-anchor="end"'
+            yield f'<a href="#sheet{numbers[name]}"><text class="id" {at}>{text}</text></a>'

@@ -4,7 +4,7 @@ AMLAS names (stages, elements of its argument patterns, artefacts in brackets) a
 on the Assurance of Machine Learning in Autonomous Systems (AMLAS), University of York, 2021 (arXiv:2102.01564).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from verifier.base.words import clipped, counted, probability_text, some_of
 from verifier.evidence.case.drafting import Draft
@@ -30,6 +30,9 @@ def top_contexts(
     """What the whole case is about."""
     detector = context.detector
     trained = NOT_STATED if detector.trained_on is None else some_of([*map(clipped, detector.trained_on)]) or "none"
+    named = {EVERY: "every encounter"}
+    met = [f"{named.get(name, clipped(name))}: {exposure}" for name, exposure in context.exposures.items()]
+    people = [f"{what}: {clipped(context.responsible.get(key, NOT_STATED))}" for key, what in DUTIES.items()]
     contexts = [
         draft.context(f"System: {_stated(context.system)}", amlas="Stage 1, system description [C]"),
         draft.context(
@@ -40,8 +43,8 @@ def top_contexts(
         ),
         draft.context(f"Test data: {_stated(context.dataset)}", amlas="Verification data [P]"),
         *_input_contexts(draft, runs, documents),
-        draft.context(_exposure_text(context)),
-        draft.context(_people_text(context)),
+        draft.context(f"Exposure: {some_of(met, 8) or NOT_STATED}"),
+        draft.context(f"Responsible for what this evidence does not show: {'; '.join(people)}"),
     ]
     return contexts + [draft.context(text) for text in (*_untargeted(runs), *_unargued(runs, documents))]
 
@@ -85,18 +88,14 @@ def _training_goal(
     if context.detector.frames is not None and trained is None:
         count = counted(len(context.detector.frames[1].hashes), "tested frame")
         note = f"none of {count} is among those trained on, by SHA-256"
-        note += (
-            "" if frames else "; another list was counted, fewer are listed, or the matrices do not say how many were"
-        )
+        if not frames:
+            note += "; another list was counted, fewer are listed, or the matrices do not say how many were"
     elif trained is None or len(known) < len(runs):
         note = "sequences trained on: not stated" if trained is None else "the matrices do not name their sequences"
         named = named or duty in context.responsible
     else:
         shared, unclear = shared_sequences(known, trained)
-        tested = sum(
-            len(document.content["sequences"])
-            for document in {document.sha256: document for document in known}.values()
-        )
+        tested = sum(map(len, {document.sha256: document.content["sequences"] for document in known}.values()))
         names = f" ({counted(len(trained), 'name')}, compared as they look)"
         how = "declared" if listed is None else f"listed in {clipped(listed[0])}{names}"
         note = f"{len(shared)} of {counted(tested, 'tested sequence')} are among those trained on, as {how}"
@@ -104,7 +103,7 @@ def _training_goal(
             told = f"trained on {some_of([*map(clipped, shared)])}"
             return _refuted_training(draft, text, note, told, known[0], amlas)
         lists = () if listed is None else (draft.listed(*listed), *dict.fromkeys(map(draft.solution, known)))
-    lists += _by_frame(draft, frames)
+    lists += tuple(draft.listed(frame.file, frame.sha256) for frame in frames or ())
     note = f"{note}. {_left_to(context, duty, () if unclear else lists)}"
     return draft.person_goal(text, note, duty, amlas, named, lists, unclear)
 
@@ -120,11 +119,6 @@ def _covering(
     listed = {name for entry in known if (record := record_of(entry)) is not None for name in record.frames}
     few = sum(one["frames"] for entry in known for one in entry["sequences"]) > len(frames[1].hashes)
     return None if few or listed - {frames[1].sha256} else frames
-
-
-def _by_frame(draft: Draft, frames: Iterable[FrameList] | None) -> tuple[str, ...]:
-    """The solutions that point at lists of frames."""
-    return tuple(draft.listed(frame.file, frame.sha256) for frame in frames or ())
 
 
 def _refuted_training(draft: Draft, text: str, note: str, told: str, source: Document, amlas: str) -> str:
@@ -146,11 +140,9 @@ def _input_contexts(draft: Draft, runs: Sequence[Document], documents: Sequence[
     inputs = dict.fromkeys((str(file.role), file.name, file.sha256) for run in runs for file in run.result.inputs)
     for role, name, digest in inputs:
         text, amlas = words.get(role, (role, ""))
-        document = next((document for document in documents if document.sha256 == digest), None)
-        title = ""
-        if document is not None and document.content.get("title"):
-            title = f" ({clipped(document.content['title'])})"
-        url = "" if document is None else draft.url_of(document.sha256)
+        titles = [document.content.get("title") for document in documents if document.sha256 == digest]
+        title = f" ({clipped(titles[0])})" if titles and titles[0] else ""
+        url = draft.url_of(digest) if titles else ""
         yield draft.context(f"{text}: {clipped(name)}{title}", f"SHA-256 {digest}", amlas, url)
 
 
@@ -173,11 +165,7 @@ def _verdict_justification(draft: Draft, runs: Sequence[Document]) -> str:
 
 def _matching_text(runs: Sequence[Document], documents: Sequence[Document]) -> str:
     matrices = [matrices_behind(run, documents) for run in runs]
-    stated = [
-        document.content["matching"]
-        for document in matrices
-        if document is not None and document.content.get("matching")
-    ]
+    stated = filter(None, (document.content.get("matching") for document in matrices if document is not None))
     texts = dict.fromkeys(matching_text(entry) if isinstance(entry, dict) else str(entry) for entry in stated)
     return some_of([clipped(text, 200) for text in texts]) or NOT_STATED
 
@@ -203,19 +191,6 @@ def _unargued(runs: Sequence[Document], documents: Sequence[Document]) -> Iterat
     ]
     if rest:
         yield f"Also at hand, and argued from by nothing here: {some_of(rest, 8)}"
-
-
-def _exposure_text(context: CaseContext) -> str:
-    parts = [
-        f"{'every encounter' if name == EVERY else clipped(name)}: {exposure}"
-        for name, exposure in context.exposures.items()
-    ]
-    return f"Exposure: {some_of(parts, 8) or NOT_STATED}"
-
-
-def _people_text(context: CaseContext) -> str:
-    parts = [f"{what}: {clipped(context.responsible.get(key, NOT_STATED))}" for key, what in DUTIES.items()]
-    return f"Responsible for what this evidence does not show: {'; '.join(parts)}"
 
 
 def _left_to(context: CaseContext, duty: str, lists: object = ()) -> str:

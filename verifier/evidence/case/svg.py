@@ -8,13 +8,11 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from types import MappingProxyType
 from xml.sax.saxutils import escape
 
 from verifier.base.errors import one_line
-from verifier.evidence.case.elements import Element, Kind
-from verifier.evidence.case.layout import Drawing, Edge, Placed
-from verifier.evidence.case.shapes import DIAMOND_PX, FONT_PX, LINE_PX, SLANT_PX, wrapped
+from verifier.evidence.case.elements import Kind
+from verifier.evidence.case.layout import DIAMOND_PX, FONT_PX, LINE_PX, SLANT_PX, Drawing, Edge, Placed, wrapped
 from verifier.evidence.status import Status
 
 LEAST_PT = 7.0
@@ -23,17 +21,15 @@ PX_PER_MM = FONT_PX / LEAST_PT * 72 / 25.4
 """Pixels of the drawing on a millimetre of paper."""
 CLAIM_PX = 12.0
 """How far along its line an assurance claim point stands."""
-COLOURS = MappingProxyType(
-    {
-        Status.SUPPORTED: ("#1b6b2f", "#eef7f0"),
-        Status.CONDITIONAL: ("#1d4f91", "#eef3fa"),
-        Status.VACUOUS: ("#4a4a4a", "#f5f5f5"),
-        Status.UNDEVELOPED: ("#4a4a4a", "#f5f5f5"),
-        Status.DEFEATED: ("#7a1a68", "#f9eef7"),
-        Status.INCONCLUSIVE: ("#7a4d00", "#fdf5e6"),
-        Status.VIOLATED: ("#a4161a", "#fdeeee"),
-    }
-)
+COLOURS = {
+    Status.SUPPORTED: ("#1b6b2f", "#eef7f0"),
+    Status.CONDITIONAL: ("#1d4f91", "#eef3fa"),
+    Status.VACUOUS: ("#4a4a4a", "#f5f5f5"),
+    Status.UNDEVELOPED: ("#4a4a4a", "#f5f5f5"),
+    Status.DEFEATED: ("#7a1a68", "#f9eef7"),
+    Status.INCONCLUSIVE: ("#7a4d00", "#fdf5e6"),
+    Status.VIOLATED: ("#a4161a", "#fdeeee"),
+}
 """Status -> colour of its line and words, and of its ground."""
 _COUNTER = ("#7a1a68", "#ffffff")
 _PLAIN = ("#333333", "#ffffff")
@@ -48,22 +44,15 @@ text{font-family:Verdana,'DejaVu Sans',Arial,sans-serif;font-size:12px;fill:#111
 _MARKERS = (("supported_by", "#333", "#333"), ("in_context_of", "#fff", "#333"), ("challenges", "#7a1a68", "#7a1a68"))
 
 
-def _marker(name: str, fill: str, stroke: str) -> str:
-    return (
+def definitions() -> list[str]:
+    """The style and the arrows that a drawing needs once in a document."""
+    markers = (
         f'<marker id="{name}" viewBox="0 0 12 10" refX="11" refY="5" markerWidth="11" markerHeight="9" '
         f'orient="auto-start-reverse" markerUnits="userSpaceOnUse"><path d="M1 1L11 5L1 9z" fill="{fill}" '
         f'stroke="{stroke}"/></marker>'
+        for name, fill, stroke in _MARKERS
     )
-
-
-def definitions() -> list[str]:
-    """The style and the arrows that a drawing needs once in a document."""
-    return [
-        f"<style>{STYLE}</style>",
-        "<defs>",
-        *(_marker(name, fill, stroke) for name, fill, stroke in _MARKERS),
-        "</defs>",
-    ]
+    return [f"<style>{STYLE}</style>", "<defs>", *markers, "</defs>"]
 
 
 def body(drawing: Drawing) -> Iterator[str]:
@@ -88,11 +77,8 @@ def claim_points(drawing: Drawing, points: Mapping[str, Mapping[str, Sequence[st
         marks: dict[tuple[float, float, float], list[str]] = {}
         for name, related in points[placed.shape.element.id].items():
             near = [at[other] for other in related if other in at]
-            ends = [
-                line
-                for line in lines[first:last]
-                if _touches(placed, line[0]) and any(_touches(other, line[-1]) for other in near)
-            ]
+            starting = (line for line in lines[first:last] if _touches(placed, line[0]))
+            ends = [line for line in starting if any(_touches(other, line[-1]) for other in near)]
             if placed in near:
                 marks.setdefault((placed.x + placed.shape.width - 5, placed.y + 5, 0.0), []).append(name)
             elif ends:
@@ -136,17 +122,15 @@ def _line(edge: Edge) -> str:
 
 def _element(placed: Placed) -> Iterator[str]:
     element = placed.shape.element
-    line, ground = _colours(element)
+    plain = _COUNTER if element.kind in (Kind.COUNTER_GOAL, Kind.COUNTER_SOLUTION) else _PLAIN
+    line, ground = plain if element.status is None else COLOURS[element.status]
     whole = f"{element.id}: {element.text}" + (f" {element.note}" if element.note else "")
     yield f'<g fill="{ground}" stroke="{line}" stroke-width="1.6"><title>{escaped(whole)}</title>'
     yield from _outline(placed)
     if element.undeveloped:
         x, y = placed.x + placed.shape.width / 2, placed.y + placed.shape.height
         half = DIAMOND_PX / 2
-        points = (
-            f"{x:.1f},{y:.1f} {x + half:.1f},{y + half:.1f} {x:.1f},{y + 2 * half:.1f} {x - half:.1f},{y + half:.1f}"
-        )
-        yield f'<polygon points="{points}" fill="#ffffff"/>'
+        yield _polygon(((x, y), (x + half, y + half), (x, y + 2 * half), (x - half, y + half)), ' fill="#ffffff"')
     if element.defeated:
         x, y, right, below = placed.x, placed.y, placed.x + placed.shape.width, placed.y + placed.shape.height
         yield (
@@ -157,6 +141,10 @@ def _element(placed: Placed) -> Iterator[str]:
     yield from _words(placed, line)
 
 
+def _polygon(points: Sequence[tuple[float, float]], more: str = "") -> str:
+    return f'<polygon points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in points)}"{more}/>'
+
+
 def _outline(placed: Placed) -> Iterator[str]:
     kind, (x, y) = placed.shape.element.kind, (placed.x, placed.y)
     width, height = placed.shape.width, placed.shape.height
@@ -164,8 +152,7 @@ def _outline(placed: Placed) -> Iterator[str]:
         yield f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"/>'
     elif kind is Kind.STRATEGY:
         right, below, slant = x + width, y + height, SLANT_PX
-        points = ((x + slant, y), (right, y), (right - slant, below), (x, below))
-        yield f'<polygon points="{" ".join(f"{a:.1f},{b:.1f}" for a, b in points)}"/>'
+        yield _polygon(((x + slant, y), (right, y), (right - slant, below), (x, below)))
     elif kind is Kind.CONTEXT:
         radius = min(height / 2, 18)
         yield f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="{radius:.1f}"/>'
@@ -189,12 +176,6 @@ def _words(placed: Placed, colour: str) -> Iterator[str]:
             f'<text class="id" x="{placed.x + shape.width * 0.93:.1f}" y="{placed.y + shape.height * 0.95:.1f}">'
             f"{shape.element.kind.value}</text>"
         )
-
-
-def _colours(element: Element) -> tuple[str, str]:
-    if element.status is not None:
-        return COLOURS[element.status]
-    return _COUNTER if element.kind in (Kind.COUNTER_GOAL, Kind.COUNTER_SOLUTION) else _PLAIN
 
 
 def legend(y: float, width: float) -> Iterator[str]:

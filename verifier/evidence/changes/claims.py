@@ -165,16 +165,14 @@ def compare_bundles(old: str, new: str, odd: Domain = "widened") -> DiffResult:
 
 def _row(kind: Change, what: Sequence[str], old: Side, new: Side) -> ChangeRecord:
     row = IMPACT[kind]
-    repeat = tuple(Activity(text, duty, _renewed(old.shown(duty), new.shown(duty))) for text, duty in row.repeat)
+    repeat = []
+    for text, duty in row.repeat:
+        known = old.shown(duty).values()  # under whatever name
+        renewed = tuple(sorted(name for name, sha256 in new.shown(duty).items() if sha256 not in known))
+        repeat.append(Activity(text, duty, renewed))
     same = (old.counts, old.sequences) == (new.counts, new.sequences)
-    return ChangeRecord(
-        kind, row.changed, tuple(what), row.recompute, not (row.lost or (row.matrices and same)), repeat
-    )
-
-
-def _renewed(old: Mapping[str, str], new: Mapping[str, str]) -> tuple[str, ...]:
-    """Names of documents that were not there before, under whatever name."""
-    return tuple(sorted(name for name, sha256 in new.items() if sha256 not in old.values()))
+    again = not (row.lost or (row.matrices and same))
+    return ChangeRecord(kind, row.changed, tuple(what), row.recompute, again, tuple(repeat))
 
 
 def _claims(old: Side, new: Side, changes: Sequence[ChangeRecord]) -> Iterator[ClaimRecord]:
@@ -184,11 +182,8 @@ def _claims(old: Side, new: Side, changes: Sequence[ChangeRecord]) -> Iterator[C
     for key in dict.fromkeys([*before, *after]):
         kind, name, planner, requirement = key
         mine, other = before.get(key), after.get(key)
-        rows = [
-            change
-            for change in changes
-            if mine and kind in IMPACT[change.kind].falls and (not IMPACT[change.kind].own or requirement in moved)
-        ]
+        about = [change for change in changes if not IMPACT[change.kind].own or requirement in moved]
+        rows = [change for change in about if mine and kind in IMPACT[change.kind].falls]
         reach = (mine.reach if mine else NOTHING, other.reach if other else NOTHING)
         yield ClaimRecord(
             kind,
@@ -323,13 +318,13 @@ def diff_blocks(result: DiffResult) -> Iterator[Block]:
     if not result.changes:
         yield Paragraph("Nothing differs by which a claim falls.")
     else:
-        rows = tuple((change.changed, some_of(list(change.what)), _again(change)) for change in result.changes)
+        states = {True: "in the new bundle", False: "open"}
+        rows = tuple(
+            (change.changed, some_of(list(change.what)), f"{change.recompute}: {states[change.recomputed]}")
+            for change in result.changes
+        )
         yield Table("What changed", ("change", "what", "to compute again"), rows)
-    claims = tuple(
-        (_claim(claim), claim.before or "-", claim.after or "-", _compared(claim), _falls(claim))
-        for claim in result.claims
-    )
-    yield Table("Claims", ("claim", "before", "now", "compared", "falls by"), claims)
+    yield Table("Claims", ("claim", "before", "now", "compared", "falls by"), tuple(map(_claim_row, result.claims)))
     activities = dict.fromkeys(
         f"{one.text} ({_DUTIES[one.duty]}): "
         f"{f'done, {listed([*map(clipped, one.done_by)])}' if one.done_by else 'open, no new document'}"
@@ -346,10 +341,6 @@ def diff_blocks(result: DiffResult) -> Iterator[Block]:
     yield Paragraph("Files were compared with their manifests; whether a bundle holds is for verify evidence check.")
 
 
-def _again(change: ChangeRecord) -> str:
-    return f"{change.recompute}: {'in the new bundle' if change.recomputed else 'open'}"
-
-
 def _claim(claim: ClaimRecord) -> str:
     if claim.kind == "met":
         return f"{clipped(claim.name)} is met, planner {clipped(claim.planner)}"
@@ -360,16 +351,12 @@ def _claim(claim: ClaimRecord) -> str:
     return f"{clipped(claim.name)}: {DUTIES[claim.kind]}" if claim.name else DUTIES[claim.kind]
 
 
-def _compared(claim: ClaimRecord) -> str:
+def _claim_row(claim: ClaimRecord) -> tuple[str, ...]:
     told = _RELATIONS.get(claim.relation, claim.relation)
-    return told if claim.worse is None else f"{told}; worse with probability {number_text(claim.worse)}"
-
-
-def _falls(claim: ClaimRecord) -> str:
-    if not claim.falls_by:
-        return "-"
+    told += "" if claim.worse is None else f"; worse with probability {number_text(claim.worse)}"
     by = listed([name.replace("_", " ") for name in claim.falls_by])
-    return f"{by}; stands again" if claim.stands_again else by
+    falls = f"{by}{'; stands again' if claim.stands_again else ''}" if by else "-"
+    return _claim(claim), claim.before or "-", claim.after or "-", told, falls
 
 
 def _whole(result: DiffResult) -> str:
@@ -379,6 +366,5 @@ def _whole(result: DiffResult) -> str:
     if fell:
         told = counted(len(fell), "claim falls", "claims fall")
         said = f"{told}; {fell.count(False)} of these do not stand again yet."
-    return said + (
-        f" {counted(lost, 'other claim has', 'other claims have')} a status worse than before." if lost else ""
-    )
+    worse = f" {counted(lost, 'other claim has', 'other claims have')} a status worse than before."
+    return said + (worse if lost else "")

@@ -69,17 +69,13 @@ _OF_COUNTING = ("false_positives", "empty_columns", "where", "canonical", "empty
 def reached(side: Side, duty: ClaimKind) -> object:
     """What reaches a claim that people answer for, one of `OF_PEOPLE`."""
     detector, matrices = side.context.detector, digest_of(side.files[side.request.matrices])
-    counting = [
-        _of(side, _COUNTED_BY),
-        _edges(side),
-        [str(getattr(side.request.options, key)) for key in _OF_COUNTING],
-    ]
+    options = [str(getattr(side.request.options, key)) for key in _OF_COUNTING]
     told: Mapping[str, object] = {
         "training_data": [str(detector), _of(side, ("sequences",))],
         "test_data": [matrices, side.context.odd, side.context.dataset, str(detector.mounting)],
         "model": side.system,
         "odd": [side.context.odd, [condition.name for condition in side.context.risk.conditions]],
-        "counting": counting,
+        "counting": [_of(side, _COUNTED_BY), _edges(side), options],
         "tool": side.manifest.verifier,
     }
     return told[duty]
@@ -89,18 +85,7 @@ def changes_between(old: Side, new: Side, odd: Domain) -> dict[Change, list[str]
     """What changed, in the order of the table: kind -> what it is, in words."""
     changes: dict[Change, list[str]] = {name: [] for name in CHANGES}
     mine, other = old.context.detector, new.context.detector
-    changes["detector"] += _changed(
-        *(
-            {
-                "name": detector.name,
-                "version": detector.version,
-                "trained on": detector.trained_on,
-                **detector.setting,
-            }
-            | _of(side, _SAME_POINT)
-            for detector, side in ((mine, old), (other, new))
-        )
-    )
+    changes["detector"] += _changed(*map(_detector, (old, new)))
     changes["sensor"] += _changed(mine.mounting, other.mounting)
     said = {"system, in words": old.context.system}, {"system, in words": new.context.system}
     changes["planner"] += [*_changed(old.system, new.system), *_changed(*said)]
@@ -137,6 +122,12 @@ def _changed(old: Mapping[str, object], new: Mapping[str, object]) -> Iterator[s
 
 def _told(value: Any) -> str:
     return "nothing" if value in (None, "") else clipped(str(value))
+
+
+def _detector(side: Side) -> dict[str, object]:
+    one = side.context.detector
+    told = {"name": one.name, "version": one.version, "trained on": one.trained_on, **one.setting}
+    return told | _of(side, _SAME_POINT)
 
 
 def _of(side: Side, keys: Iterable[str]) -> dict[str, object]:

@@ -76,8 +76,7 @@ class Side:
     @cached_property
     def conditions(self) -> dict[str, str | None]:
         """Condition, or triggering condition -> SHA-256 of its matrices, if it has its own."""
-        stated = {condition.name: condition.sha256 for condition in self.context.risk.conditions}
-        return stated | {trigger.name: trigger.sha256 for trigger in self.context.triggers}
+        return {condition.name: condition.sha256 for condition in self.context.conditions}
 
     @cached_property
     def elsewhere(self) -> dict[str, str]:
@@ -100,23 +99,21 @@ class Side:
     @cached_property
     def requirements(self) -> dict[str, str]:
         """Name of a requirement of the spec with a target -> what it says, whatever lets and layout."""
-        return {
-            requirement.name: _said(requirement)
-            for requirement in self.inputs.spec.requirements
-            if requirement.target is not None
-        }
+        aimed = (requirement for requirement in self.inputs.spec.requirements if requirement.target is not None)
+        return {requirement.name: _said(requirement) for requirement in aimed}
 
     def requirement_of(self, row: Mapping[str, str]) -> str:
         """The requirement of the spec that a row of the trace is about."""
-        return next(
-            requirement.name for requirement in self.inputs.spec.requirements if str(requirement.line) == row["line"]
-        )
+        names = {str(requirement.line): requirement.name for requirement in self.inputs.spec.requirements}
+        return names[row["line"]]
 
     @cached_property
     def system(self) -> dict[str, str]:
         """File of model or planner -> SHA-256; of one in TOML of what it says, whatever its comments and layout."""
-        paths = (self.request.model, *self.request.planners)
-        return {path: digest_of(_content(path, self.files[path])) for path in paths}
+        files = {path: self.files[path] for path in (self.request.model, *self.request.planners)}
+        toml = {path: tomllib.loads(raw.decode()) for path, raw in files.items() if path.endswith(".toml")}
+        files |= {path: json.dumps(content, default=str).encode() for path, content in toml.items()}
+        return {path: digest_of(raw) for path, raw in files.items()}
 
     @cached_property
     def chosen(self) -> dict[str, str]:
@@ -178,11 +175,6 @@ class Side:
     def _json(self, path: str) -> Content:
         content: Content = json_of(self.files[path], path)
         return content
-
-
-def _content(path: str, raw: bytes) -> bytes:
-    """What a file says: of TOML its values in their order."""
-    return json.dumps(tomllib.loads(raw.decode()), default=str).encode() if path.endswith(".toml") else raw
 
 
 def digest(value: Any) -> str:

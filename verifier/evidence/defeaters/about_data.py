@@ -3,6 +3,7 @@
 What a result was made from, and what the matrices among that say of themselves.
 """
 
+import itertools
 import re
 from collections.abc import Collection, Iterator, Sequence
 from fnmatch import translate
@@ -19,8 +20,8 @@ from verifier.base.numbers import rounded
 from verifier.base.words import clipped, counted, some_of
 from verifier.checking.verdicts import Verdict
 from verifier.evidence.context import CaseContext, Detector
-from verifier.evidence.defeaters.values import Claim, Doubt, claims_on, confirmed, doubt, requirements_with_targets
-from verifier.evidence.documents import Document
+from verifier.evidence.defeaters.values import Claim, Doubt, claimed, claims_on, confirmed, doubt
+from verifier.evidence.documents import Document, of_kind
 from verifier.evidence.paths import as_seen
 from verifier.evidence.rates.document import encounters_needed
 from verifier.perception.confusion.context_selection import divided_matrices
@@ -49,9 +50,7 @@ def same_sources(document: Document, run: Document) -> bool:
 def matrices_behind(run: Document, documents: Sequence[Document]) -> Document | None:
     """The confusion document that a run was made with, by its hash; None where it is not among the documents."""
     wanted = {file.sha256 for file in run.result.inputs if file.role == "confusion"}
-    return next(
-        (document for document in documents if document.kind == "confusion" and document.sha256 in wanted), None
-    )
+    return next((document for document in of_kind(documents, "confusion") if document.sha256 in wanted), None)
 
 
 def shared_sequences(matrices: Sequence[Document], trained_on: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -121,7 +120,7 @@ def thin_columns(run: Document, documents: Sequence[Document]) -> Iterator[Doubt
     slope is 0 also where a failure takes two errors and neither was seen.
     """
     matrices = matrices_behind(run, documents)
-    for claim, requirement in requirements_with_targets(run):
+    for claim, requirement in claimed(run):
         if run.result.settings.verdict_from == "bounds":
             if requirement.additional_data is not None:
                 yield from _undecided(claim, requirement.worst, requirement.additional_data)
@@ -147,24 +146,23 @@ def _too_thin(
     claim: Claim, requirement: RequirementResult, run: Document, documents: Sequence[Document], matrices: Document
 ) -> Iterator[Doubt]:
     claims = _unconfirmed(claim, requirement)
-    if (
-        not claims or requirement.target is None or not requirement.is_plain or run.result.settings.canonical
-    ):  # which is a doubt of its own
+    canonical = run.result.settings.canonical  # which is a doubt of its own
+    if not claims or requirement.target is None or not requirement.is_plain or canonical:
         return
     needed, table = items_needed(requirement.target), _matrices(matrices, run)
     explained = _columns_that_matter(claim, run, documents)
-    matter = None if _has_unseen(table) else explained
-    thin = []
-    for at, label in sorted(_columns(table) if matter is None else matter):
-        items = int(table.counts[at, :, _index(table, label)].sum()) if _index(table, label) >= 0 else 0
+    unseen = (table.counts == 0) & (table.counts.sum(axis=1, keepdims=True) > 0)
+    matter = None if np.any(unseen) else explained
+    thin, names = [], [label_text(label) for label in table.labels]
+    for at, label in sorted(set(itertools.product(range(table.bin_count), names)) if matter is None else matter):
+        items = int(table.counts[at, :, names.index(label)].sum()) if label in names else 0
         if items and (needed is None or items < needed):
             thin.append(f"{items} with true {clipped(label)} in {table.bin_text(at)}")
     if thin:
         why = "it was not explained" if explained is None else "there are reports that were never seen"
         known = "" if matter is not None else f" (which of them matter is not known: {why})"
-        asked = (
-            "no number of items shows" if needed is None else f"{needed} items without an error are needed to show"
-        )
+        asked = f"{needed} items without an error are needed to show"
+        asked = "no number of items shows" if needed is None else asked
         yield from doubt(
             "thin_columns",
             f"{clipped(claim.requirement)}: {asked} P {requirement.target}, and there are {some_of(thin)}{known}",
@@ -175,19 +173,9 @@ def _too_thin(
 
 def _unconfirmed(claim: Claim, requirement: RequirementResult) -> tuple[Claim, ...]:
     """Scenarios that are called satisfied and that the confidence bounds do not confirm."""
-    indices = [
-        k
-        for k, point in enumerate(requirement.points)
-        if point.verdict is Verdict.SATISFIED and not confirmed(point, requirement.target)
-    ]
-    if len(indices) == len(requirement.points):
-        return (claim,)
-    return tuple(map(claim.at, indices))
-
-
-def _has_unseen(table: ConfusionMatrices) -> bool:
-    """Whether some report of a column with items was never seen."""
-    return bool(np.any((table.counts == 0) & (table.counts.sum(axis=1, keepdims=True) > 0)))
+    satisfied = [k for k, point in enumerate(requirement.points) if point.verdict is Verdict.SATISFIED]
+    indices = [k for k in satisfied if not confirmed(requirement.points[k], requirement.target)]
+    return (claim,) if len(indices) == len(requirement.points) else tuple(map(claim.at, indices))
 
 
 def items_needed(target: Target) -> int | None:
@@ -211,21 +199,10 @@ def _matrices(document: Document, run: Document) -> ConfusionMatrices:
     return divided_matrices(matrices, used, settings.empty_contexts or "backoff")
 
 
-def _columns(table: ConfusionMatrices) -> set[tuple[int, str]]:
-    return {(at, label_text(label)) for at in range(table.bin_count) for label in table.labels}
-
-
-def _index(table: ConfusionMatrices, label: str) -> int:
-    names = [label_text(label) for label in table.labels]
-    return names.index(label) if label in names else -1
-
-
 def _columns_that_matter(claim: Claim, run: Document, documents: Sequence[Document]) -> set[tuple[int, str]] | None:
     """(bin, true label) of the columns that the probability reacts to, in the scenario that was explained."""
-    for document in documents:
-        if document.kind != "explain" or not same_sources(document, run):
-            continue
-        for explanation in document.result.explanations:
+    for document in of_kind(documents, "explain"):
+        for explanation in document.result.explanations if same_sources(document, run) else ():
             if (explanation.name, explanation.planner) == (claim.requirement, claim.planner):
                 return {(part.bin, part.true) for part in explanation.gradient if any(part.slopes)}
     return None
@@ -243,11 +220,8 @@ def dependent_frames(run: Document, documents: Sequence[Document]) -> Iterator[D
         for k, point in enumerate(requirement.points)
         if channel_test(result.channel.classes, point.draws).test == "contradicted" and point.decided_free is None
     }
-    told = [
-        line
-        for line, tested in zip(channel_lines(result.channel), result.channel.classes, strict=True)
-        if tested.test == "contradicted"
-    ]
+    tests = zip(channel_lines(result.channel), result.channel.classes, strict=True)
+    told = [line for line, tested in tests if tested.test == "contradicted"]
     yield from doubt(
         "dependent_frames",
         f"{detector_text(result.channel.contexts)} is assumed: {some_of([clipped(line, 300) for line in told])}",
@@ -260,17 +234,11 @@ def few_drives(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
     """Bounds over so few drives that hardly any outcome could show a high rate."""
     bounds = run.result.settings.bounds
     if bounds is not None and bounds.drives is not None and bounds.drives < FEW_DRIVES:
-        limit = (
-            ""
-            if bounds.ceiling is None
-            else f": no outcome of them could show a rate above {rounded(bounds.ceiling, up=True)}"
-        )
-        yield from doubt(
-            "few_drives",
-            f"a needed column has items from {counted(bounds.drives, 'drive')} only{limit}",
-            claims_on(run, documents, perceived=True),
-            f"data from at least {FEW_DRIVES} independent drives",
-        )
+        limit = "" if bounds.ceiling is None else rounded(bounds.ceiling, up=True)
+        limit = limit and f": no outcome of them could show a rate above {limit}"
+        message = f"a needed column has items from {counted(bounds.drives, 'drive')} only{limit}"
+        remedy = f"data from at least {FEW_DRIVES} independent drives"
+        yield from doubt("few_drives", message, claims_on(run, documents, perceived=True), remedy)
 
 
 def stale(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
@@ -286,34 +254,23 @@ def stale(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
             mine = used.get((role, name))
             if mine is not None and mine != digest and digest not in used.values():
                 what = "given" if document.name == name else f"used by {clipped(document.name)}"
-                yield from doubt(
-                    "stale",
-                    f"{clipped(run.name)} was made with {role} {clipped(name)} of SHA-256 {mine[:12]}..., and "
-                    f"the one {what} is {digest[:12]}...",
-                    claims_on(run, documents),
-                    "make every result again from the same files",
-                )
+                made = f"{clipped(run.name)} was made with {role} {clipped(name)} of SHA-256 {mine[:12]}..."
+                message = f"{made}, and the one {what} is {digest[:12]}..."
+                remedy = "make every result again from the same files"
+                yield from doubt("stale", message, claims_on(run, documents), remedy)
 
 
 def trained_on_tests(run: Document, documents: Sequence[Document], context: CaseContext) -> Iterator[Doubt]:
     """Sequences that the detector was trained on and that the matrices were counted on."""
+    message, claims = "the detector was trained on", claims_on(run, documents, perceived=True)
     if equal := shared_frames(context.detector):
-        yield from doubt(
-            "trained_on_tests",
-            f"the detector was trained on {equal}",
-            claims_on(run, documents, perceived=True),
-            "matrices counted on frames that the detector has not seen",
-        )
+        remedy = "matrices counted on frames that the detector has not seen"
+        yield from doubt("trained_on_tests", f"{message} {equal}", claims, remedy)
     matrices = matrices_behind(run, documents)
     if matrices is None or not context.detector.trained_on:
         return
     shared, _ = shared_sequences([matrices], context.detector.trained_on)
     if shared:
-        whole = len(matrices.content["sequences"])
-        yield from doubt(
-            "trained_on_tests",
-            f"the detector was trained on {len(shared)} of the {whole} sequences it was tested on: "
-            f"{some_of([clipped(name) for name in shared])}",
-            claims_on(run, documents, perceived=True),
-            "matrices counted on sequences that the detector has not seen",
-        )
+        message += f" {len(shared)} of the {len(matrices.content['sequences'])} sequences it was tested on"
+        remedy = "matrices counted on sequences that the detector has not seen"
+        yield from doubt("trained_on_tests", f"{message}: {some_of([*map(clipped, shared)])}", claims, remedy)

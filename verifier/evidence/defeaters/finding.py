@@ -21,9 +21,8 @@ from verifier.evidence.defeaters.values import (
     claims_on,
     confirmed,
     doubt,
-    requirements_with_targets,
 )
-from verifier.evidence.documents import Document
+from verifier.evidence.documents import Document, of_kind
 from verifier.evidence.field import IndicatorFound
 from verifier.study.options import VerdictSource
 from verifier.study.points import Point
@@ -42,18 +41,16 @@ def by_choice(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
     alarms = [remark for remark in remarks if remark.endswith(NO_ALARMS)][:1]
     if settings.false_positives == "ignore":
         alarms = [f"false positives were ignored by choice, {NO_ALARMS}"]
-    canonical = (
-        "the matrices of all distances were added up: the detector is assumed to be equally good at every distance"
-    )
+    canonical = "the matrices of all distances were added up: "
+    canonical += "the detector is assumed to be equally good at every distance"
     # Intervals and confidence bounds do not lean on rates that a policy made up for columns without items.
     assumed = [remark for remark in remarks if ASSUMED in remark] if settings.verdict_from == "point" else []
     rounded = (
         f"transition probabilities were rounded to {settings.round_transitions} decimals: rows need not sum to 1, "
         "and the values are no probabilities of the system"
     )
-    endless = (
-        "the model's terminal states were left out: the probabilities are of runs that never end, not of encounters"
-    )
+    endless = "the model's terminal states were left out: "
+    endless += "the probabilities are of runs that never end, not of encounters"
     names = some_of([clipped(name) for name in settings.environments_left_out], 8)
     left_out = f"{clipped(run.name)} leaves out what the spec asks for: environment {names}"
     perceived = ("distance_ignored", "assumed_rates")
@@ -78,7 +75,7 @@ UNCONFIRMED = "is Storm's alone, not confirmed"
 def straddles_target(run: Document) -> Iterator[Doubt]:
     """Bounds on both sides of the target."""
     source = run.result.settings.verdict_from
-    for claim, requirement in requirements_with_targets(run):
+    for claim, requirement in claimed(run):
         points = [
             k
             for k, point in enumerate(requirement.points)
@@ -101,20 +98,19 @@ def no_bounds(run: Document) -> Iterator[Doubt]:
     """Verdicts from the probability alone, or satisfied ones that the confidence bounds do not confirm."""
     if run.result.settings.verdict_from != "point":
         return
-    for claim, requirement in requirements_with_targets(run):
+    for claim, requirement in claimed(run):
         for k, point in enumerate(requirement.points):
             if point.verdict is not Verdict.SATISFIED or confirmed(point, requirement.target):
                 continue
             how = "and no bounds were computed"
             if point.uncertainty is not None:
                 how = f"and the confidence bounds are {bounds_text(*point.bounds('bounds'))}"
-            yield from doubt(
-                "no_bounds",
-                f"{clipped(claim.requirement)}, {clipped(point.scenario)}: P = "
-                f"{probability_text(point.probability)} alone was compared with {requirement.asked_text}, {how}",
-                (claim.at(k),),
-                "a verdict from the confidence bounds (--verdict-from bounds)",
+            told = (
+                f"P = {probability_text(point.probability)} alone was compared with {requirement.asked_text}, {how}"
             )
+            message = f"{clipped(claim.requirement)}, {clipped(point.scenario)}: {told}"
+            remedy = "a verdict from the confidence bounds (--verdict-from bounds)"
+            yield from doubt("no_bounds", message, (claim.at(k),), remedy)
 
 
 RULES = get_args(VerdictSource)[::-1]
@@ -141,7 +137,7 @@ def is_weaker(mine: SettingsRecord, other: SettingsRecord) -> bool:
 def find_sensitivities(documents: Sequence[Document], alternatives: Mapping[str, Document]) -> tuple[Doubt, ...]:
     """Where a weaker choice than that of a run gives another verdict: worth telling, and no doubt."""
     doubts = []
-    for run in {document.sha256: document for document in documents if document.kind == "run"}.values():
+    for run in of_kind(documents, "run"):
         same = {name: other for name, other in alternatives.items() if sources_of(other) == sources_of(run)}
         doubts += list(policy_sensitive(run, same, weaker=True))
     return tuple(doubts)
@@ -151,7 +147,6 @@ def policy_sensitive(run: Document, alternatives: Mapping[str, Document], *, wea
     """Scenarios with another verdict under another policy.
 
     Args:
-        run: the document of a run.
         alternatives: policy in words -> the document of a run of the same inputs under it.
         weaker: the policies that are weaker than those of the run, in place of the others.
     """
@@ -159,7 +154,7 @@ def policy_sensitive(run: Document, alternatives: Mapping[str, Document], *, wea
         if is_weaker(run.result.settings, other.result.settings) is not weaker:
             continue
         theirs = {(requirement.name, requirement.planner): requirement for requirement in other.result.requirements}
-        for claim, requirement in requirements_with_targets(run):
+        for claim, requirement in claimed(run):
             counterpart = theirs.get((claim.requirement, claim.planner))
             if counterpart is None:
                 continue
@@ -191,12 +186,8 @@ def one_engine(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
         for remark in run.result.remarks:
             about = remark.startswith(f"{claim.requirement}: ")
             if about and (f"{ONE_ENGINE}: " in remark or remark.endswith((LESS_INDEPENDENT, UNCONFIRMED))):
-                yield from doubt(
-                    "one_engine",
-                    clipped(remark, 600),
-                    (claim,),
-                    "a formula or a model for which both engines answer on their own",
-                )
+                remedy = "a formula or a model for which both engines answer on their own"
+                yield from doubt("one_engine", clipped(remark, 600), (claim,), remedy)
 
 
 def vacuous(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
@@ -208,27 +199,20 @@ def vacuous(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
             if text and point.verdict is not Verdict.VACUOUS:
                 told.setdefault((claim.requirement, text), []).append(claim.at(k))
     for (name, text), claims in told.items():
-        yield from doubt(
-            "vacuous",
-            f"{clipped(name)}: {clipped(text, 600)}",
-            tuple(claims),
-            "scenarios from which the requirement can be violated and met, or another requirement",
-        )
+        remedy = "scenarios from which the requirement can be violated and met, or another requirement"
+        yield from doubt("vacuous", f"{clipped(name)}: {clipped(text, 600)}", tuple(claims), remedy)
 
 
 def contradicted_in_the_field(
     run: Document, documents: Sequence[Document], field: Sequence[IndicatorFound]
 ) -> Iterator[Doubt]:
     """Indicators that what was counted in the field contradicts."""
-    for indicator in field:
-        if indicator.fired_at is not None:
-            names = indicator.indicator.requirements
-            claims = tuple(claim for claim, _ in claimed(run, documents) if claim.requirement in names)
-            message = (
-                f"{clipped(indicator.indicator.told)}: {indicator.count:g} of {indicator.of:g} counted in the field"
-            )
-            kind = "field" if indicator.indicator.falls == "requirement" else "field_rate"
-            yield from doubt(kind, f"{message}, {indicator.fired_told}", claims, indicator.indicator.action)
+    for found in field:
+        if found.fired_at is not None:
+            of = found.indicator
+            claims = tuple(claim for claim, _ in claimed(run, documents) if claim.requirement in of.requirements)
+            message = f"{clipped(of.told)}: {found.count:g} of {found.of:g} counted in the field, {found.fired_told}"
+            yield from doubt("field" if of.falls == "requirement" else "field_rate", message, claims, of.action)
 
 
 def find_defeaters(
@@ -241,24 +225,17 @@ def find_defeaters(
 
     Args:
         documents: of the case; those of kind "run" make the claims.
-        context: what people state.
         alternatives: policy in words -> the document of a run of the same inputs under that policy.
         field: what was found of indicators in the field.
 
     Raises:
         InputError: an alternative is not the document of a run, or of other inputs than every run of the case.
     """
-    runs = [
-        document
-        for document in {document.sha256: document for document in documents}.values()
-        if document.kind == "run"
-    ]
+    runs = of_kind(documents, "run")
     for policy, other in alternatives.items():
         if other.kind != "run" or not any(sources_of(other) == sources_of(run) for run in runs):
-            raise InputError(
-                f"the result under the policy '{policy}' is no run of the same spec, model and matrices",
-                Place(other.name),
-            )
+            said = f"the result under the policy '{policy}' is no run of the same spec, model and matrices"
+            raise InputError(said, Place(other.name))
     doubts = [doubt for run in runs for doubt in _doubts(run, documents, context, alternatives, field)]
     unique = dict.fromkeys(doubt for doubt in doubts if doubt.claims)
     of = {run.sha256: run for run in runs}

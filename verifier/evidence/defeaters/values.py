@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
+from verifier.base.arrays import grouped
 from verifier.base.numbers import interval_text, rounded
 from verifier.checking.verdicts import Verdict, verdict_of
 from verifier.evidence.declarations import Answer, Declarations
-from verifier.evidence.documents import Document
+from verifier.evidence.documents import Document, of_kind
 from verifier.evidence.rates.document import RateResult
 from verifier.evidence.residual_risk.document import RiskResult
 from verifier.evidence.triggers import TriggersResult
@@ -90,9 +91,8 @@ def basis_of(run: Document, claim: Claim) -> str:
     """What a doubt of a claim is about, whatever it says: the SHA-256 of the data, what is asked, and what was found
     in each scenario, as people read it. Spec and model may get words and requirements that change nothing of it."""
     result: RunResult = run.result
-    (requirement,) = (
-        one for one in result.requirements if (one.name, one.planner) == (claim.requirement, claim.planner)
-    )
+    asked = claim.requirement, claim.planner
+    (requirement,) = (one for one in result.requirements if (one.name, one.planner) == asked)
     made = [file.sha256 for file in result.inputs if file.role == "confusion"]
     points = requirement.points if claim.point is None else requirement.points[claim.point : claim.point + 1]
     told = (
@@ -107,12 +107,8 @@ def answers_to(defeaters: Iterable[Defeater], declared: Declarations) -> dict[st
     """Key -> how the doubts of that kind about a requirement stand: an answer is to what they say and are about."""
     messages: dict[str, list[str]] = {}
     for defeater in defeaters:
-        for key in dict.fromkeys(key_of(defeater, claim) for claim in defeater.claims):
-            about = [
-                defeater.basis[claim]
-                for claim in defeater.claims
-                if key_of(defeater, claim) == key and claim in defeater.basis
-            ]
+        for key, claims in grouped((key_of(defeater, claim), claim) for claim in defeater.claims).items():
+            about = (defeater.basis[claim] for claim in claims if claim in defeater.basis)
             messages.setdefault(key, []).extend((defeater.message, *about))
     return {key: declared.answer(key, texts) for key, texts in messages.items()}
 
@@ -121,9 +117,8 @@ def open_doubts(defeaters: Iterable[Defeater], answers: Mapping[str, Answer]) ->
     """The defeaters with those claims that nobody refuted or accepted; without those that have none left."""
     doubts = []
     for defeater in defeaters:
-        left = tuple(
-            claim for claim in defeater.claims if answers[key_of(defeater, claim)].state in ("open", "stale")
-        )
+        states = {claim: answers[key_of(defeater, claim)].state for claim in defeater.claims}
+        left = tuple(claim for claim, state in states.items() if state in ("open", "stale"))
         doubts += [replace(defeater, claims=left)] if left else []
     return tuple(doubts)
 
@@ -154,30 +149,24 @@ PER_HOUR = ("field_rate",)
 """Kinds that say nothing against a requirement, only against its rate and risk."""
 
 
-def requirements_with_targets(run: Document) -> Iterator[tuple[Claim, RequirementResult]]:
-    """The claim about all scenarios of every requirement that has a target, and what the run says about it."""
-    for requirement in run.result.requirements:
-        if requirement.target is not None:
-            yield Claim(run.sha256, requirement.name, requirement.planner), requirement
-
-
 def is_rate_of(rate: Document, run: Document) -> bool:
     """Whether a rate or a risk was made from the result of this run."""
     made: RateResult | RiskResult | TriggersResult = rate.result
     return any(rate_input.role == "result" and rate_input.sha256 == run.sha256 for rate_input in made.inputs)
 
 
-def claimed(run: Document, documents: Sequence[Document]) -> Iterator[tuple[Claim, RequirementResult]]:
-    """As `requirements_with_targets`, and those whose rate is compared with an acceptance criterion."""
+def claimed(run: Document, documents: Sequence[Document] = ()) -> Iterator[tuple[Claim, RequirementResult]]:
+    """The claim about all scenarios of every requirement that has a target, or whose rate one of the documents
+    compares with an acceptance criterion; and what the run says about it."""
     rated = {
         (document.result.requirement, document.result.planner)
-        for document in documents
-        if document.kind == "rate" and document.result.acceptance is not None and is_rate_of(document, run)
+        for document in of_kind(documents, "rate")
+        if document.result.acceptance is not None and is_rate_of(document, run)
     }
     rated |= {
         (hazard.requirement, hazard.planner)
-        for document in documents
-        if document.kind == "risk" and is_rate_of(document, run)
+        for document in of_kind(documents, "risk")
+        if is_rate_of(document, run)
         for hazard in document.result.hazards
         if document.result.accepted is not None or hazard.accepted is not None
     }
@@ -196,8 +185,6 @@ def claims_on(
     """A claim for every requirement of which something is claimed, see `claimed`.
 
     Args:
-        run: the document of a run.
-        documents: of the case.
         perceived: leave out scenarios in which no prediction can matter: the probability is the same whatever the
             detector predicts. What speaks against the matrices does not speak against these.
         among: only these scenarios, each by requirement, planner and number; None for all.

@@ -126,9 +126,8 @@ def _within(parent: Any, tag: str) -> Any:
 
 
 def _made(parent: Any, tag: str, **attributes: str) -> Any:
-    parent.append(
-        one := parent.makeelement(_tag(tag), {name.replace("_", "-"): text for name, text in attributes.items()})
-    )
+    told = {name.replace("_", "-"): text for name, text in attributes.items()}
+    parent.append(one := parent.makeelement(_tag(tag), told))
     return one
 
 
@@ -139,9 +138,8 @@ def _write(content: Any, one: Any, values: Mapping[str, str], path: str) -> None
     if all(kind.get("IDENTIFIER") != TEXT_TYPE for kind in kinds):
         _made(kinds, _TEXT, IDENTIFIER=TEXT_TYPE, LAST_CHANGE=changed, LONG_NAME="text", MAX_LENGTH="32000")
     named = one.findtext(f"{_tag('TYPE')}/{_tag('SPEC-OBJECT-TYPE-REF')}")
-    owner = next(
-        (entry for entry in content.iter(_tag("SPEC-OBJECT-TYPE")) if entry.get("IDENTIFIER") == named), None
-    )
+    types = content.iter(_tag("SPEC-OBJECT-TYPE"))
+    owner = next((entry for entry in types if entry.get("IDENTIFIER") == named), None)
     if owner is None:
         raise InputError(f"requirement {one.get('IDENTIFIER')} is of no type that is there", Place(path))
     definitions, mine = _within(owner, "SPEC-ATTRIBUTES"), _within(one, "VALUES")

@@ -80,9 +80,8 @@ def _element(package: ElementTree.Element, case: Case, element: Element, artifac
     text = f"{element.text}. {element.note}" if element.note else element.text
     under(under(told, "content"), "value", lang="en", content=text)
     grade = "" if element.grade is None else element.grade.value
-    _tagged(
-        one, {"status": element.told, "grade": grade, "AMLAS": element.amlas, "review": "; ".join(element.review)}
-    )
+    review = "; ".join(element.review)
+    _tagged(one, {"status": element.told, "grade": grade, "AMLAS": element.amlas, "review": review})
 
 
 def _links(case: Case, known: Known, points: Points, element: Element) -> Iterator[dict[str, str]]:
@@ -118,14 +117,8 @@ def _link(
 
 
 def _relation(kind: str, name: str, sources: tuple[str, ...], target: str) -> dict[str, str]:
-    return {
-        "xsi:type": f"sacm:{kind}",
-        "xmi:id": name,
-        "assertionDeclaration": "asserted",
-        "isCounter": "false",
-        "source": " ".join(sources),
-        "target": target,
-    }
+    named = {"xsi:type": f"sacm:{kind}", "xmi:id": name, "assertionDeclaration": "asserted", "isCounter": "false"}
+    return {**named, "source": " ".join(sources), "target": target}
 
 
 def _named(parent: ElementTree.Element, text: str) -> None:

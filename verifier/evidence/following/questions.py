@@ -7,6 +7,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from verifier.base.arrays import grouped
 from verifier.base.documents import fraction_of
 from verifier.checking.verdicts import Verdict
 from verifier.evidence.resting import ROUNDING, SOLVING, Misfits, misfits, once, ordered
@@ -101,18 +102,14 @@ def _outcome(where: str, answer: Answer) -> Misfits:
             yield f"{where}/{name}", f"expected {'nothing' if there else 'something'}: {answer.outcome.value}"
     for k, cell in enumerate(answer.cells):
         if (cell.required is not None) != given:
-            yield (
-                f"{where}/cells/{k}/required",
-                f"expected a recall where there is a value, and {cell.required} is not",
-            )
+            said = f"expected a recall where there is a value, and {cell.required} is not"
+            yield f"{where}/cells/{k}/required", said
         if cell.required is not None and not 0 <= fraction_of(cell.required) <= 1:
             yield f"{where}/cells/{k}/required", f"expected a recall from 0 to 1, got {cell.required}"
     told = answer.at_value
     if given and told is not None and told.verdict not in (Verdict.SATISFIED, Verdict.INCONCLUSIVE):
-        yield (
-            f"{where}/at_value/verdict",
-            f"expected satisfied or inconclusive where one is found, got {told.verdict}",
-        )
+        said = f"expected satisfied or inconclusive where one is found, got {told.verdict}"
+        yield f"{where}/at_value/verdict", said
     if told is not None and answer.value is not None:
         for k, (place, value) in enumerate(answer.curve):
             if fraction_of(place) == fraction_of(answer.value) and abs(value - told.probability) > SOLVING:
@@ -155,17 +152,13 @@ def scenarios_left_out(run: RunResult) -> Misfits:
     """
     settings, asked = run.settings, run.requirements
     told = {(requirement.name, requirement.planner) for requirement in asked}
-    for name, planner in itertools.product(
-        dict.fromkeys(requirement.name for requirement in asked), settings.planners
-    ):
+    names = dict.fromkeys(requirement.name for requirement in asked)
+    for name, planner in itertools.product(names, settings.planners):
         if (name, planner) not in told:
             yield "/requirements", f"expected {name} under the planner {planner} too"
-    swept: dict[str, dict[str, None]] = {}
-    for constant, value in (
-        pair for requirement in asked for point in requirement.points for pair in point.constants.items()
-    ):
-        swept.setdefault(constant, {})[value] = None
-    grid = list(itertools.product(*([(name, v) for v in swept[name]] for name in swept)))
+    points = (point for requirement in asked for point in requirement.points)
+    swept = grouped((pair[0], pair) for point in points for pair in point.constants.items())
+    grid = list(itertools.product(*(dict.fromkeys(pairs) for pairs in swept.values())))
     blocks = {block_text(place, dict(values)): set[str]() for place in settings.environments for values in grid}
     for k, requirement in enumerate(asked):
         for n, point in enumerate(requirement.points):

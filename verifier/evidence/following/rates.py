@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from verifier.base.arrays import grouped
 from verifier.base.documents import fraction_of, json_values
 from verifier.base.errors import LimitError, UsageError, VerifierError
 from verifier.checking.verdicts import Verdict, WithinBounds, verdict_of
@@ -121,9 +122,8 @@ def against_its_run(document: Document, documents: Iterable[Document]) -> Misfit
     elif document.kind == "triggers":
         named = {file.sha256 for file in document.result.inputs if file.role != "context"}
         if named <= there.keys():
-            yield from triggers_against(
-                document.result, [document for digest, document in there.items() if digest in named]
-            )
+            sources = [source for digest, source in there.items() if digest in named]
+            yield from triggers_against(document.result, sources)
     elif document.kind == "rate":
         run = next((runs[given.sha256] for given in document.result.inputs if given.sha256 in runs), None)
         if run is not None:
@@ -139,10 +139,9 @@ def _runs_of(risk: RiskResult, runs: Mapping[str, Document]) -> list[Document]:
     silent = {cell.condition for cell in cells if cell.unknown not in ("", NO_RUN, NO_MATRICES)}
     silent -= {cell.condition for cell in cells if cell.run is not None}
     documents = [runs.get(run.sha256) for run in risk.runs]
+    further = [condition.sha256 for condition in risk.conditions if condition.name in silent]
     try:
-        documents += [
-            run_with(condition.sha256, runs.values()) for condition in risk.conditions if condition.name in silent
-        ]
+        documents += [run_with(matrices, runs.values()) for matrices in further]
     except UsageError:
         return []
     return [] if None in documents else [run for run in documents if run is not None]
@@ -162,14 +161,9 @@ def alone(document: Document, documents: Iterable[Document]) -> str:
 
 
 def rate_against_run(rate: RateResult, run: Document) -> Misfits:
-    """Whether a rate is one of a run: its event's probabilities, what it rests on, and the decision that follows.
-
-    Args:
-        rate: whose parts follow from each other.
-        run: the document that it names.
-    """
+    """Whether a rate is one of a run: its event's probabilities, what it rests on, and the decision that follows."""
     from verifier.evidence.rates.exposure import FREE, Grounds, chances, requirement_of
-    from verifier.evidence.rates.hazard import EVERY
+    from verifier.evidence.rates.hazard import EVERY, summed
 
     try:
         all_chances = chances(requirement_of(run, rate.requirement, rate.planner), rate.event)
@@ -195,16 +189,10 @@ def rate_against_run(rate: RateResult, run: Document) -> Misfits:
             yield f"{where}/source", "expected bounds that the run has"
             return
         yield from misfits(f"{where}/assumes", list(told.assumes), list(grounds.assumes(told.source)))
-    bounds, whatever = (
-        _summed(rate, ends)
-        for ends in (
-            [[chance.bounds[source] for chance in group] for group in groups],
-            [[chance.whatever for chance in group] for group in groups],
-        )
-    )
-    free = (
-        None if rate.free is None else _summed(rate, [[chance.bounds[FREE] for chance in group] for group in groups])
-    )
+    met = [(Fraction(term.exposure.lower), Fraction(term.exposure.upper)) for term in rate.terms]
+    terms = list(zip(met, groups, strict=True))
+    bounds, whatever = summed(terms, source), summed(terms, None)
+    free = None if rate.free is None else summed(terms, FREE)
     for where, told in _all_bounds(rate):
         follows = free if told.source == FREE else bounds if told.source == source else None
         for name, end in zip(("lower", "upper"), follows or (), strict=False):
@@ -222,15 +210,6 @@ def rate_against_run(rate: RateResult, run: Document) -> Misfits:
 def _all_bounds(rate: RateResult) -> list[tuple[str, RateBounds]]:
     """Those that the verdict comes from, and the others, by where they stand."""
     return [("/bounds", rate.bounds), *((f"/other_bounds/{k}", told) for k, told in enumerate(rate.other_bounds))]
-
-
-def _summed(rate: RateResult, groups: Sequence[Sequence[tuple[Fraction, Fraction]]]) -> tuple[Fraction, Fraction]:
-    """The sums of the products of the ends of each term's worst probability and of its exposure."""
-    lower = upper = Fraction(0)
-    for term, ends in zip(rate.terms, groups, strict=True):
-        lower += Fraction(term.exposure.lower) * max(low for low, _ in ends)
-        upper += Fraction(term.exposure.upper) * max(high for _, high in ends)
-    return lower, upper
 
 
 def _counted(rate: RateResult) -> Misfits:
@@ -297,9 +276,8 @@ def risk_against_runs(risk: RiskResult, runs: list[Document]) -> Misfits:
     except (UsageError, ValueError) as error:
         yield "/hazards", str(error)
         return
-    told, made = (
-        {key: document[key] for key in document if key not in _STATED} for document in (json_values(risk), follows)
-    )
+    documents = (json_values(risk), follows)
+    told, made = ({key: document[key] for key in document if key not in _STATED} for document in documents)
     yield from misfits("", told, made, 0.0)
 
 
@@ -308,16 +286,13 @@ def triggers_misfits(result: TriggersResult) -> Misfits:
     from itertools import combinations
 
     yield from once("/triggers", (trigger.name for trigger in result.triggers))
-    named = {
-        role: {rate_input.sha256 for rate_input in result.inputs if rate_input.role == role}
-        for role in ("result", "confusion")
-    }
+    named = grouped((file.role, file.sha256) for file in result.inputs)
     for k, trigger in enumerate(result.triggers):
-        if trigger.run not in {None, *named["result"]}:
+        if trigger.run not in {None, *named.get("result", ())}:
             yield f"/triggers/{k}/run", "expected a run among the inputs"
         if trigger.run is None and trigger.judged:
             yield f"/triggers/{k}/judged", "expected nothing without a run"
-        if trigger.items is not None and trigger.sha256 not in named["confusion"]:
+        if trigger.items is not None and trigger.sha256 not in named.get("confusion", ()):
             yield f"/triggers/{k}/items", "expected counts of matrices among the inputs"
     pairs = [(pair.first, pair.second) for pair in result.pairs]
     if pairs != list(combinations([trigger.name for trigger in result.triggers], 2)):

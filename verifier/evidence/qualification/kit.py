@@ -158,9 +158,8 @@ def gaps(tables: Tables, commands: Collection[str]) -> Iterator[str]:
     features, tests = {table["id"]: table for table in tables["feature"]}, tables["test"]
     of, tested = requirement_feature(tables), {test["requirement"] for test in tests}
     for name, row in features.items():
-        yield from (
-            f"feature {name}: no hazard line '{text}'" for text in GUIDE_WORDS if not row["hazards"].get(text)
-        )
+        missing = (text for text in GUIDE_WORDS if not row["hazards"].get(text))
+        yield from (f"feature {name}: no hazard line '{text}'" for text in missing)
         if not row.get("used"):
             yield f"feature {name}: no query for known problems"
         if not row.get("requirements"):
@@ -201,19 +200,13 @@ def problems_of(path: str) -> tuple[list[Row], tuple[str, ...]]:
     versions = {version for document in documents.values() if (version := _version(document)) is not None}
     if not versions or (files and MANIFEST_FILE not in files):
         raise InputError("expected a bundle, or a document of this program that names its version", Place(path))
-    counted = [
-        document["matrices"]
-        for document in documents.values()
-        if value_at(document, "/matrices/matching") is not None
-    ]
-    documents |= {f"matrices {n}": {**document, "schema": "verifier.confusion"} for n, document in enumerate(counted)}
+    for name, run in list(documents.items()):
+        if value_at(run, "/matrices/matching") is not None:
+            documents[f"matrices of {name}"] = {**run["matrices"], "schema": "verifier.confusion"}
     tables = kit_tables()
-    touching = [
-        table
-        for table in tables["problem"]
-        if versions & set(table["versions"])
-        and any(_was_used(query, files, documents) for query in queries_of(table, tables))
-    ]
+    known = (table for table in tables["problem"] if versions & {*table["versions"]})
+    queries = ((table, queries_of(table, tables)) for table in known)
+    touching = [table for table, asked in queries if any(_was_used(query, files, documents) for query in asked)]
     return touching, tuple(sorted(versions - listed_versions()))
 
 

@@ -20,12 +20,8 @@ _FORM = ("Name", "Role, independence", "Day", "Signature")
 
 def suite_blocks(study: QualificationResult) -> Iterator[Block]:
     """What a run of the suite found: what is wrong first."""
-    rows = tuple(
-        (test.id, test.state, test.told or test.about)
-        for state in ("failed", "not run", "passed")
-        for test in study.tests
-        if test.state == state
-    )
+    tests = sorted(study.tests, key=lambda test: ("failed", "not run", "passed").index(test.state))
+    rows = tuple((test.id, test.state, test.told or test.about) for test in tests)
     yield Table("Validation suite", ("test", "result", "what it shows, or what was found instead"), rows)
     if study.gaps:
         yield Paragraph("The kit has gaps:")
@@ -33,10 +29,8 @@ def suite_blocks(study: QualificationResult) -> Iterator[Block]:
     tables, asked = kit_tables(), {test.id for test in study.tests}
     of = requirement_feature(tables)
     skipped = {of[table["requirement"]] for table in tables["test"] if not study.whole and table["id"] not in asked}
-    stands = {
-        name: "partly run" if state == "passed" and name in skipped else state
-        for name, state in study.features.items()
-    }
+    partly = {name: "partly run" for name, state in study.features.items() if state == "passed" and name in skipped}
+    stands = {**study.features, **partly}
     counts = [f"{counted(count, 'feature')} {state}" for state, count in Counter(stands.values()).items()]
     yield Paragraph(f"{listed(counts)}; tool {study.tool.version}, SHA-256 {study.tool.sha256[:16]}...")
     failed = [name for name, state in stands.items() if state != "passed"]
@@ -59,13 +53,15 @@ def problem_blocks(study: KnownProblemsResult) -> Iterator[Block]:
 
 def kit_page(study: QualificationResult, tables: Tables) -> Page:
     """All sections, with this run as the report."""
+    who = facts("Who and when", ("by", study.by or NOT_STATED), ("day", study.day), ("platform", study.platform))
+    review = Table("Confirmation review", _FORM, (("", "", "", ""),))
     sections = (
         Section("1 Tool criteria evaluation report", tuple(_evaluation(study, tables))),
         Section("2 Safety manual", tuple(_manual(tables))),
         Section("3 Known problems and limitations", tuple(_problems(tables))),
         Section("4 Requirements of the tool, and trace", tuple(_trace(study, tables))),
         Section("5 Validation plan and suite", tuple(_plan(tables))),
-        Section("6 Qualification report", (*suite_blocks(study), *_report(study))),
+        Section("6 Qualification report", (*suite_blocks(study), who, review)),
         Section("7 Development process", (Listing(tuple(tables["manual"]["process"])),)),
         Section("8 Parts of others", (_parts(study, tables),)),
         Section("9 Confidence from use", (Paragraph("Not claimed: no log of use is kept."),)),
@@ -97,18 +93,16 @@ def _evaluation(study: QualificationResult, tables: Tables) -> Iterator[Block]:
     keys = ("inputs", "outputs", "steps", "constraints")
     rows = tuple((table["id"], table["title"], *(table[key] for key in keys)) for table in tables["use_case"])
     yield Table("Use cases", ("id", "use case", *keys), rows)
-    yield facts(
-        "Features of each use case", *((table["id"], ", ".join(table["features"])) for table in tables["use_case"])
-    )
+    of_cases = ((table["id"], ", ".join(table["features"])) for table in tables["use_case"])
+    yield facts("Features of each use case", *of_cases)
     levels = tuple((table["id"], table["malfunction"], f"TI {table['ti']}", table["detection"], f"TD {table['td']}",
                     f"TCL {table['tcl']}") for table in tables["use_case"])  # fmt: skip
     header = ("id", "malfunction", "impact", "what would detect it", "detection", "confidence level")
     yield Table("Tool impact, detection and confidence level", header, levels)
     for name, feature in features.items():
         dangers = tuple((word, feature["hazards"][word]) for word in GUIDE_WORDS)
-        yield Table(
-            f"Hazards of feature {name}: {feature['title']}", ("guide word", "effect, and what finds it"), dangers
-        )
+        caption = f"Hazards of feature {name}: {feature['title']}"
+        yield Table(caption, ("guide word", "effect, and what finds it"), dangers)
 
 
 def _manual(tables: Tables) -> Iterator[Block]:
@@ -158,12 +152,6 @@ def _plan(tables: Tables) -> Iterator[Block]:
     yield Paragraph(f"Methods: {listed([f'{name} ({count})' for name, count in sorted(methods.items())])}.")
 
 
-def _report(study: QualificationResult) -> Iterator[Block]:
-    who = facts("Who and when", ("by", study.by or NOT_STATED), ("day", study.day), ("platform", study.platform))
-    yield who
-    yield Table("Confirmation review", _FORM, (("", "", "", ""),))
-
-
 def _parts(study: QualificationResult, tables: Tables) -> Table:
     versions = {**study.tool.environment, **study.versions}
     keys = ("role", "detects", "licence", "watched")
@@ -176,8 +164,7 @@ def _parts(study: QualificationResult, tables: Tables) -> Table:
 
 
 def _clauses(tables: Tables) -> Iterator[Block]:
-    yield Paragraph(
-        "Numbers are to be confirmed against the licensed texts; what is asked is told in own words.", "note"
-    )
+    said = "Numbers are to be confirmed against the licensed texts; what is asked is told in own words."
+    yield Paragraph(said, "note")
     rows = tuple((table["id"], table["asked"], table["answer"]) for table in tables["clause"])
     yield Table("Clause by clause", ("clause", "asked", "answer"), rows)

@@ -103,19 +103,11 @@ class Bench:
                 told, state = str(error), "not run"
             except DepartureError as error:
                 told, state = str(error), "failed"
-            except (
-                Exception
-            ) as error:  # what a fault of the program does to a test is a failure of it, whatever it is
+            except Exception as error:  # whatever a fault of the program does to a test is a failure of it
                 told, state = f"{type(error).__name__}: {error}"[:_SHOWN], "failed"
-        return SuiteRecord(
-            id=test["id"],
-            requirement=test["requirement"],
-            feature=requirement_feature(self.tables)[test["requirement"]],
-            method=test["method"],
-            about=test["about"],
-            state=state,
-            told=told,
-        )
+        stated = {key: test[key] for key in ("id", "requirement", "method", "about")}
+        feature = requirement_feature(self.tables)[test["requirement"]]
+        return SuiteRecord(**stated, feature=feature, state=state, told=told)
 
     def _judge(self, test: Row) -> None:
         for name in test.get("needs", ()):
@@ -195,7 +187,7 @@ def mutated_certificates(bench: Bench) -> None:
 
 def _changed(part: Any, rng: random.Random) -> bool:
     """Change one whole number somewhere in a proof; False where there is none."""
-    places = [(holder, key) for holder, key in _numbers(part)]
+    places = list(_numbers(part))
     if places:
         holder, key = rng.choice(places)
         holder[key] += rng.choice((-1, 1)) * rng.choice((1, 1000, 10**6))

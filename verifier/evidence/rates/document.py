@@ -33,6 +33,7 @@ DIGITS = 60
 LEAST_PROBABILITY = Fraction(1, 10**20)
 LEAST_CONFIDENCE = Fraction(1, 10**6)
 CLOSE = Decimal("1e-20")
+_PRECISE = Context(prec=DIGITS, Emin=MIN_EMIN, Emax=MAX_EMAX)
 MOST_EXACT = 2000
 """Encounters up to which one that is as `CLOSE` to a whole number is compared in fractions: it may be equal to it."""
 
@@ -55,7 +56,7 @@ def encounters_needed(probability: Fraction, confidence: Fraction) -> int:
     _check(probability, confidence)
     if probability >= 1:
         return 0
-    with localcontext(_context()):
+    with localcontext(_PRECISE):
         needed = _decimal(1 - confidence).ln() / _decimal(1 - probability).ln()
         whole = int(needed.to_integral_value())
         if 1 <= whole <= MOST_EXACT and abs(needed - whole) <= CLOSE:
@@ -74,7 +75,7 @@ def hours_needed(rate: Fraction, confidence: Fraction) -> Fraction:
         LimitError, ValueError: as `encounters_needed`.
     """
     _check(rate, confidence)
-    with localcontext(_context()):
+    with localcontext(_PRECISE):
         return Fraction(-_decimal(1 - confidence).ln()) * (1 + Fraction(1, 10**15)) / rate
 
 
@@ -82,17 +83,12 @@ def _check(least: Fraction, confidence: Fraction) -> None:
     if not LEAST_CONFIDENCE <= confidence < 1 or not least > 0:
         raise ValueError("expected a probability above 0 and a confidence below 1")
     if least < LEAST_PROBABILITY:
-        raise LimitError(
-            f"an event of {significant(float(least))} cannot be shown; at least {float(LEAST_PROBABILITY):g}"
-        )
+        said = f"an event of {significant(float(least))} cannot be shown"
+        raise LimitError(f"{said}; at least {float(LEAST_PROBABILITY):g}")
 
 
 def _decimal(value: Fraction) -> Decimal:
     return Decimal(value.numerator) / Decimal(value.denominator)
-
-
-def _context() -> Context:
-    return Context(prec=DIGITS, Emin=MIN_EMIN, Emax=MAX_EMAX)
 
 
 @dataclass(frozen=True)

@@ -223,20 +223,16 @@ def unwanted(requirement: RequirementResult, event: Event | None) -> Event:
         UsageError: no target, and no event named; an event that is least probable at the end that was asked for.
     """
     if not requirement.is_plain:
-        message = f"{requirement.name} asks {requirement.asked}: rates are of events, whose probability a formula has"
-        raise UsageError(message)
+        said = "rates are of events, whose probability a formula has"
+        raise UsageError(f"{requirement.name} asks {requirement.asked}: {said}")
     if event is None and requirement.target is None:
-        raise UsageError(
-            f"{requirement.name} has no target, so it does not say what is unwanted\n"
-            "  hint: --event violated, or --event satisfied"
-        )
+        hint = "  hint: --event violated, or --event satisfied"
+        raise UsageError(f"{requirement.name} has no target, so it does not say what is unwanted\n{hint}")
     chosen: Event = event or ("satisfied" if requirement.is_upper else "violated")
     if requirement.asked == ("Pmax" if chosen == "violated" else "Pmin"):
         worse = "Pmin" if chosen == "violated" else "Pmax"
-        raise UsageError(
-            f"{requirement.name} asks {requirement.asked}: where the world decides, '{chosen}' is most probable at "
-            f"{worse}; ask that"
-        )
+        said = f"where the world decides, '{chosen}' is most probable at {worse}; ask that"
+        raise UsageError(f"{requirement.name} asks {requirement.asked}: {said}")
     return chosen
 
 
@@ -252,21 +248,12 @@ def _chance(point: Point, event: Event) -> Chance:
     known, free = point.whatever_predicted, point.dependence_free
     whatever = of_event(Fraction(known or 0), Fraction(1 if known is None else known))
     sources: tuple[VerdictSource, ...] = ("point",) if point.uncertainty is None else get_args(VerdictSource)
-    bounds: dict[RateSource, tuple[Fraction, Fraction]] = {
-        source: of_event(*point.ends(source)) for source in sources
-    }
+    bounds = dict[RateSource, tuple[Fraction, Fraction]]((name, of_event(*point.ends(name))) for name in sources)
     if free is not None:
         bounds[FREE] = whatever if known is not None else of_event(Fraction(free.lower), Fraction(free.upper))
-    return Chance(
-        point.environment,
-        point.scenario,
-        point.value if event == "satisfied" else 1 - point.value,
-        bounds,
-        whatever,
-        point.draws,
-        bool(point.vacuity),
-        None if free is None else free.rates,
-    )
+    value, vacuous = point.value if event == "satisfied" else 1 - point.value, bool(point.vacuity)
+    rates = None if free is None else free.rates
+    return Chance(point.environment, point.scenario, value, bounds, whatever, point.draws, vacuous, rates)
 
 
 class Grounds:
@@ -306,8 +293,6 @@ class Grounds:
         """The verdict on a criterion.
 
         Args:
-            source: of the bounds.
-            bounds: of the rate.
             whatever: what it lies between whatever the detector predicts.
             free: the same however reports depend on each other; None where that is not known.
             limit: the greatest rate that is accepted; None for no criterion.
@@ -316,12 +301,6 @@ class Grounds:
         if free is not None and known is Verdict.INCONCLUSIVE:
             known = verdict_of(*free, "<=", limit)
             condition = None if self.free_of_data else self._settings.assumption("bounds")
-        return decide(
-            verdict_of(*bounds, "<=", limit),
-            known,
-            replace(self._channel, boxed=self._boxed(source)),
-            self._settings.assumption(source),
-            self._settings.rule,
-            vacuous=self._vacuous,
-            whatever_if=condition,
-        )
+        by_numbers, channel = verdict_of(*bounds, "<=", limit), replace(self._channel, boxed=self._boxed(source))
+        rule = self._settings.assumption(source), self._settings.rule
+        return decide(by_numbers, known, channel, *rule, vacuous=self._vacuous, whatever_if=condition)

@@ -21,7 +21,7 @@ on each other decide, and a condition of the run's bounds is one of the rate.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import get_args
@@ -114,7 +114,6 @@ def hazard_rate(
 
     Args:
         run: the document of a `verify run`.
-        asked: which requirement, and against what.
         exposures: environment -> its encounters per hour; or one named `EVERY`, for all encounters.
         context: name and SHA-256 of the file of the case's context, where it was read.
 
@@ -137,20 +136,25 @@ def hazard_rate(
         source: _errors(chances_to_miss(everything, source, settings), used, source, level, asked.confidence)
         for source in sources
     }
-    _check_reachable(chosen, errors[chosen])
+    if not errors[chosen].reachable:
+        raise UsageError(
+            f"the {chosen} bounds of the probabilities miss with up to "
+            f"{significant(float(errors[chosen].probability or 0))}, which leaves nothing for the exposure\n"
+            "  hint: a lower --confidence here, a higher one in verify run, or fewer scenarios"
+        )
     grounds = Grounds(result, everything)
     if all(FREE in chance.bounds for chance in everything):
-        errors[FREE] = errors[chosen].of(
-            None if grounds.free_of_data or level is None else 1 - level, asked.confidence
-        )
-    ends = {
-        name: _summed(grouped, exposures, missing.share, name)
-        for name, missing in errors.items()
+        missed = None if grounds.free_of_data or level is None else 1 - level
+        errors[FREE] = replace(errors[chosen], probability=missed)
+    met = {
+        source: [(exposures[name].interval(missing.share), group) for name, group in grouped.items()]
+        for source, missing in errors.items()
         if missing.reachable
     }
+    ends = {source: summed(terms, source) for source, terms in met.items()}
     bounds = {end: _bounds(end, *ends[end], errors[end], grounds.assumes(end)) for end in ends}
     share, accepted = errors[chosen].share, asked.acceptance
-    whatever = _summed(grouped, exposures, share, None)
+    whatever = summed(met[chosen], None)
     terms = []
     for name, group in grouped.items():
         worst, told = _worst(group), exposure_told(exposures[name], exposures[name].interval(share))
@@ -158,10 +162,7 @@ def hazard_rate(
     limit = None if accepted is None else accepted.per_hour
     decision = grounds.decision(chosen, ends[chosen], whatever, ends.get(FREE), limit)
     return RateResult(
-        verdict=decision.verdict,
-        condition=decision.condition,
-        basis=decision.basis,
-        reason=decision.reason,
+        **vars(decision),
         inputs=(
             RateInput("result", run.name, run.sha256),
             *(() if context is None else (RateInput("context", *context),)),
@@ -199,28 +200,28 @@ def by_exposure(
         return {EVERY: [chance for chance in chances if chance.environment in used]}
     missing = [name for name in used if name not in exposures]
     if missing:
-        raise UsageError(
-            f"no exposure is given for {', '.join(missing)}\n"
-            "  hint: say how often each environment is met; 0 if never"
-        )
+        hint = "  hint: say how often each environment is met; 0 if never"
+        raise UsageError(f"no exposure is given for {', '.join(missing)}\n{hint}")
     return {name: [chance for chance in chances if chance.environment == name] for name in used}
 
 
 @dataclass(frozen=True)
 class _Errors:
     """How often the bounds of the probabilities (None: not said), the intervals of all exposures and the interval of
-    each counted exposure may miss."""
+    each of `counts` counted exposures may miss; and the confidence that is asked for."""
 
     probability: Fraction | None
     exposure: Fraction
     share: Fraction
-    reachable: bool
+    counts: int
+    confidence: Fraction | None
 
-    def of(self, probability: Fraction | None, confidence: Fraction | None) -> _Errors:
-        """With the same exposures, and other bounds of the probabilities."""
-        total = self.exposure + (probability or 0)
-        reachable = total < 1 and (confidence is None or total <= 1 - confidence)
-        return replace(self, probability=probability, reachable=reachable)
+    @property
+    def reachable(self) -> bool:
+        """Whether that leaves the confidence, and something for each count."""
+        total = self.exposure + (self.probability or 0)
+        held = self.confidence is None or total <= 1 - self.confidence
+        return total < 1 and (self.share > 0 or not self.counts) and held
 
 
 def chances_to_miss(everything: Sequence[Chance], source: VerdictSource, settings: SettingsRecord) -> int:
@@ -251,19 +252,8 @@ def _errors(
         left = 1 - confidence - stated - (own or 0)
     else:
         left = USUAL_ERROR if level is None else 1 - level
-    exposed = stated + (left if counts else 0)
-    total = exposed + (own or 0)
-    reachable = total < 1 and (left > 0 or not counts) and (confidence is None or total <= 1 - confidence)
-    return _Errors(own, exposed, left / counts if counts else Fraction(0), reachable)
-
-
-def _check_reachable(source: VerdictSource, errors: _Errors) -> None:
-    if not errors.reachable:
-        raise UsageError(
-            f"the {source} bounds of the probabilities miss with up to "
-            f"{significant(float(errors.probability or 0))}, which leaves nothing for the exposure\n"
-            "  hint: a lower --confidence here, a higher one in verify run, or fewer scenarios"
-        )
+    share = left / counts if counts else Fraction(0)
+    return _Errors(own, stated + share * counts, share, counts, confidence)
 
 
 def _bounds(
@@ -274,17 +264,13 @@ def _bounds(
     return RateBounds(source, float_below(lower), float_above(upper), nearest(level), *missing, assumes)
 
 
-def _summed(
-    grouped: Mapping[str, Sequence[Chance]],
-    exposures: Mapping[str, Exposure],
-    share: Fraction,
-    source: RateSource | None,
+def summed(
+    terms: Iterable[tuple[tuple[Fraction, Fraction], Sequence[Chance]]], source: RateSource | None
 ) -> tuple[Fraction, Fraction]:
-    """The sums of the products of the ends of probabilities and exposures; without a source of those ends that hold
-    whatever the detector predicts."""
+    """The sums of the products of the ends of exposures and of the probabilities of their worst scenarios; without a
+    source of those ends that hold whatever the detector predicts."""
     lower = upper = Fraction(0)
-    for name, group in grouped.items():
-        low, high = exposures[name].interval(share)
+    for (low, high), group in terms:
         ends = [chance.whatever if source is None else chance.bounds[source] for chance in group]
         lower += low * max(least for least, _ in ends)
         upper += high * max(most for _, most in ends)

@@ -2,6 +2,7 @@
 what notebooks show and experiment trackers keep: its report as HTML, and a folder of files.
 """
 
+import contextlib
 from pathlib import Path
 
 from verifier.base.errors import UsageError
@@ -36,15 +37,8 @@ def write_artefacts(result: Result, folder: str | Path) -> Path:
     place.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         write_text(place / name, text)
-    if (picture := _picture(result)) is not None:
-        write_bytes(place / PICTURE, picture)
-    return place
-
-
-def _picture(result: Result) -> bytes | None:
     from verifier.telling.figures.drawing import figure_bytes
 
-    try:
-        return figure_bytes(result.plot(), PICTURE)
-    except UsageError:
-        return None
+    with contextlib.suppress(UsageError):
+        write_bytes(place / PICTURE, figure_bytes(result.plot(), PICTURE))
+    return place

@@ -61,10 +61,10 @@ def assumptions_section(documents: Sequence[Document]) -> Section:
             remarks.setdefault(remark, []).append(document.name)
     blocks: list[Block] = []
     if assumptions:
-        everywhere = max(len(names) for names in assumptions.values())
+        everywhere, said = max(map(len, assumptions.values())), "all runs and explanations"
         order = list(dict.fromkeys(what for what, _, _ in assumptions))
         rows = tuple(
-            (what, Cell(status), why, _where(names, everywhere))
+            (what, Cell(status), why, said if len(names) == everywhere > 1 else ", ".join(names))
             for (what, status, why), names in sorted(assumptions.items(), key=lambda pair: order.index(pair[0][0]))
         )
         header = ("assumption", "status", "what is known", "documents")
@@ -93,10 +93,6 @@ def _within(what: str) -> str:
     return what[:1].lower() + what[1:]
 
 
-def _where(names: list[str], everywhere: int) -> str:
-    return "all runs and explanations" if len(names) == everywhere > 1 else ", ".join(names)
-
-
 def _remarks(document: Document) -> Iterator[str]:
     if document.kind == "confusion":
         yield from remark_texts(document.content)
@@ -111,22 +107,20 @@ def _remarks(document: Document) -> Iterator[str]:
 def _assumptions(document: Document, given: Mapping[str, Document]) -> Iterator[Assumption]:
     settings: SettingsRecord = document.result.settings
     channel: Channel = document.result.channel
-    files = [_said_of(entry["sha256"], document, given) for entry in confusion_inputs(document)]
+    hashes = [entry["sha256"] for entry in confusion_inputs(document)]
+    own: Content | None = document.content.get("matrices")  # said by the result, where it is without their document
+    files = [given[sha256].content if sha256 in given else own for sha256 in hashes]
     memoryless = channel.contexts is None
     yield _memory(channel, assumed=settings.assume_memoryless if memoryless else settings.assume_contexts)
-    yield (
-        "What stands in the way does not change during an episode",
-        "by construction",
-        "every environment is verified on its own, and the worst counts",
-    )
-    yield (
-        "The rates in use are those of the data",
-        "not shown by this evidence",
-        "no result can say whether the data are like the operational domain",
-    )
+    known = "every environment is verified on its own, and the worst counts"
+    yield "What stands in the way does not change during an episode", "by construction", known
+    known = "no result can say whether the data are like the operational domain"
+    yield "The rates in use are those of the data", "not shown by this evidence", known
     yield _independence(settings.confidence)
     yield from _confidence_bounds(settings.confidence)
-    yield from _dependence_free(document)
+    runs = document.result.requirements if document.kind == "run" else ()
+    if any(point.dependence_free is not None for run in runs for point in run.points):
+        yield FREE_ASSUMES, "not tested", FREE_KNOWN
     yield from _vacuous(document)
     yield _matching(files)
     yield _false_positives(settings.false_positives, files)
@@ -136,11 +130,8 @@ def _assumptions(document: Document, given: Mapping[str, Document]) -> Iterator[
     else:
         yield ("Columns without items", "assumed", f"their rates are set by the policy '{policy}'")
     if settings.round_transitions is not None:
-        yield (
-            "Transition probabilities are rounded",
-            "weakens the result",
-            f"to {settings.round_transitions} decimals; the values are no probabilities of the system",
-        )
+        known = f"to {settings.round_transitions} decimals; the values are no probabilities of the system"
+        yield "Transition probabilities are rounded", "weakens the result", known
     if settings.endless:
         yield ("Runs never end", "as asked", "after every stop the next misdetection counts")
     if settings.canonical:
@@ -149,25 +140,14 @@ def _assumptions(document: Document, given: Mapping[str, Document]) -> Iterator[
     yield ("The model checker is right", "checked", f"two engines agree; {difference_text(difference)}")
 
 
-def _said_of(sha256: str, document: Document, given: Mapping[str, Document]) -> Content | None:
-    """What is said of the matrices: by their own document or, without it, by the result made from them."""
-    if sha256 in given:
-        return given[sha256].content
-    said: Content | None = document.content.get("matrices")
-    return said
-
-
 def _memory(channel: Channel, *, assumed: bool) -> Assumption:
     what = memory_text(channel)
     told = "; ".join(channel_lines(channel)) or "no column of the matrices is used"
     option = "--assume-memoryless" if channel.contexts is None else "--assume-contexts"
     by_name = f"; accepted by name ({option})" if assumed and channel.test != "not_contradicted" else ""
     if channel.test == "contradicted":
-        return (
-            what,
-            "contradicted",
-            f"{told}{by_name or '; probabilities and bounds may be wrong in either direction'}",
-        )
+        wrong = "; probabilities and bounds may be wrong in either direction"
+        return what, "contradicted", f"{told}{by_name or wrong}"
     if channel.test == "untested":
         return what, "not tested", f"{told}{by_name}"
     return what, "tested", told
@@ -197,25 +177,14 @@ def _confidence_bounds(confidence: ConfidenceRecord | None) -> Iterator[Assumpti
         f"(Bonferroni); {same[confidence.semantics]}"
     )
     if bounds.tier == "approximate":
-        how = (
-            f"then each covers with about {level_text(confidence.level)}, shown by simulation; none holds with others"
-        )
+        level = level_text(confidence.level)
+        how = f"then each covers with about {level}, shown by simulation; none holds with others"
     if bounds.tier == "rate_box":
         how = "then they hold whatever the detector remembers; every state may have a matrix of its own"
     yield f"{bounds.name}: {bounds.condition}", "not tested", f"{how}; they hold {looks_text(bounds)}"
     if bounds.drives is not None and bounds.ceiling is not None:
-        yield (
-            f"{counted(bounds.drives, 'drive')} with items in a needed column",
-            "few drives",
-            f"with so few drives no outcome could show a rate above {rounded(bounds.ceiling, up=True)}",
-        )
-
-
-def _dependence_free(document: Document) -> Iterator[Assumption]:
-    """What bounds however reports depend on each other rest on, where there are any."""
-    runs = document.result.requirements if document.kind == "run" else ()
-    if any(point.dependence_free is not None for run in runs for point in run.points):
-        yield FREE_ASSUMES, "not tested", FREE_KNOWN
+        known = f"with so few drives no outcome could show a rate above {rounded(bounds.ceiling, up=True)}"
+        yield f"{counted(bounds.drives, 'drive')} with items in a needed column", "few drives", known
 
 
 def _vacuous(document: Document) -> Iterator[Assumption]:
@@ -240,16 +209,10 @@ def _matching(files: Sequence[Content | None]) -> Assumption:
 def _false_positives(policy: str, files: Sequence[Content | None]) -> Assumption:
     what = "False positives"
     stated = [str(file.get("false_positives", "not stated")) for file in files if file is not None]
-    counted = (
-        f"unmatched detections in the matrices: {', '.join(stated)}"
-        if stated
-        else "the matrices are not among the documents"
-    )
-    words = {
-        "as_counted": "as counted",
-        "ignore": "left out on request",
-        "background": "drawn beside every object on request",
-    }
+    counted = f"unmatched detections in the matrices: {', '.join(stated)}"
+    counted = counted if stated else "the matrices are not among the documents"
+    requested = {"ignore": "left out on request", "background": "drawn beside every object on request"}
+    words = {"as_counted": "as counted", **requested}
     return what, words[policy], counted
 
 
@@ -258,21 +221,12 @@ MOST_NAMES = 50
 
 def provenance_section(documents: Sequence[Document]) -> Section:
     """Every file that this report rests on, by hash, and every choice that was made."""
-    blocks: list[Block] = [
-        Table(
-            "Documents of this report",
-            ("document", "kind", "title", "SHA-256"),
-            tuple(
-                (
-                    document.name,
-                    document.kind.replace("_", " "),
-                    name_text(document.content.get("title", "none")),
-                    document.sha256,
-                )
-                for document in documents
-            ),
-        )
-    ]
+    rows: tuple[Row, ...] = tuple(
+        (one.name, one.kind.replace("_", " "), name_text(one.content.get("title", "none")), one.sha256)
+        for one in documents
+    )
+    header = ("document", "kind", "title", "SHA-256")
+    blocks: list[Block] = [Table("Documents of this report", header, rows)]
     rows = tuple(_input_rows(documents))
     if rows:
         blocks.append(Table("Files they were made from", ("file", "role", "SHA-256", "used by"), rows))
@@ -323,9 +277,8 @@ def _engines(documents: Sequence[Document]) -> Iterator[Block]:
 def _made(document: Document, first: Document) -> Table | None:
     """The command and the settings that a document was made with, without what the first one says already."""
     command = document.content.get("command")
-    pairs = (
-        [] if command is None else [("command", plain(command) if isinstance(command, str) else shlex.join(command))]
-    )
+    typed = command if command is None or isinstance(command, str) else shlex.join(command)
+    pairs = [] if typed is None else [("command", typed)]
     settings, before = document.content.get("settings", {}), first.content.get("settings", {})
     same = {name for name, value in settings.items() if document is not first and before.get(name, settings) == value}
     own = {name: value for name, value in settings.items() if name not in same}
@@ -339,9 +292,8 @@ def _made(document: Document, first: Document) -> Table | None:
 def _names_section(documents: Sequence[Document]) -> Iterator[Section]:
     """Names that were shortened, in full."""
     names = list(dict.fromkeys(name for document in documents for name in long_names(document.content)))
-    names += [
-        document.name for document in documents if len(document.name) > LONGEST_NAME and document.name not in names
-    ]
+    files = (document.name for document in documents if len(document.name) > LONGEST_NAME)
+    names += [name for name in files if name not in names]
     if not names:
         return
     shown = tuple(f"{name_text(name)[-18:]} {name}" for name in names[:MOST_NAMES])

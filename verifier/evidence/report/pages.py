@@ -7,13 +7,13 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any
 
 from verifier.base.documents import fraction_text
 from verifier.base.files import csv_text
 from verifier.base.numbers import decimal_text
 from verifier.base.words import counted
+from verifier.evidence import telling
 from verifier.evidence.consistency import check_documents
 from verifier.evidence.documents import Document
 from verifier.evidence.following.rates import RATED, alone
@@ -27,17 +27,10 @@ from verifier.evidence.report.subjects import (
     unattached_answers,
 )
 from verifier.evidence.report.summary import About, summary_section
-from verifier.evidence.telling import (
-    rate_blocks,
-    rate_sentences,
-    risk_blocks,
-    risk_sentences,
-    triggers_blocks,
-    triggers_sentence,
-)
 from verifier.study.points import Point, uncertainty_columns
 from verifier.study.records import SettingsRecord
 from verifier.study.results import ProfileMean, RequirementResult
+from verifier.telling import robustness
 from verifier.telling.blocks import Block, Page, Paragraph, Section, name_text
 from verifier.telling.closedloop import curve_blocks, trade_off_blocks, trade_off_sentences
 from verifier.telling.collision import collision_blocks, collision_sentence
@@ -45,15 +38,6 @@ from verifier.telling.compare import compare_blocks, compare_sentences
 from verifier.telling.grounds import reason_text, told_verdict, vacuity_text
 from verifier.telling.html import html_text
 from verifier.telling.markdown import markdown_text
-from verifier.telling.robustness import (
-    adr_blocks,
-    assess_sections,
-    assess_sentences,
-    campaign_blocks,
-    campaign_sentence,
-    mutate_blocks,
-    rates_sentence,
-)
 from verifier.telling.run import gate_sentences, gates_section
 
 COLUMNS = (
@@ -73,10 +57,8 @@ def _rows(document: Document) -> Iterator[dict[str, object]]:
                 yield from (about | _point(point, result.settings) for point in one.points)
                 yield from (about | _mean(mean, one, result.settings) for mean in one.means)
         case "explain":
-            yield from (
-                _about(explanation) | _point(explanation.point, result.settings)
-                for explanation in result.explanations
-            )
+            for one in result.explanations:
+                yield _about(one) | _point(one.point, result.settings)
         case "require":
             for answer, state in itertools.product(result.answers, ("measured", "at_value", "perfect")):
                 point: Point | None = getattr(answer, state)
@@ -142,35 +124,31 @@ def _point(point: Point, settings: SettingsRecord | None = None) -> dict[str, ob
 
 OF_REQUIREMENTS = frozenset({"run", "explain", "require", "confusion"})
 """Kinds of documents that tell of requirements and their matrices; the others have sections of their own."""
-SENTENCES: Mapping[str, Callable[[Any, Document, str], Iterable[tuple[str, str]]]] = MappingProxyType(
-    {
-        "compare": lambda result, document, _: compare_sentences(result, document.name),
-        "rate": lambda result, _, note: rate_sentences(result, note),
-        "risk": lambda result, _, note: risk_sentences(result, note),
-        "assess": lambda result, *_: assess_sentences(result),
-        "trade_offs": lambda result, *_: ((text, "") for text in trade_off_sentences(result)),
-        "collision": lambda result, *_: [(collision_sentence(result), "")],
-        "triggers": lambda result, *_: [(triggers_sentence(result), told_verdict(result))],
-        "mutate": lambda result, *_: [(f"{counted(result.counts.written, 'mutated image')} written.", "")],
-        "adr": lambda result, *_: [(rates_sentence(result), "")],
-        "campaign": lambda result, *_: [campaign_sentence(result)],
-    }
-)
+SENTENCES: Mapping[str, Callable[[Any, Document, str], Iterable[tuple[str, str]]]] = {
+    "compare": lambda result, document, _: compare_sentences(result, document.name),
+    "rate": lambda result, _, note: telling.rate_sentences(result, note),
+    "risk": lambda result, _, note: telling.risk_sentences(result, note),
+    "assess": lambda result, *_: robustness.assess_sentences(result),
+    "trade_offs": lambda result, *_: ((text, "") for text in trade_off_sentences(result)),
+    "collision": lambda result, *_: [(collision_sentence(result), "")],
+    "triggers": lambda result, *_: [(telling.triggers_sentence(result), told_verdict(result))],
+    "mutate": lambda result, *_: [(f"{counted(result.counts.written, 'mutated image')} written.", "")],
+    "adr": lambda result, *_: [(robustness.rates_sentence(result), "")],
+    "campaign": lambda result, *_: [robustness.campaign_sentence(result)],
+}
 """What a document says in the summary, by its kind: of its result, itself, and what `alone` says of it."""
-BLOCKS: Mapping[str, tuple[str, Callable[[Any], Iterable[Block]]]] = MappingProxyType(
-    {
-        "compare": ("Comparison", compare_blocks),
-        "rate": ("Event rate", rate_blocks),
-        "risk": ("Residual risk", risk_blocks),
-        "triggers": ("Triggering conditions", triggers_blocks),
-        "adr": ("Average detection rate", adr_blocks),
-        "campaign": ("Campaign", campaign_blocks),
-        "collision": ("Probability of collision", collision_blocks),
-        "trade_offs": ("Safety against efficiency", trade_off_blocks),
-        "curves": ("Safety against efficiency", lambda result: curve_blocks(result.curves, "given curves")),
-        "mutate": ("Mutated images", mutate_blocks),
-    }
-)
+BLOCKS: Mapping[str, tuple[str, Callable[[Any], Iterable[Block]]]] = {
+    "compare": ("Comparison", compare_blocks),
+    "rate": ("Event rate", telling.rate_blocks),
+    "risk": ("Residual risk", telling.risk_blocks),
+    "triggers": ("Triggering conditions", telling.triggers_blocks),
+    "adr": ("Average detection rate", robustness.adr_blocks),
+    "campaign": ("Campaign", robustness.campaign_blocks),
+    "collision": ("Probability of collision", collision_blocks),
+    "trade_offs": ("Safety against efficiency", trade_off_blocks),
+    "curves": ("Safety against efficiency", lambda result: curve_blocks(result.curves, "given curves")),
+    "mutate": ("Mutated images", robustness.mutate_blocks),
+}
 """Title and blocks of the section of a document that verifies no requirement of a run, by its kind."""
 
 
@@ -216,9 +194,10 @@ def report_page(documents: Sequence[Document], title: str | None = None, about: 
     others = [document for document in documents if document.kind not in OF_REQUIREMENTS]
     gated = [document for document in documents if document.kind == "run" and document.result.gates is not None]
     sentences = [pair for document in gated for pair in gate_sentences(document.result.gates, document.name)]
-    for document in others:
+    notes = [alone(document, documents) for document in others]
+    for document, note in zip(others, notes, strict=True):
         if document.kind in SENTENCES:
-            sentences += SENTENCES[document.kind](document.result, document, alone(document, documents))
+            sentences += SENTENCES[document.kind](document.result, document, note)
     sections = [summary_section(documents, subjects, sentences, about)]
     sections += _requirement_sections(subjects)
     sections += answers_section(list(unattached_answers(documents, subjects)))
@@ -226,18 +205,16 @@ def report_page(documents: Sequence[Document], title: str | None = None, about: 
         gates_section(document.result.gates, document.result, document.name, f"g{k}")
         for k, document in enumerate(gated, start=1)
     ]
-    sections += [
-        _other_section(document, f"d{k}", alone(document, documents)) for k, document in enumerate(others, start=1)
-    ]
+    sections += [_other_section(*pair, f"d{k}") for k, pair in enumerate(zip(others, notes, strict=True), start=1)]
     sections += [matrices_section(documents), assumptions_section(documents), provenance_section(documents)]
     return Page(_title(documents) if title is None else title, tuple(sections))
 
 
-def _other_section(document: Document, anchor: str, note: str) -> Section:
+def _other_section(document: Document, note: str, anchor: str) -> Section:
     """The section of a document that verifies no requirement of a run; `note` as `alone` has it."""
     result: Any = document.result
     if document.kind == "assess":
-        return Section(f"Robustness: {document.name}", (), tuple(assess_sections(result)), anchor)
+        return Section(f"Robustness: {document.name}", (), tuple(robustness.assess_sections(result)), anchor)
     title, blocks = BLOCKS[document.kind]
     notes = (Paragraph(note, "note"),) if note else ()
     verdict = told_verdict(result) if document.kind in RATED else ""
@@ -270,9 +247,7 @@ def _requirement_sections(subjects: Sequence[Subject]) -> Iterator[Section]:
 
 
 def _title(documents: Sequence[Document]) -> str:
-    titles = list(
-        dict.fromkeys(str(document.content["title"]) for document in documents if document.content.get("title"))
-    )
+    titles = list(dict.fromkeys(str(text) for one in documents if (text := one.content.get("title"))))
     if not titles:
         return f"Report on {counted(len(documents), 'document')}"
     return name_text(titles[0]) + (f" and {len(titles) - 1} more" if len(titles) > 1 else "")

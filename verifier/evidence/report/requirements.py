@@ -45,7 +45,7 @@ def requirement_section(subject: Subject, heading: str) -> Section:
         Paragraph(subject.result.question, "formula"),
         *([Figure(_ruler(subject), _ruler_caption(subject))] if subject.result.asked.startswith("P") else []),
         _numbers(subject),
-        *(Paragraph(text, "note") for text in _sentences(subject)),
+        *(Paragraph(text, "note") for text in _notes(subject)),
         *_scenario_blocks(subject),
     ]
     return Section(heading, tuple(blocks), tuple(explained_sections(subject)), subject.id, subject.told)
@@ -59,7 +59,9 @@ def verdict_sentence(subject: Subject, whose: str = "") -> str:
     result, wanted = subject.result, asked_text(asked)
     must = f"have a probability of {wanted}" if result.is_plain else f"have {result.asked} {result.with_unit(wanted)}"
     number = result.with_unit(probability_text(worst, asked.probability))
-    measured = f"{name} must {must}. With the rates as measured it is {number} {_in_scenario(subject)}"
+    where = f"in the worst of {len(result.points)} scenarios ({scenario_text(worst)})"
+    where = where if len(result.points) > 1 else f"in the scenario {scenario_text(worst)}"
+    measured = f"{name} must {must}. With the rates as measured it is {number} {where}"
     bounds = held_against(subject.settings, worst)
     reason = why(worst) if subject.result.verdict in (Verdict.INCONCLUSIVE, Verdict.VACUOUS) else ""
     if worst.decided_free is not None:
@@ -85,24 +87,13 @@ def _on_condition(subject: Subject) -> str:
     return "" if subject.result.condition is None else f", {subject.result.condition}"
 
 
-def vacuous_sentences(subject: Subject) -> Iterator[str]:
-    """Which scenarios say nothing about the system, and why."""
+def _notes(subject: Subject) -> Iterator[str]:
+    """What is vacuous, what would decide, and how wrong the assumptions may be before the verdict falls."""
     vacuous = (point for point in subject.result.points if point.vacuity)
     for text, scenarios in grouped((vacuity_text(point), scenario_text(point)) for point in vacuous).items():
         yield f"Vacuous in {some_of(scenarios)}: {text}."
-
-
-def _sentences(subject: Subject) -> Iterator[str]:
-    """What is vacuous, what would decide, and how wrong the assumptions may be before the verdict falls."""
-    yield from vacuous_sentences(subject)
     yield from deciding_sentences(subject)
     yield from (f"In the worst scenario: {text}." for text in tipping_sentences(subject.result.tipping_points))
-
-
-def _in_scenario(subject: Subject) -> str:
-    if len(subject.result.points) == 1:
-        return f"in the scenario {scenario_text(subject.result.worst_point)}"
-    return f"in the worst of {len(subject.result.points)} scenarios ({scenario_text(subject.result.worst_point)})"
 
 
 def _range_sentence(subject: Subject) -> str:
@@ -159,11 +150,8 @@ def deciding_sentences(subject: Subject) -> Iterator[str]:
 def _numbers(subject: Subject) -> Table:
     worst, rests_on = subject.result.worst_point, subject.settings.bounds
     widest, free = farthest(worst), worst.dependence_free
-    margin = (
-        "nothing: decided on the graph of these matrices"
-        if widest == 0
-        else f"{error_text(widest)} at most, by solving and rounding"
-    )
+    margin = f"{error_text(widest)} at most, by solving and rounding"
+    margin = margin if widest else "nothing: decided on the graph of these matrices"
     return facts(
         "Numbers of the worst scenario",
         ("Target", subject.result.asked_text),
@@ -183,10 +171,8 @@ def _numbers(subject: Subject) -> Table:
 
 def _uncertainty_facts(sure: Uncertainty, rests_on: BoundsBasis) -> Iterator[tuple[str, str]]:
     interval, bounds = sure.interval, sure.confidence_bounds
-    yield (
-        f"{level_text(sure.level)} {interval.kind} interval",
-        f"{interval_text(interval.lower, interval.upper)} ({interval.draws} draws)",
-    )
+    told = f"{interval_text(interval.lower, interval.upper)} ({interval.draws} draws)"
+    yield f"{level_text(sure.level)} {interval.kind} interval", told
     if bounds is None:
         yield rests_on.name, "none: they are known for probabilities of formulas"
         return
@@ -218,12 +204,10 @@ def _strategies(subject: Subject) -> tuple[str, str] | None:
 
 def _ruler(subject: Subject) -> str:
     worst, sure, target = subject.result.worst_point, subject.result.worst_point.uncertainty, subject.result.threshold
-    interval = bounds = None
-    if sure is not None:
-        interval = sure.interval.lower, sure.interval.upper
-        bounds = (
-            None if sure.confidence_bounds is None else (sure.confidence_bounds.lower, sure.confidence_bounds.upper)
-        )
+    interval, bounds = (
+        None if ends is None else (ends.lower, ends.upper)
+        for ends in ((None, None) if sure is None else (sure.interval, sure.confidence_bounds))
+    )
     label = f"P {number_text(worst.probability)}, target {subject.result.target_text}"
     return ruler(worst.probability, interval, bounds, None if target is None else float(target), label)
 
@@ -242,14 +226,10 @@ def _scenario_blocks(subject: Subject) -> Iterator[Block]:
     points = subject.result.points
     if len(points) == 1:
         return
-    table = scenario_table(subject)
-    picture = _course(subject)
-    if picture is not None:
+    if (picture := _course(subject)) is not None:
         yield picture
-    if len(points) <= MOST_OPEN:
-        yield table
-    else:
-        yield Fold(f"All {len(points)} scenarios", (table,))
+    table = scenario_table(subject)
+    yield table if len(points) <= MOST_OPEN else Fold(f"All {len(points)} scenarios", (table,))
 
 
 def scenario_table(subject: Subject) -> Table:
@@ -292,28 +272,21 @@ def _course(subject: Subject) -> Figure | None:
     if max(len(line.points) for line in drawn) < 2:
         return None
     title = f"P of {name_text(subject.result.name)} against {name}"
-    picture = plot(
-        drawn, (name, "P"), title, None if subject.result.threshold is None else float(subject.result.threshold)
-    )
+    target = subject.result.threshold
+    picture = plot(drawn, (name, "P"), title, None if target is None else float(target))
     return Figure(picture, f"{title}; bands: interval where there is one. The numbers are in the table of scenarios.")
 
 
 def _differing(points: Sequence[Point]) -> Any:
     """What differs between points with several numbers: (name, getter, other names with getters)."""
     kinds = [("initial", name) for name in points[0].initial] + [("constants", name) for name in points[0].constants]
-    varying = []
-    for kind, name in kinds:
-        values = {_value(point, kind, name) for point in points}
-        if None in values:
-            return None
-        if len(values) > 1:
-            varying.append((kind, name))
-    if not varying:
-        return None
-    getters = [
-        (name_text(name), lambda point, kind=kind, name=name: _value(point, kind, name)) for kind, name in varying
+    values = {key: {_value(point, *key) for point in points} for key in kinds}
+    varying = [
+        (name_text(name), lambda point, kind=kind, name=name: _value(point, kind, name))
+        for (kind, name), found in values.items()
+        if len(found) > 1
     ]
-    return getters[0][0], getters[0][1], getters[1:]
+    return (*varying[0], varying[1:]) if varying and not any(None in found for found in values.values()) else None
 
 
 def _value(point: Point, kind: str, name: str) -> float | None:

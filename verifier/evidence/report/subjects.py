@@ -15,7 +15,7 @@ from verifier.analysis.channel_test import Channel
 from verifier.base.arrays import grouped
 from verifier.base.numbers import number_text
 from verifier.base.words import counted, listed
-from verifier.evidence.documents import Document
+from verifier.evidence.documents import Document, of_kind
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.data_set import NAMES, DataSetRecord, annotations_told, record_of
 from verifier.perception.confusion.document_reader import DocumentReader
@@ -34,6 +34,7 @@ CHOICES = (
     "round_transitions",
 )  # fmt: skip
 """Settings that decide what is asked of which chain."""
+_AS_FOUND = ("name", "planner", "formula", "target", "additional_data", "tipping_points")
 CLOSE = 1e-9
 """Two engines' answers to one question may differ by rounding, by no more than this."""
 
@@ -67,24 +68,13 @@ class Subject:
 
 def subjects_of(documents: Sequence[Document]) -> tuple[Subject, ...]:
     """Every requirement of every run, then those that only explanations speak of, in the order of the documents."""
-    runs = [document for document in documents if document.kind == "run"]
-    told = [
-        (document, part)
-        for document in documents
-        if document.kind == "explain"
-        for part in document.result.explanations
-    ]
-    asked = [
-        (document, answer)
-        for document in documents
-        if document.kind == "require"
-        for answer in document.result.answers
-    ]
+    told = [(document, part) for document in of_kind(documents, "explain") for part in document.result.explanations]
+    asked = [(document, answer) for document in of_kind(documents, "require") for answer in document.result.answers]
     subjects: list[Subject] = []
     used: set[int] = set()
     explained = _by_requirement((*pair, pair[1].name, pair[1].planner) for pair in told)
     answers = _by_requirement((*pair, pair[0].result.requirement.name, pair[1].planner) for pair in asked)
-    for run in runs:
+    for run in of_kind(documents, "run"):
         result: RunResult = run.result
         for requirement in result.requirements:
             key = _key(run, requirement.name, requirement.planner)
@@ -98,24 +88,15 @@ def subjects_of(documents: Sequence[Document]) -> tuple[Subject, ...]:
             one, result = _as_found(part), document.result
             key = _key(document, one.name, one.planner)
             theirs = tuple(pair for pair in answers.get(key, ()) if _answers(pair[0], one))
-            name = f"r{len(subjects) + 1}"
-            subjects.append(
-                Subject(name, document, one, result.settings, result.channel, ((document, part),), theirs)
-            )
+            name, mine = f"r{len(subjects) + 1}", ((document, part),)
+            subjects.append(Subject(name, document, one, result.settings, result.channel, mine, theirs))
     return tuple(subjects)
 
 
 def _as_found(part: Explained) -> RequirementResult:
     """What an explanation says of its requirement: of all scenarios the worst, whose verdict is that of all."""
-    return RequirementResult(
-        name=part.name,
-        planner=part.planner,
-        formula=part.formula,
-        target=part.target,
-        points=(part.point,),
-        additional_data=part.additional_data,
-        tipping_points=part.tipping_points,
-    )
+    same = {name: getattr(part, name) for name in _AS_FOUND}
+    return RequirementResult(points=(part.point,), **same)
 
 
 def disagreements(subjects: Sequence[Subject]) -> Iterator[str]:
@@ -123,7 +104,9 @@ def disagreements(subjects: Sequence[Subject]) -> Iterator[str]:
     first: dict[Any, tuple[Document, Point]] = {}
     for subject in subjects:
         one = subject.result
-        key = _key(subject.document, one.name, one.planner), one.formula, _choices(subject)
+        settings = subject.settings  # what else decides a probability
+        chosen = settings.synthesised_from, repr(settings.set_), settings.initial
+        key = _key(subject.document, one.name, one.planner), one.formula, settings.planners.get(one.planner), chosen
         for point in one.points:
             other, told = first.setdefault((key, point.place), (subject.document, point))
             if abs(told.probability - point.probability) > CLOSE:
@@ -135,25 +118,13 @@ def disagreements(subjects: Sequence[Subject]) -> Iterator[str]:
                 )
 
 
-def _choices(subject: Subject) -> tuple[object, ...]:
-    """What else decides a probability."""
-    settings = subject.settings
-    return (
-        settings.planners.get(subject.result.planner),
-        settings.synthesised_from,
-        repr(settings.set_),
-        settings.initial,
-    )
-
-
 def unattached_answers(
     documents: Sequence[Document], subjects: Sequence[Subject]
 ) -> Iterator[tuple[Document, Answer]]:
     """Answers of `verify require` to requirements that no other document verifies."""
     used = {id(answer) for subject in subjects for _, answer in subject.answers}
-    for document in documents:
-        if document.kind == "require":
-            yield from ((document, answer) for answer in document.result.answers if id(answer) not in used)
+    for document in of_kind(documents, "require"):
+        yield from ((document, answer) for answer in document.result.answers if id(answer) not in used)
 
 
 def _by_requirement(parts: Iterable[tuple[Document, T, str, str]]) -> dict[Any, list[tuple[Document, T]]]:
@@ -183,7 +154,7 @@ def _answers(document: Document, result: RequirementResult) -> bool:
 
 def matrices_of(documents: Sequence[Document]) -> dict[str, Document]:
     """SHA-256 -> confusion document among the documents."""
-    return {document.sha256: document for document in documents if document.kind == "confusion"}
+    return {document.sha256: document for document in of_kind(documents, "confusion")}
 
 
 def confusion_inputs(document: Document) -> tuple[Mapping[str, str], ...]:
@@ -208,9 +179,8 @@ def matrices_section(documents: Sequence[Document]) -> Section:
             if source["sha256"] in given:
                 used.setdefault(source["sha256"], []).append(document)
             else:
-                missing.setdefault(f"{name_text(source['name'])} (SHA-256 {source['sha256']})", []).append(
-                    document.name
-                )
+                told = f"{name_text(source['name'])} (SHA-256 {source['sha256']})"
+                missing.setdefault(told, []).append(document.name)
     blocks: list[Block] = [
         Paragraph(f"Not among the documents: {source}, used by {listed(list(dict.fromkeys(names)))}.", "note")
         for source, names in missing.items()
@@ -226,17 +196,18 @@ def matrices_section(documents: Sequence[Document]) -> Section:
 
 def _document_section(document: Document, users: list[Document], anchor: str) -> Section:
     whole = DocumentReader(document.name).counts(dict(document.content))
-    threshold = None if whole.thresholds is None else whole.thresholds[_member(whole.thresholds, users)]
     blocks: list[Block] = [_about(document, whole, users)]
-    if whole.thresholds is not None and threshold is not None:
+    threshold = None
+    if whole.thresholds is not None:
+        chosen = (user.content["settings"].get("score_threshold") for user in users)  # the first where none says
+        threshold = next((value for value in chosen if value in whole.thresholds), whole.thresholds[0])
         family = f"A family over {len(whole.thresholds)} score thresholds; shown for {threshold:g}."
         blocks.append(Paragraph(family, "note"))
     shown = max(1, min(whole.bins.count, MOST_CELLS // max(1, len(whole.labels) ** 2)))
     recall, *tables = matrix_blocks(whole if threshold is None else whole.member(threshold), shown)
     blocks.append(recall)
-    blocks.append(
-        Paragraph("In each matrix the rows are reports and the columns true labels; a column's rates sum to 1.")
-    )
+    said = "In each matrix the rows are reports and the columns true labels; a column's rates sum to 1."
+    blocks.append(Paragraph(said))
     blocks += tables[:MOST_OPEN]
     if tables[MOST_OPEN:]:
         blocks.append(Fold(f"{len(tables) - MOST_OPEN} more matrices", tuple(tables[MOST_OPEN:])))
@@ -244,12 +215,6 @@ def _document_section(document: Document, users: list[Document], anchor: str) ->
         blocks.append(Paragraph(f"{whole.bins.count - shown} more matrices are in {document.name}.", "note"))
     title = name_text(whole.title or document.name)
     return Section(title, tuple(blocks), id=anchor)
-
-
-def _member(thresholds: Sequence[float], users: Sequence[Document]) -> int:
-    """Which member of a family a run used; the first where none says."""
-    chosen = [user.content["settings"].get("score_threshold") for user in users]
-    return next((thresholds.index(threshold) for threshold in chosen if threshold in thresholds), 0)
 
 
 def _about(document: Document, whole: ConfusionCounts, users: Sequence[Document]) -> Table:
@@ -282,11 +247,8 @@ def _of_data_set(record: DataSetRecord | None) -> Iterator[tuple[str, str]]:
     yield from ((f"Data: {name}", record.stated.get(name, "not stated")) for name in NAMES)
     checks = [f"{requirement.text} ({requirement.check})" for requirement in record.requirements]
     yield "Data: requirements and their checks", "; ".join(checks) or "not stated"
-    rate = record.error_rate
-    yield (
-        "Data: annotation error rate",
-        "not stated" if rate is None else f"{number_text(rate[0])} to {number_text(rate[1])}",
-    )
+    ends = record.error_rate or ()
+    yield "Data: annotation error rate", " to ".join(map(number_text, ends)) or "not stated"
     far = [f"{name}: {number_text(distance)}" for name, distance in record.distances.items()]
     yield "Data: distance of its shares from those of the domain", "; ".join(far) or "not stated"
     lists = [f"{counted(number, 'frame')}, SHA-256 {name}" for name, number in record.frames.items()]

@@ -25,7 +25,7 @@ from verifier.evidence.report.requirements import (
 )
 from verifier.evidence.report.subjects import Subject, confusion_inputs, disagreements, matrices_of
 from verifier.perception.confusion.data_set import NAMES, PARTS, DataSetRecord, record_of
-from verifier.study.parsed import ParsedRule, ParsedStudy, ParsedVariable
+from verifier.study.parsed import ParsedStudy, ParsedVariable
 from verifier.telling.blocks import Block, Cell, Fold, Listing, Paragraph, Row, Section, Table, facts, name_text
 from verifier.telling.grounds import bounds_told, scenario_text
 from verifier.telling.parsed import environment_lines, rule_text
@@ -81,13 +81,10 @@ def about_blocks(documents: Sequence[Document], subjects: Sequence[Subject], abo
         ("State", "; ".join(map(_variable, study.variables))),
         ("The planner sets", "; ".join(map(_variable, study.steers))),
         *(
-            (f"Planner {clipped(planner.name)}", _rules(planner.runs or planner.rules, planner.kind))
-            for planner in study.planners
+            (f"Planner {clipped(one.name)}", _lines(map(rule_text, one.runs or one.rules)) or f"kind {one.kind}")
+            for one in study.planners
         ),
-        *(
-            (f"Environment {clipped(environment.name)}", _lines(environment_lines(environment)))
-            for environment in study.environments
-        ),
+        *((f"Environment {clipped(one.name)}", _lines(environment_lines(one))) for one in study.environments),
         ("Names in these", _lines(f"{name} = {text}" for name, text in {**study.quantities, **study.labels}.items())),
     ]
     yield facts("What was assessed", *((name, text) for name, text in pairs if text))
@@ -108,19 +105,14 @@ def _of_documents(subjects: Sequence[Subject]) -> Iterator[Block]:
     constants = (f"{clipped(name)} = {value}" for setting in settings for name, value in setting.constants.items())
     told = {"Model of the system": models, "Environments": environments, "Planners": planners, "Constants": constants}
     pairs = ((name, some_of(list(dict.fromkeys(parts)), MOST_NAMED)) for name, parts in told.items())
-    yield facts(
-        "What was assessed", *((name, text) for name, text in pairs if text), ("Not in these results", ELSEWHERE)
-    )
+    known = ((name, text) for name, text in pairs if text)
+    yield facts("What was assessed", *known, ("Not in these results", ELSEWHERE))
 
 
 def _variable(variable: ParsedVariable) -> str:
     unit = f" ({variable.unit})" if variable.unit else ""
     hidden = ", hidden from planners" if variable.hidden else ""
     return f"{variable.name} from {variable.low} to {variable.high}{unit}{hidden}"
-
-
-def _rules(rules: Sequence[ParsedRule], kind: str) -> str:
-    return _lines(map(rule_text, rules)) or f"kind {kind}"
 
 
 def _lines(lines: Iterable[str]) -> str:
@@ -161,12 +153,11 @@ def _defeaters(defeaters: Sequence[Defeater]) -> Iterator[Block]:
     if not defeaters:
         yield Paragraph("No doubt was found that would defeat these verdicts, and that nobody answered.")
         return
-    told = [
-        f"{defeater.id} {defeater.title}, against "
-        f"{some_of(list(dict.fromkeys(clipped(claim.requirement) for claim in defeater.claims)))}. "
-        f"It would be answered by: {defeater.remedy}."
-        for defeater in defeaters[:MOST_DEFEATERS]
-    ]
+    told = []
+    for defeater in defeaters[:MOST_DEFEATERS]:
+        against = some_of(list(dict.fromkeys(clipped(claim.requirement) for claim in defeater.claims)))
+        said = f"{defeater.id} {defeater.title}, against {against}"
+        told.append(f"{said}. It would be answered by: {defeater.remedy}.")
     if len(defeaters) > MOST_DEFEATERS:
         told.append(f"{len(defeaters) - MOST_DEFEATERS} more stand in the assurance case.")
     yield Paragraph("What would defeat these verdicts:", "lead")
@@ -188,8 +179,6 @@ def summary_section(
     """The verdicts.
 
     Args:
-        documents: all of the report.
-        subjects: their requirements.
         others: (sentence, verdict or "") of the documents that verify no requirement.
         about: what is known of the case beside them.
     """
@@ -246,9 +235,8 @@ def _specs(subjects: Sequence[Subject]) -> str:
 
 def _reading(subjects: Sequence[Subject]) -> Iterator[str]:
     """What the numbers of the table are, and by what rule the verdicts follow from them."""
-    sure = [
-        uncertainty for subject in subjects if (uncertainty := subject.result.worst_point.uncertainty) is not None
-    ]
+    of_worst = (subject.result.worst_point.uncertainty for subject in subjects)
+    sure = [uncertainty for uncertainty in of_worst if uncertainty is not None]
     text = "P is the probability that a requirement is met, with the rates of the matrices as they were measured."
     if sure:
         kinds = sorted({uncertainty.interval.kind for uncertainty in sure})
@@ -338,11 +326,8 @@ def _table(subjects: Sequence[Subject], stands: Mapping[tuple[str, str], str]) -
 
 def _uncertainty_header(subjects: Sequence[Subject]) -> list[str]:
     """Two columns where any point has intervals; their levels and kinds are named where all have the same."""
-    kinds = {
-        (sure.level, sure.interval.kind, subject.settings.bounds_name)
-        for subject in subjects
-        if (sure := subject.result.worst_point.uncertainty) is not None
-    }
+    pairs = ((subject.result.worst_point.uncertainty, subject.settings.bounds_name) for subject in subjects)
+    kinds = {(sure.level, sure.interval.kind, name) for sure, name in pairs if sure is not None}
     if not kinds:
         return []
     if len(kinds) > 1:
@@ -351,17 +336,13 @@ def _uncertainty_header(subjects: Sequence[Subject]) -> list[str]:
     return [f"{level_text(level)} {kind}", name]
 
 
-def _table_verdict(subject: Subject) -> str:
-    """The verdict with its condition, and how many scenarios say nothing."""
-    vacuous = sum(bool(point.vacuity) for point in subject.result.points)
-    many = f"; {vacuous} of {counted(len(subject.result.points), 'scenario')} vacuous" if vacuous else ""
-    return subject.told + (many if subject.result.verdict is not Verdict.VACUOUS else "")
-
-
 def _row(subject: Subject, planner: bool, document: bool, width: int, stands: Mapping[tuple[str, str], str]) -> Row:
     worst, target = subject.result.worst_point, subject.result.threshold
     cells = [Cell(name_text(subject.result.name), link=subject.id)]
-    verdict, told = subject.result.verdict.value, _table_verdict(subject)
+    vacuous = sum(bool(point.vacuity) for point in subject.result.points)
+    many = f"; {vacuous} of {counted(len(subject.result.points), 'scenario')} vacuous" if vacuous else ""
+    verdict, told = subject.result.verdict.value, subject.told
+    told += many if subject.result.verdict is not Verdict.VACUOUS else ""
     status = stands.get((subject.result.name, subject.result.planner), verdict)
     if subject.result.verdict is Verdict.SATISFIED and status != verdict:
         verdict, told = status, f"{told}; its status: {status}"
@@ -374,11 +355,8 @@ def _row(subject: Subject, planner: bool, document: bool, width: int, stands: Ma
     if result.means:  # one per value of the swept constants
         means = ", ".join(result.with_unit(exact_or_number(mean.probability, mean.exact)) for mean in result.means)
         cells.append(Cell(means, result.means[0].probability))
-        ends = [
-            interval_text(mean.interval.lower, mean.interval.upper)
-            for mean in result.means
-            if mean.interval is not None
-        ]
+        known = (mean.interval for mean in result.means if mean.interval is not None)
+        ends = [interval_text(interval.lower, interval.upper) for interval in known]
         sure = (Cell(", ".join(ends) or "none"), *(Cell("none") for _ in range(width - len(cells) - 2)))
         return (*cells, *sure[: width - len(cells) - 1], Cell("profile"))
     cells.append(Cell(result.with_unit(probability_text(worst, target)), worst.probability))

@@ -20,7 +20,7 @@ from verifier.base.libraries import __version__
 from verifier.base.numbers import significant
 from verifier.base.statistics import clopper_pearson
 from verifier.checking.verdicts import Contradicted, Refused
-from verifier.evidence.documents import Document
+from verifier.evidence.documents import Document, of_kind
 from verifier.evidence.rates.document import RateInput, exposure_in, exposure_told
 from verifier.evidence.rates.exposure import (
     FREE,
@@ -61,7 +61,6 @@ def residual_risk(context: Stated, documents: Sequence[Document]) -> RiskResult:
     """Hazardous behaviour and harm per hour of every hazard of a context.
 
     Args:
-        context: of the case.
         documents: of runs; those of the matrices of no condition are not used.
 
     Raises:
@@ -74,7 +73,10 @@ def residual_risk(context: Stated, documents: Sequence[Document]) -> RiskResult:
     unique = {document.sha256: document for document in documents}.values()
     runs = {condition.name: run_with(condition.sha256, unique) for condition in declared.conditions}
     there = list({run.sha256: run for run in runs.values() if run is not None}.values())
-    _refuse_different(there)
+    for other in there[1:]:
+        first, mine = (_inputs(document, "spec", "model", "planner") for document in (there[0], other))
+        if first != mine or there[0].result.settings.set_ != other.result.settings.set_:
+            raise UsageError(f"{there[0].name} and {other.name} are runs of different specs, models or settings")
     events = [_Events.of(hazard, context, runs) for hazard in declared.hazards]
     used = [run for document in there for run in _used(document, events)]
     hazards = tuple(event.told(context, [run.sha256 for run in used]) for event in events)
@@ -100,9 +102,7 @@ def residual_risk(context: Stated, documents: Sequence[Document]) -> RiskResult:
 
 def run_with(matrices: str | None, documents: Iterable[Document]) -> Document | None:
     """The run of these matrices, the one over all bins before those over some; UsageError of two."""
-    runs = [
-        document for document in documents if document.kind == "run" and matrices in _inputs(document, "confusion")
-    ]
+    runs = [document for document in of_kind(documents, "run") if matrices in _inputs(document, "confusion")]
     runs = [document for document in runs if not document.result.settings.where] or runs
     if len(runs) > 1:
         names = " and ".join(document.name for document in runs[:2])
@@ -112,14 +112,6 @@ def run_with(matrices: str | None, documents: Iterable[Document]) -> Document | 
 
 def _inputs(run: Document, *roles: str) -> list[str]:
     return sorted(file.sha256 for file in run.result.inputs if file.role in roles)
-
-
-def _refuse_different(runs: Sequence[Document]) -> None:
-    """Refuse runs that are not of one spec and one system."""
-    for other in runs[1:]:
-        first, mine = (_inputs(document, "spec", "model", "planner") for document in (runs[0], other))
-        if first != mine or runs[0].result.settings.set_ != other.result.settings.set_:
-            raise UsageError(f"{runs[0].name} and {other.name} are runs of different specs, models or settings")
 
 
 @dataclass(frozen=True)
@@ -147,19 +139,16 @@ class _Events:
         """Raises UsageError."""
         first = next((run for run in runs.values() if run is not None), None)
         if first is None:
-            raise UsageError(
-                "no run is of the matrices of a condition\n  hint: verify run SPEC --cm MATRICES -o RUN, for each"
-            )
+            hint = "  hint: verify run SPEC --cm MATRICES -o RUN, for each"
+            raise UsageError(f"no run is of the matrices of a condition\n{hint}")
         asked = requirement_of(first, hazard.requirement, hazard.planner or None)
         event = unwanted(asked, None if asked.target is not None else "violated")
         all_of = dict.fromkeys(point.environment for point in asked.points)
-        exposures = {
-            name: exposure for name, exposure in context.exposures.items() if name == EVERY or name in all_of
-        }
+        exposures = {name: met for name, met in context.exposures.items() if name == EVERY or name in all_of}
         if EVERY in exposures and hazard.environments:
             raise UsageError(f"hazard {hazard.name} names environments, and [exposure.{EVERY}] is of all of them")
         if hazard.environments:
-            exposures = {name: exposure for name, exposure in exposures.items() if name in hazard.environments}
+            exposures = {name: met for name, met in exposures.items() if name in hazard.environments}
         groups, conditions = dict[str, list[Chance]](), dict[str, _Known | str]()
         for condition in context.risk.conditions:
             run = runs[condition.name]
@@ -179,12 +168,9 @@ class _Events:
     def told(self, context: Stated, used: Sequence[str]) -> RiskHazard:
         """With its cells; `used` are the SHA-256 of the runs."""
         places = [(name, *condition) for name in self.hazard.environments for condition in self.conditions.items()]
-        assumed = [known.assumes.get(name) for name, _, known in places if isinstance(known, _Known)]
-        return replace(
-            self.hazard,
-            assumes=tuple(dict.fromkeys(text for text in assumed if text is not None)),
-            cells=tuple(_cell(*place, context, used) for place in places),
-        )
+        assumed = (known.assumes.get(name) for name, _, known in places if isinstance(known, _Known))
+        assumes = tuple(dict.fromkeys(text for text in assumed if text is not None))
+        return replace(self.hazard, assumes=assumes, cells=tuple(_cell(*place, context, used) for place in places))
 
 
 def _known(run: Document, one: RequirementResult, groups: Mapping[str, Sequence[Chance]]) -> _Known | str:
@@ -272,21 +258,15 @@ def _environments(
 ) -> tuple[RiskEnvironment, ...]:
     """With intervals of counts that leave the confidence that is asked for; UsageError where none would."""
     environments = tuple(environment_of(name, context, USUAL_ERROR) for name in names)
-    counts = {environment.part for environment in environments if environment.exposure.kind == "count"}
-    counts |= {
-        environment.unlisted.part for environment in environments if environment.unlisted.classified is not None
-    }
+    counts = {where.part for where in environments if where.exposure.kind == "count"}
+    counts |= {where.unlisted.part for where in environments if where.unlisted.classified is not None}
     errors = errors_of(runs, environments, hazards)
     rest = sum((error for part, error in errors.items() if part not in counts), Fraction(0))
     least = context.risk.confidence
     left = 1 - (least or 0) - rest
     share = USUAL_ERROR if least is None else left / max(len(counts), 1)
-    if (
-        left < 0
-        or (counts and share <= 0)
-        or share * len(counts) > left
-        or (least is None and sum(errors.values()) >= 1)
-    ):
+    beyond = left < 0 or (counts and share <= 0) or share * len(counts) > left
+    if beyond or (least is None and sum(errors.values()) >= 1):
         asked = "" if least is None else f" at a confidence of {float(least):g}"
         raise UsageError(
             f"runs, shares and factors miss with up to {significant(float(rest))}, which leaves too little for "
@@ -331,10 +311,8 @@ def stated_in(risk: RiskResult) -> Stated:
         risk.conditions,
         shares,
         {
-            environment.name: environment.unlisted
-            if environment.unlisted.classified
-            else replace(environment.unlisted, error=Fraction(0))
-            for environment in risk.environments
+            where.name: where.unlisted if where.unlisted.classified else replace(where.unlisted, error=Fraction(0))
+            for where in risk.environments
         },
         {where.name: {one.name: one for one in where.initial} for where in risk.environments if where.initial},
         risk.confidence,

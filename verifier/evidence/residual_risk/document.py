@@ -171,9 +171,8 @@ def risk_of(hazard: RiskHazard, environments: Sequence[RiskEnvironment]) -> Risk
         ValueError: shares that cannot add up to 1, or cells that are not those of the environments.
     """
     known = {environment.name: environment for environment in environments if environment.name in hazard.environments}
-    cells = [
-        (name, share.name) for name in hazard.environments for share in (known[name].shares if name in known else ())
-    ]
+    there = (known[name] for name in hazard.environments if name in known)
+    cells = [(where.name, share.name) for where in there for share in where.shares]
     if not cells or cells != [(cell.environment, cell.condition) for cell in hazard.cells]:
         raise ValueError(f"hazard {hazard.name}: expected one cell for each of its environments and conditions")
     mine = {name: [cell for cell in hazard.cells if cell.environment == name] for name in known}
@@ -200,10 +199,10 @@ _known_risk = lru_cache(maxsize=10_000)(risk_of)
 
 def risk_over(risks: Sequence[RiskFound], hazards: Sequence[RiskHazard], accepted: str | None) -> RiskFound:
     """What follows for all hazards together: the sums, whatever their dependence."""
-    behaviour = [
-        sum((Fraction(end) for end in ends), ZERO) for ends in zip(*(risk.behaviour for risk in risks), strict=True)
-    ]
-    harm = [sum((Fraction(end) for end in ends), ZERO) for ends in zip(*(risk.harm for risk in risks), strict=True)]
+    behaviour, harm = (
+        [sum(map(Fraction, side), ZERO) for side in zip(*ends, strict=True)]
+        for ends in ((risk.behaviour for risk in risks), (risk.harm for risk in risks))
+    )
     points = [risk.per_hour for risk in risks]
     return _found(
         behaviour,
@@ -244,12 +243,9 @@ def _known(rate: Fraction) -> Fraction:
 
 
 def _place(where: RiskEnvironment, cells: Sequence[RiskCell]) -> Place:
-    return Place(
-        (Fraction(where.exposure.lower), Fraction(where.exposure.upper)),
-        Fraction(where.unlisted.upper),
-        tuple(share.ends for share in where.shares),
-        tuple((Fraction(cell.lower), Fraction(cell.upper)) for cell in cells),
-    )
+    met = Fraction(where.exposure.lower), Fraction(where.exposure.upper)
+    chances = tuple((Fraction(cell.lower), Fraction(cell.upper)) for cell in cells)
+    return Place(met, Fraction(where.unlisted.upper), tuple(share.ends for share in where.shares), chances)
 
 
 def _estimate(places: Sequence[tuple[RiskEnvironment, Sequence[RiskCell]]]) -> float | None:
@@ -308,11 +304,8 @@ def _improvements(
             needed = _largest(partial(place.changed, what, at), least, now, limit / chain - rest)
             candidates.append((number, now, needed))
     candidates += [(share.name, share.upper, share.upper * limit / (total * chain)) for share in hazard.chain]
-    told = [
-        RiskImprovement(number=number, now=float(now), needed=float_below(needed))
-        for number, now, needed in candidates
-        if needed is not None
-    ]
+    possible = ((number, float(now), float_below(end)) for number, now, end in candidates if end is not None)
+    told = [RiskImprovement(number=number, now=now, needed=needed) for number, now, needed in possible]
     return sorted(told, key=lambda improvement: (-improvement.needed / improvement.now, improvement.number))
 
 

@@ -279,7 +279,10 @@ def read_risk(top: Element) -> DeclaredRisk:
     hazards = tuple(_hazard(name, element) for name, element in top.table_at("hazard"))
     if hazards and not conditions:
         raise top.at("hazard").fail("a hazard needs conditions", "[condition.all] with share = 1 and matrices = FILE")
-    initial = {name: _initial(name, element) for name, element in top.table_at("initial")}
+    initial: dict[str, dict[str, RiskShare]] = {}
+    for name, table in top.table_at("initial"):
+        initial[name] = {scenario: _stated(scenario, "", share, None) for scenario, share in table.entries()}
+        _refuse(table, initial[name].values(), name)
     risk = DeclaredRisk(hazards, conditions, shares, _unknown(top), initial)
     if not top.has("risk"):
         return risk
@@ -367,12 +370,6 @@ def _unlisted(where: str, table: Element) -> RiskUnlisted:
         return replace(unlisted, upper=float_above(table.at("at_most").number(0, 1)))
     classified = table.at("classified").whole(1, LARGEST_COUNT)
     return replace(unlisted, classified=classified, left_over=table.at("left_over").whole(0, classified))
-
-
-def _initial(name: str, table: Element) -> dict[str, RiskShare]:
-    shares = {scenario: _stated(scenario, "", element, None) for scenario, element in table.entries()}
-    _refuse(table, shares.values(), name)
-    return shares
 
 
 def _hazard(name: str, table: Element) -> RiskHazard:
