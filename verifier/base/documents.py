@@ -27,7 +27,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from datetime import date
 from enum import Enum
 from fractions import Fraction
@@ -197,8 +197,10 @@ def json_values(value: Any) -> Any:
     >>> json_values(InputFile("result", "run.json", 64 * "0"))["name"]
     'run.json'
     """
+    if type(value) in _PLAIN:
+        return value
     if is_dataclass(value) and not isinstance(value, type):
-        return _head(type(value)) | {key: json_values(getattr(value, field.name)) for key, field in _written(value)}
+        return _head(type(value)) | {key: json_values(own) for key, own in _written(value)}
     if isinstance(value, Mapping):
         return {name: json_values(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -212,12 +214,34 @@ def json_values(value: Any) -> Any:
     return "inf" if value == math.inf else value
 
 
-def _written(value: Any) -> Iterator[tuple[str, Field[Any]]]:
-    """Keys and fields of a dataclass that are in its JSON."""
-    for field_ in fields(value):
-        default = field_.default if field_.default_factory is MISSING else field_.default_factory()
-        if default is MISSING or "always" in field_.metadata or getattr(value, field_.name) != default:
-            yield _key(field_.name), field_
+_PLAIN = frozenset((str, int, bool, type(None)))
+"""The types whose values are JSON as they are."""
+
+
+def _written(value: Any) -> Iterator[tuple[str, Any]]:
+    """Keys and values of the fields of a dataclass that are in its JSON."""
+    for name, key, default, factory in _fields_of(type(value)):
+        own = getattr(value, name)
+        if factory is not None:
+            default = factory()
+        if default is MISSING or own != default:
+            yield key, own
+
+
+@cache
+def _fields_of(kind: Any) -> tuple[tuple[str, str, Any, Callable[[], Any] | None], ...]:
+    """Name, key, default and what makes the default of each field; one that is always written has none."""
+    return tuple(
+        (field_.name, _key(field_.name), MISSING, None)
+        if "always" in field_.metadata
+        else (
+            field_.name,
+            _key(field_.name),
+            field_.default,
+            None if field_.default_factory is MISSING else field_.default_factory,
+        )
+        for field_ in fields(kind)
+    )
 
 
 def _key(name: str) -> str:
@@ -228,6 +252,7 @@ def _is_whole(kind: type) -> bool:
     return hasattr(kind, "schema")
 
 
+@cache
 def _head(kind: type) -> dict[str, object]:
     """The first keys of a whole document, as far as they are the same in all of its kind."""
     return {name: getattr(kind, name) for name in HEAD if hasattr(kind, name)} if _is_whole(kind) else {}
@@ -280,12 +305,13 @@ def _validated(kind: type[T], content: Any) -> tuple[T | None, list[Fault]]:
     head = _head(kind)
     apart = {*head, *((checksums.KEY,) if head.get("schema") in checksums.SUMMED else ())}
     body = {key: value for key, value in content.items() if key not in apart} if head else content
-    broken = next(_broken_texts(body, []), None)
+    text = json.dumps(body)
+    broken = next(_broken_texts(body, []), None) if r"\ud" in text else None
     if broken is not None:
         return None, [broken]
     reader: Any = _adapter(kind)  # type: ignore[arg-type]  # a class is hashable
     try:
-        return reader.validate_json(json.dumps(body)), []
+        return reader.validate_json(text), []
     except ValidationError as error:
         return None, [_fault(body, told) for told in error.errors(include_url=False) if not _is_echo(told)]
 

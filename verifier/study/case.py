@@ -248,14 +248,26 @@ class Case(Block):
 
     def objective(self, number: int) -> Objective:
         """The product of the skeleton with a requirement; errors as `build_objective`."""
+        return self._objective(self.study.formulas[number], self._is_greatest(number))
+
+    def _is_greatest(self, number: int) -> bool:
+        """Whether the greatest probability is asked for; the least time with some probability goes with the greatest
+        probability within some time."""
         asked = self.study.requirements[number].asked
-        # The least time with some probability goes with the greatest probability within some time.
-        return self._objective(self.study.formulas[number], asked.end == ("max" if asked.level is None else "min"))
+        return asked.end == ("max" if asked.level is None else "min")
+
+    def key_of(self, number: int) -> tuple[object, ...]:
+        """What the answer to a requirement depends on, for the cache of the study."""
+        return (*self._key_of(self.study.formulas[number], self._is_greatest(number)), self.counts.tobytes())
+
+    def _key_of(self, formula: AbstractFormula, greatest: bool) -> tuple[object, ...]:
+        limit, named = self.study.options.engines.product_states, tuple(formula.propositions.items())
+        return (*self._key, formula.formula, named, limit, self.decides and greatest)
 
     def _objective(self, formula: AbstractFormula, greatest: bool = False) -> Objective:
         limit, asked = self.study.options.engines.product_states, (formula.formula, formula.propositions)
         return self.study.cache.kept(
-            (*self._key, formula.formula, tuple(formula.propositions.items()), limit, self.decides and greatest),
+            self._key_of(formula, greatest),
             lambda: (
                 build_optimum(self.choices, *asked, limit, greatest)
                 if self.decides
