@@ -24,6 +24,8 @@ from verifier.evidence.bundle.intact import sign_bundle
 from verifier.evidence.signatures import PAYLOAD_TYPE, find_signature
 from verifier.study.options import RunOptions
 
+pytestmark = pytest.mark.usefixtures("results_made_once")
+
 FEW = RunOptions(confidence=ConfidenceSettings(draws=500))
 DOCUMENT = """
 [document]

@@ -85,7 +85,20 @@ class Study:
         return cls(inputs, options, grid, *inputs.formulas(grid.requirements), inputs.matrices(options), cache)
 
     def under(self, options: RunOptions) -> Study:
-        """The same scenarios under other options, which may select some of the requirements."""
+        """The same scenarios under other options, which may select some of the requirements; the same study for equal
+        options."""
+        known = next((study for other, study in self._others if other == options), None)
+        if known is None:
+            known = self._under(options)
+            self._others.append((options, known))
+        return known
+
+    @cached_property
+    def _others(self) -> list[tuple[RunOptions, Study]]:
+        """The studies under other options, as far as they were asked for."""
+        return []
+
+    def _under(self, options: RunOptions) -> Study:
         selected = asked_requirements(self.inputs.spec, self.inputs.model, options.selection.requirements)
         chosen = [number for number, requirement in enumerate(self.requirements) if requirement in selected]
         return replace(self.asking(chosen), options=options, matrices=self.inputs.matrices(options))

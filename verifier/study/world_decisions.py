@@ -77,7 +77,8 @@ def _decisions(case: Case, number: int, start: int) -> WorldDecisions:
     assert isinstance(objective, Optimum)
     assert choices.name is not None
     labels = {name: choices.choices.mask_of(node) for name, node in formula.propositions.items()}
-    strategy = world_strategy(choices, objective, _bracket(case, number, objective), rates(case.counts), labels, start)
+    bracket, measured = _bracket(case, number, objective), rates(case.counts)
+    strategy = world_strategy(choices, objective, bracket, measured, labels, start)
     again = float(check(strategy.chain, formula.formula).probability[0, 0])
     deciding = np.flatnonzero((strategy.options > 1) & (strategy.visits > 0))
     # Finite numbers first: they tell how the world gets to where it has won.
