@@ -302,7 +302,7 @@ def _faults_of_head(kind: Any, content: Any) -> Iterator[Fault]:
 def _validated(kind: type[T], content: Any) -> tuple[T | None, list[Fault]]:
     from pydantic import ValidationError
 
-    head = _head(kind)
+    head = _head(kind)  # type: ignore[arg-type]  # a class is hashable
     apart = {*head, *((checksums.KEY,) if head.get("schema") in checksums.SUMMED else ())}
     body = {key: value for key, value in content.items() if key not in apart} if head else content
     text = json.dumps(body)

@@ -85,23 +85,19 @@ class Study:
         return cls(inputs, options, grid, *inputs.formulas(grid.requirements), inputs.matrices(options), cache)
 
     def under(self, options: RunOptions) -> Study:
-        """The same scenarios under other options, which may select some of the requirements; the same study for equal
-        options."""
-        known = next((study for other, study in self._others if other == options), None)
-        if known is None:
-            known = self._under(options)
-            self._others.append((options, known))
-        return known
+        """The same scenarios under other options, which may select some of the requirements; for equal ones once."""
+        for other, study in self._others:
+            if other == options:
+                return study
+        selected = asked_requirements(self.inputs.spec, self.inputs.model, options.selection.requirements)
+        chosen = [number for number, requirement in enumerate(self.requirements) if requirement in selected]
+        study = replace(self.asking(chosen), options=options, matrices=self.inputs.matrices(options))
+        self._others.append((options, study))
+        return study
 
     @cached_property
     def _others(self) -> list[tuple[RunOptions, Study]]:
-        """The studies under other options, as far as they were asked for."""
         return []
-
-    def _under(self, options: RunOptions) -> Study:
-        selected = asked_requirements(self.inputs.spec, self.inputs.model, options.selection.requirements)
-        chosen = [number for number, requirement in enumerate(self.requirements) if requirement in selected]
-        return replace(self.asking(chosen), options=options, matrices=self.inputs.matrices(options))
 
     def asking(self, numbers: Iterable[int]) -> Study:
         """The same with some of the requirements only."""
@@ -198,14 +194,8 @@ class Study:
     def skeleton_options(self) -> SkeletonOptions:
         """What skeletons depend on beside the case and the bins and labels of the matrices."""
         grid, options = self.grid, self.options
-        return SkeletonOptions(
-            grid.goal_formula,
-            grid.initial,
-            options.false_positives,
-            options.endless,
-            options.initial_context,
-            options.limits,
-        )
+        chosen = options.false_positives, options.endless, options.initial_context, options.limits
+        return SkeletonOptions(grid.goal_formula, grid.initial, *chosen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,26 +251,14 @@ class Case(Block):
 
     def objective(self, number: int) -> Objective:
         """The product of the skeleton with a requirement; errors as `build_objective`."""
-        return self._objective(self.study.formulas[number], self._is_greatest(number))
-
-    def _is_greatest(self, number: int) -> bool:
-        """Whether the greatest probability is asked for; the least time with some probability goes with the greatest
-        probability within some time."""
         asked = self.study.requirements[number].asked
-        return asked.end == ("max" if asked.level is None else "min")
-
-    def key_of(self, number: int) -> tuple[object, ...]:
-        """What the answer to a requirement depends on, for the cache of the study."""
-        return (*self._key_of(self.study.formulas[number], self._is_greatest(number)), self.counts.tobytes())
-
-    def _key_of(self, formula: AbstractFormula, greatest: bool) -> tuple[object, ...]:
-        limit, named = self.study.options.engines.product_states, tuple(formula.propositions.items())
-        return (*self._key, formula.formula, named, limit, self.decides and greatest)
+        # The least time with some probability goes with the greatest probability within some time.
+        return self._objective(self.study.formulas[number], asked.end == ("max" if asked.level is None else "min"))
 
     def _objective(self, formula: AbstractFormula, greatest: bool = False) -> Objective:
         limit, asked = self.study.options.engines.product_states, (formula.formula, formula.propositions)
         return self.study.cache.kept(
-            self._key_of(formula, greatest),
+            (*self._key, formula.formula, tuple(formula.propositions.items()), limit, self.decides and greatest),
             lambda: (
                 build_optimum(self.choices, *asked, limit, greatest)
                 if self.decides

@@ -56,7 +56,7 @@ def objective_left(case: Case, number: int) -> Objective:
         return case.objective(number)
     objective, asked = case.objective(number), case.study.formulas[number]
     assert isinstance(objective, Optimum)
-    left = kept_strategy(case.choices, objective, _bracket(case, number, objective)).skeleton
+    left = kept_strategy(case.choices, objective, _bracket(case, objective)).skeleton
     return build_objective(left, asked.formula, asked.propositions, case.study.options.engines.product_states)
 
 
@@ -66,7 +66,7 @@ def decisions_at(name: str, planner: str, point: Point, study: Study) -> WorldDe
     if not case.decides:
         return None
     number = [requirement.name for requirement in study.requirements].index(name)
-    key = ("decisions", start, *case.key_of(number))
+    key = ("decisions", start, case.objective(number), case.counts.tobytes())
     return study.cache.kept(key, lambda: _decisions(case, number, start))
 
 
@@ -77,7 +77,7 @@ def _decisions(case: Case, number: int, start: int) -> WorldDecisions:
     assert isinstance(objective, Optimum)
     assert choices.name is not None
     labels = {name: choices.choices.mask_of(node) for name, node in formula.propositions.items()}
-    bracket, measured = _bracket(case, number, objective), rates(case.counts)
+    bracket, measured = _bracket(case, objective), rates(case.counts)
     strategy = world_strategy(choices, objective, bracket, measured, labels, start)
     again = float(check(strategy.chain, formula.formula).probability[0, 0])
     deciding = np.flatnonzero((strategy.options > 1) & (strategy.visits > 0))
@@ -95,10 +95,10 @@ def _decisions(case: Case, number: int, start: int) -> WorldDecisions:
     return WorldDecisions(again, len(deciding), told)
 
 
-def _bracket(case: Case, number: int, objective: Optimum) -> Bracket:
+def _bracket(case: Case, objective: Optimum) -> Bracket:
     """The values of a requirement with the measured matrices, made once."""
     return case.study.cache.kept(
-        ("bracket", *case.key_of(number)),
+        ("bracket", objective, case.counts.tobytes()),
         lambda: objective.bracket(rates(case.counts), ROUNDOFF * objective.skeleton.channel.rounding_steps),
         array_bytes,
     )
