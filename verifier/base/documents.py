@@ -220,7 +220,7 @@ _PLAIN = frozenset((str, int, bool, type(None)))
 
 def _written(value: Any) -> Iterator[tuple[str, Any]]:
     """Keys and values of the fields of a dataclass that are in its JSON."""
-    for name, key, default, factory in _fields_of(type(value)):
+    for name, key, default, factory in _fields_of(type(value)):  # type: ignore[arg-type]  # a class is hashable
         own = getattr(value, name)
         if factory is not None:
             default = factory()
