@@ -20,8 +20,6 @@ _ROUNDS = 500
 """Levels after which the number of all of them is foreseen."""
 FEW = 300
 """Edges up to which a search in Python is faster than to hand the graph to compiled code."""
-_FEWER = 64
-"""The same of nodes and edges for components."""
 _MOST_EDGES = 2**31 - 1
 """The compiled searches number edges with 32 bits."""
 
@@ -64,7 +62,7 @@ def distances(n: int, sources: Nodes, targets: Nodes, start: Mask) -> Ints:
 
 def components(n: int, sources: Nodes, targets: Nodes) -> Ints:
     """(n,) int64: the number of each node's strongly connected component, from 0 without gaps."""
-    if max(n, len(sources)) <= _FEWER:
+    if 5 * max(n, len(sources)) <= FEW:
         return _few_components(n, sources, targets)
     _, labels = connected_components(_adjacency(n, sources, targets), directed=True, connection="strong")
     return labels.astype(np.int64)
