@@ -222,26 +222,20 @@ def _written(value: Any) -> Iterator[tuple[str, Any]]:
     """Keys and values of the fields of a dataclass that are in its JSON."""
     for name, key, default, factory in _fields_of(type(value)):  # type: ignore[arg-type]  # a class is hashable
         own = getattr(value, name)
-        if factory is not None:
+        if factory is not MISSING:
             default = factory()
         if default is MISSING or own != default:
             yield key, own
 
 
 @cache
-def _fields_of(kind: Any) -> tuple[tuple[str, str, Any, Callable[[], Any] | None], ...]:
-    """Name, key, default and what makes the default of each field; one that is always written has none."""
-    return tuple(
-        (field_.name, _key(field_.name), MISSING, None)
-        if "always" in field_.metadata
-        else (
-            field_.name,
-            _key(field_.name),
-            field_.default,
-            None if field_.default_factory is MISSING else field_.default_factory,
-        )
-        for field_ in fields(kind)
-    )
+def _fields_of(kind: Any) -> tuple[tuple[str, str, Any, Any], ...]:
+    """Name, key, default and what makes the default of each field; one that is always written has neither."""
+    told = [
+        (one, (MISSING, MISSING) if "always" in one.metadata else (one.default, one.default_factory))
+        for one in fields(kind)
+    ]
+    return tuple((one.name, _key(one.name), *defaults) for one, defaults in told)
 
 
 def _key(name: str) -> str:
