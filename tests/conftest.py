@@ -59,6 +59,31 @@ def pytest_collection_modifyitems(config, items):
 
 
 @pytest.fixture(autouse=True, scope="session")
+def models_read_once():
+    """A file of a model that is as it was when a command read it last is not read again, but for one with planners
+    in files of their own, which may have changed."""
+    from verifier.base.files import read_text
+    from verifier.study import inputs
+    from verifier.systems.model_parts import files_of
+
+    known = {}
+    read = inputs.read_model
+
+    def read_once(path):
+        key = str(path), read_text(path)[1]
+        if key not in known:
+            known[key] = read(path)
+        model = known[key]
+        if files_of(model.planners) or len(known) > 50:
+            del known[key]
+        return model
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(inputs, "read_model", read_once)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
 def wide_terminal():
     """Each text stands in one line here: tests of what is said do not depend on where lines are broken."""
     with pytest.MonkeyPatch.context() as patch:

@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -28,28 +29,62 @@ def known_results():
     return {}
 
 
+@pytest.fixture(scope="session")
+def known_studies():
+    """What was rebuilt for checks of bundles: inputs and options -> study; the last few."""
+    return {}
+
+
 @pytest.fixture(scope="module")
-def results_made_once(known_results):
-    """Bundles of the same system, matrices and options, which differ in what is declared, share their results.
+def results_made_once(known_results, known_studies):
+    """Bundles of the same system, matrices and options share their results, and their checks what is rebuilt of them.
 
-    For modules about what is declared; that a second making gives the same bytes is shown in `test_bundle.py`. Every
-    check makes them again, here too.
+    For modules about what is declared, written or altered; that a second making gives the same bytes is shown in
+    `test_bundle.py`, and that a check makes it again where nothing was made before in those without this. What is
+    made on request (`recompute`) is made here too.
     """
-    from verifier.evidence.bundle import build
-    from verifier.systems.model_parts import files_of
-
-    make = build.make_results
+    from verifier.cli.evidence import _RESULTS_BAR
+    from verifier.evidence.bundle import build, check
 
     def known(rebuilt, storm, *progress):
-        spec, model, matrices = rebuilt.inputs.spec, rebuilt.inputs.model, rebuilt.inputs.confusion
-        if progress != (iter,) or files_of(model.planners):
+        key = key_of(rebuilt.inputs, rebuilt.options)
+        if progress[0] not in (iter, _RESULTS_BAR) or key is None:
             return make(rebuilt, storm, *progress)
-        names = tuple(Path(name).name for name in (spec.model, model.file, matrices.name))
-        key = (spec.sha256, model.sha256, matrices.sha256, names, repr(rebuilt.options))
         if key not in known_results:
             known_results[key] = make(rebuilt, storm)
         return known_results[key]
 
+    def study_of(inputs, options):
+        key = key_of(inputs, options)
+        if key is None:
+            return study(inputs, options)
+        known_studies[key] = known_studies.pop(key, None) or study(inputs, options)
+        for oldest in list(known_studies)[:-4]:
+            del known_studies[oldest]
+        return known_studies[key]
+
+    make, study = build.make_results, check.Study.of
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(build, "make_results", known)
+        patch.setattr(check, "Study", SimpleNamespace(of=study_of))
         yield
+
+
+def key_of(inputs, options):
+    """What tells inputs and options apart; None where planners are files of their own."""
+    from verifier.systems.model_parts import files_of
+
+    spec, model, matrices = inputs.spec, inputs.model, inputs.confusion
+    names = tuple(Path(name).name for name in (spec.model, model.file, matrices.name))
+    digests = spec.sha256, model.sha256, matrices.sha256
+    return None if files_of(model.planners) else (digests, names, repr(options))
+
+
+@pytest.fixture
+def made_anew(monkeypatch):
+    """What is asked for is made, whatever is known."""
+    from verifier.evidence.bundle import build, check, making
+    from verifier.study.case import Study
+
+    monkeypatch.setattr(build, "make_results", making.make_results)
+    monkeypatch.setattr(check, "Study", Study)

@@ -24,6 +24,8 @@ from verifier.evidence.bundle.making import Planned
 from verifier.pipeline import check_case
 from verifier.study.options import RunOptions
 
+pytestmark = pytest.mark.usefixtures("results_made_once")
+
 FEW = RunOptions(confidence=ConfidenceSettings(draws=500))
 RUN, EXPLAIN, REQUIRE = "results/run.json", "results/explain.json", "results/require/01_stops.json"
 OTHER = "results/alternatives/false_positives_ignore.json"
@@ -336,6 +338,7 @@ def test_a_given_result_cannot_pass_for_one_of_the_bundle(tmp_path, bundle):
     assert check_files("b", made.files).sound
 
 
+@pytest.mark.usefixtures("made_anew")
 def test_runs_that_differ_in_what_decides_a_verdict_only_are_computed_once(tmp_path, monkeypatch):
     cases = []
 

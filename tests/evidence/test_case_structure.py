@@ -17,6 +17,8 @@ from verifier.analysis.settings import ConfidenceSettings
 from verifier.evidence.bundle.build import Sources, make_bundle
 from verifier.study.options import RunOptions
 
+pytestmark = pytest.mark.usefixtures("results_made_once")
+
 FEW = RunOptions(confidence=ConfidenceSettings(draws=100))
 USE = {"title": "r.json: stops", "sha256": "a" * 64, "verdict": "satisfied", "day": "2026-05-04"}
 

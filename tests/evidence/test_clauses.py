@@ -22,6 +22,8 @@ from verifier.evidence.context import DUTIES
 from verifier.evidence.identity import SBOM_FILE, environment_texts
 from verifier.study.options import RunOptions
 
+pytestmark = pytest.mark.usefixtures("results_made_once")
+
 FEW = RunOptions(confidence=ConfidenceSettings(draws=100))
 CASE = """
 [document]

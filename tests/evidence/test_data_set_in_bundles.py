@@ -12,6 +12,8 @@ from verifier.evidence.bundle.check import check_files
 from verifier.perception.confusion.data_set import NAMES, PARTS
 from verifier.study.options import RunOptions
 
+pytestmark = pytest.mark.usefixtures("results_made_once")
+
 FEW = RunOptions(confidence=ConfidenceSettings(draws=100))
 RECORD = {
     "stated": {"purpose": "Release test", "terms.licence": "CC-BY-4.0", "annotation.guide": "Guide 2"},

@@ -23,6 +23,8 @@ from verifier.evidence.bundle.build import Sources, make_bundle
 from verifier.evidence.bundle.check import check_files
 from verifier.study.options import RunOptions
 
+pytestmark = pytest.mark.usefixtures("results_made_once")
+
 FEW = RunOptions(confidence=ConfidenceSettings(draws=500), strategies=True)
 RUN = "results/run.json"
 CERTIFICATE = "certificates/block001_requirement0{}_{}_01.json"

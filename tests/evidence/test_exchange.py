@@ -33,6 +33,8 @@ from verifier.telling.blocks import Cell, Figure, Fold, Listing, Page, Paragraph
 from verifier.telling.docx import docx_bytes
 from verifier.telling.pictures import ruler
 
+pytestmark = pytest.mark.usefixtures("results_made_once")
+
 FEW = RunOptions(confidence=ConfidenceSettings(draws=100))
 NAMES = {
     "sacm": "http://www.omg.org/spec/SACM/20220301",

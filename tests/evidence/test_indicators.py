@@ -19,6 +19,8 @@ from verifier.evidence.field import FieldRow, SpiResult
 from verifier.evidence.field import tested as said_of
 from verifier.study.options import RunOptions
 
+pytestmark = pytest.mark.usefixtures("results_made_once")
+
 FEW = RunOptions(confidence=ConfidenceSettings(draws=100))
 CONTEXT = """
 [exposure.ped]

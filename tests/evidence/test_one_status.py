@@ -29,6 +29,8 @@ from verifier.language.expressions import Source, parse_expression
 from verifier.pipeline import verify_spec
 from verifier.study.options import RunOptions, Selection
 
+pytestmark = pytest.mark.usefixtures("results_made_once")
+
 GIVEN = "inputs/given/night_run.json"
 
 

@@ -12,6 +12,8 @@ from verifier.evidence.bundle.build import Sources, make_bundle
 from verifier.evidence.report import html_report
 from verifier.study.options import RunOptions, Selection
 
+pytestmark = pytest.mark.usefixtures("results_made_once")
+
 STATED = """
 [system]
 name = "Car with an emergency brake"

@@ -15,6 +15,8 @@ from verifier.analysis.settings import ConfidenceSettings
 from verifier.evidence.bundle.build import Sources, make_bundle
 from verifier.study.options import RunOptions, Selection
 
+pytestmark = pytest.mark.usefixtures("results_made_once")
+
 REPORT = "report/report.html"
 FEW = RunOptions(confidence=ConfidenceSettings(draws=50))
 STATED = """

@@ -20,6 +20,8 @@ from verifier.evidence.case.anchors import anchors_of, digests_of
 from verifier.evidence.context import read_review
 from verifier.study.options import RunOptions
 
+pytestmark = pytest.mark.usefixtures("results_made_once")
+
 FEW = RunOptions(confidence=ConfidenceSettings(draws=100))
 HEAD = "node,content,text,class,by,date,state\n"
 CASE = '[exposure.every]\nper_hour = 12\n[responsible]\nmodel = "{}"\n'

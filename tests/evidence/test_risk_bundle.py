@@ -20,6 +20,8 @@ from verifier.evidence.consistency import read_document
 from verifier.evidence.context import read_context
 from verifier.evidence.defeaters.finding import find_defeaters
 
+pytestmark = pytest.mark.usefixtures("results_made_once")
+
 EMPTY = "[exposure.empty]\nper_hour = 0\n"
 GIVEN = ("night_run.json", "night.json")
 MET = CASE.replace("1e-3", "0.05") + EMPTY

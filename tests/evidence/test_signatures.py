@@ -16,6 +16,7 @@ from securesystemslib.signer import CryptoSigner, SSlibKey
 from small_bundles import write_inputs
 
 from verifier.analysis.settings import ConfidenceSettings
+from verifier.base.errors import InputError
 from verifier.cli import main
 from verifier.evidence.bundle.archive import write_bundle
 from verifier.evidence.bundle.build import Sources, make_bundle
@@ -23,6 +24,8 @@ from verifier.evidence.bundle.check import check_files
 from verifier.evidence.bundle.intact import sign_bundle
 from verifier.evidence.signatures import PAYLOAD_TYPE, find_signature
 from verifier.study.options import RunOptions
+
+pytestmark = pytest.mark.usefixtures("results_made_once")
 
 FEW = RunOptions(confidence=ConfidenceSettings(draws=500))
 DOCUMENT = """
@@ -270,8 +273,12 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_files_that_are_no_envelopes_are_refused_with_their_line(text, signed, tmp_path, capsys):
-    folder, _ = signed
+    folder, bundle = signed
     (tmp_path / "sig").write_text("\n" + text)
+    with pytest.raises(InputError, match="sig:"):
+        find_signature(str(tmp_path / "sig"), bundle.digest, str(folder / "ed25519.pub"), None, DAY)
+    if text != HOSTILE[0]:  # the command says what is raised
+        return
     key = ["--signed-by", str(folder / "ed25519.pub"), "--signatures", str(tmp_path / "sig")]
     assert main(["evidence", "check", str(folder / "b"), *key]) == 4
     assert "sig:" in capsys.readouterr().err

@@ -22,6 +22,8 @@ from verifier.evidence.bundle.derived_artefacts import derived_row
 from verifier.evidence.bundle.manifest import check_hashes, read_manifest
 from verifier.study.options import RunOptions
 
+pytestmark = pytest.mark.usefixtures("results_made_once")
+
 FEW = RunOptions(confidence=ConfidenceSettings(draws=500))
 CONTEXT = """
 [exposure.ped]
@@ -288,6 +290,7 @@ def test_a_certificate_that_proves_something_else_is_found(change, match, bundle
     assert any(each.file == path and match in str(each) for each in report.findings), list(map(str, report.findings))
 
 
+@pytest.mark.usefixtures("made_anew")
 def test_a_trap_about_which_the_solver_lied_is_refused(tmp_path, monkeypatch):
     """P = 0 for every matrix with misses; the lie is that who goes round forever comes to stand still."""
     inputs = write_trap(tmp_path)

@@ -25,6 +25,8 @@ from verifier.evidence.defeaters.finding import find_defeaters
 from verifier.evidence.report import markdown_report
 from verifier.evidence.triggers import EXCLUSIVE, NOT_COUNTED, known_triggers
 
+pytestmark = pytest.mark.usefixtures("results_made_once")
+
 CASE = """
 [trigger.night]
 text = "Street without lamps"

@@ -277,6 +277,7 @@ _SUM_WAYS = [
 ]
 _PER_CHOICE = "lengths = np.bincount(rows_of(skeleton.indptr)[kept], minlength=len(skeleton.indptr) - 1)"
 _BLOCKED = "size = max(_BLOCK // len(self.branches.observation), 1)"
+_LEFT = "left, kept, least = np.empty((min(_LEFT_AT_ONCE, self._solver.plan.size), count)), 0, np.ones(count)"
 _LEAST = "self.least_leave = np.minimum(least, left[:kept].min(axis=0, initial=1))"
 _ALIKE = "_, at = np.unique(state[going] * self.within + nodes[going] % self.within, return_index=True)"
 _REGULAR = "return (int(key[1]) - first) // step if regular else place"
@@ -1294,6 +1295,7 @@ EQUIVALENT = {
     **{(_LEVELS, _EVEN, token): "how a sum is made, not of what" for token in ("*", "<=")},
     **{(_LEVELS, line, token): "how a sum is made, not of what" for line, token in _SUM_WAYS},
     **{(_LEVELS, _ONE_WAY_ONLY, token): "no edge leads to its own state" for token in ("<", ">")},
+    (_LEVELS, _LEFT, "min"): "a larger buffer",
     (_LEVELS, _LEAST, "1"): "`least` is at most 1",
     (_STEP, _SLACK, "lower"): "the shapes are equal",
     (_STEP, _NO_DRAW, "1"): "any number below 0",

@@ -10,7 +10,7 @@ holds, keys by the alphabet.
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -36,6 +36,7 @@ SUMMED = tuple(
 )
 """Schemas of results; what people write too, such as matrices and curves, has none."""
 DIGITS = 8
+_ENCODED = json.JSONEncoder().encode
 SCHEMA: Mapping[str, object] = MappingProxyType(
     {"type": "object", "additionalProperties": {"type": "string", "pattern": rf"^([0-9a-f]{{{DIGITS}}})+$"}}
 )
@@ -57,7 +58,7 @@ def with_checksums(text: str) -> str:
 
 def checksums(content: Mapping[str, object]) -> dict[str, str]:
     """Key -> the checksums of all that stands below it, of a document."""
-    return {key: "".join(digest for _, digest in _sums(content[key], f"/{key}")) for key in content if key != KEY}
+    return {key: "".join(digest for _, digest in _sums(content[key], (key,))) for key in content if key != KEY}
 
 
 def changed_part(content: Mapping[str, object]) -> str | None:
@@ -68,27 +69,33 @@ def changed_part(content: Mapping[str, object]) -> str | None:
     if other := told.keys() ^ (content.keys() - {KEY}):
         return f"/{pointer_part(min(other))}"
     for key, sums in told.items():
-        parts = list(_sums(content[key], f"/{key}"))
-        for at, (pointer, digest) in enumerate(parts):
+        parts = _sums(content[key], (key,))
+        for at, (way, digest) in enumerate(parts):
             if not isinstance(sums, str) or sums[DIGITS * at : DIGITS * (at + 1)] != digest:
-                return pointer
+                return "".join(f"/{pointer_part(part)}" for part in way)
         if len(sums) != DIGITS * len(parts):
             return f"/{KEY}/{key}"
     return None
 
 
-def _sums(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
-    """(pointer, checksum) of an object or array, or of a text or number at the top, and of all inside."""
+def _sums(value: Any, way: tuple[str, ...]) -> list[tuple[tuple[str, ...], str]]:
+    """(way, checksum) of an object or array, or of a text or number at the top, and of all inside."""
+    found = list[tuple[tuple[str, ...], str]]()
+    _add_sums(value, way, found)
+    return found
+
+
+def _add_sums(value: Any, way: tuple[str, ...], found: list[tuple[tuple[str, ...], str]]) -> None:
     own, deeper = _own(value), list[tuple[str, Any]]()
     if isinstance(value, dict):
-        own = {key: _own(value[key]) for key in sorted(value)}
-        deeper = [(pointer_part(key), value[key]) for key in sorted(value)]
+        deeper = [(key, value[key]) for key in sorted(value)]
+        own = {key: _own(part) for key, part in deeper}
     elif isinstance(value, list):
         own, deeper = [_own(part) for part in value], [(str(at), part) for at, part in enumerate(value)]
-    yield pointer, hashlib.sha256(json.dumps(own).encode()).hexdigest()[:DIGITS]
+    found.append((way, hashlib.sha256(_ENCODED(own).encode()).hexdigest()[:DIGITS]))
     for part, entry in deeper:
         if isinstance(entry, dict | list):
-            yield from _sums(entry, f"{pointer}/{part}")
+            _add_sums(entry, (*way, part), found)
 
 
 def _own(value: Any) -> Any:

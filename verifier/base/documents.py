@@ -27,7 +27,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from datetime import date
 from enum import Enum
 from fractions import Fraction
@@ -197,8 +197,10 @@ def json_values(value: Any) -> Any:
     >>> json_values(InputFile("result", "run.json", 64 * "0"))["name"]
     'run.json'
     """
+    if type(value) in _PLAIN:
+        return value
     if is_dataclass(value) and not isinstance(value, type):
-        return _head(type(value)) | {key: json_values(getattr(value, field.name)) for key, field in _written(value)}
+        return _head(type(value)) | {key: json_values(own) for key, own in _written(value)}
     if isinstance(value, Mapping):
         return {name: json_values(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -212,12 +214,28 @@ def json_values(value: Any) -> Any:
     return "inf" if value == math.inf else value
 
 
-def _written(value: Any) -> Iterator[tuple[str, Field[Any]]]:
-    """Keys and fields of a dataclass that are in its JSON."""
-    for field_ in fields(value):
-        default = field_.default if field_.default_factory is MISSING else field_.default_factory()
-        if default is MISSING or "always" in field_.metadata or getattr(value, field_.name) != default:
-            yield _key(field_.name), field_
+_PLAIN = frozenset((str, int, bool, type(None)))
+"""The types whose values are JSON as they are."""
+
+
+def _written(value: Any) -> Iterator[tuple[str, Any]]:
+    """Keys and values of the fields of a dataclass that are in its JSON."""
+    for name, key, default, factory in _fields_of(type(value)):  # type: ignore[arg-type]  # a class is hashable
+        own = getattr(value, name)
+        if factory is not MISSING:
+            default = factory()
+        if default is MISSING or own != default:
+            yield key, own
+
+
+@cache
+def _fields_of(kind: Any) -> tuple[tuple[str, str, Any, Any], ...]:
+    """Name, key, default and what makes the default of each field; one that is always written has neither."""
+    told = [
+        (one, (MISSING, MISSING) if "always" in one.metadata else (one.default, one.default_factory))
+        for one in fields(kind)
+    ]
+    return tuple((one.name, _key(one.name), *defaults) for one, defaults in told)
 
 
 def _key(name: str) -> str:
@@ -228,6 +246,7 @@ def _is_whole(kind: type) -> bool:
     return hasattr(kind, "schema")
 
 
+@cache
 def _head(kind: type) -> dict[str, object]:
     """The first keys of a whole document, as far as they are the same in all of its kind."""
     return {name: getattr(kind, name) for name in HEAD if hasattr(kind, name)} if _is_whole(kind) else {}
@@ -277,15 +296,16 @@ def _faults_of_head(kind: Any, content: Any) -> Iterator[Fault]:
 def _validated(kind: type[T], content: Any) -> tuple[T | None, list[Fault]]:
     from pydantic import ValidationError
 
-    head = _head(kind)
+    head = _head(kind)  # type: ignore[arg-type]  # a class is hashable
     apart = {*head, *((checksums.KEY,) if head.get("schema") in checksums.SUMMED else ())}
     body = {key: value for key, value in content.items() if key not in apart} if head else content
-    broken = next(_broken_texts(body, []), None)
+    text = json.dumps(body)
+    broken = next(_broken_texts(body, []), None) if r"\ud" in text else None
     if broken is not None:
         return None, [broken]
     reader: Any = _adapter(kind)  # type: ignore[arg-type]  # a class is hashable
     try:
-        return reader.validate_json(json.dumps(body)), []
+        return reader.validate_json(text), []
     except ValidationError as error:
         return None, [_fault(body, told) for told in error.errors(include_url=False) if not _is_echo(told)]
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import Annotated, Any
 
 LARGEST_NUMBER = 1e300
@@ -191,14 +192,13 @@ def extreme_numbers(value: Any, pointer: str = "") -> Iterator[tuple[str, float 
     if isinstance(value, float | int):
         if not -LARGEST_NUMBER <= value <= LARGEST_NUMBER:  # nor is NaN
             yield pointer, value
-    elif isinstance(value, dict):
-        for key, inner in value.items():
-            if not isinstance(inner, str):
+    elif isinstance(value, dict | list):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            kind = type(inner)  # most are plain, and a call for each takes long
+            if kind is not str and not (
+                (kind is float or kind is int) and -LARGEST_NUMBER <= inner <= LARGEST_NUMBER
+            ):
                 yield from extreme_numbers(inner, f"{pointer}/{key}")
-    elif isinstance(value, list):
-        for at, inner in enumerate(value):
-            if not isinstance(inner, str):
-                yield from extreme_numbers(inner, f"{pointer}/{at}")
 
 
 LONGEST_FRACTION = 1_000_000
@@ -219,11 +219,20 @@ def fraction_of(text: str) -> Fraction:
     """
     if len(text) > LONGEST_FRACTION:
         raise ValueError(f"expected a fraction of at most {LONGEST_FRACTION} characters")
+    return (_fraction_of_few if len(text) <= _FEW_SIGNS else _fraction_of)(text)
+
+
+def _fraction_of(text: str) -> Fraction:
     top, slash, bottom = text.partition("/")
-    try:
-        return Fraction(_decimal(top), _decimal(bottom) if slash else 1)
-    except ZeroDivisionError:
-        raise ValueError("expected a fraction whose denominator is not 0") from None
+    value, decimals = _decimal(top)
+    below, further = _decimal(bottom) if slash else (1, 0)
+    if below == 0:
+        raise ValueError("expected a fraction whose denominator is not 0")
+    return Fraction(value * 10**further, below * 10**decimals)
+
+
+_FEW_SIGNS = 40
+_fraction_of_few = lru_cache(maxsize=10_000)(_fraction_of)  # a document says the same ones again and again
 
 
 def _stated(text: str) -> str:
@@ -254,8 +263,9 @@ NumberText = Annotated[str, _Text(r"^-?[0-9]+(\.[0-9]+)?(/[0-9]+)?$", _stated)]
 """Exact: a decimal or a fraction."""
 
 
-def _decimal(text: str) -> Fraction:
-    """A decimal piece by piece: Python decodes no more than 4300 digits at once."""
+def _decimal(text: str) -> tuple[int, int]:
+    """The digits of a decimal as a whole number, and how many of them are decimals. Piece by piece: Python decodes no
+    more than 4300 digits at once."""
     whole, _, decimals = text.removeprefix("-").partition(".")
     digits, value = whole + decimals, 0
     if not (digits.isascii() and digits.isdigit()):
@@ -263,4 +273,4 @@ def _decimal(text: str) -> Fraction:
     for start in range(0, len(digits), 4000):
         piece = digits[start : start + 4000]
         value = value * 10 ** len(piece) + int(piece)
-    return Fraction(-value if text.startswith("-") else value, 10 ** len(decimals))
+    return -value if text.startswith("-") else value, len(decimals)

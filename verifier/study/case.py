@@ -85,10 +85,19 @@ class Study:
         return cls(inputs, options, grid, *inputs.formulas(grid.requirements), inputs.matrices(options), cache)
 
     def under(self, options: RunOptions) -> Study:
-        """The same scenarios under other options, which may select some of the requirements."""
+        """The same scenarios under other options, which may select some of the requirements; for equal ones once."""
+        for other, study in self._others:
+            if other == options:
+                return study
         selected = asked_requirements(self.inputs.spec, self.inputs.model, options.selection.requirements)
         chosen = [number for number, requirement in enumerate(self.requirements) if requirement in selected]
-        return replace(self.asking(chosen), options=options, matrices=self.inputs.matrices(options))
+        study = replace(self.asking(chosen), options=options, matrices=self.inputs.matrices(options))
+        self._others.append((options, study))
+        return study
+
+    @cached_property
+    def _others(self) -> list[tuple[RunOptions, Study]]:
+        return []
 
     def asking(self, numbers: Iterable[int]) -> Study:
         """The same with some of the requirements only."""
@@ -185,14 +194,8 @@ class Study:
     def skeleton_options(self) -> SkeletonOptions:
         """What skeletons depend on beside the case and the bins and labels of the matrices."""
         grid, options = self.grid, self.options
-        return SkeletonOptions(
-            grid.goal_formula,
-            grid.initial,
-            options.false_positives,
-            options.endless,
-            options.initial_context,
-            options.limits,
-        )
+        chosen = options.false_positives, options.endless, options.initial_context, options.limits
+        return SkeletonOptions(grid.goal_formula, grid.initial, *chosen)
 
 
 @dataclass(frozen=True, eq=False)

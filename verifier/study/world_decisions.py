@@ -9,6 +9,7 @@ from verifier.analysis.objective import Objective, build_objective
 from verifier.analysis.robust.optimum import Bracket, Optimum
 from verifier.analysis.robust.world_strategy import kept_strategy, world_strategy
 from verifier.base.arrays import ROUNDOFF
+from verifier.base.budget import array_bytes
 from verifier.base.errors import EngineError
 from verifier.checking.batch import check
 from verifier.checking.enclosure import AGREEMENT
@@ -65,11 +66,19 @@ def decisions_at(name: str, planner: str, point: Point, study: Study) -> WorldDe
     if not case.decides:
         return None
     number = [requirement.name for requirement in study.requirements].index(name)
+    key = ("decisions", start, case.objective(number), case.counts.tobytes())
+    return study.cache.kept(key, lambda: _decisions(case, number, start))
+
+
+def _decisions(case: Case, number: int, start: int) -> WorldDecisions:
+    """What the world does for a requirement from an initial state, by its number."""
+    study = case.study
     objective, choices, formula = case.objective(number), case.choices, study.formulas[number]
     assert isinstance(objective, Optimum)
     assert choices.name is not None
     labels = {name: choices.choices.mask_of(node) for name, node in formula.propositions.items()}
-    strategy = world_strategy(choices, objective, _bracket(case, objective), rates(case.counts), labels, start)
+    bracket, measured = _bracket(case, objective), rates(case.counts)
+    strategy = world_strategy(choices, objective, bracket, measured, labels, start)
     again = float(check(strategy.chain, formula.formula).probability[0, 0])
     deciding = np.flatnonzero((strategy.options > 1) & (strategy.visits > 0))
     # Finite numbers first: they tell how the world gets to where it has won.
@@ -87,7 +96,12 @@ def decisions_at(name: str, planner: str, point: Point, study: Study) -> WorldDe
 
 
 def _bracket(case: Case, objective: Optimum) -> Bracket:
-    return objective.bracket(rates(case.counts), ROUNDOFF * objective.skeleton.channel.rounding_steps)
+    """The values of a requirement with the measured matrices, made once."""
+    return case.study.cache.kept(
+        ("bracket", objective, case.counts.tobytes()),
+        lambda: objective.bracket(rates(case.counts), ROUNDOFF * objective.skeleton.channel.rounding_steps),
+        array_bytes,
+    )
 
 
 def _joined(named: Sequence[Mapping[str, str]]) -> dict[str, str]:

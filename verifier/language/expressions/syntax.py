@@ -289,6 +289,8 @@ def fold(
     The labels inside an atom are no operands: `combine` gets the call with no results, and so it does for nodes that
     it takes as a `whole`.
     """
+    if not root._below():
+        return combine(root, ())
     done: dict[int, T] = {}
     pending = [root]
     while pending:
