@@ -83,6 +83,19 @@ def answer(require, *arguments, **files):
 # ------------------------------------------------------------------------------------------ answers by hand
 
 
+def test_a_verdict_that_takes_the_data_as_exact_says_so_in_every_output(require, root, tmp_path):
+    requirement = "stops_only_for_pedestrians"
+    run = verify_spec(root / SPEC, root / BY_CLASS)
+    (judged,) = [each for each in run.requirements if each.name == requirement]
+    assert judged.verdict is Verdict.INCONCLUSIVE
+    _, told, _ = require("--requirement", requirement, "-o", tmp_path / "required.json")
+    assert "satisfied" in told
+    assert "inconclusive" not in told
+    said = "take the measured rates as exact"
+    assert said in told
+    assert said in (tmp_path / "required.json").read_text()
+
+
 def test_one_look_needs_the_recall_that_the_target_names(require, scene):
     # P = recall of ped in [0, 10) m, measured 31/158.
     spec = scene("planner attentive", "environments ped", "stops: P >= 0.95 [ F s = 1 ]")

@@ -45,6 +45,11 @@ from verifier.systems.model import SystemModel
 
 Progress: TypeAlias = Callable[[Sequence[tuple[Case, ...]]], Iterable[tuple[Case, ...]]]
 
+_EXACTLY_MEASURED = (
+    "P, verdicts and required recalls take the measured rates as exact: what the data leave open is in the bounds of "
+    "verify run"
+)
+
 
 def require(
     spec_path: str | FilePath,
@@ -79,7 +84,7 @@ def required(study: Study, question: Question, storm: StormProcess, progress: Pr
     chosen = question.in_question(study.matrices)
     answers: list[Answer] = []
     assumed: list[str] = []
-    said = list(grid_remarks(study.grid, options.false_positives, study.matrices))
+    said = [_EXACTLY_MEASURED, *grid_remarks(study.grid, options.false_positives, study.matrices)]
     clock = clock_of(study.options, len(study.cases))
     for cases in progress(_by_planner(study)):
         with clock.running(f"the search for what {name} requires"):
