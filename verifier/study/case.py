@@ -86,9 +86,8 @@ class Study:
 
     def under(self, options: RunOptions) -> Study:
         """The same scenarios under other options, which may select some of the requirements; for equal ones once."""
-        for other, study in self._others:
-            if other == options:
-                return study
+        if known := [study for other, study in self._others if other == options]:
+            return known[0]
         selected = asked_requirements(self.inputs.spec, self.inputs.model, options.selection.requirements)
         chosen = [number for number, requirement in enumerate(self.requirements) if requirement in selected]
         study = replace(self.asking(chosen), options=options, matrices=self.inputs.matrices(options))
@@ -340,10 +339,9 @@ class Case(Block):
 
     def chain(self, conditions: Mapping[str, Node], *, exact: bool = False) -> MarkovChain:
         """The Markov chain, labelled with conditions; with its fractions where that is asked for."""
-        skeleton, options = self.skeleton, self.study.options
+        skeleton, run = self.skeleton, self.study.options
         labels = {name: skeleton.mask_of(node) for name, node in conditions.items()}
-        exact = exact or options.engines.exact
-        return markov_chain(skeleton, self.counts, labels, exact=exact, decimals=options.decimals)
+        return markov_chain(skeleton, self.counts, labels, exact=exact or run.engines.exact, decimals=run.decimals)
 
     def process(self, conditions: Mapping[str, Node], *, exact: bool = False) -> DecisionProcess:
         """What a world that decides may do, or all winning strategies of a synthesised planner, labelled with

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
+from verifier.base.arrays import grouped
 from verifier.base.errors import one_line
 from verifier.base.numbers import decimal_text, exact_or_number, interval_text, level_text, number_text, significant
 from verifier.base.words import counted, listed
@@ -54,11 +55,9 @@ def compare_table(result: CompareResult, *, pairs: bool = False) -> str:
             lines += ["", *blocks_lines(_requirement(result, spec, requirement))]
             if pairs:
                 lines += ["", *blocks_lines(_pairs(spec, requirement))]
-            lines += blocks_lines(_changes(spec, requirement))
-            lines += blocks_lines(_reversals(requirement))
-        for part in (_metrics(spec), _pareto(spec)):
-            part_lines = list(blocks_lines(part))
-            lines += ["", *part_lines] if part_lines else []
+            lines += [*blocks_lines(_changes(spec, requirement)), *blocks_lines(_reversals(requirement))]
+        for part in map(list, map(blocks_lines, (_metrics(spec), _pareto(spec)))):
+            lines += ["", *part] if part else []
     if result.gate is not None:
         lines += ["", *blocks_lines(_gate(result.gate))]
     lines += ["", *(one_line(note) for note in _notes(result)), *remark_lines(result.remarks)]
@@ -365,15 +364,15 @@ def _notes(result: CompareResult) -> Iterator[str]:
         f"most about {significant(1 / result.draws**0.5, 1)})."
     )
     yield from _best_planner_notes(result)
-    named = [pair for spec in result.settings.specs.values() for pair in spec.items()]
+    specs = result.settings.specs.values()
+    named = [pair for spec in specs for pair in spec.items()]
     if named[0][1].verdict_from == "point":
         yield "Verdicts use the point estimates alone."
     else:
-        own = max(map(len, result.settings.specs.values()))
-        bases = [(bounds_told(mine.bounds, own), name_text(name)) for name, mine in named if mine.bounds is not None]
-        for text in (texts := dict.fromkeys(text for text, _ in bases)):
-            of = f" of {listed(list(dict.fromkeys(name for told, name in bases if told == text)))}"
-            yield f"Verdicts{of if len(texts) > 1 else ''} use the {text}."
+        own = max(map(len, specs))
+        bases = ((bounds_told(mine.bounds, own), name_text(name)) for name, mine in named if mine.bounds)
+        for text, names in (by_text := grouped(bases)).items():
+            yield f"Verdicts{f' of {listed(list(dict.fromkeys(names)))}' if len(by_text) > 1 else ''} use the {text}."
     drawn = [drawn for spec in result.specs for drawn in spec.drawn]
     tests = (
         (name_text(missing.detector), assumed_text(missing.channel), "; ".join(channel_lines(missing.channel)))

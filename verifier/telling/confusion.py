@@ -266,7 +266,7 @@ def _notes(counts: ConfusionCounts) -> list[str]:
     if not thin:
         return [f"every column has at least {THIN_COLUMN} items", *warnings]
     told = first_of([f"{column.label} in {column.bin} ({column.items})" for column in thin], MOST_THIN)
-    return [f"note: {len(thin)} columns with fewer than {THIN_COLUMN} items: {told}", *warnings]
+    return [f"note: {counted(len(thin), 'column')} with fewer than {THIN_COLUMN} items: {told}", *warnings]
 
 
 def _of_data_set(counts: ConfusionCounts) -> Iterator[str]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.libraries import library
 from verifier.base.tables import NUMBER, lines_of, unified
+from verifier.base.words import counted
 from verifier.perception.detections.assembly import UNKNOWN_FRAME, Frames
 from verifier.perception.detections.sources import Member
 
@@ -128,7 +129,7 @@ def _layout_of(
         for layout in layouts
     )
     place = Place(members[int(file[0])].name, int(line[0]), text=first)
-    raise InputError(f"found {max(counts)} columns, expected {wanted}", place)
+    raise InputError(f"found {counted(max(counts), 'column')}, expected {wanted}", place)
 
 
 def _parsed(texts: bytes, layout: Layout) -> tuple[dict[str, NDArray[Any]], dict[str, tuple[str, ...]]] | None:
@@ -200,7 +201,7 @@ def _find_fault(members: Sequence[Member], layout: Layout) -> None:
 def _check_line(line: str, layout: Layout, file: str, number: int) -> None:
     fields = line.split(layout.separator)
     if len(fields) != len(layout.columns):
-        message = f"found {len(fields)} columns, expected {len(layout.columns)}"
+        message = f"found {counted(len(fields), 'column')}, expected {len(layout.columns)}"
         raise InputError(message, Place(file, number, text=line))
     position = 0
     for text, (name, kind) in zip(fields, layout.columns.items(), strict=True):
