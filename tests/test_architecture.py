@@ -225,36 +225,14 @@ def test_what_texts_refer_to_is_there():
 
 
 def test_the_package_does_not_grow():
-    # A budget that only falls: what comes in takes something else out. With the schemas that were written by hand, of
-    # which none is left, it was 86,998. Since then features came to 41,340 lines: the world that moves 1,480, what
-    # the world draws and decides and where objects are by further variables 860, what else is asked 2,040, planners
-    # from elsewhere 1,290, a model shown as it was read 500, reported distances 120, counts by context and their
-    # replay 950, what every reader computes again 490, the best possible planner 900, what a deciding world may do
-    # 2,510, chains with memory 1,250 and their counts in one pass 240, bounds whatever the dependence 600, errors
-    # that persist 130, checksums of documents 150, what results say twice 700, validation on real tracks 560, figures
-    # of memory 210, bounds at every look and over stated boxes 370, flow certificates 270 and in bundles 250, counted
-    # steps for all matrices 810, bounds for planners that ask more than classes 220, regions of matrices as decision
-    # processes 250, manual, gallery and help 330, options from a file 110, completion 60, what counting says of data
-    # that do not fit 110, counts by track and frame 240, distances of what cameras report 480, readers for YOLO, VOC
-    # and data frames 800, one status of each requirement, documents and dispositions 900, solvers of 10^6 states 340,
-    # several frames per step with memory 80, all that is asked of frames with memory and contexts held against tracks
-    # 600, the best planner where something is hidden or the world decides, and what counting planners were told, 580,
-    # batches for training loops, metrics and artefacts of results, schemas of models and samples of FiftyOne 850,
-    # contact sheets, page one and printed cases 840, residual risk and triggering conditions 2,340, campaigns,
-    # average detection rates and their prediction 2,960, counting on several machines 1,510, readers of five formats
-    # and of objects in memory 1,290, average precision beside P 630, signatures and identity 480, what a change makes
-    # fall 900, indicators 510, clauses and cited files 410, results made again by default 260, contexts beside bounds
-    # whatever the dependence 180, worlds 90, what is not defined 40, the qualification of the program 1,270, records
-    # of data sets 460, bills of materials, locks, stored releases and shared frames 300, cases on paper and
-    # controlled reports 350, exchange 680, findings of reviews 290, goals for what numbers rest on 160, brackets of
-    # breaks, exact ends of few drives and errors of time steps 280, bands and tests of independence 180, frequencies
-    # and risk of disturbances 400, weather and guessed depths 650, folders and object stores on several machines 290,
-    # all formats in parts and all commands on several machines 890, refined campaigns, drives in collision and
-    # reaches of areas 510, records added later, pictures in documents and tools that read them 270, digits and
-    # requests of one kind 70, rare steps in large components 60, certificates of counted steps 350, means over the
-    # profile in every export 40, answers to all that a doubt rests on, evidence that is not circular and names that
-    # look alike 150; 4,510 went that said again what stood elsewhere.
-    assert sum(len(path.read_text().splitlines()) for path in PACKAGE.rglob("*.py")) <= 119_312
+    # A budget that only falls: what comes in takes something else out. The redesign was asked for at 72,990 lines.
+    # Features beside and after it are 51,730 lines of what is left: bounds by drives and looks, vacuity, proof
+    # kernels and engines that agree, which came before it began, 10,390; since then worlds that move and decide,
+    # planners from elsewhere and the best planner 10,770; memory, contexts and bounds whatever the dependence 6,920;
+    # proofs, limits and what every reader computes again 2,530; formats, several machines and weather 8,200;
+    # campaigns 3,470; the assurance case 9,080; manual, gallery and help 1,340; bounds at every look 410; less 1,380
+    # lines of them that went again.
+    assert sum(len(path.read_text().splitlines()) for path in PACKAGE.rglob("*.py")) <= 117_613
 
 
 def test_the_top_of_the_package_fits_on_a_page():
