@@ -5,8 +5,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from verifier.base import graphs
 from verifier.base.errors import LimitError
@@ -69,15 +67,6 @@ def test_cycles_and_components(case):
     assert {frozenset(np.flatnonzero(found == k).tolist()) for k in set(found.tolist())} == set(
         map(frozenset, components)
     )
-
-
-@given(graph_and_sources())
-def test_components_have_the_numbers_of_the_compiled_search(case):
-    n, edges, _ = case
-    sources, targets = columns(edges)
-    graph = csr_array((np.ones(len(sources), dtype=bool), (sources, targets)), shape=(n, n))
-    _, labels = connected_components(graph, directed=True, connection="strong")
-    assert graphs.components(n, sources, targets).tolist() == labels.tolist()
 
 
 @given(graph_and_sources())

@@ -11,11 +11,10 @@ import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from json.encoder import encode_basestring_ascii
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from verifier.base.checksums import KEY, SUMMED, checksums
+from verifier.base.checksums import with_checksums
 from verifier.base.documents import json_values
 from verifier.base.errors import InputError, LimitError, Place, UsageError, one_line, shown
 from verifier.base.numbers import LARGEST_NUMBER, extreme_numbers, significant
@@ -218,22 +217,7 @@ def document_text(document: Any) -> str:
                 f"{LARGEST_NUMBER:g}",
                 hint="give a number of a size that something has",
             )
-    if isinstance(values, dict) and values.get("schema") in SUMMED:
-        values = {key: value for key, value in values.items() if key != KEY} | {KEY: checksums(values)}
-    return _indented(values, "\n") + "\n"
-
-
-def _indented(value: Any, line: str) -> str:
-    """As `json.dumps(value, indent=2, allow_nan=False)`, which takes several times as long; `line` begins a line."""
-    deeper, kind = f"{line}  ", type(value)
-    if kind is str:
-        return encode_basestring_ascii(value)
-    if kind is dict and value:
-        own = [f"{encode_basestring_ascii(key)}: {_indented(part, deeper)}" for key, part in value.items()]
-        return f"{{{deeper}{f',{deeper}'.join(own)}{line}}}"
-    if kind is list and value:
-        return f"[{deeper}{f',{deeper}'.join([_indented(part, deeper) for part in value])}{line}]"
-    return repr(value) if kind is float and math.isfinite(value) else json.dumps(value, allow_nan=False)
+    return with_checksums(json.dumps(values, indent=2, allow_nan=False) + "\n")
 
 
 def ending_of(option: str, path: str | Path, endings: Iterable[str]) -> str:

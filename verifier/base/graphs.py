@@ -68,45 +68,8 @@ def in_bottom(component: Ints, sources: Ints, targets: Ints) -> Mask:
 
 def components(n: int, sources: Nodes, targets: Nodes) -> Ints:
     """(n,) int64: the number of each node's strongly connected component, from 0 without gaps."""
-    if 5 * max(n, len(sources)) <= FEW:
-        return _few_components(n, sources, targets)
     _, labels = connected_components(_adjacency(n, sources, targets), directed=True, connection="strong")
     return labels.astype(np.int64)
-
-
-def _few_components(n: int, sources: Nodes, targets: Nodes) -> Ints:
-    """As the compiled search numbers them: in the order in which a search that goes to the last target first leaves
-    them."""
-    after: list[set[int]] = [set() for _ in range(n)]
-    for source, target in zip(sources.tolist(), targets.tolist(), strict=True):
-        after[source].add(target)
-    labels, low = [-1] * n, [-1] * n  # low: the first node, by their order, that a node is known to come back to
-    count = met = 0
-    for root in range(n):
-        if low[root] >= 0:
-            continue
-        low[root], met, open_nodes = met, met + 1, [root]
-        way = [(root, low[root], sorted(after[root]))]
-        while way:
-            node, own, left = way[-1]
-            if left:
-                target = left.pop()
-                if low[target] < 0:
-                    low[target], met = met, met + 1
-                    open_nodes.append(target)
-                    way.append((target, low[target], sorted(after[target])))
-                elif labels[target] < 0:
-                    low[node] = min(low[node], low[target])
-                continue
-            way.pop()
-            if way:
-                above = way[-1][0]
-                low[above] = min(low[above], low[node])
-            if low[node] == own:
-                while labels[node] < 0:
-                    labels[open_nodes.pop()] = count
-                count += 1
-    return np.array(labels, dtype=np.int64)
 
 
 def on_cycle(n: int, sources: Nodes, targets: Nodes) -> Mask:
