@@ -95,7 +95,7 @@ def _one(setting: Setting) -> Callable[[Any], Any]:
             expected = "True or False" if setting.kind is bool else "a value"
             raise UsageError(f"{setting.field or setting.name}: expected {expected}, got {shown(value)}")
         if plain and isinstance(value, Iterable) and not isinstance(value, str):
-            given = list(value) if isinstance(value, Mapping) else value
+            given = list(value) if isinstance(value, list | tuple | Mapping) else value
             raise UsageError(f"{setting.field or setting.name}: expected one value, got {shown(given)}")
         text = str(value) if isinstance(value, PurePath) else value
         if number and isinstance(value, int | float):
