@@ -46,9 +46,9 @@ def test_measures_by_hand():
         ("c,1,1\na,1,2\nc,1,3", "far.csv:4: id 1 in frame 'c' occurs twice"),
         ("a,2,2\na,1,2\na,1,3\na,2,3", "far.csv:4: id 1 in frame 'a' occurs twice"),
         ("x,1,5", "far.csv:2: no annotation with id 1 in frame 'x'"),
-        ("a,9,5\na,8,6", "far.csv:2: no annotation with id 9 in frame 'a'\n  hint: annotations of this frame have the id 1, 2"),
+        ("a,9,5\na,8,6", "far.csv:2: no annotation with id 9 in frame 'a'\n  hint: this frame has the id 1, 2"),
         ("a,1,5\nx,1,6", "far.csv:3: no annotation with id 1 in frame 'x'"),
-        ("c,2,5\na,1,5", "far.csv:2: no annotation with id 2 in frame 'c'\n  hint: annotations of this frame have the id 1"),
+        ("c,2,5\na,1,5", "far.csv:2: no annotation with id 2 in frame 'c'\n  hint: this frame has the id 1"),
         (
             "x,1,5\ny,1,6",
             "far.csv:2: the frames do not match: none of 2 rows is of a frame of the annotations; the first, id 1 in "

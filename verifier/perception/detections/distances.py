@@ -110,7 +110,7 @@ def with_distances(data: DetectionSet, path: str | Path, key: str) -> DetectionS
     unknown = nowhere | ~np.isin(theirs, mine)
     there = boxes.attributes[key][boxes.frame == frame[unknown.argmax()]] if unknown.any() else ()
     known = first_of([number_words(number) for number in there])
-    fail(unknown, NO_ANNOTATION, f"annotations of this frame have the {key} {known}" if known else None)
+    fail(unknown, NO_ANNOTATION, f"this frame has the {key} {known}" if known else None)
     again = np.zeros(len(theirs), dtype=bool)
     again[order[1:]] = theirs[order[1:]] == theirs[order[:-1]]
     fail(again, "{} occurs twice")
