@@ -99,7 +99,7 @@ def test_bounds_from_drives_are_the_ends_of_their_interval(tier, kind, looks, sa
         return tuple(f"bounds {k}" for k, _ in enumerate(plain))
 
     monkeypatch.setattr(module, "bounds_of_chain", bounds)
-    run = run_with(tier, kind, looks, intervals_of=lambda *_: intervals)
+    run = run_with(tier, kind, looks, maker=SimpleNamespace(intervals=lambda *_: intervals))
     found = confidence(objectives, run, ConfidenceSettings())
     assert [one.interval for one in found] == intervals
     assert {one.tier for one in found} == {tier}
@@ -145,7 +145,7 @@ def test_what_the_graph_decides_is_not_drawn():
     """Of three objectives the second is decided, and of the third nothing is known."""
     drawn = []
 
-    def matrices(objectives, settings):
+    def matrices(objectives, data, settings):
         for _ in range(4):
             drawn.append(1)
             yield np.zeros((25, 1, 2, 2))
@@ -154,7 +154,7 @@ def test_what_the_graph_decides_is_not_drawn():
     of_decided, asked = objectives[1].probabilities, []
     objectives[1].probabilities = lambda *rates, **how: (asked.append(1), of_decided(*rates, **how))[1]
     objectives[2].probabilities = None
-    run = run_with(kind="credible", matrices=matrices)
+    run = run_with(kind="credible", maker=SimpleNamespace(matrices=matrices))
     found = module._drawn_intervals(objectives, run, ConfidenceSettings(level=0.9))
     assert [(one.lower.tolist(), one.upper.tolist()) for one in found] == [
         ([0.5, 0.25], [0.5, 0.25]), ([1, 0], [1, 0]), ([0, 0], [1, 1]),
@@ -228,11 +228,12 @@ def test_what_a_run_knows():
     assert (run.choice.kind, run.basis.tier, run.basis.families, run.intervals.alpha) == (
         "bootstrap", "independent_drives", 2, Fraction(1, 40),
     )  # fmt: skip
+    assert run.maker.solves == 2
     assert run.of_drives(OBJECTIVE).columns.tolist() == OBJECTIVE.columns_needed.tolist()
     assert run.region(OBJECTIVE.skeleton) is not None
     assert run.within(None) is run
     alone = run_of(known=False)
-    assert (alone.choice.kind, alone.drives, alone.differences) == ("credible", None, ())
+    assert (alone.choice.kind, alone.drives, alone.maker.solves, alone.differences) == ("credible", None, 1, ())
     with pytest.raises(ValueError, match="the drives are not known"):
         alone.of_drives(OBJECTIVE)
     assert run_of(bounds="approximate", draws=10).region(OBJECTIVE.skeleton) is None

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -46,8 +46,22 @@ class Confidence:
     tier: Tier
 
 
-SOLVES: Mapping[IntervalKind, int] = {"credible": 1, "bootstrap": 2}
-"""How often each draw is solved."""
+@dataclass(frozen=True)
+class Maker:
+    """How the numbers of a statistical interval are made; errors are those of drawing and solving.
+
+    Attributes:
+        matrices: draws of matrices for the objectives of one chain, some at a time: the same for every chain of a
+            run, in the same order, and in pairs for detectors on the same drives.
+        intervals: the interval of each of the objectives of one chain.
+        numbers: the draws behind that of one objective, in parts: twice (c, m) numbers, the least and the greatest.
+        solves: how often each draw is solved.
+    """
+
+    matrices: Callable[[Sequence[Objective], Data, ConfidenceSettings], Iterator[Floats]]
+    intervals: Callable[[Sequence[Objective], Data, ConfidenceSettings], Sequence[Interval]]
+    numbers: Callable[[Objective, Data, ConfidenceSettings], Iterator[tuple[Floats, Floats]]]
+    solves: int = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,24 +105,10 @@ class Data:
         held = box.holding(self.measured.rates, self.measured.fixed)
         return replace(self, basis=basis, intervals=None, box=held)
 
-    def matrices(self, objectives: Sequence[Objective], settings: ConfidenceSettings) -> Iterator[Floats]:
-        """Draws of matrices for the objectives of one chain, some at a time: the same for every chain of a run, in
-        the same order, and in pairs for detectors on the same drives. Errors are those of drawing."""
-        if self.choice.kind == "credible":
-            return self.posterior_draws(columns_of(objectives), settings)
-        return common_draws(self.of_drives(*objectives), settings.prior, self.draws, settings.seed)
-
-    def intervals_of(self, objectives: Sequence[Objective], settings: ConfidenceSettings) -> Sequence[Interval]:
-        """The interval of each of the objectives of one chain; errors are those of drawing and solving."""
-        made = _drawn_intervals if self.choice.kind == "credible" else _drive_intervals
-        return made(objectives, self, settings)
-
-    def numbers(self, objective: Objective, settings: ConfidenceSettings) -> Iterator[tuple[Floats, Floats]]:
-        """The draws behind the interval of one objective, in parts: twice (c, m) numbers, the least and the greatest;
-        errors as `intervals_of`."""
-        if self.choice.kind == "credible":
-            return ((part, part) for part in probability_draws(objective, self.matrices([objective], settings)))
-        return extreme_draws(objective, self.of_drives(objective), self.draws, settings.seed)
+    @property
+    def maker(self) -> Maker:
+        """How the interval of the run is made."""
+        return _MAKERS[self.choice.kind]
 
     def posterior_draws(
         self, columns: NDArray[np.int64], settings: ConfidenceSettings
@@ -187,7 +187,7 @@ def draws_of_run(needs: Needs, choice: IntervalChoice, basis: BoundsBasis, setti
     """How many matrices are drawn: as asked for, else as many as can be solved in reasonable time."""
     if settings.draws is not None:
         return settings.draws
-    solves = SOLVES[choice.kind]
+    solves = _MAKERS[choice.kind].solves
     if solves == 1:
         return needs.affordable
     fewest = math.ceil(100 / alpha_of(settings.level))
@@ -204,7 +204,7 @@ def confidence(objectives: Sequence[Objective], data: Data, settings: Confidence
     Raises:
         VerifierError: as drawing, solving and `robust_bounds`.
     """
-    intervals = data.intervals_of(objectives, settings)
+    intervals = data.maker.intervals(objectives, data, settings)
     same = data.basis.tier == "approximate" and data.choice.kind == "bootstrap" and data.basis.looks == 1
     bounded = [objective.plain and not objective.is_undecided(_above_zero(data.measured)) for objective in objectives]
     if same:
@@ -250,7 +250,7 @@ def _drawn_intervals(objectives: Sequence[Objective], data: Data, settings: Conf
     unknown = [objective.is_undecided(_above_zero(data.measured)) for objective in objectives]
     pairs = zip(objectives, unknown, strict=True)
     certain = [None if none else _certain(objective, data.measured) for objective, none in pairs]
-    for matrices in data.matrices(objectives, settings):
+    for matrices in data.maker.matrices(objectives, data, settings):
         for objective, stream, known, none in zip(objectives, streams, certain, unknown, strict=True):
             for probabilities in probability_draws(objective, [matrices] if known is None and not none else []):
                 stream.add(probabilities)
@@ -266,6 +266,25 @@ def _nothing_known(objective: Objective, level: float, kind: IntervalKind, draws
     """From 0 to 1."""
     low, high = np.zeros(len(objective.product.start)), np.ones(len(objective.product.start))
     return Interval(low, high, level, kind, np.stack([low, low], axis=1), np.stack([high, high], axis=1), draws)
+
+
+def _drawn_numbers(objective: Objective, data: Data, settings: ConfidenceSettings) -> Iterator[tuple[Floats, Floats]]:
+    for numbers in probability_draws(objective, data.maker.matrices([objective], data, settings)):
+        yield numbers, numbers
+
+
+def _posterior(objectives: Sequence[Objective], data: Data, settings: ConfidenceSettings) -> Iterator[Floats]:
+    return data.posterior_draws(columns_of(objectives), settings)
+
+
+def _weighted_drives(objectives: Sequence[Objective], data: Data, settings: ConfidenceSettings) -> Iterator[Floats]:
+    return common_draws(data.of_drives(*objectives), settings.prior, data.draws, settings.seed)
+
+
+def _extreme_numbers(
+    objective: Objective, data: Data, settings: ConfidenceSettings
+) -> Iterator[tuple[Floats, Floats]]:
+    return extreme_draws(objective, data.of_drives(objective), data.draws, settings.seed)
 
 
 def _drive_intervals(objectives: Sequence[Objective], data: Data, settings: ConfidenceSettings) -> Sequence[Interval]:
@@ -309,3 +328,9 @@ def _above_zero(measured: Measured) -> NDArray[np.float64]:
     fixed = measured.fixed[:, None, :] & ~np.isnan(measured.rates)
     rates: NDArray[np.float64] = np.where(fixed, measured.rates, 1 / len(measured.rates[0]))
     return rates
+
+
+_MAKERS: Mapping[IntervalKind, Maker] = {
+    "credible": Maker(_posterior, _drawn_intervals, _drawn_numbers),
+    "bootstrap": Maker(_weighted_drives, _drive_intervals, _extreme_numbers, solves=2),
+}

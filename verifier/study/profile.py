@@ -120,7 +120,7 @@ def _interval(
         objective = case.objectives[number]
         most, share = objective.most, np.array([float(weight) for weight in weights])
         first = 0
-        for low, high in data.numbers(objective, settings):
+        for low, high in data.maker.numbers(objective, data, settings):
             last = first + len(low)
             for end, drawn in zip(ends, (low, high), strict=True):
                 end[first:last] += np.where(share > 0, drawn, 0) @ share

@@ -237,7 +237,7 @@ def _each_interval(study: Study) -> Iterator[tuple[tuple[int, int], PointInterva
     if data is None or settings is None:
         return
     for _, case, places in places_of(study):
-        for (row, first), interval in zip(places, data.intervals_of(case.objectives, settings), strict=True):
+        for (row, first), interval in zip(places, data.maker.intervals(case.objectives, data, settings), strict=True):
             yield from (((row, first + k), PointInterval.of(interval, k)) for k in range(len(interval.lower)))
 
 

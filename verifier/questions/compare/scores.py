@@ -262,7 +262,7 @@ def drawn_probabilities(
     if not len(objective.skeleton.columns_needed()):  # nothing that is reported changes anything
         probabilities = objective.probabilities(data.measured.rates[None]).probability
         return iter([np.repeat(probabilities, data.draws, axis=0)])
-    return probability_draws(objective, data.matrices([objective], settings))
+    return probability_draws(objective, data.maker.matrices([objective], data, settings))
 
 
 def requirement_comparison(
