@@ -70,7 +70,7 @@ class OptimalConditional(Optimum):
 
     is_undecided = Objective.is_undecided
     plain: ClassVar[bool] = False
-    _effort: ClassVar[int] = 40
+    _effort: ClassVar[int] = 4 * Optimum._effort
 
     def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:
         """As `Objective.probabilities`.
