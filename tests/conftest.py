@@ -9,6 +9,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+try:
+    import resource
+except ImportError:  # not on every system
+    resource = None
+
 ROOT = Path(__file__).resolve().parent.parent
 
 # The plain suite decides whether a change may land, so it draws the same examples each time; slow runs draw new ones.
@@ -56,6 +61,19 @@ def pytest_collection_modifyitems(config, items):
             for item in items:
                 if marker in item.keywords:
                     item.add_marker(skip)
+
+
+@pytest.fixture(autouse=True)
+def limits_end_with_the_test():
+    """Whoever leaves a limit on memory behind fails, and not the hundreds of tests after it."""
+    if resource is None:
+        yield
+        return
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    yield
+    left = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (before[0], left[1]))
+    assert left == before
 
 
 @pytest.fixture(autouse=True, scope="session")

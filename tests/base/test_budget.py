@@ -10,7 +10,13 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
-from memory_checks import not_widened, refused_beyond_the_limit, shared_with_the_worker
+from memory_checks import (
+    ended_in_any_order,
+    not_widened,
+    refused_beyond_the_limit,
+    shared_with_the_worker,
+    small_files_are_read_with_little_memory,
+)
 from small_chains import chain_of
 
 from verifier.base import budget
@@ -120,10 +126,10 @@ def test_no_limit_and_other_threads_are_left_alone():
     assert failures == []
 
 
-def in_a_new_process(check):
+def in_a_new_process(check, *given):
     """What a process holds moves while other tests' memory is given back; a new one has nothing to give back."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        pool.submit(check).result(timeout=100)
+        pool.submit(check, *given).result(timeout=100)
 
 
 def test_memory_beyond_the_limit_is_refused_and_the_limit_is_put_back():
@@ -132,6 +138,15 @@ def test_memory_beyond_the_limit_is_refused_and_the_limit_is_put_back():
 
 def test_a_limit_within_a_limit_does_not_widen_it():
     in_a_new_process(not_widened)
+
+
+def test_limits_may_end_in_any_order():
+    in_a_new_process(ended_in_any_order)
+
+
+def test_a_small_file_is_read_with_little_memory(tmp_path):
+    (tmp_path / "small").write_bytes(b"few")
+    in_a_new_process(small_files_are_read_with_little_memory, tmp_path / "small")
 
 
 def test_half_of_what_is_left_goes_to_the_worker_as_long_as_it_works():

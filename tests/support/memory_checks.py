@@ -1,12 +1,14 @@
 """Limits of memory, tried in a process of its own: what a process holds moves while others' memory is given back."""
 
+import contextlib
 import resource
 
 import numpy as np
 import pytest
 
 from verifier.base.budget import memory_left, memory_limit, share_of_memory
-from verifier.base.errors import NoAnswerError
+from verifier.base.errors import InputError, NoAnswerError
+from verifier.base.files import read_bytes
 
 MIB = 2**20
 
@@ -48,3 +50,28 @@ def shared_with_the_worker():
             with pytest.raises(MemoryError):
                 np.zeros(250 * MIB, dtype=np.uint8)
         np.zeros(250 * MIB, dtype=np.uint8)
+
+
+def ended_in_any_order():
+    """Blocks of several threads end in any order; each may also end late, when its exception is forgotten."""
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    first, second, third = (contextlib.ExitStack() for _ in range(3))
+    first.enter_context(memory_limit(300 * MIB))
+    second.enter_context(share_of_memory())
+    strictest = resource.getrlimit(resource.RLIMIT_DATA)[0]
+    third.enter_context(memory_limit(200 * MIB))
+    first.close()
+    assert resource.getrlimit(resource.RLIMIT_DATA)[0] == strictest
+    second.close()
+    with pytest.raises(MemoryError):
+        np.zeros(250 * MIB, dtype=np.uint8)
+    third.close()
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+    np.zeros(400 * MIB, dtype=np.uint8)
+
+
+def small_files_are_read_with_little_memory(path):
+    with memory_limit(64 * MIB):
+        assert read_bytes(path) == b"few"
+    with memory_limit(64 * MIB), pytest.raises(InputError, match="the file has more than 1000 bytes"):
+        read_bytes("/dev/zero", 1000)

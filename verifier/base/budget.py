@@ -227,16 +227,35 @@ def share_of_memory() -> Iterator[int | None]:
 
 @contextlib.contextmanager
 def _refused_beyond(further_bytes: int) -> Iterator[None]:
-    held, (soft, hard) = _held_bytes(), _limits()
+    held, block = _held_bytes(), object()
     if held is None:
         yield
         return
-    wanted = [held + further_bytes, *(limit for limit in (soft, hard) if limit >= 0)]
-    resource.setrlimit(resource.RLIMIT_DATA, (min(wanted), hard))
     try:
+        _hold(block, held + further_bytes)
         yield
     finally:
-        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+        _hold(block, None)
+
+
+_ceilings: dict[object, int] = {}
+"""What the process may hold, for each block that says so; blocks of several threads end in any order."""
+_before: list[int] = []
+"""The limit that was in force when there was no such block."""
+_holding = threading.RLock()
+
+
+def _hold(block: object, ceiling: int | None) -> None:
+    """Let the strictest of all blocks be in force, from where this one begins to where it ends (None)."""
+    with _holding:
+        soft, hard = _limits()
+        if not _ceilings:
+            _before[:] = [soft]
+        _ceilings.pop(block, None)
+        if ceiling is not None:
+            _ceilings[block] = ceiling
+        wanted = [limit for limit in (*_ceilings.values(), *_before, hard) if limit >= 0]
+        resource.setrlimit(resource.RLIMIT_DATA, (min(wanted, default=resource.RLIM_INFINITY), hard))
 
 
 def _limits() -> tuple[int, int]:

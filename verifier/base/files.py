@@ -64,7 +64,7 @@ def read_bytes(path: str | Path, largest: int = LARGEST_SOURCE) -> bytes:
         if size > largest:
             raise InputError(f"the file has {size} bytes; at most {largest} are read", place)
         with Path(path).open("rb") as stream:
-            raw = stream.read(largest + 1)  # a device has no size to look at before
+            raw = b"".join(_pieces(stream, size + 1, largest + 1))
         if len(raw) > largest:
             raise InputError(f"the file has more than {largest} bytes", place)
     except FileNotFoundError:
@@ -78,6 +78,15 @@ def read_bytes(path: str | Path, largest: int = LARGEST_SOURCE) -> bytes:
         if hashes.setdefault(os.path.realpath(path), digest) != digest:
             raise InputError("the file has changed since it was first read", place)
     return raw
+
+
+def _pieces(stream: io.BufferedReader, expected: int, most: int) -> Iterator[bytes]:
+    """What a stream has, at most so many bytes. To ask for more than there is takes the memory for it all the same;
+    a device has no size to look at before, and a file may grow."""
+    while most > 0 and (piece := stream.read(min(expected, most))):
+        yield piece
+        most -= len(piece)
+        expected = 1 << 24
 
 
 def stated_second() -> int | None:
