@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from scipy.sparse import csc_array, csr_array, eye_array
 from scipy.sparse.linalg import SuperLU, splu, spsolve_triangular
 
@@ -47,6 +48,8 @@ _WORTH = 16
 """Corrections that cost about as much as a factorisation."""
 _SMALLEST = np.finfo(np.float64).tiny
 _RESIDUAL = 2.0**-46
+_DENSE = 300
+"""Nodes up to which substitution in a full matrix is faster than in a sparse one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,7 +228,10 @@ class PolicySearch:
 
     def _substituted(self, matrix: Any, right: Floats, turned: bool = False) -> Floats:
         """The solution where no run comes back, of the equations or of those `turned` round."""
-        solution: Floats = spsolve_triangular(matrix, right, lower=self._lower != turned, unit_diagonal=True)
+        lower = self._lower != turned
+        if len(right) <= _DENSE:
+            return solve_triangular(matrix.toarray(), right, lower=lower, unit_diagonal=True, check_finite=False)
+        solution: Floats = spsolve_triangular(matrix, right, lower=lower, unit_diagonal=True)
         return solution
 
     def _factorised(self, matrix: Any) -> SuperLU:
