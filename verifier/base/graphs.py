@@ -131,8 +131,8 @@ def _adjacency(n: int, sources: Nodes, targets: Nodes) -> csr_array[Any, Any]:
             f"the model has {len(sources)} moves between its states; at most {_MOST_EDGES} can be searched",
             hint="narrow the ranges of the variables or of the inputs",
         )
-    # Ones everywhere, so that no edge counts as absent.
-    return csr_array((np.ones(len(sources), dtype=bool), (sources, targets)), shape=(n, n))
+    # Ones everywhere, so that no edge counts as absent; doubles, which the searches would make of other numbers.
+    return csr_array((np.ones(len(sources)), (sources, targets)), shape=(n, n))
 
 
 def _rooted(n: int, sources: Nodes, targets: Nodes, start: Mask) -> csr_array[Any, Any]:
