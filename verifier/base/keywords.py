@@ -37,12 +37,12 @@ def settings_from(settings: type[Settings], choices: Mapping[str, object], outpu
             raise UsageError(f"{message}: {hint}")
         setting = known[name]
         if value is not None:
-            typed[setting.name] = _meant(setting, value)
+            typed[setting.name] = _meant(setting, value, name)
         elif setting.default is not None:
             raise UsageError(f"{name}: expected a value")
     for setting in known.values():
         if setting.default is MISSING and setting.name not in typed:
-            raise UsageError(f"{setting.field}: expected a value")
+            raise UsageError(f"{setting.name}: expected a value")
     return settings_of(argparse.Namespace(**typed), settings)
 
 
@@ -70,20 +70,20 @@ def _spelled(value: Any) -> Any:
     return value if isinstance(value, str | bool) else repr(value)
 
 
-def _meant(setting: Setting, value: Any) -> Any:
+def _meant(setting: Setting, value: Any, name: str) -> Any:
     """What `argparse` would make of a value that a keyword gives."""
-    one = _one(setting)
+    one = _one(setting, name)
     if get_origin(setting.kind) is Mapping:
         pairs = value.items() if isinstance(value, Mapping) else [value] if isinstance(value, str) else value
         return [one(pair) if isinstance(pair, str) else pair for pair in pairs]
     if setting.several or (setting.values > 1 and not isinstance(value, str)):
         listed = [value] if isinstance(value, str | PurePath) or not isinstance(value, Iterable) else value
-        return [one(name) for name in listed]
+        return [one(part) for part in listed]
     return one(value)
 
 
-def _one(setting: Setting) -> Callable[[Any], Any]:
-    """What makes the value of one that is a text or meant already."""
+def _one(setting: Setting, name: str) -> Callable[[Any], Any]:
+    """What makes the value of one that is a text or meant already; `name` is what errors name."""
     reading = reading_of(setting)
     words = reading.get("choices")
     kind = get_args(setting.kind)[0] if setting.several else setting.kind
@@ -93,10 +93,10 @@ def _one(setting: Setting) -> Callable[[Any], Any]:
     def convert(value: Any) -> Any:
         if (setting.kind is bool) != isinstance(value, bool):
             expected = "True or False" if setting.kind is bool else "a value"
-            raise UsageError(f"{setting.field or setting.name}: expected {expected}, got {shown(value)}")
+            raise UsageError(f"{name}: expected {expected}, got {shown(value)}")
         if plain and isinstance(value, Iterable) and not isinstance(value, str):
             given = list(value) if isinstance(value, list | tuple | Mapping) else value
-            raise UsageError(f"{setting.field or setting.name}: expected one value, got {shown(given)}")
+            raise UsageError(f"{name}: expected one value, got {shown(given)}")
         text = str(value) if isinstance(value, PurePath) else value
         if number and isinstance(value, int | float):
             text = (setting.option.spell or _spelled)(value)  # what is typed has limits, and its decimals are meant
@@ -105,9 +105,9 @@ def _one(setting: Setting) -> Callable[[Any], Any]:
         try:
             converted = reading["type"](text)
         except (argparse.ArgumentTypeError, ValueError) as error:
-            raise UsageError(f"{setting.field}: {error}") from None
+            raise UsageError(f"{name}: {error}") from None
         if words is not None and converted not in words:
-            raise UsageError(f"{setting.field}: expected one of {', '.join(words)}, got {shown(text)}")
+            raise UsageError(f"{name}: expected one of {', '.join(words)}, got {shown(text)}")
         return converted
 
     return convert
