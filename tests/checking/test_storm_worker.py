@@ -77,6 +77,23 @@ def folders(monkeypatch):
     return used
 
 
+@pytest.fixture
+def once_asked(monkeypatch):
+    """Does something a while after the next request is written, however long that takes."""
+
+    def begin(function, *arguments):
+        write = process_module.write_umb
+
+        def written(model, path, **options):
+            monkeypatch.setattr(process_module, "write_umb", write)
+            write(model, path, **options)
+            threading.Timer(0.7, function, arguments).start()
+
+        monkeypatch.setattr(process_module, "write_umb", written)
+
+    return begin
+
+
 def assert_gone(process_id):
     """No such process, not even a zombie."""
     with pytest.raises(ProcessLookupError):
@@ -107,11 +124,11 @@ def test_the_time_limit_kills_the_worker_and_the_next_check_works(slow, folders)
 
 @pytest.mark.every(2)
 @pytest.mark.parametrize("name", ["SIGSEGV", "SIGABRT", "SIGKILL"])
-def test_a_crash_during_a_check_names_the_signal(slow, folders, name):
+def test_a_crash_during_a_check_names_the_signal(slow, folders, once_asked, name):
     with StormProcess() as storm:
         storm.storm_version()
         crashed = storm._worker.process_id
-        threading.Timer(0.7, os.kill, [crashed, signal.Signals[name]]).start()
+        once_asked(os.kill, crashed, signal.Signals[name])
         with pytest.raises(EngineError, match=rf"died of {name}.* while checking 'F \(\"goal\"\)'"):
             storm.check(slow, ['F ("goal")'], exact=True)
         assert_gone(crashed)
@@ -129,7 +146,7 @@ def test_a_worker_that_died_between_two_checks_is_replaced():
         assert_gone(dead)
 
 
-def test_ctrl_c_kills_the_worker(slow, folders):
+def test_ctrl_c_kills_the_worker(slow, folders, once_asked):
     def interrupt(*_):
         raise KeyboardInterrupt
 
@@ -138,7 +155,7 @@ def test_ctrl_c_kills_the_worker(slow, folders):
         with StormProcess() as storm:
             storm.storm_version()
             working = storm._worker.process_id
-            signal.setitimer(signal.ITIMER_REAL, 0.7)
+            once_asked(signal.pthread_kill, threading.main_thread().ident, signal.SIGALRM)
             with pytest.raises(KeyboardInterrupt):
                 storm.check(slow, ['F ("goal")'], exact=True)
             assert_gone(working)
