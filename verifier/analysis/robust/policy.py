@@ -225,8 +225,7 @@ class PolicySearch:
 
     def _substituted(self, matrix: Any, right: Floats, turned: bool = False) -> Floats:
         """The solution where no run comes back, of the equations or of those `turned` round."""
-        solution: Floats = spsolve_triangular(matrix, right, lower=self._lower != turned, unit_diagonal=True)
-        return solution
+        return spsolve_triangular(matrix, right, lower=self._lower != turned, unit_diagonal=True)
 
     def _factorised(self, matrix: Any) -> SuperLU:
         if self._solver is None or self._switched > 0:
