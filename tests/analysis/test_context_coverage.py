@@ -79,7 +79,7 @@ def held_and_width(folder, data_sets, memory, **settings):
     return held, width
 
 
-@pytest.mark.parametrize("data_sets", [20, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("data_sets", [12, pytest.param(1000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("settings", "most"),
     [({}, 1.0), ({"assume_independent_items": True}, 0.3), ({"bounds": "anytime"}, 0.4)],

@@ -183,10 +183,10 @@ def attack(seed, changes, asked=1.0):
 
 
 def test_no_change_makes_a_false_bound_pass():
-    tallies = np.array([attack(seed, 60, asked=0.1) for seed in range(5)]).sum(axis=0)
+    tallies = np.array([attack(seed, 60, asked=0.1) for seed in range(3)]).sum(axis=0)
     accepted, refused, undecided = tallies.tolist()
-    assert accepted + refused + undecided > 400
-    assert refused > 150
+    assert accepted + refused + undecided > 240
+    assert refused > 90
     assert undecided < 0.02 * refused
 
 
@@ -935,8 +935,8 @@ def lies_about_staying(seeds):
 
 
 def test_no_lie_about_who_stays_is_proven_and_little_truth_is_missed():
-    proven, undecided = lies_about_staying(range(25))
-    assert proven > 8
+    proven, undecided = lies_about_staying(range(12))
+    assert proven > 4
     assert undecided < proven / 5
 
 

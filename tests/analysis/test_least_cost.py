@@ -100,7 +100,7 @@ def check_that_no_point_of_a_grid_is_cheaper(seed):
         assert all(task.cost(found) <= task.cost(point.tolist()) + Fraction(2, 100) for point in good)
 
 
-@settings(max_examples=5)
+@settings(max_examples=3)
 @given(st.integers(0, 10_000))
 def test_no_point_of_a_grid_is_cheaper(seed):
     check_that_no_point_of_a_grid_is_cheaper(seed)

@@ -75,7 +75,7 @@ def test_it_is_that_of_the_best_strategy(greatest, tmp_path, thorough):
         assert np.all(found.upper - found.lower < 1e-8)
         batch = asked.probabilities(np.stack([rates, rates])).probability
         assert batch == pytest.approx(np.stack([found.value] * 2), abs=1e-9)
-        best = brute_force(world, rates, greatest, rng)
+        best = brute_force(world, rates, greatest, rng, most=100 if thorough else 40)
         side = 1 if greatest else -1
         assert np.all(side * best <= side * found.value + 1e-9), seed
         attained += int((np.abs(best - found.value) < 1e-9).sum())

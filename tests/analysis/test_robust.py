@@ -572,20 +572,18 @@ def test_no_matrix_of_the_region_beats_the_bounds(seed, formula, draws, semantic
     objective = random_objective(rng, formula, states=6, bins=2, draws=draws)
     region = random_region(rng, objective, 2, 3)
     effort = Effort(boxes=6, gap=1e-3)
-    found = robust_bounds(objective, region, semantics, effort)
+    lower, upper = solutions._sides(objective, region, semantics, effort, ("lower", "upper"))
     rates = np.array([random_member(rng, region) for _ in range(60)])
     result = objective.probabilities(rates)
-    assert np.all(found.lower <= result.upper + 1e-12)
-    assert np.all(found.upper >= result.lower - 1e-12)
-    assert np.all(found.lower <= found.lower_attained + 1e-12)
-    assert np.all(found.upper_attained <= found.upper + 1e-12)
-    sides = solutions._sides(objective, region, semantics, effort, ("lower", "upper"))
-    for side, value in zip(sides, (found.lower_attained, found.upper_attained), strict=True):
-        known = side.attained
+    assert np.all(lower.bounds <= result.upper + 1e-12)
+    assert np.all(upper.bounds >= result.lower - 1e-12)
+    assert np.all(lower.bounds <= lower.attained.value + 1e-12)
+    assert np.all(upper.attained.value <= upper.bounds + 1e-12)
+    for known in (lower.attained, upper.attained):
         assert np.all(region.lower <= np.round(known.masses, 3))
         assert np.all(np.round(known.masses, 3) <= region.upper)
         attained = objective.probabilities(one_side.rates_of(region, known.masses)).probability
-        assert np.diag(attained) == pytest.approx(value, abs=1e-12)
+        assert np.diag(attained) == pytest.approx(known.value, abs=1e-12)
 
 
 @given(st.integers(0, 10**6), st.sampled_from([*SIMPLE, *RECURRENT]))

@@ -359,7 +359,7 @@ _CONSTANT = "told = np.concatenate([skeleton.entry_observations, np.ones((1, wid
 _SEARCHING = "verifier/analysis/robust/policy.py"
 _TRIANGULAR = "triangular = bool(np.all(entries.row <= entries.col) or np.all(entries.row >= entries.col))"
 _NEAR_ENOUGH = "near = self._solver is not None and self._switched <= _FEW * len(right)"
-_BY_STEPS = "solution: Floats = spsolve_triangular(matrix, right, lower=self._lower != turned, unit_diagonal=True)"
+_BY_STEPS = "return spsolve_triangular(matrix, right, lower=self._lower != turned, unit_diagonal=True)"
 _EXCESS = "excess = float(np.max(np.abs(rest) / (residual * (right + np.abs(solution)) + _SMALLEST)))"
 _PACE = "if not excess * _SHRINKING <= before or _still_to_do(before, excess) > _WORTH:"
 _WAYS_TO_SOLVE = {
@@ -468,7 +468,6 @@ _SEARCH, _COUNTS = "verifier/analysis/hidden_search.py", "verifier/analysis/step
 _GRID = "verifier/analysis/belief_grid.py"
 _DIGITS_OF = "at, begin, end = (expit(np.where(high > 0, -array, array)) for array in (odds, low, high))"
 _REST = "rest = walk.rest(self._answer, self._still_waiting, self.window.response or 0, MOST_APART / windows)"
-_BOUNDED = "return any(below) or (isinstance(node, Temporal) and node.interval is not None)"
 _ROUGH_DRAWS = "result = satisfaction_probabilities(at.product, self._values, at.skeleton.entry, roughly=True)"
 _LOOKS_AT = "if taken and taken % _LOOK == 0 and np.array_equal(worth, before):"
 _STEPPED = "most = steps if at.state_count > LARGEST_SQUARED else min(steps, STEPS_BEFORE_SQUARING)"
@@ -797,7 +796,7 @@ EQUIVALENT = {
     **{
         ("verifier/analysis/intervals/rate_intervals.py", line, token): reason
         for line, token, reason in (
-            ("ends: Ints = np.floor(low * UNIT * _OUTWARDS).astype(np.int64)", "low", "equal by then"),
+            ("return np.floor(low * UNIT * _OUTWARDS).astype(np.int64)", "low", "equal by then"),
             ("_HALVINGS = 60", "60", "how near, and rounded outwards"),
             (_RULED_OUT, ">=", "a tie of rounded logarithms, and rounded outwards"),
         )
@@ -1201,7 +1200,6 @@ EQUIVALENT = {
                 "wait, transitions = self.window.response or 0, len(self.skeleton.indices)",
                 ("0",),
             ),
-            ("how soon it is known", _BOUNDED, ("any",)),
             ("nobody asks how exact draws are", _ROUGH_DRAWS, ("True",)),
             ("a power that is not used", "power = power @ power if steps >> position > 1 else power", (">",)),
         )
@@ -1254,7 +1252,7 @@ EQUIVALENT = {
     (_ELIMINATION, "if self._lower or np.all(targets > sources):", ">"): "no edge leads to its own state",
     (_ELIMINATION, _PIVOTS, "True"): "which pivots, not what is solved",
     (_ELIMINATION, _ONES, "True"): "the diagonal holds ones, and nobody reads the matrix again",
-    (_POINT, "result: Ints = np.where(chain.reached, distance, 0).astype(np.int64)", "0"): "of what is not reached",
+    (_POINT, "return np.where(chain.reached, distance, 0).astype(np.int64)", "0"): "of what is not reached",
     **{(_POINT, _RAISED, token): "where a witness begins that is raised, and checked" for token in ("+", "2")},
     (_POINT, _WORST, "*"): "where a witness begins that is raised, and checked",
     ("verifier/analysis/robust/solutions.py", "boxes: int = 32", "32"): "how long it is tried",

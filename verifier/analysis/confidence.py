@@ -326,8 +326,7 @@ def _certain(objective: Objective, measured: Measured) -> NDArray[np.float64] | 
 def _above_zero(measured: Measured) -> NDArray[np.float64]:
     """Rates that are all above 0, but for those that are held by convention."""
     fixed = measured.fixed[:, None, :] & ~np.isnan(measured.rates)
-    rates: NDArray[np.float64] = np.where(fixed, measured.rates, 1 / len(measured.rates[0]))
-    return rates
+    return np.where(fixed, measured.rates, 1 / len(measured.rates[0]))
 
 
 _MAKERS: Mapping[IntervalKind, Maker] = {

@@ -106,8 +106,7 @@ class Objective:
     @property
     def chances(self) -> Floats:
         """(r, outcomes) how likely each outcome of what the world draws is in each alternative."""
-        chances: Floats = self.skeleton.channel.chances()[self.moving]
-        return chances
+        return self.skeleton.channel.chances()[self.moving]
 
     def mean_behind(self, worth: Floats, states: Ints) -> Floats:
         """(k, observations) what each observation is worth in k product states: the mean, over what the world draws,
@@ -239,25 +238,31 @@ class Conditional(Objective):
         return without_steps(value, error)
 
 
-@dataclass(frozen=True, eq=False)
-class Gained(Objective):
-    """What is gained until the objective's formula `F condition` holds, or in so many steps."""
+class OfGains(Objective):
+    """What is said of `gains`, which may depend on reports that transitions do not depend on."""
 
     gains: Gains
-    steps: int | None
 
     most: ClassVar[float] = math.inf
     plain: ClassVar[bool] = False
 
     @property
+    def columns_needed(self) -> Ints:
+        """As `Objective.columns_needed`."""
+        return np.unique(np.concatenate([super().columns_needed, self.gains.columns_needed()]), axis=0)
+
+
+@dataclass(frozen=True, eq=False)
+class Gained(OfGains):
+    """What is gained until the objective's formula `F condition` holds, or in so many steps."""
+
+    gains: Gains
+    steps: int | None
+
+    @property
     def effort(self) -> int:
         """See `Objective`."""
         return 2 if self.steps is None else max(1, self.steps)
-
-    @property
-    def columns_needed(self) -> Ints:
-        """As `Objective.columns_needed`: gains may depend on reports that transitions do not depend on."""
-        return np.unique(np.concatenate([super().columns_needed, self.gains.columns_needed()]), axis=0)
 
     def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:
         """As `Objective.probabilities`, of what is gained; infinite where the condition may never hold."""
@@ -267,8 +272,7 @@ class Gained(Objective):
         skeleton, values = self.skeleton, self.skeleton.entry_values(rates)
         gains = self.gains.values(rates)
         if self.steps is not None:
-            steps = Steps(skeleton.indptr, skeleton.indices, values.T, skeleton.entry)
-            total = gained(steps, gains, self.steps)[skeleton.starts].T
+            total = gained(steps_of(skeleton, values), gains, self.steps)[skeleton.starts].T
             return without_steps(total, total)
         return expected_gains(
             self.product,
@@ -300,10 +304,14 @@ class Quantile(Objective):
         skeleton, values = self.skeleton, self.skeleton.entry_values(rates)
         reached = Objective.probabilities(self, rates)
         goal = skeleton.mask_of(self.condition)
-        steps = Steps(skeleton.indptr, skeleton.indices, values.T, skeleton.entry)
-        times = quantiles(steps, goal, skeleton.starts, self.level, reached.probability)
+        times = quantiles(steps_of(skeleton, values), goal, skeleton.starts, self.level, reached.probability)
         value = np.where(times == NEVER, np.inf, times * float(self.step_s))
         return without_steps(value)
+
+
+def steps_of(skeleton: Skeleton, values: Floats) -> Steps:
+    """One step of the chains with these (M, entries) values; of a world that decides, of each of its choices."""
+    return Steps(skeleton.indptr, skeleton.indices, values.T, skeleton.entry)
 
 
 def _in_parts(objective: Objective, rates: Floats, solve: Callable[[Floats], BatchResult]) -> BatchResult:

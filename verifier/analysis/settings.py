@@ -72,6 +72,7 @@ PRIORS: Mapping[str, float] = {"jeffreys": 0.5, "uniform": 1.0}
 """Named weights on every label: the prior of Jeffreys, and all matrices equally likely."""
 SMALLEST_PRIOR, LARGEST_PRIOR = 1e-6, 1e6
 LARGEST_DRAWS = 10**9
+"""Most draws behind an interval, whose ends are far surer then than the model that they are drawn from."""
 MOST_LOOKS = 10**6
 
 

@@ -32,7 +32,7 @@ from verifier.checking.batch import BatchResult, satisfaction_probabilities
 from verifier.checking.product import MOST_OBLIGATIONS, build_product
 from verifier.checking.step_bounds import MOST_APART, LongWindow, any_window, counted, long_window
 from verifier.checking.stepping import Steps
-from verifier.language.expressions.syntax import Node, Temporal, fold
+from verifier.language.expressions.syntax import Node, Temporal, nodes_in
 from verifier.language.ltl import parse_formula
 from verifier.language.ltl.progression import ACCEPT, REJECT
 from verifier.systems.skeleton import Skeleton
@@ -217,11 +217,7 @@ def counted_window(
 
     With no `memory_bytes` the window that it is, however short.
     """
-
-    def bounded(node: Node, below: tuple[bool, ...]) -> bool:
-        return any(below) or (isinstance(node, Temporal) and node.interval is not None)
-
-    if not fold(formula, bounded):
+    if not any(isinstance(node, Temporal) and node.interval is not None for node in nodes_in(formula)):
         return None
     labels = {name: skeleton.mask_of(node) for name, node in propositions.items()}
     if memory_bytes is None:

@@ -11,6 +11,7 @@ left anonymous). The transitions are stored as those of a chain, with choices in
 From a skeleton and a matrix to a Markov chain.
 """
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -37,63 +38,6 @@ def are_row_starts(starts: Ints, end: int) -> bool:
     return bool(starts[0] == 0 and starts[-1] == end and np.all(np.diff(starts) >= 1))
 
 
-def check_rows(
-    state_count: int,
-    indptr: Ints,
-    indices: Ints,
-    probabilities: NDArray[np.float64],
-    fractions: tuple[Fraction, ...] | None,
-    rounding_defect: float = 0.0,
-) -> None:
-    """Refuse rows that are no distributions over the states.
-
-    Args:
-        state_count: number of states, n.
-        indptr: (rows + 1,) row starts.
-        indices: (nnz,) successors, strictly increasing within a row.
-        probabilities: (nnz,) all above 0, each row summing to 1 within `ROW_SUM_TOLERANCE`.
-        fractions: (nnz,) the same as exact fractions, each row summing to exactly 1; or None.
-        rounding_defect: how far deliberate rounding may have moved a row sum.
-
-    Raises:
-        ValueError: if any of this does not hold.
-    """
-    nnz = len(indices)
-    if state_count < 1 or not are_row_starts(indptr, nnz):
-        raise ValueError("row starts must begin at 0, end at the number of transitions, and leave no row empty")
-    if nnz != len(probabilities) or indices.min() < 0 or indices.max() >= state_count:
-        raise ValueError("every transition needs one probability and a successor that is a state")
-    within_row = np.ones(nnz - 1, dtype=bool)
-    within_row[indptr[1:-1] - 1] = False
-    if np.any(np.diff(indices)[within_row] <= 0):
-        raise ValueError("successors must increase strictly within a row")
-    if not np.all(probabilities > 0):  # false for NaN as well
-        raise ValueError("every transition needs a probability above 0")
-    defect = np.abs(np.add.reduceat(probabilities, indptr[:-1]) - 1)
-    if not defect.max() <= rounding_defect + ROW_SUM_TOLERANCE:
-        row = int(defect.argmax())
-        raise ValueError(f"row {row} does not sum to 1: it is off by {defect[row]}")
-    if fractions is None:
-        return
-    if len(fractions) != nnz:
-        raise ValueError("every transition needs one fraction")
-    for row in range(len(indptr) - 1):
-        if rounding_defect == 0 and sum(fractions[indptr[row] : indptr[row + 1]]) != 1:
-            raise ValueError(f"row {row} does not sum to exactly 1")
-
-
-def check_states(
-    state_count: int, initial: Ints, labels: Mapping[str, NDArray[np.bool_]], valuations: Mapping[str, NDArray[Any]]
-) -> None:
-    """Refuse initial states, labels or valuations that do not fit the states; ValueError."""
-    if len(initial) == 0 or initial.min() < 0 or initial.max() >= state_count or np.any(np.diff(initial) <= 0):
-        raise ValueError("initial states must be states in strictly increasing order, and there must be one")
-    if any(mask.shape != (state_count,) or mask.dtype != np.bool_ for mask in labels.values()):
-        raise ValueError("every label needs one truth value per state")
-    if any(column.shape != (state_count,) or column.dtype != np.int64 for column in valuations.values()):
-        raise ValueError("every state variable needs one integer per state")
-
-
 @dataclass(frozen=True, eq=False)
 class Transitions:
     """What chains and decision processes of n states share: nnz transitions in compressed sparse rows.
@@ -104,7 +48,7 @@ class Transitions:
         probabilities: (nnz,) float64, all > 0; every row sums to 1 within `ROW_SUM_TOLERANCE`.
         labels: name -> (n,) bool mask. Names are free text.
         initial: (m,) int64 indices of the states asked about, strictly increasing.
-        fractions: (nnz,) the same probabilities as exact fractions, or None.
+        fractions: (nnz,) the same probabilities as exact fractions, every row of which sums to exactly 1; or None.
         valuations: variable name -> (n,) int64, the meaning of each state; may be empty.
         remark: what its steps or choices stand for, for readers of an export; no line breaks.
 
@@ -125,9 +69,38 @@ class Transitions:
         self._check()
 
     def _check(self, rounding_defect: float = 0.0) -> None:
-        rows = self.indptr, self.indices, self.probabilities, self.fractions
-        check_rows(self.state_count, *rows, rounding_defect)
-        check_states(self.state_count, self.initial, self.labels, self.valuations)
+        """Refuse rows that are no distributions over the states, and what does not fit these."""
+        n, nnz, initial = self.state_count, self.transition_count, self.initial
+        indptr, indices, probabilities = self.indptr, self.indices, self.probabilities
+        if n < 1 or not are_row_starts(indptr, nnz):
+            raise ValueError("row starts must begin at 0, end at the number of transitions, and leave no row empty")
+        if nnz != len(probabilities) or indices.min() < 0 or indices.max() >= n:
+            raise ValueError("every transition needs one probability and a successor that is a state")
+        within_row = np.ones(nnz - 1, dtype=bool)
+        within_row[indptr[1:-1] - 1] = False
+        if np.any(np.diff(indices)[within_row] <= 0):
+            raise ValueError("successors must increase strictly within a row")
+        if not np.all(probabilities > 0):  # false for NaN as well
+            raise ValueError("every transition needs a probability above 0")
+        defect = np.abs(np.add.reduceat(probabilities, indptr[:-1]) - 1)
+        if not defect.max() <= rounding_defect + ROW_SUM_TOLERANCE:
+            row = int(defect.argmax())
+            raise ValueError(f"row {row} does not sum to 1: it is off by {defect[row]}")
+        if self.fractions is not None:
+            self._check_fractions(self.fractions, rounding_defect)
+        if len(initial) == 0 or initial.min() < 0 or initial.max() >= n or np.any(np.diff(initial) <= 0):
+            raise ValueError("initial states must be states in strictly increasing order, and there must be one")
+        if any(mask.shape != (n,) or mask.dtype != np.bool_ for mask in self.labels.values()):
+            raise ValueError("every label needs one truth value per state")
+        if any(column.shape != (n,) or column.dtype != np.int64 for column in self.valuations.values()):
+            raise ValueError("every state variable needs one integer per state")
+
+    def _check_fractions(self, fractions: tuple[Fraction, ...], rounding_defect: float) -> None:
+        if len(fractions) != self.transition_count:
+            raise ValueError("every transition needs one fraction")
+        for row, (low, high) in enumerate(itertools.pairwise(self.indptr.tolist())):
+            if rounding_defect == 0 and sum(fractions[low:high]) != 1:
+                raise ValueError(f"row {row} does not sum to exactly 1")
 
     @property
     def state_count(self) -> int:

@@ -144,10 +144,7 @@ class _Wide:
 
 def _scaled(fraction: NDArray[np.float64], exponent: Ints) -> NDArray[np.float64]:
     """fraction * 2^exponent in doubles."""
-    result: NDArray[np.float64] = np.ldexp(
-        fraction, np.clip(exponent, -_BEYOND_DOUBLES, _BEYOND_DOUBLES).astype(np.intc)
-    )
-    return result
+    return np.ldexp(fraction, np.clip(exponent, -_BEYOND_DOUBLES, _BEYOND_DOUBLES).astype(np.intc))
 
 
 def sum_by_halves(terms: NDArray[np.float64]) -> NDArray[np.float64]:

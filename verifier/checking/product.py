@@ -265,8 +265,7 @@ def _at_once(
 
 def _rows(indptr: Ints, transitions: int, count: int) -> Ints:
     """Where each row starts in `count` copies of a chain's transitions; no row of a chain is empty."""
-    starts: Ints = (np.arange(count)[:, None] * transitions + indptr[None, :-1]).ravel()
-    return starts
+    return (np.arange(count)[:, None] * transitions + indptr[None, :-1]).ravel()
 
 
 def _too_large(states: int, limit: int) -> NoAnswerError:

@@ -123,6 +123,24 @@ def nodes_below(nodes: Sequence[PositiveNode], numbers: Iterable[int]) -> list[i
     return sorted(known)
 
 
+def state_mask(nodes: Sequence[PositiveNode], number: int, propositions: Sequence[Mask], count: int) -> Mask | None:
+    """(count,) bool: in which states a node of a normal form holds that speaks of the present alone, from where each
+    proposition does; None for any other node."""
+    node = nodes[number]
+    if node.kind in ("holds", "fails"):
+        return propositions[node.low] ^ (node.kind == "fails")
+    if node.kind not in ("true", "false", "&", "|"):
+        return None
+    both = node.kind in ("true", "&")
+    joined = np.full(count, both)
+    for operand in node.operands:
+        part = state_mask(nodes, operand, propositions, count)
+        if part is None:
+            return None
+        joined = joined & part if both else joined | part
+    return joined
+
+
 class _SplitGraph:
     """The chain's bottom components, with states split by the truth of the operators eliminated so far.
 

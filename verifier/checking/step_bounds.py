@@ -28,6 +28,7 @@ from verifier.chains.chain import MarkovChain
 from verifier.checking.batch import BatchResult
 from verifier.checking.powers import NEGLIGIBLE, Expected, SubChain, after_steps
 from verifier.checking.product import MOST_OBLIGATIONS
+from verifier.checking.recurrence import state_mask
 from verifier.language.expressions.syntax import Node
 from verifier.language.ltl.normal_form import FALSE_NODE, TRUE_NODE, PositiveFormula
 from verifier.systems.space import truth
@@ -124,11 +125,14 @@ class _Reader:
     def until(self) -> LongWindow | None:
         """`a U[i,j] b`, or `a R[i,j] b` as the complement of `!a U[i,j] !b`, or `X[i] b`."""
         root = self._root
-        if root.kind == "X" and self._is_state(root.operands[0]):
-            return LongWindow(False, np.ones(self._n, dtype=bool), self._mask(root.operands[0]), root.low, root.low)
-        if root.kind not in ("U", "R") or root.high is None or not all(map(self._is_state, root.operands)):
+        masks = [mask for mask in map(self._mask, root.operands) if mask is not None]
+        if len(masks) < len(root.operands):
             return None
-        left, right = (self._mask(number) ^ (root.kind == "R") for number in root.operands)
+        if root.kind == "X":
+            return LongWindow(False, np.ones(self._n, dtype=bool), masks[0], root.low, root.low)
+        if root.kind not in ("U", "R") or root.high is None:
+            return None
+        left, right = (mask ^ (root.kind == "R") for mask in masks)
         return LongWindow(root.kind == "R", left, right, root.low, root.high)
 
     def response(self) -> LongWindow | None:
@@ -139,30 +143,21 @@ class _Reader:
         if root.kind not in ("U", "R") or root.high is None or root.operands[0] != outer:
             return None
         body = self._nodes[root.operands[1]]
-        parts = body.operands if body.kind == junction else (root.operands[1],)
-        inner = [self._nodes[number] for number in parts if not self._is_state(number)]
-        states = [self._mask(number) ^ always for number in parts if self._is_state(number)]
+        parts = {
+            number: self._mask(number) for number in (body.operands if body.kind == junction else root.operands[1:])
+        }
+        inner = [self._nodes[number] for number, mask in parts.items() if mask is None]
+        states = [mask ^ always for mask in parts.values() if mask is not None]
         if len(inner) != 1 or inner[0].kind != inner_kind or inner[0].high is None or inner[0].low > 0:
             return None
-        if inner[0].operands[0] != (TRUE_NODE if always else FALSE_NODE) or not self._is_state(inner[0].operands[1]):
+        b = self._mask(inner[0].operands[1])
+        if inner[0].operands[0] != (TRUE_NODE if always else FALSE_NODE) or b is None:
             return None
         p = np.logical_and.reduce([np.ones(self._n, dtype=bool), *states])
-        b = self._mask(inner[0].operands[1]) ^ (not always)
-        return LongWindow(not always, p, b, root.low, root.high, inner[0].high)
+        return LongWindow(not always, p, b ^ (not always), root.low, root.high, inner[0].high)
 
-    def _is_state(self, number: int) -> bool:
-        node = self._nodes[number]
-        return node.kind not in ("U", "R", "X") and all(map(self._is_state, node.operands))
-
-    def _mask(self, number: int) -> Mask:
-        node = self._nodes[number]
-        if node.kind in ("true", "false"):
-            return np.full(self._n, node.kind == "true")
-        if node.kind in ("holds", "fails"):
-            return self._truth[node.low] ^ (node.kind == "fails")
-        masks = [self._mask(operand) for operand in node.operands]
-        joined: Mask = np.logical_and.reduce(masks) if node.kind == "&" else np.logical_or.reduce(masks)
-        return joined
+    def _mask(self, number: int) -> Mask | None:
+        return state_mask(self._nodes, number, self._truth, self._n)
 
 
 def counted(chain: MarkovChain, window: LongWindow, value_error: float, seconds: float | None = None) -> BatchResult:

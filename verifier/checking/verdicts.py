@@ -26,7 +26,8 @@ A satisfied requirement whose check is empty (`vacuous`) is `VACUOUS`.
 """
 
 import math
-from collections.abc import Iterable
+import operator
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
@@ -68,6 +69,14 @@ SEVERITY = (
     Verdict.VIOLATED,
 )
 """From the least to the most severe, over requirements."""
+
+COMPARE: Mapping[str, Callable[..., bool]] = {
+    ">=": operator.ge,
+    ">": operator.gt,
+    "<=": operator.le,
+    "<": operator.lt,
+}
+"""How a target compares."""
 
 Basis: TypeAlias = Literal["any_dependence", "contexts", "memoryless", "assumed"]
 ModelVerdict: TypeAlias = Literal["satisfied", "violated", "inconclusive"]
@@ -221,8 +230,7 @@ def decide(
     if decision.basis == "any_dependence" and whatever_if is not None:
         decision = replace(decision, condition=f"if {whatever_if}")
         if rule.strict:
-            said: Decided = "satisfied" if whatever is Verdict.SATISFIED else "violated"
-            decision = Decision(Verdict.INCONCLUSIVE, reason=Refused("untested", f"if {whatever_if}", said))
+            decision = _refused(whatever, f"if {whatever_if}")
     if vacuous and decision.verdict is Verdict.SATISFIED:
         return Decision(Verdict.VACUOUS, decision.basis)
     return decision
@@ -245,11 +253,15 @@ def _decision(
     clauses += [] if channel.boxed else _channel_clause(channel, rule, told=assumption == INDEPENDENT_ITEMS)
     condition = f"if {' and '.join(clauses)}" if clauses else None
     if rule.strict and condition is not None:
-        refused = Refused("untested", condition, "satisfied" if model is Verdict.SATISFIED else "violated")
-        return Decision(Verdict.INCONCLUSIVE, reason=refused)
+        return _refused(model, condition)
     if channel.assumed or channel.boxed or (rule.assumes(channel) and channel.test != "not_contradicted"):
         return Decision(model, "assumed", condition)
     return Decision(model, "memoryless" if channel.contexts is None else "contexts", condition)
+
+
+def _refused(decided: Verdict, condition: str) -> Decision:
+    """What a strict rule makes of a verdict that decides, under a condition."""
+    return Decision(Verdict.INCONCLUSIVE, reason=Refused("untested", condition, cast(Decided, decided.value)))
 
 
 def _channel_clause(channel: ChannelTest, rule: VerdictRule, *, told: bool) -> list[str]:
@@ -286,16 +298,10 @@ def verdict_of(lower: float | Fraction, upper: float | Fraction, comparison: str
     if target is None:
         return Verdict.NO_TARGET
     low, high = (end if math.isinf(end) else Fraction(end) for end in (lower, upper))
-    holds = {
-        ">=": (low >= target, high < target),
-        ">": (low > target, high <= target),
-        "<=": (high <= target, low > target),
-        "<": (high < target, low >= target),
-    }
-    satisfied, violated = holds[comparison]
-    if satisfied:
+    worst, best = (low, high) if comparison in (">=", ">") else (high, low)
+    if COMPARE[comparison](worst, target):
         return Verdict.SATISFIED
-    return Verdict.VIOLATED if violated else Verdict.INCONCLUSIVE
+    return Verdict.INCONCLUSIVE if COMPARE[comparison](best, target) else Verdict.VIOLATED
 
 
 def worst_verdict(verdicts: Iterable[Verdict]) -> Verdict:

@@ -136,7 +136,8 @@ def with_exact(
     if counts is not None and any(groups):
         taken = [skeleton.entry[run.transitions] for runs in groups for run in runs]
         exact = exact_entries(skeleton, counts, np.unique(np.concatenate(taken)))
-        groups = [[replace(run, probability=_rounded_once(skeleton, run, exact)) for run in runs] for runs in groups]
+        known = [[(run, exact_probability(skeleton, run, exact)) for run in runs] for runs in groups]
+        groups = [[replace(run, probability=float(p)) if p is not None else run for run, p in runs] for runs in known]
     # Stable: equal ones stay in the order they were found.
     return [sorted(runs, key=lambda run: -run.probability) for runs in groups], exact
 
@@ -150,11 +151,6 @@ def exact_probability(skeleton: Skeleton, run: Run, exact: Mapping[int, Fraction
         return None
     times = Counter(skeleton.entry[run.transitions[: run.counted]].tolist())
     return math.prod((exact[entry] ** power for entry, power in sorted(times.items())), start=Fraction(1))
-
-
-def _rounded_once(skeleton: Skeleton, run: Run, exact: Mapping[int, Fraction]) -> float:
-    fraction = exact_probability(skeleton, run, exact)
-    return run.probability if fraction is None else float(fraction)
 
 
 def exact_entries(skeleton: Skeleton, counts: NDArray[np.int64], entries: Ints) -> dict[int, Fraction]:

@@ -2,7 +2,7 @@
 
 Draws come in blocks of `BLOCK`. Every block of every matrix column has a stream of its own, named by the seed, the
 counts, the column and the number of the block (`numpy.random.SeedSequence` turns names into independent streams), and
-within a block a stream is read row by row. So draw number d is the same whatever else is drawn.
+within a block a stream is read row by row.
 
 How sure the counts make us of a probability: draws of the matrices from their posterior, pushed through the chain.
 
@@ -17,7 +17,7 @@ of the column is Dirichlet(n + a), and columns are independent of each other (Ge
 * A column without items is drawn from the prior: no interval leans on the rates that a policy assumes for it.
 * A column that is fixed by convention (`Measured.fixed`) is not drawn.
 
-The frames of one drive are not independent items: see `bootstrap` and `dependence`.
+The frames of one drive are not independent items: see `analysis.phantom_draws`.
 
 Draw number d of a column depends on the counts, the prior, the seed and d, and on nothing else: not on how many draws
 are asked for, nor in what parts, nor for which columns. So all chains that are filled from the same matrices can be

@@ -54,7 +54,6 @@ from verifier.perception.confusion.data_set import annotation_error, looks_at
 
 RANGE_LEVEL = 0.999
 """How sure the range of each end of a simulated interval is."""
-"""Most draws behind an interval, whose ends are far surer then than the model that they are drawn from."""
 MEMORY_BYTES = 2**31
 """Most memory for the draws that an interval is read from."""
 

@@ -189,8 +189,7 @@ def lower_end(items: Ints, total: Ints, tail: float) -> Ints:
         items, total: x of n items, arrays that broadcast against each other, 0 <= x <= n.
         tail: the probability c that each end may be missed with, above 0 and below 1/2.
     """
-    rounded: Ints = np.floor(binomial_lower_end(items, total, tail) * UNIT * _OUTWARDS).astype(np.int64)
-    return rounded
+    return np.floor(binomial_lower_end(items, total, tail) * UNIT * _OUTWARDS).astype(np.int64)
 
 
 _HALVINGS = 60
@@ -217,8 +216,7 @@ def _lower(hits: Floats, items: Floats, alpha: float) -> Ints:
         middle = (low + high) / 2
         ruled_out = wins >= xlogy(hits, middle) + xlog1py(items - hits, -middle)
         low, high = np.where(ruled_out, middle, low), np.where(ruled_out, high, middle)
-    ends: Ints = np.floor(low * UNIT * _OUTWARDS).astype(np.int64)
-    return ends
+    return np.floor(low * UNIT * _OUTWARDS).astype(np.int64)
 
 
 _LISTED = 3

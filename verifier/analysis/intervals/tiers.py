@@ -161,36 +161,21 @@ def _refuse_contradicted(
     total = int(stated.sum()) * sum(matrices.bin_count for matrices in tested) // len(stated)
     for matrices in tested:
         parts = matrices.bin_count // len(stated)
-        ends = (mask.repeat(parts, axis=0) for mask in (stated, lower, upper))
-        _refuse_one(path, matrices, total, *ends)
-
-
-def _refuse_one(
-    path: str,
-    matrices: ConfusionMatrices,
-    total: int,
-    stated: NDArray[np.bool_],
-    lower: NDArray[Any],
-    upper: NDArray[Any],
-) -> None:
-    """UsageError where the counts contradict one of their stated rates, of so many in total."""
-    cells = np.argwhere(stated)
-    hits = matrices.counts[stated]
-    items = matrices.counts.sum(axis=1)[cells[:, 0], cells[:, 2]]
-    above = log_e_value(hits, items, upper[stated].astype(float))
-    below = log_e_value(items - hits, items, 1 - lower[stated].astype(float))
-    most = np.maximum(above, below)
-    worst = int(most.argmax())
-    if most[worst] < math.log(2 * total / CONTRADICTED_BELOW):
-        return
-    at, predicted, true = cells[worst].tolist()
-    who, what = (label_text(matrices.labels[label]) for label in (true, predicted))
-    raise UsageError(
-        f"--rate-box {path}: the data contradict it: in {matrices.bin_text(at)} {hits[worst]} of {items[worst]} "
-        f"items of {who} were reported as {what}, and {float(lower[at, predicted, true]):g} to "
-        f"{float(upper[at, predicted, true]):g} is stated (e-value 10^{significant(most[worst] / math.log(10))} for "
-        f"{total} rates): state a wider one, or accept it with --assume-rate-box"
-    )
+        cells = np.argwhere(stated.repeat(parts, axis=0))
+        at, predicted, true = cells.T
+        hits, items = matrices.counts[at, predicted, true], matrices.counts.sum(axis=1)[at, true]
+        low, high = (ends[at // parts, predicted, true].astype(float) for ends in (lower, upper))
+        most = np.maximum(log_e_value(hits, items, high), log_e_value(items - hits, items, 1 - low))
+        worst = int(most.argmax())
+        if most[worst] < math.log(2 * total / CONTRADICTED_BELOW):
+            continue
+        who, what = (label_text(matrices.labels[label[worst]]) for label in (true, predicted))
+        raise UsageError(
+            f"--rate-box {path}: the data contradict it: in {matrices.bin_text(int(at[worst]))} {hits[worst]} of "
+            f"{items[worst]} items of {who} were reported as {what}, and {low[worst]:g} to {high[worst]:g} is stated "
+            f"(e-value 10^{significant(most[worst] / math.log(10))} for {total} rates): state a wider one, or accept "
+            "it with --assume-rate-box"
+        )
 
 
 def log_e_value(hits: Ints, items: Ints, most: Floats) -> Floats:
@@ -206,8 +191,7 @@ def log_e_value(hits: Ints, items: Ints, most: Floats) -> Floats:
         prior: Floats = np.log1p(-betainc(0.5, 0.5, most))
         law = np.asarray(xlogy(hits, most) + xlog1py(items - hits, -most), dtype=np.float64)
         log_e = betaln(a, b) - betaln(0.5, 0.5) + posterior - prior - law
-    result: Floats = np.where(most < 1, log_e, -np.inf)
-    return result
+    return np.where(most < 1, log_e, -np.inf)
 
 
 Tier: TypeAlias = Literal[

@@ -53,8 +53,7 @@ class RecallCells:
 
     def of(self, matrices: NDArray[np.generic]) -> NDArray[np.generic]:
         """(..., k) the cells of (..., bins, predicted, true) matrices."""
-        chosen: NDArray[np.generic] = matrices[..., self.bins, self.columns, self.columns]
-        return chosen
+        return matrices[..., self.bins, self.columns, self.columns]
 
 
 def relevant_columns(objective: Objective, rates: Floats) -> Ints:

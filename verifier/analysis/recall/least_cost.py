@@ -39,7 +39,7 @@ from scipy.optimize import minimize
 from verifier.analysis import kernel
 from verifier.analysis.objective import Objective
 from verifier.analysis.recall.cells import RecallCells, rest_of, with_recall
-from verifier.analysis.recall.requirements import SECTIONS, Problem, Target
+from verifier.analysis.recall.requirements import SECTIONS, Problem
 from verifier.analysis.robust.inner_bounds import Side
 from verifier.analysis.robust.region import Region
 from verifier.analysis.robust.solutions import Effort, robust_bounds
@@ -47,6 +47,7 @@ from verifier.analysis.sensitivity.adjoint import expected_visits, flow_derivati
 from verifier.analysis.settings import Semantics
 from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import EngineError
+from verifier.checking.verdicts import COMPARE
 
 RANDOM_STARTS = 4
 MOST_CONSTRAINTS = 256
@@ -320,16 +321,11 @@ class BoxFamily:
                 checked = [kernel.check(proof) for proof in robust.certificates]
             except kernel.Rejected as error:
                 raise EngineError(f"the certificate of a certified floor does not hold: {error}") from None
-            met = [[_meets(end, target) for end in ends if end is not None] for ends in zip(*checked, strict=True)]
+            meets, asked = COMPARE[target.comparison], target.probability
+            met = [[meets(end, asked) for end in ends if end is not None] for ends in zip(*checked, strict=True)]
             if met != [[True]] * len(objective.product.start):  # each initial state has one proof
                 return False
         return True
-
-
-def _meets(bound: Fraction, target: Target) -> bool:
-    """Whether an exact probability meets the target."""
-    asked = target.probability
-    return {">=": bound >= asked, ">": bound > asked, "<=": bound <= asked, "<": bound < asked}[target.comparison]
 
 
 @dataclass(frozen=True)

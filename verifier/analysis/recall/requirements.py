@@ -58,9 +58,8 @@ class Target:
         return {">=": lower >= above, ">": lower > below, "<=": upper <= below, "<": upper < above}[self.comparison]
 
     def failed(self, lower: Floats, upper: Floats) -> Mask:
-        """Where none does."""
-        below, above = doubles_around(self.probability)
-        return {">=": upper < above, ">": upper <= below, "<=": lower > below, "<": lower >= above}[self.comparison]
+        """Where none does: not even the end on the right side."""
+        return ~self.met(upper, lower)
 
     def worst(self, values: Floats, axis: int) -> Floats:
         """The values furthest on the wrong side."""

@@ -188,8 +188,7 @@ def decision_order(step: UncertainStep, nodes: Nodes) -> Ints:
         raise EngineError(
             f"{np.count_nonzero(layer < 0)} product states can be stayed in forever and are in no component"
         )
-    result: Ints = part * number + layer
-    return result
+    return part * number + layer
 
 
 def _always_falls(step: UncertainStep, nodes: Nodes, part: Ints, layer: Ints, at: Ints) -> NDArray[np.bool_]:

@@ -35,7 +35,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.analysis.objective import Objective, without_steps
+from verifier.analysis.objective import Objective, OfGains, steps_of, without_steps
 from verifier.analysis.robust.graph import end_components
 from verifier.analysis.robust.optimum import Between, Optimum
 from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask, marked
@@ -56,7 +56,7 @@ _MOST_DIGITS = 10**8
 
 
 @dataclass(frozen=True, eq=False)
-class OptimalSteps(Optimum):
+class OptimalSteps(OfGains, Optimum):
     """What is gained in so many steps, and which end of it is asked for.
 
     Attributes:
@@ -68,29 +68,24 @@ class OptimalSteps(Optimum):
     steps: int
 
     is_undecided = Objective.is_undecided
-    most: ClassVar[float] = math.inf
-    plain: ClassVar[bool] = False
 
     @property
     def effort(self) -> int:
         """See `Objective`."""
         return max(1, self.steps)
 
-    @property
-    def columns_needed(self) -> Ints:
-        """As `Objective.columns_needed`: gains may depend on reports that transitions do not depend on."""
-        return np.unique(np.concatenate([super().columns_needed, self.gains.columns_needed()]), axis=0)
-
     def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:
         """As `Objective.probabilities`, of what is gained."""
-        steps = _steps_of(self, rates)
+        steps = steps_of(self.skeleton, self._values(rates))
         best = best_of(self.choice_starts, self.greatest)
         return without_steps(gained(steps, self.gains.values(rates), self.steps, best)[self.skeleton.starts].T)
 
     def gain_bracket(self, rates: Floats, value_error: float) -> Between:
         """Bounds of the optimum for one family of rates."""
         value = self.probabilities(rates[None]).probability[0]
-        off = value * (sum(_steps_of(self, rates[None]).error_after(self.steps, value_error)) + 2.0**-40)
+        off = value * (
+            sum(steps_of(self.skeleton, self._values(rates[None])).error_after(self.steps, value_error)) + 2.0**-40
+        )
         off += value * self.gains.relative_error * (1 + 2.0**-40)
         return Between(value, np.maximum(value - off, 0), value + off)
 
@@ -119,7 +114,7 @@ class OptimalQuantile(Optimum):
     def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:
         """As `Objective.probabilities`, of the time, where doubles decide what is nearly equal; inf for no time."""
         reached = super().probabilities(rates, roughly=roughly).probability
-        steps = self._least_steps(_steps_of(self, rates), reached, None)
+        steps = self._least_steps(steps_of(self.skeleton, self._values(rates)), reached, None)
         return without_steps(np.where(steps == NEVER, np.inf, steps * float(self.step_s)))
 
     def quantiles(self, rates: Floats, value_error: float, exact: Callable[[], DecisionProcess]) -> Ints:
@@ -134,7 +129,9 @@ class OptimalQuantile(Optimum):
             NoAnswerError: more than `MOST_STEPS` steps, or the level is too close to what is reached at all.
         """
         reached = np.where(self.bracket(rates, value_error).upper < float(self.level), 0.0, 1.0)[None]
-        steps: Ints = self._least_steps(_steps_of(self, rates[None]), reached, (value_error, exact))[0]
+        steps: Ints = self._least_steps(
+            steps_of(self.skeleton, self._values(rates[None])), reached, (value_error, exact)
+        )[0]
         return steps
 
     def _least_steps(
@@ -206,30 +203,18 @@ def best_of(choice_starts: Ints, greatest: bool) -> Callable[[Floats], Floats]:
     return lambda rows: np.asarray(choose.reduceat(rows, choice_starts[:-1], axis=0))
 
 
-def _steps_of(objective: Optimum, rates: Floats) -> Steps:
-    skeleton = objective.skeleton
-    return Steps(skeleton.indptr, skeleton.indices, skeleton.entry_values(rates).T, skeleton.entry)
-
-
 @dataclass(frozen=True, eq=False)
-class OptimalGain(Optimum):
+class OptimalGain(OfGains, Optimum):
     """What is gained in each state until the formula `F condition` holds, and which end of it is asked for."""
 
     gains: Gains
 
     is_undecided = Objective.is_undecided
-    most: ClassVar[float] = math.inf
-    plain: ClassVar[bool] = False
 
     @property
     def wants_more(self) -> bool:
         """Whether the greatest gain is asked for."""
         return self.greatest
-
-    @property
-    def columns_needed(self) -> Ints:
-        """As `Objective.columns_needed`: gains may depend on reports that transitions do not depend on."""
-        return np.unique(np.concatenate([super().columns_needed, self.gains.columns_needed()]), axis=0)
 
     def gain_bracket(self, rates: Floats, value_error: float) -> Between:
         """Bounds of the optimum for one family of rates; arguments and errors as `Optimum.bracket`."""

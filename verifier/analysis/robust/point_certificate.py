@@ -258,8 +258,7 @@ def _distances(chain: _Chain) -> Ints:
     backwards = coo_array((np.ones(len(chain.sources)), (chain.targets, chain.sources)), shape=(size, size)).tocsr()
     ends = np.flatnonzero(chain.met | chain.failed)
     distance = dijkstra(backwards, indices=ends, unweighted=True, min_only=True)
-    result: Ints = np.where(chain.reached, distance, 0).astype(np.int64)
-    return result
+    return np.where(chain.reached, distance, 0).astype(np.int64)
 
 
 def _solved(chain: _Chain) -> tuple[Objects, int, Objects]:

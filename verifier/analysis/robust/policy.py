@@ -231,8 +231,7 @@ class PolicySearch:
         lower = self._lower != turned
         if len(right) <= _DENSE:
             return solve_triangular(matrix.toarray(), right, lower=lower, unit_diagonal=True, check_finite=False)
-        solution: Floats = spsolve_triangular(matrix, right, lower=lower, unit_diagonal=True)
-        return solution
+        return spsolve_triangular(matrix, right, lower=lower, unit_diagonal=True)
 
     def _factorised(self, matrix: Any) -> SuperLU:
         if self._solver is None or self._switched > 0:

@@ -16,6 +16,7 @@ import numpy as np
 
 from verifier.analysis.objective import Objective
 from verifier.base.arrays import Ints, Mask
+from verifier.checking.recurrence import state_mask
 
 MOST_TERMS = 64
 
@@ -33,22 +34,7 @@ def recurrences(objective: Objective, obligation: int) -> tuple[list[Recurrence]
     """The conjunctions that meet an obligation, and those that violate it; None where it speaks of other things."""
     product = objective.product
     nodes, known = product.obligations.formula.nodes, np.maximum(product.state, 0)
-
-    def state_formula(number: int) -> Mask | None:
-        node = nodes[number]
-        if node.kind in ("holds", "fails"):
-            holds = product.propositions[node.low][known]
-            return holds if node.kind == "holds" else ~holds
-        if node.kind in ("&", "|", "true", "false"):
-            parts = [state_formula(operand) for operand in node.operands]
-            if any(part is None for part in parts):
-                return None
-            both = node.kind in ("&", "true")
-            joined = np.full(len(known), both)
-            for part in parts:
-                joined = joined & part if both else joined | part
-            return joined
-        return None
+    propositions = [mask[known] for mask in product.propositions]
 
     def literal(number: int) -> tuple[bool, Mask] | None:
         """Whether it is some `G F a` (else `F G a`), and where a holds."""
@@ -59,7 +45,7 @@ def recurrences(objective: Objective, obligation: int) -> tuple[list[Recurrence]
         if inner.kind != ("R" if outer.kind == "U" else "U") or (inner.low, inner.high) != (0, None):
             return None
         idle = ("true", "false") if outer.kind == "U" else ("false", "true")
-        mask = state_formula(inner.operands[1])
+        mask = state_mask(nodes, inner.operands[1], propositions, len(known))
         if (nodes[outer.operands[0]].kind, nodes[inner.operands[0]].kind) != idle or mask is None:
             return None
         return outer.kind == "R", mask

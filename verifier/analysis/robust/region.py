@@ -120,12 +120,16 @@ def groups_of(channel: Channel) -> Ints:
 
 def events_of(skeleton: Skeleton, measured: Measured) -> frozenset[Event]:
     """The events that bounds on a chain of `skeleton` rest on; unite those of all chains of a run."""
-    group = groups_of(skeleton.channel)
-    members = [tuple(np.flatnonzero(group == number).tolist()) for number in range(int(group.max()) + 1)]
-    rest = tuple(label for label in range(len(group)) if label not in members[0])
-    sets = {rest, *members[1:]}
+    sets = set(_events_of_groups(groups_of(skeleton.channel)))
     columns = np.argwhere(_estimated(skeleton, measured)).tolist()
     return frozenset(Event(index, column, labels) for index, column in columns for labels in sets)
+
+
+def _events_of_groups(group: Ints) -> list[tuple[int, ...]]:
+    """The labels of each group; for the first group, which has label 0, all other labels."""
+    return [
+        tuple(np.flatnonzero((group == number) == (number > 0)).tolist()) for number in range(int(group.max()) + 1)
+    ]
 
 
 def region_of(skeleton: Skeleton, intervals: RateIntervals) -> Region:
@@ -141,16 +145,15 @@ def region_of(skeleton: Skeleton, intervals: RateIntervals) -> Region:
     shape = (len(measured.counts), int(group.max()) + 1, len(group))
     needed = needed_columns(skeleton, len(measured.counts))
     lower, upper = np.zeros(shape, dtype=np.int64), np.full(shape, UNIT, dtype=np.int64)
-    members = [tuple(np.flatnonzero(group == number).tolist()) for number in range(shape[1])]
-    rest = tuple(label for label in range(len(group)) if label not in members[0])
+    rest, *others = _events_of_groups(group)
     for index, column in np.argwhere(_estimated(skeleton, measured)).tolist():
         low, high = intervals.ends[Event(index, column, rest)]
         lower[index, 0, column], upper[index, 0, column] = UNIT - high, UNIT - low
-        for number, labels in enumerate(members[1:], 1):
+        for number, labels in enumerate(others, 1):
             lower[index, number, column], upper[index, number, column] = intervals.ends[Event(index, column, labels)]
     fixed = measured.fixed & needed
     for index, column in np.argwhere(fixed).tolist():
-        for number in range(len(members)):
+        for number in range(shape[1]):
             rates = measured.rates[index, group == number, column]
             lower[index, number, column], upper[index, number, column] = _outwards(rates, rates)
     return Region(skeleton.channel.labels, group, lower, upper, needed, intervals)
@@ -176,8 +179,7 @@ def needed_columns(skeleton: Skeleton, bins: int) -> Mask:
 
 def _estimated(skeleton: Skeleton, measured: Measured) -> Mask:
     """(bins, true) the columns that are needed and not held fixed, whether they have items or not."""
-    result: Mask = needed_columns(skeleton, len(measured.counts)) & ~measured.fixed
-    return result
+    return needed_columns(skeleton, len(measured.counts)) & ~measured.fixed
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,8 +213,7 @@ class Told:
     @cached_property
     def after(self) -> Ints:
         """(observations, kinds, ways, groups) the observation after the report of each group."""
-        observations: Ints = self.then[:, self.report]
-        return observations
+        return self.then[:, self.report]
 
     @cached_property
     def share(self) -> Floats:

@@ -10,10 +10,8 @@ the middle of its interval.
 It stops when the bound is within `gap` of a value that a single matrix attains, or when `effort` boxes have been
 looked at. The bound is proven whenever it stops.
 
-What nature would choose if she had to choose the same matrix in all states.
-
-The bound of `robust_bound` lets her choose again in every state. How far her choices for one column differ from each
-other, and what they are worth, says how much of the bound a single matrix may attain, and where to cut a region.
+How far nature's choices for one column differ from each other, and what they are worth, says how much of the bound a
+single matrix may attain.
 """
 
 import heapq

@@ -122,8 +122,7 @@ def _unproven(step: UncertainStep, value: Floats, target: Mask) -> Mask:
     """(r,) the rows in which (2) is not shown to hold."""
     difference = value[step.following] - value[step.owner, None]
     widened = difference + 4 * 2.0**-53 * np.abs(difference)  # not below the exact difference
-    result: Mask = ~(step.upper_bound(widened) <= 0) & ~target[step.owner]
-    return result
+    return ~(step.upper_bound(widened) <= 0) & ~target[step.owner]
 
 
 def _cost(value: Floats, lift: float) -> Floats:

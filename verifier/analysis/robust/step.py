@@ -244,8 +244,7 @@ class UncertainStep:
                 for group, where, part in self.leads(draw, seen, at):
                     extended[where] += result[:, seen] * share[:, group] * part
             result = np.where(columns[:, draw, None] >= 0, extended, result)
-        both: Floats = (result[:, :, None] * self.motion[at][:, None]).reshape(len(result), self.following.shape[1])
-        return both
+        return (result[:, :, None] * self.motion[at][:, None]).reshape(len(result), self.following.shape[1])
 
     def inner_weights(self, at: Ints | slice = _EVERY) -> Floats:
         """`weights` of a choice that gives mass to every report that can have any."""
@@ -292,8 +291,7 @@ class UncertainStep:
                 for group, where, part in self.leads(draw, seen, at):
                     extended[where] |= reached[:, seen] & given[:, group] & (part > 0)
             reached = np.where(columns[:, draw, None] >= 0, extended, reached)
-        both: Mask = (reached[:, :, None] & can).reshape(shape)
-        return both
+        return (reached[:, :, None] & can).reshape(shape)
 
     def _can_keep(self, able: Mask, column: Ints) -> Mask:
         """(k,) whether all mass can be on the (k, groups) groups that are `able`."""

@@ -260,8 +260,7 @@ class Equations:
 
     def solve(self, right: Floats, *, transposed: bool = False) -> Floats:
         """(k, c) solutions for (k, c) right-hand sides, in the order of `states`."""
-        solution: Floats = self._factors.solve(right, "T" if transposed else "N")
-        return solution
+        return self._factors.solve(right, "T" if transposed else "N")
 
 
 _Table: TypeAlias = tuple[int, tuple[Ints, Ints, Floats], Band]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -102,7 +102,7 @@ def _evaluated(node: Node, values: Mapping[str, Value], text: Source) -> Quantit
         if any(isinstance(mask, Exact | Floating) != numeric for mask in below):
             raise ValueError(f"operands of the wrong kind: {to_text(node)}")
         if isinstance(node, Operation) and not numeric:
-            return _connective(node.operator, tuple(x for x in below if not isinstance(x, Exact | Floating)))
+            return truth_of(node.operator, [x for x in below if not isinstance(x, Exact | Floating)])
         operands = tuple(mask for mask in below if isinstance(mask, Exact | Floating))
         if isinstance(node, Call):
             return arithmetic.call(node, operands)
@@ -162,7 +162,7 @@ def _exactly(node: Node, values: Mapping[str, int | Fraction], text: Source) -> 
         if isinstance(node, Operation) and node.operator in COMPARISONS:
             return COMPARE[node.operator](*below)
         if isinstance(node, Operation) and node.operator in CONNECTIVES:
-            return bool(_connective(node.operator, below))
+            return bool(truth_of(node.operator, below))
         if isinstance(node, Name):
             if node.name not in values:
                 raise text.unknown("constant", node.name, values, node.position)
@@ -208,7 +208,8 @@ def _leaf(node: Name, values: Mapping[str, Value], source: Source) -> Quantity |
     return number
 
 
-def _connective(operator: str, operands: tuple[Truth, ...]) -> Truth:
+def truth_of(operator: str, operands: Sequence[Truth]) -> Truth:
+    """That of a connective, from the truth of its operands."""
     first, last = operands[0], operands[-1]
     match operator:
         case "!":

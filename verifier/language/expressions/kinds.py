@@ -50,14 +50,9 @@ def operand_kinds(node: Node, kinds: Sequence[Kind | None]) -> tuple[Kind, ...]:
     if is_choice(node):
         branch: Kind = next((kind for kind in kinds[1:] if kind is not None), "number")
         return ("boolean", branch, branch)
-    return (operand_kind(node),) * len(kinds)
-
-
-def operand_kind(node: Node) -> Kind:
-    """The kind that every operand of `node`, which is no choice, must have."""
-    if isinstance(node, Temporal) or (isinstance(node, Operation) and node.operator in CONNECTIVES):
-        return "boolean"
-    return "number"
+    conditions = isinstance(node, Temporal) or (isinstance(node, Operation) and node.operator in CONNECTIVES)
+    own: Kind = "boolean" if conditions else "number"
+    return (own,) * len(kinds)
 
 
 def misuse(expected: Kind, actual: Kind, operand: Node, parent: Node | None = None) -> tuple[str, str | None]:

@@ -323,28 +323,21 @@ def size(root: Node) -> int:
     return fold(root, lambda _, below: 1 + sum(below))
 
 
+def nodes_in(root: Node) -> list[Node]:
+    """Every node, operands first and from left to right, each that is shared once; none inside atoms."""
+    nodes: list[Node] = []
+    fold(root, lambda node, _: nodes.append(node))
+    return nodes
+
+
 def names_in(node: Node) -> frozenset[str]:
     """Every name that occurs in `node`, but for the labels inside atoms."""
-    names: set[str] = set()
-
-    def collect(node: Node, _: tuple[None, ...]) -> None:
-        if isinstance(node, Name):
-            names.add(node.name)
-
-    fold(node, collect)
-    return frozenset(names)
+    return frozenset(part.name for part in nodes_in(node) if isinstance(part, Name))
 
 
 def atoms_in(node: Node) -> frozenset[Call]:
     """Every atom that occurs in `node`."""
-    calls: set[Call] = set()
-
-    def collect(node: Node, _: tuple[None, ...]) -> None:
-        if is_atom(node):
-            calls.add(node)
-
-    fold(node, collect)
-    return frozenset(calls)
+    return frozenset(filter(is_atom, nodes_in(node)))
 
 
 def labels_of(atom: Call) -> tuple[str, ...]:
@@ -354,4 +347,4 @@ def labels_of(atom: Call) -> tuple[str, ...]:
 
 def is_temporal(node: Node) -> bool:
     """Whether a temporal operator stands anywhere in `node`."""
-    return fold(node, lambda node, below: isinstance(node, Temporal) or any(below))
+    return any(isinstance(part, Temporal) for part in nodes_in(node))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from verifier.base.errors import LimitError
-from verifier.language.expressions.syntax import DUAL, Boolean, Node, Operation, Temporal, children
+from verifier.language.expressions.syntax import DUAL, Boolean, Node, Operation, Temporal, children, fold
 
 FALSE_NODE = 0
 TRUE_NODE = 1
@@ -65,14 +65,6 @@ class PositiveFormula:
         """The state formulas whose truth makes up a letter, in the order of the bits."""
         return tuple(self._proposition_numbers)
 
-    def conjunction(self, numbers: Iterable[int]) -> int:
-        """The node for `a & b & ...`."""
-        return self._junction("&", numbers)
-
-    def disjunction(self, numbers: Iterable[int]) -> int:
-        """The node for `a | b | ...`."""
-        return self._junction("|", numbers)
-
     def after(self, steps: int, operand: int) -> int:
         """The node for `X[steps] operand`; the operand itself for 0 steps."""
         node = self.nodes[operand]
@@ -81,14 +73,6 @@ class PositiveFormula:
         if node.kind == "X":
             return self.after(steps + node.low, node.operands[0])
         return self._number(PositiveNode("X", (operand,), steps))
-
-    def until(self, left: int, right: int, low: int, high: int | None) -> int:
-        """The node for `left U[low,high] right`."""
-        return self._fixpoint("U", left, right, low, high)
-
-    def release(self, left: int, right: int, low: int, high: int | None) -> int:
-        """The node for `left R[low,high] right`."""
-        return self._fixpoint("R", left, right, low, high)
 
     def _number(self, node: PositiveNode) -> int:
         known = self._numbers.get(node)
@@ -120,8 +104,8 @@ class PositiveFormula:
             return members.pop() if members else neutral
         return self._number(PositiveNode(kind, tuple(sorted(members))))
 
-    def _fixpoint(self, kind: str, left: int, right: int, low: int, high: int | None) -> int:
-        """`left U right` or, with true and false, and and or exchanged, `left R right`."""
+    def fixpoint(self, kind: str, left: int, right: int, low: int, high: int | None) -> int:
+        """The node for `left U[low,high] right` or, with true and false, and and or exchanged, for `left R right`."""
         weak, strong = (FALSE_NODE, TRUE_NODE) if kind == "U" else (TRUE_NODE, FALSE_NODE)
         node = self.nodes[right]
         if right == weak or (left == weak and low > 0):
@@ -134,11 +118,11 @@ class PositiveFormula:
             return right  # F F a = F a, G G a = G a
         shift = min(self._delay(left), self._delay(right))
         if shift:  # X a U X b = X (a U b)
-            undelayed = self._fixpoint(kind, self._earlier(left, shift), self._earlier(right, shift), low, high)
+            undelayed = self.fixpoint(kind, self._earlier(left, shift), self._earlier(right, shift), low, high)
             return self.after(shift, undelayed)
         distributing = "|" if kind == "U" else "&"
         if left == strong and node.kind == distributing:  # F (a | b) = F a | F b, G (a & b) = G a & G b
-            parts = [self._fixpoint(kind, left, operand, low, high) for operand in node.operands]
+            parts = [self.fixpoint(kind, left, operand, low, high) for operand in node.operands]
             return self._junction(distributing, parts)
         return self._number(PositiveNode(kind, (left, right), low, high))
 
@@ -198,8 +182,8 @@ class PositiveFormula:
         left, right = node.operands
         if node.operator in ("xor", "<->"):
             differ = (node.operator == "xor") != negated
-            first = self.conjunction((part(left, False), part(right, differ)))
-            return self.disjunction((first, self.conjunction((part(left, True), part(right, not differ)))))
+            pairs = ((part(left, sign), part(right, differ != sign)) for sign in (False, True))
+            return self._junction("|", [self._junction("&", pair) for pair in pairs])
         kind = "&" if node.operator == "&" else "|"
         left_sign = negated != (node.operator == "->")
         return self._junction(DUAL[kind] if negated else kind, (part(left, left_sign), part(right, negated)))
@@ -213,26 +197,21 @@ class PositiveFormula:
         kind, *words = node.in_core(negated)
         named = {"a": operands[0], "b": operands[-1], "true": TRUE_NODE, "false": FALSE_NODE}
         left, right = (named[word] if word in named else self._junction(word, operands) for word in words)
-        return self._fixpoint(kind, left, right, low, high)
+        return self.fixpoint(kind, left, right, low, high)
 
 
 def _nodes_to_split(formula: Node) -> set[int]:
     """Identities of the nodes that are no propositions: they hold a temporal operator or are too deep to hash."""
-    temporal: set[int] = set()
-    depth: dict[int, int] = {}
-    pending = [formula]
-    while pending:
-        node = pending[-1]
-        parts = children(node)
-        missing = [part for part in parts if id(part) not in depth]
-        if missing:
-            pending.extend(missing)
-            continue
-        pending.pop()
-        depth[id(node)] = 1 + max((depth[id(part)] for part in parts), default=0)
-        if isinstance(node, Temporal) or any(id(part) in temporal for part in parts):
-            temporal.add(id(node))
-    return temporal | {identity for identity, d in depth.items() if d > PROPOSITION_DEPTH}
+    split: set[int] = set()
+
+    def look(node: Node, below: tuple[bool, ...]) -> bool:
+        temporal = isinstance(node, Temporal) or any(below)
+        if temporal or node.depth > PROPOSITION_DEPTH:
+            split.add(id(node))
+        return temporal
+
+    fold(formula, look)
+    return split
 
 
 def _signed_parts(node: Node, negated: bool) -> list[tuple[Node, bool]]:

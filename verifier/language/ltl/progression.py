@@ -206,8 +206,7 @@ class Obligations:
         left, right = node.operands
         until = node.kind == "U"
         high = None if node.high is None else node.high - 1  # which is not 0: `a U[0,0] b` is b
-        build = self.formula.until if until else self.formula.release
-        later = build(left, right, max(node.low - 1, 0), high)
+        later = self.formula.fixpoint(node.kind, left, right, max(node.low - 1, 0), high)
         outer, inner = (self._either, self._both) if until else (self._both, self._either)
         continued = inner(self._progress_node(left, letter), self._as_terms(later))
         return continued if node.low > 0 else outer(self._progress_node(right, letter), continued)

@@ -25,8 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.errors import LimitError
+from verifier.language.expressions.evaluation import truth_of
 from verifier.language.expressions.printing import rebuilt, to_text
 from verifier.language.expressions.syntax import (
+    CONNECTIVES,
     Boolean,
     Call,
     Interval,
@@ -57,85 +59,64 @@ def holds_on_lasso(formula: Node, prefix: Sequence[Letter], loop: Sequence[Lette
         index = start + steps
         return index if index < count else len(prefix) + (index - len(prefix)) % len(loop)
 
-    def until(left: list[bool], right: list[bool], low: int, high: int | None) -> list[bool]:
+    def until(left: _Truth, right: _Truth, low: int, high: int | None) -> _Truth:
         # From any position, `count` steps pass every position the word will ever pass again. So the first step j
         # at or behind `low` with `right` comes before low + count, and `left` need be looked at count times.
-        last = low + count if high is None else min(high, low + count)
-        return [
-            any(
-                right[position(i, j)] and all(left[position(i, k)] for k in range(min(j, count)))
-                for j in range(low, last + 1)
-            )
-            for i in range(count)
-        ]
+        last, passed, wanted = low + count if high is None else min(high, low + count), left.tolist(), right.tolist()
+        return np.array(
+            [
+                any(
+                    wanted[position(i, j)] and all(passed[position(i, k)] for k in range(min(j, count)))
+                    for j in range(low, last + 1)
+                )
+                for i in range(count)
+            ]
+        )
 
-    def following(operand: list[bool], steps: int) -> list[bool]:
-        return [operand[position(i, steps)] for i in range(count)]
+    def following(operand: _Truth, steps: int) -> _Truth:
+        return operand[[position(i, steps) for i in range(count)]]
 
-    return _truth(formula, word, until, following)[0]
-
-
-_Until = Callable[[list[bool], list[bool], int, "int | None"], list[bool]]
-_Following = Callable[[list[bool], int], list[bool]]
+    return bool(_truth(formula, word, until, following)[0])
 
 
-def _truth(formula: Node, word: Sequence[Letter], until: _Until, following: _Following) -> list[bool]:
+_Truth: TypeAlias = NDArray[np.bool_]
+_Until = Callable[[_Truth, _Truth, int, "int | None"], _Truth]
+_Following = Callable[[_Truth, int], _Truth]
+
+
+def _truth(formula: Node, word: Sequence[Letter], until: _Until, following: _Following) -> _Truth:
     """For every index of `word`, whether the word from there on satisfies `formula`."""
     if isinstance(formula, Boolean):
-        return [formula.value for _ in word]
+        return np.full(len(word), formula.value)
     if isinstance(formula, Name):
-        return [formula.name in letter for letter in word]
-    if isinstance(formula, Operation | Temporal):
+        return np.array([formula.name in letter for letter in word])
+    if isinstance(formula, Temporal) or (isinstance(formula, Operation) and formula.operator in CONNECTIVES):
         operands = [_truth(operand, word, until, following) for operand in formula.operands]
         if isinstance(formula, Operation):
-            return _connective(formula.operator, operands)
+            return np.asarray(truth_of(formula.operator, operands))
         return _temporal(formula, operands, until, following)
     raise ValueError(f"neither temporal, a connective, a name nor a constant: {type(formula).__name__}")
 
 
-def _connective(operator: str, operands: list[list[bool]]) -> list[bool]:
-    if operator == "!":
-        return [not a for a in operands[0]]
-    pairs = list(zip(*operands, strict=True))
-    match operator:
-        case "&":
-            return [a and b for a, b in pairs]
-        case "|":
-            return [a or b for a, b in pairs]
-        case "xor":
-            return [a != b for a, b in pairs]
-        case "->":
-            return [b if a else True for a, b in pairs]
-        case "<->":
-            return [a == b for a, b in pairs]
-    raise ValueError(f"not a connective: {operator}")
-
-
-def _temporal(formula: Temporal, operands: list[list[bool]], until: _Until, following: _Following) -> list[bool]:
+def _temporal(formula: Temporal, operands: Sequence[_Truth], until: _Until, following: _Following) -> _Truth:
     low, high = (0, None) if formula.interval is None else (formula.interval.low, formula.interval.high)
     first, last = operands[0], operands[-1]
-    always = [True] * len(first)
-
-    def negation(values: list[bool]) -> list[bool]:
-        return [not value for value in values]
-
+    always = np.ones_like(first)
     match formula.operator:
         case "X":
             return following(first, max(low, 1))
         case "F":
             return until(always, first, low, high)
         case "G":
-            return negation(until(always, negation(first), low, high))
+            return ~until(always, ~first, low, high)
         case "U":
             return until(first, last, low, high)
         case "R":
-            return negation(until(negation(first), negation(last), low, high))
+            return ~until(~first, ~last, low, high)
         case "W":
-            forever = negation(until(always, negation(first), 0, None))
-            return [a or b for a, b in zip(forever, until(first, last, 0, None), strict=True)]
+            return ~until(always, ~first, 0, None) | until(first, last, 0, None)
         case "M":
-            both = [a and b for a, b in zip(first, last, strict=True)]
-            return until(last, both, 0, None)
+            return until(last, first & last, 0, None)
     raise ValueError(f"not an operator with a meaning here: {formula.operator}")
 
 

@@ -27,7 +27,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -121,20 +120,26 @@ class _Draft(StatementReader):
         if head and statement.text[rest:].lstrip().startswith(":"):
             self._add_requirement(statement, word)
             return
-        readers: dict[str, Callable[[Statement, int], None]] = {
-            "model": self._add_model,
-            "planner": self._add_planners,
-            "environments": self._add_environments,
-            "initial": self._add_initial,
-            "set": self._add_setting,
-            "sweep": self._add_sweep,
-            "let": self._add_let,
-        }
-        if word not in readers:
+        if word not in _KEYWORDS:
             raise self._unknown_statement(statement, word)
         if word in ("model", "planner", "environments", "initial"):
             self._take(f"statement '{word}'", statement.start)
-        readers[word](statement, rest)
+        match word:
+            case "model":
+                self._add_model(statement, rest)
+            case "planner":
+                self.planners = self._names(statement, rest) if statement.text[rest:].strip() else ()
+            case "environments":
+                self.environments = self._names(statement, rest)
+            case "initial":
+                rule = "initial states are described by a state condition"
+                self.initial = self._state_condition(statement, rest, rule)
+            case "set":
+                self._add_setting(statement, rest)
+            case "sweep":
+                self._add_sweep(statement, rest)
+            case _:
+                self._add_let(statement, rest)
 
     def _take(self, what: str, position: Position) -> None:
         """Note that something is declared; it may be only once."""
@@ -162,12 +167,6 @@ class _Draft(StatementReader):
             raise self.fail(statement, skip(statement.text, rest), "expected one file name in double quotes")
         self.model = path.group(1)
 
-    def _add_planners(self, statement: Statement, rest: int) -> None:
-        self.planners = self._names(statement, rest) if statement.text[rest:].strip() else ()
-
-    def _add_environments(self, statement: Statement, rest: int) -> None:
-        self.environments = self._names(statement, rest)
-
     def _names(self, statement: Statement, offset: int) -> tuple[str, ...]:
         names: list[str] = []
         for part in statement.text[offset:].split(","):
@@ -181,9 +180,6 @@ class _Draft(StatementReader):
             names.append(name)
             offset += len(part) + 1
         return tuple(names)
-
-    def _add_initial(self, statement: Statement, rest: int) -> None:
-        self.initial = self._state_condition(statement, rest, "initial states are described by a state condition")
 
     def _add_let(self, statement: Statement, rest: int) -> None:
         name, at, value = self._assignment(statement, rest)

@@ -14,7 +14,7 @@ from typing import Any
 from verifier.base.errors import InputError, shown
 from verifier.language.expressions import Source, parse_expression, substitute, to_text
 from verifier.language.expressions.source import advance
-from verifier.language.expressions.syntax import TRUE, Node, Position, Temporal, children, fold
+from verifier.language.expressions.syntax import TRUE, Node, Position, Temporal, children, nodes_in
 from verifier.language.ltl import parse_formula
 from verifier.language.specs.specification import Asked, Requirement
 
@@ -289,12 +289,7 @@ class StatementReader:
 
 def first_temporal(node: Node) -> Temporal | None:
     """A temporal operator with no other inside; None when there is none."""
-
-    def combine(node: Node, below: tuple[Temporal | None, ...]) -> Temporal | None:
-        temporal = next((temporal for temporal in below if temporal is not None), None)
-        return node if isinstance(node, Temporal) and temporal is None else temporal
-
-    return fold(node, combine)
+    return next((part for part in nodes_in(node) if isinstance(part, Temporal)), None)
 
 
 def skip(text: str, offset: int) -> int:
