@@ -13,9 +13,10 @@ from scipy import stats
 from verifier.base.errors import UsageError
 from verifier.collision import kernel, resampling
 from verifier.collision.comparison import Area, areas, bootstrap_p_values, compare, p_values
+from verifier.collision.document import Crossing
 from verifier.collision.estimator import BrakingPolicy, EstimatorSettings, Grid, collision_map, with_common_width
 from verifier.collision.pairs import Pairs, split
-from verifier.collision.ranking import Crossing, Ranking, combine, rank, trusted
+from verifier.collision.ranking import Ranking, combine, rank, trusted
 from verifier.collision.resampling import Subsampling
 from verifier.collision.score import EVEN, Score, Weight, oracle_map, score
 
@@ -223,8 +224,8 @@ def test_crossings_by_hand():
     # b is below c for every r > 0.
     ranking = lines((0.02, 0.05), (0.04, 0.01), (0.06, 0.02))
     assert ranking.crossings() == (
-        Crossing(0, 1, pytest.approx(0.5)),
-        Crossing(0, 2, pytest.approx(4 / 3)),
+        Crossing(pytest.approx(0.5), 0, 1),
+        Crossing(pytest.approx(4 / 3), 0, 2),
     )
     assert ranking.order(0.4) == (0, 1, 2)
     assert ranking.order(1.0) == (1, 0, 2)
@@ -232,7 +233,7 @@ def test_crossings_by_hand():
     assert ranking.losses(10.0) == pytest.approx([0.52, 0.14, 0.26])
     # With "above" heavy, a is .05 + .02 r, b .01 + .04 r: b up to r = 2, a beyond.
     turned = lines((0.02, 0.05), (0.04, 0.01), heavy="above")
-    assert turned.crossings() == (Crossing(1, 0, pytest.approx(2.0)),)
+    assert turned.crossings() == (Crossing(pytest.approx(2.0), 1, 0),)
     assert turned.losses(1.0) == pytest.approx([0.07, 0.05])
 
 

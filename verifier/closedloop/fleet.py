@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import LimitError
 from verifier.base.numbers import memory_text
-from verifier.closedloop.traces import Course, VehicleSettings, safe_speed_mps
+from verifier.closedloop.traces import Course, ExactMotion, Ramp, VehicleSettings, safe_speed_mps
 
 LARGEST_BATCH = 60_000_000
 BYTES_PER_ENTRY = 30
@@ -212,22 +212,6 @@ class Runs:
     stops: Ints
 
 
-class Motion(Protocol):
-    """The way of (r,) vehicles from their speeds to target speeds; time in the engine's own unit."""
-
-    def time_to(self, metres: Floats) -> Floats:
-        """(r,) until so far, metres > 0; inf where the vehicle comes to rest before."""
-
-    def time_to_target(self) -> Floats:
-        """(r,) until the target speed is reached."""
-
-    def distance(self, time: Floats) -> Floats:
-        """(r,) metres after that time."""
-
-    def speed_after(self, time: Floats) -> Floats:
-        """(r,) m/s after that time."""
-
-
 class Engine(Protocol):
     """How time is dealt with."""
 
@@ -239,8 +223,8 @@ class Engine(Protocol):
     def near_m(self) -> float:
         """A position counts as reached from so close on, lest rounding decide between two steps."""
 
-    def motion(self, speed: Floats, target: Floats) -> Motion:
-        """Towards (r,) target speeds at the greatest rates."""
+    def motion(self, speed: Floats, target: Floats) -> Ramp | ExactMotion:
+        """From (r,) speeds towards (r,) target speeds at the greatest rates."""
 
     def approach(self, fleet: Fleet) -> Mask:
         """Move every run on by the distance that shrinks while driving, at most to its next place; (r,) which are at

@@ -23,43 +23,7 @@ from verifier.base.errors import LimitError
 from verifier.base.numbers import significant
 from verifier.closedloop.fleet import Engine, Fleet, make_batch
 from verifier.closedloop.settings import EngineName
-from verifier.closedloop.traces import NEAR, Course, Ramp, VehicleSettings, ramp, safe_speed_mps
-
-
-@dataclass(frozen=True, eq=False)
-class ExactMotion:
-    """At a constant rate from `speed` to `target`, then at the target; time in seconds.
-
-    Attributes:
-        speed, target: (r,) m/s.
-        rate: (r,) m/s^2, towards the target.
-    """
-
-    speed: Floats
-    target: Floats
-    rate: Floats
-
-    def time_to_target(self) -> Floats:
-        """See `Motion`."""
-        return (self.target - self.speed) / self.rate
-
-    def distance(self, time: Floats) -> Floats:
-        """See `Motion`."""
-        ramp_s = np.minimum(time, self.time_to_target())
-        return ramp_s * (self.speed + 0.5 * self.rate * ramp_s) + (time - ramp_s) * self.target
-
-    def speed_after(self, time: Floats) -> Floats:
-        """See `Motion`."""
-        return np.where(time >= self.time_to_target(), self.target, self.speed + self.rate * time)
-
-    def time_to(self, metres: Floats) -> Floats:
-        """See `Motion`."""
-        until = self.time_to_target()
-        beyond = metres - self.distance(until)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            early = 2 * metres / (self.speed + np.sqrt(np.maximum(self.speed**2 + 2 * self.rate * metres, 0)))
-            late = until + np.where(self.target > 0, beyond / self.target, np.inf)
-        return np.where(beyond > 0, late, np.minimum(early, until))
+from verifier.closedloop.traces import NEAR, Course, ExactMotion, Ramp, VehicleSettings, ramp, safe_speed_mps
 
 
 @dataclass(frozen=True)
