@@ -89,12 +89,12 @@ def test_logs_are_drawn_within_their_kind():
     assert np.array_equal(weights, again)
 
 
-def test_intervals_cover_about_as_often_as_they_say():
-    # One level, efficiency 1: the area is the share of safe logs. 400 worlds of 60 positive logs, safe with 0.7.
+def test_intervals_cover_about_as_often_as_they_say(thorough):
+    # One level, efficiency 1: the area is the share of safe logs. Worlds of 60 positive logs, safe with 0.7.
     rng = np.random.default_rng(8)
     positive = np.array([True] * 60 + [False] * 2)
-    covered = 0
-    for _ in range(400):
+    covered, worlds = 0, 400 if thorough else 150
+    for _ in range(worlds):
         safe = np.append(rng.random(60) < 0.7, [False, False]).astype(float)[:, None]
         world = LogSums(
             np.array([1.0]),
@@ -104,7 +104,7 @@ def test_intervals_cover_about_as_often_as_they_say():
             (~positive).astype(float)[:, None],
             (~positive).astype(float)[:, None],
         )
-        low, high = percentile_ends(areas(*world.drawn(draw_logs(positive, 400, rng))), 0.9)
+        low, high = percentile_ends(areas(*world.drawn(draw_logs(positive, 200, rng))), 0.9)
         covered += low <= 0.7 <= high
-    # 0.9 with a standard error of 0.015; the share of 60 logs moves in steps, which costs or gives some.
-    assert 0.84 <= covered / 400 <= 0.95
+    # 0.9 with a standard error of 0.015 to 0.025; the share of 60 logs moves in steps, which costs or gives some.
+    assert 0.84 <= covered / worlds <= 0.95

@@ -68,20 +68,21 @@ class Made:
         self.found = ReadPairs(pairs, true_m[~seen], image[~seen], {}, count)
 
 
-def test_intervals_cover_about_as_often_as_they_say(storm):
-    # What the bins and the kernel make of very many objects is the truth. 100 data sets of 500 images at 90 %: a
-    # standard deviation of 3; fewer than 78 or more than 99 would be 4 of them off, or close to always.
+def test_intervals_cover_about_as_often_as_they_say(storm, thorough):
+    # What the bins and the kernel make of very many objects is the truth. Of data sets of 500 images 0.9 are covered
+    # but for 4 standard deviations; all of them would be close to always.
     drive = DriveSettings(BrakingPolicy(6.0, 0.1))
     channel = ChannelSettings(3.0, empty_bins="neighbour")
     what = (1.5, LoopSettings(20.0, (9.0,), drive, channel, replicates=200))
     (truth,) = closed_loop(Made(400_000, 99).found, *what, storm).points
     assert 0.1 < truth.closer < 0.9
     covered = 0
-    for seed in range(100):
+    worlds = 100 if thorough else 40
+    for seed in range(worlds):
         rng = np.random.default_rng(seed)
         (lower,), (upper,) = closed_loop_intervals(Made(500, seed).found, *what, rng=rng)
         covered += lower <= truth.closer <= upper
-    assert 78 <= covered <= 99
+    assert worlds * (0.9 - 4 * 0.3 / worlds**0.5) <= covered < worlds
 
 
 def test_what_cannot_be_is_refused():

@@ -105,14 +105,9 @@ class ClosedLoopRequest:
         """Everything found; see the function of this name."""
         logs, validation, files = self._read
         studied = study(logs, validation, self.study, progress, pool)
-        return recorded(
-            TradeOffs,
-            studied,
-            title=f"{Path(self.settings.logs).resolve().name}: {', '.join(studied.tables[0].detectors)}",
-            inputs=files,
-            settings=data_record(self.settings) | self.study.record(),
-            versions=own_versions(),
-        )
+        title = f"{Path(self.settings.logs).resolve().name}: {', '.join(studied.tables[0].detectors)}"
+        chosen = {**data_record(self.settings), **studied.settings}
+        return replace(studied, title=title, inputs=files, settings=chosen)
 
 
 def _check_rectangles(logs: Logs, settings: ClosedLoopSettings) -> None:

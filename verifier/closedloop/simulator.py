@@ -27,12 +27,8 @@ from verifier.closedloop.traces import NEAR, Course, ExactMotion, Ramp, VehicleS
 
 
 @dataclass(frozen=True)
-class EventEngine:
+class EventEngine(Engine):
     """The engine that goes from image to image; its unit of time is the second."""
-
-    vehicle: VehicleSettings
-    unit_s: float = 1.0
-    near_m: float = 0.0
 
     def motion(self, speed: Floats, target: Floats) -> ExactMotion:
         """See `Engine`."""
@@ -108,20 +104,8 @@ class Outcomes:
 
 
 @dataclass(frozen=True)
-class StepEngine:
+class StepEngine(Engine):
     """The engine with time steps; its unit of time is one step."""
-
-    vehicle: VehicleSettings
-
-    @property
-    def unit_s(self) -> float:
-        """dt."""
-        return self.vehicle.dt_s
-
-    @property
-    def near_m(self) -> float:
-        """See `Engine`."""
-        return NEAR * self.vehicle.top_speed_mps * self.vehicle.dt_s
 
     def motion(self, speed: Floats, target: Floats) -> Ramp:
         """See `Engine`."""
@@ -155,14 +139,14 @@ def simulate(
     Raises:
         LimitError: the time step is so short that braking takes too many, or a run never comes to its end.
     """
+    chosen: Engine = EventEngine(vehicle)
     if engine == "steps":
         _check_steps(vehicle)
-    chosen: Engine = StepEngine(vehicle) if engine == "steps" else EventEngine(vehicle)
+        chosen = StepEngine(vehicle, vehicle.dt_s, NEAR * vehicle.top_speed_mps * vehicle.dt_s)
     parts = []
     for some in _chunks(courses, LARGEST_TABLE // (len(sensitivity) + 1)):
         batch = make_batch(some, sensitivity, vehicle)
-        ended = Fleet(batch, vehicle, chosen).run()
-        parts.append([array[batch.run_of].T for array in (ended.stop_m, ended.time_s, ended.stops)])
+        parts.append([array[batch.run_of].T for array in Fleet(batch, chosen).run()])
     whole = [np.concatenate(column) for column in zip(*parts, strict=True)]
     return Outcomes(
         *(np.ascontiguousarray(array[:, :-1]) for array in whole), *(array[:, -1].copy() for array in whole[:2])

@@ -19,6 +19,7 @@ import numpy as np
 from verifier.base.arrays import Floats, Ints
 from verifier.base.blocks import HERE, Pool
 from verifier.base.errors import InputError, LimitError, UsageError, check_known, shown, unknown_error
+from verifier.base.libraries import own_versions
 from verifier.base.numbers import memory_text, significant
 from verifier.base.statistics import few_units_note
 from verifier.closedloop.closed_loop_curve import (
@@ -30,7 +31,7 @@ from verifier.closedloop.closed_loop_curve import (
     draw_logs,
     judged_sums,
 )
-from verifier.closedloop.comparison import BASELINE, MetricTable, NamedCurve, compare
+from verifier.closedloop.comparison import BASELINE, NamedCurve, compare
 from verifier.closedloop.curves import area
 from verifier.closedloop.detection_outcomes import (
     Judged,
@@ -44,7 +45,7 @@ from verifier.closedloop.pathifier import courses, paths_of, violation_m
 from verifier.closedloop.settings import EngineName, Metric
 from verifier.closedloop.study_settings import DRIVEN, StudySettings
 from verifier.closedloop.traces import Trace, trace
-from verifier.closedloop.trade_offs import LogsUsed, SecondEngine, UndefinedMetric
+from verifier.closedloop.trade_offs import LogsUsed, SecondEngine, TradeOffs, UndefinedMetric
 
 Progress: TypeAlias = Callable[[Sequence["Source"]], Iterable["Source"]]
 LARGEST_BOOTSTRAP = 2 * 10**8
@@ -62,21 +63,10 @@ class Source:
     name: str
 
 
-@dataclass(frozen=True)
-class Study:
-    """What was found: a table per metric that is defined, and what a reader must know."""
-
-    tables: tuple[MetricTable, ...]
-    not_defined: tuple[UndefinedMetric, ...]
-    logs: LogsUsed
-    second: SecondEngine | None
-    remarks: tuple[str, ...]
-
-
 def study(
     logs: Logs, validation: Logs | None, settings: StudySettings, progress: Progress = iter, pool: Pool = HERE
-) -> Study:
-    """Compare every detector under every condition, by every metric that was asked for.
+) -> TradeOffs:
+    """Compare every detector under every condition, by every metric that was asked for; without title and inputs.
 
     Args:
         logs: with one source of detections per detector and condition.
@@ -88,7 +78,7 @@ def study(
     Raises:
         UsageError, InputError: sources, logs and settings do not fit together; each says what to do.
     """
-    sources = sources_of(logs.detections)
+    sources, record = sources_of(logs.detections), settings.record()
     _check(sources, settings)
     nominal = logs if validation is None else validation
     tables = {
@@ -120,7 +110,8 @@ def study(
         )
     compared = tuple(compare(curves, settings.groups, draws) for curves in by_metric.values())
     notes = _remarks(logs, validation, tables, settings, used)
-    return Study(compared, tuple(undefined), used, _of_all([one for _, one in driven]), (*notes, *remarks))
+    parts = (*notes, *remarks), compared, used, _of_all([one for _, one in driven]), tuple(undefined)
+    return TradeOffs("", (), record, own_versions(), *parts)
 
 
 def study_trace(

@@ -31,6 +31,7 @@ could report anything: the lower end is taken as if it always made the car brake
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -206,19 +207,6 @@ def _verified(
     return (mixed(values.probability), lower, upper, mixed(values.second)), chain.state_count
 
 
-@dataclass(frozen=True, eq=False)
-class _Resampled:
-    """Weights of a channel's items in R replicates.
-
-    Attributes:
-        drawn: per bin, (n_b + 1, R) weight of its lowest reports, the first ones of them; from 0.
-        items: per bin, (R,) weight of all items.
-    """
-
-    drawn: tuple[Floats, ...]
-    items: tuple[Floats, ...]
-
-
 def closed_loop_intervals(
     pairs: ReadPairs, width_m: float, settings: LoopSettings, *, rng: np.random.Generator, level: float = 0.95
 ) -> tuple[Floats, Floats]:
@@ -238,8 +226,8 @@ def closed_loop_intervals(
             closer = np.repeat(cars.true_m[:, None] < drive.near_m, 2, axis=1)[:, :, None].astype(np.float64)
         else:
             runs = approach(table, speed, cars.reach_m, drive)
-            index = table.bin_of(np.minimum(drive.near_m + np.arange(len(runs.items)) * drive.cell_m, cars.reach_m))
-            ahead = _from_each_cell(runs, index, weights)
+            away_m = np.minimum(drive.near_m + np.arange(len(runs.items)) * drive.cell_m, cars.reach_m)
+            ahead = _from_each_cell(runs, table.settings.bin_of(away_m), weights)
             closer = _of_cars(runs, runs.cells(cars.true_m), settings.first_report_m <= runs.trigger_m, ahead)
         with np.errstate(invalid="ignore", divide="ignore"):
             shares = np.einsum("cr,cer->er", car_weight, np.broadcast_to(closer, (*closer.shape[:2], len(draws))))
@@ -249,25 +237,27 @@ def closed_loop_intervals(
     return lower, upper
 
 
-def _resampled(pairs: ReadPairs, channel: DistanceChannel, draws: NDArray[np.uint8]) -> _Resampled:
-    lost = np.floor(pairs.missed_m / channel.settings.bin_m).astype(np.int64)
-    drawn: list[Floats] = []
-    items: list[Floats] = []
+def _resampled(pairs: ReadPairs, channel: DistanceChannel, draws: NDArray[np.uint8]) -> list[tuple[Floats, Floats]]:
+    """Of each bin (n_b + 1, R) the weight in R replicates of its lowest reports, the first ones of them, from 0; and
+    (R,) that of all its items."""
+    lost = channel.settings.bin_of(pairs.missed_m)
+    weights = []
     for number, rows in zip(channel.source.tolist(), channel.rows, strict=True):
         own = draws[:, pairs.pairs.image[rows]].T.astype(np.float64)
-        drawn.append(np.concatenate([np.zeros((1, len(draws))), np.cumsum(own, axis=0)]))
-        items.append(drawn[-1][-1] + draws[:, pairs.missed_image[lost == number]].sum(axis=1))
-    return _Resampled(tuple(drawn), tuple(items))
+        drawn = np.concatenate([np.zeros((1, len(draws))), np.cumsum(own, axis=0)])
+        weights.append((drawn, drawn[-1] + draws[:, pairs.missed_image[lost == number]].sum(axis=1)))
+    return weights
 
 
-def _from_each_cell(runs: Approach, index: Ints, weights: _Resampled) -> Floats:
+def _from_each_cell(runs: Approach, index: Ints, weights: Sequence[tuple[Floats, Floats]]) -> Floats:
     """(c, 2, R) V at every cell, with the best and with the worst that an empty bin could report."""
     cells = len(index)
-    brake = np.empty((cells, 2, weights.items[0].shape[0]))
+    brake = np.empty((cells, 2, len(weights[0][1])))
     for number in np.unique(index).tolist():
         rows = np.flatnonzero(index == number)
+        drawn, items = weights[number]
         with np.errstate(invalid="ignore", divide="ignore"):
-            rate = weights.drawn[number][runs.hits[rows]] / weights.items[number]
+            rate = drawn[runs.hits[rows]] / items
         brake[rows, 0], brake[rows, 1] = np.where(np.isnan(rate), 1.0, rate), np.where(np.isnan(rate), 0.0, rate)
     units = runs.units
     closer = np.empty_like(brake)
