@@ -15,7 +15,7 @@ import numpy as np
 
 from verifier.checking.process import StormProcess
 from verifier.collision.approach import DriveSettings
-from verifier.collision.bridge import closed_loop
+from verifier.collision.bridge import LoopSettings, closed_loop
 from verifier.collision.distance_channel import ChannelSettings
 from verifier.collision.estimator import BrakingPolicy, Grid, collision_map, speed_mps
 from verifier.collision.pairs import Pairs
@@ -71,7 +71,8 @@ with StormProcess() as storm:
         speeds = [speed_mps(mph, "mph") for mph in (25, 35, 45, 55)]
         for margin_m in (0.0, 3.0):
             drive = DriveSettings(BRAKING, margin_m=margin_m)
-            loop = closed_loop(each, 45.0, 1.0, speeds, drive, ChannelSettings(2.0, empty_bins="neighbour"), storm)
+            asked = LoopSettings(45.0, tuple(speeds), drive, ChannelSettings(2.0, empty_bins="neighbour"))
+            loop = closed_loop(each, 1.0, asked, storm)
             for name, values in (("one report", [point.one_shot for point in loop.points]),
                                  ("closed loop", [point.closer for point in loop.points])):  # fmt: skip
                 if margin_m == 0 or name == "closed loop":

@@ -13,7 +13,6 @@ from verifier.closedloop.closed_loop_curve import (
     LogSums,
     LoopSettings,
     closed_loop,
-    closed_loop_sums,
     draw_logs,
 )
 from verifier.closedloop.curves import areas
@@ -68,11 +67,8 @@ def test_a_draw_is_the_curve_of_the_drawn_logs(engine):
     courses = [random_course(rng, positive) for positive in [True] * 4 + [False] * 5]
     settings = LoopSettings(VehicleSettings(), engine, stop_cost_s=0.7)
     found = closed_loop(courses, LEVELS, settings)
-    whole = closed_loop_sums(found)
-    assert whole.curve.safety.tolist() == pytest.approx(found.curve.safety.tolist())
-    assert whole.curve.efficiency.tolist() == pytest.approx(found.curve.efficiency.tolist())
     weights = draw_logs(found.positive, 20, rng)
-    safety, efficiency = whole.drawn(weights)
+    safety, efficiency = found.sums().drawn(weights)
     for draw in range(20):
         drawn = [each for each, times in zip(courses, weights[draw], strict=True) for _ in range(int(times))]
         curve = closed_loop(drawn, LEVELS, settings).curve
@@ -93,12 +89,12 @@ def test_logs_are_drawn_within_their_kind():
     assert np.array_equal(weights, again)
 
 
-def test_intervals_cover_about_as_often_as_they_say():
-    # One level, efficiency 1: the area is the share of safe logs. 400 worlds of 60 positive logs, safe with 0.7.
+def test_intervals_cover_about_as_often_as_they_say(thorough):
+    # One level, efficiency 1: the area is the share of safe logs. Worlds of 60 positive logs, safe with 0.7.
     rng = np.random.default_rng(8)
     positive = np.array([True] * 60 + [False] * 2)
-    covered = 0
-    for _ in range(400):
+    covered, worlds = 0, 400 if thorough else 150
+    for _ in range(worlds):
         safe = np.append(rng.random(60) < 0.7, [False, False]).astype(float)[:, None]
         world = LogSums(
             np.array([1.0]),
@@ -108,7 +104,7 @@ def test_intervals_cover_about_as_often_as_they_say():
             (~positive).astype(float)[:, None],
             (~positive).astype(float)[:, None],
         )
-        low, high = percentile_ends(areas(*world.drawn(draw_logs(positive, 400, rng))), 0.9)
+        low, high = percentile_ends(areas(*world.drawn(draw_logs(positive, 200, rng))), 0.9)
         covered += low <= 0.7 <= high
-    # 0.9 with a standard error of 0.015; the share of 60 logs moves in steps, which costs or gives some.
-    assert 0.84 <= covered / 400 <= 0.95
+    # 0.9 with a standard error of 0.015 to 0.025; the share of 60 logs moves in steps, which costs or gives some.
+    assert 0.84 <= covered / worlds <= 0.95

@@ -15,7 +15,6 @@ from verifier.closedloop.closed_loop_curve import (
     LoopSettings,
     at_most_one,
     closed_loop,
-    closed_loop_sums,
     standard_sensitivities,
 )
 from verifier.closedloop.simulator import simulate
@@ -81,9 +80,9 @@ def test_the_safety_radius_by_hand(engine):
     assert kept.tolist() == [[True] * 3, [True] * 3, [False] * 3, [False] * 3, [True] * 3, [False, True, True]]
     assert found.safe[:5].tolist() == [[True] * 3, [False] * 3, [False] * 3, [False] * 3, [False] * 3]
     assert found.truth_breaks(limit_m).tolist() == [5]
-    for curve in (found.curve_of(kept), closed_loop_sums(found, limit_m).curve):
-        assert curve.safety.tolist() == pytest.approx([3 / 6, 4 / 6, 4 / 6])
-        assert curve.efficiency.tolist() == [1, 1, 1]
+    curve = found.sums(limit_m).curve
+    assert curve.safety.tolist() == pytest.approx([3 / 6, 4 / 6, 4 / 6])
+    assert curve.efficiency.tolist() == [1, 1, 1]
 
 
 def test_who_never_drives_keeps_the_safety_radius():

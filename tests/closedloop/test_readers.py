@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from real_logs import DETECTORS, field_logs, scene_logs
 
 from verifier.base.documents import read_document
 from verifier.base.errors import InputError, UsageError
@@ -20,12 +21,6 @@ from verifier.closedloop.request import logs_and_validation
 from verifier.closedloop.settings import ClosedLoopSettings
 from verifier.closedloop.trade_offs import TradeOffsResult
 
-DETECTORS = {
-    "centerpoint": "det_centerpoint",
-    "megvii": "det_megvii",
-    "pointpillars_trelpy": "det_pointpillars_trelpy.json",
-}
-
 
 @pytest.fixture(scope="module")
 def scene(shared):
@@ -34,7 +29,7 @@ def scene(shared):
 
 @pytest.fixture(scope="module")
 def nuscenes(scene):
-    return nuscenes_logs(scene / "gt.json", {name: scene / path for name, path in DETECTORS.items()})
+    return scene_logs(scene)
 
 
 def in_vehicle(logs, image, point):
@@ -225,15 +220,6 @@ def field(shared):
     return shared / "data/fieldsafe"
 
 
-def fieldsafe(field, **options):
-    return fieldsafe_logs(
-        field / "dynamic_ground_truth.csv.zip",
-        field / "tractor_gps_coordinates.csv.zip",
-        field / "utm2PixelsTransformMatrix.csv",
-        **options,
-    )
-
-
 @pytest.fixture(scope="module")
 def derived(field):
     """The table of tractor and people that was made of the same files, by time."""
@@ -244,7 +230,7 @@ def derived(field):
 
 
 def test_fieldsafe_against_the_derived_table(field, derived):
-    logs = fieldsafe(field, smoothing_s=1e-6)  # that table has the GPS track as it is
+    logs = field_logs(field, smoothing_s=1e-6)  # that table has the GPS track as it is
     assert np.bincount(logs.person_image).tolist() == [4] * logs.image_count
     assert (logs.names, logs.positive.tolist()) == (("fieldsafe",), [True])
     times = np.unique(derived["t_s"])
@@ -262,7 +248,7 @@ def test_fieldsafe_against_the_derived_table(field, derived):
 
 
 def test_fieldsafe_smoothed(field, derived):
-    rough, logs = fieldsafe(field, smoothing_s=1e-6), fieldsafe(field)
+    rough, logs = field_logs(field, smoothing_s=1e-6), field_logs(field)
     # Centimetres of jitter go: steps of 0.2 s vary less from one to the next, and stay about 0.48 m.
     steps = [np.hypot(*np.diff(each.position_m, axis=0).T) for each in (rough, logs)]
     assert np.diff(steps[1]).std() < np.diff(steps[0]).std() / 3
@@ -276,7 +262,7 @@ def test_fieldsafe_smoothed(field, derived):
 
 
 def test_every_nth_frame(field):
-    assert fieldsafe(field, every=25).image_count == pytest.approx(289, abs=1)
+    assert field_logs(field, every=25).image_count == pytest.approx(289, abs=1)
 
 
 def meridian_utm(latitude_deg, longitude_deg):

@@ -10,20 +10,15 @@ import numpy as np
 import pytest
 from judged_curves import pathifier_curve, roboticizer_curve, roc_a, roc_b
 from plain_curves import Plain
+from real_logs import READING, TWO_METRES, counted, field_logs, scene_counts, scene_logs
 
 from verifier.closedloop.cutting import in_view, positive_by_path, windows
-from verifier.closedloop.fieldsafe import Drawing, drawn_detections, fieldsafe_logs
-from verifier.closedloop.from_sets import nuscenes_logs
+from verifier.closedloop.fieldsafe import Drawing, drawn_detections
 from verifier.closedloop.logs import person_matches, standardizer_of
 from verifier.closedloop.pathifier import PathSettings, courses
-from verifier.perception.confusion.bins import Bins
-from verifier.perception.confusion.choices import count_job
-from verifier.perception.confusion.rules import CountingRule
-from verifier.perception.detections import Reading, class_map, read_detections
-from verifier.perception.matching import MatchingPolicy
+from verifier.perception.detections import read_detections
 
 TAU = np.geomspace(1e-4, 1.0, 100)
-TWO_METRES = MatchingPolicy("centre_bev", 2.0)
 CEILING = 1.0
 """False positives per image: the paper's 0.1 leaves little of these detectors, which were made for recall."""
 
@@ -39,47 +34,24 @@ def nuscenes(scene):
 
     Nobody comes within 3 m of the car's path, so the radius is that of a wide street.
     """
-    paths = {"centerpoint": "det_centerpoint", "megvii": "det_megvii", "pointpillars": "det_pointpillars_trelpy.json"}
-    logs = nuscenes_logs(scene / "gt.json", {name: scene / path for name, path in paths.items()})
+    logs = scene_logs(scene)
     return logs, positive_by_path(windows(logs, 2.4), 6.0, PathSettings()), 6.0
 
 
 def channels(shared, scene):
     """Counts of pedestrians by distance: two detectors on nuScenes, one on KITTI, each at about 25 thresholds."""
-    people = class_map({"pedestrian": "ped", "Pedestrian": "ped", "*": "ignore"})
-    reading = Reading(class_map=people, dont_care="drop")
-    sets = {
-        name: read_detections("nuscenes_compact", scene / "gt.json", scene / f"det_{name}", reading)
-        for name in ("centerpoint", "megvii")
-    }
+    for name in ("centerpoint", "megvii"):
+        yield name, scene_counts(scene, name)
     kitti = shared / "data/kitti_tracking"
-    sets["pointrcnn"] = read_detections(
-        "kitti_tracking", kitti / "label_02", kitti / "det_pointrcnn", reading, frames=kitti / "sequences.csv"
-    )
-    for name, data in sets.items():
-        levels = np.unique(np.quantile(data.detections.score, np.linspace(0, 0.98, 25)))
-        rule = CountingRule(
-            labelling="class",
-            classes=("ped",),
-            bins=Bins((0.0, 10.0, 20.0, 30.0, 50.0)),
-            measure="ground_plane",
-            unmatched="own_bin",
-            outside="drop",
-            thresholds=tuple(levels.tolist()),
-        )
-        yield name, count_job(data, TWO_METRES, rule, title=name)[0]
+    paths = kitti / "label_02", kitti / "det_pointrcnn"
+    data = read_detections("kitti_tracking", *paths, READING, frames=kitti / "sequences.csv")
+    yield "pointrcnn", counted(data, "pointrcnn")
 
 
 @pytest.fixture(scope="module")
 def fieldsafe(shared, scene):
     """The drive with drawn detections for validation, again in 48 logs, and the control radius."""
-    field = shared / "data/fieldsafe"
-    drive = fieldsafe_logs(
-        field / "dynamic_ground_truth.csv.zip",
-        field / "tractor_gps_coordinates.csv.zip",
-        field / "utm2PixelsTransformMatrix.csv",
-    )
-    drives = [in_view(drive, math.pi / 4)] * 2
+    drives = [in_view(field_logs(shared / "data/fieldsafe"), math.pi / 4)] * 2
     for number, (name, counts) in enumerate(channels(shared, scene)):
         drives = [
             drawn_detections(
@@ -120,7 +92,7 @@ def test_curves_of_real_logs(data, request):
             ]
             found = [(curve.safety[at], curve.efficiency[at]) for curve in curves]
             assert np.array(found) == pytest.approx(np.array(expected), abs=1e-12)
-        assert curves[0].safety[-1] > curves[0].safety[0] or source == "pointpillars"  # two reports, all sure
+        assert curves[0].safety[-1] > curves[0].safety[0] or source == "pointpillars_trelpy"  # two reports, all sure
 
 
 @pytest.mark.parametrize("data", ["nuscenes", "fieldsafe"])

@@ -79,6 +79,6 @@ def test_hashes_are_of_the_bytes_that_were_read(logs):
 
 def test_a_severity_that_is_none_is_refused_before_anything_is_verified(monkeypatch):
     monkeypatch.setattr("verifier.closedloop.verified_curves.verified_curves", None)  # would fail if it were called
-    asked = RobrocSettings(spec="a.ltl", safety="safe", progress="goes", cm=("a=a.json",), severity={"fog": "odd"})
+    asked = {"spec": "a.ltl", "safety": "safe", "progress": "goes", "cm": ("a=a.json",), "severity": {"fog": "odd"}}
     with pytest.raises(UsageError, match="fog is 'odd'; expected mild or severe"):
-        robroc_result(asked)
+        robroc_result(RobrocSettings(**asked))

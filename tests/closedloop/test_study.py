@@ -9,26 +9,19 @@ import numpy as np
 import pytest
 from plain_area import rectangle_area, worst_case
 from plain_vehicle import drive
+from real_logs import TWO_METRES, field_logs, scene_counts, scene_logs
 from small_logs import made_detections, made_logs, straight
 
 from verifier.base.errors import InputError, LimitError, UsageError
 from verifier.closedloop.closed_loop_curve import LoopSettings, standard_sensitivities
 from verifier.closedloop.comparison import BASELINE
 from verifier.closedloop.cutting import in_view, positive_by_path, windows
-from verifier.closedloop.fieldsafe import Drawing, drawn_detections, fieldsafe_logs
-from verifier.closedloop.from_sets import nuscenes_logs
+from verifier.closedloop.fieldsafe import Drawing, drawn_detections
 from verifier.closedloop.logs import standardizer_of
 from verifier.closedloop.pathifier import PathSettings, Radii, courses, paths_of, violation_m
 from verifier.closedloop.study import sources_of, study
 from verifier.closedloop.study_settings import METRICS, StudySettings
 from verifier.closedloop.traces import VehicleSettings
-from verifier.perception.confusion.bins import Bins
-from verifier.perception.confusion.choices import count_job
-from verifier.perception.confusion.rules import CountingRule
-from verifier.perception.detections import Reading, class_map, read_detections
-from verifier.perception.matching import MatchingPolicy
-
-TWO_METRES = MatchingPolicy("centre_bev", 2.0)
 
 
 def settings(radius_m, **changes):
@@ -40,32 +33,17 @@ def settings(radius_m, **changes):
 @pytest.fixture(scope="module")
 def nuscenes(shared):
     """The scene with three detectors, in eight logs; a wide control radius, for nobody comes near the car's path."""
-    scene = shared / "data/nuscenes_mini_val/scene-0916"
-    paths = {"centerpoint": "det_centerpoint", "megvii": "det_megvii", "pointpillars": "det_pointpillars_trelpy.json"}
-    logs = nuscenes_logs(scene / "gt.json", {name: scene / path for name, path in paths.items()})
+    logs = scene_logs(shared / "data/nuscenes_mini_val/scene-0916")
     return positive_by_path(windows(logs, 2.4), 6.0, PathSettings()), 6.0
 
 
 @pytest.fixture(scope="module")
 def fieldsafe(shared):
     """The drive in 48 logs, with reports drawn from two detectors' counts on nuScenes, one of them also in "fog"."""
-    field, scene = shared / "data/fieldsafe", shared / "data/nuscenes_mini_val/scene-0916"
-    logs = fieldsafe_logs(
-        field / "dynamic_ground_truth.csv.zip",
-        field / "tractor_gps_coordinates.csv.zip",
-        field / "utm2PixelsTransformMatrix.csv",
-    )
-    logs = in_view(logs, math.pi / 4)
-    reading = Reading(class_map=class_map({"pedestrian": "ped", "*": "ignore"}))
+    logs = in_view(field_logs(shared / "data/fieldsafe"), math.pi / 4)
     sources = {"centerpoint": "centerpoint", "megvii": "megvii", "centerpoint@fog": "megvii"}
     for seed, (name, detector) in enumerate(sources.items()):
-        data = read_detections("nuscenes_compact", scene / "gt.json", scene / f"det_{detector}", reading)
-        levels = np.unique(np.quantile(data.detections.score, np.linspace(0, 0.98, 25)))
-        rule = CountingRule(
-            "class", ("ped",), Bins((0.0, 10.0, 20.0, 30.0, 50.0)), "ground_plane", "own_bin", outside="drop",
-            thresholds=tuple(levels.tolist()),
-        )  # fmt: skip
-        counts = count_job(data, TWO_METRES, rule, title=detector)[0]
+        counts = scene_counts(shared / "data/nuscenes_mini_val/scene-0916", detector)
         drawing = Drawing(empty_columns="neighbour", position_error_m=0.1)
         logs = drawn_detections(logs, counts, "ped", np.random.default_rng(seed), name, drawing)
     return positive_by_path(windows(logs, 6.0), 2.0, PathSettings()), 2.0

@@ -13,7 +13,7 @@ from small_chains import check_formulas
 
 from verifier.base.errors import InputError, LimitError, UsageError
 from verifier.collision.approach import DriveSettings, approach, approach_chain
-from verifier.collision.bridge import STAYS_AWAY, closed_loop
+from verifier.collision.bridge import STAYS_AWAY, LoopSettings, closed_loop
 from verifier.collision.distance_channel import ChannelSettings, distance_channel
 from verifier.collision.estimator import BrakingPolicy
 from verifier.collision.pairs import Pairs
@@ -33,7 +33,8 @@ def read(pairs, missed_m=()):
 
 
 def point(storm, found, first_report_m, speed_mps, drive=METRES, channel=WIDE, width_m=0.1):
-    (only,) = closed_loop(found, first_report_m, width_m, [speed_mps], drive, channel, storm).points
+    settings = LoopSettings(first_report_m, (speed_mps,), drive, channel)
+    (only,) = closed_loop(found, width_m, settings, storm).points
     return only
 
 
@@ -237,7 +238,7 @@ def test_cars_are_weighted_by_the_kernel(storm):
     each = point(storm, found, 20, 2.0, width_m=1.0)
     share = np.exp(-2) / (np.exp(-2) + np.exp(-0.5))
     assert each.one_shot == pytest.approx(share, rel=1e-14, abs=0)
-    result = closed_loop(found, 20, 1.0, [2.0], METRES, WIDE, storm)
+    result = closed_loop(found, 1.0, LoopSettings(20, (2.0,), METRES, WIDE), storm)
     assert result.cars == 2
     assert result.effective_cars == pytest.approx(1 / (share**2 + (1 - share) ** 2), rel=1e-14, abs=0)
     assert (result.period_s, result.cell_m, result.borrowed_bins) == (1.0, 1.0, ())

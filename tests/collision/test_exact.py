@@ -143,7 +143,7 @@ def confidence_of(pairs, distances_m, speeds_mps, settings=None, **options):
 def test_trust_in_a_wide_and_a_sharp_world():
     rng = np.random.default_rng(5)
     v = [25 * 0.44704]
-    _, found = confidence_of(WIDE.draw(3000, rng), [2.0, 12.0, 90.0], v)
+    _, found = confidence_of(WIDE.draw(1500, rng), [2.0, 12.0, 90.0], v)
     assert [Trust(code) for code in found.trust[:, 0]] == [Trust.NEAR_ZERO, Trust.SUBSAMPLING, Trust.FEW_IMAGES]
     assert {kind.value for kind in found.intervals} == {
         "subsampling", "exact_window", "exact_monotone", "exact_simultaneous",
@@ -151,7 +151,7 @@ def test_trust_in_a_wide_and_a_sharp_world():
     lower, upper = found.trusted
     assert lower[1, 0] == found.intervals[IntervalKind.SUBSAMPLING].lower[1, 0]
     assert upper[0, 0] == found.intervals[IntervalKind.EXACT_MONOTONE].upper[0, 0]
-    sharp = SHARP.draw(3000, rng)
+    sharp = SHARP.draw(1500, rng)
     _, found = confidence_of(sharp, [7.0, 10.0, 30.0], v)
     assert [Trust(code) for code in found.trust[:, 0]] == [Trust.FEW_IMAGES, Trust.SUBSAMPLING, Trust.FEW_IMAGES]
     of, found = confidence_of(sharp, [10.0, 30.0], v, EstimatorSettings("normal_reference"))

@@ -12,6 +12,7 @@ from scipy.integrate import quad
 from scipy.stats import lognorm
 
 from verifier.cli import main
+from verifier.collision import trust
 from verifier.collision.comparison import Area, bootstrap_p_values, compare
 from verifier.collision.estimator import BrakingPolicy, EstimatorSettings, Grid, collision_map
 from verifier.collision.intervals import IntervalKind, effective_images, exact_interval
@@ -38,13 +39,13 @@ def scenes(rng, images, *, shared=0.0, near_crowds=False, drives=0):
     return Pairs(true, true * np.exp(0.3 * error), image, images, drive=drive)
 
 
-def test_independent_pairs_are_refuted_no_more_often_than_said():
-    """100 worlds without dependence, of 40 images: p <= .1 in .1 of them or fewer, but for 3 standard errors."""
-    rng = np.random.default_rng(11)
-    found = [independence(scenes(rng, 40), rng) for _ in range(100)]
+def test_independent_pairs_are_refuted_no_more_often_than_said(thorough):
+    """Worlds without dependence, of 40 images: p <= .1 in .1 of them or fewer, but for 3 standard errors."""
+    rng, worlds = np.random.default_rng(11), 100 if thorough else 50
+    found = [independence(scenes(rng, 40), rng) for _ in range(worlds)]
     for p in ([each.pairs for each in found], [each.number for each in found]):
-        assert np.mean(np.array(p) <= 0.1) <= 0.1 + 3 * np.sqrt(0.09 / 100)
-    assert sum(each.refuted for each in found) <= 2 * 0.01 * 100 + 3 * np.sqrt(100 * 0.02)
+        assert np.mean(np.array(p) <= 0.1) <= 0.1 + 3 * np.sqrt(0.09 / worlds)
+    assert sum(each.refuted for each in found) <= 2 * 0.01 * worlds + 3 * np.sqrt(worlds * 0.02)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +59,14 @@ def test_what_violates_it_is_found(how, fails, holds):
         assert getattr(found, holds) > 0.05
 
 
-def test_images_of_a_drive_that_share_an_error_are_found_though_each_has_one_pair():
+def test_many_pairs_are_shuffled_often_enough_to_refute_what_they_violate(monkeypatch):
+    monkeypatch.setattr(trust, "SHUFFLED", 1000)  # as of far more pairs
+    found = independence(scenes(np.random.default_rng(2), 300, shared=0.7), np.random.default_rng(0))
+    assert found.permutations == 199
+    assert found.refuted
+
+
+def test_images_of_a_drive_that_share_an_error_are_found_though_each_has_one_pair(thorough):
     """Twelve drives of 30 images; without a common error they are refuted no more often than said."""
     rng = np.random.default_rng(4)
 
@@ -71,8 +79,9 @@ def test_images_of_a_drive_that_share_an_error_are_found_though_each_has_one_pai
     found = independence(one_each(1.0), rng)
     assert (found.pairs, found.number, found.refuted) == (None, None, True)
     assert found.drives == pytest.approx(2 / (found.permutations + 1))
-    p = [independence(one_each(0.0), rng).drives for _ in range(40)]
-    assert np.mean(np.array(p) <= 0.1) <= 0.1 + 3 * np.sqrt(0.09 / 40)
+    worlds = 40 if thorough else 20
+    p = [independence(one_each(0.0), rng).drives for _ in range(worlds)]
+    assert np.mean(np.array(p) <= 0.1) <= 0.1 + 3 * np.sqrt(0.09 / worlds)
 
 
 def test_p_values_are_those_of_all_permutations():
@@ -123,16 +132,16 @@ def truth():
     return found
 
 
-def test_the_band_covers_all_points_at_once_where_pointwise_intervals_of_dependent_pairs_do_not():
+def test_the_band_covers_all_points_at_once_where_pointwise_intervals_of_dependent_pairs_do_not(thorough):
     """Images repeat one object with one error three times: pairs are far from independent, images are not.
 
-    60 data sets of 400 images. The truth is inside of the band everywhere in .95 of them or more; the pointwise
+    Data sets of 400 images. The truth is inside of the band everywhere in .95 of them or more; the pointwise
     intervals of single pairs leave it somewhere in most.
     """
     rng = np.random.default_rng(8)
     grid, wanted, level = Grid(DISTANCES, SPEEDS), truth(), 0.95
     inside, pointwise = [], []
-    for _ in range(60):
+    for _ in range(60 if thorough else 25):
         one = rng.uniform(2, 60, 400)
         two = one * np.exp(0.3 * rng.normal(size=400))
         pairs = Pairs(np.repeat(one, 3), np.repeat(two, 3), np.repeat(np.arange(400), 3), 400)
@@ -180,7 +189,7 @@ def test_dependent_pairs_are_not_trusted_and_drives_are_resampled_where_they_are
     for drives in (0, 12, 75):
         pairs = scenes(rng, 1500, shared=0.8, drives=drives)
         of = collision_map(pairs, grid, POLICY, EstimatorSettings("normal_reference", 0.3))
-        found = confidence(pairs, of, seed=1, replicates=200)
+        found = confidence(pairs, of, seed=1, replicates=100)
         assert found.independence.refuted
         assert Trust.SUBSAMPLING not in Trust.counted(found.trust)
         kinds[drives] = found
@@ -211,13 +220,13 @@ def test_few_drives_are_not_resampled(drives, wanted):
     assert np.array_equal(found.trusted[1], found.intervals[kind].upper)
 
 
-def test_where_drives_are_refuted_their_intervals_cover_and_those_of_images_do_not():
+def test_where_drives_are_refuted_their_intervals_cover_and_those_of_images_do_not(thorough):
     """Fifteen drives of 10 to 119 frames, nine of ten of which are near copies: the exact intervals of images miss
-    lambda in a fifth of 40 data sets and more, at some point; what is recommended covers it in .95 everywhere."""
+    lambda in a fifth of the data sets and more, at some point; what is recommended covers it in .95 everywhere."""
     rng, rows = np.random.default_rng(3), [4, 8, 14]
     grid, wanted = Grid(DISTANCES[rows], SPEEDS), truth()[rows]
     inside = {"images": [], "recommended": []}
-    for seed in range(40):
+    for seed in range(40 if thorough else 28):
         drive = np.repeat(np.arange(15), rng.integers(10, 120, 15))
         same = rng.random(len(drive)) < 0.9
         true = np.where(same, rng.uniform(2, 60, 15)[drive], rng.uniform(2, 60, len(drive)))
@@ -256,12 +265,13 @@ def of_two_alike(rng):
     ]
 
 
-def test_rankings_and_comparisons_resample_drives_where_they_are_known():
-    """Of two equal detectors one is "best" in more than .95 of the draws in a tenth of 20 data sets, or little more
+def test_rankings_and_comparisons_resample_drives_where_they_are_known(thorough):
+    """Of two equal detectors one is "best" in more than .95 of the draws in a tenth of the data sets, or little more
     than that; by images it is in half of them. The claims that it is better have p <= .05 half as often."""
     grid, settings = Grid(np.array([8.0, 12.0, 16.0, 20.0]), SPEEDS), EstimatorSettings("normal_reference", 0.5)
     sure, small, world = {True: [], False: []}, {True: [], False: []}, np.random.default_rng(5)
-    for seed in range(20):
+    worlds = 20 if thorough else 12
+    for seed in range(worlds):
         for known, pairs in ((True, found := of_two_alike(world)), (False, [without_drives(each) for each in found])):
             rng = np.random.default_rng(seed)
             ranking = rank(pairs, grid, POLICY, settings, rng=rng, replicates=100)
@@ -269,7 +279,7 @@ def test_rankings_and_comparisons_resample_drives_where_they_are_known():
             compared = compare(*pairs, grid, POLICY, settings, rng=rng)
             p = bootstrap_p_values(*pairs, compared, rng=rng, replicates=100)
             small[known].append(np.mean(p[np.isin(compared.area, (Area.FIRST, Area.SECOND))] <= 0.05))
-    assert np.mean(sure[True]) <= 0.1 + 2 * np.sqrt(0.09 / 20)
+    assert np.mean(sure[True]) <= 0.1 + 2 * np.sqrt(0.09 / worlds)
     assert np.mean(sure[False]) > 0.5
     assert np.nanmean(small[True]) < 0.6 * np.nanmean(small[False])
 

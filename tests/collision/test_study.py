@@ -157,9 +157,9 @@ def test_a_study_of_two_detectors_on_kitti(kitti, root, tmp_path, monkeypatch, c
                  "--detections", f"M3D-RPN={folder / 'det_m3d_rpn.zip'}", "--class", "Car", "--distance", "forward",
                  "--pairs", f"regression={kitti / 'kitti_distance_regression/predictions_joined.csv'}",
                  "--negative-reports", "zero", "--deceleration", "3.92", "--deceleration", "6.86",
-                 "--bootstrap", "0", "--ranking-replicates", "30", "--closed-loop", "38", "--empty-bins", "neighbour",
-                 "--loop-speeds", "15..55:10 mph", "--distances", "1..49:2", "--speeds", "5..75:5 mph",
-                 "--output", "study.json", "--plot", "map.png"]  # fmt: skip
+                 "--bootstrap", "0", "--ranking-replicates", "20", "--closed-loop", "38", "--empty-bins", "neighbour",
+                 "--loop-speeds", "15..35:10 mph", "--distances", "1..49:2", "--speeds", "5..75:5 mph",
+                 "--output", "study.json"]  # fmt: skip
     arguments += [word for ours, own in CSV_COLUMNS.items() for word in ("--column", f"{ours}={own}")]
     assert main([str(each) for each in arguments]) == 0
     out, err = capfd.readouterr()
@@ -193,4 +193,3 @@ def test_a_study_of_two_detectors_on_kitti(kitti, root, tmp_path, monkeypatch, c
     assert loop[1]["one_shot"] < 0.01
     assert loop[1]["closer"] > 0.3
     assert "large errors are left out" in out
-    assert (tmp_path / "map.png").stat().st_size > 10_000

@@ -21,6 +21,8 @@ from the negative ones, with replacement, as many as there are (a stratified boo
 same logs. What a curve needs for that is what each log adds to its sums (`LogSums`).
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -107,17 +109,6 @@ class ClosedLoop:
         return stop_m > limit_m[:, None] + self.settings.tolerance_m
 
     @property
-    def cost_s(self) -> Floats:
-        """(N, K) t + nu n of each negative log."""
-        negative = ~self.positive
-        return self.outcomes.time_s[negative] + self.settings.stop_cost_s * self.outcomes.stops[negative]
-
-    @property
-    def true_time_s(self) -> Floats:
-        """(N,) time of the reference vehicle on each negative log."""
-        return self.outcomes.true_time_s[~self.positive]
-
-    @property
     def never_stops(self) -> Ints:
         """The positive logs, by their number among all, in which the reference vehicle never stops."""
         return np.flatnonzero(self.positive & np.isinf(self.outcomes.true_stop_m))
@@ -125,12 +116,21 @@ class ClosedLoop:
     @property
     def curve(self) -> TradeOffCurve:
         """Safety and efficiency at every level."""
-        return self.curve_of(self.safe)
+        return self.sums().curve
 
-    def curve_of(self, safe: Mask) -> TradeOffCurve:
-        """The same with another notion of safety, (P, K) of each positive log, as `kept`."""
-        efficiency = self.true_time_s.sum() / self.cost_s.sum(axis=0)
-        return TradeOffCurve(self.sensitivity, safe.mean(axis=0), at_most_one(efficiency))
+    def sums(self, violation_m: Floats | None = None) -> LogSums:
+        """What each log adds to a curve: whether it was safe; true time, and t + nu n, time with the cost of stops.
+
+        Args:
+            violation_m: (L,) as `kept` takes it, for that notion of safety; None for `safe`.
+        """
+        outcomes, positive = self.outcomes, self.positive
+        safe = np.zeros(outcomes.time_s.shape)
+        safe[positive] = self.safe if violation_m is None else self.kept(violation_m)
+        true_s = np.where(positive, 0.0, outcomes.true_time_s)[:, None]
+        cost_s = np.where(positive[:, None], 0.0, outcomes.time_s + self.settings.stop_cost_s * outcomes.stops)
+        idle = len(self.never_stops) if violation_m is None else int(np.isinf(violation_m[positive]).sum())
+        return LogSums(self.sensitivity, positive, safe, positive.astype(np.float64), true_s, cost_s, idle=idle)
 
 
 def at_most_one(efficiency: Floats) -> Floats:
@@ -158,10 +158,9 @@ def closed_loop(courses: Iterable[Course], sensitivity: Floats, settings: LoopSe
     positive = np.array([course.positive for course in every], dtype=bool)
     check_logs(positive)
     outcomes = simulate(every, sensitivity, settings.vehicle, settings.engine)
-    loop = ClosedLoop(sensitivity, positive, outcomes, settings)
-    if not loop.true_time_s.sum() > 0:
+    if not outcomes.true_time_s[~positive].any():
         raise InputError("the negative logs have no length, so efficiency is undefined")
-    return loop
+    return ClosedLoop(sensitivity, positive, outcomes, settings)
 
 
 def check_logs(positive: Mask) -> None:
@@ -213,8 +212,10 @@ class LogSums:
     @property
     def curve(self) -> TradeOffCurve:
         """The curve of these logs, each counted once."""
-        safety, efficiency = self.drawn(np.ones((1, len(self.positive))))
-        return TradeOffCurve(self.sensitivity, safety[0], efficiency[0])
+        counted = self.whole.any(axis=1)  # so that the sum of these alone is rounded
+        rate = self.part[counted].sum(axis=0) / self.whole[counted].sum(axis=0)
+        safety = self.found.sum(axis=0) / self.wanted.sum()
+        return TradeOffCurve(self.sensitivity, safety, np.broadcast_to(self._efficiency(rate), safety.shape))
 
     def drawn(self, weights: Floats) -> tuple[Floats, Floats]:
         """(B, K) safety and (B, K) efficiency when each log counts as often as (B, L) weights say.
@@ -224,26 +225,10 @@ class LogSums:
         with np.errstate(divide="ignore", invalid="ignore"):
             safety = (weights @ self.found) / (weights @ self.wanted)[:, None]
             rate = (weights @ self.part) / (weights @ self.whole)
-        if self.limit is None:
-            return safety, np.broadcast_to(at_most_one(rate), safety.shape)
-        return safety, np.broadcast_to(1 - np.minimum(rate / self.limit, 1), safety.shape)
+        return safety, np.broadcast_to(self._efficiency(rate), safety.shape)
 
-
-def closed_loop_sums(loop: ClosedLoop, limit_m: Floats | None = None) -> LogSums:
-    """What each log adds to a closed-loop curve: whether it was safe; true time, and time with the cost of stops.
-
-    Args:
-        loop: the runs.
-        limit_m: (L,) as `ClosedLoop.kept` takes it, for that notion of safety; None for `ClosedLoop.safe`.
-    """
-    logs, levels = loop.outcomes.time_s.shape
-    safe, true_s, cost_s = np.zeros((logs, levels)), np.zeros((logs, 1)), np.zeros((logs, levels))
-    safe[loop.positive] = loop.safe if limit_m is None else loop.kept(limit_m)
-    true_s[~loop.positive, 0] = loop.true_time_s
-    cost_s[~loop.positive] = loop.cost_s
-    idle = len(loop.never_stops) if limit_m is None else int(np.isinf(limit_m[loop.positive]).sum())
-    wanted = loop.positive.astype(np.float64)
-    return LogSums(loop.sensitivity, loop.positive, safe, wanted, true_s, cost_s, idle=idle)
+    def _efficiency(self, rate: Floats) -> Floats:
+        return at_most_one(rate) if self.limit is None else 1 - np.minimum(rate / self.limit, 1)
 
 
 def judged_sums(judged: Judged, sensitivity: Floats, positive: Mask, fpr_max: float = FPR_MAX) -> LogSums:

@@ -1,7 +1,6 @@
 """Making logs out of longer drives: pieces of some seconds, which of them are positive, who is in view."""
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -40,21 +39,6 @@ def windows(logs: Logs, length_s: float) -> Logs:
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"a piece would have the name of another log, {shown(twice)}", hint="rename that log")
     return replace(logs, names=names, positive=logs.positive[parent], image_log=image_log.reshape(-1))
-
-
-def _seen(logs: Logs, kept: Callable[[Ints, Floats], Mask]) -> Logs:
-    """The logs with the people and detections that are kept, by their image (n,) and point (n, 2)."""
-    people = kept(logs.person_image, logs.person_m)
-    return replace(
-        logs,
-        person_image=logs.person_image[people],
-        person_m=logs.person_m[people],
-        person_box_2d=None if logs.person_box_2d is None else logs.person_box_2d[people],
-        detections={
-            name: detection.take(kept(detection.image, detection.point_m))
-            for name, detection in logs.detections.items()
-        },
-    )
 
 
 def positive_by_path(logs: Logs, control_radius_m: float, settings: PathSettings) -> Logs:
@@ -97,4 +81,15 @@ def in_view(logs: Logs, half_angle_rad: float, range_m: float = math.inf) -> Log
 
     reach = "" if math.isinf(range_m) else f" and {range_m:g} m"
     remark = f"only what lies within {math.degrees(half_angle_rad):g} degrees of the heading{reach} is looked at"
-    return replace(_seen(logs, seen), remarks=(*logs.remarks, remark))
+    people = seen(logs.person_image, logs.person_m)
+    return replace(
+        logs,
+        person_image=logs.person_image[people],
+        person_m=logs.person_m[people],
+        person_box_2d=None if logs.person_box_2d is None else logs.person_box_2d[people],
+        detections={
+            name: detection.take(seen(detection.image, detection.point_m))
+            for name, detection in logs.detections.items()
+        },
+        remarks=(*logs.remarks, remark),
+    )

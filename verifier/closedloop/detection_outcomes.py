@@ -91,17 +91,10 @@ def judge_roc_a(logs: Logs, source: str, standardizer: Standardizer, policy: Mat
         InputError: nobody can be judged.
         UsageError: no such source, or the policy does not fit, see `person_matches`.
     """
-    detections = logs.source(source)
-    matches = person_matches(logs, source, policy)
-    strength = standardizer(detections.strength)
+    matches, hits, alarms = _matched(logs, source, standardizer, policy)
     log, false = logs.image_log[logs.person_image], matches.false
-    return Judged(
-        _recall(matches, strength)[matches.judged],
-        log[matches.judged],
-        strength[false],
-        logs.image_log[detections.image[false]],
-        np.diff(logs.first_image),
-    )
+    alarm_log = logs.image_log[logs.source(source).image[false]]
+    return Judged(hits[matches.judged], log[matches.judged], alarms[false], alarm_log, np.diff(logs.first_image))
 
 
 def judge_roc_b(logs: Logs, source: str, standardizer: Standardizer, policy: MatchingPolicy = IOU_HALF) -> Judged:
@@ -113,11 +106,8 @@ def judge_roc_b(logs: Logs, source: str, standardizer: Standardizer, policy: Mat
         InputError: nobody in the positive logs can be judged, or there is no negative log.
         UsageError: as `judge_roc_a`.
     """
-    detections = logs.source(source)
-    matches = person_matches(logs, source, policy)
-    strength = standardizer(detections.strength)
-    alarms = _strongest(logs, detections.image, np.where(matches.false, strength, np.inf))
-    return _judged_people(logs, _recall(matches, strength), matches.judged, alarms)
+    matches, hits, alarms = _matched(logs, source, standardizer, policy)
+    return _judged_people(logs, hits, matches.judged, _strongest(logs, logs.source(source).image, alarms))
 
 
 def judge_roboticizer(logs: Logs, source: str, standardizer: Standardizer) -> Judged:
@@ -181,7 +171,7 @@ def judge_pathifier(
     none = -np.inf if first_frame == "forgiven" else np.inf
     before = _previous(logs, np.where(np.isfinite(truth), match, none), none)
     twice = np.minimum(match, before)
-    counted = (strict | lenient) & _positive(logs)
+    counted = (strict | lenient) & logs.positive[logs.image_log]
     alarm, soft = (
         _strongest(logs, detections.image, np.where(_within(ahead, bin_m), strength, np.inf))
         for bin_m in (STRICT_M, LENIENT_M)
@@ -199,17 +189,20 @@ def _judged_people(logs: Logs, hits: Floats, counted: Mask, alarms: Floats) -> J
 
 def _on_images(logs: Logs, hits: Floats, hit_log: Ints, alarms: Floats) -> Judged:
     """The rate of false positives is the share of the images of negative logs with one (I,)."""
-    negative = ~_positive(logs)
+    negative = ~logs.positive[logs.image_log]
     images = np.where(logs.positive, 0, np.diff(logs.first_image))
     return Judged(hits, hit_log, alarms[negative], logs.image_log[negative], images)
 
 
-def _recall(matches: PersonMatches, strength: Floats) -> Floats:
-    """(P,) the sensitivity from which on each person is found; infinite: never."""
-    hits = np.full(len(matches.detection_of), np.inf)
-    matched = matches.detection_of >= 0
-    hits[matched] = strength[matches.detection_of[matched]]
-    return hits
+def _matched(
+    logs: Logs, source: str, standardizer: Standardizer, policy: MatchingPolicy
+) -> tuple[PersonMatches, Floats, Floats]:
+    """The matches, (P,) the sensitivity from which on each person is found, and (D,) from which on each detection is
+    a false positive; infinite: never."""
+    matches = person_matches(logs, source, policy)
+    strength = standardizer(logs.source(source).strength)
+    hits = np.append(strength, np.inf)[matches.detection_of]  # the last one for -1, no detection
+    return matches, hits, np.where(matches.false, strength, np.inf)
 
 
 def _strongest(logs: Logs, image: Ints, value: Floats) -> Floats:
@@ -224,11 +217,6 @@ def _previous(logs: Logs, value: Floats, at_first: float) -> Floats:
     before = np.roll(value, 1)
     before[logs.first_image[:-1]] = at_first
     return before
-
-
-def _positive(logs: Logs) -> Mask:
-    """(I,) images of positive logs."""
-    return logs.positive[logs.image_log]
 
 
 def _distance(logs: Logs, image: Ints, point_m: Floats) -> Floats:

@@ -21,9 +21,10 @@ keep the tables and the number of runs small, and change no number:
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +32,7 @@ from numpy.typing import NDArray
 from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import LimitError
 from verifier.base.numbers import memory_text
-from verifier.closedloop.traces import Course, VehicleSettings, safe_speed_mps
+from verifier.closedloop.traces import Course, ExactMotion, Ramp, VehicleSettings, safe_speed_mps
 
 LARGEST_BATCH = 60_000_000
 BYTES_PER_ENTRY = 30
@@ -197,51 +198,24 @@ def _next_detections(seen_m: Floats, finish: Ints) -> NDArray[np.int32]:
 MOST_ROUNDS = 1_000_000
 
 
-@dataclass(frozen=True, eq=False)
-class Runs:
-    """How each of R runs ended.
+@dataclass(frozen=True)
+class Engine(ABC):
+    """How time is dealt with.
 
     Attributes:
-        stop_m: (R,) arc length of the stop that ended the run; inf where none did (always so in negative logs).
-        time_s: (R,) from start to end.
-        stops: (R,) int64 stops that were recorded.
+        unit_s: seconds per unit of its time.
+        near_m: a position counts as reached from so close on, lest rounding decide between two steps.
     """
 
-    stop_m: Floats
-    time_s: Floats
-    stops: Ints
+    vehicle: VehicleSettings
+    unit_s: float = 1.0
+    near_m: float = 0.0
 
+    @abstractmethod
+    def motion(self, speed: Floats, target: Floats) -> Ramp | ExactMotion:
+        """From (r,) speeds towards (r,) target speeds at the greatest rates."""
 
-class Motion(Protocol):
-    """The way of (r,) vehicles from their speeds to target speeds; time in the engine's own unit."""
-
-    def time_to(self, metres: Floats) -> Floats:
-        """(r,) until so far, metres > 0; inf where the vehicle comes to rest before."""
-
-    def time_to_target(self) -> Floats:
-        """(r,) until the target speed is reached."""
-
-    def distance(self, time: Floats) -> Floats:
-        """(r,) metres after that time."""
-
-    def speed_after(self, time: Floats) -> Floats:
-        """(r,) m/s after that time."""
-
-
-class Engine(Protocol):
-    """How time is dealt with."""
-
-    @property
-    def unit_s(self) -> float:
-        """Seconds per unit of its time."""
-
-    @property
-    def near_m(self) -> float:
-        """A position counts as reached from so close on, lest rounding decide between two steps."""
-
-    def motion(self, speed: Floats, target: Floats) -> Motion:
-        """Towards (r,) target speeds at the greatest rates."""
-
+    @abstractmethod
     def approach(self, fleet: Fleet) -> Mask:
         """Move every run on by the distance that shrinks while driving, at most to its next place; (r,) which are at
         rest and have to stay at rest."""
@@ -257,9 +231,9 @@ class Fleet:
         until_m: (r,) where the next image, or the finish, is reached.
     """
 
-    def __init__(self, batch: Batch, vehicle: VehicleSettings, engine: Engine) -> None:
+    def __init__(self, batch: Batch, engine: Engine) -> None:
         count = len(batch.run_level)
-        self._batch, self.vehicle, self._engine = batch, vehicle, engine
+        self._batch, self.vehicle, self._engine = batch, engine.vehicle, engine
         self._seen, self._next = batch.seen_m.ravel(), batch.next.ravel()
         self._reach_m, self._view_end_m = batch.place_m - engine.near_m, batch.view_end_m - engine.near_m
         self._run = np.arange(count)
@@ -267,16 +241,20 @@ class Fleet:
         self._place = batch.first[batch.run_course]
         self._stops = np.zeros(count, dtype=np.int64)
         self.position_m = batch.place_m[self._place]
-        self.speed_mps = np.full(count, vehicle.start_speed_mps)
+        self.speed_mps = np.full(count, self.vehicle.start_speed_mps)
         self.time = np.zeros(count)
         self.obstacle_m = np.full(count, np.inf)
         self.seen_m = np.full(count, np.inf)
         self.until_m = np.full(count, np.inf)
         self._over = np.zeros(count, dtype=bool)
-        self._ended = Runs(np.full(count, np.inf), np.zeros(count), np.zeros(count, dtype=np.int64))
+        self._ended = np.full(count, np.inf), np.zeros(count), np.zeros(count, dtype=np.int64)
 
-    def run(self) -> Runs:
+    def run(self) -> tuple[Floats, Floats, Ints]:
         """Let every run come to its end.
+
+        Returns:
+            (R,) arc length of the stop that ended the run, inf where none did (always so in negative logs); (R,)
+            seconds from start to end; (R,) int64 stops that were recorded.
 
         Raises:
             LimitError: one does not; the vehicle creeps, or the time step is tiny.
@@ -362,9 +340,10 @@ class Fleet:
     def _end(self, at: Ints, stop_m: Floats | float) -> None:
         """Record the end. Until they are dropped such runs drive on where nobody looks."""
         run = self._run[at]
-        self._ended.stop_m[run] = stop_m
-        self._ended.time_s[run] = self.time[at] * self._engine.unit_s
-        self._ended.stops[run] = self._stops[at]
+        ended_m, time_s, stops = self._ended
+        ended_m[run] = stop_m
+        time_s[run] = self.time[at] * self._engine.unit_s
+        stops[run] = self._stops[at]
         self._over[at] = True
         self.obstacle_m[at] = self.seen_m[at] = self.until_m[at] = np.inf
 

@@ -28,7 +28,7 @@ from verifier.closedloop.from_sets import Placing, kitti_tracking_logs, nuscenes
 from verifier.closedloop.logfiles import read_logs
 from verifier.closedloop.logs import LogLimits, Logs
 from verifier.closedloop.pathifier import PathSettings
-from verifier.closedloop.settings import DRAWN, SELF, ClosedLoopSettings, RobrocSettings, checked_severities
+from verifier.closedloop.settings import DRAWN, SELF, ClosedLoopSettings, RobrocSettings
 from verifier.closedloop.study import Progress, study, study_trace
 from verifier.closedloop.study_settings import StudySettings, study_settings
 from verifier.closedloop.traces import Trace
@@ -105,14 +105,9 @@ class ClosedLoopRequest:
         """Everything found; see the function of this name."""
         logs, validation, files = self._read
         studied = study(logs, validation, self.study, progress, pool)
-        return recorded(
-            TradeOffs,
-            studied,
-            title=f"{Path(self.settings.logs).resolve().name}: {', '.join(studied.tables[0].detectors)}",
-            inputs=files,
-            settings=data_record(self.settings) | self.study.record(),
-            versions=own_versions(),
-        )
+        title = f"{Path(self.settings.logs).resolve().name}: {', '.join(studied.tables[0].detectors)}"
+        chosen = {**data_record(self.settings), **studied.settings}
+        return replace(studied, title=title, inputs=files, settings=chosen)
 
 
 def _check_rectangles(logs: Logs, settings: ClosedLoopSettings) -> None:
@@ -301,7 +296,6 @@ def robroc_result(settings: RobrocSettings, progress: FamilyProgress = iter) -> 
         VerifierError: see `verifier.base.errors`; each says what to do.
     """
     families = matrix_families(settings)
-    checked_severities(settings.severity)  # before anything is verified
     if not families:
         return _trade_offs(settings, _curves_of_files(settings.files))
     from verifier.closedloop.verified_curves import verified_curves  # Storm is loaded only where it is asked
@@ -340,13 +334,13 @@ def _curves_of_files(paths: Sequence[str]) -> CurveSet:
 
 
 def _trade_offs(settings: RobrocSettings, curve_set: CurveSet) -> TradeOffs:
-    named, more = checked_severities(settings.severity), settings.group
+    named, more = settings.severity, settings.group
     known = {curve.condition for curve in curve_set.curves}
     for name in named:
         if name not in known:
             raise unknown_error("condition", name, known, before="severity: ")
     judged = [replace(curve, severity=named.get(curve.condition, curve.severity)) for curve in curve_set.curves]
     metrics = dict.fromkeys(curve.metric for curve in judged)
-    chosen = {"severities": named, "groups": {name: list(conditions) for name, conditions in more.items()}}
+    chosen = {"severities": dict(named), "groups": {name: list(conditions) for name, conditions in more.items()}}
     tables = tuple(compare([curve for curve in judged if curve.metric == metric], more) for metric in metrics)
     return recorded(TradeOffs, curve_set, settings={**curve_set.settings, **chosen}, tables=tables)

@@ -86,13 +86,11 @@ def _conditions(text: str) -> tuple[str, tuple[str, ...]]:
     return name, tuple(condition.strip() for condition in listed.split(","))
 
 
-def checked_severities(severities: Mapping[str, str]) -> dict[str, str]:
-    """Condition -> severity; UsageError where one is none."""
+def _check_severities(severities: Mapping[str, str]) -> None:
     known = get_args(Severity)
     for name, kind in severities.items():
         if kind not in known:
             raise UsageError(f"--severity: {name} is {shown(kind)}; expected {' or '.join(known)}")
-    return dict(severities)
 
 
 Severities = Annotated[
@@ -321,6 +319,7 @@ class ClosedLoopSettings:
         return {name: given[name] for name in BELONGS if given[name] not in (None, (), "")}
 
     def __post_init__(self) -> None:
+        _check_severities(self.severity)
         for name in self.of_formats:
             if self.format not in BELONGS[name]:
                 formats = " or ".join(BELONGS[name])
@@ -379,3 +378,6 @@ class RobrocSettings:
     plot_table: PlotTable = None
     plot_detector: PlotDetector = ()
     plot_row: PlotRow = ()
+
+    def __post_init__(self) -> None:
+        _check_severities(self.severity)

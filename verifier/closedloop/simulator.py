@@ -23,52 +23,12 @@ from verifier.base.errors import LimitError
 from verifier.base.numbers import significant
 from verifier.closedloop.fleet import Engine, Fleet, make_batch
 from verifier.closedloop.settings import EngineName
-from verifier.closedloop.traces import NEAR, Course, Ramp, VehicleSettings, ramp, safe_speed_mps
-
-
-@dataclass(frozen=True, eq=False)
-class ExactMotion:
-    """At a constant rate from `speed` to `target`, then at the target; time in seconds.
-
-    Attributes:
-        speed, target: (r,) m/s.
-        rate: (r,) m/s^2, towards the target.
-    """
-
-    speed: Floats
-    target: Floats
-    rate: Floats
-
-    def time_to_target(self) -> Floats:
-        """See `Motion`."""
-        return (self.target - self.speed) / self.rate
-
-    def distance(self, time: Floats) -> Floats:
-        """See `Motion`."""
-        ramp_s = np.minimum(time, self.time_to_target())
-        return ramp_s * (self.speed + 0.5 * self.rate * ramp_s) + (time - ramp_s) * self.target
-
-    def speed_after(self, time: Floats) -> Floats:
-        """See `Motion`."""
-        return np.where(time >= self.time_to_target(), self.target, self.speed + self.rate * time)
-
-    def time_to(self, metres: Floats) -> Floats:
-        """See `Motion`."""
-        until = self.time_to_target()
-        beyond = metres - self.distance(until)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            early = 2 * metres / (self.speed + np.sqrt(np.maximum(self.speed**2 + 2 * self.rate * metres, 0)))
-            late = until + np.where(self.target > 0, beyond / self.target, np.inf)
-        return np.where(beyond > 0, late, np.minimum(early, until))
+from verifier.closedloop.traces import NEAR, Course, ExactMotion, Ramp, VehicleSettings, ramp, safe_speed_mps
 
 
 @dataclass(frozen=True)
-class EventEngine:
+class EventEngine(Engine):
     """The engine that goes from image to image; its unit of time is the second."""
-
-    vehicle: VehicleSettings
-    unit_s: float = 1.0
-    near_m: float = 0.0
 
     def motion(self, speed: Floats, target: Floats) -> ExactMotion:
         """See `Engine`."""
@@ -144,20 +104,8 @@ class Outcomes:
 
 
 @dataclass(frozen=True)
-class StepEngine:
+class StepEngine(Engine):
     """The engine with time steps; its unit of time is one step."""
-
-    vehicle: VehicleSettings
-
-    @property
-    def unit_s(self) -> float:
-        """dt."""
-        return self.vehicle.dt_s
-
-    @property
-    def near_m(self) -> float:
-        """See `Engine`."""
-        return NEAR * self.vehicle.top_speed_mps * self.vehicle.dt_s
 
     def motion(self, speed: Floats, target: Floats) -> Ramp:
         """See `Engine`."""
@@ -191,14 +139,14 @@ def simulate(
     Raises:
         LimitError: the time step is so short that braking takes too many, or a run never comes to its end.
     """
+    chosen: Engine = EventEngine(vehicle)
     if engine == "steps":
         _check_steps(vehicle)
-    chosen: Engine = StepEngine(vehicle) if engine == "steps" else EventEngine(vehicle)
+        chosen = StepEngine(vehicle, vehicle.dt_s, NEAR * vehicle.top_speed_mps * vehicle.dt_s)
     parts = []
     for some in _chunks(courses, LARGEST_TABLE // (len(sensitivity) + 1)):
         batch = make_batch(some, sensitivity, vehicle)
-        ended = Fleet(batch, vehicle, chosen).run()
-        parts.append([array[batch.run_of].T for array in (ended.stop_m, ended.time_s, ended.stops)])
+        parts.append([array[batch.run_of].T for array in Fleet(batch, chosen).run()])
     whole = [np.concatenate(column) for column in zip(*parts, strict=True)]
     return Outcomes(
         *(np.ascontiguousarray(array[:, :-1]) for array in whole), *(array[:, -1].copy() for array in whole[:2])

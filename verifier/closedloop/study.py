@@ -16,24 +16,23 @@ from typing import TypeAlias
 
 import numpy as np
 
-from verifier.base.arrays import Floats
+from verifier.base.arrays import Floats, Ints
 from verifier.base.blocks import HERE, Pool
 from verifier.base.errors import InputError, LimitError, UsageError, check_known, shown, unknown_error
+from verifier.base.libraries import own_versions
 from verifier.base.numbers import memory_text, significant
 from verifier.base.statistics import few_units_note
 from verifier.closedloop.closed_loop_curve import (
     FEWEST_LOGS,
-    ClosedLoop,
     Draws,
     LogSums,
     check_logs,
     closed_loop,
-    closed_loop_sums,
     draw_logs,
     judged_sums,
 )
-from verifier.closedloop.comparison import BASELINE, MetricTable, NamedCurve, compare
-from verifier.closedloop.curves import TradeOffCurve, area
+from verifier.closedloop.comparison import BASELINE, NamedCurve, compare
+from verifier.closedloop.curves import area
 from verifier.closedloop.detection_outcomes import (
     Judged,
     judge_pathifier,
@@ -46,7 +45,7 @@ from verifier.closedloop.pathifier import courses, paths_of, violation_m
 from verifier.closedloop.settings import EngineName, Metric
 from verifier.closedloop.study_settings import DRIVEN, StudySettings
 from verifier.closedloop.traces import Trace, trace
-from verifier.closedloop.trade_offs import LogsUsed, SecondEngine, UndefinedMetric
+from verifier.closedloop.trade_offs import LogsUsed, SecondEngine, TradeOffs, UndefinedMetric
 
 Progress: TypeAlias = Callable[[Sequence["Source"]], Iterable["Source"]]
 LARGEST_BOOTSTRAP = 2 * 10**8
@@ -64,21 +63,10 @@ class Source:
     name: str
 
 
-@dataclass(frozen=True)
-class Study:
-    """What was found: a table per metric that is defined, and what a reader must know."""
-
-    tables: tuple[MetricTable, ...]
-    not_defined: tuple[UndefinedMetric, ...]
-    logs: LogsUsed
-    second: SecondEngine | None
-    remarks: tuple[str, ...]
-
-
 def study(
     logs: Logs, validation: Logs | None, settings: StudySettings, progress: Progress = iter, pool: Pool = HERE
-) -> Study:
-    """Compare every detector under every condition, by every metric that was asked for.
+) -> TradeOffs:
+    """Compare every detector under every condition, by every metric that was asked for; without title and inputs.
 
     Args:
         logs: with one source of detections per detector and condition.
@@ -90,7 +78,7 @@ def study(
     Raises:
         UsageError, InputError: sources, logs and settings do not fit together; each says what to do.
     """
-    sources = sources_of(logs.detections)
+    sources, record = sources_of(logs.detections), settings.record()
     _check(sources, settings)
     nominal = logs if validation is None else validation
     tables = {
@@ -102,17 +90,18 @@ def study(
     draws, remarks = _draws(logs, settings)
     settings, undefined = _defined(logs, sources[0].name, tables[sources[0].detector], settings)
     by_metric: dict[str, list[NamedCurve]] = {metric: [] for metric in settings.metrics}
-    loops: list[_Driven] = []
+    driven: list[tuple[LogsUsed, SecondEngine]] = []
     limit_m = np.zeros(0)
     if settings.radii is not None and set(settings.metrics) & set(DRIVEN):
         limit_m = violation_m(logs, paths_of(logs, settings.path), settings.radii.safety_m)
     work = partial(_curves, logs, tables, limit_m, settings)
-    for source, (curves, driven) in zip(progress(sources), pool.map(work, sources), strict=True):
+    for source, (curves, own) in zip(progress(sources), pool.map(work, sources), strict=True):
         severity = settings.severities.get(source.condition, "")
-        loops += driven
-        for metric, (curve, sums) in curves.items():
-            by_metric[metric].append(NamedCurve(metric, source.detector, source.condition, curve, severity, *sums))
-    used, second = _logs_used(logs, loops), _second(loops, settings)
+        driven += own
+        for metric, (sums, limit) in curves.items():
+            named = NamedCurve(metric, source.detector, source.condition, sums.curve, severity, sums, limit)
+            by_metric[metric].append(named)
+    used = next((of_truth for of_truth, _ in driven), _logs_used(logs))
     if len(used.truth_never_stops) == used.positive and by_metric.pop("closed_loop", None) is not None:
         undefined.append(UndefinedMetric("closed_loop", "the reference vehicle stops in no positive log"))
     if not by_metric:
@@ -121,7 +110,8 @@ def study(
         )
     compared = tuple(compare(curves, settings.groups, draws) for curves in by_metric.values())
     notes = _remarks(logs, validation, tables, settings, used)
-    return Study(compared, tuple(undefined), used, second, (*notes, *remarks))
+    parts = (*notes, *remarks), compared, used, _of_all([one for _, one in driven]), tuple(undefined)
+    return TradeOffs("", (), record, own_versions(), *parts)
 
 
 def study_trace(
@@ -172,24 +162,13 @@ def _check(sources: Sequence[Source], settings: StudySettings) -> None:
             raise unknown_error("condition", name, conditions, before="severity: ")
 
 
-@dataclass(frozen=True)
-class _Driven:
-    """What is kept of a source's runs: what the truth does, and how the other engine differs."""
-
-    never_stops: tuple[int, ...]
-    truth_breaks: tuple[int, ...]
-    area_difference: float
-    runs: int
-    safety_differs: int
-
-
 def _curves(
     logs: Logs, tables: Mapping[str, Standardizer], limit_m: Floats, settings: StudySettings, one: Source
-) -> tuple[dict[Metric, tuple[TradeOffCurve, tuple[LogSums, LogSums | None]]], list[_Driven]]:
-    """The curve of every metric with what each log adds to it, with the step and without one where there is one;
-    and of the simulated ones what is kept."""
+) -> tuple[dict[Metric, tuple[LogSums, LogSums | None]], list[tuple[LogsUsed, SecondEngine]]]:
+    """What each log adds to the curve of every metric, with the step and without one where there is one; and of the
+    simulated ones what the truth does, and how the other engine differs."""
     source, standardizer = one.name, tables[one.detector]
-    by_metric: dict[Metric, tuple[TradeOffCurve, tuple[LogSums, LogSums | None]]] = {}
+    by_metric: dict[Metric, tuple[LogSums, LogSums | None]] = {}
     for metric in settings.metrics:
         if metric not in DRIVEN:
             try:
@@ -197,19 +176,21 @@ def _curves(
             except InputError as error:
                 hint = f"{error.hint}, or leave this metric out (--metric)" if error.hint else None
                 raise InputError(f"{metric}: {error.message}", error.place, hint) from None
-            sums = judged_sums(judged, settings.sensitivity, np.asarray(logs.positive), settings.fpr_max)
-            by_metric[metric] = sums.curve, (sums, None)
+            positive = np.asarray(logs.positive)
+            by_metric[metric] = judged_sums(judged, settings.sensitivity, positive, settings.fpr_max), None
     if not set(settings.metrics) & set(DRIVEN):
         return by_metric, []
     ahead = courses(logs, source, standardizer, settings.control_m, settings.path)
     driven = closed_loop(ahead, settings.sensitivity, settings.loop)
-    other = closed_loop(ahead, settings.sensitivity, replace(settings.loop, engine=_other(settings.loop.engine)))
+    engine: EngineName = "events" if settings.loop.engine == "steps" else "steps"
+    other = closed_loop(ahead, settings.sensitivity, replace(settings.loop, engine=engine))
     kinds: dict[Metric, Floats | None] = {"safety_radius": limit_m, "closed_loop": None}
     for metric in (kind for kind in kinds if kind in settings.metrics):
-        safe = driven.safe if metric == "closed_loop" else driven.kept(limit_m)
-        limit = closed_loop_sums(other, kinds[metric]) if settings.loop.engine == "steps" else None
-        by_metric[metric] = driven.curve_of(safe), (closed_loop_sums(driven, kinds[metric]), limit)
-    return by_metric, [_compared(driven, other, limit_m)]
+        limit = other.sums(kinds[metric]) if engine == "events" else None
+        by_metric[metric] = driven.sums(kinds[metric]), limit
+    difference = abs(area(driven.curve) - area(other.curve))
+    second = SecondEngine(engine, difference, driven.safe.size, int(np.count_nonzero(driven.safe != other.safe)))
+    return by_metric, [(_logs_used(logs, driven.never_stops, driven.truth_breaks(limit_m)), second)]
 
 
 def _defined(
@@ -228,20 +209,6 @@ def _defined(
         except InputError as error:
             undefined.append(UndefinedMetric(metric, error.message))
     return replace(settings, metrics=tuple(kept)), undefined
-
-
-def _compared(driven: ClosedLoop, other: ClosedLoop, limit_m: Floats) -> _Driven:
-    return _Driven(
-        tuple(driven.never_stops.tolist()),
-        tuple(driven.truth_breaks(limit_m).tolist()),
-        abs(area(driven.curve) - area(other.curve)),
-        driven.safe.size,
-        int(np.count_nonzero(driven.safe != other.safe)),
-    )
-
-
-def _other(engine: str) -> EngineName:
-    return "events" if engine == "steps" else "steps"
 
 
 def _judged(metric: Metric, logs: Logs, source: str, standardizer: Standardizer, settings: StudySettings) -> Judged:
@@ -277,21 +244,22 @@ def _draws(logs: Logs, settings: StudySettings) -> tuple[Draws | None, list[str]
     return Draws(weights, settings.confidence), few
 
 
-def _logs_used(logs: Logs, loops: Sequence[_Driven]) -> LogsUsed:
+def _logs_used(logs: Logs, *numbers: Ints) -> LogsUsed:
+    """How many logs of each kind; and by their numbers where the truth never stops, and breaks the safety radius."""
     positive = int(np.count_nonzero(logs.positive))
-    numbers = (loops[0].never_stops, loops[0].truth_breaks) if loops else ((), ())
-    never, breaks = (tuple(logs.names[at] for at in number) for number in numbers)
+    never, breaks = (tuple(logs.names[at] for at in number) for number in numbers or ((), ()))
     return LogsUsed(positive, len(logs.names) - positive, never, breaks)
 
 
-def _second(loops: Sequence[_Driven], settings: StudySettings) -> SecondEngine | None:
-    if not loops:
+def _of_all(second: Sequence[SecondEngine]) -> SecondEngine | None:
+    """How the other engine differs over all sources."""
+    if not second:
         return None
     return SecondEngine(
-        _other(settings.loop.engine),
-        max(loop.area_difference for loop in loops),
-        sum(loop.runs for loop in loops),
-        sum(loop.safety_differs for loop in loops),
+        second[0].engine,
+        max(one.largest_area_difference for one in second),
+        sum(one.runs for one in second),
+        sum(one.safety_differs for one in second),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import get_args
 
 from verifier.base.arrays import Floats
@@ -14,7 +14,7 @@ from verifier.closedloop.closed_loop_curve import LoopSettings, standard_sensiti
 from verifier.closedloop.curves import FPR_MAX
 from verifier.closedloop.logs import IOU_HALF
 from verifier.closedloop.pathifier import PathSettings, Radii
-from verifier.closedloop.settings import USUAL_METRICS, ClosedLoopSettings, FirstFrame, Metric, checked_severities
+from verifier.closedloop.settings import USUAL_METRICS, ClosedLoopSettings, FirstFrame, Metric
 from verifier.closedloop.traces import VehicleSettings
 from verifier.perception.matching import MatchingPolicy
 
@@ -74,7 +74,7 @@ class StudySettings:
             "knot_spacing_m": self.path.knot_spacing_m,
             "metrics": list(self.metrics),
             "levels": {"count": len(levels), "lowest": float(levels[0]), "highest": float(levels[-1])},
-            "vehicle": self.loop.vehicle.record(),
+            "vehicle": asdict(self.loop.vehicle),
             "engine": self.loop.engine,
             "stop_cost_s": self.loop.stop_cost_s,
             "tolerance_m": self.loop.tolerance_m,
@@ -114,7 +114,7 @@ def study_settings(settings: ClosedLoopSettings) -> StudySettings:
         skip_undefined=not settings.metric,
         path=PathSettings(settings.path_extension),
         policy=_matching_policy(settings),
-        severities=checked_severities(settings.severity),
+        severities=settings.severity,
         groups=settings.group,
     )
 

@@ -34,7 +34,7 @@ would come within the control radius of what was detected.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -123,6 +123,42 @@ def ramp(speed: Floats, target: Floats, vehicle: VehicleSettings) -> Ramp:
     return Ramp(speed, target, change, count, dt_s * full * (speed + 0.5 * change * full) + last_m, dt_s)
 
 
+@dataclass(frozen=True, eq=False)
+class ExactMotion:
+    """At a constant rate from `speed` to `target`, then at the target; time in seconds.
+
+    Attributes:
+        speed, target: (r,) m/s.
+        rate: (r,) m/s^2, towards the target.
+    """
+
+    speed: Floats
+    target: Floats
+    rate: Floats
+
+    def time_to_target(self) -> Floats:
+        """See `Ramp`."""
+        return (self.target - self.speed) / self.rate
+
+    def distance(self, time: Floats) -> Floats:
+        """See `Ramp`."""
+        ramp_s = np.minimum(time, self.time_to_target())
+        return ramp_s * (self.speed + 0.5 * self.rate * ramp_s) + (time - ramp_s) * self.target
+
+    def speed_after(self, time: Floats) -> Floats:
+        """See `Ramp`."""
+        return np.where(time >= self.time_to_target(), self.target, self.speed + self.rate * time)
+
+    def time_to(self, metres: Floats) -> Floats:
+        """See `Ramp`."""
+        until = self.time_to_target()
+        beyond = metres - self.distance(until)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            early = 2 * metres / (self.speed + np.sqrt(np.maximum(self.speed**2 + 2 * self.rate * metres, 0)))
+            late = until + np.where(self.target > 0, beyond / self.target, np.inf)
+        return np.where(beyond > 0, late, np.minimum(early, until))
+
+
 MOST_STEPS = 1_000_000
 
 
@@ -148,9 +184,8 @@ class Trace:
 
     def rows(self) -> Iterator[dict[str, int | float | bool]]:
         """One flat row per state."""
-        names = tuple(state.name for state in fields(self))
-        columns = [getattr(self, name).tolist() for name in names]
-        return (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
+        columns = [values.tolist() for values in vars(self).values()]
+        return (dict(zip(vars(self), row, strict=True)) for row in zip(*columns, strict=True))
 
 
 def trace(course: Course, sensitivity: float | None, vehicle: VehicleSettings) -> Trace:
@@ -182,7 +217,8 @@ def trace(course: Course, sensitivity: float | None, vehicle: VehicleSettings) -
             cleared, held = True, vehicle.top_speed_mps
         rows.append((position, speed, image, distance, held, stopped))
         if ended or (stopped and course.positive):
-            return _trace(rows, vehicle.dt_s)
+            time_s = vehicle.dt_s * np.arange(len(rows), dtype=np.float64)
+            return Trace(time_s, *map(np.array, zip(*rows, strict=True)))
         if len(rows) > MOST_STEPS:
             raise LimitError(
                 f"a run needs more than {MOST_STEPS} steps of {vehicle.dt_s:g} s; it has come to "
@@ -210,19 +246,6 @@ def _towards(speed: float, target: float, vehicle: VehicleSettings) -> float:
     if abs(target - speed) <= (1 + NEAR) * most:
         return target
     return speed + most if target > speed else speed - most
-
-
-def _trace(rows: list[tuple[float, float, int, float, float, bool]], dt_s: float) -> Trace:
-    position, speed, image, distance, safe, stopped = zip(*rows, strict=True)
-    return Trace(
-        dt_s * np.arange(len(rows), dtype=np.float64),
-        np.array(position),
-        np.array(speed),
-        np.array(image, dtype=np.int64),
-        np.array(distance),
-        np.array(safe),
-        np.array(stopped),
-    )
 
 
 LEAST = 1e-6
@@ -270,10 +293,6 @@ class VehicleSettings:
     def full_speed_distance_m(self) -> float:
         """From this distance on the safe speed is S_max: S_max^2 / (2 |a_min|), 0.984 m with the defaults."""
         return self.top_speed_mps**2 / (2 * self.braking_mps2)
-
-    def record(self) -> dict[str, object]:
-        """Every setting by name."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 def safe_speed_mps(distance_m: Floats, speed_mps: Floats, vehicle: VehicleSettings) -> Floats:

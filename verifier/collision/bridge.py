@@ -32,7 +32,7 @@ could report anything: the lower end is taken as if it always made the car brake
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +54,26 @@ from verifier.language.expressions.syntax import Name, Operation, Temporal
 KERNEL_REACH = 6.0
 """Widths of the kernel; beyond lies less than 2e-9 of a normal distribution."""
 STAYS_AWAY = Temporal("G", (Operation("!", (Name(CLOSER),)),))
+REPLICATES = 500
+
+
+@dataclass(frozen=True)
+class LoopSettings:
+    """The closed loop that is set beside the maps.
+
+    Attributes:
+        first_report_m: y, the reported distance at which the runs begin.
+        speeds_mps: initial speeds, from 0.
+        drive: how the vehicle is driven; in a study its policy gives way to each of those studied.
+        channel: what later reports are drawn from.
+        replicates: of the bootstrap; 0 for no intervals.
+    """
+
+    first_report_m: float
+    speeds_mps: tuple[float, ...]
+    drive: DriveSettings
+    channel: ChannelSettings = field(default_factory=ChannelSettings)
+    replicates: int = REPLICATES
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +87,11 @@ class Cars:
     true_m: Floats
     weight: Floats
 
+    @property
+    def reach_m(self) -> float:
+        """True distance of the furthest."""
+        return float(self.true_m.max())
+
     def share(self, which: Mask) -> float:
         """The part of the weight that some of the cars have."""
         # Sums that are rounded once: a part is never more than the whole.
@@ -75,49 +100,42 @@ class Cars:
 
 def closed_loop(
     pairs: ReadPairs,
-    first_report_m: float,
     width_m: float,
-    speeds_mps: Sequence[float],
-    drive: DriveSettings,
-    channel: ChannelSettings,
+    settings: LoopSettings,
     storm: StormProcess,
     progress: Progress | None = None,
 ) -> ClosedLoop:
-    """Verify the closed loop from a first report of `first_report_m`, at every initial speed.
+    """Verify the closed loop from a first report, at every initial speed.
 
     Args:
         pairs: the pairs, and the objects without a report.
-        first_report_m: y.
         width_m: of the kernel, that of the map.
-        speeds_mps: initial speeds, from 0.
-        drive: how the vehicle is driven.
-        channel: what later reports are drawn from.
+        settings: where the runs begin, how the vehicle is driven, and what it hears.
         storm: a running worker.
         progress: told how many speeds are done.
 
     Raises:
-        UsageError: no pair is reported near `first_report_m`.
+        UsageError: no pair is reported near the first report.
         InputError: a bin of the true distance that is driven through has no item, and no policy says what to assume.
         LimitError: a chain would be too large.
         EngineError: the engines disagree or fail.
     """
-    cars = cars_near(pairs, first_report_m, width_m)
-    reach_m = float(cars.true_m.max())
-    table = distance_channel(pairs, reach_m, channel)
+    cars = cars_near(pairs, settings.first_report_m, width_m)
+    table = distance_channel(pairs, cars.reach_m, settings.channel)
     points = []
-    for speed in speeds_mps:
-        points.append(_point(speed, first_report_m, reach_m, cars, table, drive, storm))
+    for speed in settings.speeds_mps:
+        points.append(_point(speed, settings, cars, table, storm))
         if progress is not None:
-            progress(len(points), len(speeds_mps))
+            progress(len(points), len(settings.speeds_mps))
     borrowed = np.flatnonzero(table.source != np.arange(len(table.source)))
     return ClosedLoop(
-        first_report_m,
+        settings.first_report_m,
         width_m,
         len(cars.weight),
         effective_number(cars.weight),
         len(pairs.missed_m),
-        drive.period,
-        drive.cell_m,
+        settings.drive.period,
+        settings.drive.cell_m,
         tuple(borrowed.tolist()),
         tuple(points),
     )
@@ -146,14 +164,9 @@ def cars_near(read: ReadPairs, first_report_m: float, width_m: float) -> Cars:
 
 
 def _point(
-    speed_mps: float,
-    first_report_m: float,
-    reach_m: float,
-    cars: Cars,
-    channel: DistanceChannel,
-    drive: DriveSettings,
-    storm: StormProcess,
+    speed_mps: float, settings: LoopSettings, cars: Cars, channel: DistanceChannel, storm: StormProcess
 ) -> ClosedLoopPoint:
+    drive = settings.drive
     units = drive.speed_units(speed_mps)
     speed = drive.speed_mps(units)
     stopping_m = float(drive.policy.stopping_distance_m(speed))
@@ -162,8 +175,8 @@ def _point(
     if units == 0:
         same = one_shot
         return ClosedLoopPoint(speed, stopping_m, False, one_shot, same, same, same, same, None, states=0)
-    runs = approach(channel, speed_mps, reach_m, drive)
-    brakes = first_report_m <= runs.trigger_m
+    runs = approach(channel, speed_mps, cars.reach_m, drive)
+    brakes = settings.first_report_m <= runs.trigger_m
     (closer, lower, upper, second), states = _verified(runs, cars, brakes, storm)
     return ClosedLoopPoint(speed, stopping_m, brakes, one_shot, closer, lower, upper, second, None, states)
 
@@ -194,54 +207,28 @@ def _verified(
     return (mixed(values.probability), lower, upper, mixed(values.second)), chain.state_count
 
 
-REPLICATES = 500
-
-
-@dataclass(frozen=True, eq=False)
-class _Resampled:
-    """Weights of a channel's items in R replicates.
-
-    Attributes:
-        drawn: per bin, (n_b + 1, R) weight of its lowest reports, the first ones of them; from 0.
-        items: per bin, (R,) weight of all items.
-    """
-
-    drawn: tuple[Floats, ...]
-    items: tuple[Floats, ...]
-
-
 def closed_loop_intervals(
-    pairs: ReadPairs,
-    first_report_m: float,
-    width_m: float,
-    speeds_mps: Sequence[float],
-    drive: DriveSettings,
-    channel: ChannelSettings,
-    *,
-    rng: np.random.Generator,
-    level: float = 0.95,
-    replicates: int = REPLICATES,
+    pairs: ReadPairs, width_m: float, settings: LoopSettings, *, rng: np.random.Generator, level: float = 0.95
 ) -> tuple[Floats, Floats]:
     """Lower and upper ends (V,) of percentile intervals for `ClosedLoopPoint.closer`, at every speed.
 
     Raises:
         UsageError, InputError, LimitError: as `closed_loop`.
     """
-    cars = cars_near(pairs, first_report_m, width_m)
-    reach_m = float(cars.true_m.max())
-    table = distance_channel(pairs, reach_m, channel)
-    draws = image_draws(pairs.pairs.image_count, replicates, rng)
+    drive, cars = settings.drive, cars_near(pairs, settings.first_report_m, width_m)
+    table = distance_channel(pairs, cars.reach_m, settings.channel)
+    draws = image_draws(pairs.pairs.image_count, settings.replicates, rng)
     weights = _resampled(pairs, table, draws)
     car_weight = cars.weight[:, None] * draws.T[pairs.pairs.image[cars.rows]]
-    lower, upper = np.empty(len(speeds_mps)), np.empty(len(speeds_mps))
-    for at, speed in enumerate(speeds_mps):
+    lower, upper = np.empty(len(settings.speeds_mps)), np.empty(len(settings.speeds_mps))
+    for at, speed in enumerate(settings.speeds_mps):
         if drive.speed_units(speed) == 0:
             closer = np.repeat(cars.true_m[:, None] < drive.near_m, 2, axis=1)[:, :, None].astype(np.float64)
         else:
-            runs = approach(table, speed, reach_m, drive)
-            index = table.bin_of(np.minimum(drive.near_m + np.arange(len(runs.items)) * drive.cell_m, reach_m))
-            ahead = _from_each_cell(runs, index, weights)
-            closer = _of_cars(runs, runs.cells(cars.true_m), first_report_m <= runs.trigger_m, ahead)
+            runs = approach(table, speed, cars.reach_m, drive)
+            away_m = np.minimum(drive.near_m + np.arange(len(runs.items)) * drive.cell_m, cars.reach_m)
+            ahead = _from_each_cell(runs, table.settings.bin_of(away_m), weights)
+            closer = _of_cars(runs, runs.cells(cars.true_m), settings.first_report_m <= runs.trigger_m, ahead)
         with np.errstate(invalid="ignore", divide="ignore"):
             shares = np.einsum("cr,cer->er", car_weight, np.broadcast_to(closer, (*closer.shape[:2], len(draws))))
             shares /= car_weight.sum(axis=0)
@@ -250,25 +237,27 @@ def closed_loop_intervals(
     return lower, upper
 
 
-def _resampled(pairs: ReadPairs, channel: DistanceChannel, draws: NDArray[np.uint8]) -> _Resampled:
-    lost = np.floor(pairs.missed_m / channel.settings.bin_m).astype(np.int64)
-    drawn: list[Floats] = []
-    items: list[Floats] = []
+def _resampled(pairs: ReadPairs, channel: DistanceChannel, draws: NDArray[np.uint8]) -> list[tuple[Floats, Floats]]:
+    """Of each bin (n_b + 1, R) the weight in R replicates of its lowest reports, the first ones of them, from 0; and
+    (R,) that of all its items."""
+    lost = channel.settings.bin_of(pairs.missed_m)
+    weights = []
     for number, rows in zip(channel.source.tolist(), channel.rows, strict=True):
         own = draws[:, pairs.pairs.image[rows]].T.astype(np.float64)
-        drawn.append(np.concatenate([np.zeros((1, len(draws))), np.cumsum(own, axis=0)]))
-        items.append(drawn[-1][-1] + draws[:, pairs.missed_image[lost == number]].sum(axis=1))
-    return _Resampled(tuple(drawn), tuple(items))
+        drawn = np.concatenate([np.zeros((1, len(draws))), np.cumsum(own, axis=0)])
+        weights.append((drawn, drawn[-1] + draws[:, pairs.missed_image[lost == number]].sum(axis=1)))
+    return weights
 
 
-def _from_each_cell(runs: Approach, index: Ints, weights: _Resampled) -> Floats:
+def _from_each_cell(runs: Approach, index: Ints, weights: Sequence[tuple[Floats, Floats]]) -> Floats:
     """(c, 2, R) V at every cell, with the best and with the worst that an empty bin could report."""
     cells = len(index)
-    brake = np.empty((cells, 2, weights.items[0].shape[0]))
+    brake = np.empty((cells, 2, len(weights[0][1])))
     for number in np.unique(index).tolist():
         rows = np.flatnonzero(index == number)
+        drawn, items = weights[number]
         with np.errstate(invalid="ignore", divide="ignore"):
-            rate = weights.drawn[number][runs.hits[rows]] / weights.items[number]
+            rate = drawn[runs.hits[rows]] / items
         brake[rows, 0], brake[rows, 1] = np.where(np.isnan(rate), 1.0, rate), np.where(np.isnan(rate), 0.0, rate)
     units = runs.units
     closer = np.empty_like(brake)

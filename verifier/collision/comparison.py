@@ -33,8 +33,8 @@ from verifier.collision.estimator import (
     predicted_bytes,
     with_common_width,
 )
-from verifier.collision.kernel import Code, Samples, samples_of
-from verifier.collision.pairs import JointPairs, Pairs, joined
+from verifier.collision.kernel import Code
+from verifier.collision.pairs import Pairs, joined
 from verifier.collision.resampling import (
     RATE,
     REPLICATES,
@@ -123,7 +123,7 @@ def compare(
     )
     area = areas(losses, threshold)
     drawn = subsampling.draw(joint.object_count, rng)
-    batches = [_batch(joint, at, maps[at], drawn) for at in range(2)]
+    batches = [maps[at].sample(joint.pairs[at], joint.pair_of[at][drawn]) for at in range(2)]
     batches += [batch.as_oracle() for batch in batches]
     p_value, undefined = np.full(grid.shape, np.nan), np.zeros(grid.shape, dtype=np.int64)
     ratio = (size / joint.object_count) ** RATE
@@ -214,11 +214,3 @@ def _losses(probabilities: Sequence[Floats], oracles: Sequence[Floats]) -> Float
     return np.stack(
         [EVEN.loss(probability, oracle) for probability, oracle in zip(probabilities, oracles, strict=True)]
     )
-
-
-def _batch(joint: JointPairs, detector: int, of: CollisionMap, drawn: Ints) -> Samples:
-    """One detector's pairs among the drawn objects (s, b)."""
-    pairs, pair = joint.pairs[detector], joint.pair_of[detector][drawn]
-    true = np.where(pair >= 0, pairs.true_m[pair], -np.inf)
-    predicted = np.where(pair >= 0, pairs.predicted_m[pair], -np.inf)
-    return samples_of(true, predicted, pairs.count_distribution, of.stopping_m, of.rule, of.settings.two_bandwidths)

@@ -8,6 +8,7 @@ side: a planner asks whether the report is at most some distance, and the pairs 
 The report is the obstacle's true distance plus the pair's error D^_i - D_i: the bin says which errors occur.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -41,6 +42,15 @@ class ChannelSettings:
         if not 0 < self.bin_m < np.inf:
             raise UsageError(f"the width of the bins must be positive, got {self.bin_m:g} m")
 
+    def bin_of(self, distance_m: Floats) -> Ints:
+        """The bin of each distance; [lower, upper) by the multiples of the width."""
+        return np.floor(distance_m / self.bin_m).astype(np.int64)
+
+    def bins_text(self, bins: Sequence[int]) -> str:
+        """The first of some bins, and how many more there are."""
+        first = ", ".join(f"[{number * self.bin_m:g}, {(number + 1) * self.bin_m:g}) m" for number in bins[:4])
+        return first + (f" and {len(bins) - 4} more" if len(bins) > 4 else "")
+
 
 @dataclass(frozen=True, eq=False)
 class DistanceChannel:
@@ -59,10 +69,6 @@ class DistanceChannel:
     items: Ints
     source: Ints
 
-    def bin_of(self, distance_m: Floats) -> Ints:
-        """The bin of each distance up to the reach of the channel; [lower, upper) by the multiples of the width."""
-        return np.floor(np.asarray(distance_m) / self.settings.bin_m).astype(np.int64)
-
     def at_most(self, distance_m: Floats, limit_m: float) -> tuple[Ints, Ints]:
         """How many items report at most a distance, for an obstacle at each of some distances.
 
@@ -73,7 +79,7 @@ class DistanceChannel:
         Returns:
             hits (c,) and items (c,); hits / items is the probability.
         """
-        index = self.bin_of(distance_m)
+        index = self.settings.bin_of(distance_m)
         hits = np.empty(len(distance_m), dtype=np.int64)
         for number in np.unique(index).tolist():
             rows = np.flatnonzero(index == number)
@@ -94,12 +100,12 @@ def distance_channel(read: ReadPairs, reach_m: float, settings: ChannelSettings)
             f"bins of {settings.bin_m:g} m up to {reach_m:g} m are {count}; at most {MOST_BINS} are made"
         )
     pairs = read.pairs
-    index = np.floor(pairs.true_m / settings.bin_m).astype(np.int64)
+    index = settings.bin_of(pairs.true_m)
     error_m = pairs.predicted_m - pairs.true_m
     order = np.lexsort((error_m, index))
     edges = np.searchsorted(index[order], np.arange(count + 1))
     own = [order[low:high] for low, high in pairwise(edges.tolist())]
-    lost = np.floor(read.missed_m / settings.bin_m).astype(np.int64)
+    lost = settings.bin_of(read.missed_m)
     items = np.diff(edges).astype(np.int64) + np.bincount(lost[lost < count], minlength=count)
     source = _sources(items, settings, read.name)
     rows = tuple(own[place] for place in source.tolist())
@@ -114,11 +120,9 @@ def _sources(items: Ints, settings: ChannelSettings, name: str) -> Ints:
     if not len(empty):
         return source
     if settings.empty_bins == "error" or not len(filled):
-        width = settings.bin_m
-        first = ", ".join(f"[{number * width:g}, {(number + 1) * width:g}) m" for number in empty[:4].tolist())
-        more = f" and {len(empty) - 4} more" if len(empty) > 4 else ""
         raise InputError(
-            f"{name}no object in the bins {first}{more} of the true distance, which the vehicle drives through",
+            f"{name}no object in the bins {settings.bins_text(empty.tolist())} of the true distance, which the "
+            "vehicle drives through",
             hint="use wider bins (--bin), or name what to assume there (--empty-bins neighbour)",
         )
     after = np.minimum(np.searchsorted(filled, empty), len(filled) - 1)

@@ -46,7 +46,7 @@ class CollisionInput:
 
 @dataclass(frozen=True)
 class LoopRecord:
-    """As `verifier.collision.study.LoopSettings`."""
+    """As `verifier.collision.bridge.LoopSettings`."""
 
     first_report_m: float
     period_s: float | None
@@ -237,8 +237,14 @@ class RatioRecord:
 
 
 @dataclass(frozen=True)
-class CrossingRecord:
-    """As `verifier.collision.ranking.Crossing`; `share` of the replicates in which they cross so, where there are."""
+class Crossing:
+    """Where the lines of two detectors cross.
+
+    Attributes:
+        ratio: beta / alpha.
+        better_below, better_above: numbers of the detectors; the first is better for smaller ratios.
+        share: of the replicates in which they cross so; None without replicates, or where nobody asked.
+    """
 
     ratio: float
     better_below: Count
@@ -254,7 +260,7 @@ class RankingRecord:
     heavy: Heavy
     scores: tuple[ScoreRecord, ...]
     ratios: tuple[RatioRecord, ...]
-    crossings: tuple[CrossingRecord, ...]
+    crossings: tuple[Crossing, ...]
 
 
 @dataclass(frozen=True)

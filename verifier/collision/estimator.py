@@ -25,7 +25,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from verifier.base.arrays import Floats, freeze
+from verifier.base.arrays import Floats, Ints, freeze
 from verifier.base.errors import LimitError, UsageError, check_known
 from verifier.base.numbers import memory_text
 from verifier.collision.kernel import (
@@ -241,9 +241,11 @@ class CollisionMap:
     image_count: int
     title: str = ""
 
-    def sample(self, pairs: Pairs) -> Samples:
-        """Its pairs as one sample, with its thresholds and its width rule."""
-        true, predicted = pairs.true_m[None, :], pairs.predicted_m[None, :]
+    def sample(self, pairs: Pairs, drawn: Ints | None = None) -> Samples:
+        """Its pairs as one sample, or those of (B, n) indices as B samples, -1 for none; with its thresholds and its
+        width rule."""
+        at = np.arange(len(pairs))[None, :] if drawn is None else drawn
+        true, predicted = (np.where(at >= 0, array[at], -np.inf) for array in (pairs.true_m, pairs.predicted_m))
         two = self.settings.two_bandwidths
         return samples_of(true, predicted, pairs.count_distribution, self.stopping_m, self.rule, two)
 
@@ -295,12 +297,16 @@ def collision_map(
         image_count=pairs.image_count,
         title=pairs.title,
     )
-    return filled(blank, blank.sample(pairs)) if len(pairs) else blank
+    return filled(blank, pairs)
 
 
-def filled(of: CollisionMap, sample: Samples) -> CollisionMap:
-    """The map with the estimates of one sample, a block of distances after the other."""
-    grid = of.grid
+def filled(of: CollisionMap, pairs: Pairs, oracle: bool = False) -> CollisionMap:
+    """The map with the estimates of its pairs, or of their oracle, a block of distances after the other; as it is
+    without pairs."""
+    if not len(pairs):
+        return of
+    grid, sample = of.grid, of.sample(pairs)
+    sample = sample.as_oracle() if oracle else sample
     probability, reason = np.empty(grid.shape), np.empty(grid.shape, dtype=np.uint8)
     step = rows_per_block(1, sample.true_m.shape[1], grid.shape[1])
     for start in range(0, grid.shape[0], step):
@@ -328,7 +334,7 @@ def with_common_width(
     collision_maps = []
     for pairs, estimated in zip(detectors, maps, strict=True):
         blank = replace(estimated, settings=common, rule=WidthRule.fixed(width, len(pairs)), width_m=width)
-        collision_maps.append(filled(blank, blank.sample(pairs)) if len(pairs) else blank)
+        collision_maps.append(filled(blank, pairs))
     return collision_maps
 
 

@@ -114,13 +114,11 @@ class JointPairs:
     """The pairs of K detectors over all their images and objects.
 
     Attributes:
-        pairs: of each detector, with images renumbered to 0..image_count-1, those of all detectors together.
-        image_count: number of images any detector has.
+        pairs: of each detector, with images renumbered to those of all detectors together.
         pair_of: (K, m) which pair of a detector each of the m objects is; -1 where it has none.
     """
 
     pairs: tuple[Pairs, ...]
-    image_count: int
     pair_of: Ints
 
     @property
@@ -161,7 +159,7 @@ def joined(detectors: Sequence[Pairs]) -> JointPairs:
         replace(detector, image=where[detector.image], image_count=total, image_names=names, drive=drive)
         for detector, where in zip(detectors, maps, strict=True)
     )
-    return JointPairs(pairs, total, _pair_of(pairs))
+    return JointPairs(pairs, _pair_of(pairs))
 
 
 def named_places(sources: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], list[Ints]]:

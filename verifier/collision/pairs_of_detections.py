@@ -22,12 +22,11 @@ from verifier.base.errors import UsageError, check_known
 from verifier.collision.pairs_reader import Objects, ReadPairs, made_pairs
 from verifier.perception.detections import DetectionSet, distance
 from verifier.perception.matching import MatchingPolicy, match
+from verifier.perception.matching.candidates import Windows, candidates
 from verifier.perception.matching.policy import iou_2d, iou_3d
 
 DRIVEN = ("kitti_tracking", "nuscenes", "nuscenes_compact", "mot")
 """Formats whose frames follow each other in drives."""
-BLOCK = 1 << 18
-"""Pairs of an object and a detection that are compared at a time, or those of one image."""
 
 
 def pairs_of_detections(
@@ -121,20 +120,8 @@ def highest_in_both(data: DetectionSet) -> tuple[Ints, Mask]:
 
 def _candidates(data: DetectionSet) -> Iterator[tuple[Ints, Ints]]:
     """Every annotation with every detection of its frame, the pairs of an annotation together, in blocks."""
-    frames = data.frame_count
-    rows = np.argsort(data.annotations.frame, kind="stable")
-    reports = np.argsort(data.detections.frame, kind="stable")
-    count = np.bincount(data.detections.frame, minlength=frames)
-    start = np.cumsum(count) - count
-    counts = count[data.annotations.frame[rows]]
-    ends = np.cumsum(counts)
-    first = 0
-    while first < len(rows):
-        before = int(ends[first] - counts[first])
-        last = max(int(np.searchsorted(ends, before + BLOCK, side="right")), first + 1)
-        some, sizes = rows[first:last], counts[first:last]
-        objects = np.repeat(some, sizes)
-        within = np.arange(len(objects)) - np.repeat(ends[first:last] - sizes - before, sizes)
-        if len(objects):
-            yield objects, reports[start[data.annotations.frame[objects]] + within]
-        first = last
+    rows, reports = data.annotations.frame, data.detections.frame
+    nowhere, far = np.zeros(len(reports)), np.full(len(rows), np.inf)
+    everywhere = Windows((nowhere, nowhere), (-far, -far), (far, far))
+    pool = candidates(rows, reports, everywhere)
+    yield from pool.pairs(0, len(pool.detections))

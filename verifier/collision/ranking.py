@@ -28,6 +28,7 @@ from itertools import combinations
 import numpy as np
 
 from verifier.base.arrays import Floats, Ints, Mask
+from verifier.collision.document import Crossing
 from verifier.collision.estimator import (
     DEFAULT,
     BrakingPolicy,
@@ -52,20 +53,6 @@ from verifier.collision.score import (
 )
 
 REPLICATES = 200
-
-
-@dataclass(frozen=True)
-class Crossing:
-    """Where the lines of two detectors cross.
-
-    Attributes:
-        better_below, better_above: numbers of the detectors; the first is better for smaller ratios.
-        ratio: beta / alpha.
-    """
-
-    better_below: int
-    better_above: int
-    ratio: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +107,7 @@ class Ranking:
                 one, other = other, one
             rise = slope[one] - slope[other]
             if base[one] < base[other] and rise > 0:
-                places.append(Crossing(one, other, float((base[other] - base[one]) / rise)))
+                places.append(Crossing(float((base[other] - base[one]) / rise), one, other))
         return tuple(sorted(places, key=lambda crossing: crossing.ratio))
 
     def crossing_replicates(self, crossing: Crossing) -> Floats:
@@ -235,7 +222,9 @@ def combine(
     """
     joint = joined(detectors)
     drive = joint.pairs[0].drive
-    units = drive if drive.max(initial=0) else np.arange(joint.image_count)  # images of a drive stay together
+    units = (
+        drive if drive.max(initial=0) else np.arange(joint.pairs[0].image_count)
+    )  # images of a drive stay together
     parts = [np.flatnonzero(np.isin(units, array)) for array in split(int(units.max()) + 1, 0.5, rng)]
     maps: list[list[CollisionMap]] = []
     oracles: list[list[CollisionMap]] = []

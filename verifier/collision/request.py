@@ -273,14 +273,9 @@ def _of_map(result: DetectorResult) -> Iterator[str]:
 
 def _of_loop(loop: ClosedLoop, title: str, settings: StudySettings) -> Iterator[str]:
     assert settings.loop is not None  # there is a loop, so it was asked for
-    channel = settings.loop.channel
     if loop.borrowed_bins:
-        first = [
-            f"[{number * channel.bin_m:g}, {(number + 1) * channel.bin_m:g}) m" for number in loop.borrowed_bins[:4]
-        ]
-        more = f" and {len(loop.borrowed_bins) - 4} more" if len(loop.borrowed_bins) > 4 else ""
-        bins = ", ".join(first)
-        yield f"{title}: closed loop: no object in the bins {bins}{more}; reports there are those of the nearest bin"
+        bins = settings.loop.channel.bins_text(loop.borrowed_bins)
+        yield f"{title}: closed loop: no object in the bins {bins}; reports there are those of the nearest bin"
     if not loop.missed:
         yield (
             f"{title}: closed loop: the data name no object without a report, so after the first report one comes in "

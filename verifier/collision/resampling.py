@@ -37,7 +37,7 @@ from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import UsageError
 from verifier.collision.estimator import CollisionMap, Grid, check_memory, predicted_bytes
 from verifier.collision.intervals import IntervalKind, IntervalMap, end_quantiles
-from verifier.collision.kernel import Samples, estimate, rows_per_block, samples_of
+from verifier.collision.kernel import Samples, estimate, rows_per_block
 from verifier.collision.pairs import Pairs
 
 Progress = Callable[[int, int], None]
@@ -108,15 +108,7 @@ def subsampling_interval(
         return IntervalMap(IntervalKind.SUBSAMPLING, lower, upper, 0)
     count, size = subsampling.counts(len(pairs))
     check_memory(predicted_bytes(max(len(pairs), count * size), of.grid.shape, count))
-    drawn = subsampling.draw(len(pairs), rng)
-    batch = samples_of(
-        pairs.true_m[drawn],
-        pairs.predicted_m[drawn],
-        pairs.count_distribution,
-        of.stopping_m,
-        of.rule,
-        of.settings.two_bandwidths,
-    )
+    batch = of.sample(pairs, subsampling.draw(len(pairs), rng))
     ratio = (size / len(pairs)) ** RATE
     for block, (estimates,) in subsample_blocks([batch], of.grid, of.settings.reach, progress):
         lower[block], upper[block] = subsampling_ends(of.probability[block], estimates, level, ratio)

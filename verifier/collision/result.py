@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,6 @@ from verifier.collision.document import (
     CollisionStudy,
     CombinationRecord,
     ComparisonRecord,
-    CrossingRecord,
     DetectorRecord,
     GridRecord,
     IntervalRecord,
@@ -197,7 +196,7 @@ def _ranking(ranking: Ranking, settings: StudySettings) -> RankingRecord:
         scores=tuple(recorded(ScoreRecord, score) for score in ranking.scores),
         ratios=tuple(_at_ratio(ranking, ratio) for ratio in ratios),
         crossings=tuple(
-            recorded(CrossingRecord, crossing, share=plain(np.isfinite(ranking.crossing_replicates(crossing)).mean()))
+            replace(crossing, share=plain(np.isfinite(ranking.crossing_replicates(crossing)).mean()))
             for crossing in ranking.crossings()
         ),
     )

@@ -86,7 +86,7 @@ def oracle_map(pairs: Pairs, of: CollisionMap) -> CollisionMap:
     """lambda* on the grid of a map of these pairs, with that map's kernel widths."""
     if not len(pairs):
         return of
-    return replace(filled(of, of.sample(pairs).as_oracle()), title=f"oracle of {of.title}" if of.title else "oracle")
+    return replace(filled(of, pairs, oracle=True), title=f"oracle of {of.title}" if of.title else "oracle")
 
 
 LARGEST_WEIGHT = 1e100

@@ -17,11 +17,8 @@ from verifier.base.arrays import Floats
 from verifier.base.blocks import HERE, Pool
 from verifier.base.errors import UsageError
 from verifier.checking.process import StormProcess, own_storm
-from verifier.collision.approach import DriveSettings
-from verifier.collision.bridge import REPLICATES as LOOP_REPLICATES
-from verifier.collision.bridge import closed_loop, closed_loop_intervals
+from verifier.collision.bridge import LoopSettings, closed_loop, closed_loop_intervals
 from verifier.collision.comparison import Comparison, bootstrap_p_values, compare
-from verifier.collision.distance_channel import ChannelSettings
 from verifier.collision.document import ClosedLoop
 from verifier.collision.estimator import BrakingPolicy, CollisionMap, EstimatorSettings, Grid, collision_map
 from verifier.collision.pairs import Pairs
@@ -41,24 +38,6 @@ Block: TypeAlias = tuple[BrakingPolicy, tuple[int, ...]]
 def unwatched(name: str) -> Progress:
     """The stages of a study that nobody watches."""
     return lambda done, total: None
-
-
-@dataclass(frozen=True)
-class LoopSettings:
-    """The closed loop that is set beside the maps.
-
-    Attributes:
-        first_report_m: reported distance at which the runs begin.
-        drive: how the vehicle is driven; its policy gives way to each of the study's.
-        channel: what is reported later.
-        replicates: of the bootstrap; 0 for no intervals.
-    """
-
-    first_report_m: float
-    speeds_mps: tuple[float, ...]
-    drive: DriveSettings
-    channel: ChannelSettings = field(default_factory=ChannelSettings)
-    replicates: int = LOOP_REPLICATES
 
 
 @dataclass(frozen=True)
@@ -292,13 +271,11 @@ def _loop(
     storm: StormProcess,
     stages: Stages,
 ) -> ClosedLoop:
-    told = stages(f"{pairs.pairs.title}, closed loop")
-    drive = replace(asked.drive, policy=policy)
-    what = (pairs, asked.first_report_m, width_m, asked.speeds_mps, drive, asked.channel)
-    loop = closed_loop(*what, storm, told)
-    if not asked.replicates:
+    own = replace(asked, drive=replace(asked.drive, policy=policy))
+    loop = closed_loop(pairs, width_m, own, storm, stages(f"{pairs.pairs.title}, closed loop"))
+    if not own.replicates:
         return loop
     rng = np.random.default_rng([settings.seed, 4])
-    ends = closed_loop_intervals(*what, rng=rng, level=settings.level, replicates=asked.replicates)
+    ends = closed_loop_intervals(pairs, width_m, own, rng=rng, level=settings.level)
     drawn = zip(loop.points, *(end.tolist() for end in ends), strict=True)
     return replace(loop, points=tuple(replace(point, interval=(low, high)) for point, low, high in drawn))

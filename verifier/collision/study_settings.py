@@ -14,6 +14,7 @@ from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import read_bytes
 from verifier.base.tables import Kind, read_table
 from verifier.collision.approach import DriveSettings
+from verifier.collision.bridge import LoopSettings
 from verifier.collision.distance_channel import ChannelSettings
 from verifier.collision.estimator import SPEED_UNITS, BrakingPolicy, EstimatorSettings, Grid, speed_mps
 from verifier.collision.kernel import NORMAL_REFERENCE
@@ -21,7 +22,7 @@ from verifier.collision.ranking import REPLICATES as RANKING_REPLICATES
 from verifier.collision.resampling import Subsampling
 from verifier.collision.score import Penalty, Weight
 from verifier.collision.settings import BOOTSTRAP, DECELERATION_MPS2, CollisionSettings
-from verifier.collision.study import LoopSettings, StudySettings
+from verifier.collision.study import StudySettings
 
 USUAL_SHOWN_MPH = (25, 40)
 MOST_POINTS = 1_000_000

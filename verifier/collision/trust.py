@@ -61,8 +61,9 @@ from verifier.collision.kernel import Code
 from verifier.collision.pairs import Pairs
 from verifier.collision.resampling import ROOT_N, Progress, Subsampling, bootstrap_interval, subsampling_interval
 
-MOST, FEWEST, SHUFFLED = 999, 199, 50_000_000
-"""Permutations at most and at least, and ranks that are shuffled in all of them together."""
+MOST_PERMUTATIONS, FEWEST_PERMUTATIONS = 999, 199
+SHUFFLED = 50_000_000
+"""Ranks that are shuffled in all permutations together, where that leaves not too few to refute anything."""
 REFUTED = 0.01
 
 
@@ -92,7 +93,7 @@ def independence(pairs: Pairs, rng: np.random.Generator) -> Independence:
     """All tests of some pairs."""
     sizes = pairs.per_image[pairs.per_image > 0]
     several, differ = len(sizes) > 1 and bool((sizes > 1).any()), len(np.unique(sizes)) > 1
-    permutations = max(FEWEST, min(MOST, SHUFFLED // max(len(pairs), 1)))
+    permutations = max(FEWEST_PERMUTATIONS, min(MOST_PERMUTATIONS, SHUFFLED // max(len(pairs), 1)))
     order = np.argsort(pairs.image, kind="stable")
     ranks = np.stack([_centred_ranks(array[order]) for array in (pairs.true_m, pairs.predicted_m - pairs.true_m)])
     p, drives = _p_values(ranks, sizes, permutations, rng) if several or differ else None, None
