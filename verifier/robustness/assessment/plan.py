@@ -18,7 +18,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Literal, TypeAlias, get_args
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,14 +26,11 @@ from numpy.typing import NDArray
 from verifier.base.documents import Count, Limits, Share
 from verifier.base.errors import UsageError
 from verifier.robustness.assessment.circumstances import Circumstance
+from verifier.robustness.campaign.definition import MOST_IMAGES
 from verifier.robustness.mutators.batch_result import MutationRecord
 
 Occurrence: TypeAlias = Literal["independent", "exclusive"]
 Proportions: TypeAlias = Literal["target", "missing"]
-OCCURRENCES: tuple[Occurrence, ...] = get_args(Occurrence)
-PROPORTIONS: tuple[Proportions, ...] = get_args(Proportions)
-MOST_IMAGES = 1_000_000
-"""About a gigabyte of plan."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d
 
-from verifier.base.documents import Count, Limits
+from verifier.base.documents import Count, Limits, Magnitude
 from verifier.base.errors import InputError, Place
 from verifier.base.words import percent
 from verifier.perception.detections.columns import faulty_boxes
@@ -280,19 +280,21 @@ class DepthSource:
         sky: which unknown depths are infinite, before the others are filled.
 
     Raises:
-        ValueError: not exactly one of `folder` and `constant_m`.
+        ValueError: not exactly one of `folder` and `constant_m`, or a constant that is no depth.
     """
 
     folder: Path | None = None
-    constant_m: float | None = None
-    scale: float = UNITS_PER_M
+    constant_m: Magnitude | None = None
+    scale: Annotated[float, Limits(gt=0)] = UNITS_PER_M
     densify: Densifying | None = None
-    inverse: float | None = None
+    inverse: Annotated[float, Limits(gt=0)] | None = None
     sky: Sky | None = None
 
     def __post_init__(self) -> None:
         if (self.folder is None) == (self.constant_m is None):
             raise ValueError("expected a folder of depth maps or a constant depth")
+        if self.constant_m is not None and not 0 < self.constant_m <= LARGEST_M:
+            raise ValueError(f"expected metres above 0 and up to {LARGEST_M:g}, got {self.constant_m:g}")
 
     def measured(self, name: str, size: tuple[int, int]) -> Metres:
         """(H, W) the depth of the image called `name`, 0 where unknown; `size` is its height and width.
