@@ -17,7 +17,7 @@ open, as the paper's are; then it can be reported and planned, but no image can 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Annotated, Literal, TypeAlias
@@ -85,11 +85,17 @@ class Transformation:
             return str(error)
         return None
 
-    def drawn(self, rng: np.random.Generator) -> dict[str, Plain]:
-        """The parameters for one image, drawn in their order."""
-        return {
-            name: value.drawn(rng) if isinstance(value, Span) else value for name, value in self.parameters.items()
-        }
+    @property
+    def made(self) -> Mutation:
+        """The mutation, where nothing is drawn; ValueError where something is still open."""
+        return Mutation(self.mutation, self.parameters)  # type: ignore[arg-type]  # a span is no value there
+
+    def drawn(self, rng: np.random.Generator) -> "Transformation":
+        """The one for an image: what has a span is drawn, in the order of the parameters."""
+        given = self.parameters.items()
+        return replace(
+            self, parameters={name: value.drawn(rng) if isinstance(value, Span) else value for name, value in given}
+        )
 
     def __str__(self) -> str:
         parts = [
