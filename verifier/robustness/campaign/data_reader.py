@@ -176,12 +176,3 @@ def read_detector(element: Element) -> DetectorChoice:
     return read_record(
         element, DetectorChoice, keys, classes=classes, settings=read_record(element, settings, keys), layout=None
     )
-
-
-def plain_value(element: Element) -> Any:
-    """A value of settings: numbers as Python has them, lists as tuples."""
-    if isinstance(element.value, bool | int | str):
-        return element.value
-    if isinstance(element.value, list):
-        return tuple(plain_value(element) for element in element.items())
-    return float(element.number())

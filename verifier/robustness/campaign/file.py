@@ -45,7 +45,6 @@ from verifier.closedloop.settings import UNPLACED, ClosedLoopSettings, Severity
 from verifier.closedloop.study_settings import METRICS, study_settings
 from verifier.robustness.adr import LEVELS, AdrSettings
 from verifier.robustness.campaign.data_reader import (
-    plain_value,
     read_annotations,
     read_depth,
     read_detector,
@@ -277,7 +276,12 @@ def _options(
     """The options of a command that a table names, as they would be typed, each tried beside the base."""
     given: dict[str, str | tuple[str, ...]] = {}
     for name, element in table.table(known).entries():
-        value = plain_value(element)
-        given[name] = tuple(map(str, value)) if isinstance(value, tuple) else str(value)
+        listed = isinstance(element.value, list)
+        given[name] = tuple(map(_typed, element.items())) if listed else _typed(element)
         element.made(partial(settings_from, kind, {**base, name: given[name]}))
     return given
+
+
+def _typed(element: Element) -> str:
+    """A value as it would be typed; InputError."""
+    return str(element.value if isinstance(element.value, bool | int | str) else float(element.number()))
