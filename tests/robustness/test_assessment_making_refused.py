@@ -1,10 +1,7 @@
 """What `verify assess --make` refuses, and how: with file and line, before anything is made where it can be seen."""
 
-import os
 import resource
 import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -134,19 +131,16 @@ def test_images_and_what_belongs_to_them(copied, run, tmp_path, spoil, message):
     assert not (tmp_path / "out.json").exists()
 
 
-def test_a_full_disk_leaves_whole_files_and_no_result(source, cache, tmp_path):
+def test_a_full_disk_leaves_whole_files_and_no_result(run, tmp_path):
     """No file may grow beyond 6000 bytes: a follow-up image cannot be written, and nothing partial stays."""
-    words = ["assess", str(source / "car.toml"), "--make", str(tmp_path / "made"), "--cache", str(cache)]
-    done = subprocess.run(
-        [sys.executable, "-m", "verifier", *words, "--output", str(tmp_path / "out.json")],
-        capture_output=True,
-        text=True,
-        timeout=100,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (6_000, 6_000)),
-    )
-    assert done.returncode == ExitCode.BAD_INPUT, done.stderr
-    assert "cannot be written" in done.stderr
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (6_000, limits[1]))
+        code, err = run()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert code == ExitCode.BAD_INPUT, err
+    assert "cannot be written" in err
     assert not (tmp_path / "out.json").exists()
     follow_up = tmp_path / "made/car/follow_up"
     assert not (follow_up / "pairs.csv").exists()  # so the folder is known to be incomplete
