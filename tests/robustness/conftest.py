@@ -29,7 +29,7 @@ def made(source, cache, tmp_path_factory):
     """What one command made: its folder, its document, and what was told."""
     target = tmp_path_factory.mktemp("one")
     words = ["--make", target / "made", "--cache", cache, "--output", target / "result.json"]
-    words += ["--markdown", target / "result.md"]
+    words += ["--markdown", target / "result.md", "--plot", target / "plot.png"]
     assert main(["assess", str(source / "car.toml"), *map(str, words)]) == ExitCode.VIOLATED
     return target / "made/car", json.loads((target / "result.json").read_text()), (target / "result.md").read_text()
 

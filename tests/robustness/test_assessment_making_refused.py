@@ -1,10 +1,7 @@
 """What `verify assess --make` refuses, and how: with file and line, before anything is made where it can be seen."""
 
-import os
 import resource
 import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -43,11 +40,11 @@ BAD_FILES = [
     ('kind = "hog"', 'kind = "hogs"', "did you mean 'hog'?"),
     ('kind = "hog"\n', "", "missing key 'kind'"),
     ("enlargement = 2.0", "enlargement = 200.0", "the enlargement lies in"),
-    ("enlargement = 2.0", 'enlargement = "big"', "enlargement: expected a number, got 'big'"),
+    ("enlargement = 2.0", 'enlargement = "big"', "enlargement: expected a finite number, got 'big'"),
     ("enlargement = 2.0", "stride_px = 8.0", "stride_px: expected a whole number, got 8.0"),
-    ("enlargement = 2.0", "margin = 0.1", "margin: expected a list of numbers"),
+    ("enlargement = 2.0", "margin = 0.1", "margin: expected a list, got"),
     ("enlargement = 2.0", "margin = [0.1]", "margin"),
-    ("enlargement = 2.0", "enlargement = true", "expected a number, got True"),
+    ("enlargement = 2.0", "enlargement = true", "expected a finite number, got True"),
     ("enlargement = 2.0", "enlarge = 2.0", "did you mean 'enlargement'?"),
     ("min_score = 0.5", "min_score = 0.5\nfalse_positives_per_image = 1", "not both"),
     ("min_score = 0.5", "false_positives_per_image = 0", "above 0"),
@@ -134,19 +131,16 @@ def test_images_and_what_belongs_to_them(copied, run, tmp_path, spoil, message):
     assert not (tmp_path / "out.json").exists()
 
 
-def test_a_full_disk_leaves_whole_files_and_no_result(source, cache, tmp_path):
+def test_a_full_disk_leaves_whole_files_and_no_result(run, tmp_path):
     """No file may grow beyond 6000 bytes: a follow-up image cannot be written, and nothing partial stays."""
-    words = ["assess", str(source / "car.toml"), "--make", str(tmp_path / "made"), "--cache", str(cache)]
-    done = subprocess.run(
-        [sys.executable, "-m", "verifier", *words, "--output", str(tmp_path / "out.json")],
-        capture_output=True,
-        text=True,
-        timeout=100,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (6_000, 6_000)),
-    )
-    assert done.returncode == ExitCode.BAD_INPUT, done.stderr
-    assert "cannot be written" in done.stderr
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (6_000, limits[1]))
+        code, err = run()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert code == ExitCode.BAD_INPUT, err
+    assert "cannot be written" in err
     assert not (tmp_path / "out.json").exists()
     follow_up = tmp_path / "made/car/follow_up"
     assert not (follow_up / "pairs.csv").exists()  # so the folder is known to be incomplete
@@ -160,9 +154,9 @@ def test_a_full_disk_leaves_whole_files_and_no_result(source, cache, tmp_path):
     ("old", "new", "message"),
     [
         ('output = { boxes = "boxes", ', "output = { ", "missing key 'boxes'"),
-        ("lowest_score = 0.1", 'lowest_score = "low"', "lowest_score: expected a number, got 'low'"),
+        ("lowest_score = 0.1", 'lowest_score = "low"', "lowest_score: expected a finite number, got 'low'"),
         ('boxes = "boxes"', "boxes = 5", "boxes: expected a text in quotes, got 5"),
-        ("score_columns = [4]", "score_columns = 4", "score_columns: expected a list of numbers"),
+        ("score_columns = [4]", "score_columns = 4", "score_columns: expected a list, got"),
         ('box_format = "xyxy"', 'box_format = "yx"', "box_format: expected one of"),
         ("size = [200, 320]", "size = [200]", "input size"),
         ("size = [200, 320]", "sizes = [200, 320]", "did you mean 'size'?"),

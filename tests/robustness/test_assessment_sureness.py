@@ -106,12 +106,12 @@ def test_who_was_first_is_said_with_and_without_the_luck_of_the_images(made, deg
 
 
 def test_refining_halves_brackets_and_changes_nothing_at_the_levels_of_the_file(made, degradation, run, tmp_path):
-    """Three levels more: each between two of the others, and what the levels of the file give stays as it was."""
-    assert run("--refine", "3", "--json")[0] == ExitCode.VIOLATED
+    """Two levels more: each between two of the others, and what the levels of the file give stays as it was."""
+    assert run("--refine", "2", "--json")[0] == ExitCode.VIOLATED
     found = json.loads((tmp_path / "out.json").read_text())["systems"][0]["degradation"]
     inverse = [0 if each == "inf" else 1 / each for each in found["levels"]]
     assert inverse == sorted(inverse)
-    assert len(inverse) == len(degradation["levels"]) + 3
+    assert len(inverse) == len(degradation["levels"]) + 2
     assert len(list((tmp_path / "made/car/levels").iterdir())) == len(inverse)
     old = [found["levels"].index(each) for each in degradation["levels"]]
     for each in found["criteria"]:

@@ -182,6 +182,7 @@ def average_precision(data, label, threshold):
     return total / 101, (hit[-1] / count if len(mine) else 0.0)
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("seed", range(4))
 def test_coco_is_that_of_a_second_computation(seed):
     annotations, detections = crowded_scene(seed, 30)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from plain_mutators import impulse, noise
 
 from verifier.robustness.mutators.geometric import (
     chromatic_aberration,
@@ -23,16 +24,6 @@ pytest.importorskip("cv2", reason="opencv-python-headless is not installed")
 FLOAT32 = 2e-3
 """Grey levels: what float32 may move a value before it is rounded."""
 IMAGES = arrays(np.uint8, st.tuples(st.integers(1, 9), st.integers(1, 9), st.just(3)))
-
-
-def noise(height, width, seed=0):
-    return np.random.default_rng(seed).integers(0, 256, (height, width, 3), np.uint8)
-
-
-def impulse():
-    image = np.zeros((8, 8, 3), np.uint8)
-    image[3, 4] = 255
-    return image
 
 
 def ramp():

@@ -8,6 +8,7 @@ import plain_mutators as plain
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from plain_mutators import noise
 
 from verifier.base.errors import InputError
 from verifier.robustness.mutators.frames import LONGEST_SIDE, Frame, checked_depth
@@ -16,10 +17,6 @@ from verifier.robustness.mutators.geometric import rotate, rotate_frame, truncat
 pytest.importorskip("cv2", reason="opencv-python-headless is not installed")
 
 ROOT_2 = math.sqrt(2)
-
-
-def noise(height, width, seed=0):
-    return np.random.default_rng(seed).integers(0, 256, (height, width, 3), np.uint8)
 
 
 def numbered_depth(height, width):

@@ -9,6 +9,18 @@ import math
 import numpy as np
 
 
+def noise(height, width, seed=0):
+    """An image of even random levels."""
+    return np.random.default_rng(seed).integers(0, 256, (height, width, 3), np.uint8)
+
+
+def impulse():
+    """A white pixel in a black image."""
+    image = np.zeros((8, 8, 3), np.uint8)
+    image[3, 4] = 255
+    return image
+
+
 def mirrored(place, side):
     """The line that stands at `place` when the image is mirrored about its outermost lines: dcb|abcd|cba."""
     if side == 1:

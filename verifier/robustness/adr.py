@@ -17,7 +17,7 @@ nine levels, evenly spaced in the logarithm, are the convention of the Caltech b
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -85,11 +85,6 @@ class Thresholds:
     false_positives: tuple[int, ...]
     images: int
 
-    def __add__(self, other: Thresholds) -> Thresholds:
-        """Those of both, one after the other, of one baseline."""
-        false = self.false_positives + other.false_positives
-        return Thresholds(self.levels + other.levels, self.scores + other.scores, false, self.images)
-
     @property
     def at_least(self) -> tuple[float, ...]:
         """(k) the same for whoever keeps the scores **at least** so great, as `filters.keep_scores` does."""
@@ -130,12 +125,6 @@ class DetectionRates:
         """From what matching says of a data set."""
         counts = (_above(scores, thresholds.scores) for scores in (judged.hit, judged.false))
         return cls(thresholds, len(judged.hit), judged.images, *counts)
-
-    def part(self, which: slice) -> DetectionRates:
-        """At some of the thresholds."""
-        own = self.thresholds
-        kept = Thresholds(own.levels[which], own.scores[which], own.false_positives[which], own.images)
-        return replace(self, thresholds=kept, hits=self.hits[which], false_positives=self.false_positives[which])
 
     @property
     def rates(self) -> tuple[float, ...]:

@@ -178,18 +178,10 @@ def predict_result(settings: PredictSettings) -> PredictResult:
 
 
 def _model(target: str, simple: str, prediction: Prediction) -> PairModel:
+    tables = prediction.observed, prediction.predicted, prediction.lower, prediction.upper, prediction.unique.T
     rows = []
-    for at, name in enumerate(prediction.targets):
-        columns = (
-            prediction.observed[at],
-            prediction.predicted[at],
-            prediction.lower[at],
-            prediction.upper[at],
-            prediction.unique[:, at],
-        )
-        for detector, observed, predicted, lower, upper, unique in zip(
-            prediction.detectors, *(column.tolist() for column in columns), strict=True
-        ):
+    for name, *columns in zip(prediction.targets, *(table.tolist() for table in tables), strict=True):
+        for detector, observed, predicted, lower, upper, unique in zip(prediction.detectors, *columns, strict=True):
             ends = None if math.isnan(lower) else (lower, upper)
             rows.append(PredictedRate(name, detector, plain(observed), predicted, ends, unique))
     shares = {name: plain(value) for name, value in prediction.r_squared.items()}

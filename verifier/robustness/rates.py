@@ -220,7 +220,7 @@ def _of_detector(
         if detections.frame_name != baseline.frame_name:
             raise InputError(f"{detector}: the images under {name} are not those of the baseline")
     thresholds = pick_thresholds(baseline, asked)
-    all_thresholds = thresholds + pick_thresholds(baseline, AdrSettings(tuple(CURVE.tolist()), asked.policy))
+    both = thresholds, pick_thresholds(baseline, AdrSettings(tuple(CURVE.tolist()), asked.policy))
     intervals = _intervals(by_condition, asked, settings)
     rows, required = list[RateRow](), list[RequiredRate]()
     remarks = list(threshold_remarks(thresholds, f"{detector}: "))
@@ -231,11 +231,11 @@ def _of_detector(
     undefined = max((interval.undefined for interval in intervals.values()), default=0)
     if undefined:
         remarks.append(f"{detector}: up to {undefined} draws have no normalised ADR; they are left out")
-    start = _row(detector, BASELINE, baseline, all_thresholds, asked.policy)[1]
+    start = _row(detector, BASELINE, baseline, both, asked.policy)[1]
     if start is None or not any(start.hits):
         remarks.append(f"{detector}: nothing is found in the baseline, so there is no normalised ADR")
     for name, detections in by_condition.items():
-        row, own = _row(detector, name, detections, all_thresholds, asked.policy)
+        row, own = _row(detector, name, detections, both, asked.policy)
         if own is None:
             remarks.append(f"{detector}: under {name} no object is left that can be judged, so there is no ADR")
         elif start is not None and any(start.hits):
@@ -287,15 +287,14 @@ def _intervals(
 
 
 def _row(
-    detector: str, condition: str, data: DetectionSet, thresholds: Thresholds, policy: MatchingPolicy
+    detector: str, condition: str, data: DetectionSet, both: tuple[Thresholds, Thresholds], policy: MatchingPolicy
 ) -> tuple[RateRow, DetectionRates | None]:
-    """A row without what compares it with the baseline, and the rates behind it; None without an object."""
+    """A row, at thresholds of the levels and of the curve, without what compares it with the baseline, and the rates
+    behind it; None without an object."""
     judgement = judged(data, policy)
     if not len(judgement.hit):
         return RateRow(detector, condition, judgement.images, 0, None, None), None
-    both = DetectionRates.of(judgement, thresholds)
-    count = len(thresholds.levels) - len(CURVE)
-    own, curve = both.part(slice(0, count)), both.part(slice(count, None))
+    own, curve = (DetectionRates.of(judgement, thresholds) for thresholds in both)
     missed = tuple(1 - rate for rate in curve.rates)
     rates = own.rates, own.false_positive_rates, curve.false_positive_rates, missed
     return RateRow(detector, condition, judgement.images, own.objects, own.adr, None, None, None, *rates), own

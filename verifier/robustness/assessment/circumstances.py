@@ -17,7 +17,7 @@ open, as the paper's are; then it can be reported and planned, but no image can 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Annotated, Literal, TypeAlias
@@ -27,6 +27,7 @@ import numpy as np
 from verifier.base.documents import Count, Derives, Limits, Share, derived
 from verifier.base.errors import unknown_name
 from verifier.base.statistics import clopper_pearson
+from verifier.robustness.campaign.definition import ExactShare
 from verifier.robustness.mutators import MUTATORS, Mutation
 from verifier.robustness.mutators.catalogue import Plain
 
@@ -84,11 +85,17 @@ class Transformation:
             return str(error)
         return None
 
-    def drawn(self, rng: np.random.Generator) -> dict[str, Plain]:
-        """The parameters for one image, drawn in their order."""
-        return {
-            name: value.drawn(rng) if isinstance(value, Span) else value for name, value in self.parameters.items()
-        }
+    @property
+    def made(self) -> Mutation:
+        """The mutation, where nothing is drawn; ValueError where something is still open."""
+        return Mutation(self.mutation, self.parameters)  # type: ignore[arg-type]  # a span is no value there
+
+    def drawn(self, rng: np.random.Generator) -> "Transformation":
+        """The one for an image: what has a span is drawn, in the order of the parameters."""
+        given = self.parameters.items()
+        return replace(
+            self, parameters={name: value.drawn(rng) if isinstance(value, Span) else value for name, value in given}
+        )
 
     def __str__(self) -> str:
         parts = [
@@ -98,10 +105,12 @@ class Transformation:
         return f"{self.mutation}({', '.join(parts)})" if parts else self.mutation
 
 
-def fault_of(mutation: str, parameters: Mapping[str, Plain | Span]) -> tuple[str, str, str | None] | None:
+def fault_of(
+    mutation: str, parameters: Mapping[str, Plain | Span], variable: str | None = None
+) -> tuple[str, str, str | None] | None:
     """What is wrong with a transformation: key ("mutation" or a parameter), message and hint; None for nothing.
 
-    Parameters that are missing are not wrong here; see `Transformation.lacks`.
+    Parameters that are missing are not wrong here, see `Transformation.lacks`; nor is the word `variable` as a value.
     """
     if mutation not in MUTATORS:
         return ("mutation", *unknown_name("mutation", mutation, MUTATORS))
@@ -110,7 +119,7 @@ def fault_of(mutation: str, parameters: Mapping[str, Plain | Span]) -> tuple[str
     for name, value in parameters.items():
         if name not in known:
             return (name, *unknown_name(f"parameter of {mutation}", name, known))
-        for end in (value.low, value.high) if isinstance(value, Span) else (value,):
+        for end in (value.low, value.high) if isinstance(value, Span) else (value,) if value != variable else ():
             try:
                 known[name].checked(end)
             except ValueError as error:
@@ -131,15 +140,16 @@ EXPOSURE = ("Rare", "Unusual", "Occasional", "Frequent", "Continuous")
 LIKELIHOOD = ("Rare", "Unlikely", "Possible", "Likely", "Certain")
 SEVERITY = ("Insignificant", "Minor", "Marginal", "Critical", "Catastrophic")
 """Table 5: what the values 1 to 5 mean."""
+Grade: TypeAlias = Annotated[int, Limits(ge=1, le=5)]
 
 
 @dataclass(frozen=True)
 class Risk:
     """The three factors of significance, each 1 to 5 as in Table 5."""
 
-    exposure: int
-    likelihood: int
-    severity: int
+    exposure: Grade
+    likelihood: Grade
+    severity: Grade
 
     @property
     def significance(self) -> int:
@@ -193,11 +203,11 @@ class Circumstance:
     name: str
     description: str = ""
     measure: str = "relative frequency"
-    frequency: Fraction | None = None
-    source_frequency: Fraction | None = None
+    frequency: ExactShare | None = None
+    source_frequency: ExactShare | None = None
     risk: Risk | None = None
     transformation: Transformation | None = None
-    tolerance_scale: Fraction = Fraction(1)
+    tolerance_scale: Annotated[Fraction, Limits(gt=0)] = Fraction(1)
     part_of: tuple[str, ...] = ()
     counted: Counted | None = None
     source_counted: Counted | None = None

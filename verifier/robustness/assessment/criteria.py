@@ -35,9 +35,9 @@ class Found:
     """The criteria at all levels, from which files, how the requirements were checked, and what is to be said."""
 
     criteria: tuple[Criterion, ...]
-    inputs: tuple[InputFile, ...]
-    settings: dict[str, object] | None
-    remarks: tuple[str, ...]
+    inputs: tuple[InputFile, ...] = ()
+    settings: dict[str, object] | None = None
+    remarks: tuple[str, ...] = ()
 
 
 def criteria_of(
@@ -54,33 +54,20 @@ def criteria_of(
     Raises:
         VerifierError: as reading and checking these files raises.
     """
-    criteria = list(_metrics(asked))
-    inputs: list[InputFile] = []
-    remarks: list[str] = []
-    settings: dict[str, object] = {}
+    parts, checked = [Found(tuple(_metrics(asked)))], None
     if asked.run is not None:
-        results = _verified(asked, asked.run, folder, progress, {} if runs is None else runs)
-        criteria += _requirements(results)
-        inputs += dict.fromkeys(file for result in results for file in result.inputs)
-        remarks += dict.fromkeys(remark for result in results for remark in result.remarks)
-        settings = {
-            **json_values(results[0].settings),
-            "storm": results[0].versions["storm"],
-            "engines": json_values(engines_of(results)),
-            "matrices": [json_values(result.matrices) for result in results],
-        }
+        checked = _checked(_verified(asked, asked.run, folder, progress, {} if runs is None else runs))
+        parts.append(checked)
     if asked.collision is not None:
-        criterion, sources, said = _collision(asked, asked.collision, folder)
-        remarks += said
-        criteria.append(criterion)
-        inputs += sources
+        parts.append(_collision(asked, asked.collision, folder))
     if asked.trade_off is not None:
-        criterion, sources, said = _trade_off(asked, asked.trade_off, folder)
-        remarks += said
-        criteria.append(criterion)
-        inputs += sources
-    said = list(dict.fromkeys(remarks))
-    return Found(tuple(criteria), tuple(inputs), settings or None, tuple(said))
+        parts.append(_trade_off(asked, asked.trade_off, folder))
+    return Found(
+        tuple(criterion for part in parts for criterion in part.criteria),
+        tuple(file for part in parts for file in part.inputs),
+        None if checked is None else checked.settings,
+        tuple(dict.fromkeys(remark for part in parts for remark in part.remarks)),
+    )
 
 
 def _metrics(asked: Degradation) -> Iterator[Criterion]:
@@ -129,6 +116,19 @@ def _verified(
     return [known[file] for file in files]
 
 
+def _checked(results: Sequence[RunResult]) -> Found:
+    """The requirements of all levels, and how they were checked."""
+    settings = {
+        **json_values(results[0].settings),
+        "storm": results[0].versions["storm"],
+        "engines": json_values(engines_of(results)),
+        "matrices": [json_values(result.matrices) for result in results],
+    }
+    inputs = tuple(dict.fromkeys(file for result in results for file in result.inputs))
+    remarks = tuple(remark for result in results for remark in result.remarks)
+    return Found(tuple(_requirements(results)), inputs, settings, remarks)
+
+
 def _requirements(results: Sequence[RunResult]) -> Iterator[Criterion]:
     """Each requirement with a target, under each planner, in its worst scenario."""
     planners = {requirement.planner for requirement in results[0].requirements}
@@ -140,9 +140,7 @@ def _requirements(results: Sequence[RunResult]) -> Iterator[Criterion]:
         yield requirement_criterion(rows, name, f"P {first.target_text}")
 
 
-def _collision(
-    asked: Degradation, limit: CollisionLimit, folder: Path
-) -> tuple[Criterion, list[InputFile], list[str]]:
+def _collision(asked: Degradation, limit: CollisionLimit, folder: Path) -> Found:
     """lambda at the distance and speed of the limit, the files it is from and what is said there; a level without
     pairs has no value."""
     values: list[float | None] = []
@@ -162,12 +160,11 @@ def _collision(
     name = f"lambda({limit.distance_m:g} m, {limit.speed_mps:g} m/s)"
     told = f"at most {exact_text(limit.at_most)}"
     verdicts = tuple(None if end is None else verdict_of(*end, "<=", limit.at_most) for end in ends)
-    return Criterion("collision", name, told, tuple(values), margins, verdicts, tuple(ends)), inputs, remarks
+    criterion = Criterion("collision", name, told, tuple(values), margins, verdicts, tuple(ends))
+    return Found((criterion,), tuple(inputs), remarks=tuple(remarks))
 
 
-def _trade_off(
-    asked: Degradation, limit: TradeOffLimit, folder: Path
-) -> tuple[Criterion, list[InputFile], list[str]]:
+def _trade_off(asked: Degradation, limit: TradeOffLimit, folder: Path) -> Found:
     """RobROC of the mildest level's curve and this level's, by the area of the mildest level's."""
     files = [read_curves(folder / level.curves) for level in asked.levels if level.curves is not None]
     curves = [_curve(file, limit, mildest=number == 0).curve for number, file in enumerate(files)]
@@ -186,11 +183,11 @@ def _trade_off(
     if ends[0] is not None:
         ends = ((1.0, 1.0), *ends[1:])  # by definition, and not by what was measured
     verdicts = tuple(None if end is None else verdict_of(*end, ">=", limit.at_least) for end in ends)
-    inputs = [InputFile.of("curves", file.name, file.sha256) for file in files]
+    inputs = tuple(InputFile.of("curves", file.name, file.sha256) for file in files)
     name = f"RobROC by baseline, {limit.detector}, {limit.metric}"
     told = f"at least {exact_text(limit.at_least)}"
     criterion = Criterion("trade-off", name, told, tuple(shares), margins, verdicts, ends)
-    return criterion, inputs, [remark for file in files for remark in file.remarks]
+    return Found((criterion,), inputs, remarks=tuple(remark for file in files for remark in file.remarks))
 
 
 def _curve(file: CurveFile, limit: TradeOffLimit, *, mildest: bool) -> NamedCurve:

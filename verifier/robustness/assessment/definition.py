@@ -3,15 +3,17 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any
 
+from verifier.base.documents import Limits
 from verifier.base.errors import UsageError
 from verifier.base.numbers import exact_text
+from verifier.perception.settings import Format
 from verifier.robustness.assessment.circumstances import Circumstance, Scaling
 from verifier.robustness.assessment.degradation import Degradation, LevelRecipe
 from verifier.robustness.assessment.measures import DatasetDistance, DistanceRule
 from verifier.robustness.assessment.plan import Occurrence, Proportions
-from verifier.robustness.campaign.definition import DataFiles, DetectorChoice
+from verifier.robustness.campaign.definition import MOST_IMAGES, DataFiles, DetectorChoice
 from verifier.robustness.detection_metrics import Performance
 
 
@@ -20,18 +22,17 @@ class DetectionFiles:
     """Annotations and detections of a data set; paths as in the file, from its folder.
 
     Attributes:
-        format: one of `verifier.perception.detections.formats.FORMATS`.
         class_map: file of a class map, None to keep the names of the data set.
         min_score: detections below do not count for TP, FP, FN, precision and recall; None to count all.
         iou: from which IoU on a detection of the right class is a true positive.
     """
 
-    format: str
+    format: Format
     annotations: str
     detections: str
     class_map: str | None = None
     min_score: Fraction | None = None
-    iou: Fraction = Fraction(1, 2)
+    iou: Annotated[Fraction, Limits(gt=0, le=1)] = Fraction(1, 2)
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,8 @@ class FollowUp:
     """How the target data set is to be drawn; see `plan.follow_up_plan`."""
 
     proportions: Proportions = "target"
-    size: int | None = None
-    seed: int = 0
+    size: Annotated[int, Limits(ge=1, le=MOST_IMAGES)] | None = None
+    seed: Annotated[int, Limits(ge=0, le=2**63 - 1)] = 0
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ class Assessment:
     title: str
     citation: str = ""
     viewpoint: str = ""
-    perspectives: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    perspectives: Mapping[str, Annotated[tuple[str, ...], Limits(min_length=1)]] = field(default_factory=dict)
     occurrence: Occurrence = "independent"
     circumstances: tuple[Circumstance, ...] = ()
     metrics: tuple[str, ...] = ()

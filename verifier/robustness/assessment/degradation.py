@@ -25,18 +25,26 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from itertools import pairwise
 from types import MappingProxyType
+from typing import Annotated
 
 import numpy as np
 
 from verifier.base.arrays import Ints
+from verifier.base.documents import Limits, Magnitude
 from verifier.checking.verdicts import Verdict
 from verifier.closedloop.curves import FPR_MAX
 from verifier.robustness.adr import LEVELS
 from verifier.robustness.brackets import Break, Criterion, Kind, Scale
-from verifier.robustness.campaign.definition import CollisionLimit, Counting, Made, SystemModelRun
+from verifier.robustness.campaign.definition import (
+    CollisionLimit,
+    Counting,
+    ExactShare,
+    Made,
+    MaybeInfinite,
+    SystemModelRun,
+)
 from verifier.robustness.mutators import AnyMutation, Composition, Mutation, needs_depth
 from verifier.robustness.mutators.catalogue import Plain
 
@@ -63,9 +71,9 @@ class LevelRecipe:
     steps: tuple[tuple[str, Mapping[str, Plain]], ...]
     counting: Counting | None = None
     adr_levels: tuple[float, ...] = LEVELS
-    most_false_positives: float = FPR_MAX
+    most_false_positives: Magnitude = FPR_MAX
     keep_images: bool = False
-    seed: int = 0
+    seed: Annotated[int, Limits(ge=0, le=2**63 - 1)] = 0
     _where: tuple[int, str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -109,7 +117,7 @@ class Level(Made):
         objects: (images,) how many there are in each image that `drawn` and `drawn_curve` were drawn from.
     """
 
-    at: float
+    at: MaybeInfinite
     unchanged: bool = False
     objects: Ints = field(default_factory=lambda: np.zeros(0, np.int64), compare=False, repr=False)
 
@@ -120,7 +128,7 @@ class TradeOffLimit:
 
     detector: str
     metric: str
-    at_least: Fraction
+    at_least: ExactShare
 
 
 @dataclass(frozen=True)
@@ -145,7 +153,7 @@ class Degradation:
     unit: str
     levels: tuple[Level, ...]
     scale: Scale = "linear"
-    allowed_change: Mapping[str, Fraction] = field(default_factory=dict)
+    allowed_change: Mapping[str, ExactShare] = field(default_factory=dict)
     run: SystemModelRun | None = None
     collision: CollisionLimit | None = None
     trade_off: TradeOffLimit | None = None

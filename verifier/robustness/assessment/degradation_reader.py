@@ -30,17 +30,13 @@ transformation = { mutation = "salt_and_pepper", share = { low = 0.01, high = 0.
 """
 
 from collections.abc import Mapping
-from fractions import Fraction
 
-from verifier.base.errors import unknown_name
 from verifier.base.toml import Element
-from verifier.closedloop.curves import FPR_MAX
 from verifier.robustness.adr import LEVELS, AdrSettings
 from verifier.robustness.assessment.circumstances import Span, Transformation, fault_of
-from verifier.robustness.assessment.degradation import LEVEL, Degradation, Level, LevelRecipe, TradeOffLimit
-from verifier.robustness.brackets import PHYSICAL, SCALES, Scale
-from verifier.robustness.campaign.data_reader import keys_of, or_infinite, read_collision, read_counting, read_run
-from verifier.robustness.mutators import MUTATORS
+from verifier.robustness.assessment.degradation import LEVEL, Degradation, Level, LevelRecipe
+from verifier.robustness.brackets import PHYSICAL, SCALES
+from verifier.robustness.campaign.data_reader import keys_of, plain_number, read_record, values_of
 from verifier.robustness.mutators.catalogue import Plain
 
 
@@ -59,11 +55,7 @@ def read_step(element: Element, variable: str) -> tuple[str, dict[str, Plain]]:
         if isinstance(value, Span):
             raise element.at(key).fail("expected one value: nothing is drawn here")
         fixed[key] = value
-    _refuse(element, name, {key: value for key, value in fixed.items() if value != variable})
-    known = [parameter.name for parameter in MUTATORS[name].parameters]
-    for key in fixed:
-        if key not in known:
-            raise element.at(key).fail(*unknown_name(f"parameter of {name}", key, known))
+    _refuse(element, name, fixed, variable)
     return name, fixed
 
 
@@ -75,8 +67,8 @@ def _named(element: Element) -> tuple[str, dict[str, Plain | Span]]:
     return name, {key: _parameter(entry) for key, entry in entries.items()}
 
 
-def _refuse(element: Element, name: str, parameters: Mapping[str, Plain | Span]) -> None:
-    fault = fault_of(name, parameters)
+def _refuse(element: Element, name: str, parameters: Mapping[str, Plain | Span], variable: str | None = None) -> None:
+    fault = fault_of(name, parameters, variable)
     if fault is not None:
         raise element.at(fault[0]).fail(*fault[1:])
 
@@ -85,51 +77,27 @@ def _parameter(element: Element) -> Plain | Span:
     """A number, a word, or a table with the ends of a span."""
     if isinstance(element.value, dict):
         element.table(("low", "high"), required=("low", "high"))
-        low, high = (_plain_number(element.at(key)) for key in ("low", "high"))
+        low, high = (plain_number(element.at(key)) for key in ("low", "high"))
         return element.made(lambda: Span(low, high))
     if isinstance(element.value, str):
         return element.string()
-    return _plain_number(element)
-
-
-def _plain_number(element: Element) -> int | float:
-    value = element.number()
-    return int(value) if isinstance(element.value, int) else float(value)
+    return plain_number(element)
 
 
 RECIPE_KEYS = keys_of(LevelRecipe, "steps")
 KEYS = (*keys_of(Degradation, "recipe"), "transformation", *RECIPE_KEYS)
 LEVEL_KEYS = ("at", "confusion", "pairs", "curves", "performance", "unchanged")
-TRADE_OFF_KEYS = keys_of(TradeOffLimit)
 
 
 def read_degradation(element: Element) -> Degradation:
     """The degradation that a table of the file describes; InputError."""
     element.table(KEYS, required=("parameter", "levels"))
-    allowed = {name: element.number(0, 1) for name, element in element.table_at("allowed_change")}
-    levels = tuple(_level(element) for element in element.at("levels").items(least=2))
-    run = element.given("run", read_run, None)
-    collision = element.given("collision", read_collision, None)
-    trade_off = element.given("trade_off", _trade_off, None)
+    levels = tuple(read_record(level, Level, LEVEL_KEYS) for level in element.at("levels").items(least=2))
     recipe = _recipe(element)
-    parameter = element.at("parameter").string()
     unit = element.given("unit", Element.string, "", empty=True)
-    scale: Scale = element.given(
-        "scale", Element.one_of, PHYSICAL.get(recipe.parameter if recipe else "", "linear"), SCALES
-    )
-    return element.made(
-        lambda: Degradation(parameter, unit, levels, scale, allowed, run, collision, trade_off, recipe)
-    )
-
-
-def _level(element: Element) -> Level:
-    element.table(LEVEL_KEYS, required=("at",))
-    confusion, pairs, curves = (element.given(key, Element.string, None) for key in ("confusion", "pairs", "curves"))
-    values = {name: element.number(0, 1) for name, element in element.table_at("performance")}
-    unchanged = element.given("unchanged", Element.truth, False)
-    return Level(
-        or_infinite(element.at("at")), unchanged, performance=values, confusion=confusion, pairs=pairs, curves=curves
-    )
+    usual = PHYSICAL.get(recipe.parameter if recipe else "", "linear")
+    scale = element.given("scale", Element.one_of, usual, SCALES)
+    return read_record(element, Degradation, KEYS, levels=levels, recipe=recipe, unit=unit, scale=scale)
 
 
 def _recipe(element: Element) -> LevelRecipe | None:
@@ -140,23 +108,10 @@ def _recipe(element: Element) -> LevelRecipe | None:
         return None
     given = element.at("transformation")
     steps = given.items(least=1) if isinstance(given.value, list) else [given]
-    levels = tuple(float(element.number()) for element in element.list_at("adr_levels")) or LEVELS
+    values = values_of(element, LevelRecipe, "steps", "adr_levels")
+    levels = tuple(float(level.number()) for level in element.list_at("adr_levels")) or LEVELS
     if element.has("adr_levels"):
         element.at("adr_levels").made(lambda: AdrSettings(levels))
     return given.made(
-        lambda: LevelRecipe(
-            tuple(read_step(step, LEVEL) for step in steps),
-            element.given("counting", read_counting, None),
-            levels,
-            float(element.given("most_false_positives", Element.number, Fraction(FPR_MAX), 0)),
-            element.given("keep_images", Element.truth, False),
-            element.given("seed", Element.whole, 0, 0, 2**63 - 1),
-        )
-    )
-
-
-def _trade_off(element: Element) -> TradeOffLimit:
-    element.table(TRADE_OFF_KEYS, required=TRADE_OFF_KEYS)
-    return TradeOffLimit(
-        element.at("detector").string(), element.at("metric").string(), element.at("at_least").number(0, 1)
+        lambda: LevelRecipe(tuple(read_step(step, LEVEL) for step in steps), adr_levels=levels, **values)
     )

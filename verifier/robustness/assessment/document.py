@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, TypeAlias
 from verifier.base.documents import Count, Extended, InputFile, Limits, Magnitude, Share
 from verifier.base.result import Result, recorded
 from verifier.checking.verdicts import Verdict, worst_verdict
-from verifier.robustness.assessment.circumstances import Circumstance, Counted, Scaling, priorities
+from verifier.robustness.assessment.circumstances import Circumstance, Counted, Grade, Scaling, priorities
 from verifier.robustness.assessment.definition import Assessment, DataSet, Sweep
 from verifier.robustness.assessment.degradation import (
     CriterionName,
@@ -20,7 +20,6 @@ from verifier.robustness.assessment.measures import DatasetDistance, DistanceRul
 from verifier.robustness.assessment.plan import Occurrence, Plan, PlanSummary
 from verifier.robustness.brackets import Break, Criterion, Scale, break_of
 
-Grade: TypeAlias = Annotated[int, Limits(ge=1, le=5)]
 Performance: TypeAlias = Mapping[str, Count | Magnitude]
 """Metric -> value in 0..1; TP, FP and FN are counts."""
 

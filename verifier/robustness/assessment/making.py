@@ -59,7 +59,7 @@ from verifier.robustness.detection_metrics import measured
 from verifier.robustness.detectors import Detector, Image, read_image, run_detector, with_detections
 from verifier.robustness.detectors.run import identity_digest
 from verifier.robustness.draws import ADR
-from verifier.robustness.mutators import MUTATORS, Composition, Frame, Mutation, needs_depth
+from verifier.robustness.mutators import MUTATORS, Composition, Frame, needs_depth
 from verifier.robustness.mutators.annotations import MovedBoxes, write_coco
 from verifier.robustness.mutators.batch import png_bytes
 from verifier.robustness.rates import threshold_remarks
@@ -192,12 +192,13 @@ def _remarks(
 ) -> Iterator[str]:
     yield from depth_remarks(scenes)
     if plan is not None and under_test is not None:
-        if any(mutation.name == "rotation" for image in plan.images for mutation in image.mutations):
+        made = {one.mutation for image in plan.images for one in image.transformations}
+        if "rotation" in made:
             yield (
                 "in images that were turned, a box is the smallest upright one around the turned corners, larger "
                 "than the object: part of what IoU and AP lose there is the box's, not the detector's"
             )
-        if any(MUTATORS[mutation.name].moves for image in plan.images for mutation in image.mutations):
+        if any(MUTATORS[name].moves for name in made):
             yield "what left the image is no object there; what its edge cuts still counts, however little is left"
     if under_test is not None:
         yield from operating_remarks(under_test.choice, under_test.source)
@@ -258,8 +259,7 @@ def _check_depth_files(assessment: Assessment, plan: Plan | None, scenes: Scenes
         return
     needed: set[str] = set()
     for image in () if plan is None else plan.images:
-        steps = [Mutation(step.name, step.parameters) for step in image.mutations]
-        if image.source not in needed and needs_depth(Composition(tuple(steps))):
+        if image.source not in needed and any(MUTATORS[one.mutation].needs_depth for one in image.transformations):
             needed.add(image.source)
     asked = assessment.degradation
     if asked is not None and (wanted_of(asked).distances or asked.needs_depth):
@@ -333,7 +333,7 @@ def check_complete(circumstances: Iterable[Circumstance]) -> None:
 def _mutated(image: PlannedImage, scenes: Scenes) -> Frame:
     path = scenes.files[image.source]
     try:
-        mutation = Composition(tuple(Mutation(step.name, step.parameters) for step in image.mutations))
+        mutation = Composition(tuple(one.made for one in image.transformations))
     except ValueError as error:
         raise InputError(str(error), Place(str(path))) from None
     rng = np.random.default_rng([image.seed[0], 2, image.seed[1]])

@@ -51,9 +51,9 @@ from verifier.robustness.detection_metrics import TABLE_6, Performance
 class Piece:
     """slope * d + constant, up to and including `up_to`; without an end where that is None."""
 
-    slope: Fraction
-    constant: Fraction
-    up_to: Fraction | None = None
+    slope: Fraction = Fraction(0)
+    constant: Fraction = Fraction(0)
+    up_to: Annotated[Fraction, Limits(ge=0)] | None = None
 
     def __call__(self, distance: Fraction) -> Fraction:
         """The value at a distance."""
@@ -172,7 +172,7 @@ class DistanceRule:
     name: str
     measure: str
     tolerance: Tolerance | None = None
-    level: int = 6
+    level: Annotated[int, Limits(ge=1, le=12)] = 6
     extractor: str | None = None
 
     def __post_init__(self) -> None:

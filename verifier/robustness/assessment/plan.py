@@ -18,22 +18,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Literal, TypeAlias, get_args
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.documents import Count, Limits, Share
 from verifier.base.errors import UsageError
-from verifier.robustness.assessment.circumstances import Circumstance
-from verifier.robustness.mutators.batch_result import MutationRecord
+from verifier.robustness.assessment.circumstances import Circumstance, Transformation
+from verifier.robustness.campaign.definition import MOST_IMAGES
 
 Occurrence: TypeAlias = Literal["independent", "exclusive"]
 Proportions: TypeAlias = Literal["target", "missing"]
-OCCURRENCES: tuple[Occurrence, ...] = get_args(Occurrence)
-PROPORTIONS: tuple[Proportions, ...] = get_args(Proportions)
-MOST_IMAGES = 1_000_000
-"""About a gigabyte of plan."""
 
 
 @dataclass(frozen=True)
@@ -44,14 +40,14 @@ class PlannedImage:
         number: from 0.
         source: name of the source image.
         circumstances: which it shows, in their order.
-        mutations: name and parameters of each, in the same order.
-        seed: for the noise of this image's mutations, a list of whole numbers for `numpy.random.default_rng`.
+        transformations: what makes each of them, drawn for this image, in the same order.
+        seed: for the noise of its mutations, a list of whole numbers for `numpy.random.default_rng`.
     """
 
     number: int
     source: str
     circumstances: tuple[str, ...]
-    mutations: tuple[MutationRecord, ...]
+    transformations: tuple[Transformation, ...]
     seed: tuple[int, int]
 
 
@@ -207,10 +203,8 @@ def _images(
     for number, (source, row) in enumerate(zip(used.tolist(), table, strict=True)):
         own = np.random.default_rng([seed, 1, number])
         shown = [chosen[at] for at in np.flatnonzero(row).tolist()]
-        made = [
-            circumstance.transformation for circumstance in shown if circumstance.transformation is not None
-        ]  # all have one
-        mutations = [MutationRecord(transformation.mutation, transformation.drawn(own)) for transformation in made]
+        made = (circumstance.transformation for circumstance in shown if circumstance.transformation is not None)
+        drawn = tuple(transformation.drawn(own) for transformation in made)  # all have one
         names = tuple(circumstance.name for circumstance in shown)
-        images.append(PlannedImage(number, sources[source], names, tuple(mutations), (seed, number)))
+        images.append(PlannedImage(number, sources[source], names, drawn, (seed, number)))
     return tuple(images)

@@ -48,14 +48,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import get_args
 
 from verifier.base.errors import unknown_name
 from verifier.base.numbers import exact_text
 from verifier.base.toml import Element, read_toml
-from verifier.perception.detections.formats import FORMATS
-from verifier.robustness.assessment.circumstances import Circumstance, Risk, Scaling
-from verifier.robustness.assessment.definition import Assessment, DataSet, DetectionFiles, FollowUp, Sweep
+from verifier.robustness.assessment.circumstances import Circumstance, Risk
+from verifier.robustness.assessment.definition import Assessment, DataSet, DetectionFiles, Sweep
 from verifier.robustness.assessment.degradation_reader import read_degradation, read_transformation
 from verifier.robustness.assessment.measures import (
     MEASURES,
@@ -66,15 +64,20 @@ from verifier.robustness.assessment.measures import (
     Piece,
     Tolerance,
 )
-from verifier.robustness.assessment.plan import MOST_IMAGES, OCCURRENCES, PROPORTIONS
-from verifier.robustness.campaign.data_reader import keys_of, read_annotations, read_depth, read_detector
+from verifier.robustness.campaign.data_reader import (
+    keys_of,
+    read_annotations,
+    read_depth,
+    read_detector,
+    read_record,
+    values_of,
+)
 from verifier.robustness.campaign.definition import DataFiles
 from verifier.robustness.detection_metrics import COUNTS, Performance
 
 LARGEST_COUNT = 10**15
 DATA_KEYS = ("performance", "detections", "images", "features")
 SOURCE_KEYS = (*DATA_KEYS, "count", "depth", "annotations")
-DETECTION_KEYS = keys_of(DetectionFiles)
 TARGET_KEYS = (*DATA_KEYS, "name", "circumstances", "distances", "similarities")
 SWEEP_KEYS = ("name", "circumstance", "parameter", "at", "distances", "similarities", "performance")
 
@@ -144,26 +147,14 @@ def _detections(element: Element) -> DetectionFiles | None:
         return None
     if element.has("performance"):
         raise element.at("detections").fail("expected either 'performance' or 'detections', not both")
-    table = element.at("detections").table(DETECTION_KEYS, required=DETECTION_KEYS[:3])
-    iou = table.given("iou", Element.number, Fraction(1, 2), 0, 1)
-    if iou == 0:
-        raise table.at("iou").fail("expected an IoU above 0")
-    return DetectionFiles(
-        table.at("format").one_of(tuple(FORMATS)),
-        table.at("annotations").string(),
-        table.at("detections").string(),
-        table.given("class_map", Element.string, None),
-        table.given("min_score", Element.number, None),
-        iou,
-    )
+    return read_record(element.at("detections"), DetectionFiles)
 
 
 def _files(element: Element) -> DataFiles:
-    named = {key: element.given(key, Element.string, None) for key in ("images", "features")}
-    count = element.given("count", Element.whole, None, 1, MOST_IMAGES)
-    if count is not None and named["images"] is not None:
+    files = DataFiles(**values_of(element, DataFiles, "depth", "annotations"))
+    if files.count is not None and files.images is not None:
         raise element.at("count").fail("expected either 'images' or 'count', not both")
-    return DataFiles(named["images"], named["features"], count)
+    return files
 
 
 def read_sweep(table: Element, rules: Mapping[str, DistanceRule], names: tuple[str, ...]) -> Sweep:
@@ -220,6 +211,7 @@ def _known(element: Element, kind: str, names: tuple[str, ...]) -> str:
 
 SYSTEM_KEYS = (*keys_of(Assessment, "key", "rules"), "distances")
 RISK_KEYS = keys_of(Risk)
+RULE_KEYS = keys_of(DistanceRule, "name")
 CIRCUMSTANCE_KEYS = (
     *keys_of(Circumstance, "measure", "risk", "counted", "source_counted"), "probability", *RISK_KEYS
 )  # fmt: skip
@@ -270,30 +262,21 @@ def _assessment(key: str, element: Element) -> Assessment:
     metrics = tuple(element.string() for element in element.list_at("metrics"))
     if not metrics and source.performance is not None:
         metrics = tuple(source.performance.values)
-    perspectives = {
-        name: tuple(element.string() for element in view.items(least=1))
-        for name, view in element.table_at("perspectives")
-    }
-    return element.made(
-        lambda: Assessment(
-            key,
-            element.given("title", Element.string, key),
-            element.given("citation", Element.string, ""),
-            element.given("viewpoint", Element.string, ""),
-            perspectives,
-            element.given("occurrence", Element.one_of, "independent", OCCURRENCES),
-            circumstances,
-            metrics,
-            rules,
-            source,
-            targets,
-            sweeps,
-            element.given("follow_up", _follow_up, None),
-            element.given("degradation", read_degradation, None),
-            detector,
-            element.given("samples", _samples, {}),
-            element.given("tolerance_scaling", Element.one_of, "stated", get_args(Scaling)),
-        )
+    return read_record(
+        element,
+        Assessment,
+        SYSTEM_KEYS,
+        key=key,
+        title=element.given("title", Element.string, key),
+        circumstances=circumstances,
+        metrics=metrics,
+        rules=rules,
+        source=source,
+        targets=targets,
+        sweeps=sweeps,
+        degradation=element.given("degradation", read_degradation, None),
+        detector=detector,
+        samples=element.given("samples", _samples, {}),
     )
 
 
@@ -310,56 +293,38 @@ def _circumstance(element: Element) -> Circumstance:
     factors = [key for key in RISK_KEYS if element.has(key)]
     if factors and len(factors) < 3:
         raise element.fail("expected all of exposure, likelihood and severity, or none")
-    scale = element.at("tolerance_scale") if element.has("tolerance_scale") else None
-    if scale is not None and scale.number() <= 0:
-        raise scale.fail(f"expected a number above 0, got {scale.value}")
-    return Circumstance(
-        name=element.at("name").string(),
-        description=element.given("description", Element.string, ""),
+    return read_record(
+        element,
+        Circumstance,
+        CIRCUMSTANCE_KEYS,
         measure="probability" if stated == "probability" else "relative frequency",
         frequency=element.given(stated, Element.number, None, 0, 1),
-        source_frequency=element.given("source_frequency", Element.number, None, 0, 1),
-        risk=Risk(*(element.at(key).whole(1, 5) for key in factors)) if factors else None,
+        risk=Risk(**values_of(element, Risk)) if factors else None,
         transformation=element.given("transformation", read_transformation, None),
-        tolerance_scale=Fraction(1) if scale is None else scale.number(),
-        part_of=tuple(element.string() for element in element.list_at("part_of")),
     )
 
 
 def _rule(name: str, element: Element) -> DistanceRule:
-    element.table(("measure", "tolerance", "level", "extractor"))
+    element.table(RULE_KEYS)
     if not element.has("measure") and name not in MEASURES:
         raise element.fail("missing key 'measure'", f"one of {', '.join(MEASURES)}")
     measure = element.given("measure", Element.one_of, name, MEASURES)
     tolerance = element.given("tolerance", _tolerance, None)
     if element.has("level") and measure != "cw_ssim":
         raise element.at("level").fail("'level' goes with cw_ssim")
-    level = element.given("level", Element.whole, DistanceRule.level, 1, 12)
-    extractor = element.given("extractor", Element.string, None)
-    return element.made(lambda: DistanceRule(name, measure, tolerance, level, extractor))
+    return read_record(element, DistanceRule, RULE_KEYS, name=name, measure=measure, tolerance=tolerance)
 
 
 def _tolerance(tolerance: Element) -> Tolerance:
     if not isinstance(tolerance.value, list):
         constant = tolerance.number(0)
-        return Tolerance((Piece(Fraction(0), constant),))
+        return Tolerance((Piece(constant=constant),))
     pieces = []
     for element in tolerance.items(least=1):
-        element.table(("slope", "constant", "up_to"))
+        pieces.append(read_record(element, Piece))
         if not element.has("slope") and not element.has("constant"):
             raise element.fail("expected 'slope', 'constant' or both")
-        slope, constant = (element.given(key, Element.number, Fraction(0)) for key in ("slope", "constant"))
-        pieces.append(Piece(slope, constant, element.given("up_to", Element.number, None, 0)))
     return tolerance.made(lambda: Tolerance(tuple(pieces)))
-
-
-def _follow_up(element: Element) -> FollowUp:
-    element.table(keys_of(FollowUp))
-    return FollowUp(
-        element.given("proportions", Element.one_of, "target", PROPORTIONS),
-        element.given("size", Element.whole, None, 1, MOST_IMAGES),
-        element.given("seed", Element.whole, 0, 0, 2**63 - 1),
-    )
 
 
 def _refuse_twice(named: list[Element]) -> None:

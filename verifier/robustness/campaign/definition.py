@@ -5,18 +5,20 @@ or the loosest threshold with at most so many false positives per image on the s
 whatever the disturbance does (Pezzementi et al. 2018, section II-A).
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import Annotated, Literal, TypeAlias, get_args
 
 from verifier.base.arrays import Floats
+from verifier.base.documents import Limits, Magnitude
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.detections import ClassMap, read_class_map
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.matching import CONVENTIONS, MatchingPolicy
-from verifier.perception.settings import EmptyColumns, Labelling, Leftover, Outside
+from verifier.perception.settings import EmptyColumns, Labelling, Leftover, Measure, Outside
 from verifier.robustness.adr import AdrSettings, pick_thresholds
 from verifier.robustness.detectors import (
     CascadePeople,
@@ -32,6 +34,12 @@ from verifier.robustness.mutators.frames import DepthSource
 
 DetectorKind: TypeAlias = Literal["hog", "cascade", "onnx"]
 DETECTOR_KINDS: tuple[DetectorKind, ...] = get_args(DetectorKind)
+ExactShare: TypeAlias = Annotated[Fraction, Limits(ge=0, le=1)]
+Positive: TypeAlias = Annotated[float, Limits(gt=0)]
+MaybeInfinite: TypeAlias = Annotated[float, Limits(le=math.inf)]
+"""A level, or an edge of distance: the only numbers of a file that may be infinite."""
+MOST_IMAGES = 1_000_000
+"""Of a data set; about a gigabyte of plan."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +54,7 @@ class DetectorChoice:
         layout: of a network.
         class_map: file that says which class of the annotations each class of the detector is; None: equal names.
         min_score: the operating point, if it is a score.
-        false_positives: the operating point, if it is a number of false positives per source image.
+        false_positives_per_image: the operating point, if it is a number of those on the source images.
         iou: from which IoU on a detection of the right class is a true positive.
 
     Raises:
@@ -54,21 +62,21 @@ class DetectorChoice:
     """
 
     kind: DetectorKind
-    classes: tuple[str, ...]
+    classes: Annotated[tuple[str, ...], Limits(min_length=1)]
     settings: HogSettings | CascadeSettings | None = None
     file: str | None = None
     layout: OnnxLayout | None = None
     class_map: str | None = None
     min_score: Fraction | None = None
-    false_positives: Fraction | None = None
-    iou: Fraction = Fraction(1, 2)
+    false_positives_per_image: Annotated[Fraction, Limits(gt=0)] | None = None
+    iou: ExactShare = Fraction(1, 2)
 
     def __post_init__(self) -> None:
         if self.kind == "onnx" and (self.file is None or self.layout is None):
             raise ValueError("a network needs its file and its layout, the tables 'input' and 'output'")
         if self.kind != "onnx" and (self.settings is None or len(self.classes) != 1):
             raise ValueError(f"the detector '{self.kind}' reports one class, and has settings")
-        if self.min_score is not None and self.false_positives is not None:
+        if self.min_score is not None and self.false_positives_per_image is not None:
             raise ValueError("give either 'min_score' or 'false_positives_per_image', not both")
         if not 0 < self.iou <= 1:
             raise ValueError("expected an IoU above 0 and up to 1")
@@ -102,8 +110,8 @@ class DetectorChoice:
         Raises:
             InputError: there are no images.
         """
-        if self.false_positives is not None:
-            settings = AdrSettings((float(self.false_positives),), self.policy)
+        if self.false_positives_per_image is not None:
+            settings = AdrSettings((float(self.false_positives_per_image),), self.policy)
             thresholds = pick_thresholds(source, settings)
             return None if thresholds.all_pass else thresholds.at_least[0]
         return None if self.min_score is None else float(self.min_score)
@@ -128,7 +136,7 @@ class DataFiles:
 
     images: str | None = None
     features: str | None = None
-    count: int | None = None
+    count: Annotated[int, Limits(ge=1, le=MOST_IMAGES)] | None = None
     depth: DepthSource | None = None
     annotations: AnnotationFiles | None = None
 
@@ -149,10 +157,10 @@ class Counting:
         UsageError: edges that are none.
     """
 
-    edges_m: tuple[float, ...]
+    edges_m: Annotated[tuple[MaybeInfinite, ...], Limits(min_length=2)]
     classes: tuple[str, ...] = ()
     labelling: Labelling = "class"
-    measure: str | None = None
+    measure: Measure | None = None
     unmatched: Leftover = "drop"
     outside: Outside = "error"
 
@@ -174,7 +182,7 @@ class Made:
         drawn_curve: (draws, sensitivities) safety and efficiency of the curve on drawn images.
     """
 
-    performance: Mapping[str, Fraction | None] = field(default_factory=dict)
+    performance: Mapping[str, ExactShare | None] = field(default_factory=dict)
     drawn: Mapping[str, Floats] = field(default_factory=dict, compare=False, repr=False)
     confusion: str | None = None
     pairs: str | None = None
@@ -185,12 +193,12 @@ class Made:
 
 @dataclass(frozen=True)
 class SystemModelRun:
-    """How the requirements are checked: spec, planner, constants, and policies as in `verify run`."""
+    """How the requirements are checked: spec, planner, constants (`set_`), and policies as in `verify run`."""
 
     spec: str
     planner: str | None = None
-    environments: tuple[str, ...] = ()
-    constants: Mapping[str, Fraction] = field(default_factory=dict)
+    environments: Annotated[tuple[str, ...], Limits(min_length=1)] = ()
+    set_: Mapping[str, Fraction] = field(default_factory=dict)
     empty_columns: EmptyColumns = "error"
 
 
@@ -202,8 +210,8 @@ class CollisionLimit:
     `reaction_s`, must not exceed `at_most`.
     """
 
-    distance_m: float
-    speed_mps: float
-    deceleration_mps2: float
-    reaction_s: float
-    at_most: Fraction
+    distance_m: Positive
+    speed_mps: Positive
+    deceleration_mps2: Positive
+    reaction_s: Magnitude
+    at_most: ExactShare

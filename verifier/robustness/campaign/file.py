@@ -45,13 +45,10 @@ from verifier.closedloop.settings import UNPLACED, ClosedLoopSettings, Severity
 from verifier.closedloop.study_settings import METRICS, study_settings
 from verifier.robustness.adr import LEVELS, AdrSettings
 from verifier.robustness.campaign.data_reader import (
-    plain_value,
     read_annotations,
-    read_collision,
-    read_counting,
     read_depth,
     read_detector,
-    read_run,
+    read_record,
 )
 from verifier.robustness.campaign.definition import (
     CollisionLimit,
@@ -208,8 +205,8 @@ def _campaign(top: Element, root: Path) -> Campaign:
         severities[name] = element.one_of(get_args(Severity))
     seed = chosen.given("seed", Element.whole, 0, 0, 2**31 - 1)
     keep = chosen.given("keep_images", Element.truth, False)
-    counting = top.given("counting", read_counting, None)
-    run = top.given("run", read_run, None)
+    counting = top.given("counting", partial(read_record, kind=Counting), None)
+    run = top.given("run", partial(read_record, kind=SystemModelRun), None)
     collision = top.given("collision", _collision, None)
     _check_needs(top, chosen, data, mutations, counting)
     loop = _loop(top, poses, calibration)
@@ -252,7 +249,7 @@ def _mutations(table: Element) -> dict[str, AnyMutation]:
 def _collision(element: Element) -> CollisionLimit:
     element.open_table()
     value = {"at_most": 1, **element.value}
-    return read_collision(replace(element, value=value))
+    return read_record(replace(element, value=value), CollisionLimit)
 
 
 def _loop(top: Element, poses: str | None, calibration: str | None) -> ClosedLoopSettings:
@@ -279,7 +276,12 @@ def _options(
     """The options of a command that a table names, as they would be typed, each tried beside the base."""
     given: dict[str, str | tuple[str, ...]] = {}
     for name, element in table.table(known).entries():
-        value = plain_value(element)
-        given[name] = tuple(map(str, value)) if isinstance(value, tuple) else str(value)
+        listed = isinstance(element.value, list)
+        given[name] = tuple(map(_typed, element.items())) if listed else _typed(element)
         element.made(partial(settings_from, kind, {**base, name: given[name]}))
     return given
+
+
+def _typed(element: Element) -> str:
+    """A value as it would be typed; InputError."""
+    return str(element.value if isinstance(element.value, bool | int | str) else float(element.number()))

@@ -72,7 +72,7 @@ def check_run(
 
 def run_options(run: SystemModelRun) -> RunOptions:
     """The choices of a run."""
-    constants = {name: int(value) if value.denominator == 1 else value for name, value in run.constants.items()}
+    constants = {name: int(value) if value.denominator == 1 else value for name, value in run.set_.items()}
     planners = () if run.planner is None else (run.planner,)
     selection = Selection(planners=planners, environments=run.environments, settings=constants)
     return RunOptions(selection=selection, empty_columns=run.empty_columns)

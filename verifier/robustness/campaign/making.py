@@ -233,7 +233,7 @@ def depth_remarks(scenes: Scenes) -> Iterator[str]:
 
 def operating_remarks(choice: DetectorChoice, source: DetectionSet) -> Iterator[str]:
     """Where the source images do not settle the operating point that is asked for."""
-    rate, images = choice.false_positives, source.frame_count
+    rate, images = choice.false_positives_per_image, source.frame_count
     if rate is None:
         return
     if rate * images < 1:

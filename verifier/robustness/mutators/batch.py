@@ -22,7 +22,6 @@ from verifier.base.files import make_folder, write_bytes
 from verifier.base.libraries import library
 from verifier.perception.confusion.choices import default_measure
 from verifier.perception.detections.depth import UNITS_PER_M
-from verifier.perception.detections.distances import LARGEST_M
 from verifier.robustness.detectors.protocol import read_image
 from verifier.robustness.detectors.run import image_digest
 from verifier.robustness.mutators.annotations import (
@@ -198,9 +197,10 @@ def _depth(settings: MutateSettings) -> DepthSource | None:
     if folder is None and any(getattr(settings, name) is not None for name in OF_MAPS):
         raise UsageError("--densify, --sky, --depth-scale and --depth-inverse go with --depth FOLDER")
     if constant is not None:
-        if not 0 < constant <= LARGEST_M:
-            raise UsageError(f"--depth-constant: expected metres above 0 and up to {LARGEST_M:g}, got {constant:g}")
-        return DepthSource(constant_m=constant)
+        try:
+            return DepthSource(constant_m=constant)
+        except ValueError as error:
+            raise UsageError(f"--depth-constant: {error}") from None
     if folder is None:
         return None
     if not Path(folder).is_dir():

@@ -17,7 +17,7 @@ from verifier.base.numbers import fixed
 from verifier.base.result import Result
 from verifier.robustness.mutators.annotations import Annotations, MovedBoxes
 from verifier.robustness.mutators.frames import DepthRecord, DepthSource, GuessedDepths, guessed_text
-from verifier.robustness.mutators.mutation import AnyMutation, Composition, moves_boxes, needs_depth
+from verifier.robustness.mutators.mutation import AnyMutation, moves_boxes, needs_depth
 
 RESULT_FILE = "mutate.json"
 """The list of what was made, in the folder of outputs."""
@@ -45,27 +45,12 @@ class AnnotationFiles:
 
 
 @dataclass(frozen=True)
-class MutationRecord:
-    """One mutation."""
-
-    name: str
-    parameters: Mapping[str, int | float | str]
-
-
-@dataclass(frozen=True)
-class CompositionRecord:
-    """Mutations one after the other."""
-
-    steps: Annotated[tuple[MutationRecord, ...], Limits(min_length=1)]
-
-
-@dataclass(frozen=True)
 class NamedMutation:
     """A mutation, as it is given to --mutation, and the folder of its images."""
 
     text: str
     folder: str
-    mutation: MutationRecord | CompositionRecord
+    mutation: AnyMutation
 
 
 @dataclass(frozen=True)
@@ -243,7 +228,7 @@ def mutate_result(settings: BatchSettings, images: Sequence[ImageResult]) -> Mut
         settings=MutateSettings(settings.seed, depth, origin.get("format")),
         inputs=tuple(AnnotationFiles(**source) for source in origin.get("sources", ())),
         versions=dict(settings.programs),
-        mutations=tuple(map(named_mutation, settings.mutations)),
+        mutations=tuple(NamedMutation(one.text, folder_name(one), one) for one in settings.mutations),
         counts=MutateCounts(
             images=len(records),
             unreadable=sum(record.size is None for record in records),
@@ -283,11 +268,3 @@ def _notes(settings: BatchSettings, images: Sequence[ImageResult]) -> list[str]:
     if any(moves_boxes(mutation) for mutation in settings.mutations):
         notes.append("boxes in the image move along; distances are as they were")
     return notes
-
-
-def named_mutation(mutation: AnyMutation) -> NamedMutation:
-    """The record of a mutation."""
-    parts = mutation.steps if isinstance(mutation, Composition) else (mutation,)
-    steps = tuple(MutationRecord(part.name, part.parameters) for part in parts)
-    record = CompositionRecord(steps) if isinstance(mutation, Composition) else steps[0]
-    return NamedMutation(mutation.text, folder_name(mutation), record)

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d
 
-from verifier.base.documents import Count, Limits
+from verifier.base.documents import Count, Limits, Magnitude
 from verifier.base.errors import InputError, Place
 from verifier.base.words import percent
 from verifier.perception.detections.columns import faulty_boxes
@@ -110,10 +110,7 @@ def checked_depth(depth_m: NDArray[Any], pixels: Pixels) -> Metres:
     depth = np.asarray(depth_m)
     if depth.dtype.kind not in "fiu":
         raise ValueError(f"expected depth in metres, got {depth.dtype}")
-    height, width = pixels.shape[:2]
-    if depth.shape != (height, width):
-        sides = " x ".join(str(side) for side in depth.shape[::-1])
-        raise InputError(f"the depth map has {sides} pixels, the image {width} x {height}")
+    check_size("depth map", depth, pixels.shape[:2])
     depth = depth.astype(np.float64, copy=False)
     if not (depth.min() > 0 and depth.max() <= LARGEST_M):  # NaN is neither
         bad = ~((depth > 0) & (depth <= LARGEST_M))
@@ -124,6 +121,13 @@ def checked_depth(depth_m: NDArray[Any], pixels: Pixels) -> Metres:
             hint="where 0 means unknown, fill the map first: `densify`, or --densify on the command line",
         )
     return depth
+
+
+def check_size(what: str, given: NDArray[Any], size: tuple[int, ...], place: Place | None = None) -> None:
+    """Refuse what has other sides than its image, of `size` (H, W); InputError."""
+    if given.shape != size:
+        sides, image = (" x ".join(map(str, shape[::-1])) for shape in (given.shape, size))
+        raise InputError(f"the {what} has {sides} pixels, the image {image}", place)
 
 
 def strips(height: int) -> Iterator[slice]:
@@ -241,12 +245,8 @@ class Sky:
             parts = PurePosixPath(name)
             stem = parts.with_suffix("") if parts.suffix.lower() in IMAGE_SUFFIXES else parts
             path = self.masks / f"{stem}.png"
-            mask = read_image(path).pixels.any(axis=2)
-            if mask.shape != depth_m.shape:
-                (high, wide), (height, width) = mask.shape, depth_m.shape
-                raise InputError(
-                    f"the mask has {wide} x {high} pixels, the image {width} x {height}", Place(str(path))
-                )
+            mask = np.asarray(read_image(path).pixels.any(axis=2))
+            check_size("mask", mask, depth_m.shape, Place(str(path)))
             return np.asarray(unknown & mask)
         assert self.horizon is not None  # one of both is given
         beside = maximum_filter1d(~unknown, 2 * BESIDE_PX + 1, axis=1, mode="constant")
@@ -280,19 +280,21 @@ class DepthSource:
         sky: which unknown depths are infinite, before the others are filled.
 
     Raises:
-        ValueError: not exactly one of `folder` and `constant_m`.
+        ValueError: not exactly one of `folder` and `constant_m`, or a constant that is no depth.
     """
 
     folder: Path | None = None
-    constant_m: float | None = None
-    scale: float = UNITS_PER_M
+    constant_m: Magnitude | None = None
+    scale: Annotated[float, Limits(gt=0)] = UNITS_PER_M
     densify: Densifying | None = None
-    inverse: float | None = None
+    inverse: Annotated[float, Limits(gt=0)] | None = None
     sky: Sky | None = None
 
     def __post_init__(self) -> None:
         if (self.folder is None) == (self.constant_m is None):
             raise ValueError("expected a folder of depth maps or a constant depth")
+        if self.constant_m is not None and not 0 < self.constant_m <= LARGEST_M:
+            raise ValueError(f"expected metres above 0 and up to {LARGEST_M:g}, got {self.constant_m:g}")
 
     def measured(self, name: str, size: tuple[int, int]) -> Metres:
         """(H, W) the depth of the image called `name`, 0 where unknown; `size` is its height and width.
@@ -307,10 +309,7 @@ class DepthSource:
         except InputError as error:  # where an image is the subject, it must be said that this is another file
             which = "" if "depth map" in error.message else "depth map: "
             raise InputError(f"{which}{error.message}", error.place, error.hint) from None
-        if depth.shape != size:
-            (height, width), (high, wide) = size, depth.shape
-            message = f"the depth map has {wide} x {high} pixels, the image {width} x {height}"
-            raise InputError(message, Place(str(depth_file(self.folder, name))))
+        check_size("depth map", depth, size, Place(str(depth_file(self.folder, name))))
         return depth
 
     def read(self, name: str, size: tuple[int, int]) -> DepthMap:

@@ -13,10 +13,11 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from verifier.base.documents import Limits
 from verifier.base.errors import InputError, shown, unknown_name
 from verifier.robustness.mutators.catalogue import MUTATORS, Mutator, Plain
 from verifier.robustness.mutators.frames import Frame
@@ -72,7 +73,7 @@ class Composition:
         ValueError: no step.
     """
 
-    steps: tuple[Mutation, ...]
+    steps: Annotated[tuple[Mutation, ...], Limits(min_length=1)]
 
     def __post_init__(self) -> None:
         if not self.steps:
