@@ -286,12 +286,10 @@ class Draft:
     def proofs(self, claim: Claim, kind: Kind) -> tuple[str, ...]:
         """The element that points at the certificates of a scenario, if there are any; scenarios may share them."""
         paths = self.proven.get(claim, ())
-        if not paths:
-            return ()
-        key = (kind, paths[0])
-        if key not in self._shared:
-            self._shared[key] = self.certificates(paths, f"{'_'.join(paths[0].split('_')[:2])}_*", kind)
-        return (self._shared[key],)
+        if paths and (kind, paths[0]) not in self._shared:
+            pattern = f"{'_'.join(paths[0].split('_')[:2])}_*"
+            self._shared[kind, paths[0]] = self.certificates(paths, pattern, kind)
+        return (self._shared[kind, paths[0]],) if paths else ()
 
     def certificates(self, paths: tuple[str, ...], pattern: str, kind: Kind = Kind.SOLUTION) -> str:
         """The element that points at some certificates."""
