@@ -63,6 +63,7 @@ def options(looks=2, **more):
     return RunOptions(confidence=ConfidenceSettings(draws=100, looks=looks, **more))
 
 
+POINTS = RunOptions().point_alone()
 NIGHTLY = {"distance_m": [0, 10], "counts": [[150, 10], [250, 90]]}
 
 
@@ -80,6 +81,12 @@ def built(folder, context=CONTEXT, spec=SPEC, matrices=MATRICES, model=MODEL, ch
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
     return built(tmp_path_factory.mktemp("base") / "x")
+
+
+@pytest.fixture(scope="module")
+def points(tmp_path_factory):
+    """As `base`, of probabilities alone, for what makes no difference to intervals and bounds."""
+    return built(tmp_path_factory.mktemp("points") / "x", chosen=POINTS)
 
 
 def edited(old, new):
@@ -246,19 +253,18 @@ def test_a_result_from_elsewhere_that_is_worse_makes_its_claim_fall(base, tmp_pa
     assert "worse with probability" not in capsys.readouterr().out
 
 
-def test_a_claim_that_lost_its_document_is_open(tmp_path, capsys):
+def test_a_claim_that_lost_its_document_is_open(base, tmp_path, capsys):
     folder = tmp_path / "documents"
     folder.mkdir()
     (folder / "tracks.txt").write_text("tracks")
     old = built(tmp_path / "old", CONTEXT + EVIDENCE.format(name="tracks", claim="model"), beside=folder)
-    new = built(tmp_path / "new")
-    assert main(["evidence", "diff", old, new]) == 3
+    assert main(["evidence", "diff", old, base]) == 3
     assert "No input differs" not in (said := capsys.readouterr().out)
     assert "No claim falls. 1 other claim has a status worse than before." in said
-    assert main(["evidence", "diff", new, old]) == 0
+    assert main(["evidence", "diff", base, old]) == 0
 
 
-def test_distances_counted_anew_and_another_training_are_changes(tmp_path):
+def test_distances_counted_anew_and_another_training_are_changes(base, tmp_path):
     rows = [[0, 5], [5, 10]]
     both = []
     for name, right in (("a", 140), ("b", 150)):
@@ -267,10 +273,10 @@ def test_distances_counted_anew_and_another_training_are_changes(tmp_path):
             "bins": [{"distance_m": each, "counts": [[150, 5], [50, 45]]} for each in rows],
             "localisation": {"axes": ["reported", "true"], "counts": [[right, 150 - right], [10, 140]]},
         }
-        both.append(built(tmp_path / name, matrices=matrices))
+        both.append(built(tmp_path / name, matrices=matrices, chosen=POINTS))
     assert [each.kind for each in compare_bundles(*both).changes] == ["other_data"]
     trained = CONTEXT.replace('weights = "abc"', 'weights = "abc"\ntrained_on = ["drive_1"]')
-    (change,) = compare_bundles(built(tmp_path / "c"), built(tmp_path / "d", trained)).changes
+    (change,) = compare_bundles(base, built(tmp_path / "c", trained)).changes
     assert change.kind == "detector"
 
 
@@ -316,12 +322,10 @@ def test_words_about_system_and_data_have_rows(base, tmp_path):
     assert [each.kind for each in compare_bundles(base, more).changes] == ["more_data"]
 
 
-def test_a_detector_whose_every_count_only_grew_is_not_more_of_the_same(base, tmp_path):
+def test_a_detector_whose_every_count_only_grew_is_not_more_of_the_same(points, tmp_path):
     """Of 600 more it sees 590, where it saw 300 of 400."""
-    counts = [[300 + 590, 10], [100 + 10, 90]]
-    found = compare_bundles(
-        base, built(tmp_path / "new", matrices=MATRICES | {"bins": [NIGHTLY | {"counts": counts}]})
-    )
+    grown = MATRICES | {"bins": [NIGHTLY | {"counts": [[300 + 590, 10], [100 + 10, 90]]}]}
+    found = compare_bundles(points, built(tmp_path / "new", matrices=grown, chosen=POINTS))
     (change,) = found.changes
     assert change.kind == "other_data"
     table = [[300, 100], [590, 10]]
@@ -333,14 +337,15 @@ def test_a_detector_whose_every_count_only_grew_is_not_more_of_the_same(base, tm
 
 @pytest.mark.every(10)
 @pytest.mark.parametrize("seed", range(30))
-def test_more_of_the_same_is_taken_for_it(seed, base, tmp_path):
+def test_more_of_the_same_is_taken_for_it(seed, points, tmp_path):
     seen, free = np.random.default_rng(seed).binomial((400, 100), (0.75, 0.9))
     counts = [[300 + int(seen), 10 + 100 - int(free)], [100 + 400 - int(seen), 90 + int(free)]]
-    new = built(tmp_path / "new", matrices=MATRICES | {"bins": [NIGHTLY | {"counts": counts}]})
-    assert [each.kind for each in compare_bundles(base, new).changes] == ["more_data"]
+    grown = MATRICES | {"bins": [NIGHTLY | {"counts": counts}]}
+    new = built(tmp_path / "new", matrices=grown, chosen=POINTS)
+    assert [each.kind for each in compare_bundles(points, new).changes] == ["more_data"]
 
 
-def test_a_comment_in_a_model_is_no_change(base, tmp_path):
-    found = compare_bundles(base, built(tmp_path / "new", model=f"# A comment\n{MODEL}\n\n"))
+def test_a_comment_in_a_model_is_no_change(points, tmp_path):
+    found = compare_bundles(points, built(tmp_path / "new", model=f"# A comment\n{MODEL}\n\n", chosen=POINTS))
     assert (found.changes, found.open_) == ((), 0)
     assert {each.relation for each in found.claims} == {"unaffected"}

@@ -18,7 +18,7 @@ from verifier.study.options import RunOptions, Selection
 pytestmark = pytest.mark.usefixtures("results_made_once")
 
 REPORT = "report/report.html"
-FEW = RunOptions(confidence=ConfidenceSettings(draws=50))
+FEW = RunOptions(confidence=ConfidenceSettings(draws=100))
 STATED = """
 [document]
 id = "SC-12"

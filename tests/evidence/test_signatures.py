@@ -27,7 +27,7 @@ from verifier.study.options import RunOptions
 
 pytestmark = pytest.mark.usefixtures("results_made_once")
 
-FEW = RunOptions(confidence=ConfidenceSettings(draws=500))
+FEW = RunOptions(confidence=ConfidenceSettings(draws=100))
 DOCUMENT = """
 [document]
 id = "SC-12"

@@ -81,7 +81,7 @@ def check_document(document: Document, file: str | None = None) -> None:
     Raises:
         InputError: an element contradicts another; it is named.
     """
-    document = replace(document, name=file or document.name)
+    document = replace(document, name=file or document.name).holding(document.result)
     _check_parts(document)
     check_sums(document)
 

@@ -173,7 +173,6 @@ NOT_COUNTED = "they are not bins of one file of matrices that is at hand"
 EXCLUSIVE = "bins of one variable exclude each other"
 SEQUENCE = 0
 """Column of the index of a tally."""
-STATED = ("name", "text", "part", "source", "effect", "excluded_by", "severity", "matrices", "sha256", "where")
 
 
 def known_triggers(
@@ -234,9 +233,10 @@ def _known(trigger: Trigger, run: Document | None, tables: Mapping[str, Confusio
         columns = {label_text(label): counts[:, :, column] for column, label in enumerate(table.labels)}
         items = {name: int(column.sum()) for name, column in columns.items() if result is None or name in drawn}
         drives = None if sequences is None else len(set(sequences.tally.index[:, SEQUENCE].tolist()))
-    told = {name: getattr(trigger, name) for name in STATED}
     judged = () if result is None else tuple(_judged(result))
-    return Trigger(**told, run=None if run is None else run.sha256, items=items, drives=drives, judged=judged)
+    found = {"run": None if run is None else run.sha256, "items": items, "drives": drives, "judged": judged}
+    stated = {name: value for name, value in vars(trigger).items() if name != "sort"}  # which follows from these
+    return Trigger(**stated | found)
 
 
 def _table(trigger: Trigger, tables: Mapping[str, ConfusionCounts]) -> ConfusionCounts | None:

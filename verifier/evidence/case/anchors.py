@@ -78,10 +78,6 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]
 
 
-NODES = (
-    "id", "kind", "module", "text", "note", "status", "conditional_on", "grade", "undeveloped", "defeated", "amlas",
-    "file", "review", "anchor", "content",
-)  # fmt: skip
 LINKS = ("from", "to", "kind")
 
 
@@ -109,7 +105,7 @@ def nodes_text(case: Case) -> str:
         for module, elements in modules_of(case).items()
         for element in elements
     ]
-    return csv_text(rows, NODES)
+    return csv_text(rows)
 
 
 def links_text(case: Case) -> str:

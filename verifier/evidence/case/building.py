@@ -10,7 +10,7 @@ from verifier.base.numbers import short_text
 from verifier.base.words import clipped, counted
 from verifier.evidence.case.criteria import rate_goal, risk_goals, triggers_goal
 from verifier.evidence.case.drafting import Draft, undeveloped
-from verifier.evidence.case.elements import Case, Element, Kind
+from verifier.evidence.case.elements import Case, Kind
 from verifier.evidence.case.numbers import FOR_NUMBERS, FOR_RECALLS, number_goals, recall_goals
 from verifier.evidence.case.requirements import Argued, requirement_goal, worst_text
 from verifier.evidence.case.surroundings import NOT_STATED, argument_grounds, left_to_persons, top_contexts
@@ -57,19 +57,15 @@ def build_case(
     Raises:
         UsageError: there is no run among the documents.
     """
-    unique, runs = list({document.sha256: document for document in documents}.values()), of_kind(documents, "run")
-    if not runs:
+    draft = Draft(documents, context, defeaters, files, unverified, proven, sensitivities)
+    if not draft.runs:
         raise UsageError("an assurance case needs the result of a verify run")
-    draft = Draft(files, defeaters, unverified, proven, sensitivities, context.declared)
     top, over, persons = draft.name(Kind.GOAL), draft.name(Kind.STRATEGY), draft.name(Kind.STRATEGY)
-    contexts = tuple(top_contexts(draft, runs, unique, context))
-    grounds = tuple(argument_grounds(draft, runs))
-    goals = _requirement_claims(draft, runs, unique, unevidenced)
-    rates = _rate_claims(draft, runs, unique, context)
-    risks = _risk_claims(draft, runs, unique, context)
-    left = left_to_persons(draft, runs, unique, context)
-    recalls = recall_goals(draft, runs, unique)
-    numbers = number_goals(draft, runs, unique)
+    contexts, grounds = top_contexts(draft), argument_grounds(draft)
+    goals = _requirement_claims(draft, unevidenced)
+    rates, risks = _rate_claims(draft), _risk_claims(draft)
+    left = left_to_persons(draft)
+    recalls, numbers = recall_goals(draft), number_goals(draft)
     strategies = [over, persons]
     draft.strategy(over, IN_ONE_ENCOUNTER, goals, grounds=grounds)
     draft.strategy(persons, LEFT_TO_PERSONS, left)
@@ -85,19 +81,16 @@ def build_case(
     met = "its requirement" if len(goals) == 1 else f"all {counted(len(goals), 'requirement')}"
     met = met if goals else "its requirements, none of which has a target,"
     system = clipped(context.system, 200) if context.system else f"The system (name: {NOT_STATED})"
-    draft.put(
-        Element(
-            top,
-            Kind.GOAL,
-            f"{system} meets {met} in its operational design domain",
-            _summary(draft, [*goals, *numbers, *recalls, *rates, *risks], left),
-            tuple(strategies),
-            contexts,
-            **draft.over(strategies),
-            amlas="Stage 1, top claim of the scoping argument",
-        )
+    draft.goal(
+        top,
+        f"{system} meets {met} in its operational design domain",
+        _summary(draft, [*goals, *numbers, *recalls, *rates, *risks], left),
+        strategies,
+        contexts,
+        **draft.over(strategies),
+        amlas="Stage 1, top claim of the scoping argument",
     )
-    return draft.case(f"Assurance case: {clipped(context.system) if context.system else runs[0].result.title}")
+    return draft.case(f"Assurance case: {clipped(context.system) if context.system else draft.runs[0].result.title}")
 
 
 def standings(
@@ -131,28 +124,25 @@ def standings(
     return (*evidenced, *left)
 
 
-def _rate_claims(
-    draft: Draft, runs: Sequence[Document], documents: Sequence[Document], context: CaseContext
-) -> list[str]:
+def _rate_claims(draft: Draft) -> list[str]:
     """The goals of rates that were compared with a criterion, and of criteria that no rate was compared with."""
-    rates = [(rate, run) for rate in of_kind(documents, "rate") for run in runs if is_rate_of(rate, run)]
+    found = of_kind(draft.documents, "rate")
+    rates = [(rate, run) for rate in found for run in draft.runs if is_rate_of(rate, run)]
     goals = [rate_goal(draft, document, run) for document, run in rates if document.result.acceptance is not None]
-    return goals + _missing_rates(draft, runs, rates, context)
+    return goals + _missing_rates(draft, rates)
 
 
-def _risk_claims(
-    draft: Draft, runs: Sequence[Document], documents: Sequence[Document], context: CaseContext
-) -> list[str]:
+def _risk_claims(draft: Draft) -> list[str]:
     """The goals of hazards with a criterion; those that no risk is of, of all its runs, are not developed."""
-    known = {run.sha256 for run in runs}
-    risks = [risk for risk in of_kind(documents, "risk") if {run.sha256 for run in risk.result.runs} <= known]
+    known = {run.sha256 for run in draft.runs}
+    risks = [risk for risk in of_kind(draft.documents, "risk") if {run.sha256 for run in risk.result.runs} <= known]
     held = {(hazard.name, hazard.accepted) for risk in risks for hazard in risk.result.hazards}
-    asked = (hazard for hazard in context.risk.hazards if hazard.accepted)
+    asked = (hazard for hazard in draft.stated.risk.hazards if hazard.accepted)
     missing = [hazard for hazard in asked if (hazard.name, hazard.accepted) not in held]
-    goals = [goal for risk in risks for goal in risk_goals(draft, risk, runs)]
-    triggers = of_kind(documents, "triggers")
-    goals += [triggers_goal(draft, trigger, runs) for trigger in triggers]
-    if context.triggers and not triggers:
+    goals = [goal for risk in risks for goal in risk_goals(draft, risk)]
+    triggers = of_kind(draft.documents, "triggers")
+    goals += [triggers_goal(draft, trigger) for trigger in triggers]
+    if draft.stated.triggers and not triggers:
         text, note = "Every known triggering condition is acceptable", "No result of verify evidence triggers"
         goals.append(undeveloped(draft, text, note))
     return goals + [
@@ -165,36 +155,32 @@ def _risk_claims(
     ]
 
 
-def _requirement_claims(
-    draft: Draft, runs: Sequence[Document], documents: Sequence[Document], unevidenced: Mapping[str, str]
-) -> list[str]:
+def _requirement_claims(draft: Draft, unevidenced: Mapping[str, str]) -> list[str]:
     """The goals of requirements, and of those that there is no result for."""
     goals = []
-    for number, run in enumerate(runs, start=1):
+    for number, run in enumerate(draft.runs, start=1):
         for requirement in run.result.requirements:
             if requirement.target is None:
                 continue  # reported in a context: it claims nothing
             label = clipped(requirement.name)
             if len(run.result.settings.planners) > 1:
                 label += f" with planner {clipped(requirement.planner)}"
-            if len(runs) > 1:
+            if len(draft.runs) > 1:
                 label += f" (run {number}: {clipped(run.result.title)})"
-            goals.append(requirement_goal(draft, Argued(run, requirement, label, documents)))
+            goals.append(requirement_goal(draft, Argued(run, requirement, label)))
     for name, why in unevidenced.items():
         goals.append(undeveloped(draft, f"{clipped(name)} is met", f"No result: {clipped(why, 300)}"))
     return goals
 
 
-def _missing_rates(
-    draft: Draft, runs: Sequence[Document], rates: Sequence[tuple[Document, Document]], context: CaseContext
-) -> list[str]:
+def _missing_rates(draft: Draft, rates: Sequence[tuple[Document, Document]]) -> list[str]:
     """Acceptance criteria that none of the rates, each with its run, was compared with, under some planner."""
     goals = []
-    for name, accepted in context.acceptances.items():
-        requirements = (requirement for run in runs for requirement in run.result.requirements)
+    for name, accepted in draft.stated.acceptances.items():
+        requirements = (requirement for run in draft.runs for requirement in run.result.requirements)
         verified = list(dict.fromkeys(one.planner for one in requirements if one.name == name))
         held = {document.result.planner for document, run in rates if _is_held(document, run, name, accepted)}
-        exposure = "" if context.exposures else f"; exposure: {NOT_STATED}"
+        exposure = "" if draft.stated.exposures else f"; exposure: {NOT_STATED}"
         text = f"The rate at which {clipped(name)} fails is at most {float(accepted.per_hour):g} per hour"
         if not verified:
             note = f"Acceptance criterion stated, no run has a requirement of this name{exposure}"

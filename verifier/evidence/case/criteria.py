@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from verifier.base.numbers import level_text, short_text, significant
 from verifier.base.words import clipped, percent, rate_interval_text, some_of
 from verifier.evidence.case.drafting import Draft
-from verifier.evidence.case.elements import Element, Kind
+from verifier.evidence.case.elements import Kind
 from verifier.evidence.case.requirements import STATUS_OF, grounds_at, noted, on_condition, rate_text
 from verifier.evidence.defeaters.values import PER_HOUR, Claim, Defeater
 from verifier.evidence.documents import Document
@@ -71,14 +71,14 @@ def rate_goal(draft: Draft, rate: Document, run: Document) -> str:
     )
 
 
-def risk_goals(draft: Draft, risk: Document, runs: Sequence[Document]) -> Iterator[str]:
+def risk_goals(draft: Draft, risk: Document) -> Iterator[str]:
     """The goals that the harm of each hazard, and of all together, is acceptable, where a criterion is stated.
 
     Args:
-        draft: of the case; the goals of the runs' requirements are in it.
+        draft: of the case; the goals of its runs' requirements are in it.
     """
     content: RiskResult = risk.result
-    by_number = {k: one for k, run in enumerate(content.runs) for one in runs if one.sha256 == run.sha256}
+    by_number = {k: one for k, run in enumerate(content.runs) for one in draft.runs if one.sha256 == run.sha256}
     rests: dict[str, list[_Rests]] = {}
     for hazard in content.hazards:
         used = {cell.run for cell in hazard.cells}
@@ -122,11 +122,11 @@ def _risk_goal(
     )
 
 
-def triggers_goal(draft: Draft, document: Document, runs: Sequence[Document]) -> str:
+def triggers_goal(draft: Draft, document: Document) -> str:
     """The goal that the known triggering conditions are acceptable: without data for one nothing shows it; `draft`
-    and `runs` as for `risk_goals`."""
+    as for `risk_goals`."""
     result: TriggersResult = document.result
-    by_hash = {run.sha256: run for run in runs}
+    by_hash = {run.sha256: run for run in draft.runs}
     used = (trigger for trigger in result.triggers if trigger.run in by_hash and not trigger.excluded_by)
     judged = ((by_hash[trigger.run or ""], one) for trigger in used for one in trigger.judged)
     rests = [_Rests(run, one.requirement, one.planner, "") for run, one in judged]
@@ -195,18 +195,15 @@ def _goal(
         for claim, said in stated.items()
     ]
     grounds = [ground for one in rests for ground in _grounds(draft, one)] + [*draft.verification(document), *mine]
-    draft.put(
-        Element(
-            identifier,
-            Kind.GOAL,
-            text,
-            noted(note, inherited, own),
-            (draft.solution(document), *draft.documents(grounds)) if supported else (),
-            tuple(ground.id for ground in mine),
-            undeveloped=not supported,
-            defeated=status is Status.VIOLATED or bool(own),
-            **draft.standing(whole, grounds if supported else (), Grade.RECOMPUTED),
-        )
+    draft.goal(
+        identifier,
+        text,
+        noted(note, inherited, own),
+        (draft.solution(document), *draft.shown_by(grounds)) if supported else (),
+        [ground.id for ground in mine],
+        undeveloped=not supported,
+        defeated=status is Status.VIOLATED or bool(own),
+        **draft.standing(whole, grounds if supported else (), Grade.RECOMPUTED),
     )
     if status is Status.VIOLATED:
         draft.refute(identifier, why_false, document)

@@ -8,9 +8,10 @@ from urllib.parse import quote
 from verifier.base.arrays import grouped
 from verifier.base.words import clipped, counted, some_of
 from verifier.evidence.case.elements import Case, Element, Kind
-from verifier.evidence.declarations import Answer, Declarations, Evidence
+from verifier.evidence.context import CaseContext
+from verifier.evidence.declarations import Answer, Evidence
 from verifier.evidence.defeaters.values import PER_HOUR, Claim, Defeater, Doubt, answers_to, key_of
-from verifier.evidence.documents import Document
+from verifier.evidence.documents import Document, of_kind
 from verifier.evidence.status import Grade, Ground, Status, status_over, weakest, worst_status
 
 _MADE_BY: Mapping[str, str] = {
@@ -35,14 +36,17 @@ class Draft:
 
     def __init__(
         self,
-        files: Mapping[str, str],
+        documents: Sequence[Document],
+        stated: CaseContext,
         defeaters: Sequence[Defeater],
+        files: Mapping[str, str],
         unverified: Mapping[str, str],
         proven: Mapping[Claim, tuple[str, ...]],
         sensitivities: Sequence[Doubt],
-        declared: Declarations,
     ) -> None:
-        self._declared, self._answers = declared, answers_to(defeaters, declared)
+        self.documents = list({document.sha256: document for document in documents}.values())
+        self.runs, self.stated, self._declared = of_kind(documents, "run"), stated, stated.declared
+        self._answers = answers_to(defeaters, stated.declared)
         self.unverified, self.proven, self.sensitivities = unverified, proven, sensitivities
         self._paths = {digest: path for path, digest in sorted(files.items(), reverse=True)}
         self._against = grouped((claim, defeater) for defeater in defeaters for claim in defeater.claims)
@@ -73,6 +77,12 @@ class Draft:
     def context(self, text: str, note: str = "", amlas: str = "", url: str = "") -> str:
         """A context."""
         return self.add(Kind.CONTEXT, text, note, amlas=amlas, url=url)
+
+    def goal(
+        self, identifier: str, text: str, note: str, supported_by: Sequence[str], contexts: Sequence[str], **more: Any
+    ) -> str:
+        """The goal of an identifier that was given."""
+        return self.put(Element(identifier, Kind.GOAL, text, note, tuple(supported_by), tuple(contexts), **more))
 
     def strategy(
         self, name: str, text: str, goals: Sequence[str], scenarios: bool = False, grounds: Sequence[str] = ()
@@ -119,7 +129,7 @@ class Draft:
             self._grounds[key] = Ground(identifier, holds, grade, tuple(evidence.name for evidence in shown))
         return self._grounds[key]
 
-    def documents(self, grounds: Iterable[Ground]) -> tuple[str, ...]:
+    def shown_by(self, grounds: Iterable[Ground]) -> tuple[str, ...]:
         """The solutions that show grounds, each once."""
         names = dict.fromkeys(name for ground in grounds for name in ground.documents)
         return tuple(self._document(self._declared.evidence[name]) for name in names)
@@ -276,12 +286,10 @@ class Draft:
     def proofs(self, claim: Claim, kind: Kind) -> tuple[str, ...]:
         """The element that points at the certificates of a scenario, if there are any; scenarios may share them."""
         paths = self.proven.get(claim, ())
-        if not paths:
-            return ()
-        key = (kind, paths[0])
-        if key not in self._shared:
-            self._shared[key] = self.certificates(paths, f"{'_'.join(paths[0].split('_')[:2])}_*", kind)
-        return (self._shared[key],)
+        if paths and (kind, paths[0]) not in self._shared:
+            pattern = f"{'_'.join(paths[0].split('_')[:2])}_*"
+            self._shared[kind, paths[0]] = self.certificates(paths, pattern, kind)
+        return (self._shared[kind, paths[0]],) if paths else ()
 
     def certificates(self, paths: tuple[str, ...], pattern: str, kind: Kind = Kind.SOLUTION) -> str:
         """The element that points at some certificates."""

@@ -163,10 +163,8 @@ that the sample represents the domain, that the model represents the system, tha
 def modules_of(case: Case) -> dict[str, list[Element]]:
     """Module -> its elements, in the order of the case; every element is in exactly one."""
     roots = {TOP: [case.top.id]}
-    names = list(dict.fromkeys((goal.requirement, goal.planner) for goal in case.goals if goal.point is None))
-    for k, name in enumerate(names, 1):
-        goals = [goal for claim, goal in case.goals.items() if (claim.requirement, claim.planner) == name]
-        roots[f"M-Req-{k}"] = goals
+    claimed = grouped(((claim.requirement, claim.planner), goal) for claim, goal in case.goals.items())
+    roots |= {f"M-Req-{k}": goals for k, goals in enumerate(claimed.values(), 1)}
     for module, duties in OWNED.items():
         roots[module] = [case.duties[duty] for duty in duties if duty in case.duties]
     owned = {goal for module, goals in roots.items() if module != TOP for goal in goals}

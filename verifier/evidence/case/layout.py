@@ -244,24 +244,22 @@ class Maker:
         x, y, width = main.width + GAP_PX, 0.0, main.width
         for kind, other in around:
             shape = shape_of(other)
-            placed.append(Placed(shape, x, y))
             edges.append(_beside(kind, main, x, y + shape.height / 2))
-            bottom, right = self._solutions(placed[-1], placed, edges)
-            y += max(shape.height, bottom - y) + 12
+            y, right = self._put(Placed(shape, x, y), placed, edges)
             width = max(width, right)
             for against in self._challengers(other.id):
                 shape = shape_of(against)
-                placed.append(Placed(shape, x + GAP_PX, y))
                 start = (x + GAP_PX / 2, y + shape.height / 2)
                 edges.append(Edge("challenges", ((x + GAP_PX, start[1]), start, (start[0], y - 12))))
-                bottom, right = self._solutions(placed[-1], placed, edges)
-                y += max(shape.height, bottom - y) + 12
+                y, right = self._put(Placed(shape, x + GAP_PX, y), placed, edges)
                 width = max(width, right)
         height = max(main.height + (DIAMOND_PX if element.undeveloped else 0), y - 12)
         return Drawing(width, height, tuple(placed), tuple(edges))
 
-    def _solutions(self, counter: Placed, placed: list[Placed], edges: list[Edge]) -> tuple[float, float]:
-        """Counter solutions to the right of their counter goal, as far as there is room; gives bottom and right."""
+    def _put(self, counter: Placed, placed: list[Placed], edges: list[Edge]) -> tuple[float, float]:
+        """A shape, and counter solutions to the right of their counter goal, as far as there is room; gives where the
+        next shape stands, and the right end."""
+        placed.append(counter)
         start = counter.x + counter.shape.width, counter.y + counter.shape.height / 2
         x, y, right = start[0] + GAP_PX, counter.y, start[0]
         for name in counter.shape.element.supported_by if counter.shape.element.kind is Kind.COUNTER_GOAL else ():
@@ -271,7 +269,7 @@ class Maker:
             placed.append(Placed(shape, x, y))
             edges.append(Edge("supported_by", (start, (x, y + shape.height / 2))))
             y, right = y + shape.height + 12, max(right, x + shape.width)
-        return y - 12, right
+        return max(y, counter.y + counter.shape.height + 12), right
 
 
 def _beside(kind: EdgeKind, main: Shape, x: float, middle: float) -> Edge:

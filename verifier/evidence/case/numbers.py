@@ -17,7 +17,7 @@ import numpy as np
 from verifier.base.statistics import clopper_pearson
 from verifier.base.words import bounds_text, clipped, counted, probability_text
 from verifier.evidence.case.drafting import Draft
-from verifier.evidence.case.elements import Element, Kind
+from verifier.evidence.case.elements import Kind
 from verifier.evidence.case.requirements import memory_grounds, statistics_grounds
 from verifier.evidence.defeaters.about_data import matrices_behind, same_sources
 from verifier.evidence.defeaters.finding import UNCONFIRMED
@@ -33,12 +33,12 @@ FOR_NUMBERS = (
 )
 
 
-def number_goals(draft: Draft, runs: Sequence[Document], documents: Sequence[Document]) -> list[str]:
+def number_goals(draft: Draft) -> list[str]:
     """Their goals, each supported."""
-    return [goal for run in runs if not draft.verification(run) for goal in _goals(draft, run, documents)]
+    return [goal for run in draft.runs if not draft.verification(run) for goal in _goals(draft, run)]
 
 
-def _goals(draft: Draft, run: Document, documents: Sequence[Document]) -> Iterator[str]:
+def _goals(draft: Draft, run: Document) -> Iterator[str]:
     about, settings = clipped(draft.path(run)), run.result.settings
     points = [(claim.at(at), point) for claim, one in claimed(run) for at, point in enumerate(one.points)]
     paths = tuple(dict.fromkeys(path for claim, _ in points for path in draft.proven.get(claim, ())))
@@ -51,7 +51,7 @@ def _goals(draft: Draft, run: Document, documents: Sequence[Document]) -> Iterat
         note += "" if alone else "; all by a second engine"
         grade = Grade.PROVEN if whole else Grade.TESTED if alone else Grade.RECOMPUTED
         yield _goal(draft, text, note, (draft.certificates(paths, "certificates/*"), draft.solution(run)), (), grade)
-    counts = matrices_behind(run, documents)
+    counts = matrices_behind(run, draft.documents)
     basis = settings.bounds
     resting = [point for _, point in points if point.whatever_predicted is None]
     sample = _holding(ground for point in resting for ground in statistics_grounds(draft, run, point))
@@ -82,10 +82,9 @@ def _holding(grounds: Iterator[Ground]) -> tuple[Ground, ...]:
 def _goal(
     draft: Draft, text: str, note: str, solutions: tuple[str, ...], grounds: tuple[Ground, ...], grade: Grade
 ) -> str:
-    identifier, contexts = draft.name(Kind.GOAL), tuple(ground.id for ground in grounds)
-    supports = (*solutions, *draft.documents(grounds))
+    identifier, contexts = draft.name(Kind.GOAL), [ground.id for ground in grounds]
     stands = draft.standing(Status.SUPPORTED, grounds, grade)
-    return draft.put(Element(identifier, Kind.GOAL, text, note, supports, contexts, **stands))
+    return draft.goal(identifier, text, note, (*solutions, *draft.shown_by(grounds)), contexts, **stands)
 
 
 LEVEL = 0.95
@@ -114,16 +113,16 @@ def asked_recalls(runs: Sequence[Document], documents: Sequence[Document]) -> It
                 yield asked
 
 
-def recall_goals(draft: Draft, runs: Sequence[Document], documents: Sequence[Document]) -> list[str]:
+def recall_goals(draft: Draft) -> list[str]:
     """Their goals: supported where exact bounds of all its recalls lie above what is asked, violated where one lies
     wholly below, else open; `LEVEL` for all recalls of a goal together."""
-    return [_recall_goal(draft, asked, documents) for asked in asked_recalls(runs, documents)]
+    return [_recall_goal(draft, asked) for asked in asked_recalls(draft.runs, draft.documents)]
 
 
-def _recall_goal(draft: Draft, asked: Asked, documents: Sequence[Document]) -> str:
+def _recall_goal(draft: Draft, asked: Asked) -> str:
     cells, requirement = asked.cells, asked.result.requirement
     hits, items = np.array([(cell.measured.hits, cell.measured.items) for cell in cells]).T
-    counts, basis = matrices_behind(asked.run, documents), asked.run.result.settings.bounds
+    counts, basis = matrices_behind(asked.run, draft.documents), asked.run.result.settings.bounds
     stated = {} if counts is None else counts.content
     error = float(annotation_error(stated)) if basis is None else basis.annotation_error
     looks = looks_at(stated) if basis is None else basis.looks
@@ -145,21 +144,18 @@ def _recall_goal(draft: Draft, asked: Asked, documents: Sequence[Document]) -> s
     text = "Bounds of measured recalls: items are independent" + ", and annotations as right as stated" * (error > 0)
     grounds = [draft.ground(("recalls", text), text, "Not tested", claim="statistics")] if met else []
     shown_by = [document for document in (asked.document, counts) if document is not None] if met else []
-    draft.put(
-        Element(
-            identifier,
-            Kind.GOAL,
-            f"The detector has the recall that {clipped(requirement.name)} asks for, planner "
-            f"{clipped(asked.answer.planner)}{where}: {'; '.join(wanted)}",
-            f"Measured, with exact bounds at {LEVEL:g} for all together{allowed}: {'; '.join(said)}. Least recall in "
-            f"mode {asked.result.mode}, all other rates in their measured proportions",
-            (*map(draft.solution, shown_by), *draft.documents(grounds)),
-            tuple(ground.id for ground in grounds),
-            undeveloped=not met,
-            defeated=status is Status.VIOLATED,
-            **draft.standing(status, grounds, Grade.TESTED),
-            amlas="Stage 2, ML safety requirements [H]; Stage 5, G5.1",
-        )
+    draft.goal(
+        identifier,
+        f"The detector has the recall that {clipped(requirement.name)} asks for, planner "
+        f"{clipped(asked.answer.planner)}{where}: {'; '.join(wanted)}",
+        f"Measured, with exact bounds at {LEVEL:g} for all together{allowed}: {'; '.join(said)}. Least recall in "
+        f"mode {asked.result.mode}, all other rates in their measured proportions",
+        (*map(draft.solution, shown_by), *draft.shown_by(grounds)),
+        [ground.id for ground in grounds],
+        undeveloped=not met,
+        defeated=status is Status.VIOLATED,
+        **draft.standing(status, grounds, Grade.TESTED),
+        amlas="Stage 2, ML safety requirements [H]; Stage 5, G5.1",
     )
     if status is Status.VIOLATED:
         draft.refute(identifier, f"measured is {'; '.join(said)}", asked.document)

@@ -18,7 +18,7 @@ from verifier.base.numbers import significant
 from verifier.base.words import bounds_text, clipped, counted, probability_text, rate_interval_text, some_of
 from verifier.checking.verdicts import Verdict
 from verifier.evidence.case.drafting import Draft
-from verifier.evidence.case.elements import Element, Kind
+from verifier.evidence.case.elements import Kind
 from verifier.evidence.defeaters.about_data import same_sources
 from verifier.evidence.defeaters.values import Claim, Defeater, is_rate_of
 from verifier.evidence.documents import Document
@@ -56,13 +56,11 @@ class Argued:
         run: the document.
         requirement: its part about the requirement.
         label: the requirement's name for people; says which run where there are several.
-        documents: all of the case.
     """
 
     run: Document
     requirement: RequirementResult
     label: str
-    documents: Sequence[Document]
 
     @property
     def claim(self) -> Claim:
@@ -81,19 +79,16 @@ def requirement_goal(draft: Draft, argued: Argued) -> str:
     in_worst = f"Worst: {clipped(requirement.worst_point.scenario)}: {_judgement(argued, requirement.worst_point)}"
     listing = ", ".join(clipped(name) for name in environments[:8]) + (", ..." if len(environments) > 8 else "")
     draft.strategy(strategy, f"Argument over the environments {listing}: each must meet the target", children, True)
-    draft.put(
-        Element(
-            identifier,
-            Kind.GOAL,
-            f"{argued.label}: {requirement.asked_text} that {clipped(requirement.formula, 240)}, planner "
-            f"{clipped(requirement.planner)}, in every scenario{on_condition(requirement)}",
-            noted(in_worst, [], defeaters),
-            (strategy,),
-            tuple(_contexts(draft, argued)),
-            defeated=bool(defeaters),
-            **draft.over([strategy], *([Status.DEFEATED] if defeaters else [])),
-            amlas="Stage 2, G2.1, for this requirement",
-        )
+    draft.goal(
+        identifier,
+        f"{argued.label}: {requirement.asked_text} that {clipped(requirement.formula, 240)}, planner "
+        f"{clipped(requirement.planner)}, in every scenario{on_condition(requirement)}",
+        noted(in_worst, [], defeaters),
+        [strategy],
+        list(_contexts(draft, argued)),
+        defeated=bool(defeaters),
+        **draft.over([strategy], *([Status.DEFEATED] if defeaters else [])),
+        amlas="Stage 2, G2.1, for this requirement",
     )
     draft.goals[argued.claim] = identifier
     draft.challenge(identifier, defeaters)
@@ -113,8 +108,7 @@ def _environment_goal(
     said = f"Argument over {counted(len(points), 'scenario')}: initial states and constants"
     draft.strategy(strategy, said, children, True)
     text = f"In environment {clipped(environment)}, {argued.label} holds: {argued.requirement.asked_text}"
-    note, whole = noted("", inherited, []), draft.over([strategy])
-    return draft.put(Element(identifier, Kind.GOAL, text, note, (strategy,), **whole))
+    return draft.goal(identifier, text, noted("", inherited, []), [strategy], (), **draft.over([strategy]))
 
 
 def _scenario_goal(draft: Draft, argued: Argued, at: int, inherited: Sequence[tuple[str, Defeater]]) -> str:
@@ -130,18 +124,15 @@ def _scenario_goal(draft: Draft, argued: Argued, at: int, inherited: Sequence[tu
     proofs = draft.proofs(argued.claim.at(at), kind)
     grades = [Grade.PROVEN if proofs else Grade.RECOMPUTED]
     grades += draft.grades(argued.claim) + draft.grades(argued.claim.at(at))
-    draft.put(
-        Element(
-            identifier,
-            Kind.GOAL,
-            f"In {clipped(point.scenario)}, {argued.label} holds: {target}{on_condition(point)}",
-            noted(_judgement(argued, point), inherited, own),
-            (*results, *proofs, *draft.documents(grounds)) if holds else (),
-            (*(ground.id for ground in grounds), *(proofs if kind is Kind.CONTEXT else ())),
-            undeveloped=not holds,
-            defeated=bool(own) or verdict is Status.VIOLATED,
-            **draft.standing(status, grounds, *grades),
-        )
+    draft.goal(
+        identifier,
+        f"In {clipped(point.scenario)}, {argued.label} holds: {target}{on_condition(point)}",
+        noted(_judgement(argued, point), inherited, own),
+        (*results, *proofs, *draft.shown_by(grounds)) if holds else (),
+        (*(ground.id for ground in grounds), *(proofs if kind is Kind.CONTEXT else ())),
+        undeveloped=not holds,
+        defeated=bool(own) or verdict is Status.VIOLATED,
+        **draft.standing(status, grounds, *grades),
     )
     draft.goals[argued.claim.at(at)] = identifier
     if verdict is Status.VIOLATED:
@@ -205,7 +196,7 @@ def _contexts(draft: Draft, argued: Argued) -> Iterator[str]:
     for doubt in draft.sensitivities:
         if any(claim.about == argued.claim.about for claim in doubt.claims):
             yield draft.context(f"Sensitivity: {doubt.message}", "A weaker choice than that of the run: no doubt")
-    for document in argued.documents:
+    for document in draft.documents:
         if document.kind == "explain" and same_sources(document, argued.run):
             for part in document.result.explanations:
                 if (part.name, part.planner) == asked:
@@ -250,9 +241,9 @@ def grounds_at(draft: Draft, run: Document, requirement: RequirementResult, at: 
     return tuple(dict.fromkeys(grounds))
 
 
-def grounds_of(draft: Draft, runs: Sequence[Document]) -> list[str]:
+def grounds_of(draft: Draft) -> list[str]:
     """Identifiers of all grounds of the runs, whatever their verdicts."""
-    requirements = ((run, requirement) for run in runs for requirement in run.result.requirements)
+    requirements = ((run, requirement) for run in draft.runs for requirement in run.result.requirements)
     points = ((run, one, at) for run, one in requirements for at in range(len(one.points)))
     return list(dict.fromkeys(ground.id for point in points for ground in grounds_at(draft, *point)))
 

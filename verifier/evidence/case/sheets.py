@@ -139,7 +139,7 @@ class _Plan:
 
     def drawn(self, identity: str) -> Iterator[tuple[str, list[str]]]:
         """What each sheet is called, and its markup."""
-        points = points_of(self.case)
+        points, signs = points_of(self.case), list(legend(HEIGHT_PX - FOOT_PX + 16, WIDTH_PX))
         for number, sheet in enumerate(self.sheets, 1):
             told = f"{escaped(self.case.title)}, module {escaped(sheet.module)}, sheet {number} of {len(self.sheets)}"
             lines = [f'<text class="id" x="0" y="14">{told}</text>']
@@ -148,7 +148,7 @@ class _Plan:
                 lines.append(f'<g transform="translate({round(x + EDGE_PX, 1)} {round(HEAD_PX + y, 1)})">')
                 lines += [*body(part.drawing), *claim_points(part.drawing, points)]
                 lines += [*_pointers(part, sheet.module, self), "</g>"]
-            yield told, [*lines, *legend(HEIGHT_PX - FOOT_PX + 16, WIDTH_PX)]
+            yield told, [*lines, *signs]
 
 
 def _index(case: Case, plan: _Plan) -> Iterator[str]:

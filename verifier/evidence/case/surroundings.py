@@ -24,11 +24,9 @@ from verifier.telling.confusion import matching_text
 NOT_STATED = "not stated"
 
 
-def top_contexts(
-    draft: Draft, runs: Sequence[Document], documents: Sequence[Document], context: CaseContext
-) -> list[str]:
+def top_contexts(draft: Draft) -> list[str]:
     """What the whole case is about."""
-    detector = context.detector
+    context, detector = draft.stated, draft.stated.detector
     trained = NOT_STATED if detector.trained_on is None else some_of([*map(clipped, detector.trained_on)]) or "none"
     named = {EVERY: "every encounter"}
     met = [f"{named.get(name, clipped(name))}: {exposure}" for name, exposure in context.exposures.items()]
@@ -42,46 +40,42 @@ def top_contexts(
             f"Detector: {_stated(detector.told)}", f"Trained on: {trained}", "Stage 1, ML component description [D]"
         ),
         draft.context(f"Test data: {_stated(context.dataset)}", amlas="Verification data [P]"),
-        *_input_contexts(draft, runs, documents),
+        *_input_contexts(draft),
         draft.context(f"Exposure: {some_of(met, 8) or NOT_STATED}"),
         draft.context(f"Responsible for what this evidence does not show: {'; '.join(people)}"),
     ]
-    return contexts + [draft.context(text) for text in (*_untargeted(runs), *_unargued(runs, documents))]
+    return contexts + [draft.context(text) for text in (*_untargeted(draft.runs), *_unargued(draft))]
 
 
-def argument_grounds(draft: Draft, runs: Sequence[Document]) -> list[str]:
+def argument_grounds(draft: Draft) -> list[str]:
     """Justifications and assumptions of the argument over requirements."""
     scenarios = "The scenarios are all environments and initial states that were asked for; the worst decides"
-    justified = _verdict_justification(draft, runs), draft.add(Kind.JUSTIFICATION, scenarios, amlas="Stage 6, J6.1")
-    return [*justified, *grounds_of(draft, runs)]
+    justified = _verdict_justification(draft), draft.add(Kind.JUSTIFICATION, scenarios, amlas="Stage 6, J6.1")
+    return [*justified, *grounds_of(draft)]
 
 
-def left_to_persons(
-    draft: Draft, runs: Sequence[Document], documents: Sequence[Document], context: CaseContext
-) -> list[str]:
+def left_to_persons(draft: Draft) -> list[str]:
     """Goals that no computation shows."""
-    goals, matching = [_training_goal(draft, runs, documents, context)], _matching_text(runs, documents)
+    goals, matching = [_training_goal(draft)], _matching_text(draft)
     for duty in GOALS:
-        row, note = LEFT_TO_PEOPLE[duty], _left_to(context, duty)
+        row, note = LEFT_TO_PEOPLE[duty], _left_to(draft.stated, duty)
         text = row.goal.replace("{matching}", matching)
-        goals.append(draft.person_goal(text, note, duty, row.amlas, duty in context.responsible))
+        goals.append(draft.person_goal(text, note, duty, row.amlas, duty in draft.stated.responsible))
     return goals
 
 
-def _training_goal(
-    draft: Draft, runs: Sequence[Document], documents: Sequence[Document], context: CaseContext
-) -> str:
+def _training_goal(draft: Draft) -> str:
     """That the detector was not trained on what it was tested on: refuted where both are named and share something;
     that they share nothing is as good as what is stated of the training, which is a declaration."""
     text, amlas = "The detector was not trained on the data it was tested on", "Stage 3, separation of data sets"
-    trained = context.detector.trained_on
-    matrices = [matrices_behind(run, documents) for run in runs]
+    context, trained = draft.stated, draft.stated.detector.trained_on
+    matrices = [matrices_behind(run, draft.documents) for run in draft.runs]
     known = [matrix for matrix in matrices if matrix is not None and matrix.content.get("sequences")]
     duty, named, listed = "training_data", trained is not None, context.detector.trained_list
     frames, equal = _covering(context.detector.frames, matrices), shared_frames(context.detector)
     if equal:
         note = f"{equal} are among those trained on, by SHA-256"
-        source = next(filter(None, matrices), runs[0])
+        source = next(filter(None, matrices), draft.runs[0])
         return _refuted_training(draft, text, note, f"trained on {equal}", source, amlas)
     lists: tuple[str, ...] = ()
     unclear = list[str]()
@@ -90,7 +84,7 @@ def _training_goal(
         note = f"none of {count} is among those trained on, by SHA-256"
         if not frames:
             note += "; another list was counted, fewer are listed, or the matrices do not say how many were"
-    elif trained is None or len(known) < len(runs):
+    elif trained is None or len(known) < len(draft.runs):
         note = "sequences trained on: not stated" if trained is None else "the matrices do not name their sequences"
         named = named or duty in context.responsible
     else:
@@ -130,31 +124,33 @@ def _refuted_training(draft: Draft, text: str, note: str, told: str, source: Doc
     return identifier
 
 
-def _input_contexts(draft: Draft, runs: Sequence[Document], documents: Sequence[Document]) -> Iterator[str]:
+def _input_contexts(draft: Draft) -> Iterator[str]:
     """Spec, model and matrices with their hashes."""
     words = {
         "spec": ("Requirements and targets", "Stage 1, allocated safety requirements [E]"),
         "model": ("System model: world, planners, scenarios", "Stage 1, system description [C]"),
         "confusion": ("Confusion matrices", "Stage 5, test results [Z]"),
     }
-    inputs = dict.fromkeys((str(file.role), file.name, file.sha256) for run in runs for file in run.result.inputs)
+    inputs = dict.fromkeys(
+        (str(file.role), file.name, file.sha256) for run in draft.runs for file in run.result.inputs
+    )
     for role, name, digest in inputs:
         text, amlas = words.get(role, (role, ""))
-        titles = [document.content.get("title") for document in documents if document.sha256 == digest]
+        titles = [document.content.get("title") for document in draft.documents if document.sha256 == digest]
         title = f" ({clipped(titles[0])})" if titles and titles[0] else ""
         url = draft.url_of(digest) if titles else ""
         yield draft.context(f"{text}: {clipped(name)}{title}", f"SHA-256 {digest}", amlas, url)
 
 
-def _verdict_justification(draft: Draft, runs: Sequence[Document]) -> str:
-    sources = list(dict.fromkeys(run.result.settings.verdict_from for run in runs))
+def _verdict_justification(draft: Draft) -> str:
+    sources = list(dict.fromkeys(run.result.settings.verdict_from for run in draft.runs))
     means = {
         "bounds": "confidence bounds, simultaneous over the run unless approximate, on the assumption of their tier",
         "interval": "the statistical interval, as far as its draws determine it",
         "point": "the probability for the given matrices alone",
     }
     text = "; ".join(f"{source}: {means[source]}" for source in sources)
-    alone = any(remark.endswith(UNCONFIRMED) for run in runs for remark in run.result.remarks)
+    alone = any(remark.endswith(UNCONFIRMED) for run in draft.runs for remark in run.result.remarks)
     confirmed = "confirmed by a second engine" + (" where nothing else is remarked" if alone else "")
     said = (
         f"Probabilities are Storm's, {confirmed}; compared with the targets are {text}; no verdict rests on a "
@@ -163,8 +159,8 @@ def _verdict_justification(draft: Draft, runs: Sequence[Document]) -> str:
     return draft.add(Kind.JUSTIFICATION, said)
 
 
-def _matching_text(runs: Sequence[Document], documents: Sequence[Document]) -> str:
-    matrices = [matrices_behind(run, documents) for run in runs]
+def _matching_text(draft: Draft) -> str:
+    matrices = [matrices_behind(run, draft.documents) for run in draft.runs]
     stated = filter(None, (document.content.get("matching") for document in matrices if document is not None))
     texts = dict.fromkeys(matching_text(entry) if isinstance(entry, dict) else str(entry) for entry in stated)
     return some_of([clipped(text, 200) for text in texts]) or NOT_STATED
@@ -180,14 +176,14 @@ def _untargeted(runs: Sequence[Document]) -> Iterator[str]:
                 yield f"Reported without a target: {clipped(requirement.name)}, {requirement.asked_text}, {ends}"
 
 
-def _unargued(runs: Sequence[Document], documents: Sequence[Document]) -> Iterator[str]:
+def _unargued(draft: Draft) -> Iterator[str]:
     """Documents that nothing here argues from."""
-    argued = {file.sha256 for run in runs for file in run.result.inputs}
+    argued = {file.sha256 for run in draft.runs for file in run.result.inputs}
     rest = [
         f"{clipped(document.name)} ({document.kind}, SHA-256 {document.sha256[:12]}...)"
-        for document in documents
+        for document in draft.documents
         if not (document.kind in ("run", "explain", "require") or document.sha256 in argued)
-        and not (document.kind in RATED and any(is_rate_of(document, run) for run in runs))
+        and not (document.kind in RATED and any(is_rate_of(document, run) for run in draft.runs))
     ]
     if rest:
         yield f"Also at hand, and argued from by nothing here: {some_of(rest, 8)}"

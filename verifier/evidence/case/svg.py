@@ -5,7 +5,6 @@ it stays a text.
 """
 
 import math
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from xml.sax.saxutils import escape
@@ -70,14 +69,13 @@ def claim_points(drawing: Drawing, points: Mapping[str, Mapping[str, Sequence[st
     Beside a line that goes sideways their names are written downwards: there is no room for them across.
     """
     at = {placed.shape.element.id: placed for placed in drawing.placed}
-    lines = sorted((edge.points for edge in drawing.edges if edge.kind == "supported_by"), key=_start)
+    lines = [edge.points for edge in drawing.edges if edge.kind == "supported_by"]
+    lines.sort(key=lambda line: line[0][1])  # from the top
     for placed in (placed for placed in drawing.placed if placed.shape.element.id in points):
-        first = bisect_left(lines, placed.y - 2, key=_start)
-        last = bisect_right(lines, placed.y + placed.shape.height + 2, key=_start)
         marks: dict[tuple[float, float, float], list[str]] = {}
         for name, related in points[placed.shape.element.id].items():
             near = [at[other] for other in related if other in at]
-            starting = (line for line in lines[first:last] if _touches(placed, line[0]))
+            starting = (line for line in lines if _touches(placed, line[0]))
             ends = [line for line in starting if any(_touches(other, line[-1]) for other in near)]
             if placed in near:
                 marks.setdefault((placed.x + placed.shape.width - 5, placed.y + 5, 0.0), []).append(name)
@@ -92,11 +90,6 @@ def claim_points(drawing: Drawing, points: Mapping[str, Mapping[str, Sequence[st
                 turned = f' transform="rotate(90 {a} {b})"'
             label = f'<text class="id" x="{a}" y="{b}"{turned}>{", ".join(names)}</text>'
             yield f"<g>{mark}{label}</g>"
-
-
-def _start(line: Sequence[tuple[float, float]]) -> float:
-    """The height at which a line starts."""
-    return line[0][1]
 
 
 def _touches(placed: Placed, point: tuple[float, float]) -> bool:

@@ -136,22 +136,22 @@ def is_weaker(mine: SettingsRecord, other: SettingsRecord) -> bool:
 
 def find_sensitivities(documents: Sequence[Document], alternatives: Mapping[str, Document]) -> tuple[Doubt, ...]:
     """Where a weaker choice than that of a run gives another verdict: worth telling, and no doubt."""
-    doubts = []
-    for run in of_kind(documents, "run"):
-        same = {name: other for name, other in alternatives.items() if sources_of(other) == sources_of(run)}
-        doubts += list(policy_sensitive(run, same, weaker=True))
-    return tuple(doubts)
+    runs = of_kind(documents, "run")
+    return tuple(doubt for run in runs for doubt in policy_sensitive(run, alternatives, weaker=True))
 
 
 def policy_sensitive(run: Document, alternatives: Mapping[str, Document], *, weaker: bool = False) -> Iterator[Doubt]:
     """Scenarios with another verdict under another policy.
 
     Args:
-        alternatives: policy in words -> the document of a run of the same inputs under it.
+        alternatives: policy in words -> the document of a run under it; of other inputs they say nothing.
         weaker: the policies that are weaker than those of the run, in place of the others.
     """
     for policy, other in alternatives.items():
-        if is_weaker(run.result.settings, other.result.settings) is not weaker:
+        if (
+            sources_of(other) != sources_of(run)
+            or is_weaker(run.result.settings, other.result.settings) is not weaker
+        ):
             continue
         theirs = {(requirement.name, requirement.planner): requirement for requirement in other.result.requirements}
         for claim, requirement in claimed(run):
@@ -236,7 +236,23 @@ def find_defeaters(
         if other.kind != "run" or not any(sources_of(other) == sources_of(run) for run in runs):
             said = f"the result under the policy '{policy}' is no run of the same spec, model and matrices"
             raise InputError(said, Place(other.name))
-    doubts = [doubt for run in runs for doubt in _doubts(run, documents, context, alternatives, field)]
+    doubts: list[Doubt] = []
+    for run in runs:
+        if any(claimed(run, documents)):
+            doubts += [
+                *about_data.stale(run, documents),
+                *about_data.trained_on_tests(run, documents, context),
+                *contradicted_in_the_field(run, documents, field),
+                *about_data.dependent_frames(run, documents),
+                *about_data.few_drives(run, documents),
+                *by_choice(run, documents),
+                *vacuous(run, documents),
+                *one_engine(run, documents),
+                *straddles_target(run),
+                *about_data.thin_columns(run, documents),
+                *no_bounds(run),
+                *policy_sensitive(run, alternatives),
+            ]
     unique = dict.fromkeys(doubt for doubt in doubts if doubt.claims)
     of = {run.sha256: run for run in runs}
     return tuple(
@@ -245,27 +261,3 @@ def find_defeaters(
         )
         for number, doubt in enumerate(unique, start=1)
     )
-
-
-def _doubts(
-    run: Document,
-    documents: Sequence[Document],
-    context: CaseContext,
-    alternatives: Mapping[str, Document],
-    field: Sequence[IndicatorFound],
-) -> Iterator[Doubt]:
-    if not any(claimed(run, documents)):
-        return  # nothing is claimed
-    mine = {policy: other for policy, other in alternatives.items() if sources_of(other) == sources_of(run)}
-    yield from about_data.stale(run, documents)
-    yield from about_data.trained_on_tests(run, documents, context)
-    yield from contradicted_in_the_field(run, documents, field)
-    yield from about_data.dependent_frames(run, documents)
-    yield from about_data.few_drives(run, documents)
-    yield from by_choice(run, documents)
-    yield from vacuous(run, documents)
-    yield from one_engine(run, documents)
-    yield from straddles_target(run)
-    yield from about_data.thin_columns(run, documents)
-    yield from no_bounds(run)
-    yield from policy_sensitive(run, mine)

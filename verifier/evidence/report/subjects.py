@@ -23,7 +23,7 @@ from verifier.questions.explain.explain_result import Explained
 from verifier.questions.require.require_result import Answer
 from verifier.study.points import Point
 from verifier.study.records import SettingsRecord
-from verifier.study.results import InputRole, RequirementResult, RunResult
+from verifier.study.results import InputRole, RequirementResult
 from verifier.telling.blocks import Block, Fold, Paragraph, Section, Table, facts, name_text
 from verifier.telling.confusion import matrix_blocks
 from verifier.telling.grounds import scenario_text, told_verdict
@@ -70,26 +70,20 @@ def subjects_of(documents: Sequence[Document]) -> tuple[Subject, ...]:
     """Every requirement of every run, then those that only explanations speak of, in the order of the documents."""
     told = [(document, part) for document in of_kind(documents, "explain") for part in document.result.explanations]
     asked = [(document, answer) for document in of_kind(documents, "require") for answer in document.result.answers]
-    subjects: list[Subject] = []
-    used: set[int] = set()
+    found: list[tuple[Document, RequirementResult, tuple[tuple[Document, Explained], ...]]] = []
     explained = _by_requirement((*pair, pair[1].name, pair[1].planner) for pair in told)
     answers = _by_requirement((*pair, pair[0].result.requirement.name, pair[1].planner) for pair in asked)
     for run in of_kind(documents, "run"):
-        result: RunResult = run.result
-        for requirement in result.requirements:
-            key = _key(run, requirement.name, requirement.planner)
-            mine = tuple(pair for pair in explained.get(key, ()) if _explains(pair[1], requirement))
-            used |= {id(part) for _, part in mine}
-            theirs = tuple(pair for pair in answers.get(key, ()) if _answers(pair[0], requirement))
-            name = f"r{len(subjects) + 1}"
-            subjects.append(Subject(name, run, requirement, result.settings, result.channel, mine, theirs))
-    for document, part in told:
-        if id(part) not in used:
-            one, result = _as_found(part), document.result
-            key = _key(document, one.name, one.planner)
-            theirs = tuple(pair for pair in answers.get(key, ()) if _answers(pair[0], one))
-            name, mine = f"r{len(subjects) + 1}", ((document, part),)
-            subjects.append(Subject(name, document, one, result.settings, result.channel, mine, theirs))
+        for requirement in run.result.requirements:
+            known = explained.get(_key(run, requirement.name, requirement.planner), ())
+            found.append((run, requirement, tuple(pair for pair in known if _explains(pair[1], requirement))))
+    used = {id(part) for _, _, mine in found for _, part in mine}
+    found += [(document, _as_found(part), ((document, part),)) for document, part in told if id(part) not in used]
+    subjects = []
+    for number, (document, one, mine) in enumerate(found, 1):
+        result, asking = document.result, answers.get(_key(document, one.name, one.planner), ())
+        theirs = tuple(pair for pair in asking if _answers(pair[0], one))
+        subjects.append(Subject(f"r{number}", document, one, result.settings, result.channel, mine, theirs))
     return tuple(subjects)
 
 
