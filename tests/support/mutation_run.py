@@ -444,7 +444,6 @@ _CODED_CLASSES = 'column = column.cast(arrow.dictionary(arrow.int32(), kind) if 
 _PARQUET_FILES = "verifier/perception/detections/parquetfiles.py"
 _NO_SEQUENCE = 'return [("", 0)] if len(files) else []'
 _BATCHES = "for file, table in files.batches(rows, 1 << 20, [own]):"
-_ROWS_OF_SIDE = "own_rows = rows_of(named, looked_up(codes, own, index), 0, scored=bool(scored))"
 _NUMBERED_SIDE = "for sequence, frame in side.take(None if side.exhausted else side.keys[-1]).keys:"
 _STREAM = "verifier/perception/detections/stream.py"
 _NOT_AFTER = "if previous is not None and key <= previous:"
@@ -558,8 +557,8 @@ EQUIVALENT = {
         )
         for token in (">=", "0")
     },
-    ("verifier/perception/detections/assembly.py", _ALL_FRAMES, "1"): "too many as well",
-    ("verifier/perception/detections/assembly.py", "UNKNOWN_FRAME = -1", "1"): "any number below 0",
+    ("verifier/perception/detections/columns.py", _ALL_FRAMES, "1"): "too many as well",
+    ("verifier/perception/detections/columns.py", "UNKNOWN_FRAME = -1", "1"): "any number below 0",
     **{(_TABLES, _CODED, token): "codes or texts of the same names" for token in ("and", "!=")},
     **{(_TABLES, _CODED_CLASSES, token): "codes or texts of the same names" for token in ("and", "==")},
     **{(_PARQUET_FILES, _BUFFER, token): "how much at once" for token in ("1", "20", "False")},
@@ -572,7 +571,6 @@ EQUIVALENT = {
     (_STREAM, _FRAME_GRID, "1"): "the step of one frame alone",
     (_STREAM, "with opened(files.paths[files.file_of(rows[0])]) as source:", "0"): "all have the same columns",
     (_STREAM, "self.starts = np.zeros(0, dtype=np.int64)", "0"): "it is overwritten",
-    (_STREAM, _ROWS_OF_SIDE, "0"): "it is replaced by the file of each row",
     (_PARQUET_FILES, _ONE_ROW, "1"): "of each type some rows, of which none is kept",
     ("verifier/perception/detections/bdd100k.py", _REGIONS, "1"): "any number but 0; or noticed",
     ("verifier/perception/detections/openlabel.py", _RIGID, ">"): "a turn has a determinant near 1 or -1",

@@ -17,9 +17,8 @@ import numpy as np
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.libraries import library
 from verifier.base.tables import NUMBER
-from verifier.perception.detections.assembly import Frames
 from verifier.perception.detections.classmap import is_part
-from verifier.perception.detections.columns import NO_SEQUENCE, DetectionSet
+from verifier.perception.detections.columns import NO_SEQUENCE, DetectionSet, Frames
 from verifier.perception.detections.sources import Member, Reading, Source, by_name, read_source
 from verifier.perception.detections.tablefiles import NAMES, TEXTS, NamedTable, check_columns, renamed, table_set
 
@@ -268,5 +267,4 @@ def image_frames(members: Iterable[Member], images: Iterable[tuple[str, str]] = 
     own = [folders[name] or NO_SEQUENCE for name in names]
     if len(set(own)) < 2:
         own = [NO_SEQUENCE] * len(own)
-    sequences = {name: code for code, name in enumerate(dict.fromkeys(own))}
-    return Frames(names, np.array([sequences[name] for name in own], dtype=np.int32), tuple(sequences))
+    return Frames.of(names, own)

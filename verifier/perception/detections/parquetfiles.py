@@ -26,7 +26,7 @@ from verifier.base.libraries import library
 from verifier.base.tables import value_type
 from verifier.perception.detections.tablefiles import REQUIRED, REQUIRED_SCORED, check_columns, renamed
 
-Rows: TypeAlias = tuple[int, int]
+RowRange: TypeAlias = tuple[int, int]
 """The first row of a part, and one past its last."""
 
 
@@ -85,11 +85,11 @@ class FilesInOrder:
         file = self.file_of(row)
         return Place(self.paths[file], row - self.starts[file] + 1)
 
-    def within(self, rows: Rows) -> range:
+    def within(self, rows: RowRange) -> range:
         """The numbers of the files that hold these rows."""
         return range(self.file_of(rows[0]), self.file_of(rows[1] - 1) + 1) if rows[0] < rows[1] else range(0)
 
-    def batches(self, rows: Rows, most: int, columns: Sequence[str] | None = None) -> Iterator[tuple[str, Any]]:
+    def batches(self, rows: RowRange, most: int, columns: Sequence[str] | None = None) -> Iterator[tuple[str, Any]]:
         """The file and an Arrow table of at most so many rows, one after the other: row group by row group, as one
         iteration over all of them holds on to memory of those already read.
 
@@ -207,7 +207,7 @@ NEEDED = (REQUIRED, REQUIRED_SCORED, ("frame",))
 class TablePart:
     """The rows of some whole sequences: of annotations, detections and, where they are listed, frames."""
 
-    rows: tuple[Rows, ...]
+    rows: tuple[RowRange, ...]
 
     def __len__(self) -> int:
         return sum(end - first for first, end in self.rows)
@@ -305,7 +305,7 @@ def _begins(files: FilesInOrder, columns: Mapping[str, str]) -> list[tuple[Any, 
     return begins
 
 
-def _read_begins(begins: list[tuple[Any, int]], own: str, rows: Rows, files: FilesInOrder) -> None:
+def _read_begins(begins: list[tuple[Any, int]], own: str, rows: RowRange, files: FilesInOrder) -> None:
     row, compute = rows[0], library("pyarrow.compute")
     for file, table in files.batches(rows, 1 << 20, [own]):
         column = renamed(table, {"sequence": own}, ("sequence",), file)["sequence"].combine_chunks()
