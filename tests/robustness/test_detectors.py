@@ -41,7 +41,7 @@ def test_what_is_no_image_and_what_are_no_detections():
         with pytest.raises(ValueError, match=re.escape("expected (H, W, 3) uint8")):
             Image("x", np.zeros(shape, kind))
     box = np.array([[0.0, 0, 1, 1]])
-    with pytest.raises(ValueError, match="expected \\(n, 4\\)"):
+    with pytest.raises(ValueError, match=r"box_2d has shape \(1, 4\), expected \(2, 4\)"):
         Detections(box, np.zeros(2), np.zeros(2, int))
     for bad in ([[1.0, 0, 0, 1]], [[math.nan] * 4], [[0, 0, math.inf, 1]]):
         with pytest.raises(ValueError, match="a box is not finite or has a negative size"):

@@ -456,7 +456,6 @@ _REGIONS = 'gathered.add(part, row + 1, labels.pointer(row), values | ({"region"
 _RIGID = "rigid = np.allclose(turn @ turn.T, np.eye(3), atol=1e-3) and np.linalg.det(turn) > 0"
 _OWN_IDS = 'if set(map(type, items.values("id", 0))) <= {int}:'
 _NO_RECTANGLES = "box = np.full((len(boxes), 4), np.nan) if boxes.box_2d is None else boxes.box_2d"
-_OF_FRAME = "place = np.concatenate([boxes.frame, frame]) * len(ids) + inverse"
 _UNKNOWN = "bad |= np.isnan(box).all(axis=1) & (True if absent is None else ~absent)"
 _REPLAY = "verifier/perception/confusion/replay.py"
 _NOT_LISTED = '[number.get(key, -1) for key in zip(own.tolist(), record["frame"][rows].tolist(), strict=True)],'
@@ -576,7 +575,6 @@ EQUIVALENT = {
     ("verifier/perception/detections/openlabel.py", _RIGID, ">"): "a turn has a determinant near 1 or -1",
     ("verifier/perception/detections/coco.py", _OWN_IDS, "0"): "a whole number as well",
     ("verifier/perception/detections/cameras.py", _NO_RECTANGLES, "4"): "a column that is not read",
-    ("verifier/perception/detections/distances.py", _OF_FRAME, "+"): "numbers that are only compared",
     ("verifier/perception/detections/assembly.py", _UNKNOWN, "all"): "a box that is partly unknown is a fault anyway",
     ("verifier/perception/detections/gathered.py", _POINTERS, "any"): "all of a format have one, or none",
     ("verifier/systems/open_system.py", _MAY_NOT, "1"): "any number below 0",

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.arrays import check_index, plain_fields, read_only
+from verifier.base.arrays import check_index, check_shapes, freeze, plain_fields, read_only
 from verifier.base.errors import LimitError, Place
 
 ANY_CLASS = -1
@@ -59,14 +59,18 @@ class Boxes:
     file: NDArray[np.int32]
 
     def __post_init__(self) -> None:
-        types = {"frame": np.int64, "label": np.int32, "line": np.int64, "file": np.int32}
-        for column in fields(self):
-            value = getattr(self, column.name)
-            if column.name != "attributes" and value is not None:
-                object.__setattr__(self, column.name, read_only(value, types.get(column.name, np.float64)))
+        numbers = dict.fromkeys(("score", "box_2d", "box_3d", "distance_m"), np.float64)
+        freeze(
+            self, {"frame": np.int64, "label": np.int32, "line": np.int64, "file": np.int32, **numbers}, copied=False
+        )
         columns = {name: read_only(value) for name, value in self.attributes.items()}
         object.__setattr__(self, "attributes", MappingProxyType(columns))
-        self._check_shapes()
+        n = len(self.frame)
+        one = dict.fromkeys(("frame", "label", "line", "file", "score", "distance_m"), (n,))
+        check_shapes(self, {**one, "box_2d": (n, 4), "box_3d": (n, 7)})
+        for name, value in columns.items():
+            if value.shape != (n,):
+                raise ValueError(f"{name} has shape {value.shape}, expected {(n,)}")
         for index in (self.frame, self.line, self.file):
             if index.size and index.min() < 0:
                 raise ValueError("frame, line and file are indices from 0")
@@ -77,14 +81,6 @@ class Boxes:
             raise ValueError("a score is not finite")
         if self.distance_m is not None and ((self.distance_m < 0) | np.isinf(self.distance_m)).any():
             raise ValueError("a distance is negative or infinite")
-
-    def _check_shapes(self) -> None:
-        n = len(self.frame)
-        expected = {"box_2d": (n, 4), "box_3d": (n, 7)}
-        columns = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "attributes"}
-        for name, value in {**columns, **self.attributes}.items():
-            if value is not None and value.shape != expected.get(name, (n,)):
-                raise ValueError(f"{name} has shape {value.shape}, expected {expected.get(name, (n,))}")
 
     def __len__(self) -> int:
         return len(self.frame)

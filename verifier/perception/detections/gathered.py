@@ -113,7 +113,7 @@ class Gathered:
         if "id" not in made and not scored:
             made["id"] = arrow.array(self._numbers())
         if "track" in made:
-            made["track"] = _codes(made["track"])
+            made["track"] = made["track"].dictionary_encode().indices  # an empty cell is no track
         wanted = {
             name: scored if name == "score" else (bool(self.rows) and not scored) or theirs in made
             for name, theirs in columns.items()
@@ -156,12 +156,6 @@ def _number(value: Any) -> Any:
     if isinstance(value, str):
         return float(value) if NUMBER.fullmatch(value.strip()) else None
     return value if isinstance(value, int | float) else None
-
-
-def _codes(column: Any) -> Any:
-    """Names as numbers, for a column of tracks; an empty cell is no track."""
-    encoded = column.combine_chunks() if hasattr(column, "combine_chunks") else column
-    return encoded.dictionary_encode().indices
 
 
 def drives_of(members: Sequence[Member]) -> list[str]:

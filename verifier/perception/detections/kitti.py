@@ -48,17 +48,13 @@ EGO = "rectified camera 0: x forward, y left, z up"
 
 BOX: dict[str, Kind] = dict.fromkeys(("x1", "y1", "x2", "y2"), "number")
 SIZE: dict[str, Kind] = dict.fromkeys(("h", "w", "l", "x", "y", "z", "rotation_y"), "number")
-OBJECT: dict[str, Kind] = {"type": "text", "truncated": "finite", "occluded": "finite", "alpha": "finite"}
-OBJECT |= BOX | SIZE
-TRACKING: dict[str, Kind] = {"frame": "whole", "track": "whole"}
-TRACKING |= OBJECT
+STATE: dict[str, Kind] = dict.fromkeys(("truncated", "occluded", "alpha"), "finite")
+OBJECT: dict[str, Kind] = {"type": "text", **STATE, **BOX, **SIZE}
+TRACKING: dict[str, Kind] = {"frame": "whole", "track": "whole", **OBJECT}
 SCORE: dict[str, Kind] = {"score": "number"}
-AB3DMOT: dict[str, Kind] = {"frame": "whole", "type_id": "whole"}
-AB3DMOT |= BOX | SCORE | SIZE | {"alpha": "number"}
-FLAT: dict[str, Kind] = {"frame": "whole"}
-FLAT |= BOX | SCORE
-IMAGES: dict[str, Kind] = {"image": "text", "type_id": "whole", "score": "number"}
-IMAGES |= BOX
+AB3DMOT: dict[str, Kind] = {"frame": "whole", "type_id": "whole", **BOX, **SCORE, **SIZE, "alpha": "number"}
+FLAT: dict[str, Kind] = {"frame": "whole", **BOX, **SCORE}
+IMAGES: dict[str, Kind] = {"image": "text", "type_id": "whole", **SCORE, **BOX}
 
 
 def kitti_object(annotations: str | Path, detections: str | Path, reading: Reading | None = None) -> DetectionSet:

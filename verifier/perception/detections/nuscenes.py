@@ -7,6 +7,7 @@ benchmark's own distances are (nuscenes-devkit, `eval/common/loaders.py`, `add_c
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,7 @@ def nuscenes(tables: str | Path, results: str | Path, reading: Reading | None = 
     """
     reading = reading or Reading()
     if reading.class_map is None:
-        reading = Reading(official_classes(), **{k: v for k, v in vars(reading).items() if k != "class_map"})
+        reading = replace(reading, class_map=official_classes())
     loaded = _Tables(Path(tables), str(tables))
     frames, index, ego_from_global = _samples(loaded)
     annotations = _annotations(loaded, index, ego_from_global)

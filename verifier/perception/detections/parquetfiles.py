@@ -20,6 +20,7 @@ from pathlib import Path, PurePath
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, Place, UsageError, first_line, shown
 from verifier.base.libraries import library
@@ -306,16 +307,26 @@ def _begins(files: FilesInOrder, columns: Mapping[str, str]) -> list[tuple[Any, 
 
 
 def _read_begins(begins: list[tuple[Any, int]], own: str, rows: RowRange, files: FilesInOrder) -> None:
-    row, compute = rows[0], library("pyarrow.compute")
+    row = rows[0]
     for file, table in files.batches(rows, 1 << 20, [own]):
         column = renamed(table, {"sequence": own}, ("sequence",), file)["sequence"].combine_chunks()
-        if column.null_count:
-            place = files.place(row + int(column.is_null().to_numpy(zero_copy_only=False).argmax()))
-            raise InputError("sequence: the cell is empty", place)
-        differs = compute.not_equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
-        for at in [0, *(np.flatnonzero(differs) + 1).tolist()]:
+        for at in np.flatnonzero(begins_run(column, "sequence", files, row)).tolist():
             _add_begin(begins, column[at].as_py(), row + at, files)
         row += len(column)
+
+
+def begins_run(column: Any, name: str, files: FilesInOrder, first: int) -> NDArray[np.bool_]:
+    """(n,) whether a cell differs from that before it, as the first does; `first` is the row of that one.
+
+    Raises:
+        InputError: an empty cell.
+    """
+    if column.null_count:
+        row = int(column.is_null().to_numpy(zero_copy_only=False).argmax())
+        raise InputError(f"{name}: the cell is empty", files.place(first + row))
+    begins = np.ones(len(column), dtype=bool)
+    begins[1:] = library("pyarrow.compute").not_equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
+    return begins
 
 
 def _add_begin(begins: list[tuple[Any, int]], name: Any, row: int, files: FilesInOrder) -> None:

@@ -108,17 +108,18 @@ def digest_record(role: str, path: str | Path, raw: bytes) -> dict[str, Any]:
     return {"role": role, "name": Path(path).name, "files": 1, "sha256": hashlib.sha256(raw).hexdigest()}
 
 
-def _check_size(size: int, place: Place) -> None:
-    if size > LARGEST_SOURCE:
-        raise InputError(f"it holds {size} bytes; at most {LARGEST_SOURCE} are read", place)
+def _check_sizes(sizes: Collection[int], place: Place) -> None:
+    """Refuse too many files, or files of so many bytes together."""
+    if len(sizes) > MOST_FILES:
+        raise InputError(f"it has {len(sizes)} files; at most {MOST_FILES} are read", place)
+    if sum(sizes) > LARGEST_SOURCE:
+        raise InputError(f"it holds {sum(sizes)} bytes; at most {LARGEST_SOURCE} are read", place)
 
 
 def _folder(folder: Path, shown_as: str, suffix: str, only: Collection[str] | None) -> Iterator[Member]:
     paths = sorted(path for path in folder.rglob(f"*{suffix}") if path.is_file())
     paths = paths if only is None else [path for path in paths if str(path) in only]
-    if len(paths) > MOST_FILES:
-        raise InputError(f"it has {len(paths)} files; at most {MOST_FILES} are read", Place(shown_as))
-    _check_size(sum(path.stat().st_size for path in paths), Place(shown_as))
+    _check_sizes([path.stat().st_size for path in paths], Place(shown_as))
     for path in paths:
         name = f"{shown_as}/{path.relative_to(folder).as_posix()}"
         parent = path.parent.name if path.parent != folder else ""
@@ -142,9 +143,7 @@ def _archive(path: Path, shown_as: str, suffix: str) -> Iterator[Member]:
 
 def _check_archive(entries: list[zipfile.ZipInfo], shown_as: str) -> None:
     place = Place(shown_as)
-    if len(entries) > MOST_FILES:
-        raise InputError(f"it has {len(entries)} files; at most {MOST_FILES} are read", place)
-    _check_size(sum(entry.file_size for entry in entries), place)
+    _check_sizes([entry.file_size for entry in entries], place)
     seen: set[str] = set()
     for entry in entries:
         name = entry.filename

@@ -26,6 +26,7 @@ from verifier.perception.detections.parquetfiles import (
     RowRange,
     TablePart,
     Tables,
+    begins_run,
     opened,
     without_rows,
 )
@@ -252,18 +253,10 @@ class _Side:
                 parts = [self.buffer]
 
     def _find_runs(self) -> None:
-        compute = library("pyarrow.compute")
-        change = np.zeros(len(self.buffer), dtype=bool)
-        change[:1] = True
         names = [name for name in ("sequence", "frame") if name in self.buffer.column_names]
         columns = {name: self.buffer[name].combine_chunks() for name in names}
-        for name, column in columns.items():
-            if column.null_count:
-                row = int(column.is_null().to_numpy(zero_copy_only=False).argmax())
-                raise InputError(f"{name}: the cell is empty", self.files.place(self.rows_done + row))
-            differs = compute.not_equal(column[1:], column[:-1])
-            change[1:] |= differs.to_numpy(zero_copy_only=False)
-        self.starts = np.flatnonzero(change)
+        begins = [begins_run(column, name, self.files, self.rows_done) for name, column in columns.items()]
+        self.starts = np.flatnonzero(np.logical_or.reduce(begins))
         runs = [column.take(library("pyarrow").array(self.starts)).to_pylist() for column in columns.values()]
         self.keys = list(zip(*(runs if len(runs) == 2 else [[None] * len(runs[0]), *runs]), strict=True))
         self._check_order()
