@@ -68,7 +68,7 @@ def test_boxes_that_stand_twice_are_told_in_parts_as_at_once(run, tmp_path):
 def test_a_frame_that_the_truth_does_not_list_may_be_one_without_objects(run, tmp_path):
     tables = ("--format", "table", "--annotations", "truth.csv", "--detections", "found.csv")
     err = run(*tables, *TWO_BINS, data=False)[2]
-    assert "hint: --frames FILE lists every frame, also empty ones (table, kitti_tracking); --ignore unknown" in err
+    assert "hint: --frames FILE lists every frame, also empty ones; --ignore unknown" in err
 
 
 def test_an_object_without_a_distance_is_asked_for_one_and_named_by_its_place(run, tmp_path):

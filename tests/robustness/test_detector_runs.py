@@ -2,10 +2,9 @@
 
 import json
 import signal
-import subprocess
-import sys
 import time
 from dataclasses import replace
+from multiprocessing import get_context
 
 import numpy as np
 import pytest
@@ -158,33 +157,26 @@ def test_programming_errors():
 
 # A kill
 
-SLOW = """
-import signal, sys
-from pathlib import Path
-sys.path.insert(0, {folder!r})
-from test_detector_runs import Lamp, images
-from verifier.robustness.detectors import run_detector
 
 class Slow(Lamp):
+    """Stops at the twentieth image, for good."""
+
     def one(self, image):
         if image.name == "i20":
             signal.pause()
         return super().one(image)
 
-run_detector(Slow(), images(200), Path({cache!r}), batch_size=2)
-"""
 
-
-def test_a_killed_run_goes_on_where_it_stopped(request, tmp_path):
+def test_a_killed_run_goes_on_where_it_stopped(tmp_path):
     cache = tmp_path / "cache"
-    code = SLOW.format(folder=str(request.path.parent), cache=str(cache))
-    support = request.path.parent.parent / "support"
-    process = subprocess.Popen([sys.executable, "-c", f"import sys; sys.path.insert(0, {str(support)!r})\n{code}"])
+    process = get_context("fork").Process(target=run_detector, args=(Slow(), images(200), cache, 2))
+    process.start()
     while len(list(cache.rglob("*.json"))) < 6:
-        assert process.poll() is None
+        assert process.is_alive()
         time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
+    process.kill()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
     files = list(cache.rglob("*.json"))
     assert 6 <= len(files) < 200
     assert all(json.loads(path.read_text())["schema"] == "verifier.detections" for path in files)  # whole files only

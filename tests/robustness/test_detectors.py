@@ -41,7 +41,7 @@ def test_what_is_no_image_and_what_are_no_detections():
         with pytest.raises(ValueError, match=re.escape("expected (H, W, 3) uint8")):
             Image("x", np.zeros(shape, kind))
     box = np.array([[0.0, 0, 1, 1]])
-    with pytest.raises(ValueError, match="expected \\(n, 4\\)"):
+    with pytest.raises(ValueError, match=r"box_2d has shape \(1, 4\), expected \(2, 4\)"):
         Detections(box, np.zeros(2), np.zeros(2, int))
     for bad in ([[1.0, 0, 0, 1]], [[math.nan] * 4], [[0, 0, math.inf, 1]]):
         with pytest.raises(ValueError, match="a box is not finite or has a negative size"):
@@ -300,9 +300,10 @@ def test_hog_finds_the_people_of_kitti(cv2, shared):
 
 
 def test_the_cascade_finds_people_of_kitti(cv2, shared):
-    scene = [read_image(shared / "data/images_kitti_tracking/image_02/0016/000012.png")]
+    people = read_image(shared / "data/images_kitti_tracking/image_02/0016/000012.png").pixels
+    scene = [Image("people", people[100:300, 180:460])]
     (found,) = CascadePeople()(scene)
-    assert max(overlap(each, (288.2, 155.8, 322.2, 235.5)) for each in found.box_2d) > 0.5
+    assert max(overlap(each, (108.2, 55.8, 142.2, 135.5)) for each in found.box_2d) > 0.5
     (single,) = CascadePeople(settings=CascadeSettings(neighbours=0))(scene)
     assert len(single) > len(found)
     assert single.score.tolist() == sorted(single.score.tolist(), reverse=True)

@@ -444,7 +444,6 @@ _CODED_CLASSES = 'column = column.cast(arrow.dictionary(arrow.int32(), kind) if 
 _PARQUET_FILES = "verifier/perception/detections/parquetfiles.py"
 _NO_SEQUENCE = 'return [("", 0)] if len(files) else []'
 _BATCHES = "for file, table in files.batches(rows, 1 << 20, [own]):"
-_ROWS_OF_SIDE = "own_rows = rows_of(named, looked_up(codes, own, index), 0, scored=bool(scored))"
 _NUMBERED_SIDE = "for sequence, frame in side.take(None if side.exhausted else side.keys[-1]).keys:"
 _STREAM = "verifier/perception/detections/stream.py"
 _NOT_AFTER = "if previous is not None and key <= previous:"
@@ -457,7 +456,6 @@ _REGIONS = 'gathered.add(part, row + 1, labels.pointer(row), values | ({"region"
 _RIGID = "rigid = np.allclose(turn @ turn.T, np.eye(3), atol=1e-3) and np.linalg.det(turn) > 0"
 _OWN_IDS = 'if set(map(type, items.values("id", 0))) <= {int}:'
 _NO_RECTANGLES = "box = np.full((len(boxes), 4), np.nan) if boxes.box_2d is None else boxes.box_2d"
-_OF_FRAME = "place = np.concatenate([boxes.frame, frame]) * len(ids) + inverse"
 _UNKNOWN = "bad |= np.isnan(box).all(axis=1) & (True if absent is None else ~absent)"
 _REPLAY = "verifier/perception/confusion/replay.py"
 _NOT_LISTED = '[number.get(key, -1) for key in zip(own.tolist(), record["frame"][rows].tolist(), strict=True)],'
@@ -557,8 +555,8 @@ EQUIVALENT = {
         )
         for token in (">=", "0")
     },
-    ("verifier/perception/detections/assembly.py", _ALL_FRAMES, "1"): "too many as well",
-    ("verifier/perception/detections/assembly.py", "UNKNOWN_FRAME = -1", "1"): "any number below 0",
+    ("verifier/perception/detections/columns.py", _ALL_FRAMES, "1"): "too many as well",
+    ("verifier/perception/detections/columns.py", "UNKNOWN_FRAME = -1", "1"): "any number below 0",
     **{(_TABLES, _CODED, token): "codes or texts of the same names" for token in ("and", "!=")},
     **{(_TABLES, _CODED_CLASSES, token): "codes or texts of the same names" for token in ("and", "==")},
     **{(_PARQUET_FILES, _BUFFER, token): "how much at once" for token in ("1", "20", "False")},
@@ -571,13 +569,11 @@ EQUIVALENT = {
     (_STREAM, _FRAME_GRID, "1"): "the step of one frame alone",
     (_STREAM, "with opened(files.paths[files.file_of(rows[0])]) as source:", "0"): "all have the same columns",
     (_STREAM, "self.starts = np.zeros(0, dtype=np.int64)", "0"): "it is overwritten",
-    (_STREAM, _ROWS_OF_SIDE, "0"): "it is replaced by the file of each row",
     (_PARQUET_FILES, _ONE_ROW, "1"): "of each type some rows, of which none is kept",
     ("verifier/perception/detections/bdd100k.py", _REGIONS, "1"): "any number but 0; or noticed",
     ("verifier/perception/detections/openlabel.py", _RIGID, ">"): "a turn has a determinant near 1 or -1",
     ("verifier/perception/detections/coco.py", _OWN_IDS, "0"): "a whole number as well",
     ("verifier/perception/detections/cameras.py", _NO_RECTANGLES, "4"): "a column that is not read",
-    ("verifier/perception/detections/distances.py", _OF_FRAME, "+"): "numbers that are only compared",
     ("verifier/perception/detections/assembly.py", _UNKNOWN, "all"): "a box that is partly unknown is a fault anyway",
     ("verifier/perception/detections/gathered.py", _POINTERS, "any"): "all of a format have one, or none",
     ("verifier/systems/open_system.py", _MAY_NOT, "1"): "any number below 0",

@@ -246,9 +246,17 @@ def test_an_unknown_box_is_a_fault_where_a_format_has_no_word_for_it():
     one = np.zeros(1, dtype=np.int64)
     for absent in (None, np.array([False]), np.array([True])):
         rows = Rows(
-            one, one, ("ped",), one + 1, one, "frame {}".format, box_2d=np.full((1, 4), np.nan), no_box_2d=absent
+            one,
+            one,
+            ("ped",),
+            one + 1,
+            one,
+            ("f.txt",),
+            "frame {}".format,
+            box_2d=np.full((1, 4), np.nan),
+            no_box_2d=absent,
         )
-        checks = Checks(("f.txt",), Reading(), Counter())
+        checks = Checks(Reading(), Counter())
         if absent is not None and absent.all():
             assert len(checks.rows(rows, "annotation")) == 1
         else:

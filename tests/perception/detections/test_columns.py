@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from verifier.base.errors import LimitError, Place
-from verifier.perception.detections import DetectionSet, assembly
+from verifier.perception.detections import DetectionSet, columns
 from verifier.perception.detections.columns import Boxes, faulty_boxes, joined, ledger, no_boxes
 
 BOX = [10.0, -2, 0, 4, 2, 1.5, 0.1]
@@ -170,9 +170,9 @@ def test_what_is_left_out_and_what_is_kept_is_what_was_read():
 
 
 def test_so_many_frames_are_numbered_and_no_more(monkeypatch):
-    monkeypatch.setattr(assembly, "MOST_FRAMES", 3)
-    found = assembly.numbered_frames(("a", "b"), np.array([1, 2]), 5, Place("f"))
+    monkeypatch.setattr(columns, "MOST_FRAMES", 3)
+    found = columns.numbered_frames(("a", "b"), np.array([1, 2]), 5, Place("f"))
     assert found.names == ("a/000005", "b/000005", "b/000006")
     assert found.sequence.tolist() == [0, 1, 1]
     with pytest.raises(LimitError, match="4 frames, at most 3 are read"):
-        assembly.numbered_frames(("a", "b"), np.array([2, 2]), 5, Place("f"))
+        columns.numbered_frames(("a", "b"), np.array([2, 2]), 5, Place("f"))

@@ -124,7 +124,7 @@ def test_samples_of_fiftyone(tmp_path):
     write(tmp_path, {"s.json": {"samples": [sample("/d/1", [box], [])]}})
     assert read_detections("fiftyone", path, path).ignored is None
     write(tmp_path, {"s.json": {"samples": [sample("/d/1"), sample("/d/2"), sample("/d/2")]}})
-    with pytest.raises(InputError, match=r"s\.json: /samples/1/filepath: this sample occurs twice"):
+    with pytest.raises(InputError, match=r"s\.json: /samples/2/filepath: the filepath ./d/2. occurs twice"):
         read_detections("fiftyone", path, path)
     samples = [sample("/d/1", [box], []), sample("/e/1"), {"filepath": "/e/2"}]
     write(tmp_path, {"s.json": {"samples": samples}})

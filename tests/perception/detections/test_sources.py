@@ -10,7 +10,8 @@ import pytest
 from verifier.base.errors import InputError, UsageError
 from verifier.perception.detections import Reading, sources
 from verifier.perception.detections.classmap import only_files
-from verifier.perception.detections.sources import Elements, NoFilesError, codes, elements, read_source
+from verifier.perception.detections.columns import codes
+from verifier.perception.detections.sources import Elements, NoFilesError, elements, read_source
 
 
 def archive(path, names, **options):

@@ -279,7 +279,8 @@ def test_random_boxes_agree_with_counting_points():
         return (abs(c * x + s * y) <= box[3] / 2) & (abs(c * y - s * x) <= box[4] / 2) & (abs(z) <= box[5] / 2)
 
     for p, q, got in zip(a, b, iou_3d(a, b), strict=True):
-        both, either = np.sum(inside(p) & inside(q)), np.sum(inside(p) | inside(q))
+        in_p, in_q = inside(p), inside(q)
+        both, either = np.sum(in_p & in_q), np.sum(in_p | in_q)
         # Given n points in the union, those in both are binomial(n, IoU); 5 standard deviations.
         assert both / either == pytest.approx(got, abs=5 * math.sqrt(0.25 / either))
 

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, Place, UsageError, shown
-from verifier.perception.detections.assembly import UNKNOWN_FRAME, Frames, Material, Rows, assemble
+from verifier.perception.detections.assembly import Rows, assemble
 from verifier.perception.detections.coco import coco
-from verifier.perception.detections.columns import NO_SEQUENCE, DetectionSet
-from verifier.perception.detections.sources import Reading, codes
+from verifier.perception.detections.columns import NO_SEQUENCE, UNKNOWN_FRAME, DetectionSet, Frames, codes
+from verifier.perception.detections.sources import Reading
 from verifier.perception.detections.tablefiles import tables
 
 FILES = ("<annotations>", "<detections>")
@@ -51,17 +51,10 @@ def from_arrays(
     given = list(sequences) if sequences is not None else [NO_SEQUENCE] * len(frames)
     if len(given) != len(frames):
         raise InputError(f"{len(given)} sequences for {len(frames)} frames", Place("<sequences>"))
-    sequence, drives = codes(given)
-    material = Material(
-        "arrays",
-        Frames(tuple(frames), sequence.astype(np.int32), drives),
-        _rows(annotations, tuple(classes), len(frames), 0),
-        _rows(detections, tuple(classes if detection_classes is None else detection_classes), len(frames), 1),
-        FILES,
-        [],
-        tuple(classes),
-    )
-    return assemble(material, reading or Reading())
+    own = tuple(classes)
+    truth = _rows(annotations, own, len(frames), 0)
+    found = _rows(detections, own if detection_classes is None else tuple(detection_classes), len(frames), 1)
+    return assemble("arrays", Frames.of(frames, given), truth, found, [], reading, own)
 
 
 def from_dicts(
@@ -251,7 +244,8 @@ def _rows(columns: Mapping[str, object], classes: tuple[str, ...], frame_count: 
         label,
         (*classes, "(no such class)"),
         np.arange(1, n + 1),
-        np.full(n, which, np.int32),
+        np.zeros(n, np.int32),
+        (file,),
         lambda row: f"frame {frame[row]}",
         numbers["score"] if scored else None,
         boxes["box_2d"],

@@ -9,55 +9,30 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.errors import InputError, LimitError, Place, check_known, shown, unknown_name
+from verifier.base.errors import InputError, Place, check_known, shown, unknown_name
 from verifier.perception.detections import sources
 from verifier.perception.detections.classmap import DONT_CARE, IGNORE, classes_of_others
 from verifier.perception.detections.columns import (
     ANY_CLASS,
+    UNKNOWN_FRAME,
     Boxes,
+    Coded,
     DetectionSet,
+    Frames,
+    LookedUp,
     faulty_boxes,
     ignore_hint,
     ledger,
     no_boxes,
     repeated,
 )
-from verifier.perception.detections.sources import Reading
-
-MOST_FRAMES = 20_000_000
-"""Frames of one data set; more is refused, so that one wild frame number does not fill the memory."""
-UNKNOWN_FRAME = -1
-"""The frame of an object that stands in no known frame."""
-
-
-@dataclass(frozen=True)
-class Frames:
-    """The frames of a data set: their unique names, the sequence of each (f,), and the names of the sequences."""
-
-    names: tuple[str, ...]
-    sequence: NDArray[np.int32]
-    sequences: tuple[str, ...]
-
-
-def numbered_frames(sequences: tuple[str, ...], counts: NDArray[np.int64], first: int, place: Place) -> Frames:
-    """Frames "SEQUENCE/NNNNNN", `counts` of them per sequence counted from `first`.
-
-    Raises:
-        LimitError: more than `MOST_FRAMES`.
-    """
-    total = int(np.minimum(counts, MOST_FRAMES + 1).sum())
-    if total > MOST_FRAMES:
-        raise LimitError(f"{int(counts.sum())} frames, at most {MOST_FRAMES} are read", place)
-    starts = np.cumsum(counts) - counts
-    sequence = np.repeat(np.arange(len(sequences), dtype=np.int32), counts)
-    numbers = np.arange(len(sequence)) - starts[sequence] + first
-    pairs = zip(sequence.tolist(), numbers.tolist(), strict=True)
-    return Frames(tuple(f"{sequences[s]}/{n:06d}" for s, n in pairs), sequence, sequences)
+from verifier.perception.detections.sources import Elements, Reading
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,10 +40,11 @@ class Rows:
     """Objects as a reader found them.
 
     `frame` (n,) is an index into the frames, `UNKNOWN_FRAME` where there is no such frame, and `frame_text` says
-    what stood there; `label` (n,) is an index into `names`, the class names of the data set. `pointer` names a row by
-    its JSON pointer where lines say nothing. Values may still be faulty. `no_box_2d` and `no_box_3d` (n,) mark the
-    objects that may have no such box (a row of NaN); None: none may. `region` (n,) marks annotations that the data
-    set itself says not to judge; `any_class` (n,) those among them that name no class.
+    what stood there; `label` (n,) is an index into `names`, the class names of the data set. `line` (n,) is as in
+    `Boxes`, `file` (n,) an index into `files`; `pointer` names a row by its JSON pointer where lines say nothing.
+    Values may still be faulty. `no_box_2d` and `no_box_3d` (n,) mark the objects that may have no such box (a row of
+    NaN); None: none may. `region` (n,) marks annotations that the data set itself says not to judge; `any_class` (n,)
+    those among them that name no class.
     """
 
     frame: NDArray[np.int64]
@@ -76,6 +52,7 @@ class Rows:
     names: tuple[str, ...]
     line: NDArray[np.int64]
     file: NDArray[np.int32]
+    files: tuple[str, ...]
     frame_text: Callable[[int], str]
     score: NDArray[np.float64] | None = None
     box_2d: NDArray[np.float64] | None = None
@@ -87,6 +64,12 @@ class Rows:
     region: NDArray[np.bool_] | None = None
     any_class: NDArray[np.bool_] | None = None
     pointer: Callable[[int], str] | None = None
+
+    @classmethod
+    def of(cls, items: Elements, frames: LookedUp, classes: Coded, **columns: Any) -> Rows:
+        """The elements of a JSON file, in these frames and of these classes; with further `columns`."""
+        line, file = np.arange(1, len(items) + 1), np.zeros(len(items), np.int32)
+        return cls(frames[0], *classes, line, file, (items.file,), frames[1], pointer=items.pointer, **columns)
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -103,47 +86,30 @@ class Rows:
             columns["pointer"] = lambda row: pointer(int(chosen[row]))
         return replace(self, **columns)
 
-    def place(self, row: int, files: Sequence[str]) -> Place:
+    def place(self, row: int) -> Place:
         """Where a row stands, for a message."""
-        file = files[int(self.file[row])]
+        file = self.files[int(self.file[row])]
         if self.pointer is not None:
             return Place(file, path=self.pointer(row))
         return Place(file, int(self.line[row]))
 
 
-@dataclass(frozen=True)
-class Material:
-    """What a reader hands over: rows, where they come from, and what it knows about the format.
-
-    `vocabulary` are the classes the format knows (empty: those of the annotations). `answered` (f,) marks the
-    frames for which the detector's output, `answers`, has an entry; None if the format does not say. `notes` goes
-    into `origin` as it is. `whole` is whether these are all frames, and not a part of a stream.
-    """
-
-    format: str
-    frames: Frames
-    annotations: Rows
-    detections: Rows
-    files: tuple[str, ...]
-    sources: Sequence[Mapping[str, Any]]
-    vocabulary: tuple[str, ...] = ()
-    answered: NDArray[np.bool_] | None = None
-    answers: str | None = None
-    notes: Mapping[str, Any] | None = None
-    whole: bool = True
-
-
+LISTING = "--frames FILE lists every frame, also empty ones; "
 BOX_PARTS = {4: "left, top, right, bottom", 7: "x, y, z, length, width, height, yaw in the ego frame"}
 
 
 @dataclass(frozen=True)
 class Checks:
-    """Checks rows of the files named, and counts in `counts` what is left out by each kind of fault."""
+    """Checks rows, and counts in `counts` what is left out by each kind of fault.
 
-    files: tuple[str, ...]
+    `frames` are the names of all frames, none where there are more; `unlisted` says that they could be listed in a
+    file and are not.
+    """
+
     reading: Reading
     counts: Counter[str]
     frames: tuple[str, ...] = ()
+    unlisted: bool = False
 
     def rows(self, rows: Rows, kind: str) -> Rows:
         """The rows that pass; the first that does not, or all in other frames, is an error unless that is ignored."""
@@ -152,7 +118,7 @@ class Checks:
             raise InputError(
                 f"the frames do not match: none of {len(rows)} {kind}s stands in a frame of the ground truth; "
                 f"the first stands in {rows.frame_text(0)}, the first frame there is {shown(self.frames[0])}",
-                rows.place(0, self.files),
+                rows.place(0),
                 "name annotations and detections of the same frames, by the same names; "
                 "--match-frames stem where only folder, suffix or zeros differ",
             )
@@ -246,7 +212,8 @@ class Checks:
             row = int(bad.argmax())
             others = int(bad.sum()) - 1
             more = f" (and {others} more like it)" if others else ""
-            raise InputError(message(row) + more, rows.place(row, self.files), ignore_hint(fault))
+            listing = LISTING if self.unlisted and fault == "unknown_frames" else ""
+            raise InputError(message(row) + more, rows.place(row), listing + ignore_hint(fault))
         self.counts[fault] += int(bad.sum())
         return rows.take(~bad)
 
@@ -265,19 +232,48 @@ def _box_text(start: str, box: NDArray[np.float64]) -> Callable[[int], str]:
     return text
 
 
-def assemble(material: Material, reading: Reading) -> DetectionSet:
-    """The checked set.
+def assemble(
+    format_name: str,
+    frames: Frames,
+    annotations: Rows,
+    detections: Rows,
+    records: Sequence[Mapping[str, Any]],
+    reading: Reading | None,
+    vocabulary: tuple[str, ...] = (),
+    *,
+    answered: NDArray[np.bool_] | None = None,
+    answers: str | Path | None = None,
+    notes: Mapping[str, Any] | None = None,
+    whole: bool = True,
+    unlisted: bool = False,
+) -> DetectionSet:
+    """The checked set of what a reader found, and of what it knows about the format.
+
+    Args:
+        format_name: goes into `origin`, as `records` of the sources and `notes` do.
+        frames, annotations, detections: what was found.
+        records: of every source, what was read.
+        reading: settings of all readers.
+        vocabulary: the classes that the format knows; empty: those of the annotations.
+        answered: (f,) the frames for which the detector's output has an entry; None if the format does not say.
+        answers: the detector's output, for messages.
+        notes: further JSON values.
+        whole: whether these are all frames, and not a part of a stream.
+        unlisted: whether the format has a list of all frames, which is not given.
 
     Raises:
         InputError: with file and line of the first fault of a kind that `reading.ignore` does not name.
     """
-    checks = Checks(material.files, reading, Counter(), material.frames.names if material.whole else ())
-    annotations = checks.rows(material.annotations, "annotation")
+    reading = reading or Reading()
+    checks = Checks(reading, Counter(), frames.names if whole else (), unlisted)
+    found, marked, files = len(annotations), annotations.region is not None, annotations.files + detections.files
+    detections = replace(detections, file=detections.file + np.int32(len(annotations.files)), files=files)
+    annotations = checks.rows(annotations, "annotation")
     sound = len(annotations)
-    detections = checks.rows(material.detections, "detection")
-    frames, stays = _chosen_frames(material, reading, checks)
+    detections = checks.rows(detections, "detection")
+    frames, stays = _chosen_frames(frames, answered, answers, checks)
     annotations, detections = (_moved(rows, stays) for rows in (annotations, detections))
-    names = material.vocabulary or tuple(sorted({*_names_in(annotations), *classes_of_others()}))
+    names = vocabulary or tuple(sorted({*_names_in(annotations), *classes_of_others()}))
     classes = reading.class_map.classes if reading.class_map is not None else names
     if not classes and (len(annotations) or len(detections)):
         _refuse_no_class(annotations, reading)
@@ -293,13 +289,12 @@ def assemble(material: Material, reading: Reading) -> DetectionSet:
     (kept, region), (boxes, _) = (
         _split(rows, label) for rows, label in zip((annotations, detections), labels, strict=True)
     )
-    marked = material.annotations.region is not None or bool(region)
-    origin: dict[str, object] = {"format": material.format, "sources": [dict(source) for source in material.sources]}
-    origin |= dict(material.notes or {}) | dict(reading.record())
+    origin: dict[str, object] = {"format": format_name, "sources": [dict(record) for record in records]}
+    origin |= dict(notes or {}) | dict(reading.record())
     origin |= {"classes_left_out": dropped, "ignored": dict(checks.counts), "regions": len(region), "filters": []}
     if again := {kind: n for kind, own in (("annotations", kept), ("detections", boxes)) if (n := repeated(own))}:
         origin["repeated"] = again
-    origin["annotations"] = ledger(len(material.annotations), sound, len(annotations), len(kept), len(region))
+    origin["annotations"] = ledger(found, sound, len(annotations), len(kept), len(region))
     return DetectionSet(
         classes,
         frames.sequences,
@@ -307,8 +302,8 @@ def assemble(material: Material, reading: Reading) -> DetectionSet:
         frames.names,
         kept,
         boxes if len(boxes) else no_boxes(scored=True),
-        (region if reading.dont_care == "keep" else no_boxes()) if marked else None,
-        material.files,
+        (region if reading.dont_care == "keep" else no_boxes()) if marked or region else None,
+        files,
         origin,
     )
 
@@ -329,20 +324,22 @@ def _names_in(rows: Rows) -> tuple[str, ...]:
     return tuple(sorted({rows.names[int(code)] for code in np.unique(_named(rows))}))
 
 
-def _chosen_frames(material: Material, reading: Reading, checks: Checks) -> tuple[Frames, NDArray[np.bool_]]:
+def _chosen_frames(
+    frames: Frames, answered: NDArray[np.bool_] | None, answers: str | Path | None, checks: Checks
+) -> tuple[Frames, NDArray[np.bool_]]:
     """The frames that stay, and which these are (f,)."""
-    frames = material.frames
+    reading = checks.reading
     stays = np.ones(len(frames.names), dtype=bool)
     if reading.sequences is not None:
         for name in reading.sequences:
             check_known("sequence", name, frames.sequences)
         wanted = np.array([name in reading.sequences for name in frames.sequences], dtype=bool)
         stays = wanted[frames.sequence]
-    if material.answered is not None and (missing := stays & ~material.answered).any():
+    if answered is not None and (missing := stays & ~answered).any():
         count = int(missing.sum())
         if "missing_frames" not in reading.ignore:
             first = frames.names[int(missing.argmax())]
-            place = Place(material.answers)
+            place = Place(str(answers))
             if count == len(frames.names):
                 message = f"no entry for any of the {count} frames of the ground truth; the first is {shown(first)}"
                 raise InputError(message, place, "name annotations and detections of the same frames")
@@ -352,7 +349,7 @@ def _chosen_frames(material: Material, reading: Reading, checks: Checks) -> tupl
                 ignore_hint("missing_frames"),
             )
         checks.counts["missing_frames"] += count
-        stays &= material.answered
+        stays &= answered
     if stays.all():
         return frames, stays
     used = np.unique(frames.sequence[stays])

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import InputError, Place, UsageError, shown
@@ -153,8 +154,8 @@ def _of_table(path: str | Path) -> tuple[Cameras, dict[str, int]]:
     pitch, roll, ahead = (table.columns.get(name, zero) for name in POSE)
     matrices = np.zeros((n, 3, 3))
     matrices[:, 0, 0], matrices[:, 1, 1], matrices[:, 0, 2], matrices[:, 1, 2], matrices[:, 2, 2] = fx, fy, cx, cy, 1
-    rotation = _turned(np.radians(pitch), 1) @ _turned(np.radians(roll), 0) @ EGO_FROM_CAMERA
-    pose = Motion(rotation, np.column_stack([ahead, zero, height]))
+    turn = Rotation.from_euler("YX", np.column_stack([pitch, roll]), degrees=True).as_matrix()
+    pose = Motion(turn @ EGO_FROM_CAMERA, np.column_stack([ahead, zero, height]))
     cameras = _checked(matrices, pose, zero, Place(str(path)))
     keys = [name for name in ("frame", "sequence") if name in table.columns]
     if len(keys) > 1 or (not keys and n != 1):
@@ -168,17 +169,6 @@ def _of_table(path: str | Path) -> tuple[Cameras, dict[str, int]]:
         row = next(row for row, name in enumerate(names) if name in names[:row])
         raise InputError(f"{keys[0]} {shown(names[row])} has a row already", table.place(row))
     return cameras, {name: at for at, name in enumerate(names)}
-
-
-def _turned(angle: Floats, axis: int) -> Floats:
-    """(n, 3, 3) right-handed turns about the axis 0 or 1 of the ego frame."""
-    cosine, sine = np.cos(angle), np.sin(angle)
-    turn = np.zeros((len(angle), 3, 3))
-    one, other = axis + 1, axis - 1
-    turn[:, axis, axis] = 1
-    turn[:, one, one] = turn[:, other, other] = cosine
-    turn[:, other, one], turn[:, one, other] = sine, -sine
-    return turn
 
 
 FARTHEST_M = 1000.0

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import repeat
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -18,8 +17,8 @@ from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.libraries import library
-from verifier.perception.detections.assembly import UNKNOWN_FRAME, Frames, Material, Rows, assemble
-from verifier.perception.detections.columns import NO_SEQUENCE, DetectionSet
+from verifier.perception.detections.assembly import Rows, assemble
+from verifier.perception.detections.columns import NO_SEQUENCE, DetectionSet, Frames, codes, frames_at
 from verifier.perception.detections.sources import Elements, Reading, digest_record, elements, load_json
 
 
@@ -45,24 +44,22 @@ def coco(
     images = elements(document, file, "images", "images")
     frames, index = _frames(images)
     categories = elements(document, file, "categories", "categories")
-    names = _unique(categories, "id", dict(zip(_ids(categories, "id"), categories.texts("name"), strict=True)))
-    truth = result_rows(elements(document, file, "annotations", "annotations"), index, names, 0, scored=False)
-    truth = _annotation_columns(truth, document["annotations"], file, distance_field)
+    names = dict(zip(categories.index("id"), categories.texts("name"), strict=True))
+    items = elements(document, file, "annotations", "annotations")
+    truth = _annotation_columns(result_rows(items, index, names, scored=False), items, distance_field)
     found_document, found_file, found_record = _document(results, "detections")
     items = elements(found_document, found_file, "detections", "annotations" if hasattr(results, "dataset") else "")
     wanted = (reading or Reading()).frame_index(index, frames.names)
-    rows = distances_of(result_rows(items, wanted, names, 1), items, detection_distance_field)
-    material = Material(
+    return assemble(
         "coco",
         frames,
         truth,
-        rows,
-        (file, found_file),
+        distances_of(result_rows(items, wanted, names), items, detection_distance_field),
         [*truth_record, *found_record],
+        reading,
         tuple(dict.fromkeys(names.values())),
         notes={"distance_field": distance_field, "detection_distance_field": detection_distance_field},
     )
-    return assemble(material, reading or Reading())
 
 
 def _document(given: Any, role: str) -> tuple[Any, str, list[dict[str, object]]]:
@@ -79,63 +76,27 @@ def _document(given: Any, role: str) -> tuple[Any, str, list[dict[str, object]]]
 
 
 def _frames(images: Elements) -> tuple[Frames, dict[Any, int]]:
-    ids = _ids(images, "id")
-    index = _unique(images, "id", {number: frame for frame, number in enumerate(ids)})
+    index = images.index("id")
     files = images.texts("file_name", "")
     named = all(files) and len(set(files)) == len(files)
-    names = tuple(files) if named else tuple(map(str, ids))
-    folders = [str(PurePosixPath(name).parent) if "/" in name else NO_SEQUENCE for name in files]
-    sequences = tuple(dict.fromkeys(folders))
-    codes = {name: code for code, name in enumerate(sequences)}
-    sequence = np.fromiter((codes[folder] for folder in folders), np.int32, len(folders))
-    return Frames(names, sequence, sequences), index
+    folders = (str(PurePosixPath(name).parent) if "/" in name else NO_SEQUENCE for name in files)
+    return Frames.of(files if named else map(str, index), folders), index
 
 
-def _unique(items: Elements, key: str, index: dict[Any, Any]) -> dict[Any, Any]:
-    """`index`, whose keys are the values under `key`, if each occurs once."""
-    if len(index) == len(items):
-        return index
-    seen: set[Any] = set()
-    for row, value in enumerate(items.values(key)):
-        if value in seen:
-            raise items.fail(row, key, f"the {key} {shown(value)} occurs twice")
-        seen.add(value)
-    return index
-
-
-def _ids(items: Elements, key: str) -> list[Any]:
-    ids = items.values(key)
-    if not set(map(type, ids)) <= {int, str}:
-        row = next(row for row, value in enumerate(ids) if type(value) not in (int, str))
-        raise items.fail(row, key, f"expected a whole number or a string, got {shown(ids[row])}")
-    return ids
-
-
-def result_rows(
-    items: Elements, index: Mapping[Any, int], names: Mapping[Any, str], file: int, scored: bool = True
-) -> Rows:
+def result_rows(items: Elements, index: Mapping[Any, int], names: Mapping[Any, str], scored: bool = True) -> Rows:
     """The rows of results (or annotations), by the frame of each `image_id` and the name of each `category_id`."""
-    images = _ids(items, "image_id")
-    frame = np.fromiter(map(index.get, images, repeat(UNKNOWN_FRAME)), np.int64, len(images))
-    categories = _ids(items, "category_id")
-    used = dict.fromkeys(categories)
-    code = {category: number for number, category in enumerate(used)}
+    images = items.ids("image_id")
     x, y, width, height = items.vectors("bbox", 4).T
-    return Rows(
-        frame,
-        np.fromiter(map(code.__getitem__, categories), np.int64, len(categories)),
-        tuple(names.get(category, f"category {category}") for category in used),
-        np.arange(1, len(items) + 1),
-        np.full(len(items), file, np.int32),
-        lambda row: f"image {shown(images[row])}",
-        items.numbers("score") if scored else None,
+    return Rows.of(
+        items,
+        (frames_at(index, images), lambda row: f"image {shown(images[row])}"),
+        codes(names.get(category, f"category {category}") for category in items.ids("category_id")),
+        score=items.numbers("score") if scored else None,
         box_2d=np.column_stack([x, y, x + width, y + height]),
-        pointer=items.pointer,
     )
 
 
-def _annotation_columns(rows: Rows, document: Any, file: str, distance_field: str | None) -> Rows:
-    items = Elements(document, file, "annotations", lambda row: f"/annotations/{row}")
+def _annotation_columns(rows: Rows, items: Elements, distance_field: str | None) -> Rows:
     region = (items.whole("iscrowd", 0) != 0) | (items.whole("ignore", 0) != 0)
     attributes: dict[str, NDArray[Any]] = {"area": items.numbers("area", np.nan)}
     if set(map(type, items.values("id", 0))) <= {int}:

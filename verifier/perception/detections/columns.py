@@ -6,21 +6,27 @@ Every reader turns its own convention (camera frame, global frame, bottom centre
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.arrays import check_index, plain_fields, read_only
-from verifier.base.errors import Place
+from verifier.base.arrays import check_index, check_shapes, freeze, plain_fields, read_only
+from verifier.base.errors import LimitError, Place
 
 ANY_CLASS = -1
 """The label of a don't-care region that stands for every class."""
 NO_SEQUENCE = "(no sequence)"
 """The sequence of frames that their source puts in none; where all frames are in it, sequences are not known."""
+
+
+MOST_FRAMES = 20_000_000
+"""Frames of one data set; more is refused, so that one wild frame number does not fill the memory."""
+UNKNOWN_FRAME = -1
+"""The frame of an object that stands in no known frame."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,14 +59,18 @@ class Boxes:
     file: NDArray[np.int32]
 
     def __post_init__(self) -> None:
-        types = {"frame": np.int64, "label": np.int32, "line": np.int64, "file": np.int32}
-        for column in fields(self):
-            value = getattr(self, column.name)
-            if column.name != "attributes" and value is not None:
-                object.__setattr__(self, column.name, read_only(value, types.get(column.name, np.float64)))
+        numbers = dict.fromkeys(("score", "box_2d", "box_3d", "distance_m"), np.float64)
+        freeze(
+            self, {"frame": np.int64, "label": np.int32, "line": np.int64, "file": np.int32, **numbers}, copied=False
+        )
         columns = {name: read_only(value) for name, value in self.attributes.items()}
         object.__setattr__(self, "attributes", MappingProxyType(columns))
-        self._check_shapes()
+        n = len(self.frame)
+        one = dict.fromkeys(("frame", "label", "line", "file", "score", "distance_m"), (n,))
+        check_shapes(self, {**one, "box_2d": (n, 4), "box_3d": (n, 7)})
+        for name, value in columns.items():
+            if value.shape != (n,):
+                raise ValueError(f"{name} has shape {value.shape}, expected {(n,)}")
         for index in (self.frame, self.line, self.file):
             if index.size and index.min() < 0:
                 raise ValueError("frame, line and file are indices from 0")
@@ -71,14 +81,6 @@ class Boxes:
             raise ValueError("a score is not finite")
         if self.distance_m is not None and ((self.distance_m < 0) | np.isinf(self.distance_m)).any():
             raise ValueError("a distance is negative or infinite")
-
-    def _check_shapes(self) -> None:
-        n = len(self.frame)
-        expected = {"box_2d": (n, 4), "box_3d": (n, 7)}
-        columns = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "attributes"}
-        for name, value in {**columns, **self.attributes}.items():
-            if value is not None and value.shape != expected.get(name, (n,)):
-                raise ValueError(f"{name} has shape {value.shape}, expected {expected.get(name, (n,))}")
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -167,6 +169,57 @@ class DetectionSet:
         return len(self.frame_name)
 
 
+Coded: TypeAlias = tuple[NDArray[np.int64], tuple[str, ...]]
+"""(n,) codes, and the text of each code."""
+
+
+def codes(values: Iterable[str]) -> Coded:
+    """(n,) the code of each value, and the values by code, in the order they first occur."""
+    listed = list(values)
+    index = {value: code for code, value in enumerate(dict.fromkeys(listed))}
+    return np.fromiter(map(index.__getitem__, listed), np.int64, len(listed)), tuple(index)
+
+
+@dataclass(frozen=True)
+class Frames:
+    """The frames of a data set: their unique names, the sequence of each (f,), and the names of the sequences."""
+
+    names: tuple[str, ...]
+    sequence: NDArray[np.int32]
+    sequences: tuple[str, ...]
+
+    @classmethod
+    def of(cls, names: Iterable[str], sequences: Iterable[str]) -> Frames:
+        """Frames of these names, by the name of the sequence of each."""
+        sequence, known = codes(sequences)
+        return cls(tuple(names), sequence.astype(np.int32), known)
+
+
+LookedUp: TypeAlias = tuple[NDArray[np.int64], Callable[[int], str]]
+"""(n,) frame of each row, and what to call it in a message."""
+
+
+def frames_at(index: Mapping[Any, int], keys: Iterable[Any]) -> NDArray[np.int64]:
+    """(n,) the frame under each key; `UNKNOWN_FRAME` where there is none."""
+    return np.array([index.get(key, UNKNOWN_FRAME) for key in keys], dtype=np.int64)
+
+
+def numbered_frames(sequences: tuple[str, ...], counts: NDArray[np.int64], first: int, place: Place) -> Frames:
+    """Frames "SEQUENCE/NNNNNN", `counts` of them per sequence counted from `first`.
+
+    Raises:
+        LimitError: more than `MOST_FRAMES`.
+    """
+    total = int(np.minimum(counts, MOST_FRAMES + 1).sum())
+    if total > MOST_FRAMES:
+        raise LimitError(f"{int(counts.sum())} frames, at most {MOST_FRAMES} are read", place)
+    starts = np.cumsum(counts) - counts
+    sequence = np.repeat(np.arange(len(sequences), dtype=np.int32), counts)
+    numbers = np.arange(len(sequence)) - starts[sequence] + first
+    pairs = zip(sequence.tolist(), numbers.tolist(), strict=True)
+    return Frames(tuple(f"{sequences[s]}/{n:06d}" for s, n in pairs), sequence, sequences)
+
+
 def faulty_boxes(box: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Which rows of `box_2d` (n, 4) or `box_3d` (n, 7) are no box: partly NaN, infinite, or of negative size.
 
@@ -250,7 +303,5 @@ def repeated(boxes: Boxes) -> int:
 
 
 def ignore_hint(fault: str) -> str:
-    """How to leave out what has this kind of fault, or better not to have it."""
-    empty = "--frames FILE lists every frame, also empty ones (table, kitti_tracking); "
-    left_out = f"--ignore {fault} (in Python ignore=({fault!r},)) leaves these out and counts them"
-    return empty + left_out if fault == "unknown_frames" else left_out
+    """How to leave out what has this kind of fault."""
+    return f"--ignore {fault} (in Python ignore=({fault!r},)) leaves these out and counts them"

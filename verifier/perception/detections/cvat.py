@@ -19,8 +19,7 @@ from pathlib import Path, PurePosixPath
 
 from verifier.base.errors import InputError, LimitError, Place, shown
 from verifier.base.tables import NUMBER
-from verifier.perception.detections.assembly import MOST_FRAMES
-from verifier.perception.detections.columns import DetectionSet
+from verifier.perception.detections.columns import MOST_FRAMES, DetectionSet
 from verifier.perception.detections.gathered import Element, Gathered, gathered_set, walk_xml
 from verifier.perception.detections.sources import Member, Reading
 

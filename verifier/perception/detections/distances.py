@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,26 +99,23 @@ def with_distances(data: DetectionSet, path: str | Path, key: str) -> DetectionS
             raise InputError(text.format(what, distance[row]), Place(str(path), int(line[row])), hint)
 
     fail(~((distance >= 0) & (distance <= LARGEST_M)), "{}: expected a distance in metres, got {:g}")
-    ids, inverse = np.unique(np.concatenate([boxes.attributes[key], objects]), return_inverse=True)
-    place = np.concatenate([boxes.frame, frame]) * len(ids) + inverse
-    mine, theirs = place[: len(boxes)], place[len(boxes) :]
-    order = np.argsort(theirs, kind="stable")
+    own_pairs = list(zip(boxes.frame.tolist(), boxes.attributes[key].tolist(), strict=True))
+    known_pairs, pairs = set(own_pairs), list(zip(frame.tolist(), objects.tolist(), strict=True))
     nowhere = frame < 0
     if len(frame) > 1 and nowhere.all():
         text = f"the frames do not match: none of {len(frame)} rows is of a frame of the annotations; the first, {{}}"
         fail(nowhere, text, f"the first frame of the annotations is {shown(data.frame_name[0])}" if index else None)
-    unknown = nowhere | ~np.isin(theirs, mine)
+    unknown = np.array([pair not in known_pairs for pair in pairs], dtype=bool)
     there = boxes.attributes[key][boxes.frame == frame[unknown.argmax()]] if unknown.any() else ()
     known = first_of([number_words(number) for number in there])
     fail(unknown, NO_ANNOTATION, f"this frame has the {key} {known}" if known else None)
-    again = np.zeros(len(theirs), dtype=bool)
-    again[order[1:]] = theirs[order[1:]] == theirs[order[:-1]]
+    row_of: dict[tuple[Any, Any], int] = {}
+    again = np.array([row_of.setdefault(pair, row) != row for row, pair in enumerate(pairs)], dtype=bool)
     fail(again, "{} occurs twice")
     result = np.full(len(boxes), np.nan) if boxes.distance_m is None else boxes.distance_m.copy()
-    if len(theirs):
-        at = np.minimum(np.searchsorted(theirs[order], mine), len(theirs) - 1)
-        hit = theirs[order][at] == mine
-        result[hit] = distance[order][at][hit]
+    for at, pair in enumerate(own_pairs):
+        if pair in row_of:
+            result[at] = distance[row_of[pair]]
     record = {**digest_record("distances", path, raw), "key": key, "unknown": int(np.isnan(result).sum())}
     origin = {**data.origin, "distances": record}
     return data.change(annotations=replace(boxes, distance_m=result), origin=origin)
@@ -162,27 +159,19 @@ class Motion:
         """The motions at `rows`, one per box."""
         return Motion(self.rotation[rows], self.translation[rows])
 
-    def after(self, first: Motion) -> Motion:
-        """The motion that applies `first` and then this one."""
-        return Motion(self.rotation @ first.rotation, self._moved(first.translation))
-
     def inverse(self) -> Motion:
         """The motion back."""
         back = np.swapaxes(self.rotation, 1, 2)
         return Motion(back, -np.einsum("nij,nj->ni", back, self.translation))
-
-    def _moved(self, points: Floats) -> Floats:
-        moved: Floats = np.einsum("nij,nj->ni", self.rotation, points) + self.translation
-        return moved
 
     def boxes(self, centre: Floats, size_lwh: Floats, heading: Floats) -> Floats:
         """(n, 7) boxes in the target frame, from their centre (n, 3), length, width and height (n, 3) and the
         direction of their length (n, 3) in the source frame. The yaw is that of the heading's projection on the
         target's ground plane: a small roll or pitch between the frames tilts a box, which seven numbers cannot say.
         """
-        turned = np.einsum("nij,nj->ni", self.rotation, heading)
+        turned, moved = (np.einsum("nij,nj->ni", self.rotation, vector) for vector in (heading, centre))
         yaw = np.arctan2(turned[:, 1], turned[:, 0])
-        return np.column_stack([self._moved(centre), size_lwh, yaw])
+        return np.column_stack([moved + self.translation, size_lwh, yaw])
 
 
 def motion(translation: Floats, quaternion_wxyz: Floats) -> Motion:

@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 import numpy as np
 
 from verifier.base.errors import InputError, Place
-from verifier.perception.detections.assembly import Frames, Material, Rows, assemble
+from verifier.perception.detections.assembly import Rows, assemble
 from verifier.perception.detections.coco import distances_of
-from verifier.perception.detections.columns import NO_SEQUENCE, DetectionSet
-from verifier.perception.detections.sources import Elements, Reading, codes, digest_record, elements, load_json
+from verifier.perception.detections.columns import NO_SEQUENCE, DetectionSet, Frames, codes, frames_at
+from verifier.perception.detections.sources import Elements, Reading, digest_record, elements, load_json, nested
 
 TRUTH, FOUND, DISTANCE = "ground_truth", "predictions", "distance_m"
 
@@ -44,68 +43,50 @@ def fiftyone(
     samples = elements(document, str(annotations), "samples", "samples")
     names = samples.texts("filepath")
     frames = _frames(names)
-    index = {name: number for number, name in enumerate(names)}
-    truth, items = _rows(samples, index, TRUTH, 0)
+    index = samples.index("filepath")
+    truth, items = _rows(samples, index, TRUTH)
     if distance_field is None and any(DISTANCE in item for item in items.items):
         distance_field = DISTANCE
     region = items.whole("iscrowd", 0) != 0
     truth = distances_of(replace(truth, region=region if region.any() else None), items, distance_field)
     other, found_raw = load_json(detections)
     reported = elements(other, str(detections), "samples", "samples")
-    rows, items = _rows(reported, (reading or Reading()).frame_index(index), FOUND, 1)
+    rows, items = _rows(reported, (reading or Reading()).frame_index(index), FOUND)
     rows = distances_of(rows, items, detection_distance_field)
     records = [digest_record("annotations", annotations, raw), digest_record("detections", detections, found_raw)]
     notes = {"distance_field": distance_field, "detection_distance_field": detection_distance_field}
-    files = (str(annotations), str(detections))
-    return assemble(Material("fiftyone", frames, truth, rows, files, records, notes=notes), reading or Reading())
+    return assemble("fiftyone", frames, truth, rows, records, reading, notes=notes)
 
 
 def _frames(names: list[str]) -> Frames:
     folders = [str(PurePosixPath(name).parent) for name in names]
     several = len(set(folders)) > 1
-    sequence, sequences = codes(folders if several else [NO_SEQUENCE] * len(names))
-    return Frames(tuple(names), sequence.astype(np.int32), sequences)
+    return Frames.of(names, folders if several else [NO_SEQUENCE] * len(names))
 
 
-def _rows(samples: Elements, index: Mapping[str, int], field: str, file: int) -> tuple[Rows, Elements]:
+def _rows(samples: Elements, index: Mapping[str, int], field: str) -> tuple[Rows, Elements]:
     """The detections under a field, in pixels."""
     names = samples.texts("filepath")
-    if file == 0 and len(index) != len(names):
-        twice = next(row for row, name in enumerate(names) if index[name] != row)
-        raise samples.fail(twice, "filepath", "this sample occurs twice")
-    flat: list[Any] = []
-    places: list[tuple[int, int]] = []
     if not any(field in sample for sample in samples.items):
         raise InputError(f"no sample has the field '{field}'", Place(samples.file))
+    lists = []
     for row, sample in enumerate(samples.items):
         holder = sample.get(field) or {"detections": []}
-        listed = holder.get("detections") if isinstance(holder, dict) else None
-        if not isinstance(listed, list):
+        lists.append(holder.get("detections") if isinstance(holder, dict) else None)
+        if not isinstance(lists[-1], list):
             raise samples.fail(row, field, "expected an object with a list of detections")
-        flat += listed
-        places += [(row, number) for number in range(len(listed))]
-    items = Elements(
-        flat, samples.file, "detections", lambda k: f"/samples/{places[k][0]}/{field}/detections/{places[k][1]}"
-    )
-    at = np.array([row for row, _ in places], dtype=np.int64)
+    items, at = nested(lists, samples.file, "detections", lambda row: f"{samples.pointer(row)}/{field}/detections")
     size = np.array([_size(samples, row) for row in dict.fromkeys(at.tolist())]).reshape(-1, 2)
     size = size[np.unique(at, return_inverse=True)[1]]
     left, top, width, height = (items.vectors("bounding_box", 4) * size[:, [0, 1, 0, 1]]).T
-    label, classes = codes(items.texts("label"))
-    return (
-        Rows(
-            np.array([index.get(names[row], -1) for row in at.tolist()], dtype=np.int64),
-            label,
-            classes,
-            np.arange(1, len(items) + 1),
-            np.full(len(items), file, np.int32),
-            lambda k: f"sample {names[places[k][0]]}",
-            items.numbers("confidence") if file else None,
-            box_2d=np.column_stack([left, top, left + width, top + height]),
-            pointer=items.pointer,
-        ),
+    rows = Rows.of(
         items,
+        (frames_at(index, names)[at], lambda row: f"sample {names[at[row]]}"),
+        codes(items.texts("label")),
+        score=items.numbers("confidence") if field == FOUND else None,
+        box_2d=np.column_stack([left, top, left + width, top + height]),
     )
+    return rows, items
 
 
 def _size(samples: Elements, row: int) -> list[int]:

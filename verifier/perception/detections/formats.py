@@ -35,7 +35,6 @@ from verifier.perception.detections.waymo import waymo
 from verifier.perception.detections.yolo import yolo
 
 TABLES = (".csv", ".tsv", *PARQUET)
-NAMED = "name it with --format"
 
 
 def recognised(annotations: str | Path) -> tuple[str, str]:
@@ -44,10 +43,10 @@ def recognised(annotations: str | Path) -> tuple[str, str]:
     Raises:
         InputError: nothing there, unreadable, or of no known format, saying what was seen.
     """
-    path, place = Path(annotations), Place(str(annotations))
+    path = Path(annotations)
     suffix = path.suffix.lower()
     if not path.exists():
-        raise InputError("no such file or folder", place)
+        raise InputError("no such file or folder", Place(str(annotations)))
     if (path / "sample_annotation.json").is_file():
         return "nuscenes", "a folder with the table sample_annotation.json"
     if suffix in PARQUET and (seen := _of_parquet(path)):
@@ -71,9 +70,11 @@ def recognised(annotations: str | Path) -> tuple[str, str]:
             continue
         if wanted in Path(members[0].name).suffix.lower():
             return find(members)
-    raise InputError(
-        "the format is not recognised: neither .txt, .xml nor .json files, and no known file", place, NAMED
-    )
+    raise _unrecognised("neither .txt, .xml nor .json files, and no known file", str(annotations))
+
+
+def _unrecognised(seen: str, file: str) -> InputError:
+    return InputError(f"the format is not recognised: {seen}", Place(file), "name it with --format")
 
 
 def _of_json(members: Sequence[Member]) -> tuple[str, str]:
@@ -88,11 +89,8 @@ def _of_json(members: Sequence[Member]) -> tuple[str, str]:
         return "bdd100k", "JSON frames with labels that have a box2d"
     if raw.lstrip()[:1] == b"[" and all(key in raw for key in (b'"sample_token"', b'"cam_front"', b'"boxes"')):
         return "nuscenes_compact", "a JSON list of frames with sample_token, cam_front and boxes"
-    raise InputError(
-        "the format is not recognised: JSON, but neither COCO, FiftyOne, OpenLABEL, BDD100K nor a scene of nuScenes",
-        Place(members[0].name),
-        NAMED,
-    )
+    seen = "JSON, but neither COCO, FiftyOne, OpenLABEL, BDD100K nor a scene of nuScenes"
+    raise _unrecognised(seen, members[0].name)
 
 
 def _of_xml(members: Sequence[Member]) -> tuple[str, str]:
@@ -100,10 +98,8 @@ def _of_xml(members: Sequence[Member]) -> tuple[str, str]:
         return "voc", f"XML files with the element 'annotation', as {members[0].name}"
     if any(re.search(rb"<annotations[\s>]", member.raw) for member in members):
         return "cvat", f"XML files with the element 'annotations', as {members[0].name}"
-    message = (
-        "the format is not recognised: XML without the element 'annotation' of Pascal VOC or 'annotations' of CVAT"
-    )
-    raise InputError(message, Place(members[0].name), NAMED)
+    seen = "XML without the element 'annotation' of Pascal VOC or 'annotations' of CVAT"
+    raise _unrecognised(seen, members[0].name)
 
 
 def _of_parquet(path: Path) -> str | None:
@@ -125,8 +121,7 @@ def _of_text(members: Sequence[Member]) -> tuple[str, str]:
         for line in member.raw.decode(errors="replace").splitlines():
             if line.strip():
                 return _of_line(line, member.name)
-    message = f"the format is not recognised: all {len(members)} text files are empty"
-    raise InputError(message, Place(members[0].name), NAMED)
+    raise _unrecognised(f"all {len(members)} text files are empty", members[0].name)
 
 
 def _of_line(line: str, file: str) -> tuple[str, str]:
@@ -141,8 +136,7 @@ def _of_line(line: str, file: str) -> tuple[str, str]:
         return "yolo", f"a class and 4 numbers in a line of {file}"
     if len(commas) in (9, 10) and all(NUMBER.fullmatch(comma.strip()) for comma in commas):
         return "mot", f"{len(commas)} numbers with commas in a line of {file}"
-    message = f"the format is not recognised: a line such as {shown(line)}"
-    raise InputError(message, Place(file), NAMED)
+    raise _unrecognised(f"a line such as {shown(line)}", file)
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,8 @@ import numpy as np
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.libraries import library
 from verifier.base.tables import NUMBER
-from verifier.perception.detections.assembly import Frames
 from verifier.perception.detections.classmap import is_part
-from verifier.perception.detections.columns import NO_SEQUENCE, DetectionSet
+from verifier.perception.detections.columns import NO_SEQUENCE, DetectionSet, Frames
 from verifier.perception.detections.sources import Member, Reading, Source, by_name, read_source
 from verifier.perception.detections.tablefiles import NAMES, TEXTS, NamedTable, check_columns, renamed, table_set
 
@@ -114,7 +113,7 @@ class Gathered:
         if "id" not in made and not scored:
             made["id"] = arrow.array(self._numbers())
         if "track" in made:
-            made["track"] = _codes(made["track"])
+            made["track"] = made["track"].dictionary_encode().indices  # an empty cell is no track
         wanted = {
             name: scored if name == "score" else (bool(self.rows) and not scored) or theirs in made
             for name, theirs in columns.items()
@@ -157,12 +156,6 @@ def _number(value: Any) -> Any:
     if isinstance(value, str):
         return float(value) if NUMBER.fullmatch(value.strip()) else None
     return value if isinstance(value, int | float) else None
-
-
-def _codes(column: Any) -> Any:
-    """Names as numbers, for a column of tracks; an empty cell is no track."""
-    encoded = column.combine_chunks() if hasattr(column, "combine_chunks") else column
-    return encoded.dictionary_encode().indices
 
 
 def drives_of(members: Sequence[Member]) -> list[str]:
@@ -268,5 +261,4 @@ def image_frames(members: Iterable[Member], images: Iterable[tuple[str, str]] = 
     own = [folders[name] or NO_SEQUENCE for name in names]
     if len(set(own)) < 2:
         own = [NO_SEQUENCE] * len(own)
-    sequences = {name: code for code, name in enumerate(dict.fromkeys(own))}
-    return Frames(names, np.array([sequences[name] for name in own], dtype=np.int32), tuple(sequences))
+    return Frames.of(names, own)

@@ -18,7 +18,7 @@ and one file for all images (Frustum PointNets, Qi et al. 2018): image, type id,
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -26,8 +26,17 @@ from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, Place, check_known, shown
 from verifier.base.files import read_text
-from verifier.perception.detections.assembly import UNKNOWN_FRAME, Frames, Material, Rows, assemble, numbered_frames
-from verifier.perception.detections.columns import NO_SEQUENCE, DetectionSet
+from verifier.perception.detections.assembly import Rows, assemble
+from verifier.perception.detections.columns import (
+    NO_SEQUENCE,
+    Coded,
+    DetectionSet,
+    Frames,
+    LookedUp,
+    codes,
+    frames_at,
+    numbered_frames,
+)
 from verifier.perception.detections.distances import Motion, camera_boxes, ego_from_camera
 from verifier.perception.detections.sources import Reading, Source, by_name, read_source
 from verifier.perception.detections.texttables import Kind, Layout, TextTable, read_tables
@@ -39,17 +48,13 @@ EGO = "rectified camera 0: x forward, y left, z up"
 
 BOX: dict[str, Kind] = dict.fromkeys(("x1", "y1", "x2", "y2"), "number")
 SIZE: dict[str, Kind] = dict.fromkeys(("h", "w", "l", "x", "y", "z", "rotation_y"), "number")
-OBJECT: dict[str, Kind] = {"type": "text", "truncated": "finite", "occluded": "finite", "alpha": "finite"}
-OBJECT |= BOX | SIZE
-TRACKING: dict[str, Kind] = {"frame": "whole", "track": "whole"}
-TRACKING |= OBJECT
+STATE: dict[str, Kind] = dict.fromkeys(("truncated", "occluded", "alpha"), "finite")
+OBJECT: dict[str, Kind] = {"type": "text", **STATE, **BOX, **SIZE}
+TRACKING: dict[str, Kind] = {"frame": "whole", "track": "whole", **OBJECT}
 SCORE: dict[str, Kind] = {"score": "number"}
-AB3DMOT: dict[str, Kind] = {"frame": "whole", "type_id": "whole"}
-AB3DMOT |= BOX | SCORE | SIZE | {"alpha": "number"}
-FLAT: dict[str, Kind] = {"frame": "whole"}
-FLAT |= BOX | SCORE
-IMAGES: dict[str, Kind] = {"image": "text", "type_id": "whole", "score": "number"}
-IMAGES |= BOX
+AB3DMOT: dict[str, Kind] = {"frame": "whole", "type_id": "whole", **BOX, **SCORE, **SIZE, "alpha": "number"}
+FLAT: dict[str, Kind] = {"frame": "whole", **BOX, **SCORE}
+IMAGES: dict[str, Kind] = {"image": "text", "type_id": "whole", **SCORE, **BOX}
 
 
 def kitti_object(annotations: str | Path, detections: str | Path, reading: Reading | None = None) -> DetectionSet:
@@ -62,40 +67,31 @@ def kitti_object(annotations: str | Path, detections: str | Path, reading: Readi
     Raises:
         InputError: a file cannot be read, with file, line and column; see also `sources.IGNORABLE`.
     """
+    reading = reading or Reading()
     truth = read_source(annotations, "annotations")
     source = read_source(detections, "detections")
-    frames = Frames(_stems(truth), np.zeros(len(truth.members), np.int32), (NO_SEQUENCE,))
-    index = (reading or Reading()).frame_index({name: number for number, name in enumerate(frames.names)})
+    frames = Frames.of(_stems(truth), [NO_SEQUENCE] * len(truth.members))
+    own = {name: number for number, name in enumerate(frames.names)}
     labels = read_tables(truth.members, [Layout(OBJECT)])
     results = read_tables(source.members, [Layout(OBJECT | SCORE), Layout(IMAGES)])
-    answered = None
+    index, answered = reading.frame_index(own), None
     if "image" in results.columns:
-        images = [Path(name).stem for name in results.names["image"]]
-        of_image = np.array([index.get(stem, UNKNOWN_FRAME) for stem in images], dtype=np.int64)
-        code = results.columns["image"]
-        rows = _rows(
-            results, of_image[code], lambda row: f"image {shown(images[int(code[row])])}", len(truth.members)
-        )
+        found = results.frames_named(index, "image", lambda name: Path(name).stem)
     else:
-        found = [index.get(stem, UNKNOWN_FRAME) for stem in _stems(source)]
-        own = results.of_files(index, lambda member: member.stem)
-        rows = _rows(results, own, results.stem_text("frame"), len(truth.members))
-        answered = np.isin(np.arange(len(frames.names)), found)
-    truth_rows = _rows(labels, labels.file.astype(np.int64), labels.stem_text("frame"), 0)
-    files = tuple(member.name for member in truth.members + source.members)
-    material = Material(
+        answered = np.isin(np.arange(len(frames.names)), frames_at(index, _stems(source)))
+        found = results.frames_of_files(index, "frame")
+    return assemble(
         "kitti_object",
         frames,
-        truth_rows,
-        rows,
-        files,
+        _rows(labels, labels.frames_of_files(own, "frame")),
+        _rows(results, found),
         [truth.record, source.record],
+        reading,
         CLASSES,
-        answered,
-        str(detections),
-        {"ego": EGO},
+        answered=answered,
+        answers=detections,
+        notes={"ego": EGO},
     )
-    return assemble(material, reading or Reading())
 
 
 def kitti_tracking(
@@ -127,24 +123,19 @@ def kitti_tracking(
     all_frames = _sequence_frames(truth, labels, frames)
     stems = {member.stem for member in detected.members}
     answered = np.array([name in stems for name in all_frames.sequences], dtype=bool)[all_frames.sequence]
-    rows = [
-        _rows(table, *table.frames(all_frames, 0, lambda member: member.stem), offset)
-        for table, offset in ((labels, 0), (results, len(truth.members)))
-    ]
-    files = tuple(member.name for member in truth.members + detected.members)
-    material = Material(
+    return assemble(
         "kitti_tracking",
         all_frames,
-        rows[0],
-        rows[1],
-        files,
+        _rows(labels, labels.frames(all_frames, 0, lambda member: member.stem)),
+        _rows(results, results.frames(all_frames, 0, lambda member: member.stem)),
         [truth.record, detected.record],
+        reading,
         CLASSES,
-        answered,
-        str(detections),
-        {"ego": EGO, "frames_given": frames is not None},
+        answered=answered,
+        answers=detections,
+        notes={"ego": EGO, "frames_given": frames is not None},
+        unlisted=frames is None,
     )
-    return assemble(material, reading)
 
 
 def image_boxes(table: TextTable) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
@@ -170,28 +161,18 @@ def space_boxes(table: TextTable, motion: Motion) -> tuple[NDArray[np.float64], 
     return box, absent
 
 
-def _rows(
-    table: TextTable,
-    frame: NDArray[np.int64],
-    frame_text: Callable[[int], str],
-    file_offset: int,
-) -> Rows:
+def _rows(table: TextTable, frames: LookedUp) -> Rows:
     box_2d, no_box_2d = image_boxes(table)
     box_3d, no_box_3d = space_boxes(table, ego_from_camera(len(table))) if "h" in table.columns else (None, None)
     label, names = _classes(table)
     scored = "score" in table.columns
     region = label == names.index(DONT_CARE_TYPE) if DONT_CARE_TYPE in names else np.zeros(len(table), dtype=bool)
     kept = () if scored else ("truncated", "occluded", "alpha", "track")
-    return Rows(
-        frame,
-        label,
-        names,
-        table.line,
-        table.file + np.int32(file_offset),
-        frame_text,
-        table.columns.get("score"),
-        box_2d,
-        box_3d,
+    return table.rows(
+        frames,
+        (label, names),
+        box_2d=box_2d,
+        box_3d=box_3d,
         attributes={name: table.columns[name] for name in kept if name in table.columns},
         no_box_2d=no_box_2d,
         no_box_3d=no_box_3d,
@@ -200,21 +181,20 @@ def _rows(
     )
 
 
-def _classes(table: TextTable) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def _classes(table: TextTable) -> Coded:
     """The class of each row: from its column, else from its type id, else from the folder of its file."""
     if "type" in table.columns:
         return table.columns["type"], table.names["type"]
     if "type_id" in table.columns:
-        ids, codes = np.unique(table.columns["type_id"], return_inverse=True)
         _check_folders(table)
-        return codes.astype(np.int64), tuple(TYPE_IDS.get(int(number), f"type {int(number)}") for number in ids)
+        return table.classes("type_id", TYPE_IDS, "type")
     for member in table.members:
         if not member.folder:
             raise InputError(
                 "no column says the class and the file stands in no folder named after one", Place(member.name)
             )
-    names = tuple(dict.fromkeys(member.folder for member in table.members))
-    return table.of_files({name: at for at, name in enumerate(names)}, lambda member: member.folder), names
+    folder, names = codes(member.folder for member in table.members)
+    return folder[table.file], names
 
 
 def _check_folders(table: TextTable) -> None:

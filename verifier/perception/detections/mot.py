@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, Place
 from verifier.base.files import read_text
-from verifier.perception.detections.assembly import Frames, Material, Rows, assemble, numbered_frames
-from verifier.perception.detections.columns import DetectionSet
+from verifier.perception.detections.assembly import Rows, assemble
+from verifier.perception.detections.columns import Coded, DetectionSet, Frames, numbered_frames
 from verifier.perception.detections.sources import Member, Reading, Source, by_name, read_source
 from verifier.perception.detections.texttables import Kind, Layout, TextTable, read_tables
 
@@ -66,24 +66,19 @@ def mot(
     labels = read_tables(truth.members, [Layout(BOX | FLAG | CLASS, ","), Layout(BOX | FLAG | PLACE, ",")])
     results = read_tables(source.members, [Layout(BOX | SCORE | PLACE, ","), Layout(BOX | SCORE, ",")])
     frames = _frames(truth, labels, Path(annotations))
-    rows = _rows(labels, frames, 0, _classes(labels), labels.columns["flag"] == 0)
-    zero = np.zeros(len(results), dtype=np.int64)
-    detected_rows = _rows(results, frames, len(truth.members), (zero, (detected_class,)), None)
     detected = {_sequence_of(member) for member in source.members}
-    answered = np.array([name in detected for name in frames.sequences], dtype=bool)[frames.sequence]
-    material = Material(
+    return assemble(
         "mot",
         frames,
-        rows,
-        detected_rows,
-        tuple(member.name for member in truth.members + source.members),
+        _rows(labels, frames, _classes(labels), labels.columns["flag"] == 0),
+        _rows(results, frames, (np.zeros(len(results), dtype=np.int64), (detected_class,)), None),
         [truth.record, source.record],
+        reading,
         tuple(CLASSES.values()),
-        answered,
-        str(detections),
-        {"detected_class": detected_class},
+        answered=np.array([name in detected for name in frames.sequences], dtype=bool)[frames.sequence],
+        answers=detections,
+        notes={"detected_class": detected_class},
     )
-    return assemble(material, reading or Reading())
 
 
 def _select(source: Source, kind: str, reading: Reading | None) -> Source:
@@ -114,11 +109,10 @@ def _sequence_of_path(path: Path) -> str:
     return path.stem
 
 
-def _classes(labels: TextTable) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def _classes(labels: TextTable) -> Coded:
     if "class" not in labels.columns:
         return np.zeros(len(labels), dtype=np.int64), (CLASSES[1],)
-    ids, codes = np.unique(labels.columns["class"], return_inverse=True)
-    return codes.astype(np.int64), tuple(CLASSES.get(int(number), f"class {int(number)}") for number in ids)
+    return labels.classes("class", CLASSES)
 
 
 def _frames(truth: Source, labels: TextTable, folder: Path) -> Frames:
@@ -142,25 +136,13 @@ def _stated_length(folder: Path, name: str) -> int | None:
     return None
 
 
-def _rows(
-    table: TextTable,
-    frames: Frames,
-    offset: int,
-    label: tuple[NDArray[np.int64], tuple[str, ...]],
-    region: NDArray[np.bool_] | None,
-) -> Rows:
-    frame, text = table.frames(frames, 1, _sequence_of)
+def _rows(table: TextTable, frames: Frames, classes: Coded, region: NDArray[np.bool_] | None) -> Rows:
     left, top, width, height = table.stack("left", "top", "width", "height").T
-    kept = {} if region is None else {k: table.columns[k] for k in ("track", "visibility") if k in table.columns}
-    return Rows(
-        frame,
-        label[0],
-        label[1],
-        table.line,
-        table.file + np.int32(offset),
-        text,
-        table.columns.get("score"),
-        np.column_stack([left, top, left + width, top + height]),
-        attributes=kept,
+    kept = () if region is None else ("track", "visibility")
+    return table.rows(
+        table.frames(frames, 1, _sequence_of),
+        classes,
+        box_2d=np.column_stack([left, top, left + width, top + height]),
+        attributes={name: table.columns[name] for name in kept if name in table.columns},
         region=region,
     )

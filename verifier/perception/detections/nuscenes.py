@@ -7,7 +7,7 @@ benchmark's own distances are (nuscenes-devkit, `eval/common/loaders.py`, `add_c
 
 import json
 from collections.abc import Mapping
-from itertools import chain
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats
 from verifier.base.errors import InputError, Place, shown
-from verifier.perception.detections.assembly import UNKNOWN_FRAME, Frames, Material, Rows, assemble
+from verifier.perception.detections.assembly import Rows, assemble
 from verifier.perception.detections.classmap import ClassMap, class_map
-from verifier.perception.detections.columns import DetectionSet
+from verifier.perception.detections.columns import DetectionSet, Frames, codes, frames_at
 from verifier.perception.detections.distances import Motion, motion, rotations
-from verifier.perception.detections.sources import Elements, Reading, codes, digest_record, elements, load_json
+from verifier.perception.detections.sources import Elements, Reading, digest_record, elements, load_json, nested
 
 CLASSES = (
     "barrier",
@@ -76,32 +76,29 @@ def nuscenes(tables: str | Path, results: str | Path, reading: Reading | None = 
     """
     reading = reading or Reading()
     if reading.class_map is None:
-        reading = Reading(official_classes(), **{k: v for k, v in vars(reading).items() if k != "class_map"})
+        reading = replace(reading, class_map=official_classes())
     loaded = _Tables(Path(tables), str(tables))
     frames, index, ego_from_global = _samples(loaded)
     annotations = _annotations(loaded, index, ego_from_global)
     document, raw = load_json(results)
-    detections, answered = result_rows(document, raw, str(results), index, ego_from_global, 1)
-    material = Material(
+    detections, answered = result_rows(document, raw, str(results), index, ego_from_global)
+    truth_record = {"role": "annotations", "name": Path(tables).name, "tables": loaded.digests}
+    return assemble(
         "nuscenes",
         frames,
         annotations,
         detections,
-        (loaded.file("sample_annotation"), str(results)),
-        [
-            {"role": "annotations", "name": Path(tables).name, "tables": loaded.digests},
-            digest_record("detections", results, raw),
-        ],
+        [truth_record, digest_record("detections", results, raw)],
+        reading,
         CLASSES,
-        answered,
-        str(results),
-        {"ego": EGO},
+        answered=answered,
+        answers=results,
+        notes={"ego": EGO},
     )
-    return assemble(material, reading)
 
 
 def result_rows(
-    document: Any, raw: bytes, file: str, index: Mapping[str, int], ego_from_global: Motion, file_index: int
+    document: Any, raw: bytes, file: str, index: Mapping[str, int], ego_from_global: Motion
 ) -> tuple[Rows, NDArray[np.bool_]]:
     """The detections of an official results document, and which frames (f,) it has an entry for.
 
@@ -111,38 +108,22 @@ def result_rows(
     if not isinstance(document, dict) or not isinstance(document.get("results"), dict):
         raise InputError("expected an object with the key 'results', an object of lists by sample token", Place(file))
     results: dict[str, Any] = document["results"]
-    for token, result in results.items():
-        if not isinstance(result, list):
-            place = Place(file, path=f"/results/{token}")
-            raise InputError(f"expected a list of detections, got {shown(result)}", place)
-    lengths = np.fromiter(map(len, results.values()), np.int64, len(results))
     tokens = list(results)
-    ends = np.cumsum(lengths)
-    owner = np.repeat(np.arange(len(tokens)), lengths)
-
-    def pointer(row: int) -> str:
-        return f"/results/{tokens[int(owner[row])]}/{row - int(ends[owner[row]] - lengths[owner[row]])}"
-
-    items = Elements(list(chain.from_iterable(results.values())), file, "detections", pointer)
+    items, owner = nested(list(results.values()), file, "detections", lambda entry: f"/results/{tokens[entry]}")
     if raw.count(b'"sample_token"') != len(items):
         _check_unique_tokens(raw, file)
-    of_token = np.array([index.get(token, UNKNOWN_FRAME) for token in tokens], dtype=np.int64)
+    of_token = frames_at(index, tokens)
     frame = of_token[owner]
     stated = items.texts("sample_token")
     for row, (token, own) in enumerate(zip(stated, [tokens[entry] for entry in owner.tolist()], strict=True)):
         if token != own:
             raise items.fail(row, "sample_token", f"expected the token of its entry, got {shown(token)}")
-    label, classes = codes(items.texts("detection_name"))
-    rows = Rows(
-        frame,
-        label,
-        classes,
-        np.arange(1, len(items) + 1),
-        np.full(len(items), file_index, np.int32),
-        lambda row: f"sample {shown(tokens[int(owner[row])])}",
-        items.numbers("detection_score"),
+    rows = Rows.of(
+        items,
+        (frame, lambda row: f"sample {shown(tokens[int(owner[row])])}"),
+        codes(items.texts("detection_name")),
+        score=items.numbers("detection_score"),
         box_3d=global_boxes(items, ego_from_global, frame),
-        pointer=pointer,
     )
     return rows, np.isin(np.arange(len(index)), of_token)
 
@@ -188,15 +169,8 @@ class _Tables:
     def keyed(self, name: str) -> tuple[Elements, dict[str, int]]:
         """A table, and the row of each token."""
         table = self.table(name)
-        tokens = table.texts("token")
-        index = dict(zip(tokens, range(len(tokens)), strict=True))
-        if len(index) != len(tokens):
-            seen: set[str] = set()
-            for row, token in enumerate(tokens):
-                if token in seen:
-                    raise table.fail(row, "token", f"the token {shown(token)} occurs twice")
-                seen.add(token)
-        return table, index
+        table.texts("token")  # no number is one
+        return table, table.index("token")
 
 
 def _look_up(table: Elements, key: str, index: Mapping[str, int], other: str) -> NDArray[np.int64]:
@@ -295,18 +269,15 @@ def _annotations(tables: _Tables, index: Mapping[str, int], ego_from_global: Mot
     instance, instance_index = tables.keyed("instance")
     table, annotation_index = tables.keyed("sample_annotation")
     tokens = table.texts("sample_token")
-    frame = np.fromiter((index.get(token, UNKNOWN_FRAME) for token in tokens), np.int64, len(tokens))
+    frame = frames_at(index, tokens)
     track = _look_up(table, "instance_token", instance_index, "instance")
     names = tuple(category.texts("name"))
     lidar, radar = table.numbers("num_lidar_pts"), table.numbers("num_radar_pts")
     visible = [float(token) if token.isdecimal() else np.nan for token in table.texts("visibility_token", "")]
-    return Rows(
-        frame,
-        _look_up(instance, "category_token", category_index, "category")[track],
-        names,
-        np.arange(1, len(table) + 1),
-        np.zeros(len(table), np.int32),
-        lambda row: f"sample {shown(tokens[row])}",
+    return Rows.of(
+        table,
+        (frame, lambda row: f"sample {shown(tokens[row])}"),
+        (_look_up(instance, "category_token", category_index, "category")[track], names),
         box_3d=global_boxes(table, ego_from_global, frame),
         attributes={
             "track": track,
@@ -316,7 +287,6 @@ def _annotations(tables: _Tables, index: Mapping[str, int], ego_from_global: Mot
             "visibility": np.array(visible),
             "speed": _speeds(tables, table, annotation_index, tokens),
         },
-        pointer=table.pointer,
     )
 
 

@@ -9,26 +9,24 @@ Detections are an official results file (`nuscenes`), or a folder of comma-separ
 after it (`Car.txt`), in the format of AB3DMOT (`kitti`) and in the CAM_FRONT camera frame.
 """
 
-from collections.abc import Mapping, Sequence
-from itertools import chain
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.errors import InputError, Place, shown
-from verifier.perception.detections.assembly import UNKNOWN_FRAME, Frames, Material, Rows, assemble
-from verifier.perception.detections.columns import DetectionSet
+from verifier.base.errors import InputError, Place
+from verifier.perception.detections.assembly import Rows, assemble
+from verifier.perception.detections.columns import UNKNOWN_FRAME, DetectionSet, Frames, codes
 from verifier.perception.detections.kitti import AB3DMOT, image_boxes, space_boxes
 from verifier.perception.detections.nuscenes import EGO, poses, result_rows
 from verifier.perception.detections.sources import (
     Elements,
     Reading,
-    codes,
     digest_record,
     elements,
     load_json,
+    nested,
     read_source,
 )
 from verifier.perception.detections.texttables import Layout, read_tables
@@ -46,30 +44,24 @@ def nuscenes_compact(annotations: str | Path, detections: str | Path, reading: R
     document, raw = load_json(annotations)
     file = str(annotations)
     listed = elements(document, file, "frames")
-    tokens = listed.texts("sample_token")
-    index = {token: frame for frame, token in enumerate(tokens)}
+    tokens, index = listed.texts("sample_token"), listed.index("sample_token")
     if not tokens:
         raise InputError("no frame in it", Place(file))
-    if len(index) != len(tokens):
-        row = next(row for row, token in enumerate(tokens) if index[token] != row)
-        raise listed.fail(index[tokens[row]], "sample_token", f"the token {shown(tokens[row])} occurs twice")
-    sequence = Path(annotations).absolute().parent.name or "scene"
-    frames = Frames(tuple(tokens), np.zeros(len(tokens), np.int32), (sequence,))
     truth = _annotations(listed)
-    rows, answered, files, record = _detections(listed, index, detections)
-    material = Material(
+    rows, answered, record = _detections(listed, index, detections)
+    sequence = Path(annotations).absolute().parent.name or "scene"
+    return assemble(
         "nuscenes_compact",
-        frames,
+        Frames.of(tokens, [sequence] * len(tokens)),
         truth,
         rows,
-        (file, *files),
         [digest_record("annotations", annotations, raw), record],
+        reading,
         tuple(sorted({*truth.names, *rows.names})),
-        answered,
-        str(detections),
-        {"ego": EGO},
+        answered=answered,
+        answers=detections,
+        notes={"ego": EGO},
     )
-    return assemble(material, reading or Reading())
 
 
 def cameras(frames: Elements) -> Elements:
@@ -78,49 +70,33 @@ def cameras(frames: Elements) -> Elements:
 
 
 def _annotations(frames: Elements) -> Rows:
-    boxes: list[list[Any]] = frames.values("boxes")
-    for row, own in enumerate(boxes):
-        if not isinstance(own, list):
-            raise frames.fail(row, "boxes", f"expected a list of boxes, got {shown(own)}")
-    lengths = np.fromiter(map(len, boxes), np.int64, len(boxes))
-    frame = np.repeat(np.arange(len(boxes)), lengths)
-    starts = np.cumsum(lengths) - lengths
-
-    def pointer(row: int) -> str:
-        return f"/{int(frame[row])}/boxes/{row - int(starts[frame[row]])}"
-
-    items = Elements(list(chain.from_iterable(boxes)), frames.file, "boxes", pointer)
+    items, frame = nested(frames.values("boxes"), frames.file, "boxes", lambda row: f"{frames.pointer(row)}/boxes")
     x, y, z, width, length, height, turn = items.vectors("box_lidar", 7).T
     yaw = -turn - np.pi / 2
     heading = np.column_stack([np.cos(yaw), np.sin(yaw), np.zeros_like(yaw)])
     ego_from_lidar = poses(frames, "lidar2ego_", "_wxyz").take(frame)
     box = ego_from_lidar.boxes(np.column_stack([x, y, z]), np.column_stack([length, width, height]), heading)
-    label, names = codes(items.texts("name"))
     lidar, radar = items.numbers("num_lidar_pts"), items.numbers("num_radar_pts")
     speed = np.linalg.norm(items.vectors("velocity", 2, unknown=True), axis=1)
     attributes = {"num_lidar_pts": lidar, "num_radar_pts": radar, "num_points": lidar + radar, "speed": speed}
-    return Rows(
-        frame.astype(np.int64),
-        label,
-        names,
-        np.arange(1, len(items) + 1),
-        np.zeros(len(items), np.int32),
-        lambda row: f"frame {int(frame[row])}",
+    return Rows.of(
+        items,
+        (frame, lambda row: f"frame {int(frame[row])}"),
+        codes(items.texts("name")),
         box_3d=box,
         attributes=attributes,
-        pointer=pointer,
     )
 
 
 def _detections(
     frames: Elements, index: Mapping[str, int], path: str | Path
-) -> tuple[Rows, NDArray[np.bool_] | None, Sequence[str], dict[str, object]]:
-    """The detections, which frames have an entry (None: the format does not say), the files, and their record."""
+) -> tuple[Rows, NDArray[np.bool_] | None, dict[str, object]]:
+    """The detections, which frames have an entry (None: the format does not say), and what is recorded of them."""
     if Path(path).is_file() and Path(path).suffix == ".json":
         document, raw = load_json(path)
         moves = poses(frames, "ego2global_", "_wxyz")
-        rows, answered = result_rows(document, raw, str(path), index, moves.inverse(), 1)
-        return rows, answered, (str(path),), digest_record("detections", path, raw)
+        rows, answered = result_rows(document, raw, str(path), index, moves.inverse())
+        return rows, answered, digest_record("detections", path, raw)
     source = read_source(path, "detections")
     table = read_tables(source.members, [Layout(AB3DMOT, ",")])
     number = table.columns["frame"]
@@ -130,17 +106,12 @@ def _detections(
     # As if the camera's image were taken when the LiDAR's sweep ends. The files of AB3DMOT were made that way: taken
     # so, their boxes lie 0.1 m from the annotated cars on average, and 0.2 m with the ego's motion between the times.
     box_3d, no_box_3d = space_boxes(table, poses(cameras(frames), "cam2ego_", "_wxyz").take(frame))
-    rows = Rows(
-        frame,
-        table.file.astype(np.int64),
-        tuple(member.stem.lower() for member in source.members),
-        table.line,
-        table.file + np.int32(1),
-        lambda row: f"frame {int(number[row])}",
-        table.columns["score"],
-        box_2d,
-        box_3d,
+    rows = table.rows(
+        (frame, lambda row: f"frame {int(number[row])}"),
+        (table.file.astype(np.int64), tuple(member.stem.lower() for member in source.members)),
+        box_2d=box_2d,
+        box_3d=box_3d,
         no_box_2d=no_box_2d,
         no_box_3d=no_box_3d,
     )
-    return rows, None, tuple(member.name for member in source.members), source.record
+    return rows, None, source.record

@@ -14,13 +14,13 @@ one without `frames` is a frame.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from verifier.base.arrays import Floats
 from verifier.base.errors import InputError, Place, shown
@@ -218,14 +218,7 @@ def _turn(numbers: list[float]) -> Floats:
 
 def _euler(sequence: str, angles: Sequence[float]) -> Floats:
     """(3, 3) the product of the turns about these axes, from left to right."""
-    product = np.eye(3)
-    for axis, angle in zip(sequence, angles, strict=True):
-        a, b = {"X": (1, 2), "Y": (2, 0), "Z": (0, 1)}[axis]
-        turn = np.eye(3)
-        turn[[a, b], [a, b]] = math.cos(angle)
-        turn[b, a], turn[a, b] = math.sin(angle), -math.sin(angle)
-        product = product @ turn
-    return product
+    return np.asarray(Rotation.from_euler(sequence, angles).as_matrix(), dtype=np.float64)
 
 
 def _matrix(data: Any) -> Floats | None:

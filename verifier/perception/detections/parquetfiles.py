@@ -20,13 +20,14 @@ from pathlib import Path, PurePath
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, Place, UsageError, first_line, shown
 from verifier.base.libraries import library
 from verifier.base.tables import value_type
 from verifier.perception.detections.tablefiles import REQUIRED, REQUIRED_SCORED, check_columns, renamed
 
-Rows: TypeAlias = tuple[int, int]
+RowRange: TypeAlias = tuple[int, int]
 """The first row of a part, and one past its last."""
 
 
@@ -85,11 +86,11 @@ class FilesInOrder:
         file = self.file_of(row)
         return Place(self.paths[file], row - self.starts[file] + 1)
 
-    def within(self, rows: Rows) -> range:
+    def within(self, rows: RowRange) -> range:
         """The numbers of the files that hold these rows."""
         return range(self.file_of(rows[0]), self.file_of(rows[1] - 1) + 1) if rows[0] < rows[1] else range(0)
 
-    def batches(self, rows: Rows, most: int, columns: Sequence[str] | None = None) -> Iterator[tuple[str, Any]]:
+    def batches(self, rows: RowRange, most: int, columns: Sequence[str] | None = None) -> Iterator[tuple[str, Any]]:
         """The file and an Arrow table of at most so many rows, one after the other: row group by row group, as one
         iteration over all of them holds on to memory of those already read.
 
@@ -207,7 +208,7 @@ NEEDED = (REQUIRED, REQUIRED_SCORED, ("frame",))
 class TablePart:
     """The rows of some whole sequences: of annotations, detections and, where they are listed, frames."""
 
-    rows: tuple[Rows, ...]
+    rows: tuple[RowRange, ...]
 
     def __len__(self) -> int:
         return sum(end - first for first, end in self.rows)
@@ -305,17 +306,27 @@ def _begins(files: FilesInOrder, columns: Mapping[str, str]) -> list[tuple[Any, 
     return begins
 
 
-def _read_begins(begins: list[tuple[Any, int]], own: str, rows: Rows, files: FilesInOrder) -> None:
-    row, compute = rows[0], library("pyarrow.compute")
+def _read_begins(begins: list[tuple[Any, int]], own: str, rows: RowRange, files: FilesInOrder) -> None:
+    row = rows[0]
     for file, table in files.batches(rows, 1 << 20, [own]):
         column = renamed(table, {"sequence": own}, ("sequence",), file)["sequence"].combine_chunks()
-        if column.null_count:
-            place = files.place(row + int(column.is_null().to_numpy(zero_copy_only=False).argmax()))
-            raise InputError("sequence: the cell is empty", place)
-        differs = compute.not_equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
-        for at in [0, *(np.flatnonzero(differs) + 1).tolist()]:
+        for at in np.flatnonzero(begins_run(column, "sequence", files, row)).tolist():
             _add_begin(begins, column[at].as_py(), row + at, files)
         row += len(column)
+
+
+def begins_run(column: Any, name: str, files: FilesInOrder, first: int) -> NDArray[np.bool_]:
+    """(n,) whether a cell differs from that before it, as the first does; `first` is the row of that one.
+
+    Raises:
+        InputError: an empty cell.
+    """
+    if column.null_count:
+        row = int(column.is_null().to_numpy(zero_copy_only=False).argmax())
+        raise InputError(f"{name}: the cell is empty", files.place(first + row))
+    begins = np.ones(len(column), dtype=bool)
+    begins[1:] = library("pyarrow.compute").not_equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
+    return begins
 
 
 def _add_begin(begins: list[tuple[Any, int]], name: Any, row: int, files: FilesInOrder) -> None:

@@ -108,17 +108,18 @@ def digest_record(role: str, path: str | Path, raw: bytes) -> dict[str, Any]:
     return {"role": role, "name": Path(path).name, "files": 1, "sha256": hashlib.sha256(raw).hexdigest()}
 
 
-def _check_size(size: int, place: Place) -> None:
-    if size > LARGEST_SOURCE:
-        raise InputError(f"it holds {size} bytes; at most {LARGEST_SOURCE} are read", place)
+def _check_sizes(sizes: Collection[int], place: Place) -> None:
+    """Refuse too many files, or files of so many bytes together."""
+    if len(sizes) > MOST_FILES:
+        raise InputError(f"it has {len(sizes)} files; at most {MOST_FILES} are read", place)
+    if sum(sizes) > LARGEST_SOURCE:
+        raise InputError(f"it holds {sum(sizes)} bytes; at most {LARGEST_SOURCE} are read", place)
 
 
 def _folder(folder: Path, shown_as: str, suffix: str, only: Collection[str] | None) -> Iterator[Member]:
     paths = sorted(path for path in folder.rglob(f"*{suffix}") if path.is_file())
     paths = paths if only is None else [path for path in paths if str(path) in only]
-    if len(paths) > MOST_FILES:
-        raise InputError(f"it has {len(paths)} files; at most {MOST_FILES} are read", Place(shown_as))
-    _check_size(sum(path.stat().st_size for path in paths), Place(shown_as))
+    _check_sizes([path.stat().st_size for path in paths], Place(shown_as))
     for path in paths:
         name = f"{shown_as}/{path.relative_to(folder).as_posix()}"
         parent = path.parent.name if path.parent != folder else ""
@@ -142,9 +143,7 @@ def _archive(path: Path, shown_as: str, suffix: str) -> Iterator[Member]:
 
 def _check_archive(entries: list[zipfile.ZipInfo], shown_as: str) -> None:
     place = Place(shown_as)
-    if len(entries) > MOST_FILES:
-        raise InputError(f"it has {len(entries)} files; at most {MOST_FILES} are read", place)
-    _check_size(sum(entry.file_size for entry in entries), place)
+    _check_sizes([entry.file_size for entry in entries], place)
     seen: set[str] = set()
     for entry in entries:
         name = entry.filename
@@ -287,6 +286,18 @@ class Elements:
         """(n) strings."""
         return self._of_type(key, self.values(key, default), (str,), "a string")
 
+    def index(self, key: str) -> dict[Any, int]:
+        """The element that has each whole number or string under `key`; InputError where one occurs twice."""
+        index: dict[Any, int] = {}
+        for row, value in enumerate(self.ids(key)):
+            if index.setdefault(value, row) != row:
+                raise self.fail(row, key, f"the {key} {shown(value)} occurs twice")
+        return index
+
+    def ids(self, key: str) -> list[Any]:
+        """(n) whole numbers or strings."""
+        return self._of_type(key, self.values(key), (int, str), "a whole number or a string")
+
     def numbers(self, key: str, default: float | None = None) -> NDArray[np.float64]:
         """(n,) numbers; NaN only where the file says NaN."""
         return self._array(key, self._of_type(key, self.values(key, default), (float, int), "a number"))
@@ -330,13 +341,6 @@ class Elements:
             raise InputError(f"{key}: a number too large to be one", Place(self.file)) from None
 
 
-def codes(values: Iterable[str]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """(n,) the code of each value, and the values by code, in the order they first occur."""
-    listed = list(values)
-    index = {value: code for code, value in enumerate(dict.fromkeys(listed))}
-    return np.fromiter(map(index.__getitem__, listed), np.int64, len(listed)), tuple(index)
-
-
 def load_json(path: Any) -> tuple[Any, bytes]:
     """A decoded JSON file and its bytes. NaN and infinities, which are not JSON, are read as Python writes them.
 
@@ -366,7 +370,22 @@ def elements(document: Any, file: str, what: str, key: str = "") -> Elements:
         if not isinstance(document, dict) or key not in document:
             raise InputError(f"expected an object with the key '{key}'", Place(file))
         listed = document[key]
-    prefix = f"/{key}" if key else ""
-    if not isinstance(listed, list):
-        raise InputError(f"expected a list of {what}, got {shown(listed)}", Place(file, path=prefix or None))
-    return Elements(listed, file, what, lambda row: f"{prefix}/{row}")
+    return nested([listed], file, what, lambda _: f"/{key}" if key else "")[0]
+
+
+def nested(
+    lists: Sequence[Any], file: str, what: str, pointer: Callable[[int], str]
+) -> tuple[Elements, NDArray[np.int64]]:
+    """The objects of several lists, each of which stands at its pointer, and (n,) the list of each object."""
+    for number, listed in enumerate(lists):
+        if not isinstance(listed, list):
+            message = f"expected a list of {what}, got {shown(listed)}"
+            raise InputError(message, Place(file, path=pointer(number) or None))
+    lengths = np.array([len(listed) for listed in lists], dtype=np.int64)
+    owner = np.repeat(np.arange(len(lists)), lengths)
+    begin = np.cumsum(lengths) - lengths
+
+    def place(row: int) -> str:
+        return f"{pointer(int(owner[row]))}/{row - int(begin[owner[row]])}"
+
+    return Elements(list(chain.from_iterable(lists)), file, what, place), owner

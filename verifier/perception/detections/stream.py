@@ -18,14 +18,15 @@ from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.libraries import library
-from verifier.perception.detections.assembly import Frames, Material, assemble
-from verifier.perception.detections.columns import DetectionSet
+from verifier.perception.detections.assembly import Rows, assemble
+from verifier.perception.detections.columns import DetectionSet, Frames
 from verifier.perception.detections.parquetfiles import (
     NEEDED,
     FilesInOrder,
-    Rows,
+    RowRange,
     TablePart,
     Tables,
+    begins_run,
     opened,
     without_rows,
 )
@@ -146,19 +147,22 @@ def _chunk_set(
 ) -> DetectionSet:
     keys, frames = found_frames
     index = dict(zip(keys, range(len(keys)), strict=True))
-    rows, names = [], list[str]()
-    for scored, (named, own, sizes) in enumerate(parts[:2]):
-        codes = np.repeat(np.arange(len(own), dtype=np.int64), sizes)
-        own_rows = rows_of(named, looked_up(codes, own, index), 0, scored=bool(scored))
-        file = np.searchsorted(files[scored].starts, named.line - 1, side="right") - 1
-        line = named.line - np.array(files[scored].starts)[file]
-        rows.append(replace(own_rows, line=line, file=(file + len(names)).astype(np.int32)))
-        names += files[scored].paths
-    material = Material("table", frames, rows[0], rows[1], tuple(names), records, classes, whole=False)
+
+    def placed(part: _Part, own: FilesInOrder, scored: bool) -> Rows:
+        """The rows of a part, each in its file."""
+        named, frame_keys, sizes = part
+        codes = np.repeat(np.arange(len(frame_keys), dtype=np.int64), sizes)
+        found = rows_of(named, looked_up(codes, frame_keys, index), scored=scored)
+        starts = np.array(own.starts)
+        file = np.searchsorted(starts, named.line - 1, side="right") - 1
+        return replace(found, line=named.line - starts[file], file=file.astype(np.int32), files=own.paths)
+
     if reading.sequences is not None:
         present = tuple(name for name in reading.sequences if name in frames.sequences)
         reading = replace(reading, sequences=present)
-    return assemble(material, reading)
+    truth, found = placed(parts[0], files[0], scored=False), placed(parts[1], files[1], scored=True)
+    unlisted = len(files) == 2
+    return assemble("table", frames, truth, found, records, reading, classes, whole=False, unlisted=unlisted)
 
 
 @contextlib.contextmanager
@@ -214,7 +218,7 @@ class _Side:
     """One table, or some rows of it: what is read and not yet handed out, with the frame of each run of rows."""
 
     def __init__(
-        self, files: FilesInOrder, columns: Mapping[str, str], required: tuple[str, ...], rows: Rows, most: int
+        self, files: FilesInOrder, columns: Mapping[str, str], required: tuple[str, ...], rows: RowRange, most: int
     ) -> None:
         self.files, self.file, self.columns, self.required = files, files.name, columns, required
         self.rows, self.most = rows, most
@@ -249,18 +253,10 @@ class _Side:
                 parts = [self.buffer]
 
     def _find_runs(self) -> None:
-        compute = library("pyarrow.compute")
-        change = np.zeros(len(self.buffer), dtype=bool)
-        change[:1] = True
         names = [name for name in ("sequence", "frame") if name in self.buffer.column_names]
         columns = {name: self.buffer[name].combine_chunks() for name in names}
-        for name, column in columns.items():
-            if column.null_count:
-                row = int(column.is_null().to_numpy(zero_copy_only=False).argmax())
-                raise InputError(f"{name}: the cell is empty", self.files.place(self.rows_done + row))
-            differs = compute.not_equal(column[1:], column[:-1])
-            change[1:] |= differs.to_numpy(zero_copy_only=False)
-        self.starts = np.flatnonzero(change)
+        begins = [begins_run(column, name, self.files, self.rows_done) for name, column in columns.items()]
+        self.starts = np.flatnonzero(np.logical_or.reduce(begins))
         runs = [column.take(library("pyarrow").array(self.starts)).to_pylist() for column in columns.values()]
         self.keys = list(zip(*(runs if len(runs) == 2 else [[None] * len(runs[0]), *runs]), strict=True))
         self._check_order()

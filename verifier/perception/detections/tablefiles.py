@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -31,8 +30,8 @@ from verifier.base.errors import InputError, Place, UsageError, check_known, fir
 from verifier.base.files import read_bytes
 from verifier.base.libraries import library
 from verifier.base.tables import Kind, arrow_table, codes_of, doubles_of, is_number, known_names, value_type
-from verifier.perception.detections.assembly import UNKNOWN_FRAME, Frames, Material, Rows, assemble
-from verifier.perception.detections.columns import NO_SEQUENCE, DetectionSet
+from verifier.perception.detections.assembly import Rows, assemble
+from verifier.perception.detections.columns import NO_SEQUENCE, DetectionSet, Frames, LookedUp, frames_at
 from verifier.perception.detections.sources import Reading, digest_record
 
 BOX_2D = ("x1", "y1", "x2", "y2")
@@ -41,8 +40,6 @@ ASSUMED_ZERO = ("z", "length", "width", "height", "yaw")
 BOX_3D = CENTRE + ASSUMED_ZERO
 NAMES = ("frame", "sequence", "class", "score", *BOX_2D, *BOX_3D, "distance_m", "region")
 TEXTS = ("frame", "sequence", "class")
-LookedUp: TypeAlias = tuple[NDArray[np.int64], Callable[[int], str]]
-"""The frame of each row, and what to call it in a message."""
 Key: TypeAlias = tuple[Any, Any]
 """Sequence, None or "" where a table names none, and frame."""
 
@@ -152,10 +149,8 @@ def renamed(table: Any, columns: Mapping[str, str], required: Sequence[str], fil
     return arrow.table(taken)
 
 
-def rows_of(named: NamedTable, frames: LookedUp, file: int, scored: bool) -> Rows:
-    """The rows of a table whose frames are already looked up; `file` is the index of its first file."""
-    frame, text = frames
-    label, names = named.codes("class")
+def rows_of(named: NamedTable, frames: LookedUp, scored: bool) -> Rows:
+    """The rows of a table whose frames are already looked up."""
     box_2d, no_2d = _box(named, BOX_2D)
     box_3d, no_3d = _box(named, BOX_3D)
     distance = named.numbers("distance_m")[0] if named.has("distance_m") else None
@@ -164,12 +159,12 @@ def rows_of(named: NamedTable, frames: LookedUp, file: int, scored: bool) -> Row
         region = np.nan_to_num(named.numbers("region")[0]) != 0
     others = [] if scored else [name for name in named.table.column_names if name not in NAMES]
     return Rows(
-        frame,
-        label,
-        names,
+        frames[0],
+        *named.codes("class"),
         named.line,
-        np.full(len(named), file, np.int32) if named.part is None else named.part + np.int32(file),
-        text,
+        np.zeros(len(named), np.int32) if named.part is None else named.part,
+        named.files or (named.file,),
+        frames[1],
         named.numbers("score")[0] if scored else None,
         box_2d,
         box_3d,
@@ -229,16 +224,12 @@ def frames_of(keys: Sequence[Key]) -> Frames:
     """Frames named "SEQUENCE/FRAME"; without sequences named by the frame."""
     told = ["" if sequence is None else str(sequence) for sequence, _ in keys]
     names = (f"{own}/{frame}" if own else str(frame) for own, (_, frame) in zip(told, keys, strict=True))
-    own = [sequence or NO_SEQUENCE for sequence in told]
-    codes = {name: code for code, name in enumerate(dict.fromkeys(own))}
-    sequence = np.fromiter(map(codes.__getitem__, own), np.int32, len(keys))
-    return Frames(tuple(names), sequence, tuple(codes))
+    return Frames.of(names, (sequence or NO_SEQUENCE for sequence in told))
 
 
 def looked_up(codes: NDArray[np.int64], keys: Sequence[Any], index: Mapping[Any, int]) -> LookedUp:
     """(n,) frame of each row, and what to call it in a message."""
-    table = np.fromiter(map(index.get, keys, repeat(UNKNOWN_FRAME)), np.int64, len(keys))
-    frame = table[codes]
+    frame = frames_at(index, keys)[codes]
 
     def text(row: int) -> str:
         sequence, name = keys[int(codes[row])]
@@ -307,7 +298,7 @@ def tables(
         all_keys = each_once(read(frames, "frames", wanted, needed))
     assumed = {"annotations": assumed_zero(truth), "detections": assumed_zero(table)}
     notes = {"columns": dict(columns), "frames_given": frames is not None, "assumed_zero": assumed}
-    return table_set("table", truth, table, all_keys, reading, records, classes, notes)
+    return table_set("table", truth, table, all_keys, reading, records, classes, notes, unlisted=frames is None)
 
 
 def table_set(
@@ -319,6 +310,7 @@ def table_set(
     records: Sequence[Mapping[str, object]],
     classes: tuple[str, ...] = (),
     notes: Mapping[str, object] | None = None,
+    unlisted: bool = False,
 ) -> DetectionSet:
     """The checked set of a format whose objects are rows of tables.
 
@@ -328,18 +320,18 @@ def table_set(
     all_keys = truth_keys if keys is None else keys
     index = {key: number for number, key in enumerate(all_keys)}
     codes, keys_there = frame_keys(table)
-    files, how = truth.files or (truth.file,), reading or Reading()
-    material = Material(
+    reading = reading or Reading()
+    return assemble(
         name,
         frames_of(all_keys),
-        rows_of(truth, looked_up(truth_codes, truth_keys, index), 0, scored=False),
-        rows_of(table, looked_up(codes, keys_there, how.frame_index(index)), len(files), scored=True),
-        (*files, *(table.files or (table.file,))),
+        rows_of(truth, looked_up(truth_codes, truth_keys, index), scored=False),
+        rows_of(table, looked_up(codes, keys_there, reading.frame_index(index)), scored=True),
         records,
+        reading,
         classes,
         notes=notes,
+        unlisted=unlisted,
     )
-    return assemble(material, how)
 
 
 def assumed_zero(named: NamedTable) -> list[str]:

@@ -19,7 +19,8 @@ from verifier.base.errors import InputError, Place, shown
 from verifier.base.libraries import library
 from verifier.base.tables import NUMBER, lines_of, unified
 from verifier.base.words import counted
-from verifier.perception.detections.assembly import UNKNOWN_FRAME, Frames
+from verifier.perception.detections.assembly import Rows
+from verifier.perception.detections.columns import UNKNOWN_FRAME, Coded, Frames, LookedUp, frames_at
 from verifier.perception.detections.sources import Member
 
 Kind = Literal["text", "whole", "number", "finite"]
@@ -59,20 +60,35 @@ class TextTable:
         """Where a row stands."""
         return Place(self.member(row).name, int(self.line[row]))
 
-    def stem_text(self, what: str) -> Callable[[int], str]:
-        """What to call the frame of a row: `what` it is, and the stem of its file."""
-        return lambda row: f"{what} {shown(self.member(row).stem)}"
+    def rows(self, frames: LookedUp, classes: Coded, **columns: Any) -> Rows:
+        """The rows as objects in these frames and of these classes; with `score`, where it is a column, and further
+        `columns`."""
+        files = tuple(member.name for member in self.members)
+        return Rows(frames[0], *classes, self.line, self.file, files, frames[1], self.columns.get("score"), **columns)
 
     def of_files(self, number: Mapping[str, int], name: Callable[[Member], str]) -> NDArray[np.int64]:
         """(n,) the number under the name of each row's file; `UNKNOWN_FRAME` where there is none."""
-        numbers = [number.get(name(member), UNKNOWN_FRAME) for member in self.members]
-        return np.array(numbers, dtype=np.int64)[self.file]
+        return frames_at(number, map(name, self.members))[self.file]
 
-    def frames(
-        self, frames: Frames, first: int, sequence: Callable[[Member], str]
-    ) -> tuple[NDArray[np.int64], Callable[[int], str]]:
-        """(n,) the frame of each row, and what to call it, by the column `frame`, which counts from `first` in each
-        sequence, that of the row's file."""
+    def frames_of_files(self, index: Mapping[str, int], what: str) -> LookedUp:
+        """The frames by the stems of the files of rows; `what` they are."""
+        frame = self.of_files(index, lambda member: member.stem)
+        return frame, lambda row: f"{what} {shown(self.member(row).stem)}"
+
+    def frames_named(
+        self, index: Mapping[str, int], column: str, name: Callable[[str], str] = lambda text: text
+    ) -> LookedUp:
+        """The frames by the texts of a column, which says what they are; `name` is what one names."""
+        code, names = self.columns[column], [name(text) for text in self.names[column]]
+        return frames_at(index, names)[code], lambda row: f"{column} {shown(names[int(code[row])])}"
+
+    def classes(self, column: str, names: Mapping[int, str], what: str = "class") -> Coded:
+        """The classes by the numbers in a column, whose names these are; `what` a number without a name is."""
+        numbers, label = np.unique(self.columns[column].astype(np.int64), return_inverse=True)
+        return label.astype(np.int64), tuple(names.get(number, f"{what} {number}") for number in numbers.tolist())
+
+    def frames(self, frames: Frames, first: int, sequence: Callable[[Member], str]) -> LookedUp:
+        """The frames by the column `frame`, which counts from `first` in each sequence, that of the row's file."""
         lengths = np.bincount(frames.sequence, minlength=len(frames.sequences))
         own = self.of_files({name: at for at, name in enumerate(frames.sequences)}, sequence)
         number = self.columns["frame"]

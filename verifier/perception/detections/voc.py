@@ -12,7 +12,7 @@ devkit. An image without detections needs no file.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,10 +20,10 @@ import numpy as np
 
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.tables import NUMBER
-from verifier.perception.detections.assembly import UNKNOWN_FRAME, Material, Rows, assemble
-from verifier.perception.detections.columns import DetectionSet
+from verifier.perception.detections.assembly import Rows, assemble
+from verifier.perception.detections.columns import DetectionSet, codes, frames_at
 from verifier.perception.detections.gathered import SCORES, Element, image_frames, walk_xml
-from verifier.perception.detections.sources import Member, NoFilesError, Reading, Source, codes, read_source
+from verifier.perception.detections.sources import Member, NoFilesError, Reading, Source, read_source
 from verifier.perception.detections.texttables import Kind, Layout, read_tables
 
 OBJECT = "annotation/object"
@@ -47,16 +47,12 @@ def voc(annotations: str | Path, detections: str | Path, reading: Reading | None
     index = {name: at for at, name in enumerate(frames.names)}
     wanted = (reading or Reading()).frame_index(index)
     source = _detected(detections)
-    offset = len(truth.members)
     if source.members[0].name.lower().endswith(".xml"):
         image_frames(source.members)  # refuses two files of one image
-        rows = _of_xml(source, wanted, offset, scored=True)
+        rows = _of_xml(source, wanted, scored=True)
     else:
-        rows = _of_results(source, wanted, offset)
-    files = tuple(member.name for member in truth.members + source.members)
-    labels = _of_xml(truth, index, 0)
-    material = Material("voc", frames, labels, rows, files, [truth.record, source.record])
-    return assemble(material, reading or Reading())
+        rows = _of_results(source, wanted)
+    return assemble("voc", frames, _of_xml(truth, index), rows, [truth.record, source.record], reading)
 
 
 def _detected(path: str | Path) -> Source:
@@ -107,7 +103,7 @@ class _Objects:
         return text
 
 
-def _of_xml(source: Source, index: Mapping[str, int], offset: int, scored: bool = False) -> Rows:
+def _of_xml(source: Source, index: Mapping[str, int], scored: bool = False) -> Rows:
     read = []
     for member in source.members:
         read.append(_Objects(member.name))
@@ -116,7 +112,7 @@ def _of_xml(source: Source, index: Mapping[str, int], offset: int, scored: bool 
     label, names = codes(read[file].name(at) for file, at in pairs)
     box = np.array([[read[file].number(at, name) for name in CORNERS] for file, at in pairs]).reshape(-1, 4)
     file_of = np.array([file for file, _ in pairs], dtype=np.int32)
-    stems = np.array([index.get(member.stem, UNKNOWN_FRAME) for member in source.members], dtype=np.int64)
+    stems = frames_at(index, (member.stem for member in source.members))
     flags = {name: np.array([read[f].number(at, name, np.nan) for f, at in pairs]) for name in FLAGS}
     score = None
     if scored:
@@ -129,7 +125,8 @@ def _of_xml(source: Source, index: Mapping[str, int], offset: int, scored: bool 
         label,
         names,
         np.array([read[file].lines[at] for file, at in pairs], dtype=np.int64),
-        file_of + np.int32(offset),
+        file_of,
+        tuple(member.name for member in source.members),
         lambda row: f"image {shown(source.members[int(file_of[row])].stem)}",
         score,
         box,
@@ -138,22 +135,11 @@ def _of_xml(source: Source, index: Mapping[str, int], offset: int, scored: bool 
     )
 
 
-def _of_results(source: Source, index: Mapping[str, int], offset: int) -> Rows:
+def _of_results(source: Source, index: Mapping[str, int]) -> Rows:
     table = read_tables(source.members, [Layout(RESULTS)])
-    classes: Sequence[str] = [_class_of(member) for member in source.members]
-    label, names = codes(classes)
-    images, image = table.names["image"], table.columns["image"]
-    frame = np.array([index.get(name, UNKNOWN_FRAME) for name in images], dtype=np.int64)
-    return Rows(
-        frame[image],
-        label[table.file],
-        names,
-        table.line,
-        table.file + np.int32(offset),
-        lambda row: f"image {shown(images[int(image[row])])}",
-        table.columns["score"],
-        table.stack("xmin", "ymin", "xmax", "ymax"),
-    )
+    label, names = codes(_class_of(member) for member in source.members)
+    box = table.stack("xmin", "ymin", "xmax", "ymax")
+    return table.rows(table.frames_named(index, "image"), (label[table.file], names), box_2d=box)
 
 
 def _class_of(member: Member) -> str:

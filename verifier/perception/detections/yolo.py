@@ -24,7 +24,7 @@ from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import read_text
 from verifier.base.libraries import library
 from verifier.base.words import counted
-from verifier.perception.detections.assembly import Material, Rows, assemble
+from verifier.perception.detections.assembly import Rows, assemble
 from verifier.perception.detections.coco import distances_of, result_rows
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.detections.gathered import image_frames
@@ -69,17 +69,16 @@ def yolo(
     frames = image_frames(members, image_folders.items())
     index = {name: at for at, name in enumerate(frames.names)}
     size = _sizes(frames.names, images, image_size, str(annotations))
-    truth = _rows(members, index, names, size, LABEL, 0)
+    truth = _rows(members, index, names, size, LABEL)
     records = [dict(source.record) for source in sources]
     records.append(digest_record("classes", described, described.read_bytes()))
     if Path(detections).suffix.lower() == ".json":
-        found_files: tuple[str, ...] = (str(detections),)
         document, raw = load_json(detections)
         items = elements(document, str(detections), "detections")
         stems: dict[Any, int] = {int(name): at for name, at in index.items() if name.isdecimal()}
         base = _first_category(items.whole("category_id"), len(names), first_category, str(detections))
         categories = {base + number: name for number, name in names.items()}
-        rows = result_rows(items, {**stems, **index}, categories, len(members))
+        rows = result_rows(items, {**stems, **index}, categories)
         rows = distances_of(rows, items, detection_distance_field)
         records.append(digest_record("detections", detections, raw))
     else:
@@ -87,14 +86,11 @@ def yolo(
             raise UsageError("--first-category and --detection-distance-field belong to predictions.json")
         source = read_source(detections, "detections")
         image_frames(source.members)  # refuses two files of one image
-        found_files = tuple(member.name for member in source.members)
         wanted = (reading or Reading()).frame_index(index)
-        rows = _rows(source.members, wanted, names, size, SCORED, len(members))
+        rows = _rows(source.members, wanted, names, size, SCORED)
         records.append(source.record)
-    files = (*(member.name for member in members), *found_files)
     notes = {"image_size": image_size, "first_category": first_category}
-    material = Material("yolo", frames, truth, rows, files, records, tuple(names.values()), notes=notes)
-    return assemble(material, reading or Reading())
+    return assemble("yolo", frames, truth, rows, records, reading, tuple(names.values()), notes=notes)
 
 
 def _described(path: Path) -> tuple[Path, list[Path]]:
@@ -209,23 +205,16 @@ def _rows(
     names: Mapping[int, str],
     size: Floats,
     columns: Mapping[str, Kind],
-    offset: int,
 ) -> Rows:
     table = read_tables(members, [Layout(columns)])
     _check_fractions(table)
-    frame = table.of_files(index, lambda member: member.stem)
-    numbers, label = np.unique(table.columns["class"].astype(np.int64), return_inverse=True)
+    frame, text = table.frames_of_files(index, "image")
     x, y, width, height = table.stack("x", "y", "width", "height").T
     box = np.column_stack([x - width / 2, y - height / 2, x + width / 2, y + height / 2])
-    return Rows(
-        frame,
-        label.astype(np.int64),
-        tuple(names.get(int(number), f"class {int(number)}") for number in numbers),
-        table.line,
-        table.file + np.int32(offset),
-        table.stem_text("image"),
-        table.columns.get("score"),
-        box * np.tile(size[frame], 2),
+    return table.rows(
+        (frame, text),
+        table.classes("class", names),
+        box_2d=box * np.tile(size[frame], 2),
         attributes={} if "score" in columns else {"id": table.line},
     )
 

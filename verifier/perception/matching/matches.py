@@ -155,7 +155,11 @@ def _compare(policy: MatchingPolicy, detection: Floats, annotation: Floats) -> F
 def _reaches(policy: MatchingPolicy, value: Floats) -> Mask:
     if policy.by_distance:
         return value < policy.threshold if policy.strict else value <= policy.threshold
-    return value > policy.threshold if policy.strict else value >= policy.threshold
+    return _exceeds(policy, value, policy.threshold)
+
+
+def _exceeds(policy: MatchingPolicy, part: Floats, least: float) -> Mask:
+    return part > least if policy.strict else part >= least
 
 
 def _assign(
@@ -235,17 +239,12 @@ def _ignored(data: DetectionSet, policy: MatchingPolicy, unmatched: Mask) -> Mas
     windows = Windows(columns(region_box[:, :2]), begin, end)
     pool = candidates(data.detections.frame, data.ignored.frame, windows)
     for detection, region in pool.pairs(0, len(pool.detections)):
-        inside = _covers(policy, cover_2d(detection_box[detection], region_box[region]))
+        inside = _exceeds(policy, cover_2d(detection_box[detection], region_box[region]), policy.ignore_overlap)
         if policy.class_aware:
             label = data.ignored.label[region]
             inside &= (label == ANY_CLASS) | (label == data.detections.label[detection])
         ignored[detection[inside]] = True
     return ignored
-
-
-def _covers(policy: MatchingPolicy, part: Floats) -> Mask:
-    least = policy.ignore_overlap or 0.0
-    return part > least if policy.strict else part >= least
 
 
 ROUNDS = 32

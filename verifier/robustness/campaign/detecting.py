@@ -34,7 +34,7 @@ from verifier.robustness.campaign.looking import (
 from verifier.robustness.campaign.making import matrices_of
 from verifier.robustness.campaign.scenes import Scenes
 from verifier.robustness.detectors.protocol import image_size
-from verifier.robustness.detectors.run import check_classes, identity_digest
+from verifier.robustness.detectors.run import identity_digest, labels_of
 from verifier.robustness.mutators import needs_depth
 from verifier.robustness.mutators.annotations import (
     ANNOTATIONS_FILE,
@@ -54,7 +54,7 @@ def check_detector(choice: DetectorChoice, scenes: Scenes, folder: Path) -> None
     """
     classes, mapped = choice.opened(folder).classes, choice.mapped(folder)
     if scenes.truth is not None:
-        check_classes(tuple(classes), scenes.truth.classes, mapped)
+        labels_of(tuple(classes), scenes.truth.classes, mapped)
 
 
 def check_places(scenes: Scenes, given: AnnotationFiles, folder: Path) -> None:

@@ -28,6 +28,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import check_shapes, freeze
 from verifier.base.errors import InputError, LimitError, Place, shown
 from verifier.base.files import read_bytes
 from verifier.base.libraries import library
@@ -76,14 +77,9 @@ class Detections:
     label: NDArray[np.int64]
 
     def __post_init__(self) -> None:
-        for name, kind in (("box_2d", np.float64), ("score", np.float64), ("label", np.int64)):
-            array = np.array(getattr(self, name), dtype=kind)
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
+        freeze(self, {"box_2d": np.float64, "score": np.float64, "label": np.int64})
         n = len(self.score)
-        if self.box_2d.shape != (n, 4) or self.score.shape != (n,) or self.label.shape != (n,):
-            shapes = (self.box_2d.shape, self.score.shape, self.label.shape)
-            raise ValueError(f"shapes {shapes}; expected (n, 4), (n,), (n,)")
+        check_shapes(self, {"box_2d": (n, 4), "score": (n,), "label": (n,)})
         if np.isnan(self.box_2d).any() or faulty_boxes(self.box_2d).any():
             raise ValueError("a box is not finite or has a negative size")
         if not np.isfinite(self.score).all():

@@ -174,7 +174,7 @@ def with_detections(truth: DetectionSet, run: DetectorRun, class_map: ClassMap |
     """
     index = {name: number for number, name in enumerate(truth.frame_name)}
     _check_frames(index, run.detections)
-    label_of = _labels(run.classes, truth.classes, class_map)
+    label_of = labels_of(run.classes, truth.classes, class_map)
     sizes = [len(detections) for detections in run.detections.values()]
     frame = np.repeat(np.array([index[name] for name in run.detections], dtype=np.int64), sizes)
     parts = list(run.detections.values()) or [NOTHING]
@@ -254,13 +254,8 @@ def _detect(detector: Detector, images: list[Image]) -> list[Detections]:
     return results
 
 
-def check_classes(own: tuple[str, ...], classes: tuple[str, ...], class_map: ClassMap | None) -> None:
-    """Refuse classes `own` of a detector that `with_detections` refuses beside data with `classes`; UsageError."""
-    _labels(own, classes, class_map)
-
-
-def _labels(own: tuple[str, ...], classes: tuple[str, ...], class_map: ClassMap | None) -> np.ndarray[Any, Any]:
-    """(classes of the detector,) the class of the data that each becomes; -1 where it is left out."""
+def labels_of(own: tuple[str, ...], classes: tuple[str, ...], class_map: ClassMap | None) -> np.ndarray[Any, Any]:
+    """(classes of the detector,) the class of the data that each becomes; -1 where it is left out. UsageError."""
     labels = []
     for name in own:
         target = name if class_map is None else class_map.target(name)
