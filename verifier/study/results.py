@@ -127,6 +127,24 @@ def refuse_other_means(weights: Sequence[Fraction], points: Sequence[Point], mea
             raise MisfitError(["means", at, "probability"], "expected the mean of the points by their weights")
 
 
+class Asking:
+    """What asks a number of a formula."""
+
+    formula: str
+    asked: AskedText
+    target: Target | None
+
+    @property
+    def is_upper(self) -> bool:
+        """Whether the target limits the probability from above."""
+        return self.target is not None and self.target.is_upper
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it asks the probability of one formula: slopes, bounds and certificates are known for these."""
+        return self.asked.startswith("P") and ") given (" not in self.formula
+
+
 def refuse_no_probability(target: Target | None) -> None:
     """Refuse a target that no probability can be compared with; MisfitError."""
     if target is not None and target.probability > 1:
@@ -134,7 +152,7 @@ def refuse_no_probability(target: Target | None) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RequirementResult(Judged, Derives):
+class RequirementResult(Judged, Asking, Derives):
     """One requirement under one planner, over all its scenarios.
 
     Attributes:
@@ -195,11 +213,6 @@ class RequirementResult(Judged, Derives):
         return self.least(at for at in among if self.points[at].verdict is verdict)
 
     @property
-    def is_upper(self) -> bool:
-        """Whether the target limits the probability from above."""
-        return self.target is not None and self.target.is_upper
-
-    @property
     def worst_point(self) -> Point:
         """The worst scenario."""
         return self.points[self.worst]
@@ -231,11 +244,6 @@ class RequirementResult(Judged, Derives):
     def question(self) -> str:
         """The requirement as a spec writes it: `T <= 12 [ F ended ]`."""
         return f"{self.asked} {self.target_text} [ {self.formula} ]"
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether it asks the probability of one formula: slopes, bounds and certificates are known for these."""
-        return self.asked.startswith("P") and ") given (" not in self.formula
 
     @property
     def unit(self) -> str:

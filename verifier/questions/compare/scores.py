@@ -331,7 +331,7 @@ def pareto_view(
     if not set(names) <= set(known):
         return None
     indices = [known.index(name) for name in names]
-    signs = [1 if requirements[index].larger_is_better else -1 for index in indices]
+    signs = [-1 if requirements[index].is_upper else 1 for index in indices]
     points = np.array(
         [
             [sign * requirements[index].entries[k].probability for index, sign in zip(indices, signs, strict=True)]
