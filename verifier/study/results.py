@@ -19,7 +19,6 @@ from verifier.base.documents import (
     Count,
     Derives,
     Exact,
-    Extended,
     Limits,
     Magnitude,
     MisfitError,
@@ -34,8 +33,9 @@ from verifier.study.points import (
     JudgedResult,
     Numbers,
     Point,
-    PointInterval,
+    ProfileMean,
     WorldDecisions,
+    refuse_other_means,
     uncertainty_columns,
 )
 from verifier.study.records import Gates, MatricesRecord, SettingsRecord
@@ -95,39 +95,7 @@ class StrategyEnds:
     largest: float
 
 
-@dataclass(frozen=True, kw_only=True)
-class ProfileMean:
-    """The mean of a number over all scenarios, by their weights.
-
-    Attributes:
-        constants: values of the swept constants.
-        probability, lower, upper: the mean, and its numerical bounds.
-        exact: as a fraction, or None.
-        interval: from draws of the matrices that all scenarios share; None where that was not asked for.
-    """
-
-    constants: Mapping[str, str]
-    probability: Extended
-    lower: Extended
-    upper: Extended
-    exact: Exact | None = None
-    interval: PointInterval | None = None
-
-
-def refuse_other_means(weights: Sequence[Fraction], points: Sequence[Point], means: Sequence[ProfileMean]) -> None:
-    """Refuse means that are not those of the points by their weights; MisfitError."""
-    if len(weights) != len(points) * bool(means):
-        raise MisfitError(["weights"], "expected one entry per point beside means")
-    for at, mean in enumerate(means):
-        told = zip(weights, points, strict=True)
-        here = [(weight, point.value) for weight, point in told if point.constants == mean.constants]
-        if sum(weight for weight, _ in here) != 1:
-            raise MisfitError(["weights"], "expected weights that add up to 1 for each mean")
-        if float(sum(weight * value for weight, value in here if weight)) != mean.probability:
-            raise MisfitError(["means", at, "probability"], "expected the mean of the points by their weights")
-
-
-class Asking:
+class Asked:
     """What asks a number of a formula."""
 
     formula: str
@@ -152,7 +120,7 @@ def refuse_no_probability(target: Target | None) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RequirementResult(Judged, Asking, Derives):
+class RequirementResult(Judged, Asked, Derives):
     """One requirement under one planner, over all its scenarios.
 
     Attributes:

@@ -35,9 +35,9 @@ from verifier.questions.compare.compare_result import (
 from verifier.questions.compare.scores import Scores
 from verifier.questions.settings import LookSettings
 from verifier.study.options import Selection
-from verifier.study.points import Point
+from verifier.study.points import Point, ProfileMean
 from verifier.study.records import BaselineFile, Drop, DropGate
-from verifier.study.results import ProfileMean, RequirementResult, RunResult
+from verifier.study.results import RequirementResult, RunResult
 
 
 def gate_of(

@@ -43,9 +43,8 @@ from verifier.questions.compare.compare_result import (
 )
 from verifier.study.collection import outside_remarks, target_of
 from verifier.study.inputs import Block
-from verifier.study.points import Point
+from verifier.study.points import Point, ProfileMean
 from verifier.study.profile import Profile
-from verifier.study.results import ProfileMean
 from verifier.systems.skeleton import Skeleton
 
 Place: TypeAlias = "tuple[str, Fraction]"
