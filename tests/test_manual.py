@@ -29,7 +29,7 @@ from verifier.manual.pages import (
     FOLDER,
     GALLERY,
     PAGES,
-    SMALL_MODEL,
+    SMALL,
     TOPICS,
     files_of,
     heading_id,
@@ -95,7 +95,7 @@ def test_what_a_page_shows_is_what_happens(topic, tmp_path, monkeypatch, capfd, 
         elif language == "text":
             assert not shown or text == shown
         elif language == "toml":
-            model = merged(tomllib.loads(SMALL_MODEL), tomllib.loads(text))
+            model = merged(tomllib.loads(files_of(None)["system.toml"]), tomllib.loads(text))
             Path("part.toml").write_text("".join(f"{key} = {toml(value)}\n" for key, value in model.items()))
             read_model("part.toml")
         elif language == "ltl":
@@ -243,9 +243,10 @@ def test_messages_that_are_explained_are_those_of_the_program():
 
 
 def test_the_gallery_is_what_the_folders_hold():
-    assert {path.stem for path in (FOLDER / "models").glob("*.toml")} == set(GALLERY)
-    assert {path.stem for path in (FOLDER / "specs").glob("*.ltl")} == set(GALLERY)
-    assert {path.stem for path in (FOLDER / "models").glob("*.json")} == {each.matrices for each in GALLERY.values()}
+    assert {path.stem for path in (FOLDER / "models").glob("*.toml")} == {*GALLERY, SMALL}
+    assert {path.stem for path in (FOLDER / "specs").glob("*.ltl")} == {*GALLERY, SMALL}
+    matrices = {each.matrices for each in GALLERY.values()}
+    assert {path.stem for path in (FOLDER / "models").glob("*.json")} == {*matrices, SMALL}
 
 
 def test_every_system_of_the_gallery_has_a_figure_of_one_of_its_requirements(tmp_path):

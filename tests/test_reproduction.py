@@ -1,7 +1,9 @@
 """The scripts that reproduce papers: every figure and table is made or says why not, and known numbers come out."""
 
+import contextlib
 import csv
 import importlib
+import io
 import json
 import re
 import sys
@@ -50,12 +52,14 @@ def run(name, output, *words):
 
 @pytest.fixture(scope="module")
 def reproduced(tmp_path_factory):
-    """What each script says and where it wrote, without data of the user: each is run once."""
+    """What each script says, where it wrote and what it printed, without data of the user: each is run once."""
 
     @cache
     def found(name):
         output = tmp_path_factory.mktemp(name)
-        return run(name, output, *(["--speeds", "1"] if name == "badithela_2022" else [])), output
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            told = run(name, output, *(["--speeds", "1"] if name == "badithela_2022" else []))
+        return told, output, printed.getvalue()
 
     return found
 
@@ -77,7 +81,7 @@ def test_there_is_a_script_for_each_paper_and_none_names_where_its_data_lie():
 
 @pytest.mark.parametrize("name", PAPERS)
 def test_every_figure_and_table_is_made_or_says_why_not(name, reproduced):
-    told, output = reproduced(name)
+    told, output, _ = reproduced(name)
     assert told.keys() == EVERY[name]
     assert all(text.removeprefix("not made: ") for text in told.values())
     written = {file for part in made(told) for file in re.findall(r"\w+\.(?:csv|png)", told[part])}
@@ -85,14 +89,13 @@ def test_every_figure_and_table_is_made_or_says_why_not(name, reproduced):
     assert written | svg == {path.name for path in output.iterdir()}
 
 
-def test_what_became_of_each_part_is_printed(tmp_path, capsys):
-    told = run("pezzementi_2021", tmp_path)
-    printed = capsys.readouterr().out
+def test_what_became_of_each_part_is_printed(reproduced):
+    told, _, printed = reproduced("pezzementi_2021")
     assert all(f"  {part:<10} {text}\n" in printed for part, text in told.items())
 
 
 def test_badithela_2022(reproduced):
-    told, output = reproduced("badithela_2022")
+    told, output, _ = reproduced("badithela_2022")
     assert made(told) == {"figure 6", "figure 7", "figure 8"}
     # The paper: the car stops with 0.20 and 0.26, twice as often as with one matrix for all distances.
     assert re.findall(r"0\.\d+", told["figure 8"]) == ["0.0825", "0.1962", "0.1294", "0.2588"]
@@ -180,7 +183,7 @@ def test_pezzementi_2018_on_detections_of_ones_own(tmp_path):
 
 
 def test_pezzementi_2021(reproduced):
-    told, output = reproduced("pezzementi_2021")
+    told, output, _ = reproduced("pezzementi_2021")
     assert made(told) == {"table 1", "equation 7"}
     assert "full speed from 0.984 m on" in told["equation 7"]
     speeds = {float(d): float(v) for d, v in rows(output / "equation_7.csv")[1:]}
@@ -189,7 +192,7 @@ def test_pezzementi_2021(reproduced):
 
 
 def test_wozniak_2024(reproduced):
-    told, output = reproduced("wozniak_2024")
+    told, output, _ = reproduced("wozniak_2024")
     assert made(told) == {f"box {k}" for k in range(1, 8)}
     assert told["box 2"].endswith(": 10")
     assert told["box 7"].endswith("; violated")

@@ -59,8 +59,6 @@ from verifier.study.world_decisions import with_decisions
 from verifier.systems.model import SystemModel
 
 Progress: TypeAlias = Callable[[list[Case]], Iterable[Case]]
-Found = TypeVar("Found")
-Sent = TypeVar("Sent")
 AnyError = TypeVar("AnyError", bound=EngineError | LimitError)
 
 
@@ -136,17 +134,16 @@ def checked_study(
         VerifierError: as `verify_spec`; NoAnswerError where there is no answer.
     """
     begun, clock = time.monotonic(), clock_of(study.options, len(study.requirements) * len(study.cases))
-    checking = functools.partial(checked_elsewhere, study, partial)
-    cases = tuple(
-        _each_case(study, pool, progress, lambda case: check_case(case, storm, partial=partial), checking, put_back)
-    )
+    every = list(study.cases)
+    checking = functools.partial(checked_parts, study, storm if pool.is_here else None, partial)
+    cases = tuple(map(put_back, progress(every), pool.map(checking, range(len(every)))))
     study, cases, unanswered = _answered(study, cases, partial=partial)
     clock.spend(time.monotonic() - begun)
     evidence: tuple[tuple[Confidence, ...] | None, ...] = (None,) * len(cases)
     if study.bounded:
         with clock.running("intervals and bounds over all matrices: --point-only leaves them out. It"):
-            judging = functools.partial(_evidence_elsewhere, study, study.data)
-            evidence = tuple(_each_case(study, pool, progress, functools.partial(_evidence_of, study.data), judging))
+            judged = pool.map(functools.partial(_evidence_of, study, study.data), range(len(cases)))
+            evidence = tuple(own for _, own in zip(progress(list(study.cases)), judged, strict=True))
             weighed = profiles(study, study.data)
     else:
         weighed = profiles(study, None)
@@ -159,41 +156,22 @@ def checked_study(
     return CheckedStudy(study, cases, evidence, storm.storm_version(), unanswered, weighed)
 
 
-def _each_case(
-    study: Study,
-    pool: Pool,
-    progress: Progress,
-    here: Callable[[Case], Found],
-    elsewhere: Callable[[int], Any],
-    put_back: Callable[[Case, Any], Found] = lambda case, sent: sent,
-) -> Iterator[Found]:
-    """What is found of every case, in their order: here, or elsewhere by its number."""
-    cases = progress(list(study.cases))
-    if pool.is_here:
-        return map(here, cases)
-    return map(put_back, cases, pool.map(elsewhere, range(len(study.cases))))
-
-
-def checked_elsewhere(study: Study, partial: bool, number: int) -> dict[str, Any]:
-    """What a worker finds of a case, without the case itself, for `put_back`."""
-    checked = check_case(study.cases[number], own_storm(), partial=partial)
+def checked_parts(study: Study, storm: StormProcess | None, partial: bool, number: int) -> dict[str, Any]:
+    """What is found of a case, without the case itself, for `put_back`; by the own Storm of who gets none."""
+    checked = check_case(study.cases[number], storm or own_storm(), partial=partial)
     return {field.name: getattr(checked, field.name) for field in fields(checked) if field.name != "case"}
 
 
 def put_back(case: Case, sent: Mapping[str, Any]) -> CheckedCase:
-    """What a worker found of a case, with the case."""
+    """What was found of a case, with the case."""
     numbers = range(len(case.study.requirements))
     return CheckedCase(case.asking(number for number in numbers if number not in sent["refused"]), **sent)
 
 
-def _evidence_elsewhere(study: Study, data: Data | None, number: int) -> tuple[Confidence, ...] | None:
-    return _evidence_of(data, study.cases[number])
-
-
-def _evidence_of(data: Data | None, case: Case) -> tuple[Confidence, ...] | None:
-    """How sure the data make every requirement; the data are those of all cases."""
-    settings = case.study.options.confidence
-    return None if data is None or settings is None else confidence(case.objectives, data, settings)
+def _evidence_of(study: Study, data: Data | None, number: int) -> tuple[Confidence, ...] | None:
+    """How sure the data, which are those of all cases, make every requirement of one."""
+    settings = study.options.confidence
+    return None if data is None or settings is None else confidence(study.cases[number].objectives, data, settings)
 
 
 def check_case(case: Case, storm: StormProcess, *, partial: bool = False) -> CheckedCase:

@@ -33,6 +33,7 @@ def test_every_library_that_is_asked_for_has_an_extra():
     asked = {
         node.args[0].value.split(".")[0]
         for path in PACKAGE.rglob("*.py")
+        if "library(" in path.read_text()
         for node in nodes_of(path)
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "library"
     }

@@ -133,6 +133,7 @@ def test_the_document_follows_its_schema_and_its_numbers_are_exact(run):
 
 def test_equal_inputs_give_equal_bytes(run, tmp_path, root):
     asked = ("--planner", "published", "--planner", "correct", "--draws", "200", "--env", "ped", "--json")
+    asked += ("--requirement", "stops_for_pedestrians")
     _, first, _ = run(*asked)
     _, again, _ = run(*asked, "--output", tmp_path / "e.json")
     assert first == again == (tmp_path / "e.json").read_text()
@@ -226,7 +227,7 @@ def test_what_a_planner_was_told_in_words(told, text):
 
 def test_a_planner_that_counts_is_explained(root, capsys):
     spec, matrices = root / "specs/phantom_braking.ltl", root / "models/phantom_braking.json"
-    code = main(["explain", str(spec), "--cm", str(matrices), "--requirement", "hard"])
+    code = main(["explain", str(spec), "--cm", str(matrices), "--requirement", "hard", *FAST])
     out = capsys.readouterr().out
     assert code == 0
     assert "and nothing or vehicle once is reported (probability 0.968271 in each step)" in out
@@ -416,9 +417,8 @@ def test_pictures_are_drawn_and_stable(run, tmp_path, ending):
 
 
 def test_a_map_over_one_variable_can_be_drawn(run, tmp_path):
-    code, _, err = run(*FEEDBACK, *FAST, "--map", "v", "--plot", tmp_path / "a.png")
-    assert (code, err) == (ExitCode.VIOLATED, "")
-    (each,) = document(run, *FEEDBACK, *FAST, "--map", "v")["explanations"]
+    (each,) = document(run, *FEEDBACK, *FAST, "--map", "v", "--plot", tmp_path / "a.png")["explanations"]
+    assert (tmp_path / "a.png").stat().st_size > 10_000
     assert each["map"]["variables"] == ["v"]
     assert each["map"]["values"] == [[0, 1, 2, 3]]
 

@@ -67,6 +67,7 @@ def test_two_detectors_with_memory_are_compared_by_draws_of_their_contexts(asked
     assert "one: the detector remembers run:2 of each object, as asked for" in table
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("number", [4, 6])
 def test_a_comparison_has_the_points_and_verdicts_of_runs(number, systems, tmp_path, verify):
     case = systems[number]

@@ -76,21 +76,18 @@ def test_every_swept_constant_is_a_line_of_the_plot(root):
     assert worse == pytest.approx([0.12, 0.22])
 
 
-def whole(root, redirection):
-    command = f"{sys.executable} -m verifier run {SPEC} --cm {CM} --env ped --point-only {redirection}"
+def whole(root, words, redirection):
+    command = f"{sys.executable} -m verifier {words} {redirection}"
     return subprocess.run(["sh", "-c", command], cwd=root, capture_output=True, text=True, timeout=60)
 
 
 def test_closed_and_full_streams_are_no_verdict(root, monkeypatch):
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)  # which hides what is written once more at exit
-    assert whole(root, ">&-").returncode != ExitCode.SATISFIED
-    full = whole(root, ">/dev/full")
+    assert whole(root, f"run {SPEC} --cm {CM} --env ped --point-only", ">&-").returncode != ExitCode.SATISFIED
+    full = whole(root, "manual", ">/dev/full")
     assert full.returncode == ExitCode.INTERNAL
     assert full.stderr == "verify: standard output cannot be written: No space left on device\n"
-    missing = subprocess.run(
-        ["sh", "-c", f"{sys.executable} -m verifier run /no/such.ltl --cm {CM} 2>/dev/full"], cwd=root, timeout=60
-    )
-    assert missing.returncode == ExitCode.BAD_INPUT
+    assert whole(root, "assess /no/such.toml", "2>/dev/full").returncode == ExitCode.BAD_INPUT
 
 
 def test_json_survives_a_title_that_is_no_text(root, tmp_path, monkeypatch, capsys):

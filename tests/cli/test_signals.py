@@ -65,7 +65,7 @@ def gone(pid):
     [
         (signal.SIGINT, 130, "verify: interrupted\n"),
         (signal.SIGTERM, 143, "verify: ended by SIGTERM\n"),
-        (signal.SIGHUP, 129, "verify: ended by SIGHUP\n"),
+        pytest.param(signal.SIGHUP, 129, "verify: ended by SIGHUP\n", marks=pytest.mark.slow),
     ],
 )
 def test_signals_leave_nothing_behind(checking, tmp_path, how, code, said):
@@ -78,26 +78,8 @@ def test_signals_leave_nothing_behind(checking, tmp_path, how, code, said):
     assert not (tmp_path / "run.json").exists()
 
 
-def test_the_next_start_sweeps_what_a_kill_left(checking):
+def test_the_next_start_sweeps_what_a_kill_left_and_nothing_in_use_or_of_others(checking, tmp_path):
     process, worker, folder = checking
-    os.kill(worker, signal.SIGSTOP)  # or it would tidy up itself
-    process.kill()
-    process.wait()
-    os.kill(worker, signal.SIGKILL)
-    assert (folder / "model.umb").exists()
-    with StormProcess():
-        assert not folder.exists()
-
-
-def test_an_orphaned_worker_removes_the_folder_itself(checking):
-    process, worker, folder = checking
-    process.kill()
-    process.wait()
-    until(lambda: not folder.exists() and gone(worker), "the worker or its folder lives on")
-
-
-def test_folders_in_use_and_of_others_are_not_swept(checking, tmp_path):
-    process, _, folder = checking
     strange = tmp_path / f"{PREFIX}link"
     strange.symlink_to(tmp_path)
     other = tmp_path / "verifier-other"
@@ -115,3 +97,17 @@ def test_folders_in_use_and_of_others_are_not_swept(checking, tmp_path):
         f"{PREFIX}fresh",
         f"{PREFIX}link",
     ]
+    os.kill(worker, signal.SIGSTOP)  # or it would tidy up itself
+    process.kill()
+    process.wait()
+    os.kill(worker, signal.SIGKILL)
+    assert (folder / "model.umb").exists()
+    with StormProcess():
+        assert not folder.exists()
+
+
+def test_an_orphaned_worker_removes_the_folder_itself(checking):
+    process, worker, folder = checking
+    process.kill()
+    process.wait()
+    until(lambda: not folder.exists() and gone(worker), "the worker or its folder lives on")

@@ -82,6 +82,8 @@ def asked(folder, changes, requirement=REACHED, *options):
          "initial leaves 3.6e+09 candidates; fix variables: x = 0"),
         ([('class = "ped"', 'class = "ped", when = "present(ped)"')],
          "environments.ped: these depend on each other in a circle: present(ped) -> present(ped)"),
+        ([("y = { range = [0, 6]", 'y = { range = [0, "ite(present(ped), 6, 7)"]')],
+         "present(...) cannot be used here, where constants are alone"),
         ([("[environments]", "[field_of_view]\ndistance_m = [40, 0]\n[environments]")],
          "m.toml:12: field_of_view.distance_m: expected low <= high, got 40..0"),
         ([("sees(ped)", "sees(pad)")],

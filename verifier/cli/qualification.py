@@ -4,9 +4,9 @@ import platform
 from pathlib import Path
 
 from verifier.base.errors import unknown_error
-from verifier.base.files import document_text, ending_of
+from verifier.base.files import ending_of
 from verifier.cli.invocation import Command
-from verifier.cli.terminal import check_targets, give, progress_bar
+from verifier.cli.terminal import check_targets, give_study, progress_bar
 from verifier.cli.verbs import VERBS
 from verifier.evidence.declarations import today
 from verifier.evidence.identity import tool_identity
@@ -26,7 +26,6 @@ from verifier.evidence.settings import KnownProblemsSettings, QualifySettings
 from verifier.study.provenance import program_versions
 from verifier.telling.html import html_text
 from verifier.telling.markdown import markdown_text
-from verifier.telling.terminal import blocks_lines
 
 _WRITERS = {".html": html_text, ".md": markdown_text}
 
@@ -58,12 +57,8 @@ def qualify_command(arguments: QualifySettings, command: Command) -> int:
         gaps=tuple(gaps(tables, VERBS)),
         tests=tuple(map(bench.record, progress_bar(asked, what="tests"))),
     )
-    give(
-        arguments,
-        document_text(study),
-        lambda: "\n".join(blocks_lines(suite_blocks(study))) + "\n",
-        kit=lambda path: _WRITERS[Path(path).suffix.lower()](kit_page(study, tables)),
-    )
+    kit = {"kit": lambda path: _WRITERS[Path(path).suffix.lower()](kit_page(study, tables))}
+    give_study(arguments, study, suite_blocks(study), **kit)
     return int(study.exit_code)
 
 
@@ -79,5 +74,5 @@ def known_problems_command(arguments: KnownProblemsSettings, command: Command) -
         problems=tuple(ProblemRecord(**{key: problem[key] for key in keys}) for problem in problems),
         unlisted=unlisted,
     )
-    give(arguments, document_text(study), lambda: "\n".join(blocks_lines(problem_blocks(study))) + "\n")
+    give_study(arguments, study, problem_blocks(study))
     return int(study.exit_code)

@@ -38,14 +38,14 @@ EVERY_S = 30.0
 """Seconds between plain lines that tell progress, and before the first of them."""
 
 
-def plain_lines(what: str) -> Callable[[int, int], None]:
-    """What is told how much of how much is done where stderr is no terminal: now and then a line says so."""
+def plain_lines(what: str, every_s: float = EVERY_S) -> Callable[[int, int], None]:
+    """What is told how much of how much is done where stderr is no terminal: a line says so, but not more often."""
     start = last = time.monotonic()
 
     def told(done: int, total: int) -> None:
         nonlocal last
         now = time.monotonic()
-        if now - last < EVERY_S or sys.stderr is None:
+        if now - last < every_s or sys.stderr is None:
             return
         last = now
         left = f", about {fixed((now - start) / done * (total - done), 0)} s left" if 0 < done < total else ""
@@ -84,11 +84,9 @@ def watched(finished: Iterable[Item], count: int, what: str) -> Iterator[Item]:
 
         yield from tqdm(finished, desc=what, total=count, leave=False)
         return
-    start = time.monotonic()
+    told = plain_lines(what, 0)
     for number, item in enumerate(finished, 1):
-        left = (time.monotonic() - start) / number * (count - number)
-        told = f", about {fixed(left, 0)} s left" if number < count else ""
-        print(f"verify: {number} of {count} {what}{told}", file=sys.stderr, flush=True)
+        told(number, count)
         yield item
 
 
@@ -215,9 +213,9 @@ def _picture(result: Result, option: str, path: str) -> bytes:
     return figure_bytes(result.plot(option), path)
 
 
-def give_study(settings: Any, study: object, blocks: Iterable[Block]) -> None:
+def give_study(settings: Any, study: object, blocks: Iterable[Block], **files: Callable[[str], str | bytes]) -> None:
     """As `give`, a document that is told in blocks."""
-    give(settings, document_text(study), lambda: text_of(blocks_lines(blocks)))
+    give(settings, document_text(study), lambda: text_of(blocks_lines(blocks)), **files)
 
 
 def _files(chosen: list[tuple[Setting, Any]]) -> Iterator[tuple[Setting, str]]:

@@ -179,55 +179,8 @@ GALLERY: Mapping[str, System] = {
     "phantom_braking": System("braking for nothing, with errors of reported distances", "phantom_braking"),
 }
 
-SMALL_MODEL = """\
-# A delivery robot rolls towards a door and slows down when it sees a person. Change it into your own system;
-# `verify manual models` explains every key.
-
-initial = "tile = 0 & fast = 1"                # where a run begins
-terminal = "tile = door"                       # where it ends
-
-[constants]
-door = 8
-
-[variables]                                    # next: the value after one step; all variables move at once
-tile = { range = [0, "door"], next = "min(tile + 1 + fast, door)" }
-fast = { range = [0, 1], next = "rush" }
-
-[inputs]                                       # what the planner sets in every step
-rush = { range = [0, 1], default = 1 }
-
-[labels]                                       # names for conditions, for rules and requirements
-at_door = "tile >= door - 2 & tile < door"
-
-[environments]                                 # what may stand there, and how far away it is, in metres
-person = [{ class = "person", distance_m = "door - tile" }]
-nobody = [{ class = "empty", distance_m = "door - tile" }]
-
-[planners.polite]                              # the first rule whose condition holds decides
-rules = [{ when = "sees(person)", set = { rush = 0 } }]
-"""
-SMALL_SPEC = """\
-// Requirements on system.toml. `verify manual specs` explains the language.
-model "system.toml"
-
-// Whoever stands at the door is never approached fast.
-slow_at_people:  P >= 0.9 [ G (person -> !(at_door & fast = 1)) ]
-
-// The robot gets there in six steps.
-arrives_in_time: P >= 0.99 [ F<=6 tile = door ]
-"""
-SMALL_MATRICES = """\
-{
-  "schema": "verifier.confusion", "version": 1,
-  "title": "made-up detector that is better up close",
-  "labelling": "class", "axes": ["predicted", "true"], "labels": ["person", "empty"],
-  "false_positives": "counted",
-  "bins": [
-    {"distance_m": [0, 3], "counts": [[95, 2], [5, 198]]},
-    {"distance_m": [3, null], "counts": [[70, 1], [30, 199]]}
-  ]
-}
-"""
+SMALL = "system"
+"""A small system to change, which is not of the gallery."""
 
 
 def files_of(name: str | None) -> dict[str, str]:
@@ -237,12 +190,12 @@ def files_of(name: str | None) -> dict[str, str]:
     Raises:
         UsageError: the gallery has no such system.
     """
-    if name is None:
-        return {"system.toml": SMALL_MODEL, "system.ltl": SMALL_SPEC, "system.json": SMALL_MATRICES}
-    check_known("system", name, GALLERY)
+    if name is not None:
+        check_known("system", name, GALLERY)
+    name, matrices = (SMALL, SMALL) if name is None else (name, GALLERY[name].matrices)
     texts = [
         (FOLDER / place).read_text(encoding="utf-8")
-        for place in (f"models/{name}.toml", f"specs/{name}.ltl", f"models/{GALLERY[name].matrices}.json")
+        for place in (f"models/{name}.toml", f"specs/{name}.ltl", f"models/{matrices}.json")
     ]
     texts[1] = texts[1].replace(f'"../models/{name}.toml"', f'"{name}.toml"')
     return dict(zip((f"{name}.toml", f"{name}.ltl", f"{name}.json"), texts, strict=True))

@@ -36,7 +36,6 @@ VERDICT_SOURCES: Mapping[VerdictSource, str] = {
     "interval": "the statistical interval, as far as the draws determine its ends",
     "point": "the probability for the given matrices, with its numerical bounds",
 }
-MIX_ELSEWHERE = "--mix belongs to verify run: here the matrices are drawn or taken apart as they were counted"
 MEMORY_BY_DEFAULT = "default"
 """Contexts as `auto` chooses them where it can; else none, which is noted."""
 SCENARIOS = "scenarios (what is named here replaces what the spec names)"
@@ -279,8 +278,12 @@ class RunOptions:
         """With the memory that the data support, where none is asked for."""
         return replace(self, memory=MEMORY_BY_DEFAULT) if self.memory is None else self
 
-    def refuse_bounds_of_run(self, verb: str) -> None:
-        """Refuse bounds of which there is neither a point nor a draw; UsageError."""
+    def refuse_what_a_run_alone_has(self, verb: str) -> None:
+        """Refuse mixed matrices, and bounds of which there is neither a point nor a draw; UsageError."""
+        if self.mix is not None:
+            raise UsageError(
+                "--mix belongs to verify run: here the matrices are drawn or taken apart as they were counted"
+            )
         if self.dependence_free:
             raise UsageError(f"--dependence-free gives bounds alone and belongs to verify run: {verb} needs more")
         self.refuse_stated_bounds(verb)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from verifier.analysis.intervals.tiers import Tier
 from verifier.analysis.settings import IntervalKind
 from verifier.analysis.vacuity import Vacuity
-from verifier.base.documents import Condition, Count, Exact, Extended, Level, Limits, Share
+from verifier.base.documents import Condition, Count, Exact, Extended, Level, Limits, MisfitError, Share
 from verifier.base.result import Result
 from verifier.checking.verdicts import Basis, Decision, Reason, Verdict, verdict_of, verdict_text
 from verifier.study.options import VerdictSource
@@ -313,3 +313,35 @@ def uncertainty_columns(point: Point) -> dict[str, float | str]:
         "bounds_upper": "" if bounds is None else bounds.upper,
         **both,
     }
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProfileMean:
+    """The mean of a number over all scenarios, by their weights.
+
+    Attributes:
+        constants: values of the swept constants.
+        probability, lower, upper: the mean, and its numerical bounds.
+        exact: as a fraction, or None.
+        interval: from draws of the matrices that all scenarios share; None where that was not asked for.
+    """
+
+    constants: Mapping[str, str]
+    probability: Extended
+    lower: Extended
+    upper: Extended
+    exact: Exact | None = None
+    interval: PointInterval | None = None
+
+
+def refuse_other_means(weights: Sequence[Fraction], points: Sequence[Point], means: Sequence[ProfileMean]) -> None:
+    """Refuse means that are not those of the points by their weights; MisfitError."""
+    if len(weights) != len(points) * bool(means):
+        raise MisfitError(["weights"], "expected one entry per point beside means")
+    for at, mean in enumerate(means):
+        told = zip(weights, points, strict=True)
+        here = [(weight, point.value) for weight, point in told if point.constants == mean.constants]
+        if sum(weight for weight, _ in here) != 1:
+            raise MisfitError(["weights"], "expected weights that add up to 1 for each mean")
+        if float(sum(weight * value for weight, value in here if weight)) != mean.probability:
+            raise MisfitError(["means", at, "probability"], "expected the mean of the points by their weights")

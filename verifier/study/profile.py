@@ -19,8 +19,7 @@ from verifier.base.errors import UsageError
 from verifier.checking.enclosure import doubles_around
 from verifier.study.case import Case, Study
 from verifier.study.optima import weights_of
-from verifier.study.points import Point, PointInterval, exactly
-from verifier.study.results import ProfileMean
+from verifier.study.points import Point, PointInterval, ProfileMean, exactly
 
 
 @dataclass(frozen=True)

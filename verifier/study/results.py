@@ -19,7 +19,6 @@ from verifier.base.documents import (
     Count,
     Derives,
     Exact,
-    Extended,
     Limits,
     Magnitude,
     MisfitError,
@@ -34,8 +33,9 @@ from verifier.study.points import (
     JudgedResult,
     Numbers,
     Point,
-    PointInterval,
+    ProfileMean,
     WorldDecisions,
+    refuse_other_means,
     uncertainty_columns,
 )
 from verifier.study.records import Gates, MatricesRecord, SettingsRecord
@@ -95,36 +95,22 @@ class StrategyEnds:
     largest: float
 
 
-@dataclass(frozen=True, kw_only=True)
-class ProfileMean:
-    """The mean of a number over all scenarios, by their weights.
+class Asked:
+    """What asks a number of a formula."""
 
-    Attributes:
-        constants: values of the swept constants.
-        probability, lower, upper: the mean, and its numerical bounds.
-        exact: as a fraction, or None.
-        interval: from draws of the matrices that all scenarios share; None where that was not asked for.
-    """
+    formula: str
+    asked: AskedText
+    target: Target | None
 
-    constants: Mapping[str, str]
-    probability: Extended
-    lower: Extended
-    upper: Extended
-    exact: Exact | None = None
-    interval: PointInterval | None = None
+    @property
+    def is_upper(self) -> bool:
+        """Whether the target limits the probability from above."""
+        return self.target is not None and self.target.is_upper
 
-
-def refuse_other_means(weights: Sequence[Fraction], points: Sequence[Point], means: Sequence[ProfileMean]) -> None:
-    """Refuse means that are not those of the points by their weights; MisfitError."""
-    if len(weights) != len(points) * bool(means):
-        raise MisfitError(["weights"], "expected one entry per point beside means")
-    for at, mean in enumerate(means):
-        told = zip(weights, points, strict=True)
-        here = [(weight, point.value) for weight, point in told if point.constants == mean.constants]
-        if sum(weight for weight, _ in here) != 1:
-            raise MisfitError(["weights"], "expected weights that add up to 1 for each mean")
-        if float(sum(weight * value for weight, value in here if weight)) != mean.probability:
-            raise MisfitError(["means", at, "probability"], "expected the mean of the points by their weights")
+    @property
+    def is_plain(self) -> bool:
+        """Whether it asks the probability of one formula: slopes, bounds and certificates are known for these."""
+        return self.asked.startswith("P") and ") given (" not in self.formula
 
 
 def refuse_no_probability(target: Target | None) -> None:
@@ -134,7 +120,7 @@ def refuse_no_probability(target: Target | None) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RequirementResult(Judged, Derives):
+class RequirementResult(Judged, Asked, Derives):
     """One requirement under one planner, over all its scenarios.
 
     Attributes:
@@ -195,11 +181,6 @@ class RequirementResult(Judged, Derives):
         return self.least(at for at in among if self.points[at].verdict is verdict)
 
     @property
-    def is_upper(self) -> bool:
-        """Whether the target limits the probability from above."""
-        return self.target is not None and self.target.is_upper
-
-    @property
     def worst_point(self) -> Point:
         """The worst scenario."""
         return self.points[self.worst]
@@ -231,11 +212,6 @@ class RequirementResult(Judged, Derives):
     def question(self) -> str:
         """The requirement as a spec writes it: `T <= 12 [ F ended ]`."""
         return f"{self.asked} {self.target_text} [ {self.formula} ]"
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether it asks the probability of one formula: slopes, bounds and certificates are known for these."""
-        return self.asked.startswith("P") and ") given (" not in self.formula
 
     @property
     def unit(self) -> str:

@@ -344,6 +344,8 @@ class _Checker:
     ) -> None:
         for atom in sorted(atoms_in(node), key=to_text):
             self._check_atom(path, atom, observes=observes)
+            if types.keys() == self.model.constants.keys() and self.model.variables:
+                raise self._fail(path, f"{atom.function}(...) cannot be used here, where constants are alone")
         for name in _names_at(node):
             kind = self.declared.get(name.name)
             if kind is not None and name.name not in types:

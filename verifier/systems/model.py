@@ -23,6 +23,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from types import MappingProxyType
+from typing import Any
 
 from verifier.base.errors import UsageError, unknown_name
 from verifier.base.toml import Element
@@ -52,7 +53,9 @@ from verifier.systems.model_parts import (
     Variable,
     Variant,
     dependency_order,
+    nodes_of,
     presence,
+    with_nodes,
 )
 from verifier.systems.model_parts import BoundedVariable as BoundedVariable
 
@@ -136,21 +139,8 @@ class SystemModel:
         changes = self.variants.get(environment, Variant())
         model, meaning = self, presence(self.environments[environment])
         if self.uses_presence:
-            model = replace(
-                self,
-                variables=tuple(
-                    replace(own, next=own.next and replace_atoms(own.next, meaning)) for own in self.variables
-                ),
-                world=tuple(choice.with_nodes(lambda node: replace_atoms(node, meaning)) for choice in self.world),
-                labels={name: replace_atoms(node, meaning) for name, node in self.labels.items()},
-                quantities={name: replace_atoms(node, meaning) for name, node in self.quantities.items()},
-                initial=replace_atoms(self.initial, meaning),
-                terminal=replace_atoms(self.terminal, meaning),
-                admissible=replace_atoms(self.admissible, meaning),
-                rewards={name: replace_atoms(node, meaning) for name, node in self.rewards.items()},
-                weight=replace_atoms(self.weight, meaning),
-            )
-            changes = changes.with_atoms(meaning)
+            meant = partial(replace_atoms, meaning=meaning)
+            model, changes = replace(self, **with_nodes(self._of_state, meant)), with_nodes(changes, meant)
         if changes == Variant():
             return model
         keys = {
@@ -184,12 +174,23 @@ class SystemModel:
     @cached_property
     def uses_presence(self) -> bool:
         """Whether an expression of the model asks `present(...)`, whose meaning depends on the environment."""
-        nodes = [self.initial, self.terminal, self.admissible, *self.labels.values(), *self.quantities.values()]
-        nodes += [*self.rewards.values(), self.weight]
-        nodes += [variable.next for variable in self.variables if variable.next is not None]
-        nodes += itertools.chain.from_iterable(variant.nodes for variant in self.variants.values())
-        nodes += [node for choice in self.world for node in choice.nodes]
-        return any(map(atoms_in, nodes))
+        return any(map(atoms_in, nodes_of((self._of_state, self.variants))))
+
+    @property
+    def _of_state(self) -> dict[str, Any]:
+        """What is over the state, by field; objects apart."""
+        names = (
+            "variables",
+            "world",
+            "labels",
+            "quantities",
+            "initial",
+            "terminal",
+            "admissible",
+            "rewards",
+            "weight",
+        )
+        return {name: getattr(self, name) for name in names}
 
     @property
     def decides(self) -> tuple[str, ...]:

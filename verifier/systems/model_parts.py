@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, is_dataclass, replace
 from functools import partial, reduce
 from graphlib import CycleError, TopologicalSorter
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, TypeVar, cast
 
 from verifier.base.arrays import Columns, Mask
 from verifier.base.errors import UsageError
-from verifier.language.expressions import Source, replace_atoms
+from verifier.language.expressions import Source
 from verifier.language.expressions.evaluation import Value
 from verifier.language.expressions.kinds import Kind
-from verifier.language.expressions.syntax import FALSE, TRUE, Call, Node, Number, Operation, labels_of, names_in
+from verifier.language.expressions.syntax import (
+    FALSE,
+    TRUE,
+    Boolean,
+    Call,
+    Name,
+    Node,
+    Number,
+    Operation,
+    Temporal,
+    labels_of,
+    names_in,
+)
 
 EMPTY_CLASS = "empty"
 ONE = Number(1)
@@ -27,8 +38,36 @@ PICKS = {
 }
 """How one of several equally good inputs is picked; which one a synthesis tool takes is an accident."""
 
+_NODES = (Number, Boolean, Name, Operation, Call, Temporal)
+_Part = TypeVar("_Part")
 Type: TypeAlias = Kind
 PlannerKind: TypeAlias = Literal["rules", "runs", "synthesis", "table", "gr1c", "prism", "function"]
+
+
+def with_nodes(part: _Part, change: Callable[[Node], Node]) -> _Part:
+    """A part of a model with each of its expressions changed: itself, or those of its fields, values or entries."""
+    made: object = part
+    if isinstance(part, _NODES):
+        made = change(part)
+    elif isinstance(part, tuple):
+        made = tuple(with_nodes(inner, change) for inner in part)
+    elif isinstance(part, Mapping):
+        made = {name: with_nodes(inner, change) for name, inner in part.items()}
+    elif is_dataclass(part) and not isinstance(part, type):
+        made = replace(part, **with_nodes(vars(part), change))
+    return cast(_Part, made)
+
+
+def nodes_of(part: object) -> list[Node]:
+    """Every expression of a part of a model."""
+    nodes: list[Node] = []
+
+    def met(node: Node) -> Node:
+        nodes.append(node)
+        return node
+
+    with_nodes(part, met)
+    return nodes
 
 
 @dataclass(frozen=True)
@@ -74,25 +113,6 @@ class Draw:
         """Whether some probability is known only up to an interval."""
         return any(isinstance(chance, tuple) for chance in self.chances.values())
 
-    @property
-    def nodes(self) -> tuple[Node, ...]:
-        """Every expression that it has."""
-        expressions = (
-            chance if isinstance(chance, tuple) else (chance,)
-            for chance in self.chances.values()
-            if chance is not None
-        )
-        return tuple(itertools.chain.from_iterable(expressions))
-
-    def with_nodes(self, change: Callable[[Node], Node]) -> Draw:
-        """The same with each expression changed."""
-        chances: dict[int, Node | tuple[Node, Node] | None] = {}
-        for value, chance in self.chances.items():
-            chances[value] = (
-                (change(chance[0]), change(chance[1])) if isinstance(chance, tuple) else chance and change(chance)
-            )
-        return replace(self, chances=chances)
-
 
 @dataclass(frozen=True)
 class Decision:
@@ -101,15 +121,6 @@ class Decision:
     name: str
     range: Range
     admissible: Node = TRUE
-
-    @property
-    def nodes(self) -> tuple[Node, ...]:
-        """Every expression that it has."""
-        return (self.admissible,)
-
-    def with_nodes(self, change: Callable[[Node], Node]) -> Decision:
-        """The same with each expression changed."""
-        return replace(self, admissible=change(self.admissible))
 
 
 @dataclass(frozen=True)
@@ -205,23 +216,6 @@ class Variant:
     initial: Node = TRUE
     terminal: Node | None = None
     weight: Node = ONE
-
-    @property
-    def nodes(self) -> tuple[Node, ...]:
-        """Every expression over the state that it has."""
-        terminal = () if self.terminal is None else (self.terminal,)
-        return (*self.next.values(), *self.labels.values(), self.initial, *terminal, self.weight)
-
-    def with_atoms(self, meaning: Callable[[Call], Node]) -> Variant:
-        """The same with the atoms of its expressions replaced by what they mean."""
-        return Variant(
-            self.constants,
-            {name: replace_atoms(node, meaning) for name, node in self.next.items()},
-            {name: replace_atoms(node, meaning) for name, node in self.labels.items()},
-            replace_atoms(self.initial, meaning),
-            None if self.terminal is None else replace_atoms(self.terminal, meaning),
-            replace_atoms(self.weight, meaning),
-        )
 
 
 @dataclass(frozen=True)

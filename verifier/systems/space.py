@@ -28,7 +28,7 @@ from verifier.language.expressions import Source, evaluate, exact_number
 from verifier.language.expressions.evaluation import Value
 from verifier.language.expressions.syntax import Node, names_in
 from verifier.systems.model import BoundedVariable, System, bounded
-from verifier.systems.model_parts import Decision, Draw
+from verifier.systems.model_parts import Decision, Draw, nodes_of, with_nodes
 
 Codes: TypeAlias = NDArray[Any]
 """Codes of states: int64, or texts of bytes (see the module)."""
@@ -291,15 +291,13 @@ class World:
                 if not within.low <= value <= within.high:
                     message = f"'{draw.name}' can be {value}, which is outside {within.low}..{within.high}"
                     raise system.model.at(f"{_path(draw)}.{value}").error(message, None)
-        return tuple(draw.with_nodes(partial(system.resolve, path=_path(draw))) for draw in draws)
+        return tuple(with_nodes(draw, partial(system.resolve, path=_path(draw))) for draw in draws)
 
     @cached_property
     def _reads(self) -> tuple[str, ...]:
         """The variables that probabilities depend on."""
-        nodes = [node for draw in self._draws for node in draw.nodes]
-        return tuple(
-            sorted(frozenset().union(*map(names_in, nodes)) - {decision.name for decision in self._decisions})
-        )
+        read = frozenset().union(*map(names_in, nodes_of(self._draws)))
+        return tuple(sorted(read - {decision.name for decision in self._decisions}))
 
     def _rows(self, choice: int, read: tuple[int, ...]) -> tuple[int, ...]:
         if (choice, *read) not in self._known:

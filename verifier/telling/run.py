@@ -18,9 +18,9 @@ from verifier.base.numbers import (
 )
 from verifier.base.words import bounds_text, counted
 from verifier.checking.verdicts import Verdict
-from verifier.study.points import Point, WorldDecisions
+from verifier.study.points import Point, ProfileMean, WorldDecisions
 from verifier.study.records import Drop, DropGate, Floor, Gates, Held
-from verifier.study.results import ProfileMean, RequirementResult, RunResult
+from verifier.study.results import RequirementResult, RunResult
 from verifier.telling.blocks import Block, Cell, Paragraph, Row, Section, Table, name_text
 from verifier.telling.grounds import chance_text, decided_lines, told_verdict, world_aim
 from verifier.telling.run_summary import decision_lines, evidence_lines, farthest, summary_lines, tipping_lines

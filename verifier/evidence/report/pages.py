@@ -27,9 +27,9 @@ from verifier.evidence.report.subjects import (
     unattached_answers,
 )
 from verifier.evidence.report.summary import About, summary_section
-from verifier.study.points import Point, uncertainty_columns
+from verifier.study.points import Point, ProfileMean, uncertainty_columns
 from verifier.study.records import SettingsRecord
-from verifier.study.results import ProfileMean, RequirementResult
+from verifier.study.results import RequirementResult
 from verifier.telling import robustness
 from verifier.telling.blocks import Block, Page, Paragraph, Section, name_text
 from verifier.telling.closedloop import curve_blocks, trade_off_blocks, trade_off_sentences

@@ -19,9 +19,9 @@ from verifier.base.result import Result
 from verifier.base.words import counted
 from verifier.checking.verdicts import Verdict
 from verifier.questions.compare.metric_tables import ClassMetrics, Reversal
-from verifier.study.points import Judged, Point
+from verifier.study.points import Judged, Point, ProfileMean, refuse_other_means
 from verifier.study.records import DropGate, MatricesRecord, SettingsRecord
-from verifier.study.results import AskedText, Engines, ProfileMean, RunInput, Target, refuse_other_means
+from verifier.study.results import Asked, AskedText, Engines, RunInput, Target
 
 Row = tuple[Share | None, ...]
 """One number per configuration; None where it has no scenario."""
@@ -146,7 +146,7 @@ class Reach:
 
 
 @dataclass(frozen=True)
-class RequirementComparison:
+class RequirementComparison(Asked):
     """One requirement of one spec.
 
     Attributes:
@@ -167,11 +167,6 @@ class RequirementComparison:
     reach: tuple[Reach, ...] = ()
     asked: AskedText = "P"
     reversals: tuple[Reversal, ...] = ()
-
-    @property
-    def larger_is_better(self) -> bool:
-        """False where the target is an upper limit."""
-        return self.target is None or not self.target.is_upper
 
     @property
     def target_text(self) -> str:

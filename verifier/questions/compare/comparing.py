@@ -51,7 +51,7 @@ from verifier.questions.compare.scores import (
 from verifier.study.case import Case, Study
 from verifier.study.collection import CheckedCase, Judging, collected
 from verifier.study.inputs import Grid, read_inputs, refuse_others
-from verifier.study.options import MIX_ELSEWHERE, RunOptions, clock_of
+from verifier.study.options import RunOptions, clock_of
 from verifier.study.points import Point
 from verifier.study.profile import Profile, profiles
 from verifier.study.provenance import (
@@ -100,9 +100,7 @@ def compare(
         raise UsageError("expected at least one spec and one detector, and specs of different names")
     if options.decimals is not None or options.strategies:
         raise UsageError("--round-transitions and --strategies belong to verify run: leave them out")
-    if options.mix is not None:
-        raise UsageError(MIX_ELSEWHERE)
-    options.refuse_bounds_of_run("verify compare")
+    options.refuse_what_a_run_alone_has("verify compare")
     options = with_default_memory(options, asked.best_planner)
     settings = options.confidence
     if settings is None:

@@ -35,9 +35,9 @@ from verifier.questions.compare.compare_result import (
 from verifier.questions.compare.scores import Scores
 from verifier.questions.settings import LookSettings
 from verifier.study.options import Selection
-from verifier.study.points import Point
+from verifier.study.points import Point, ProfileMean
 from verifier.study.records import BaselineFile, Drop, DropGate
-from verifier.study.results import ProfileMean, RequirementResult, RunResult
+from verifier.study.results import RequirementResult, RunResult
 
 
 def gate_of(
@@ -252,13 +252,12 @@ def drop_of(before: Worst, now: Worst, max_drop: Fraction) -> tuple[float, bool]
 def worst_of(asked: RequirementResult | RequirementComparison, entry: RequirementResult | Entry) -> Worst:
     """The worst of some points, or of their means over the profile: `entry` is what was found of the requirement
     `asked`."""
-    larger = asked.target is None or not asked.target.is_upper
     numbers: Sequence[Point | ProfileMean] = entry.means or entry.points
-    worst = (min if larger else max)(numbers, key=lambda number: number.probability)
+    worst = (max if asked.is_upper else min)(numbers, key=lambda number: number.probability)
     formula = asked.formula if asked.asked == "P" else f"{asked.asked} [ {asked.formula} ]"
     formula += " over profile" if entry.means else ""
     scenarios = frozenset(map(_scenario_key, entry.points))
-    return Worst(worst.probability, worst.lower, worst.upper, scenarios, larger, formula)
+    return Worst(worst.probability, worst.lower, worst.upper, scenarios, not asked.is_upper, formula)
 
 
 def _scenario_key(point: Point) -> str:
@@ -287,7 +286,7 @@ def baseline_of(result: object, file: BaselineFile, place: str) -> Baseline:
         message = f"expected a spec and {len(names)} files of matrices, got {len(specs)} and {len(hashes)}"
         raise InputError(message, Place(place, path="/inputs"))
     if isinstance(result, RunResult):
-        asked = [requirement for requirement in result.requirements if _is_compared(requirement)]
+        asked = [requirement for requirement in result.requirements if requirement.is_plain]
         worst = {
             (specs[0], requirement.name, "", requirement.planner): worst_of(requirement, requirement)
             for requirement in asked
@@ -298,11 +297,6 @@ def baseline_of(result: object, file: BaselineFile, place: str) -> Baseline:
             for spec in result.specs
             for requirement in spec.requirements
             for entry in requirement.entries
-            if _is_compared(requirement)
+            if requirement.is_plain
         }
     return Baseline(file, dict(zip(names, hashes, strict=True)), worst)
-
-
-def _is_compared(asked: RequirementResult | RequirementComparison) -> bool:
-    """Whether it asks a probability, and no conditional one."""
-    return asked.asked.startswith("P") and ") given (" not in asked.formula

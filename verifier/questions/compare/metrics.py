@@ -173,7 +173,7 @@ def reversals(
     swaps: Swaps,
 ) -> tuple[Reversal, ...]:
     """Where two detectors under one planner are ranked by P otherwise than by the average precision of a class."""
-    sign = 1 if requirement.larger_is_better else -1
+    sign = -1 if requirement.is_upper else 1
     precision = {
         (metric.detector, metric.label): metric.average_precision.value
         for metric in metrics

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,7 +22,7 @@ from verifier.base.blocks import Pool
 from verifier.base.errors import InputError, UsageError
 from verifier.checking.process import StormProcess
 from verifier.language.specs import Requirement
-from verifier.pipeline import check_case, checked_elsewhere, put_back
+from verifier.pipeline import checked_parts, put_back
 from verifier.questions.compare.compare_result import Reach
 from verifier.questions.compare.scores import drawn_probabilities
 from verifier.study.case import Case, Study
@@ -171,28 +172,20 @@ class Checking:
 
     def found(self, jobs: Sequence[Job], storm: StormProcess, pool: Pool) -> Iterator[tuple[CheckedCase, Draws]]:
         """What is found of each chain, in the order of the jobs, which are all cases of all studies."""
-        if pool.is_here:
-            for detector, case in jobs:
-                with about(detector):
-                    checked = check_case(case, storm)
-                yield checked, self._draws(checked, detector)
-            return
         numbers = [(name, number) for name, study in self.studies.items() for number in range(len(study.cases))]
-        for (_, case), (parts, drawn) in zip(jobs, pool.map(self.elsewhere, numbers), strict=True):
+        finding = partial(self._of_one, storm if pool.is_here else None)
+        for (_, case), (parts, drawn) in zip(jobs, pool.map(finding, numbers), strict=True):
             yield put_back(case, parts), drawn
 
-    def elsewhere(self, job: tuple[str, int]) -> tuple[Mapping[str, Any], Draws]:
-        """What a worker finds of one chain: a detector's, of this number."""
+    def _of_one(self, storm: StormProcess | None, job: tuple[str, int]) -> tuple[Mapping[str, Any], Draws]:
+        """What is found of one chain: a detector's, of this number."""
         detector, number = job
-        study = self.studies[detector]
+        study, data, settings, held = self.studies[detector], self.data[detector], self.settings, None
         with about(detector):
-            parts = checked_elsewhere(study, False, number)
-        held, draws = self._draws(put_back(study.cases[number], parts), detector)
-        return parts, (held, [list(draw) for draw in draws])
-
-    def _draws(self, checked: CheckedCase, detector: str) -> Draws:
-        objectives, data, settings, held = checked.case.objectives, self.data[detector], self.settings, None
-        if self.studies[detector].options.verdict_from != "point":
+            parts = checked_parts(study, storm, False, number)
+        objectives = study.cases[number].objectives
+        if study.options.verdict_from != "point":
             effort = Effort(attained=settings.semantics == "shared_matrix")
             held = bounds_of_chain(objectives, data, settings, effort)
-        return held, [drawn_probabilities(objective, data, settings) for objective in objectives]
+        draws = [drawn_probabilities(objective, data, settings) for objective in objectives]
+        return parts, (held, draws if storm else [list(draw) for draw in draws])  # an iterator cannot be sent

@@ -43,9 +43,8 @@ from verifier.questions.compare.compare_result import (
 )
 from verifier.study.collection import outside_remarks, target_of
 from verifier.study.inputs import Block
-from verifier.study.points import Point
+from verifier.study.points import Point, ProfileMean
 from verifier.study.profile import Profile
-from verifier.study.results import ProfileMean
 from verifier.systems.skeleton import Skeleton
 
 Place: TypeAlias = "tuple[str, Fraction]"
@@ -331,7 +330,7 @@ def pareto_view(
     if not set(names) <= set(known):
         return None
     indices = [known.index(name) for name in names]
-    signs = [1 if requirements[index].larger_is_better else -1 for index in indices]
+    signs = [-1 if requirements[index].is_upper else 1 for index in indices]
     points = np.array(
         [
             [sign * requirements[index].entries[k].probability for index, sign in zip(indices, signs, strict=True)]

@@ -42,7 +42,7 @@ from verifier.questions.explain.explain_result import (
 from verifier.questions.explain.frames import Traced, read_traced, with_frames
 from verifier.study.case import Case, Study
 from verifier.study.inputs import read_inputs, refuse_others
-from verifier.study.options import MIX_ELSEWHERE, RunOptions, clock_of
+from verifier.study.options import RunOptions, clock_of
 from verifier.study.points import Point, WorldDecisions
 from verifier.study.results import RequirementResult, RunResult
 from verifier.study.world_decisions import confirmed_decisions, objective_left
@@ -90,8 +90,6 @@ def explained(
     refuse_others(study.requirements, "verify explain")
     if options.decimals is not None:
         raise UsageError("what a probability depends on is not computed for rounded transitions")
-    if options.mix is not None:
-        raise UsageError(MIX_ELSEWHERE)
     _refuse_memory(options, traced)
     if settings.with_map:  # before anything is computed
         map_variables([variable.name for variable in study.inputs.model.variables], settings.variables)
@@ -129,7 +127,7 @@ def _refuse_memory(options: RunOptions, traced: Traced | None) -> None:
     """Refuse what is not known of detectors with memory; UsageError."""
     if options.initial_context == "counted":
         raise UsageError("--initial-context counted: verify explain follows runs from one context: name another")
-    options.refuse_bounds_of_run("verify explain")
+    options.refuse_what_a_run_alone_has("verify explain")
     if options.remembers and traced is not None:
         raise UsageError("--record names frames by bin, and with --memory causes are by context: leave out one")
 

@@ -30,7 +30,7 @@ from verifier.questions.require.require_result import (
 from verifier.study.case import Case, Study
 from verifier.study.collection import target_of
 from verifier.study.inputs import ends_of, read_inputs, refuse_others
-from verifier.study.options import MIX_ELSEWHERE, RunOptions, clock_of
+from verifier.study.options import RunOptions, clock_of
 from verifier.study.provenance import (
     grid_remarks,
     input_files,
@@ -138,9 +138,7 @@ def _asking(study: Study, question: Question) -> tuple[Study, Requirement]:
 
 
 def _refuse_what_does_not_fit(options: RunOptions) -> None:
-    if options.mix is not None:
-        raise UsageError(MIX_ELSEWHERE)
-    options.refuse_bounds_of_run("verify require")
+    options.refuse_what_a_run_alone_has("verify require")
     if options.initial_context == "counted":
         raise UsageError(
             "--initial-context counted: contexts are as frequent as with the measured recalls, and others are looked "
