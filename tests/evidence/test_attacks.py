@@ -249,9 +249,9 @@ def test_intervals_explanations_and_curves_are_made_again_without_being_asked(bu
         with monkeypatch.context() as patched:
             patched.setattr(contents, limit, value)
             report = check_files("b", bundle.files)
-            return report.grades, "\n".join(report.unchecked)
+            return report.numbers, "\n".join(report.unchecked)
 
-    whole = check_files("b", bundle.files).grades
+    whole = check_files("b", bundle.files).numbers
     drawn, told = graded("CHEAP_DRAWS", 0)
     assert "statistical intervals and verdicts that rest on them, how far" in told
     points = sum(len(each["points"]) for each in json.loads(bundle.files[RUN])["requirements"])

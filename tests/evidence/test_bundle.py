@@ -149,7 +149,7 @@ def test_an_archive_has_one_date_and_one_mode(tmp_path, monkeypatch, built):
             assert archive.namelist() == sorted(built.files)
         report = check_bundle(tmp_path / f"{name}.zip", built.digest)
         assert report.sound
-        assert report.demanded
+        assert report.digest_demanded
 
 
 def test_folder_and_archive_hold_the_same_files_and_check_clean_anywhere(tmp_path, monkeypatch, built):
@@ -168,7 +168,7 @@ def test_everything_computed_anew_is_the_same(tmp_path, built):
     write_bundle(built.files, tmp_path / "b")
     report = check_bundle(tmp_path / "b", recompute=True)
     assert report.findings == ()
-    done = {what: count for count, what in report.checked}
+    done = {one.what: one.count for one in report.checked}
     assert done["probabilities computed as exact fractions by Storm"] == 6
     assert done["results recomputed and compared byte for byte"] == 9 + 54
 
@@ -337,7 +337,7 @@ def test_a_bundle_of_means_over_all_scenarios_is_sound(tmp_path):
     files = make_bundle(Sources(*write_inputs(tmp_path, spec)), FEW).files
     report = check_files("b", files)
     assert report.findings == ()
-    assert "mean" in {name for name, *_ in report.requirements}
+    assert "mean" in {one.requirement for one in report.requirements}
     run = next(each for each in json.loads(files["results/run.json"])["requirements"] if each["name"] == "mean")
     (mean,) = run["means"]
     rows = {row["requirement"]: row for row in csv.DictReader(files["trace.csv"].decode().splitlines())}
@@ -354,7 +354,7 @@ def sound_bundles(folder, seeds):
         made = make_bundle(Sources(*write_cyclic(folder / str(seed), seed)), FEW)
         report = check_files("b", made.files)
         assert report.findings == (), (seed, [str(finding) for finding in report.findings])
-        computed += sum(count for count, what in report.checked if what.startswith("probabilities recomputed"))
+        computed += sum(one.count for one in report.checked if one.what.startswith("probabilities recomputed"))
     return computed
 
 

@@ -301,7 +301,7 @@ def test_a_trap_about_which_the_solver_lied_is_refused(tmp_path, monkeypatch):
     assert report.findings == ()
     # Two bounds, in the run and under two other rules for verdicts; four numbers of a point there, under two other
     # policies, and at three recalls.
-    assert report.grades.proven == 2 * 3 + 4 * (5 + 3)
+    assert report.numbers.proven == 2 * 3 + 4 * (5 + 3)
     monkeypatch.setattr("verifier.analysis.robust.graph.recurrences", lambda *given: None)
     monkeypatch.setattr("verifier.analysis.robust.graph._other_value", lambda *given: ({}, 0))
     monkeypatch.setattr("verifier.analysis.robust.graph.component_values", lambda *given: np.array([True]))

@@ -42,7 +42,7 @@ from verifier.evidence.bundle.runs_elsewhere import refuse_unfounded, wrong_give
 from verifier.evidence.consistency import check_document, check_sums
 from verifier.evidence.declarations import today
 from verifier.evidence.differences import findings_of
-from verifier.evidence.findings import CheckReport, Finding, Grades, Kind, Log, misstated
+from verifier.evidence.findings import CheckedCount, CheckReport, Finding, Grades, Log, Misstated, RequirementVerdict
 from verifier.evidence.following.rates import against_its_run, alone
 from verifier.evidence.identity import SBOM_FILE, refuse_other_versions
 from verifier.evidence.paths import check_paths
@@ -152,17 +152,17 @@ def check_files(
     if not demanded:
         log.unchecked.append(NO_DIGEST)
     return CheckReport(
-        bundle,
-        found_digest,
-        demanded,
-        tuple(dict.fromkeys(log.findings)),
-        tuple(log.checked),
-        tuple(log.unchecked),
-        verdict,
-        log.requirements,
-        None if log.findings else log.grades,
-        overall_text(log.standings, log.case) if log.standings and not log.findings else "",
-        "" if manifest is None else manifest.title,
+        bundle=bundle,
+        digest=found_digest,
+        digest_demanded=demanded,
+        findings=tuple(dict.fromkeys(log.findings)),
+        checked=tuple(CheckedCount(count, what) for count, what in log.checked),
+        unchecked=tuple(log.unchecked),
+        verdict=verdict,
+        requirements=log.requirements,
+        numbers=None if log.findings else log.numbers,
+        status=overall_text(log.standings, log.case) if log.standings and not log.findings else "",
+        title="" if manifest is None else manifest.title,
     )
 
 
@@ -211,7 +211,7 @@ def _sources(
     except _MALFORMED as error:
         # Documents keep to their schemas, and yet what refers to each other in them need not fit together.
         said = f"{type(error).__name__}: {error}".replace("\n", " ")
-        log.findings.append(misstated("", "", f"contents that do not fit together ({said})", "a bundle"))
+        log.findings.append(Misstated("", "", f"contents that do not fit together ({said})", "a bundle"))
     log.unchecked.append("what comes after that")
     return ""
 
@@ -251,7 +251,7 @@ def _fit_together(parts: Parts, log: Log) -> None:
             if note := alone(document, parts.documents.values()):
                 log.unchecked.append(f"{path}: {note}")
         except InputError as error:
-            log.findings.append(_refusal(error, path, Kind.CONTENT))
+            log.findings.append(_refusal(error, path, Misstated))
 
 
 def _versions(parts: Parts, log: Log) -> None:
@@ -261,12 +261,12 @@ def _versions(parts: Parts, log: Log) -> None:
         stated = (document.content.get("versions") or {}).get("verifier", log.built_by)
         if path not in parts.request.inputs and stated != log.built_by:
             said = f"{log.built_by}, which built the bundle"
-            log.findings.append(misstated(path, "/versions/verifier", str(stated), said))
+            log.findings.append(Misstated(path, "/versions/verifier", str(stated), said))
     try:
         if SBOM_FILE in parts.files:
             refuse_other_versions(parts.files[SBOM_FILE], parts.run.content["versions"])
     except InputError as error:
-        log.findings.append(_refusal(error, SBOM_FILE, Kind.CONTENT))
+        log.findings.append(_refusal(error, SBOM_FILE, Misstated))
 
 
 def _given(parts: Parts, log: Log) -> None:
@@ -277,7 +277,7 @@ def _given(parts: Parts, log: Log) -> None:
             try:
                 refuse_unfounded(path, parts.documents[path], given)
             except InputError as error:
-                log.findings.append(_refusal(error, path, Kind.CONTENT))
+                log.findings.append(_refusal(error, path, Misstated))
             if storm is not None and given.studies:
                 wrong, noted = wrong_given(path, parts.files[path], given, storm)
                 log.findings += wrong
@@ -302,13 +302,13 @@ def _graded(parts: Parts, recompute: bool, log: Log) -> None:
     """What the requirements are, and how the numbers of the results were checked."""
     status = {(standing.requirement, standing.planner): standing.told for standing in log.standings}
     log.requirements = tuple(
-        (one.name, one.planner, one.verdict.value, status.get((one.name, one.planner), ""))
+        RequirementVerdict(one.name, one.planner, one.verdict.value, status.get((one.name, one.planner), ""))
         for one in parts.result.requirements
     )
     results = (document.content for path, document in parts.documents.items() if path.startswith("results/"))
     count = sum(map(numbers_in, results))
     recomputed = count - log.proven if recompute else log.recomputed
-    log.grades = Grades(log.proven, recomputed, count - log.proven - recomputed)
+    log.numbers = Grades(log.proven, recomputed, count - log.proven - recomputed)
 
 
 def _request(files: Mapping[str, bytes]) -> Request:
@@ -360,14 +360,14 @@ def _derived(files: Mapping[str, bytes], altered: set[str], parts: Parts, log: L
             log.findings.append(Finding(path, "", "nothing", "a derived file"))
         elif files[path] != expected:
             log.findings = [finding for finding in log.findings if finding.file != path or finding.where]
-            log.findings += findings_of(files[path], expected, path, Kind.FILES if path in altered else Kind.CONTENT)
+            log.findings += findings_of(files[path], expected, path, Finding if path in altered else Misstated)
     for path in sorted(path for path in files if path not in made and derived_row(path) is not None):
         log.findings.append(Finding(path, "", "a derived file that these inputs do not give", "nothing"))
     log.checked.append((len(made), "derived files made again and compared byte for byte"))
 
 
-def _refusal(error: InputError | UsageError, file: str, kind: Kind = Kind.FILES) -> Finding:
+def _refusal(error: InputError | UsageError, file: str, kind: type[Finding] = Finding) -> Finding:
     place = error.place if isinstance(error, InputError) else Place()
     message = error.message if isinstance(error, InputError) else str(error)
     line = "" if place.line is None else f"line {place.line}"
-    return Finding(place.file or file, place.path or line, message.replace("\n", " "), "what was built", kind)
+    return kind(place.file or file, place.path or line, message.replace("\n", " "), "what was built")

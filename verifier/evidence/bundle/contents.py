@@ -29,7 +29,7 @@ from verifier.evidence.bundle.parts import Parts
 from verifier.evidence.bundle.replays import check_explanations
 from verifier.evidence.bundle.runs import SAME_AS_THE_RUN, check_frame, check_runs, check_same_frame
 from verifier.evidence.differences import compared, differing
-from verifier.evidence.findings import Finding, Log, misstated
+from verifier.evidence.findings import Finding, Log, Misstated
 from verifier.language.expressions import to_text
 from verifier.perception.confusion.matrices import label_text
 from verifier.pipeline import checked_study, result_of
@@ -52,7 +52,7 @@ def check_contents(parts: Parts, log: Log) -> None:
         _explanations(parts, log)
     _required(parts, points, log)
     for path in sorted(certificates - log.certificates) if not log.findings else ():
-        log.findings.append(misstated(path, "", "a certificate of nothing that is here", "nothing"))
+        log.findings.append(Misstated(path, "", "a certificate of nothing that is here", "nothing"))
     log.unchecked += [f"{path}, which the bundle leaves out: {reason}" for path, reason in parts.omitted.items()]
 
 
@@ -125,7 +125,7 @@ def _proven_recalls(path: str, number: int, parts: Parts, points: Mapping[tuple[
         if low is None or high is None:
             continue
         for where, said, expected in wrong_beside_proof(point, low, high, point.whatever_predicted):
-            log.findings.append(misstated(path, pointer + where, said, expected))
+            log.findings.append(Misstated(path, pointer + where, said, expected))
         log.proven += NUMBERS_OF_POINT * is_proven(point, low, high)
 
 
@@ -154,7 +154,7 @@ def _as_measured(path: str, parts: Parts) -> list[Finding]:
         ):
             wanted = f"{repr(same[0].probability) if same else 'a scenario of the run'}, as in the run"
             where = f"/answers/{k}/measured/probability"
-            findings.append(misstated(path, where, repr(point.probability), wanted))
+            findings.append(Misstated(path, where, repr(point.probability), wanted))
     return findings
 
 
@@ -277,9 +277,9 @@ def _recomputed(parts: Parts, log: Log, progress: Progress) -> None:
         results = {path for path in parts.files if path.startswith(("results/", "certificates/"))}
         for path in sorted({*made.texts, *results}):
             if path not in made.texts:
-                log.findings.append(misstated(path, "", "a result", "nothing: it is not made again"))
+                log.findings.append(Misstated(path, "", "a result", "nothing: it is not made again"))
             elif path not in parts.files:
-                log.findings.append(misstated(path, "", "nothing", "a result, which is made again"))
+                log.findings.append(Misstated(path, "", "nothing", "a result, which is made again"))
             elif parts.files[path] == made.texts[path].encode():
                 continue
             elif path.startswith(f"{layout.CERTIFICATES}/"):
@@ -319,8 +319,8 @@ def _exactly(parts: Parts, storm: StormProcess, log: Log) -> None:
                 bounds = f"bounds {stated.lower!r} to {stated.upper!r}"
                 where = f"/requirements/{row}/points/{k}/lower"
                 known = f"bounds of the exact {float(value)!r}"
-                log.findings.append(misstated(layout.RUN_FILE, where, bounds, known))
+                log.findings.append(Misstated(layout.RUN_FILE, where, bounds, known))
             elif stated.exact is not None and stated.exact != value:
                 where, told = f"/requirements/{row}/points/{k}/exact", fraction_text(stated.exact)
-                log.findings.append(misstated(layout.RUN_FILE, where, told[:60], fraction_text(value)[:60]))
+                log.findings.append(Misstated(layout.RUN_FILE, where, told[:60], fraction_text(value)[:60]))
     log.checked.append((count, "probabilities computed as exact fractions by Storm"))

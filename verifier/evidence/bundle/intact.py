@@ -68,7 +68,7 @@ def sign_bundle(
         until=None if until is None else str(until),
         title=read_manifest(files[MANIFEST_FILE]).title,
         status=report.status,
-        requirements=tuple(SignedStatus(name, planner, told) for name, planner, _, told in report.requirements),
+        requirements=tuple(SignedStatus(one.requirement, one.planner, one.status) for one in report.requirements),
         document=identity.told,
         tool=tool_identity(),
     )

@@ -28,7 +28,7 @@ from verifier.checking.two_engines import AbstractFormula
 from verifier.evidence.bundle.layout import EXPLAIN_FILE
 from verifier.evidence.differences import differing, wrong_decisions
 from verifier.evidence.documents import Document
-from verifier.evidence.findings import Finding, misstated
+from verifier.evidence.findings import Finding, Misstated
 from verifier.language.ltl.progression import ACCEPT, REJECT
 from verifier.questions.explain.explain_result import Explained, ExplainResult
 from verifier.study.case import Study
@@ -37,7 +37,7 @@ from verifier.study.results import RequirementResult
 from verifier.study.world_decisions import decisions_at, objective_left
 from verifier.systems.contexts import told_to_planner
 
-_wrong = partial(misstated, EXPLAIN_FILE)
+_wrong = partial(Misstated, EXPLAIN_FILE)
 _TOLERANCE = 1e-11
 _TOLD_AGAIN = {field.name for field in fields(Explained)} & {field.name for field in fields(RequirementResult)} - {
     "world"

@@ -29,7 +29,7 @@ from verifier.evidence.bundle.making import alternatives, is_alike
 from verifier.evidence.bundle.parts import Parts
 from verifier.evidence.differences import differing, wrong_decisions
 from verifier.evidence.documents import Document
-from verifier.evidence.findings import Finding, Log, misstated
+from verifier.evidence.findings import Finding, Log, Misstated
 from verifier.evidence.resting import conclusions_apart, free_apart
 from verifier.study.case import Study
 from verifier.study.collection import forgetful_starts, rates_of
@@ -59,11 +59,11 @@ def check_frame(path: str, document: Document, raw: bytes, rebuilt: Study) -> li
     wrong = differing(path, stated, expected)
     for name in _NOT_OF_A_BUNDLE:
         if name in document.content:
-            wrong.append(misstated(path, f"/{name}", "an entry", "nothing: no result of a bundle has it"))
+            wrong.append(Misstated(path, f"/{name}", "an entry", "nothing: no result of a bundle has it"))
     written = document_text(result)
     if written.encode() != raw:
         apart = differing(path, document.content, json.loads(written), ", as it is written")
-        other = misstated(path, "", "the same result in other bytes than were written", "what was built")
+        other = Misstated(path, "", "the same result in other bytes than were written", "what was built")
         wrong += apart or [other]
     return wrong
 
@@ -79,7 +79,7 @@ def check_remarks(path: str, run: RunResult, rebuilt: Study, options: RunOptions
     assumed, of = [column for case in rebuilt.cases for column in case.assumed], rebuilt.inputs.confusion.matrices
     expected = list(run_remarks(of, options, assumed, of_chains, rebuilt.data, rebuilt.tests, rebuilt.divided))
     missing = [name for name in expected if name not in run.remarks]
-    findings = [misstated(path, "/remarks", "nothing", f"the remark: {name}") for name in missing]
+    findings = [Misstated(path, "/remarks", "nothing", f"the remark: {name}") for name in missing]
     return findings, sum(remark not in expected for remark in run.remarks)
 
 
@@ -203,7 +203,7 @@ def _check_alike(
                 log.findings += wrong_decisions(path, stated.world, world, f"/requirements/{k}")
     for path in sorted(excused):
         said = f"a reason for having no certificates {path}"
-        log.findings.append(misstated(layout.OMITTED_FILE, "", said, "none: it can have certificates"))
+        log.findings.append(Misstated(layout.OMITTED_FILE, "", said, "none: it can have certificates"))
     return points
 
 
@@ -226,9 +226,9 @@ def _proven(
         log.findings += wrong
         return proven
     if pair not in parts.omitted:
-        log.findings.append(misstated(pair, "", "nothing", "the reason why there are no certificates"))
+        log.findings.append(Misstated(pair, "", "nothing", "the reason why there are no certificates"))
     for path in paths:
-        log.findings.append(misstated(path, "", "a certificate that cannot be there", "nothing"))
+        log.findings.append(Misstated(path, "", "a certificate that cannot be there", "nothing"))
     return None
 
 
@@ -248,7 +248,7 @@ def check_free_bounds(parts: Parts, rebuilt: Study, runs: Sequence[str], log: Lo
     for checked_end in checked_ends(rebuilt, parts.files, partial(layout.free_certificate_file, of=of)):
         log.certificates |= {*checked_end.paths} & parts.files.keys()
         for path, message in checked_end.wrong:
-            log.findings.append(misstated(path, "", message, "a proof that holds"))
+            log.findings.append(Misstated(path, "", message, "a proof that holds"))
         case, rows = places[checked_end.block]
         row, first = rows[checked_end.requirement]
         own = [first + place for place, start in enumerate(forgetful_starts(case)) if start == checked_end.start]
@@ -257,7 +257,7 @@ def check_free_bounds(parts: Parts, rebuilt: Study, runs: Sequence[str], log: Lo
             point = parts.documents[path].result.requirements[row].points[number]
             stated, pointer = point.dependence_free, f"/requirements/{row}/points/{number}"
             for where, message in free_apart(stated, point.probability, bounded=rebuilt.bounded, other=other):
-                log.findings.append(misstated(path, pointer + where, message, "numbers that fit"))
+                log.findings.append(Misstated(path, pointer + where, message, "numbers that fit"))
             if checked_end.lower is None or checked_end.upper is None:
                 continue
             ends, size = (checked_end.lower, checked_end.upper), (checked_end.horizon, checked_end.flows)
