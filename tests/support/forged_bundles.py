@@ -5,9 +5,7 @@ import json
 
 from document_edits import summed
 
-from verifier.evidence.bundle.build import input_words
 from verifier.evidence.bundle.derived_artefacts import derived, derived_row
-from verifier.evidence.bundle.making import planned_words
 from verifier.evidence.bundle.manifest import Entry, manifest_of, read_manifest
 from verifier.evidence.bundle.parts import read_parts
 from verifier.evidence.bundle.request import request_of, unpacked_inputs
@@ -39,8 +37,7 @@ def derived_from(files):
     request = request_of(json.loads(files["request.json"]))
     with unpacked_inputs(files, request) as read:
         rebuilt = Study.of(read.inputs, request.options)
-        about = {**input_words(request), **planned_words(rebuilt, files)}
-        parts = read_parts(request, read, rebuilt, {path: files[path] for path in files if path in about}, about)
+        parts = read_parts(request, read, rebuilt, files)
         return {path: text.encode() for path, text in derived(parts).made.items()}
 
 

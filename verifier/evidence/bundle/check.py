@@ -23,13 +23,12 @@ from verifier.base.libraries import RELEASED, __version__
 from verifier.checking.process import StormProcess
 from verifier.evidence.bundle.archive import DEFAULT_LIMITS as READING_LIMITS
 from verifier.evidence.bundle.archive import ReadingLimits, read_bundle
-from verifier.evidence.bundle.build import input_words
 from verifier.evidence.bundle.contents import check_cheaply, check_contents, check_recomputed, numbers_in
 from verifier.evidence.bundle.derived_artefacts import Basis, derived, derived_row
 from verifier.evidence.bundle.layout import CERTIFICATES, OMITTED_FILE
-from verifier.evidence.bundle.making import Progress, planned_words
+from verifier.evidence.bundle.making import Progress
 from verifier.evidence.bundle.manifest import MANIFEST_FILE, Manifest, check_hashes, digest_of, read_manifest
-from verifier.evidence.bundle.parts import Parts, read_parts
+from verifier.evidence.bundle.parts import Parts, read_parts, words_of
 from verifier.evidence.bundle.request import (
     REQUEST_FILE,
     Request,
@@ -324,18 +323,17 @@ def _request(files: Mapping[str, bytes]) -> Request:
 
 def _parts(files: Mapping[str, bytes], request: Request, rebuilt: Study, read: Unpacked, log: Log) -> Parts:
     """Inputs and results; whatever is missing or too much among the files is a finding."""
-    about = {**input_words(request), **planned_words(rebuilt, files)}
-    missing = [path for path in (*request.inputs, *planned_words(rebuilt, ())) if path not in files]
-    sources = {path: raw for path, raw in files.items() if path in about}
+    about = words_of(request, rebuilt, files)
+    missing = [path for path in about if path not in files and path != SBOM_FILE]  # releases before had none
     for path in sorted(path for path in files if path not in about and derived_row(path) is None):
         if log.built_by == __version__:
             log.findings.append(Finding(path, "", "a file that no bundle like this has", "nothing"))
         else:
             log.unchecked.append(f"{path}: no bundle of this version has such a file")
-    parts = read_parts(request, read, rebuilt, sources, about)
+    parts = read_parts(request, read, rebuilt, files)
     for path in missing:
         if path not in parts.omitted:
-            log.findings.append(Finding(path, "", "nothing", about.get(path, "a result, or the reason why not")))
+            log.findings.append(Finding(path, "", "nothing", about[path]))
     for path in parts.omitted:
         if path not in missing and not path.startswith(f"{CERTIFICATES}/"):
             said = f"a reason for leaving out {path}"

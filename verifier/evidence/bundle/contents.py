@@ -57,9 +57,8 @@ def check_contents(parts: Parts, log: Log) -> None:
 
 
 def _explanations(parts: Parts, log: Log) -> None:
-    document = parts.documents[layout.EXPLAIN_FILE]
-    result: ExplainResult = document.result
-    log.findings += check_frame(layout.EXPLAIN_FILE, document, parts.files[layout.EXPLAIN_FILE], parts.rebuilt)
+    result: ExplainResult = parts.documents[layout.EXPLAIN_FILE].result
+    log.findings += check_frame(layout.EXPLAIN_FILE, parts)
     log.findings += check_same_frame(layout.EXPLAIN_FILE, result, parts.result, SAME_AS_THE_RUN)
     shape = check_head(layout.EXPLAIN_FILE, result, parts.rebuilt, parts.rebuilt.options)
     matrices = parts.rebuilt.matrices
@@ -69,9 +68,7 @@ def _explanations(parts: Parts, log: Log) -> None:
     log.findings += shape
     if shape:
         return
-    done = check_explanations(document, parts.run, parts.rebuilt)
-    log.findings += done.findings
-    log.checked.append((done.runs, f"violating runs replayed on the rebuilt system, {done.whole} with the formula"))
+    check_explanations(parts, log)
 
 
 def _required(parts: Parts, points: Mapping[tuple[int, int], Proven], log: Log) -> None:
@@ -89,7 +86,7 @@ def _required(parts: Parts, points: Mapping[tuple[int, int], Proven], log: Log) 
         selection = replace(parts.rebuilt.options.selection, requirements=(requirement.name,))
         rebuilt = parts.rebuilt.under(replace(parts.rebuilt.options, selection=selection))
         result: RequireResult = parts.documents[path].result
-        log.findings += check_frame(path, parts.documents[path], parts.files[path], parts.rebuilt)
+        log.findings += check_frame(path, parts)
         log.findings += check_same_frame(path, result, parts.result, ("versions",))
         log.findings += check_head(path, result, rebuilt, rebuilt.options, with_confidence=False)
         asked = {
@@ -141,7 +138,7 @@ def _asked_of(rebuilt: Study) -> list[Mapping[str, object]]:
 
 def _as_measured(path: str, parts: Parts) -> list[Finding]:
     """The probability with the measured matrices must be one that the run found."""
-    findings, result = [], parts.documents[path].result
+    findings, result = list[Finding](), parts.documents[path].result
     for k, answer in enumerate(result.answers):
         point, asked = answer.measured, (result.requirement.name, answer.planner)
         mine = (one.points for one in parts.result.requirements if (one.name, one.planner) == asked)
@@ -273,22 +270,23 @@ def check_recomputed(parts: Parts, log: Log, progress: Progress = iter) -> None:
 
 def _recomputed(parts: Parts, log: Log, progress: Progress) -> None:
     with StormProcess() as storm:
-        made, rounded, proofs = make_results(parts.rebuilt, storm, progress, parts.files), 0, 0
+        made = make_results(parts.rebuilt, storm, progress, parts.files)
+        rounded = proofs = 0
         results = {path for path in parts.files if path.startswith(("results/", "certificates/"))}
-        for path in sorted({*made.texts, *results}):
-            if path not in made.texts:
+        for path in sorted({*made, *results}):
+            if path not in made:
                 log.findings.append(Misstated(path, "", "a result", "nothing: it is not made again"))
             elif path not in parts.files:
                 log.findings.append(Misstated(path, "", "nothing", "a result, which is made again"))
-            elif parts.files[path] == made.texts[path].encode():
+            elif parts.files[path] == made[path].encode():
                 continue
             elif path.startswith(f"{layout.CERTIFICATES}/"):
                 proofs += 1
-            elif made.texts[path].encode().count(_UNKNOWN) > parts.files[path].count(_UNKNOWN):
+            elif made[path].encode().count(_UNKNOWN) > parts.files[path].count(_UNKNOWN):
                 raise NoAnswerError(f"{path} says more than is found out within the limits of this check")
             else:
-                rounded += compared(parts.files[path], made.texts[path].encode(), path, log)
-        log.checked.append((len(made.texts), "results recomputed and compared byte for byte"))
+                rounded += compared(parts.files[path], made[path].encode(), path, log)
+        log.checked.append((len(made), "results recomputed and compared byte for byte"))
         if rounded:
             log.unchecked.append(
                 f"the last digits of {rounded} numbers, which come out differently on this machine or with its "

@@ -153,19 +153,6 @@ Progress: TypeAlias = Callable[[Sequence[Step]], Iterable[Step]]
 """Wraps the list of what is to be made, for a progress bar."""
 
 
-@dataclass(frozen=True)
-class Made:
-    """What was made.
-
-    Attributes:
-        texts: path -> text, `results/omitted.json` included.
-        about: path -> what it is, for people.
-    """
-
-    texts: dict[str, str]
-    about: dict[str, str]
-
-
 def planned(rebuilt: Study) -> Iterator[Planned]:
     """Every result beside the certificates, the run first."""
     options = rebuilt.options
@@ -188,8 +175,10 @@ def explanation_text(rebuilt: Study, run: RunResult) -> str:
     return explained(told, DEFAULT_SETTINGS, None, run=run).json_text()
 
 
-def make_results(rebuilt: Study, storm: StormProcess, progress: Progress = iter, known: Container[str] = ()) -> Made:
-    """Make everything that is planned, and the certificates.
+def make_results(
+    rebuilt: Study, storm: StormProcess, progress: Progress = iter, known: Container[str] = ()
+) -> dict[str, str]:
+    """Path -> text of everything that is planned and can be made, of the certificates, and of what was omitted.
 
     Args:
         storm: the model checker.
@@ -201,7 +190,6 @@ def make_results(rebuilt: Study, storm: StormProcess, progress: Progress = iter,
         LimitError: limits that are too small for what is known.
     """
     texts: dict[str, str] = {}
-    about: dict[str, str] = {layout.OMITTED_FILE: OMITTED_WORDS}
     omitted: list[Omission] = []
     runs = Runs(rebuilt, storm)
     for artefact in progress([*planned(rebuilt), *enumerate(rebuilt.cases)]):
@@ -214,14 +202,11 @@ def make_results(rebuilt: Study, storm: StormProcess, progress: Progress = iter,
             if artefact.path == layout.RUN_FILE or (isinstance(error, LimitError) and artefact.path in known):
                 raise
             omitted.append(omission(artefact.path, error))
-        else:
-            about[artefact.path] = artefact.about
     texts.update(runs.free_certificates())
     texts.update(_certificates_of_recalls(rebuilt, texts))
-    about.update(_certificate_words(rebuilt, texts))
     omitted += _without_certificates(rebuilt)
     texts[layout.OMITTED_FILE] = omitted_text(omitted)
-    return Made(texts, about)
+    return texts
 
 
 def planned_words(rebuilt: Study, files: Iterable[str]) -> dict[str, str]:
@@ -230,12 +215,7 @@ def planned_words(rebuilt: Study, files: Iterable[str]) -> dict[str, str]:
     How many certificates a bound needs is known when it is proven; so they are told by their names.
     """
     words = {layout.OMITTED_FILE: OMITTED_WORDS, **{artefact.path: artefact.about for artefact in planned(rebuilt)}}
-    return words | _certificate_words(rebuilt, files)
-
-
-def _certificate_words(rebuilt: Study, files: Iterable[str]) -> dict[str, str]:
-    """Path -> what it is, of those files that are certificates of some block and requirement."""
-    grid, words = rebuilt.grid, dict[str, str]()
+    grid = rebuilt.grid
     for path in files:
         place = layout.place_of_certificate(path)
         if place is not None and place.block < len(grid.blocks) and place.requirement < len(grid.requirements):

@@ -28,7 +28,6 @@ from verifier.evidence.bundle.certificates import Proven, certified, check_certi
 from verifier.evidence.bundle.making import alternatives, is_alike
 from verifier.evidence.bundle.parts import Parts
 from verifier.evidence.differences import differing, wrong_decisions
-from verifier.evidence.documents import Document
 from verifier.evidence.findings import Finding, Log, Misstated
 from verifier.evidence.resting import conclusions_apart, free_apart
 from verifier.study.case import Study
@@ -50,9 +49,10 @@ SAME_AS_THE_RUN = (
 """What an explanation repeats of the run."""
 
 
-def check_frame(path: str, document: Document, raw: bytes, rebuilt: Study) -> list[Finding]:
+def check_frame(path: str, parts: Parts) -> list[Finding]:
     """Whether a result is written as this program writes it, and its title and versions can be right."""
-    confusion, result = rebuilt.inputs.confusion, document.result
+    document, confusion = parts.documents[path], parts.rebuilt.inputs.confusion
+    result = document.result
     named = {*program_versions(), "storm"}
     expected = {"title": confusion.matrices.title or PurePath(confusion.name).stem, "versions": sorted(named)}
     stated = {"title": result.title, "versions": sorted(result.versions)}
@@ -61,7 +61,7 @@ def check_frame(path: str, document: Document, raw: bytes, rebuilt: Study) -> li
         if name in document.content:
             wrong.append(Misstated(path, f"/{name}", "an entry", "nothing: no result of a bundle has it"))
     written = document_text(result)
-    if written.encode() != raw:
+    if written.encode() != parts.files[path]:
         apart = differing(path, document.content, json.loads(written), ", as it is written")
         other = Misstated(path, "", "the same result in other bytes than were written", "what was built")
         wrong += apart or [other]
@@ -79,7 +79,7 @@ def check_remarks(path: str, run: RunResult, rebuilt: Study, options: RunOptions
     assumed, of = [column for case in rebuilt.cases for column in case.assumed], rebuilt.inputs.confusion.matrices
     expected = list(run_remarks(of, options, assumed, of_chains, rebuilt.data, rebuilt.tests, rebuilt.divided))
     missing = [name for name in expected if name not in run.remarks]
-    findings = [Misstated(path, "/remarks", "nothing", f"the remark: {name}") for name in missing]
+    findings: list[Finding] = [Misstated(path, "/remarks", "nothing", f"the remark: {name}") for name in missing]
     return findings, sum(remark not in expected for remark in run.remarks)
 
 
@@ -162,7 +162,7 @@ def _check_alike(
     for path, options in runs.items():
         run = parts.documents[path].result
         shape = numbers.check_head(path, run, rebuilt, options) + numbers.check_scenarios(path, run, rebuilt)
-        log.findings += check_frame(path, parts.documents[path], parts.files[path], rebuilt)
+        log.findings += check_frame(path, parts)
         missing, others = check_remarks(path, run, rebuilt, options)
         log.findings += missing
         if others:
