@@ -32,7 +32,7 @@ from verifier.base.errors import InputError
 from verifier.base.files import json_of
 from verifier.chains.chain import filled_counts
 from verifier.checking.step_bounds import LongWindow
-from verifier.evidence.bundle.layout import certificate_file, point_of_recall
+from verifier.evidence.bundle.layout import certificate_file
 from verifier.evidence.differences import MOST, differing
 from verifier.evidence.findings import Finding, Misstated
 from verifier.perception.confusion import EMPTY
@@ -314,7 +314,7 @@ def certified_recalls(
                 continue
             block, initial = place
             objective, counts = rebuilt.cases[block].objective(requirement), rebuilt.cases[block].counts
-            of, changed = "" if kind == "measured" else point_of_recall(number, k, kind), None
+            of, changed = "" if kind == "measured" else f"require{number:02}_answer{k + 1:02}_{kind}", None
             if kind == "at_value":
                 changed = _required(rebuilt, counts, answer.cells)
             else:

@@ -207,7 +207,7 @@ def numbers_in(value: Any) -> int:
 def _intervals(parts: Parts) -> dict[str, tuple[int, str]]:
     """Path -> how many numbers, and the run, with the intervals that the recorded seed gives."""
     rebuilt, made, own = parts.rebuilt, dict[str, tuple[int, str]](), dict[tuple[int, int], PointInterval]()
-    others = {layout.alternative_file(other.name): other.options for other in alternatives(rebuilt)}
+    others = {other.path: other.options for other in alternatives(rebuilt)}
     for path, options in ({layout.RUN_FILE: rebuilt.options} | others).items():
         if path not in parts.documents:
             continue

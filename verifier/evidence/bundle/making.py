@@ -48,6 +48,11 @@ class Alternative:
     words: str
     options: RunOptions
 
+    @property
+    def path(self) -> str:
+        """Where the run under it lies."""
+        return f"results/alternatives/{self.name}.json"
+
 
 def alternatives(rebuilt: Study) -> tuple[Alternative, ...]:
     """Every other choice that applies.
@@ -111,22 +116,19 @@ class Runs:
         """`storm` is a worker that runs."""
         self.storm = storm
         self._rebuilt = rebuilt
-        self._own: CheckedStudy | None = None
-        self._run: RunResult | None = None
         self._solved: dict[str, CheckedStudy] = {}
+        self._results: dict[str, RunResult] = {}
 
     def result(self, options: RunOptions, of: str = "") -> RunResult:
         """The run under these options, of the alternative `of`; errors as `verifier.pipeline.verified`."""
-        if not is_alike(options, self._rebuilt):
-            study = self._solved[of] = checked_study(self._rebuilt.under(options), self.storm)
-            return result_of(study, options)
-        if self._own is None:
-            self._own = self._solved[""] = checked_study(self._rebuilt, self.storm)
-        if options != self._rebuilt.options:
-            return result_of(self._own, options)
-        if self._run is None:
-            self._run = result_of(self._own, options)
-        return self._run
+        if of not in self._results:
+            alike = is_alike(options, self._rebuilt)
+            solved = "" if alike else of
+            if solved not in self._solved:
+                rebuilt = self._rebuilt if alike else self._rebuilt.under(options)
+                self._solved[solved] = checked_study(rebuilt, self.storm)
+            self._results[of] = result_of(self._solved[solved], options)
+        return self._results[of]
 
     def free_certificates(self) -> Iterator[tuple[str, str]]:
         """Path and text of the certificates of bounds whatever the dependence, in all runs that were made."""
@@ -165,7 +167,7 @@ def planned(rebuilt: Study) -> Iterator[Planned]:
             yield Planned(layout.require_file(number, requirement.name), about, _require(rebuilt, requirement.name))
     for other in alternatives(rebuilt):
         about = f"the run under another policy: {other.words}"
-        yield Planned(layout.alternative_file(other.name), about, _run(other.options, other.name))
+        yield Planned(other.path, about, _run(other.options, other.name))
 
 
 def explanation_text(rebuilt: Study, run: RunResult) -> str:
@@ -265,7 +267,7 @@ def _certificates(rebuilt: Study, number: int, case: Case, results: Mapping[str,
     yield from certificates_of(rebuilt, number, objectives)
     sources = certified(rebuilt, "", number, objectives)
     for other in alternatives(rebuilt):
-        if layout.alternative_file(other.name) in results and not is_alike(other.options, rebuilt):
+        if other.path in results and not is_alike(other.options, rebuilt):
             changed = rebuilt.under(other.options)
             sources += certified(changed, other.name, number, changed.cases[number].objectives)
     for source in sources:

@@ -156,7 +156,7 @@ def read_parts(
     documents = {path: document_of(files[path], path) for path in (*results, *matrices)}
     for path in (path for path in request.given if path in files):  # so that no reader takes it for one of its own
         documents[path] = replace(document_of(files[path], path), name=path.removeprefix(f"{layout.INPUTS}/"))
-    words = {layout.alternative_file(alternative.name): alternative.words for alternative in alternatives(rebuilt)}
+    words = {alternative.path: alternative.words for alternative in alternatives(rebuilt)}
     others = {words[path]: documents[path] for path in results if path in words}
     if given is None:
         given = given_runs(documents, request, files, rebuilt.options)

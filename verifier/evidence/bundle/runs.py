@@ -110,19 +110,14 @@ def check_runs(parts: Parts, log: Log) -> dict[tuple[int, int], Proven]:
         (block, requirement) -> what certificates prove about the run's probabilities.
     """
     rebuilt = parts.rebuilt
-    alike, others = {layout.RUN_FILE: rebuilt.options}, dict[str, tuple[str, RunOptions]]()
-    for alternative in alternatives(rebuilt):
-        path = layout.alternative_file(alternative.name)
-        if path in parts.documents:
-            if is_alike(alternative.options, rebuilt):
-                alike[path] = alternative.options
-            else:
-                others[path] = alternative.name, alternative.options
+    there = [alternative for alternative in alternatives(rebuilt) if alternative.path in parts.documents]
+    others = [alternative for alternative in there if not is_alike(alternative.options, rebuilt)]
+    alike = {other.path: other.options for other in there if other not in others}
     tally = numbers.Tally()
-    points = _check_alike(parts, rebuilt, alike, tally, log)
-    for path, (name, options) in others.items():
-        _check_alike(parts, rebuilt.under(options), {path: options}, tally, log, name)
-    for path in (path for path in (*alike, *others) if path != layout.RUN_FILE):
+    points = _check_alike(parts, rebuilt, {layout.RUN_FILE: rebuilt.options} | alike, tally, log)
+    for other in others:
+        _check_alike(parts, rebuilt.under(other.options), {other.path: other.options}, tally, log, other.name)
+    for path in (*alike, *(other.path for other in others)):
         run = parts.documents[path].result
         log.findings += check_same_frame(path, run, parts.result, ("versions",))
         if path in alike:  # what differs decides verdicts only
