@@ -9,7 +9,6 @@ from verifier.base.errors import ExitCode, one_line
 from verifier.base.libraries import __version__
 from verifier.base.result import recorded
 from verifier.evidence.signatures import Seal
-from verifier.evidence.status import Standing, Status
 
 
 @dataclass(frozen=True)
@@ -171,9 +170,8 @@ class Log:
     """What a check found and did, as it goes on.
 
     Attributes:
-        findings, unchecked, requirements, numbers: as in `CheckResult`.
+        findings, unchecked, verdict, requirements, numbers: as in `CheckResult`.
         checked: (how many, what), in order.
-        standings, case: how the requirements stand over all runs, and the assurance case as a whole.
         built_by: version of the program that built the bundle.
         until_recomputed: what was not looked at and is settled by computing everything again.
         proven, recomputed: numbers of the results that certificates prove, and that the inputs gave again.
@@ -185,9 +183,8 @@ class Log:
     certificates: set[str] = field(default_factory=set)
     unchecked: list[str] = field(default_factory=list)
     until_recomputed: list[str] = field(default_factory=list)
+    verdict: str = ""
     requirements: tuple[RequirementVerdict, ...] = ()
-    standings: tuple[Standing, ...] = ()
-    case: Status = Status.SUPPORTED
     built_by: str = __version__
     numbers: Grades | None = None
     proven: int = 0

@@ -14,7 +14,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from verifier.base.budget import Clock, memory_limit
 from verifier.base.errors import InputError, LimitError, NoAnswerError, Place, UsageError
@@ -63,10 +63,16 @@ STATED = (
     "whether the inputs are true: counts and model, of the real detector and system, and what people declare; and "
     "what is recorded of how the results were made (the command, the versions of libraries)"
 )
-Made = TypeVar("Made")
 Recompute: TypeAlias = Callable[[Parts, Log], None]
 _REFUSED = (InputError, UsageError)
 _MALFORMED = (ArithmeticError, LookupError, RecursionError, TypeError, ValueError)
+
+
+@dataclass
+class CheckLog(Log):
+    """The same, with the derived files once they are made again: always where nothing is wrong."""
+
+    basis: Basis | None = None
 
 
 @dataclass(frozen=True)
@@ -120,10 +126,16 @@ def check_files(
     recompute: bool = False,
     limits: CheckLimits = DEFAULT_LIMITS,
     progress: Progress = iter,
+    log: CheckLog | None = None,
 ) -> CheckReport:
-    """As `check_bundle`, for the files of a bundle that is read; `bundle` is its name."""
+    """As `check_bundle`, for the files of a bundle that is read.
+
+    Args:
+        bundle: its name.
+        log: an empty one, for whoever wants more than the report.
+    """
     check_paths(files, bundle)
-    log = Log()
+    log = log or CheckLog()
     log.checked.append((len(files), "files read"))
     raw = files.get(MANIFEST_FILE)
     found_digest = "" if raw is None else digest_of(raw)
@@ -139,17 +151,18 @@ def check_files(
     clock = Clock(limits.timeout_s * (1 + results))
     try:
         with memory_limit(limits.system.memory_bytes), clock.running("checking the bundle"):
-            verdict = _sources(files, altered, again, limits, log)
+            _sources(files, altered, again, limits, log)
     except LimitError as error:
         if not log.findings:  # limits that are too small say nothing about the bundle
             message = f"no answer within the limits of this check: {without_folder(error.message)}"
             raise NoAnswerError(message, hint=error.hint) from None
         log.unchecked.append(f"what is beyond the limits of this check: {error.message}".replace("\n", " "))
-        verdict = ""
+        log.verdict = ""
     log.unchecked.append(STATED)
     demanded = digest is not None and found_digest == digest.lower()
     if not demanded:
         log.unchecked.append(NO_DIGEST)
+    basis = None if log.findings else log.basis
     return CheckReport(
         bundle=bundle,
         digest=found_digest,
@@ -157,20 +170,12 @@ def check_files(
         findings=tuple(dict.fromkeys(log.findings)),
         checked=tuple(CheckedCount(count, what) for count, what in log.checked),
         unchecked=tuple(log.unchecked),
-        verdict=verdict,
+        verdict=log.verdict,
         requirements=log.requirements,
         numbers=None if log.findings else log.numbers,
-        status=overall_text(log.standings, log.case) if log.standings and not log.findings else "",
+        status=overall_text(basis.standings, basis.case.status) if basis and basis.standings else "",
         title="" if manifest is None else manifest.title,
     )
-
-
-def basis_of(files: Mapping[str, bytes], look: Callable[[Basis], Made]) -> Made:
-    """What `look` makes of inputs, results and derived files of an intact bundle, while its inputs are there."""
-    request = _request(files)
-    with unpacked_inputs(files, request) as read:
-        rebuilt = Study.of(read.inputs, DEFAULT_LIMITS.around(request.options))
-        return look(derived(_parts(files, request, rebuilt, read, Log())))
 
 
 def _manifest(raw: bytes | None, sha256: str, digest: str | None, log: Log) -> Manifest | None:
@@ -194,15 +199,16 @@ def _manifest(raw: bytes | None, sha256: str, digest: str | None, log: Log) -> M
 
 
 def _sources(
-    files: Mapping[str, bytes], altered: set[str], recompute: Recompute | None, limits: CheckLimits, log: Log
-) -> str:
-    """Derive again and look into the results, as far as what that starts from is intact; the run's verdict."""
+    files: Mapping[str, bytes], altered: set[str], recompute: Recompute | None, limits: CheckLimits, log: CheckLog
+) -> None:
+    """Derive again and look into the results, as far as what that starts from is intact."""
     broken = sorted(path for path in altered if derived_row(path) is None)
     if broken:
         log.unchecked.append(f"derived files and the numbers, because {broken[0]} is not what was built")
-        return ""
+        return
     try:
-        return _looked_into(files, altered, recompute, limits, log)
+        _looked_into(files, altered, recompute, limits, log)
+        return
     except LimitError:
         raise
     except _REFUSED as error:
@@ -212,12 +218,11 @@ def _sources(
         said = f"{type(error).__name__}: {error}".replace("\n", " ")
         log.findings.append(Misstated("", "", f"contents that do not fit together ({said})", "a bundle"))
     log.unchecked.append("what comes after that")
-    return ""
 
 
 def _looked_into(
-    files: Mapping[str, bytes], altered: set[str], recompute: Recompute | None, limits: CheckLimits, log: Log
-) -> str:
+    files: Mapping[str, bytes], altered: set[str], recompute: Recompute | None, limits: CheckLimits, log: CheckLog
+) -> None:
     request = _request(files)
     with unpacked_inputs(files, request) as read:
         parts = _parts(files, request, Study.of(read.inputs, limits.around(request.options)), read, log)
@@ -237,7 +242,6 @@ def _looked_into(
             left = check_cheaply(parts, log) if fits else []
             log.unchecked += [*log.until_recomputed, ", ".join((*left, NOT_RECOMPUTED))]
         _graded(parts, recompute is not None, log)
-        return parts.result.verdict.value
 
 
 def _fit_together(parts: Parts, log: Log) -> None:
@@ -297,9 +301,11 @@ def _given(parts: Parts, log: Log) -> None:
             log.unchecked.append(f"{path}, which is validated and not verified here: {why}")
 
 
-def _graded(parts: Parts, recompute: bool, log: Log) -> None:
+def _graded(parts: Parts, recompute: bool, log: CheckLog) -> None:
     """What the requirements are, and how the numbers of the results were checked."""
-    status = {(standing.requirement, standing.planner): standing.told for standing in log.standings}
+    standings = () if log.basis is None else log.basis.standings
+    status = {(standing.requirement, standing.planner): standing.told for standing in standings}
+    log.verdict = parts.result.verdict.value
     log.requirements = tuple(
         RequirementVerdict(one.name, one.planner, one.verdict.value, status.get((one.name, one.planner), ""))
         for one in parts.result.requirements
@@ -344,10 +350,10 @@ def _parts(files: Mapping[str, bytes], request: Request, rebuilt: Study, read: U
     return parts
 
 
-def _derived(files: Mapping[str, bytes], altered: set[str], parts: Parts, log: Log) -> None:
+def _derived(files: Mapping[str, bytes], altered: set[str], parts: Parts, log: CheckLog) -> None:
     """Make every derived file again; one that is as the manifest says and differs all the same speaks against us."""
-    basis = derived(parts)
-    log.standings, log.case, made = basis.standings, basis.case.status, basis.made
+    log.basis = derived(parts)
+    made = log.basis.made
     if log.built_by != __version__:
         other = f"built by verifier {log.built_by}, and this is {__version__}"
         log.unchecked.append(f"derived files and results byte for byte: {other}")
