@@ -9,12 +9,10 @@ inputs has built a bundle about other inputs in which nothing is wrong. Only the
 that one apart.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import TypeAlias
 
 from verifier.base.budget import Clock, memory_limit
 from verifier.base.errors import InputError, LimitError, NoAnswerError, Place, UsageError
@@ -63,7 +61,6 @@ STATED = (
     "whether the inputs are true: counts and model, of the real detector and system, and what people declare; and "
     "what is recorded of how the results were made (the command, the versions of libraries)"
 )
-Recompute: TypeAlias = Callable[[Parts, Log], None]
 _REFUSED = (InputError, UsageError)
 _MALFORMED = (ArithmeticError, LookupError, RecursionError, TypeError, ValueError)
 
@@ -146,12 +143,11 @@ def check_files(
         altered = {finding.file for finding in wrong}
         log.findings += wrong
         log.checked.append((len(manifest.files), "files compared with their SHA-256"))
-    again = partial(check_recomputed, progress=progress) if recompute else None
     results = sum(path.startswith("results/") for path in files)
     clock = Clock(limits.timeout_s * (1 + results))
     try:
         with memory_limit(limits.system.memory_bytes), clock.running("checking the bundle"):
-            _sources(files, altered, again, limits, log)
+            _sources(files, altered, progress if recompute else None, limits, log)
     except LimitError as error:
         if not log.findings:  # limits that are too small say nothing about the bundle
             message = f"no answer within the limits of this check: {without_folder(error.message)}"
@@ -199,7 +195,7 @@ def _manifest(raw: bytes | None, sha256: str, digest: str | None, log: Log) -> M
 
 
 def _sources(
-    files: Mapping[str, bytes], altered: set[str], recompute: Recompute | None, limits: CheckLimits, log: CheckLog
+    files: Mapping[str, bytes], altered: set[str], recompute: Progress | None, limits: CheckLimits, log: CheckLog
 ) -> None:
     """Derive again and look into the results, as far as what that starts from is intact."""
     broken = sorted(path for path in altered if derived_row(path) is None)
@@ -221,7 +217,7 @@ def _sources(
 
 
 def _looked_into(
-    files: Mapping[str, bytes], altered: set[str], recompute: Recompute | None, limits: CheckLimits, log: CheckLog
+    files: Mapping[str, bytes], altered: set[str], recompute: Progress | None, limits: CheckLimits, log: CheckLog
 ) -> None:
     request = _request(files)
     with unpacked_inputs(files, request) as read:
@@ -237,7 +233,7 @@ def _looked_into(
         else:
             _derived(files, altered, parts, log)
         if recompute is not None and log.built_by == __version__:
-            recompute(parts, log)
+            check_recomputed(parts, log, recompute)
         else:
             left = check_cheaply(parts, log) if fits else []
             log.unchecked += [*log.until_recomputed, ", ".join((*left, NOT_RECOMPUTED))]

@@ -83,8 +83,7 @@ def _required(parts: Parts, points: Mapping[tuple[int, int], Proven], log: Log) 
         if path not in parts.documents:
             continue
         count += 1
-        selection = replace(parts.rebuilt.options.selection, requirements=(requirement.name,))
-        rebuilt = parts.rebuilt.under(replace(parts.rebuilt.options, selection=selection))
+        rebuilt, _ = asked_recall(parts.rebuilt, requirement.name)
         result: RequireResult = parts.documents[path].result
         log.findings += check_frame(path, parts)
         log.findings += check_same_frame(path, result, parts.result, ("versions",))
