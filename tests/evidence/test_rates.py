@@ -12,7 +12,13 @@ from verifier.base.files import document_text
 from verifier.checking.verdicts import Verdict
 from verifier.evidence.consistency import check_documents
 from verifier.evidence.following.rates import rate_against_run
-from verifier.evidence.rates.document import Acceptance, encounters_needed, hours_needed
+from verifier.evidence.rates.document import (
+    Acceptance,
+    encounters_needed,
+    exposure_in,
+    exposure_told,
+    hours_needed,
+)
 from verifier.evidence.rates.exposure import Exposure, float_above, float_below, garwood
 from verifier.evidence.rates.hazard import EVERY, RateQuestion, hazard_rate
 from verifier.evidence.telling import rate_blocks
@@ -263,11 +269,30 @@ def test_questions_that_have_no_answer():
         lambda: Exposure.counted(1, Fraction(0)),
         lambda: Exposure.counted(-1, Fraction(1)),
         lambda: garwood(1, Fraction(0)),
+        lambda: Acceptance(Fraction(0), ""),
     ],
 )
 def test_values_out_of_range(make):
     with pytest.raises(ValueError, match=r"\w"):
         make()
+
+
+@pytest.mark.parametrize(
+    "exposure",
+    [
+        Exposure.stated(Fraction(1, 10)),
+        Exposure(Fraction(10), Fraction(10), source="of no width, and an interval all the same"),
+        Exposure(Fraction(10), Fraction(10), level=Fraction(19, 20)),
+        Exposure(Fraction(1, 10), Fraction(2), level=Fraction(9, 10)),
+        Exposure.counted(3, Fraction(1, 3)),
+    ],
+)
+def test_an_exposure_that_was_read_says_what_was_written(exposure):
+    share = Fraction(1, 20)
+    written = exposure_told(exposure, exposure.interval(share))
+    read = exposure_in(written)
+    assert exposure_told(read, read.interval(share)) == written
+    assert (str(read), read.error(share)) == (str(exposure), exposure.error(share))
 
 
 def test_doubles_are_rounded_outwards():
