@@ -17,6 +17,7 @@ from small_bundles import MATRICES, SPEC, write_inputs
 
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.errors import InputError, LimitError
+from verifier.base.files import document_text
 from verifier.cli import main
 from verifier.evidence.bundle.archive import read_bundle, write_bundle
 from verifier.evidence.bundle.build import Sources, build_bundle, make_bundle
@@ -268,10 +269,10 @@ def test_a_request_reads_back_as_it_was_written(options):
     options = options.by_default()
     files = {"spec": "inputs/s", "model": "inputs/m", "matrices": "inputs/c", "given": ("inputs/g",)}
     asked = Request(**files, asked=typed(options), command=("verify",), day=datetime.date(2026, 5, 1))
-    text = asked.json_text()
+    text = document_text(asked)
     back = request_of(json.loads(text))
     assert back == asked
-    assert back.json_text() == text
+    assert document_text(back) == text
     assert replace(back.options.selection, initial=None) == replace(options.selection, initial=None)
     assert replace(back.options, selection=Selection()) == replace(options, selection=Selection())
 

@@ -5,6 +5,7 @@ import json
 
 from document_edits import summed
 
+from verifier.base.files import document_text
 from verifier.evidence.bundle.derived_artefacts import derived, derived_row
 from verifier.evidence.bundle.manifest import Entry, manifest_of, read_manifest
 from verifier.evidence.bundle.parts import read_parts
@@ -29,7 +30,7 @@ def forged(bundle, changes, removed=(), derive=False):
         known = entries.get(path, Entry.of(path, "result", "", raw))
         entries[path] = Entry.of(path, known.role, known.about, raw)
     kept = {path: raw for path, raw in bundle.files.items() if derived_row(path) is not None}
-    return {**kept, **files, "manifest.json": manifest_of("forged", entries).json_text().encode()}
+    return {**kept, **files, "manifest.json": document_text(manifest_of("forged", entries)).encode()}
 
 
 def derived_from(files):
@@ -64,4 +65,4 @@ def with_manifest(files):
     rest = {path: raw for path, raw in files.items() if path != "manifest.json"}
     entries = {path: Entry.of(path, *listed.get(path, ("derived", "notes")), raw) for path, raw in rest.items()}
     title = json.loads(files["manifest.json"])["title"]
-    return {**files, "manifest.json": manifest_of(title, entries).json_text().encode()}
+    return {**files, "manifest.json": document_text(manifest_of(title, entries)).encode()}

@@ -14,7 +14,7 @@ from typing import Annotated, ClassVar
 from verifier.base.budget import memory_limit
 from verifier.base.documents import Limits, Sha256
 from verifier.base.errors import InputError, LimitError, Place, UsageError, files_named
-from verifier.base.files import read_bytes, read_text
+from verifier.base.files import document_text, read_bytes, read_text
 from verifier.checking.process import StormProcess
 from verifier.evidence.bundle.archive import ReadingLimits, check_target, write_bundle
 from verifier.evidence.bundle.derived_artefacts import TRACE_FILE, derived
@@ -288,5 +288,5 @@ def _copied(sources: Sources, options: RunOptions) -> tuple[Request, dict[str, b
     for path, result in zip(given, results, strict=True):
         check_document(result, str(origins[path]))
         refuse_misfits(result, against_its_run(result, results))
-    recorded = {REQUEST_FILE: request.json_text().encode(), SBOM_FILE: sbom_text().encode()}
+    recorded = {REQUEST_FILE: document_text(request).encode(), SBOM_FILE: sbom_text().encode()}
     return request, {**recorded, **files}, {**origins, **documents}

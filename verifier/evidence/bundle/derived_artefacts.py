@@ -340,7 +340,7 @@ DERIVED: tuple[Derived, ...] = (
         manifest.MANIFEST_FILE,
         "the hashes of all files",
         "application/json",
-        lambda basis: manifest.manifest_of(basis.parts.title, _entries(basis)).json_text(),
+        lambda basis: document_text(manifest.manifest_of(basis.parts.title, _entries(basis))),
     ),
 )
 

@@ -17,7 +17,6 @@ from typing import Any, ClassVar
 
 from verifier.base.documents import Content, json_values, read_document
 from verifier.base.errors import InputError, Place, VerifierError, files_named, shown
-from verifier.base.files import document_text
 from verifier.base.keywords import Typed, keywords_of, settings_from
 from verifier.base.options import options_of
 from verifier.evidence.bundle.layout import INPUTS, path_of_planner
@@ -97,10 +96,6 @@ class Request:
         words |= dict.fromkeys(self.planners, "a planner of the model")
         words |= dict.fromkeys(self.documents, "a document that is given as evidence")
         return words | dict.fromkeys(self.given, "a result that was made elsewhere")
-
-    def json_text(self) -> str:
-        """The document as text."""
-        return document_text(self)
 
 
 def typed(options: RunOptions) -> dict[str, Typed]:
