@@ -27,6 +27,8 @@ from verifier.language.expressions import Source, parse_expression
 from verifier.study.inputs import Selection
 from verifier.study.options import RunOptions
 
+pytestmark = pytest.mark.usefixtures("results_made_once")
+
 FEW = RunOptions(confidence=ConfidenceSettings(draws=500))
 
 
@@ -114,6 +116,7 @@ def test_every_requirement_has_a_row_and_one_that_was_not_run_says_so(tmp_path):
     assert float(rows[1]["probability"]) == pytest.approx(0.81, abs=1e-12)
 
 
+@pytest.mark.usefixtures("made_anew")
 def test_a_second_build_has_the_same_bytes(tmp_path, monkeypatch):
     targets = []
     for name, user in (("first", "jane_doe"), ("second", "john_roe")):
@@ -165,6 +168,7 @@ def test_folder_and_archive_hold_the_same_files_and_check_clean_anywhere(tmp_pat
         assert (report.findings, report.exit_code, report.verdict) == ((), 0, "inconclusive")
 
 
+@pytest.mark.usefixtures("made_anew")
 def test_everything_computed_anew_is_the_same(tmp_path, built):
     write_bundle(built.files, tmp_path / "b")
     report = check_bundle(tmp_path / "b", recompute=True)

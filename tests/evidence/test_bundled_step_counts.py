@@ -23,6 +23,8 @@ from verifier.evidence.bundle.check import check_files
 from verifier.evidence.findings import CheckedCount
 from verifier.study.options import RunOptions
 
+pytestmark = pytest.mark.usefixtures("results_made_once")
+
 BOUNDS = "/requirements/0/points/0/uncertainty/confidence_bounds"
 STEPS = "certificates/block001_requirement01_point_steps_01.json"
 
@@ -179,6 +181,7 @@ def test_the_program_decides_the_bundle_from_outside(bundle, tmp_path):
         assert (report.findings, report.numbers.proven) == ((), 20)
 
 
+@pytest.mark.usefixtures("made_anew")
 def test_what_takes_too_long_to_check_has_no_certificate_and_is_computed_again(bundle, tmp_path, monkeypatch):
     monkeypatch.setattr(step_kernel, "MOST", 10)
     spec, matrices = write_system(tmp_path, "F[1000000,1000003] (x = 3)")
@@ -203,6 +206,7 @@ def sides(files):
     return {path.rpartition("_")[2] for path in paths}, sum("/require01_" in path for path in paths)
 
 
+@pytest.mark.usefixtures("made_anew")
 def test_a_window_in_place_of_a_large_product_also_for_required_recalls(made, monkeypatch):
     monkeypatch.setattr(certificates, "_LARGE", 100)
     bundle = made()
